@@ -1,0 +1,79 @@
+"""The one family of errors that a user may see.
+
+Every error says, in one line, *what* could not be done, *why*, and *what to do*. It is raised anywhere
+and caught once, in :func:`layout_advise.cli.main`. This module imports nothing, so that every package may
+import it (``docs/decisions/0001-errors-are-a-leaf.md``).
+"""
+
+from __future__ import annotations
+
+
+class LayoutAdviseError(Exception):
+    """Something could not be done; ``str()`` is the line that the user reads."""
+
+    exit_code = 1
+
+    def __init__(self, what: str, why: str = "", hint: str = "") -> None:
+        self.what = what
+        self.why = why
+        self.hint = hint
+        super().__init__(self.line())
+
+    def line(self) -> str:
+        """The error in one line: ``what: why; hint``."""
+        text = f"{self.what}: {self.why}" if self.why else self.what
+        text = f"{text}; {self.hint}" if self.hint else text
+        return " ".join(text.split())
+
+
+class UsageError(LayoutAdviseError):
+    """The command line asks for something that does not exist or does not fit together."""
+
+    exit_code = 2
+
+
+class MachineError(LayoutAdviseError):
+    """This machine lacks something; ``layout-advise doctor`` says what and how to get it."""
+
+    exit_code = 4
+
+
+class BinaryError(LayoutAdviseError):
+    """The program's file cannot be analysed (not an ELF, 32-bit, static, setuid, ...)."""
+
+
+class ProgramError(LayoutAdviseError):
+    """The program under study did not do what the run needs (crashed, hung, never reached the hotspot)."""
+
+
+class SnapshotError(LayoutAdviseError):
+    """Parking, dumping or restoring the program failed."""
+
+
+class TraceError(LayoutAdviseError):
+    """The trace could not be recorded, written or read."""
+
+
+class AlgebraError(LayoutAdviseError):
+    """A term does not parse, or a rule does not apply."""
+
+
+class NotLiftedError(LayoutAdviseError):
+    """A piece of machine code could not be turned into C.
+
+    ``address`` is the run-time address of the instruction, ``instruction`` its text.
+    """
+
+    def __init__(self, address: int, instruction: str, reason: str) -> None:
+        self.address = address
+        self.instruction = instruction
+        self.reason = reason
+        super().__init__(f"not lifted: {instruction} at {address:#x}", reason)
+
+
+class RemapError(LayoutAdviseError):
+    """A lifted hotspot cannot be moved onto a candidate layout."""
+
+
+class RunDirError(LayoutAdviseError):
+    """The run directory is missing, complete already, foreign, or from another version."""

@@ -1,0 +1,1 @@
+"""The layout algebra: pure mathematics, no files, no processes, no x86."""

@@ -1,0 +1,188 @@
+"""The lifted hotspot: structured, typed, with addresses as linear forms. What the emitters read.
+
+Values are numbered. A value is defined once (``Let``, ``Load``, ``Loop.counter``, a live-in), a *variable* several times
+(``Assign``); both are operands. Control is ``Loop`` (real ``for``), forward ``Goto``/``Label`` inside a body, nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from layout_advise.mockup.effects import Gpr, Lane, Ty
+
+
+@dataclass(frozen=True, slots=True)
+class Imm:
+    """A constant; ``value`` is the bit pattern, unsigned."""
+
+    ty: Ty
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Val:
+    """A value, defined once; the definition dominates every use."""
+
+    number: int
+    ty: Ty
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """A variable, assigned on several paths (a phi that has no closed form)."""
+
+    number: int
+    ty: Ty
+
+
+Operand = Imm | Val | Var
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """``const + sum(coef * atom)`` modulo 2**64; atoms are i64 operands, no atom twice, no coefficient 0."""
+
+    const: int
+    terms: tuple[tuple[Operand, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LiveIn:
+    """Value ``value`` is what ``location`` held at the entry (bit pattern reinterpreted as ``value.ty``).
+
+    With ``half`` 0 or 1 it is that 32-bit half of the location.
+    """
+
+    value: Val
+    location: Gpr | Lane
+    half: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LiveOut:
+    """``operand`` goes to ``location`` at the exit (return value: rax, xmm0; nothing else is compared for functions)."""
+
+    operand: Operand
+    location: Gpr | Lane
+    half: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a statement comes from. ``pc`` run-time address; ``pack`` equal for all lanes of one packed instruction's
+    statement of the same kind (None for scalar instructions), ``lane`` the position in the pack."""
+
+    pc: int
+    pack: int | None = None
+    lane: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Let:
+    """``value = name(args)``; names as in :class:`layout_advise.mockup.effects.Op` (no flags, no cond)."""
+
+    value: Val
+    name: str
+    args: tuple[Operand, ...]
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class LetLinear:
+    """``value`` (i64) ``= linear``; integer arithmetic that stayed linear and is needed as a value."""
+
+    value: Val
+    linear: Linear
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """``value = *(ty *)address``; ``operand``/``part`` tie it to the traced reference (pc, operand), see LoadEffect."""
+
+    value: Val
+    address: Linear
+    origin: Origin
+    operand: int = 0
+    part: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """``*(ty *)address = stored``."""
+
+    ty: Ty
+    address: Linear
+    stored: Operand
+    origin: Origin
+    operand: int = 0
+    part: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """``variable = operand``. Consecutive Assigns with the same ``group`` happen in parallel (phi moves)."""
+
+    variable: Var
+    operand: Operand
+    group: int
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a pure libm function (``exp``, ``sqrtf``...): ``value = function(args)``."""
+
+    value: Val
+    function: str
+    args: tuple[Operand, ...]
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Goto:
+    """Forward jump to ``label`` (in the same or an enclosing body; out of a loop too) when ``condition`` (i1) holds."""
+
+    label: int
+    condition: Operand | None
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """Target of Gotos."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """``for (counter = 0; counter < trip; ++counter) body``; ``trip`` None: for(;;), left by a Goto.
+
+    ``counter`` is i64 and defined inside the body only; what must be known after the loop is in variables or is linear in
+    ``trip``. ``trip`` is a value computed before the loop, at least 0 (signed). ``head`` is the run-time address of the
+    loop's first instruction.
+    """
+
+    counter: Val
+    trip: Operand | None
+    body: tuple[Item, ...]
+    head: int
+
+
+Item = Let | LetLinear | Load | Store | Assign | Call | Goto | Label | Loop
+
+
+@dataclass(frozen=True, slots=True)
+class Lifted:
+    """A whole hotspot. Addresses are run-time addresses of the parked process.
+
+    ``skipped`` are the memory references (pc, operand) that the lifted code does not execute, with the reason: loads whose
+    lanes nobody reads, and accesses to the hotspot's own frame that became variables.
+    """
+
+    symbol: str
+    entry: int
+    live_ins: tuple[LiveIn, ...]
+    live_outs: tuple[LiveOut, ...]
+    body: tuple[Item, ...]
+    skipped: tuple[tuple[int, int, Literal["dead", "frame"]], ...] = ()

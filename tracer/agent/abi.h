@@ -1,0 +1,58 @@
+/* What the agent and a mock-up agree on. A mock-up is a shared object that exports
+ *
+ *   const uint32_t la_abi;                       LA_ABI
+ *   const uint32_t la_buffer_count;              at most LA_MAX_BUFFERS
+ *   const struct la_buffer_spec la_buffers[];    what the agent has to allocate for it
+ *   void la_copy_in(struct la_context *);        old layout -> new buffers
+ *   void la_run(struct la_context *);            the hotspot, once; fills context->out
+ *   void la_copy_out(struct la_context *);       new buffers -> old layout
+ *
+ * All memory comes from the agent; a mock-up calls nothing but pure libm functions.
+ * SPDX-License-Identifier: MIT */
+#ifndef LAYOUT_ADVISE_ABI_H
+#define LAYOUT_ADVISE_ABI_H
+#include <stdint.h>
+
+#define LA_ABI 1u
+#define LA_MAX_BUFFERS 64u
+
+/* gpr in encoding order: rax rcx rdx rbx rsp rbp rsi rdi r8..r15; at the hotspot's first instruction, so
+ * gpr[4] (rsp) points at the return address. vector[n] holds zmm n (xmm n in the first 16 bytes). */
+struct la_registers {
+    uint64_t gpr[16];
+    uint64_t rip;
+    uint64_t rflags;
+    uint64_t fs_base;
+    uint32_t mxcsr;
+    uint32_t reserved;
+    uint8_t vector[32][64];
+};
+
+struct la_buffer_spec {
+    uint64_t bytes;
+    uint64_t align;   /* power of two, at least 64 */
+    uint64_t offset;  /* wanted distance from the start of a page, a multiple of 64 */
+    uint64_t like;    /* address in the program whose kind of page (huge or not) to use */
+};
+
+/* Only the check build writes here. A record is (address in the OLD layout) | site << 48, as in a trace. */
+struct la_check {
+    uint64_t *records;
+    uint64_t capacity;
+    uint64_t count;        /* goes on counting beyond capacity */
+    uint64_t mismatches;   /* accesses whose new place is not map(old place) */
+    uint64_t first_site;   /* of the first mismatch */
+    uint64_t first_old;
+    uint64_t first_new;
+    uint64_t remapped;     /* accesses that went to a new buffer */
+};
+
+struct la_context {
+    uint32_t abi;
+    uint32_t buffer_count;
+    uint8_t *buffers[LA_MAX_BUFFERS];
+    struct la_registers in;
+    struct la_registers out;
+    struct la_check check;
+};
+#endif

@@ -1,0 +1,41 @@
+"""A hotspot's machine code at its run-time addresses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class CodeRange:
+    """``code`` stands at run-time address ``start``."""
+
+    start: int
+    code: bytes
+
+    @property
+    def end(self) -> int:
+        """First address after the range."""
+        return self.start + len(self.code)
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A region of code with one entry (design, section 3): today a function with its ``.cold``/``.part`` pieces.
+
+    All addresses are run-time addresses (load base already added). ``path`` is the ELF file the code comes from,
+    ``load_base`` what must be subtracted to look an address up in it. ``callees`` are functions that the region calls
+    directly and that are traced and lifted with it.
+    """
+
+    symbol: str
+    kind: Literal["function", "loop"]
+    entry: int
+    ranges: tuple[CodeRange, ...]
+    path: str
+    load_base: int
+    callees: tuple[Region, ...] = ()
+
+    def contains(self, address: int) -> bool:
+        """Whether ``address`` lies in the region itself (not in a callee)."""
+        return any(r.start <= address < r.end for r in self.ranges)

@@ -1,0 +1,132 @@
+"""A stopped instance of the program at the entry of its hotspot: parked, forked from one that is, or restored.
+
+Everything downstream works on this protocol and does not know which of the three it has. All methods raise
+:class:`layout_advise.errors.SnapshotError` when the process died, hung (time-out) or answered with an error; the message
+holds the signal where there is one. ``close`` kills the process and is idempotent; instances are context managers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol, Self
+
+from layout_advise.tracer.trace import Allocation, Mapping, Reference, Registers
+
+
+@dataclass(frozen=True, slots=True)
+class CloneImage:
+    """An instrumented copy of the hotspot, ready to be mapped (RWX) at ``address`` and entered at ``entry``.
+
+    The image starts with a header of three 64-bit words that the agent fills before and reads after the run:
+    ``next`` (where the next 8-byte record goes), ``end`` (first byte after the record buffer), ``full`` (1 once the buffer
+    was full and the plain copy went on). A record is ``address | reference_id << 48``.
+    """
+
+    address: int
+    code: bytes
+    entry: int
+    references: tuple[Reference, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Bytes ``start`` .. ``end`` of the program's memory."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One timed call. ``faults`` are minor page faults during the call (validity flag)."""
+
+    wall_ns: float
+    cpu_ns: float
+    tsc: int
+    faults: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """Registers when the hotspot returned (rax, xmm0 and so on), and the check counters of a check build."""
+
+    registers: Registers
+    records: int = 0
+    mismatches: int = 0
+    first_mismatch: tuple[int, int, int] | None = None  # site, old, new
+    remapped: int = 0
+
+
+class StoppedProgram(Protocol):
+    """See the module's text."""
+
+    @property
+    def pid(self) -> int:
+        """Process id as seen from here."""
+        ...
+
+    def registers(self) -> Registers:
+        """The registers at the hotspot's entry."""
+        ...
+
+    def mappings(self) -> tuple[Mapping, ...]:
+        """/proc/PID/maps now."""
+        ...
+
+    def allocations(self) -> tuple[Allocation, ...]:
+        """The heap blocks alive at the entry, ascending by address."""
+        ...
+
+    def read(self, address: int, size: int) -> bytes:
+        """Memory of the process."""
+        ...
+
+    def fork(self) -> StoppedProgram:
+        """A copy-on-write copy, stopped at the same point."""
+        ...
+
+    def trace(self, image: CloneImage, records: Path, capacity: int) -> tuple[int, bool]:
+        """Run the clone once; raw records go to the file ``records`` (tmpfs). Returns (records, truncated)."""
+        ...
+
+    def load(self, shared_object: Path) -> int:
+        """dlopen a mock-up; returns its variant number (from 1; 0 is the original)."""
+        ...
+
+    def run(
+        self,
+        variant: int,
+        *,
+        forbidden: Sequence[Range] = (),
+        records: tuple[Path, int] | None = None,
+    ) -> RunResult:
+        """For comparing: copy in, make ``forbidden`` inaccessible, run once, make it accessible, copy out.
+
+        Partial pages at the edges of ``forbidden`` cannot be protected: their bytes that belong to it are overwritten by a
+        poison pattern during the run and put back before copy-out. ``records`` (file, capacity) collects a check build's
+        records. Meant for a fork that is thrown away afterwards.
+        """
+        ...
+
+    def prepare(self, variant: int, written: Sequence[Range], original: Sequence[Range] = ()) -> int:
+        """For timing: allocate and fill the variant's buffers, run it once over saved copies of ``written`` (and of its own
+        buffers), note which 64-byte lines changed, and put them back. Returns the number of lines.
+        ``original`` are the ranges to flush for cold calls."""
+        ...
+
+    def block(
+        self, variant: int, calls: int, mode: Literal["steady", "cold"] = "steady"
+    ) -> tuple[Sample, ...]:
+        """``calls`` timed calls; before each the changed lines are put back by ordinary stores and the save copy is flushed;
+        with ``cold`` all ranges of the variant are flushed from the caches too."""
+        ...
+
+    def close(self) -> None:
+        """Kill it and everything forked from it."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
