@@ -116,9 +116,7 @@ class StoppedProgram(Protocol):
         ``original`` are the ranges to flush for cold calls."""
         ...
 
-    def block(
-        self, variant: int, calls: int, mode: Literal["steady", "cold"] = "steady"
-    ) -> tuple[Sample, ...]:
+    def block(self, variant: int, calls: int, mode: Literal["steady", "cold"] = "steady") -> tuple[Sample, ...]:
         """``calls`` timed calls; before each the changed lines are put back by ordinary stores and the save copy is flushed;
         with ``cold`` all ranges of the variant are flushed from the caches too."""
         ...
