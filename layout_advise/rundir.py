@@ -1,0 +1,184 @@
+"""The run directory ``app.layout/`` and the scratch folder beside it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from layout_advise import __version__
+from layout_advise.errors import RunDirError
+
+FORMAT = "layout-advise.run/1"
+MARKER = "run.json"
+LOCK = ".lock"
+
+
+class Marker(msgspec.Struct, frozen=True):
+    """What ``run.json`` holds: who made the folder and how far it got."""
+
+    format: str
+    version: str
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RunDir:
+    """A run directory that this process has locked."""
+
+    path: Path
+
+    @property
+    def trace(self) -> Path:
+        """The folded trace."""
+        return self.path / "trace.lat"
+
+    @property
+    def candidates(self) -> Path:
+        """The candidates, before they are measured."""
+        return self.path / "candidates.json"
+
+    @property
+    def mockups(self) -> Path:
+        """C sources and build logs."""
+        return self.path / "mockups"
+
+    @property
+    def timings(self) -> Path:
+        """Raw block medians."""
+        return self.path / "timings.json"
+
+    @property
+    def report(self) -> Path:
+        """The contract."""
+        return self.path / "report.json"
+
+    @property
+    def html(self) -> Path:
+        """The report for reading."""
+        return self.path / "report.html"
+
+    def mark(self, complete: bool) -> None:
+        """Write ``run.json``."""
+        write_atomically(self.path / MARKER, msgspec.json.encode(Marker(FORMAT, __version__, complete)))
+
+
+def default_path(program: str) -> Path:
+    """``app.layout`` in the current folder for ``./app``."""
+    return Path(f"{Path(program).name}.layout")
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write a file so that a reader sees the old or the new one, never half. Raises RunDirError (disk full, ...)."""
+    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        scratch.write_bytes(data)
+        scratch.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            scratch.unlink()
+        raise RunDirError(
+            f"cannot write {path}", error.strerror or str(error), "free some space or choose another -o"
+        ) from error
+
+
+def _inspect(path: Path, force: bool) -> None:
+    """Refuse what must not be overwritten."""
+    if not path.exists():
+        return
+    if not path.is_dir():
+        raise RunDirError(f"{path} is a file", "the results go into a folder", "choose another name with -o")
+    marker = path / MARKER
+    if not marker.exists():
+        if any(entry.name != LOCK for entry in path.iterdir()):
+            raise RunDirError(f"{path} is not a run directory of layout-advise", "it holds other files", "choose another -o")
+        return
+    try:
+        known = msgspec.json.decode(marker.read_bytes(), type=Marker)
+    except (OSError, msgspec.DecodeError) as error:
+        if force:
+            return
+        raise RunDirError(f"{path} is damaged", str(error), "use -f to start over, or another -o") from error
+    if force:
+        return
+    if known.format != FORMAT:
+        raise RunDirError(
+            f"{path} is from another version ({known.version}, format {known.format})",
+            f"this one is {__version__} with format {FORMAT}",
+            "use -f to start over, or another -o",
+        )
+    if known.complete:
+        raise RunDirError(f"{path} holds a complete run", "", "use -f to replace it, -o to write elsewhere")
+
+
+def _clear(path: Path) -> None:
+    for name in ("trace.lat", "candidates.json", "timings.json", "report.json", "report.html", "program.log"):
+        with contextlib.suppress(FileNotFoundError):
+            (path / name).unlink()
+    shutil.rmtree(path / "mockups", ignore_errors=True)
+
+
+@contextlib.contextmanager
+def open_run(path: Path, force: bool) -> Iterator[RunDir]:
+    """Create (or take over) and lock the run directory. Raises RunDirError when it is complete (without ``force``),
+    foreign, from another version, in use by another run, or cannot be written."""
+    _inspect(path, force)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise RunDirError(f"cannot write {path}", error.strerror or str(error), "choose another folder with -o") from error
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise RunDirError(f"{path} is in use by another run", "", "wait for it or choose another -o") from error
+        _clear(path)
+        run = RunDir(path)
+        run.mark(complete=False)
+        run.mockups.mkdir(exist_ok=True)
+        yield run
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            (path / LOCK).unlink()
+        os.close(lock)
+
+
+def scratch_parent() -> Path:
+    """tmpfs where there is one: records, command files and dumps must not touch a disk."""
+    shm = Path("/dev/shm")
+    return shm if shm.is_dir() and os.access(shm, os.W_OK) else Path(tempfile.gettempdir())
+
+
+@contextlib.contextmanager
+def scratch() -> Iterator[Path]:
+    """A folder that is gone afterwards, whatever happens. Folders that killed runs left behind are removed first."""
+    parent = scratch_parent()
+    _sweep(parent)
+    folder = Path(tempfile.mkdtemp(prefix=f"layout-advise-{os.getpid()}-{_start_time(os.getpid())}-", dir=parent))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _start_time(pid: int) -> str:
+    """Start time of a process in clock ticks: a pid alone may have been used again."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[19]
+    except (OSError, IndexError):
+        return ""
+
+
+def _sweep(parent: Path) -> None:
+    for folder in parent.glob("layout-advise-*-*-*"):
+        parts = folder.name.split("-")
+        if len(parts) >= 5 and parts[2].isdigit() and parts[3].isdigit() and _start_time(int(parts[2])) != parts[3]:
+            shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,176 @@
+"""From measured ratios to change, keep or undecided: the rule of the design, section 3, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from layout_advise.mockup.statistics import Ratio
+from layout_advise.reports.model import Evidence, Verdict
+
+SMALLEST_GAIN = {"criu": 1.05, "fork": 1.10}
+IDENTITY_RANGE = (0.9, 1.1)
+IN_SITU_TOLERANCE = 0.15
+SHORT_CALL_NS = 20_000
+FEWEST_CALLS = 3
+
+Mode = Literal["steady", "cold"]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What the verdict needs to know of a candidate; ratios of the mode that was chosen. ``net`` is the speedup with
+    the conversion of a temporary layout taken in (None for permanent ones)."""
+
+    id: str
+    evidence: Evidence
+    speedup: Ratio | None
+    over_identity: Ratio | None
+    net: Ratio | None = None
+    title: str = ""
+
+    def floor(self) -> float:
+        """The smallest of the lower bounds that a change must have above the bound."""
+        bounds = [r.lo for r in (self.speedup, self.over_identity, self.net) if r is not None]
+        return min(bounds) if self.speedup and self.over_identity else 0.0
+
+    def ceiling(self) -> float | None:
+        """The smallest of the upper bounds: below the bound the candidate is out. None when it was not measured."""
+        bounds = [r.hi for r in (self.speedup, self.over_identity, self.net) if r is not None]
+        return min(bounds) if self.speedup and self.over_identity else None
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What holds for all candidates of a hotspot."""
+
+    snapshot: Literal["criu", "fork"]
+    identity_evidence: Evidence
+    identity: Ratio | None
+    noise_hi: float
+    rules_apply: bool
+    allow_reassociation: bool = False
+
+    @property
+    def bound(self) -> float:
+        """What the lower ends of both intervals must exceed."""
+        return max(self.noise_hi, SMALLEST_GAIN[self.snapshot])
+
+
+def choose_mode(in_situ: float | None, steady: float | None, cold: float | None) -> Mode | None:
+    """Whichever of steady and cold is nearer to the running program; None when neither is within 15 %."""
+    if not in_situ:
+        return None
+    errors: dict[Mode, float] = {}
+    if steady:
+        errors["steady"] = abs(steady / in_situ - 1)
+    if cold:
+        errors["cold"] = abs(cold / in_situ - 1)
+    if not errors:
+        return None
+    best = min(errors, key=lambda mode: errors[mode])
+    return best if errors[best] <= IN_SITU_TOLERANCE else None
+
+
+def undecided(reason: str, text: str) -> Verdict:
+    """An honest shrug, with its reason."""
+    return Verdict("undecided", None, None, reason, text)
+
+
+def leader(candidates: Sequence[Measured], context: Context) -> Measured | None:
+    """The candidate that qualifies for a change and has the highest lower bound; None where none qualifies."""
+    allowed: set[Evidence] = {"verified", "close"} if context.allow_reassociation else {"verified"}
+    fit = [c for c in candidates if c.evidence in allowed and c.floor() > context.bound]
+    return max(fit, key=lambda c: (c.floor(), c.id), default=None)
+
+
+def identity_problem(context: Context) -> Verdict | None:
+    """Why nothing can be said at all: the identity mock-up is not the original."""
+    if context.identity_evidence not in ("verified", "close") or (
+        context.identity_evidence == "close" and not context.allow_reassociation
+    ):
+        return undecided(
+            "identity-not-verified", "The unchanged mock-up does not reproduce the original, so no number counts."
+        )
+    ratio = context.identity
+    if ratio is None:
+        return undecided("identity-not-measured", "The unchanged mock-up could not be timed.")
+    lo, hi = IDENTITY_RANGE
+    if not lo <= ratio.median <= hi:
+        return undecided(
+            "identity-off",
+            f"The unchanged mock-up takes {ratio.median:.2f} times the original's time (must be {lo} to {hi}): "
+            "its compiler does not reproduce this code well enough to predict a layout.",
+        )
+    return None
+
+
+def decide(candidates: Sequence[Measured], context: Context) -> Verdict:
+    """The verdict before the winner is measured again: ``change`` here means "worth measuring again"."""
+    if not context.rules_apply:
+        if context.identity_evidence == "verified":
+            return Verdict(
+                "keep", None, None, "no-rule-applies", "Keep it: no layout rule applies to what the hotspot touches."
+            )
+        return undecided(
+            "identity-not-verified", "No layout rule applies, and the lifted hotspot could not be verified either."
+        )
+    problem = identity_problem(context)
+    if problem is not None:
+        return problem
+    best = leader(candidates, context)
+    if best is not None and best.speedup is not None:
+        return Verdict(
+            "change",
+            best.id,
+            best.speedup.median,
+            "measured-gain",
+            f"Change it: {best.title or best.id} makes the hotspot {best.speedup.median:.2f} times as fast "
+            f"(95 % interval {best.speedup.lo:.2f} to {best.speedup.hi:.2f}).",
+        )
+    return _keep_or_undecided(candidates, context)
+
+
+def _keep_or_undecided(candidates: Sequence[Measured], context: Context) -> Verdict:
+    unmeasured = [c for c in candidates if c.ceiling() is None]
+    near = [c for c in candidates if (top := c.ceiling()) is not None and top >= context.bound]
+    if not candidates or (unmeasured and len(unmeasured) == len(candidates)):
+        return undecided(
+            "nothing-measured", "No candidate layout could be measured; the ranking is by modelled traffic only."
+        )
+    if near:
+        ids = ", ".join(c.id for c in near[:3])
+        return undecided(
+            "within-noise",
+            f"The intervals of {ids} reach above the bound of {context.bound:.2f} but do not clear it: "
+            "no gain is shown, none is excluded.",
+        )
+    if unmeasured:
+        ids = ", ".join(c.id for c in unmeasured[:3])
+        return undecided("not-all-measured", f"No measured layout is faster, but {ids} could not be measured.")
+    best = max(candidates, key=lambda c: c.ceiling() or 0.0)
+    return Verdict(
+        "keep",
+        None,
+        None,
+        "no-gain",
+        f"Keep it: {len(candidates)} other layouts were measured, none gains {context.bound - 1:.0%} "
+        f"(the best, {best.id}, stays below {best.ceiling():.2f}).",
+    )
+
+
+def confirm(first: Verdict, again: Measured, context: Context) -> Verdict:
+    """The verdict after the winner was measured again in new restores: only those rounds count."""
+    if again.floor() > context.bound and again.speedup is not None:
+        return Verdict(
+            "change",
+            again.id,
+            again.speedup.median,
+            "measured-gain",
+            f"Change it: {again.title or again.id} makes the hotspot {again.speedup.median:.2f} times as fast "
+            f"(95 % interval {again.speedup.lo:.2f} to {again.speedup.hi:.2f} over {again.speedup.restores} restored processes).",
+        )
+    return undecided(
+        "not-confirmed", f"{first.candidate} looked faster at first, but not when it was measured again in new processes."
+    )

@@ -1,0 +1,235 @@
+"""Timing: original, identity and candidates in rotated blocks of calls, in many restored processes.
+
+The rules are those of the design, section 3: blocks of calls of one variant, never call by call; the order of the
+variants rotates between rounds; a ratio pairs two variants within one round; a restored process gives one number (the
+median over its rounds); intervals are over processes. The original runs twice in each round (A and A'): the range of
+their ratios is the noise floor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol
+
+from layout_advise.errors import SnapshotError
+from layout_advise.mockup.statistics import Ratio, median_of, ratio_interval
+from layout_advise.tracer.snapshot.protocol import Range, Sample, StoppedProgram
+
+ORIGINAL = "original"
+SHADOW = "original'"
+IDENTITY = "identity"
+
+FAULT_ALLOWANCE = 2
+DROP_AFTER = 3
+
+
+class Restorer(Protocol):
+    """Where restored processes come from (CRIU or fork)."""
+
+    def restore(self) -> StoppedProgram:
+        """A fresh stopped program."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """A variant to time: its name and its shared object (None for the original)."""
+
+    name: str
+    shared_object: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much to measure. ``calls`` per block, of which the first ``warm`` are not used for ``steady``."""
+
+    restores: int = 9
+    rounds: int = 2
+    calls: int = 5
+    warm: int = 2
+    cold_calls: int = 2
+    clock: Literal["thread-cpu", "wall"] = "thread-cpu"
+
+
+@dataclass(frozen=True, slots=True)
+class Ratios:
+    """Per variant, against the original and against the identity mock-up, one value per restore."""
+
+    steady: Ratio
+    steady_over_identity: Ratio
+    cold: Ratio | None
+    cold_over_identity: Ratio | None
+
+
+@dataclass(slots=True)
+class Timings:
+    """Raw result: per restore and variant the block medians in ns. ``order`` keeps the variants' names."""
+
+    steady: list[dict[str, list[float]]] = field(default_factory=list)
+    cold: list[dict[str, list[float]]] = field(default_factory=list)
+    rejected: int = 0
+    samples: int = 0
+    failed: dict[str, str] = field(default_factory=dict)
+    dropped: dict[str, str] = field(default_factory=dict)
+
+    def restores(self, name: str) -> int:
+        """In how many restored processes ``name`` was timed."""
+        return sum(1 for restore in self.steady if restore.get(name))
+
+    def per_restore(self, over: str, under: str, mode: Literal["steady", "cold"] = "steady") -> list[float]:
+        """Time of ``over`` divided by time of ``under``: paired by round, median within each restore."""
+        values = []
+        for restore in self.steady if mode == "steady" else self.cold:
+            a, b = restore.get(over, []), restore.get(under, [])
+            pairs = [x / y for x, y in zip(a, b, strict=False) if y > 0]
+            if pairs:
+                values.append(median_of(pairs))
+        return values
+
+    def ratio(self, over: str, under: str, mode: Literal["steady", "cold"] = "steady") -> Ratio | None:
+        """Interval over the restores of time(over) / time(under); None where nothing was measured."""
+        values = self.per_restore(over, under, mode)
+        return ratio_interval(values) if values else None
+
+    def nanoseconds(self, name: str, mode: Literal["steady", "cold"] = "steady") -> float | None:
+        """Median over the restores of the time of one call."""
+        chosen = self.steady if mode == "steady" else self.cold
+        values = [median_of(restore[name]) for restore in chosen if restore.get(name)]
+        return median_of(values) if values else None
+
+
+def block_median(samples: Sequence[Sample], warm: int, clock: Literal["thread-cpu", "wall"]) -> tuple[float | None, int]:
+    """Median ns of the valid samples after ``warm``, and how many were rejected for page faults.
+
+    A sample is valid when it took at most ``FAULT_ALLOWANCE`` more minor faults than the best sample of its block.
+    """
+    used = list(samples[warm:]) or list(samples)
+    fewest = min(sample.faults for sample in used)
+    valid = [s for s in used if s.faults <= fewest + FAULT_ALLOWANCE]
+    values = [s.cpu_ns if clock == "thread-cpu" else s.wall_ns for s in valid]
+    return (median_of(values) if values else None), len(used) - len(valid)
+
+
+def measure(
+    snapshots: Restorer,
+    variants: Sequence[Timed],
+    written: Sequence[Range],
+    touched: Sequence[Range],
+    plan: Plan,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+    drop: bool = True,
+) -> Timings:
+    """Time ``variants`` (candidates and the identity) beside the original. A variant that crashes or hangs is noted in
+    ``failed`` and left out from then on; the others go on in a new process.
+
+    Raises SnapshotError when the original itself cannot be run.
+    """
+    timings = Timings()
+    alive = list(variants)
+    attempts = 0
+    while len(timings.steady) < plan.restores:
+        attempts += 1
+        if attempts > 2 * plan.restores + len(variants):
+            raise SnapshotError("cannot time the hotspot", "too many restored processes failed", "see the log in mockups/")
+        culprit = _one_restore(snapshots, alive, written, touched, plan, len(timings.steady), timings)
+        if culprit is not None:
+            name, why = culprit
+            if name == ORIGINAL:
+                raise SnapshotError("cannot time the hotspot", why, "try --snapshot fork, or another --call")
+            timings.failed[name] = why
+            alive = [v for v in alive if v.name != name]
+            continue
+        progress(len(timings.steady), plan.restores)
+        if drop and len(timings.steady) == DROP_AFTER:
+            losers = clear_losers(timings, [v.name for v in alive if v.name != IDENTITY])
+            timings.dropped.update(losers)
+            alive = [v for v in alive if v.name not in losers]
+    return timings
+
+
+def clear_losers(timings: Timings, names: Sequence[str]) -> dict[str, str]:
+    """Candidates whose ``hi`` lies below the leader's ``lo``."""
+    intervals = {n: r for n in names if (r := timings.ratio(ORIGINAL, n)) is not None}
+    if not intervals:
+        return {}
+    leader = max(intervals, key=lambda n: intervals[n].lo)
+    bar = intervals[leader].lo
+    return {n: f"slower than {leader} in {DROP_AFTER} restores" for n, r in intervals.items() if r.hi < bar}
+
+
+def _one_restore(
+    snapshots: Restorer,
+    variants: Sequence[Timed],
+    written: Sequence[Range],
+    touched: Sequence[Range],
+    plan: Plan,
+    index: int,
+    timings: Timings,
+) -> tuple[str, str] | None:
+    """Time everything in one restored process; returns the variant that broke it, and why, or None."""
+    current = ORIGINAL
+    steady: dict[str, list[float]] = {}
+    cold: dict[str, list[float]] = {}
+    with snapshots.restore() as program:
+        try:
+            numbers: dict[str, int] = {ORIGINAL: 0, SHADOW: 0}
+            program.prepare(0, written, touched)
+            for variant in variants:
+                current = variant.name
+                if variant.shared_object is None:
+                    continue
+                numbers[variant.name] = program.load(variant.shared_object)
+                program.prepare(numbers[variant.name], written, touched)
+            names = list(numbers)
+            for round_ in range(plan.rounds):
+                for current in rotated(names, index * plan.rounds + round_):
+                    samples = program.block(numbers[current], plan.calls, "steady")
+                    _note(steady, current, samples, plan.warm, plan, timings)
+            if plan.cold_calls:
+                for current in rotated(names, index):
+                    samples = program.block(numbers[current], plan.cold_calls, "cold")
+                    _note(cold, current, samples, 0, plan, timings)
+        except SnapshotError as error:
+            return (ORIGINAL if current == SHADOW else current), str(error)
+    timings.steady.append(steady)
+    timings.cold.append(cold)
+    return None
+
+
+def _note(
+    store: dict[str, list[float]], name: str, samples: Sequence[Sample], warm: int, plan: Plan, timings: Timings
+) -> None:
+    value, rejected = block_median(samples, warm, plan.clock)
+    timings.rejected += rejected
+    timings.samples += len(samples)
+    if value is not None:
+        store.setdefault(name, []).append(value)
+
+
+def rotated(names: Sequence[str], by: int) -> list[str]:
+    """``names`` rotated by ``by`` and, in every second full turn, reversed, so that neighbours change too."""
+    if not names:
+        return []
+    shift = by % len(names)
+    turned = [*names[shift:], *names[:shift]]
+    return turned if (by // len(names)) % 2 == 0 else turned[::-1]
+
+
+def summarise(timings: Timings, name: str) -> Ratios | None:
+    """All ratios of one variant; None when it was never timed."""
+    steady = timings.ratio(ORIGINAL, name)
+    over = timings.ratio(IDENTITY, name)
+    if steady is None or over is None:
+        return None
+    return Ratios(steady, over, timings.ratio(ORIGINAL, name, "cold"), timings.ratio(IDENTITY, name, "cold"))
+
+
+def noise_floor(timings: Timings, mode: Literal["steady", "cold"] = "steady") -> tuple[float, float]:
+    """Range over the restores of original over original, always around 1."""
+    values = timings.per_restore(ORIGINAL, SHADOW, mode)
+    if not values:
+        return (1.0, 1.0)
+    both = [*values, *(1 / v for v in values)]
+    return (min(both), max(both))

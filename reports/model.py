@@ -1,0 +1,329 @@
+"""The report as data: the contract ``layout-advise.report/1`` (design, section 5).
+
+``report.json`` is an encoded :class:`Report`; the terminal and HTML reports are made from the same object. The JSON
+schema in ``docs/report.schema.json`` is generated from these classes. Fields may be added, none renamed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from layout_advise.errors import RunDirError
+
+SCHEMA = "layout-advise.report/1"
+
+Evidence = Literal["verified", "close", "replayed", "modelled", "rejected"]
+Action = Literal["change", "keep", "undecided"]
+
+
+class Tool(msgspec.Struct, frozen=True):
+    """What wrote the report."""
+
+    name: str
+    version: str
+
+
+class Binary(msgspec.Struct, frozen=True):
+    """The program's file; ``producer`` is the compiler and its flags as recorded by DWARF."""
+
+    path: str
+    build_id: str | None
+    producer: str | None
+
+
+class Program(msgspec.Struct, frozen=True):
+    """How the program ended in the run to its end; ``deterministic`` whether later runs reached the same calls."""
+
+    exit_status: int | None
+    signal: str | None
+    deterministic: bool | None
+
+
+class Machine(msgspec.Struct, frozen=True):
+    """The machine that measured; sizes in bytes, 0 where unknown."""
+
+    cpu: str
+    cores: int
+    line_bytes: int
+    l1d_bytes: int
+    l2_bytes: int
+    l3_bytes: int
+
+
+class Check(msgspec.Struct, frozen=True):
+    """One quality check of the experiment."""
+
+    id: str
+    ok: bool
+    value: float | None
+    text: str
+
+
+class Quality(msgspec.Struct, frozen=True):
+    """``score`` is the share of the checks that passed."""
+
+    score: float
+    checks: tuple[Check, ...]
+
+
+class Seconds(msgspec.Struct, frozen=True):
+    """Wall seconds by stage."""
+
+    sample: float = 0.0
+    trace: float = 0.0
+    explore: float = 0.0
+    measure: float = 0.0
+    total: float = 0.0
+
+
+class Interval(msgspec.Struct, frozen=True):
+    """Median and 95 % bootstrap interval over ``restores`` restored processes."""
+
+    median: float
+    lo: float
+    hi: float
+    restores: int | None = None
+
+
+class Span(msgspec.Struct, frozen=True):
+    """The noise floor: range of the A/A medians over the restores."""
+
+    lo: float
+    hi: float
+
+
+class Original(msgspec.Struct, frozen=True):
+    """Nanoseconds of one call of the original; None where it was not measured."""
+
+    ns_cold: float | None
+    ns_steady: float | None
+    ns_in_situ: float | None
+
+
+class TraceSummary(msgspec.Struct, frozen=True):
+    """``references`` counts dynamic accesses, ``terms`` the nodes of the folded trace."""
+
+    backend: Literal["clone", "valgrind", "pin", "step"]
+    references: int
+    terms: int
+    truncated: bool
+
+
+class FieldUse(msgspec.Struct, frozen=True):
+    """A field of the innermost element; ``offset`` and ``bytes`` in bytes, counts are dynamic accesses."""
+
+    name: str
+    type: str | None
+    offset: int
+    bytes: int
+    reads: int
+    writes: int
+
+
+class StructureReport(msgspec.Struct, frozen=True):
+    """A structure with its layout term in units of ``unit_bytes``."""
+
+    id: str
+    name: str
+    kind: Literal["heap", "global", "stack", "mapped"]
+    type: str | None
+    alloc_site: str | None
+    base: str
+    bytes: int
+    element_bytes: int
+    count: int
+    unit_bytes: int
+    layout: str
+    fields: tuple[FieldUse, ...]
+    cold_fields: tuple[FieldUse, ...] = ()
+    declaration: str = ""
+    drawing: str = ""
+    note: str | None = None
+    """Why nothing can be restructured here, or None."""
+
+
+class Identity(msgspec.Struct, frozen=True):
+    """The identity mock-up; ``ratio`` is its time over the original's."""
+
+    evidence: Evidence
+    ratio: Interval | None
+    reason: str | None
+
+
+class PartReport(msgspec.Struct, frozen=True):
+    """Fields that share a term of the new layout."""
+
+    structure: str
+    fields: tuple[str, ...]
+    unit_bytes: int
+    term: str
+
+
+class Verification(msgspec.Struct, frozen=True):
+    """What was compared: calls, bytes compared, bytes that the call changed, greatest ulp difference."""
+
+    calls: int
+    bytes_compared: int
+    bytes_changed: int
+    max_ulp: int
+
+
+class Conversion(msgspec.Struct, frozen=True):
+    """Cost of converting to and from the new layout once; calls after which that is paid back (None: never)."""
+
+    in_ms: float
+    out_ms: float
+    break_even_calls: int | None
+
+
+class Traffic(msgspec.Struct, frozen=True):
+    """Distinct cache lines touched by one call in the structures concerned."""
+
+    lines_before: int
+    lines_after: int
+
+
+class Bytes(msgspec.Struct, frozen=True):
+    """Size of the structures concerned."""
+
+    before: int
+    after: int
+
+
+class CandidateReport(msgspec.Struct, frozen=True):
+    """One layout that was tried. ``speedup`` is original over mock-up, None for modelled evidence."""
+
+    id: str
+    structures: tuple[str, ...]
+    families: tuple[str, ...]
+    block: int | None
+    temporary: bool
+    layout: dict[str, str]
+    derivation: tuple[str, ...]
+    variant: Literal["plain", "restrict", "simd"]
+    parts: tuple[PartReport, ...]
+    evidence: Evidence
+    reason: str | None
+    verification: Verification | None
+    speedup: Interval | None
+    over_identity: Interval | None
+    cold: Interval | None
+    conversion: Conversion | None
+    net_speedup: float | None
+    program_speedup: float | None
+    traffic: Traffic | None
+    bytes: Bytes
+    mockup: str | None
+    declaration: str = ""
+    drawing: str = ""
+    source: str = ""
+    measured_again: bool = False
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What to do. ``candidate`` and ``gain`` only with ``change``; ``reason`` is a stable word, ``text`` a sentence."""
+
+    action: Action
+    candidate: str | None
+    gain: float | None
+    reason: str
+    text: str
+
+
+class NotLifted(msgspec.Struct, frozen=True):
+    """An instruction that stopped the lifter."""
+
+    address: str
+    instruction: str
+    file: str | None
+    line: int | None
+    reason: str
+
+
+class HotspotReport(msgspec.Struct, frozen=True):
+    """One hotspot with everything found about it."""
+
+    symbol: str
+    region: Literal["function", "loop"]
+    file: str | None
+    line: int | None
+    share: float
+    calls: int
+    call: int
+    snapshot: Literal["criu", "fork"]
+    threads: int
+    clock: Literal["thread-cpu", "wall"]
+    original: Original
+    trace: TraceSummary | None
+    structures: tuple[StructureReport, ...]
+    identity: Identity | None
+    noise: Span | None
+    candidates: tuple[CandidateReport, ...]
+    verdict: Verdict
+    not_lifted: tuple[NotLifted, ...] = ()
+
+
+class Profile(msgspec.Struct, frozen=True):
+    """One line of the profile."""
+
+    symbol: str
+    share: float
+    module: str
+
+
+class Report(msgspec.Struct, frozen=True):
+    """The whole report."""
+
+    schema: str
+    tool: Tool
+    created: str
+    status: Literal["complete", "partial", "failed"]
+    command: tuple[str, ...]
+    binary: Binary
+    program: Program
+    machine: Machine
+    quality: Quality
+    seconds: Seconds
+    hotspots: tuple[HotspotReport, ...]
+    profile: tuple[Profile, ...] = ()
+
+
+def encode(report: Report) -> bytes:
+    """The report as indented JSON."""
+    return msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n"
+
+
+def decode(data: bytes, where: str = "report.json") -> Report:
+    """Read a report back. Raises RunDirError when it is damaged or from another version."""
+    try:
+        header = msgspec.json.decode(data)
+        schema = header.get("schema") if isinstance(header, dict) else None
+        if schema != SCHEMA:
+            raise RunDirError(
+                f"cannot read {where}",
+                f"its schema is {schema!r}, this version reads {SCHEMA!r}",
+                "run `layout-advise trace` again with this version",
+            )
+        return msgspec.convert(header, Report)
+    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        raise RunDirError(f"cannot read {where}", f"it is damaged ({error})", "run the trace again with -f") from error
+
+
+def read_report(path: Path) -> Report:
+    """The report in a run directory (or of a report.json given directly)."""
+    file = path / "report.json" if path.is_dir() else path
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise RunDirError(
+            f"no report in {path}", error.strerror or str(error), "give a folder that `trace` wrote"
+        ) from error
+    return decode(data, str(file))
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema (draft 2020-12) of report.json."""
+    return msgspec.json.schema(Report)
