@@ -169,7 +169,7 @@ def confirm(first: Verdict, again: Measured, context: Context) -> Verdict:
             again.speedup.median,
             "measured-gain",
             f"Change it: {again.title or again.id} makes the hotspot {again.speedup.median:.2f} times as fast "
-            f"(95 % interval {again.speedup.lo:.2f} to {again.speedup.hi:.2f} over {again.speedup.restores} restored processes).",
+            f"(95 % interval {again.speedup.lo:.2f} to {again.speedup.hi:.2f}, n = {again.speedup.restores}).",
         )
     return undecided(
         "not-confirmed", f"{first.candidate} looked faster at first, but not when it was measured again in new processes."
