@@ -74,8 +74,8 @@ def choose_mode(in_situ: float | None, steady: float | None, cold: float | None)
 
 
 def undecided(reason: str, text: str) -> Verdict:
-    """An honest shrug, with its reason."""
-    return Verdict("undecided", None, None, reason, text)
+    """No answer, and why: ``reason`` is the stable word, ``text`` the sentence."""
+    return Verdict("undecided", None, None, reason, f"Undecided: {text}")
 
 
 def leader(candidates: Sequence[Measured], context: Context) -> Measured | None:

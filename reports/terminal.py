@@ -22,8 +22,9 @@ def render(report: Report, *, width: int = 110, colour: bool = False, verbose: b
         width=width,
         force_terminal=colour,
         no_color=not colour,
+        _environ={},
         highlight=False,
-        color_system="auto" if colour else None,
+        color_system="standard" if colour else None,
     )
     for hotspot in report.hotspots:
         _hotspot(console, hotspot, verbose)
@@ -33,7 +34,7 @@ def render(report: Report, *, width: int = 110, colour: bool = False, verbose: b
 
 def _hotspot(console: Console, hotspot: HotspotReport, verbose: bool) -> None:
     verdict = hotspot.verdict
-    console.print(f"[{STYLE[verdict.action]}]{verdict.action}[/]: {escape(verdict.text)}", soft_wrap=True)
+    console.print(f"[{STYLE[verdict.action]}]{escape(verdict.text)}[/]", soft_wrap=True)
     console.print()
     where = wording.place(hotspot)
     console.print(
@@ -103,4 +104,4 @@ def _quality(console: Console, report: Report, verbose: bool) -> None:
         f"{report.seconds.total:.1f} s in all"
     )
     for check in report.quality.checks if verbose else failed:
-        console.print(f"  {'ok' if check.ok else '! '} {escape(check.text)}", soft_wrap=True)
+        console.print(f"  {'ok' if check.ok else 'not ok:'} {escape(check.text)}", soft_wrap=True)

@@ -1,0 +1,62 @@
+"""What several commands share: output options, colours, the JSON switch."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from layout_advise.errors import RunDirError, UsageError
+from layout_advise.reports import terminal
+from layout_advise.reports.model import Report, encode
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """``--json FILE`` (``-`` for stdout), ``-q``, ``-v``, ``--color``."""
+    parser.add_argument(
+        "--json", metavar="FILE", help="also write the report as JSON to FILE ('-': stdout, nothing else there)"
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", help="only the verdict and errors")
+    parser.add_argument("-v", "--verbose", action="store_true", help="more detail")
+    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="colours (default: auto)")
+
+
+def wants_colour(choice: str) -> bool:
+    """Colours on a terminal only, unless asked for; NO_COLOR and TERM=dumb are honoured."""
+    if choice != "auto":
+        return choice == "always"
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def width() -> int:
+    """Columns of the terminal; 110 when piped."""
+    try:
+        return max(80, os.get_terminal_size(sys.stdout.fileno()).columns)
+    except OSError:
+        return int(os.environ.get("COLUMNS", "110")) if os.environ.get("COLUMNS", "110").isdigit() else 110
+
+
+def show(report: Report, arguments: argparse.Namespace) -> None:
+    """Print the report as the options say."""
+    if arguments.json == "-":
+        sys.stdout.write(encode(report).decode())
+        return
+    if arguments.json:
+        try:
+            Path(arguments.json).write_bytes(encode(report))
+        except OSError as error:
+            raise RunDirError(f"cannot write {arguments.json}", error.strerror or str(error)) from error
+    if arguments.quiet:
+        for hotspot in report.hotspots:
+            print(hotspot.verdict.text)
+        return
+    sys.stdout.write(terminal.render(report, width=width(), colour=wants_colour(arguments.color), verbose=arguments.verbose))
+
+
+def existing(path: str) -> Path:
+    """A path that must exist."""
+    found = Path(path)
+    if not found.exists():
+        raise UsageError(f"no such file or folder: {path}")
+    return found

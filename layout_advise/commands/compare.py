@@ -1,0 +1,72 @@
+"""Compare the reports of two runs: what was advised, and how the measured gains moved.
+
+  layout-advise compare before.layout after.layout
+
+A ratio is marked ~ where the two intervals overlap. Hotspots are matched by symbol, candidates by what was done.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from rich.console import Console
+from rich.table import Table
+
+from layout_advise.commands import common
+from layout_advise.reports import wording
+from layout_advise.reports.model import CandidateReport, HotspotReport, Interval, read_report
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of ``compare``."""
+    parser.add_argument("before", metavar="A", help="a run directory, or a report.json")
+    parser.add_argument("after", metavar="B", help="another one")
+
+
+def mark(before: Interval | None, after: Interval | None) -> str:
+    """``+``, ``-``, ``~`` (the intervals overlap) or an empty string (not measured in both)."""
+    if before is None or after is None:
+        return ""
+    if after.lo > before.hi:
+        return "+"
+    if after.hi < before.lo:
+        return "-"
+    return "~"
+
+
+def _key(candidate: CandidateReport) -> tuple[tuple[str, ...], int | None, tuple[tuple[str, str], ...]]:
+    return candidate.families, candidate.block, tuple(sorted(candidate.layout.items()))
+
+
+def table(before: HotspotReport, after: HotspotReport) -> Table:
+    """One row a layout that either run measured."""
+    rows = Table(title=f"{before.symbol}: {before.verdict.action} → {after.verdict.action}", box=None, title_justify="left")
+    for name in ("", "layout", "A", "B"):
+        rows.add_column(name)
+    first = {_key(c): c for c in wording.ranked(before)}
+    second = {_key(c): c for c in wording.ranked(after)}
+    for key in [*first, *(k for k in second if k not in first)]:
+        a, b = first.get(key), second.get(key)
+        one = a or b
+        assert one is not None
+        old, new = (a.speedup if a else None), (b.speedup if b else None)
+        name = f"{wording.families(one)} of {', '.join(one.structures)}"
+        rows.add_row(mark(old, new), name, wording.interval(old), wording.interval(new))
+    return rows
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Carry out ``compare``."""
+    a = read_report(common.existing(arguments.before))
+    b = read_report(common.existing(arguments.after))
+    console = Console(width=common.width(), highlight=False, no_color=not common.wants_colour("auto"))
+    known = {hotspot.symbol: hotspot for hotspot in b.hotspots}
+    matched = 0
+    for hotspot in a.hotspots:
+        other = known.get(hotspot.symbol)
+        if other is not None:
+            matched += 1
+            console.print(table(hotspot, other))
+    if not matched:
+        console.print("The two runs have no hotspot in common.")
+    return 0

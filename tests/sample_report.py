@@ -1,0 +1,93 @@
+"""A report as the pipeline would make it, for tests of the reporters."""
+
+from __future__ import annotations
+
+from layout_advise.reports import model
+from layout_advise.reports.model import Interval
+
+
+def candidate(number: int, speedup: Interval | None, **changes: object) -> model.CandidateReport:
+    """A SoA candidate of ``s0``; ``changes`` replace fields."""
+    values: dict[str, object] = {
+        "id": f"c{number}",
+        "structures": ("s0",),
+        "families": ("soa", "compact"),
+        "block": None,
+        "temporary": False,
+        "layout": {"s0": "S_{0,1;2} ⊗ A_1000"},
+        "derivation": ("4", "7"),
+        "variant": "plain",
+        "parts": (model.PartReport("s0", ("x",), 8, "A_1000"),),
+        "evidence": "verified" if speedup else "rejected",
+        "reason": None if speedup else "crashed: SIGSEGV",
+        "verification": model.Verification(3, 80000, 8000, 0),
+        "speedup": speedup,
+        "over_identity": speedup,
+        "cold": None,
+        "conversion": model.Conversion(1.5, 0.5, 4),
+        "net_speedup": None,
+        "program_speedup": 1.5,
+        "traffic": model.Traffic(1250, 250),
+        "bytes": model.Bytes(80000, 16000),
+        "mockup": f"mockups/c{number}.c",
+        "declaration": "struct <new> { double x[1000]; };",
+        "drawing": "<svg xmlns='http://www.w3.org/2000/svg' width='10' height='10'></svg>",
+        "source": "void la_run(void) { if (1 < 2) {} }",
+    }
+    return model.CandidateReport(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def report(verdict: model.Verdict | None = None) -> model.Report:
+    """One hotspot, two candidates, the first of them advised."""
+    gain = Interval(3.61, 3.5, 3.7, 9)
+    structure = model.StructureReport(
+        id="s0",
+        name="particles",
+        kind="heap",
+        type="struct particle",
+        alloc_site="main.c:29",
+        base="0x7ffff0000000",
+        bytes=80000,
+        element_bytes=80,
+        count=1000,
+        unit_bytes=8,
+        layout="A_1000 ⊗ S_{0,1;10}",
+        fields=(model.FieldUse("x", "double", 0, 8, 1000, 0), model.FieldUse("v<x>", "double", 8, 8, 1000, 1000)),
+    )
+    hotspot = model.HotspotReport(
+        symbol="step",
+        region="function",
+        file="main.c",
+        line=63,
+        share=0.63,
+        calls=8,
+        call=5,
+        snapshot="criu",
+        threads=1,
+        clock="thread-cpu",
+        original=model.Original(9e6, 8e6, 8.2e6),
+        trace=model.TraceSummary("clone", 3000000, 12, False),
+        structures=(structure,),
+        identity=model.Identity("verified", Interval(1.0, 0.98, 1.02, 9), None),
+        noise=model.Span(0.98, 1.02),
+        candidates=(candidate(2, None), candidate(1, gain)),
+        verdict=verdict
+        or model.Verdict("change", "c1", 3.61, "measured-gain", "Change it: c1 <SoA> is 3.61 times as fast."),
+        not_lifted=(model.NotLifted("0x401000", "vpshufb xmm0, xmm1", "main.c", 71, "unknown shuffle"),),
+    )
+    return model.Report(
+        schema=model.SCHEMA,
+        tool=model.Tool("layout-advise", "0.1.0"),
+        created="2026-01-01T00:00:00Z",
+        status="complete",
+        command=("./app", "</code>"),
+        binary=model.Binary("app", "abcdef0123456789", "GNU C17 12.2.0 -O2 -g"),
+        program=model.Program(0, None, True),
+        machine=model.Machine("Some CPU", 2, 64, 32768, 524288, 33554432),
+        quality=model.Quality(
+            0.5, (model.Check("noise-floor", True, 0.02, "noise 2 %"), model.Check("in-situ", False, 0.2, "far off"))
+        ),
+        seconds=model.Seconds(1, 2, 3, 4, 10),
+        hotspots=(hotspot,),
+        profile=(model.Profile("step", 0.63, "app"),),
+    )

@@ -1,0 +1,111 @@
+"""The rule of the verdict, case by case."""
+
+from __future__ import annotations
+
+import pytest
+
+from layout_advise.mockup.statistics import Ratio
+from layout_advise.verdict import Context, Measured, choose_mode, confirm, decide
+
+
+def ratio(lo: float, hi: float) -> Ratio:
+    return Ratio((lo + hi) / 2, lo, hi, 9)
+
+
+def context(**changes: object) -> Context:
+    values: dict[str, object] = {
+        "snapshot": "criu",
+        "identity_evidence": "verified",
+        "identity": ratio(0.98, 1.02),
+        "noise_hi": 1.02,
+        "rules_apply": True,
+    }
+    return Context(**{**values, **changes})  # type: ignore[arg-type]
+
+
+GAIN = Measured("c1", "verified", ratio(1.4, 1.6), ratio(1.3, 1.5))
+LOSS = Measured("c2", "verified", ratio(0.7, 0.8), ratio(0.7, 0.8))
+NEAR = Measured("c3", "verified", ratio(1.0, 1.1), ratio(1.0, 1.1))
+UNMEASURED = Measured("c4", "rejected", None, None)
+
+
+def test_a_clear_gain_is_a_change() -> None:
+    verdict = decide([LOSS, GAIN], context())
+    assert (verdict.action, verdict.candidate) == ("change", "c1")
+
+
+def test_all_losing_is_keep() -> None:
+    assert decide([LOSS], context()).action == "keep"
+
+
+def test_within_noise_is_undecided() -> None:
+    assert decide([LOSS, NEAR], context()).reason == "within-noise"
+
+
+def test_an_unmeasured_candidate_forbids_keep() -> None:
+    assert decide([LOSS, UNMEASURED], context()).reason == "not-all-measured"
+    assert decide([UNMEASURED], context()).reason == "nothing-measured"
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"identity_evidence": "rejected"}, "identity-not-verified"),
+        ({"identity": ratio(1.2, 1.3)}, "identity-off"),
+        ({"identity": None}, "identity-not-measured"),
+        ({"identity_evidence": "close"}, "identity-not-verified"),
+    ],
+)
+def test_without_a_good_identity_nothing_counts(changes: dict[str, object], reason: str) -> None:
+    verdict = decide([GAIN], context(**changes))
+    assert (verdict.action, verdict.reason) == ("undecided", reason)
+
+
+def test_only_verified_counts_unless_reassociation_is_allowed() -> None:
+    close = Measured("c1", "close", ratio(1.4, 1.6), ratio(1.4, 1.6))
+    assert decide([close], context()).action != "change"
+    assert decide([close], context(allow_reassociation=True)).action == "change"
+
+
+def test_gain_of_the_compiler_alone_is_no_change() -> None:
+    assert decide([Measured("c1", "verified", ratio(1.4, 1.6), ratio(0.98, 1.02))], context()).action == "keep"
+
+
+def test_noise_and_fork_raise_the_bound() -> None:
+    small = Measured("c1", "verified", ratio(1.07, 1.09), ratio(1.07, 1.09))
+    assert decide([small], context()).action == "change"
+    assert decide([small], context(snapshot="fork")).action == "keep"
+    assert decide([small], context(noise_hi=1.2)).action == "keep"
+
+
+def test_conversion_of_a_temporary_layout_is_taken_in() -> None:
+    temporary = Measured("c1", "verified", ratio(1.4, 1.6), ratio(1.4, 1.6), net=ratio(0.5, 0.6))
+    assert decide([temporary], context()).action == "keep"
+
+
+def test_no_rule_applies_is_keep_when_the_identity_is_verified() -> None:
+    assert decide([], context(rules_apply=False)).action == "keep"
+    assert decide([], context(rules_apply=False, identity_evidence="rejected")).action == "undecided"
+
+
+def test_only_the_second_measurement_counts() -> None:
+    first = decide([GAIN], context())
+    assert confirm(first, GAIN, context()).action == "change"
+    assert confirm(first, NEAR, context()).reason == "not-confirmed"
+
+
+@pytest.mark.parametrize(
+    ("in_situ", "steady", "cold", "mode"),
+    [
+        (100, 110, 200, "steady"),
+        (100, 200, 95, "cold"),
+        (100, 130, 80, None),
+        (None, 1, 1, None),
+        (100, None, 101, "cold"),
+        (100, None, None, None),
+    ],
+)
+def test_mode_is_the_nearer_one_within_15_percent(
+    in_situ: float | None, steady: float | None, cold: float | None, mode: str | None
+) -> None:
+    assert choose_mode(in_situ, steady, cold) == mode
