@@ -1,0 +1,159 @@
+"""Find the hotspot of a program, trace it, try other layouts, and say which is worth it.
+
+  layout-advise trace -- ./app its args
+  layout-advise trace --hotspot step --call 7 -o step.layout -- ./app input.dat < stdin.txt
+
+The program runs to its end once, with its own output; then it is started again a few times and stopped at one call of the
+hotspot, where everything else happens. Results go into app.layout/ (report.html, report.json, the mock-ups in C).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import stat
+import sys
+from pathlib import Path
+from typing import get_args
+
+from layout_advise.commands import common
+from layout_advise.config import (
+    DEFAULT_CANDIDATES,
+    DEFAULT_MAX_REFS,
+    DEFAULT_RESTORES,
+    DEFAULT_TIMEOUT,
+    STAGES,
+    Settings,
+    Stage,
+    from_environment,
+)
+from layout_advise.errors import UsageError
+from layout_advise.progress import Progress
+from layout_advise.reports.model import Report
+from layout_advise.rundir import default_path
+
+FAIL_ON_REACHED = 3
+
+
+def positive(text: str) -> int:
+    """An integer of at least 1, for argparse."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return value
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of ``trace``."""
+    parser.add_argument("program", nargs=argparse.REMAINDER, metavar="-- PROGRAM ARGS", help="the program and its arguments")
+    parser.add_argument("-o", "--output", metavar="DIR", help="run directory (default: PROGRAM.layout)")
+    parser.add_argument("-f", "--force", action="store_true", help="replace a complete run")
+    parser.add_argument("--hotspot", metavar="SYMBOL", help="the function to work on (default: the hottest one)")
+    parser.add_argument(
+        "--call", type=positive, metavar="N", help="the call to stop at (default: a steady one, not the first)"
+    )
+    parser.add_argument(
+        "--backend", choices=("auto", "clone", "step"), default="auto", help="how to trace (default: auto, the clone)"
+    )
+    parser.add_argument("--snapshot", choices=("auto", "criu", "fork"), default="auto", help="how to repeat the call")
+    parser.add_argument("--until", choices=STAGES, default="report", metavar="STAGE", help=f"stop after {', '.join(STAGES)}")
+    parser.add_argument(
+        "--fail-on", type=float, metavar="SPEEDUP", help="exit with 3 when a change of at least this speedup is advised"
+    )
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=float(from_environment("TIMEOUT", str(DEFAULT_TIMEOUT))),
+        metavar="SECONDS",
+        help="for each run of the program (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--restores",
+        type=positive,
+        default=DEFAULT_RESTORES,
+        metavar="N",
+        help="processes to measure in (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--candidates",
+        type=positive,
+        default=DEFAULT_CANDIDATES,
+        metavar="N",
+        help="layouts to measure at most (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--max-refs",
+        type=positive,
+        default=DEFAULT_MAX_REFS,
+        metavar="N",
+        help="accesses to record at most (default: %(default)s)",
+    )
+    parser.add_argument("--temporary", action="store_true", help="judge layouts that are converted around every call")
+    parser.add_argument("--allow-reassociation", action="store_true", help="let results differ by rounding")
+    common.add_output(parser)
+
+
+def command_line(arguments: argparse.Namespace) -> tuple[str, ...]:
+    """The program and its arguments, without the ``--``."""
+    words = list(arguments.program)
+    if words and words[0] == "--":
+        words = words[1:]
+    if not words:
+        raise UsageError("no program given", "", "write: layout-advise trace -- ./app its args")
+    return tuple(words)
+
+
+def _input() -> Path | None:
+    """Whatever waits on stdin: a file or pipe is spooled, a terminal is not read."""
+    try:
+        mode = os.fstat(0).st_mode
+    except OSError:
+        return None
+    return Path("/dev/stdin") if stat.S_ISFIFO(mode) or stat.S_ISREG(mode) else None
+
+
+def settings(arguments: argparse.Namespace) -> Settings:
+    """The checked settings of one run."""
+    command = command_line(arguments)
+    if arguments.timeout <= 0:
+        raise UsageError("--timeout must be positive")
+    assert arguments.until in get_args(Stage)
+    return Settings(
+        command=command,
+        output=Path(arguments.output) if arguments.output else default_path(command[0]),
+        force=arguments.force,
+        hotspot=arguments.hotspot,
+        call=arguments.call,
+        backend=arguments.backend,
+        snapshot=arguments.snapshot,
+        until=arguments.until,
+        timeout=arguments.timeout,
+        restores=arguments.restores,
+        candidates=arguments.candidates,
+        max_refs=arguments.max_refs,
+        temporary=arguments.temporary,
+        allow_reassociation=arguments.allow_reassociation,
+        stdin=_input(),
+        capture_output=arguments.json == "-",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Carry out ``trace``."""
+    from layout_advise import pipeline  # heavy imports: not for --help
+
+    chosen = settings(arguments)
+    with Progress(arguments.quiet) as progress:
+        report = pipeline.advise(chosen, progress)
+    if report is None:
+        print(f"results so far: {chosen.output}", file=sys.stderr)
+        return 0
+    common.show(report, arguments)
+    print(f"report: {chosen.output / 'report.html'}", file=sys.stderr)
+    return FAIL_ON_REACHED if _reached(report, arguments.fail_on) else 0
+
+
+def _reached(report: Report, limit: float | None) -> bool:
+    if limit is None:
+        return False
+    return any(h.verdict.action == "change" and (h.verdict.gain or 0) >= limit for h in report.hotspots)

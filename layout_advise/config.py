@@ -1,0 +1,44 @@
+"""What the user asked for, checked: flags, then ``LAYOUT_ADVISE_*`` variables, then defaults."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+STAGES = ("sample", "trace", "explore", "measure", "report")
+Stage = Literal["sample", "trace", "explore", "measure", "report"]
+
+DEFAULT_TIMEOUT = 600.0
+DEFAULT_RESTORES = 9
+DEFAULT_CANDIDATES = 8
+DEFAULT_MAX_REFS = 64_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """One run of the road. ``timeout`` in seconds for each run of the program; ``max_refs`` caps the trace."""
+
+    command: tuple[str, ...]
+    output: Path
+    force: bool = False
+    hotspot: str | None = None
+    call: int | None = None
+    backend: Literal["auto", "clone", "step"] = "auto"
+    snapshot: Literal["auto", "criu", "fork"] = "auto"
+    until: Stage = "report"
+    timeout: float = DEFAULT_TIMEOUT
+    restores: int = DEFAULT_RESTORES
+    candidates: int = DEFAULT_CANDIDATES
+    max_refs: int = DEFAULT_MAX_REFS
+    temporary: bool = False
+    allow_reassociation: bool = False
+    stdin: Path | None = None
+    capture_output: bool = False
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+def from_environment(name: str, default: str) -> str:
+    """``LAYOUT_ADVISE_NAME`` or the default."""
+    return os.environ.get(f"LAYOUT_ADVISE_{name}", default)

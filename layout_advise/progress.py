@@ -1,0 +1,63 @@
+"""Progress on stderr, on a terminal only: one line for the stage that runs, with what it has done."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.status import Status
+
+
+class Progress:
+    """Says what is going on. Silent with ``quiet`` or when stderr is no terminal, but for ``note``."""
+
+    def __init__(self, quiet: bool = False) -> None:
+        self.quiet = quiet
+        self.console = Console(stderr=True, highlight=False, no_color=bool(os.environ.get("NO_COLOR")))
+        self._status: Status | None = None
+        self._started = time.monotonic()
+        self._stage = ""
+        self.seconds: dict[str, float] = {}
+
+    def __enter__(self) -> Self:
+        if not self.quiet and sys.stderr.isatty():
+            self._status = self.console.status("starting")
+            self._status.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._close_stage()
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
+
+    def stage(self, key: str, text: str) -> None:
+        """A stage of the road begins; its wall time is kept in ``seconds[key]``."""
+        self._close_stage()
+        self._stage = key
+        self.step(text)
+
+    def step(self, text: str) -> None:
+        """What is being done within the stage."""
+        if self._status is not None:
+            self._status.update(text)
+
+    def count(self, text: str, done: int, total: int) -> None:
+        """``text 3/9``."""
+        self.step(f"{text} {done}/{total}")
+
+    def note(self, text: str) -> None:
+        """A line that stays, on stderr, unless quiet."""
+        if not self.quiet:
+            self.console.print(text, soft_wrap=True, markup=False)
+
+    def _close_stage(self) -> None:
+        now = time.monotonic()
+        if self._stage:
+            self.seconds[self._stage] = self.seconds.get(self._stage, 0.0) + now - self._started
+        self._started = now
+        self._stage = ""

@@ -1,0 +1,152 @@
+"""Blocks, rotation, pairing, intervals: against a machine whose times are known."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from layout_advise.errors import SnapshotError
+from layout_advise.mockup.measure import (
+    IDENTITY,
+    ORIGINAL,
+    Plan,
+    Timed,
+    block_median,
+    clear_losers,
+    measure,
+    noise_floor,
+    rotated,
+    summarise,
+)
+from layout_advise.mockup.statistics import ratio_interval
+from layout_advise.tracer.snapshot.protocol import Sample
+
+TRUE_NS = {"original": 1000.0, "identity": 1010.0, "fast": 400.0, "slow": 3000.0}
+
+
+class FakeProgram:
+    """Every process has its own speed; some calls fault; ``crash`` dies when it is prepared."""
+
+    def __init__(self, machine: FakeMachine) -> None:
+        self.machine = machine
+        self.names = ["original"]
+        self.speed = machine.random.uniform(0.8, 1.25)
+
+    def __enter__(self) -> FakeProgram:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.machine.closed += 1
+
+    def load(self, path: Path) -> int:
+        self.names.append(path.name)
+        return len(self.names) - 1
+
+    def prepare(self, variant: int, written: Sequence[Any], original: Sequence[Any] = ()) -> int:
+        if self.names[variant] == "crash":
+            raise SnapshotError("died: SIGSEGV")
+        return 0
+
+    def block(self, variant: int, calls: int, mode: str = "steady") -> tuple[Sample, ...]:
+        self.machine.order.append(self.names[variant])
+        true = TRUE_NS[self.names[variant]] * self.speed * (2 if mode == "cold" else 1)
+        noise = [true * self.machine.random.uniform(0.995, 1.005) for _ in range(calls)]
+        return tuple(
+            Sample(t, t, 0, 50 if i == calls - 1 else 0) if i % 4 else Sample(t * 9, t * 9, 0, 90)
+            for i, t in enumerate(noise)
+        )
+
+
+class FakeMachine:
+    def __init__(self) -> None:
+        self.random = random.Random(7)
+        self.order: list[str] = []
+        self.closed = 0
+
+    def restore(self) -> Any:
+        return FakeProgram(self)
+
+
+def timed(*names: str) -> list[Timed]:
+    return [Timed(n, Path(n)) for n in names]
+
+
+def test_ratios_come_out_right_although_processes_differ() -> None:
+    machine = FakeMachine()
+    timings = measure(machine, timed("identity", "fast"), (), (), Plan(restores=9))
+    fast = summarise(timings, "fast")
+    assert fast is not None
+    assert fast.steady.median == pytest.approx(2.5, rel=0.02)
+    assert fast.steady.lo <= fast.steady.median <= fast.steady.hi
+    assert fast.steady_over_identity.median == pytest.approx(2.525, rel=0.02)
+    assert fast.cold is not None
+    assert fast.steady.restores == 9
+    lo, hi = noise_floor(timings)
+    assert 0.98 < lo <= 1 <= hi < 1.02
+    assert machine.closed == 9
+
+
+def test_a_clear_loser_is_dropped_after_three_restores_and_says_so() -> None:
+    timings = measure(FakeMachine(), timed("identity", "fast", "slow"), (), (), Plan(restores=5))
+    assert timings.restores("slow") == 3
+    assert "fast" in timings.dropped["slow"]
+    assert timings.restores("fast") == 5
+
+
+def test_a_crashing_variant_is_named_and_the_others_go_on() -> None:
+    machine = FakeMachine()
+    timings = measure(machine, timed("identity", "crash", "fast"), (), (), Plan(restores=4))
+    assert "SIGSEGV" in timings.failed["crash"]
+    assert timings.restores("fast") == 4
+    assert machine.closed == 5
+
+
+def test_a_crashing_original_is_an_error() -> None:
+    class Broken(FakeMachine):
+        def restore(self) -> Any:
+            program = FakeProgram(self)
+            program.names[0] = "crash"
+            return program
+
+    with pytest.raises(SnapshotError, match="cannot time"):
+        measure(Broken(), timed("identity"), (), (), Plan(restores=2))
+
+
+def test_every_variant_takes_every_place() -> None:
+    names = ["a", "b", "c", "d"]
+    for position in range(4):
+        assert {rotated(names, by)[position] for by in range(4)} == set(names)
+    assert rotated(names, 4) == names[::-1]
+
+
+def test_samples_with_page_faults_do_not_count() -> None:
+    samples = [Sample(1e9, 1e9, 0, 700), Sample(5, 5, 0, 1), Sample(6, 6, 0, 1), Sample(900, 900, 0, 60), Sample(7, 7, 0, 2)]
+    assert block_median(samples, 1, "thread-cpu") == (6.0, 1)
+
+
+def test_losers_need_disjoint_intervals() -> None:
+    timings = measure(FakeMachine(), timed("identity", "fast"), (), (), Plan(restores=3), drop=False)
+    assert clear_losers(timings, ["fast"]) == {}
+    assert clear_losers(timings, []) == {}
+    assert timings.ratio(ORIGINAL, "unknown") is None
+    assert timings.nanoseconds(IDENTITY) is not None
+
+
+@given(st.lists(st.floats(0.1, 10), min_size=1, max_size=12))
+def test_interval_holds_the_median_and_lies_within_the_values(values: list[float]) -> None:
+    ratio = ratio_interval(values)
+    assert min(values) <= ratio.lo <= ratio.median <= ratio.hi <= max(values)
+    assert ratio.median == pytest.approx(float(np.median(values)))
+
+
+def test_interval_covers_the_truth_about_as_often_as_it_says() -> None:
+    generator = np.random.default_rng(3)
+    hits = sum(r.lo <= 1.5 <= r.hi for r in (ratio_interval(list(generator.normal(1.5, 0.05, 9))) for _ in range(120)))
+    assert hits >= 102  # 95 % nominal; the percentile bootstrap of 9 medians is a little narrow

@@ -1,0 +1,98 @@
+"""The run directory: never overwritten by accident, never shared by two runs, nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from layout_advise import rundir
+from layout_advise.errors import RunDirError
+from layout_advise.rundir import MARKER, open_run, scratch, write_atomically
+
+
+def test_a_complete_run_needs_force(tmp_path: Path) -> None:
+    path = tmp_path / "app.layout"
+    with open_run(path, force=False) as run:
+        run.report.write_text("{}")
+        run.mark(complete=True)
+    with pytest.raises(RunDirError, match="complete run; use -f"), open_run(path, force=False):
+        pass
+    with open_run(path, force=True) as run:
+        assert not run.report.exists()
+
+
+def test_an_interrupted_run_is_taken_over(tmp_path: Path) -> None:
+    with open_run(tmp_path / "x", force=False):
+        pass
+    with open_run(tmp_path / "x", force=False):
+        pass
+
+
+def test_a_foreign_folder_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("data")
+    with pytest.raises(RunDirError, match="not a run directory"), open_run(tmp_path, force=True):
+        pass
+    assert (tmp_path / "precious").read_text() == "data"
+    with pytest.raises(RunDirError, match="is a file"), open_run(tmp_path / "precious", force=True):
+        pass
+
+
+def test_another_version_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    with open_run(path, force=False):
+        pass
+    (path / MARKER).write_text('{"format": "layout-advise.run/7", "version": "7.0", "complete": false}')
+    with pytest.raises(RunDirError, match=r"another version \(7.0"), open_run(path, force=False):
+        pass
+    (path / MARKER).write_text("garbage")
+    with pytest.raises(RunDirError, match="damaged"), open_run(path, force=False):
+        pass
+
+
+def test_two_runs_at_once(tmp_path: Path) -> None:
+    with (
+        open_run(tmp_path / "x", force=False),
+        pytest.raises(RunDirError, match="in use by another run"),
+        open_run(tmp_path / "x", force=True),
+    ):
+        pass
+
+
+def test_disk_full_is_one_line_and_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "f"
+    target.write_text("old")
+
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(RunDirError, match="No space left on device; free some space"):
+        write_atomically(target, b"new")
+    assert target.read_text() == "old"
+
+
+def test_scratch_is_gone_and_that_of_killed_runs_is_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rundir, "scratch_parent", lambda: tmp_path)
+    killed = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import os, signal, sys; from pathlib import Path; from layout_advise import rundir\n"
+            "rundir.scratch_parent = lambda: Path(sys.argv[1])\n"
+            "with rundir.scratch(): os.kill(os.getpid(), signal.SIGKILL)",
+            str(tmp_path),
+        ],
+        check=False,
+    )
+    assert killed.returncode == -9
+    assert len(list(tmp_path.iterdir())) == 1
+    with scratch() as mine:
+        assert list(tmp_path.iterdir()) == [mine]
+        assert str(os.getpid()) in mine.name
+        with scratch():  # a living run's folder stays
+            assert mine.exists()
+    assert list(tmp_path.iterdir()) == []
