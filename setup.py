@@ -8,6 +8,7 @@ setup(
     packages=[
         "layout_advise",
         "layout_advise.commands",
+        "layout_advise.stages",
         *(f"layout_advise.{p}" for d in FOLDERS for p in find_packages(include=[d, f"{d}.*"])),
     ],
     cffi_modules=["tracer/nlr/build_binding.py:ffi"],

@@ -1,0 +1,1 @@
+"""The stages of the road, one file each; ``layout_advise.pipeline`` strings them together."""

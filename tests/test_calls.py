@@ -1,0 +1,42 @@
+"""Which call is stopped at."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from layout_advise.errors import ProgramError, UsageError
+from layout_advise.stages.calls import choose_call
+
+
+def test_the_fifth_where_it_is_like_the_others() -> None:
+    chosen = choose_call([900, *[100] * 19], 20, None)
+    assert (chosen.call, chosen.in_situ_ns, chosen.spread) == (5, 100, 0)
+
+
+def test_not_one_that_stands_out() -> None:
+    assert choose_call([100, 100, 100, 100, 500, 100, 100, 100], 8, None).call == 2
+
+
+def test_room_for_three_calls() -> None:
+    assert choose_call([100] * 4, 4, None).call == 2
+    assert choose_call([100] * 3, 3, None).call == 1
+    assert choose_call([100], 1, None).call == 1
+
+
+def test_the_wanted_one_if_there_is_one() -> None:
+    assert choose_call([100] * 9, 9, 9).call == 9
+    with pytest.raises(UsageError, match="called 9 times only"):
+        choose_call([100] * 9, 9, 10)
+
+
+def test_never_called() -> None:
+    with pytest.raises(ProgramError, match="never called"):
+        choose_call([], 0, None)
+
+
+@given(st.lists(st.floats(1, 1e6), max_size=30), st.integers(1, 100))
+def test_always_a_call_that_exists(times: list[float], more: int) -> None:
+    calls = len(times) + more
+    assert 1 <= choose_call(times, calls, None).call <= calls
