@@ -1,0 +1,182 @@
+"""Predicted against hand-written speedups of the examples: ``python benchmarks/accuracy.py``.
+
+For each example, size and set of flags, in one run: the original and the hand-transformed versions, each in its own process,
+in rotated order (``-t``: median thread CPU time of a call); then ``layout-advise trace`` on the original; then the processes
+again. The hand-written speedup pairs original and version within a round. One row is written as soon as it is measured, and
+a row that is there already is not measured again (``--again`` to do so).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from layout_advise.reports.model import CandidateReport, HotspotReport, read_report
+
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLES = ROOT / "examples"
+RESULTS = Path(__file__).resolve().parent / "results"
+FLAGS = ("O2", "O3-haswell")
+
+Match = Callable[[CandidateReport], bool]
+
+
+def has(*families: str, block: int | None = None, without: tuple[str, ...] = (), structures: int | None = None) -> Match:
+    """A candidate that does all of ``families`` (and none of ``without``), on that many structures."""
+
+    def match(candidate: CandidateReport) -> bool:
+        return (
+            set(families) <= set(candidate.families)
+            and not set(without) & set(candidate.families)
+            and (block is None or candidate.block == block)
+            and (structures is None or len(candidate.structures) == structures)
+        )
+
+    return match
+
+
+@dataclass(frozen=True)
+class Example:
+    """``sizes``: name to arguments. ``versions``: hand-written version to the candidates that it corresponds to."""
+
+    sizes: dict[str, tuple[str, ...]]
+    versions: dict[str, Match]
+
+
+def parts_of(candidate: CandidateReport) -> int:
+    """Number of separate arrays of the new layout."""
+    return len(candidate.parts)
+
+
+CASES: dict[str, Example] = {}
+
+
+def run_program(example: str, flags: str, version: str, arguments: tuple[str, ...]) -> float:
+    """Median ns of a call in a process of its own."""
+    program = EXAMPLES / example / "bin" / flags / version
+    out = subprocess.run([str(program), "-t", *arguments], capture_output=True, text=True, check=True).stdout
+    return float(next(line.split()[1] for line in out.splitlines() if line.startswith("median_ns")))
+
+
+def hand_rounds(
+    example: str, flags: str, versions: list[str], arguments: tuple[str, ...], rounds: int
+) -> list[dict[str, float]]:
+    """``rounds`` times every version, the order rotated."""
+    names = [example, *versions]
+    measured = []
+    for number in range(rounds):
+        turn = number % len(names)
+        measured.append({v: run_program(example, flags, v, arguments) for v in [*names[turn:], *names[:turn]]})
+    return measured
+
+
+def advise(example: str, flags: str, arguments: tuple[str, ...]) -> tuple[HotspotReport, float]:
+    """The tool's report on the original."""
+    program = EXAMPLES / example / "bin" / flags / example
+    with tempfile.TemporaryDirectory() as folder:
+        run = Path(folder) / "run"
+        command = [sys.executable, "-m", "layout_advise", "trace", "-q", "-o", str(run), "--", str(program), *arguments]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=folder)
+        report = read_report(run)
+        return report.hotspots[0], report.seconds.total
+
+
+def predicted(hotspot: HotspotReport, match: Match) -> CandidateReport | None:
+    """The measured candidate that corresponds to a hand-written version."""
+    found = [c for c in hotspot.candidates if c.speedup is not None and match(c)]
+    return max(found, key=lambda c: c.speedup.median if c.speedup else 0.0, default=None)
+
+
+def measure(example: str, size: str, flags: str, rounds: int) -> list[dict[str, Any]]:
+    """All rows of one example at one size and set of flags."""
+    case = CASES[example]
+    arguments, versions = case.sizes[size], list(case.versions)
+    before = hand_rounds(example, flags, versions, arguments, rounds)
+    hotspot, seconds = advise(example, flags, arguments)
+    after = hand_rounds(example, flags, versions, arguments, rounds)
+    identity = hotspot.identity
+    rows = []
+    for version, match in case.versions.items():
+        hand = statistics.median(r[example] / r[version] for r in [*before, *after])
+        candidate = predicted(hotspot, match)
+        speedup = candidate.speedup.median if candidate and candidate.speedup else None
+        rows.append(
+            {
+                "example": example,
+                "size": size,
+                "flags": flags,
+                "version": version,
+                "hand": hand,
+                "predicted": speedup,
+                "error": speedup / hand - 1 if speedup else None,
+                "candidate": candidate.id if candidate else None,
+                "evidence": candidate.evidence if candidate else None,
+                "identity": identity.ratio.median if identity and identity.ratio else None,
+                "identity_evidence": identity.evidence if identity else None,
+                "verdict": hotspot.verdict.action,
+                "reason": hotspot.verdict.reason,
+                "gain": hotspot.verdict.gain,
+                "seconds": seconds,
+            }
+        )
+    return rows
+
+
+def show(value: float | None, form: str = ".2f") -> str:
+    """A number or a dash."""
+    return "–" if value is None else format(value, form)
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """All rows as Markdown."""
+    lines = [
+        "| example | size | flags | hand-written version | hand | predicted | error | evidence | identity | verdict | s |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for r in rows:
+        verdict = r["verdict"] + (f" {r['gain']:.2f}" if r["gain"] else f" ({r['reason']})")
+        identity = f"{show(r['identity'], '.3f')} ({r['identity_evidence'] or '–'})"
+        lines.append(
+            f"| {r['example']} | {r['size']} | {r['flags']} | {r['version']} | {show(r['hand'])} | {show(r['predicted'])} | "
+            f"{show(r['error'], '+.1%')} | {r['evidence'] or '–'} | {identity} | "
+            f"{verdict} | {r['seconds']:.0f} |"
+        )
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Measure what is missing and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", action="append", choices=sorted(CASES), help="these examples only")
+    parser.add_argument("--size", choices=("small", "large"), help="this size only")
+    parser.add_argument("--flags", choices=FLAGS, help="these flags only")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds of processes before and after (default: 3)")
+    parser.add_argument("--again", action="store_true", help="measure rows again that are there")
+    arguments = parser.parse_args()
+    subprocess.run(["make", "-s", "-C", str(EXAMPLES)], check=True)
+    RESULTS.mkdir(exist_ok=True)
+    shown: list[dict[str, Any]] = []
+    for example in arguments.only or CASES:
+        for size in CASES[example].sizes:
+            for flags in FLAGS:
+                if (arguments.size or size) != size or (arguments.flags or flags) != flags:
+                    continue
+                file = RESULTS / f"accuracy-{example}-{size}-{flags}.json"
+                if arguments.again or not file.exists():
+                    print(f"{example} {size} {flags} …", file=sys.stderr)
+                    file.write_text(json.dumps(measure(example, size, flags, arguments.rounds), indent=1) + "\n")
+                shown += json.loads(file.read_text())
+    print(table(shown))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
