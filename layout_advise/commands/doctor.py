@@ -1,0 +1,134 @@
+"""Say what this machine can do, and how to get the rest.
+
+  layout-advise doctor
+
+Exit code 4 when something is missing without which no advice is possible.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from layout_advise.commands import common
+from layout_advise.errors import MachineError
+from layout_advise.machine import vector_bytes
+
+ADDR_NO_RANDOMIZE = 0x0040000
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the answer; ``needed`` without it there is no advice at all."""
+
+    name: str
+    ok: bool
+    needed: bool
+    text: str
+    hint: str = ""
+
+
+def _version(command: list[str]) -> str | None:
+    try:
+        out = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    lines = (out.stdout or out.stderr).strip().splitlines()
+    return lines[0] if lines else ""
+
+
+def _tool(name: str, needed: bool, what: str, package: str) -> Finding:
+    path = shutil.which(name)
+    if path is None:
+        return Finding(name, False, needed, f"not found: {what}", f"apt-get install {package}")
+    return Finding(name, True, needed, _version([name, "--version"]) or path)
+
+
+def _platform() -> Finding:
+    machine, system = platform.machine(), platform.system()
+    ok = machine == "x86_64" and system == "Linux"
+    return Finding(
+        "platform", ok, True, f"{system} {machine}, kernel {platform.release()}", "" if ok else "x86-64 Linux is needed"
+    )
+
+
+def _randomisation() -> Finding:
+    """Whether address randomisation can be switched off for a child (some containers forbid personality())."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    current = libc.personality(0xFFFFFFFF)
+    ok = current != -1 and libc.personality(current | ADDR_NO_RANDOMIZE) != -1
+    if ok:
+        libc.personality(current)
+    hint = "" if ok else "allow the personality() system call (docker: --security-opt seccomp=unconfined)"
+    return Finding("fixed addresses", ok, True, "personality() works" if ok else "personality() is forbidden", hint)
+
+
+def _shared_memory() -> Finding:
+    shm = Path("/dev/shm")
+    if not os.access(shm, os.W_OK):
+        return Finding("/dev/shm", False, False, "not writable: traces and dumps go to disk", "mount a tmpfs there")
+    room = shutil.disk_usage(shm).free
+    return Finding("/dev/shm", room > 1 << 28, False, f"{room / 2**30:.1f} GiB free", "make room for traces and dumps")
+
+
+def _criu() -> Finding:
+    from layout_advise.tracer.snapshot.criu import find_criu
+
+    criu = find_criu()
+    if criu is None:
+        hint = "run scripts/setup as root; without it snapshots are forks, and gains below 10 % are not claimed"
+        return Finding("criu", False, False, "no CRIU that works here", hint)
+    return Finding("criu", True, False, f"{criu.version}")
+
+
+def _vectors() -> Finding:
+    widths = ", ".join(str(8 * n) for n in vector_bytes())
+    return Finding("vectors", True, False, f"{widths} bits")
+
+
+CHECKS: tuple[Callable[[], Finding], ...] = (
+    _platform,
+    _randomisation,
+    lambda: _tool("gcc", True, "mock-ups cannot be compiled", "gcc"),
+    lambda: _tool("as", True, "the agent cannot be assembled", "binutils"),
+    lambda: _tool("clang", False, "programs made by clang are compiled with gcc's mock-ups, which is not the same", "clang"),
+    lambda: _tool("valgrind", False, "the Valgrind backend of a later version", "valgrind"),
+    lambda: _tool("perf", False, "the built-in sampler is used", "linux-perf"),
+    _criu,
+    _shared_memory,
+    _vectors,
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of ``doctor``."""
+    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Carry out ``doctor``."""
+    findings = [check() for check in CHECKS]
+    if arguments.json:
+        print(json.dumps([asdict(f) for f in findings], indent=1))
+    else:
+        console = Console(file=sys.stdout, highlight=False, no_color=not common.wants_colour("auto"), width=common.width())
+        for finding in findings:
+            mark = "[green]ok     [/]" if finding.ok else ("[red]missing[/]" if finding.needed else "[yellow]absent [/]")
+            console.print(f"{mark} {finding.name}: {finding.text}", soft_wrap=True)
+            if not finding.ok and finding.hint:
+                console.print(f"        {finding.hint}", soft_wrap=True, markup=False)
+    missing = [f.name for f in findings if f.needed and not f.ok]
+    if missing:
+        raise MachineError(f"missing: {', '.join(missing)}", "no advice is possible without", "see the hints above")
+    return 0
