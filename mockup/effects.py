@@ -79,7 +79,10 @@ class Op:
     Flags (type ``flags``): ``flags.sub(a, b)``, ``flags.add(a, b)``, ``flags.logic(result)``, ``flags.fcmp(a, b)`` ((u)comis),
     ``flags.inc(result, old)``, ``flags.dec(result, old)``, ``flags.shift(...)`` and others that only some conditions can be
     read from. Condition: ``cond.CC(flags)`` to i1 with CC an x86 condition code in its canonical spelling (``o no b ae e ne
-    be a s ns p np l ge le g``); it is resolved to compares once the SSA builder knows which flags reach it.
+    be a s ns p np l ge le g``); it is resolved to compares once the SSA builder knows which flags reach it
+    (:mod:`layout_advise.mockup.conditions` lists the flags operations and resolves). ``wide.udiv wide.urem wide.sdiv
+    wide.srem (high, low, divisor)``: x86's 128-bit divisions; ``expr.build`` turns them into plain ones as soon as the high
+    half is seen to extend the low one, and what stays wide cannot be lifted.
     """
 
     name: str

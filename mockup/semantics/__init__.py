@@ -1,0 +1,61 @@
+"""The semantics table: what each instruction does, as :class:`layout_advise.mockup.effects.Semantics`.
+
+The rules stand in the modules of this package by kind of instruction; :func:`semantics` finds them. An instruction without
+a rule, or in a form that its rule does not know, raises :class:`layout_advise.errors.NotLiftedError`: nothing is guessed.
+MXCSR must hold round-to-nearest, without flush-to-zero and denormals-are-zero, as programs start with.
+"""
+
+from __future__ import annotations
+
+from layout_advise.mockup.disasm import Insn, Register
+from layout_advise.mockup.effects import Semantics
+from layout_advise.mockup.semantics import control, integer
+from layout_advise.mockup.semantics.context import TABLE, Context
+
+_RULE_MODULES = (control, integer)
+_REFUSED = {
+    "syscall": "system call", "sysenter": "system call", "int": "system call", "cpuid": "cpuid", "rdtsc": "time stamp",
+    "rdtscp": "time stamp", "emms": "MMX", "xgetbv": "xgetbv", "rdrand": "random numbers", "rdseed": "random numbers",
+    "xbegin": "transaction", "xend": "transaction", "ldmxcsr": "changes the rounding mode",
+    "vldmxcsr": "changes the rounding mode", "stmxcsr": "reads the rounding mode", "vstmxcsr": "reads the rounding mode",
+}  # fmt: skip
+
+
+def semantics(insn: Insn) -> Semantics:
+    """What ``insn`` does, but for where control goes next; raises NotLiftedError where the table does not know.
+
+    A direct call gives one ``CallEffect`` without a name (:attr:`layout_advise.mockup.cfg.Cfg.calls` has it); the return
+    address that a call pushes and ``ret`` pops is not shown: rsp is the same before a call and after it.
+    """
+    reason = _refusal(insn)
+    if reason is not None:
+        raise insn.refuse(reason)
+    context = Context(insn)
+    found = TABLE.get(context.name)
+    if found is None:
+        raise insn.refuse("no rule for this instruction")
+    found(context)
+    return context.finish()
+
+
+def _refusal(insn: Insn) -> str | None:
+    if insn.evex:
+        return "AVX-512"
+    if "lock" in insn.prefixes:
+        return "atomic operation (lock)"
+    if insn.mnemonic in _REFUSED:
+        return _REFUSED[insn.mnemonic]
+    if insn.mnemonic.startswith("f") and insn.bytes.lstrip(b"\x66\x9b")[:1] >= b"\xd8":
+        return "x87"
+    for operand in insn.operands:
+        if isinstance(operand, Register) and operand.kind == "other":
+            return {"m": "MMX", "k": "AVX-512", "s": "x87"}.get(operand.name[:1], f"register {operand.name}")
+        if isinstance(operand, Register) and operand.bytes == 64:
+            return "AVX-512"
+    if insn.prefixes:
+        return f"string operation ({insn.mnemonic})"
+    return None
+
+
+assert all(_RULE_MODULES)
+__all__ = ["semantics"]

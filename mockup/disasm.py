@@ -1,0 +1,200 @@
+"""Machine code as data: capstone's decoding turned into our own frozen instructions.
+
+Nothing behind this module sees capstone. Two things are normalised here: compares whose predicate capstone writes into the
+mnemonic (``vcmplt_oqpd``) become ``vcmppd`` with the predicate as last operand, and rip-relative addresses become absolute.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+
+import capstone
+from capstone import x86_const as x86
+
+from layout_advise.errors import NotLiftedError
+from layout_advise.mockup.effects import Gpr
+from layout_advise.tracer.code import Region
+
+_LEGACY = ("ax", "cx", "dx", "bx", "sp", "bp", "si", "di")
+_COMPARES = {
+    getattr(x86, f"X86_INS_{vex}CMP{kind}"): f"{vex}CMP{kind}".lower()
+    for vex in ("", "V")
+    for kind in ("PS", "PD", "SS", "SD")
+}
+_PREDICATES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """A register operand of ``bytes`` bytes (gpr 1, 2, 4, 8; vector 16, 32, 64).
+
+    ``number`` as encoded; ``high`` for ah, ch, dh, bh (numbers 0 to 3). ``other`` are registers that are never lifted
+    (segment, x87, mask, control), with their name.
+    """
+
+    kind: Literal["gpr", "vector", "other"]
+    number: int
+    bytes: int
+    high: bool = False
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A memory operand: ``base + index * scale + displacement`` (mod 2**64), ``bytes`` bytes wide.
+
+    rip-relative operands have no base and an absolute ``displacement``. ``vector_index`` is the index of a gather.
+    ``narrow`` tells of 32-bit address arithmetic; ``segment`` is ``fs`` or ``gs`` where overridden.
+    """
+
+    base: Gpr | None
+    index: Gpr | None
+    scale: int
+    displacement: int
+    bytes: int
+    vector_index: Register | None = None
+    segment: str | None = None
+    narrow: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Immediate:
+    """A constant operand; ``value`` is signed as written by the encoder (branch targets are run-time addresses)."""
+
+    value: int
+
+
+Operand = Register | Memory | Immediate
+
+
+@dataclass(frozen=True, slots=True)
+class Insn:
+    """One instruction at its run-time address.
+
+    ``mnemonic`` without prefixes; ``prefixes`` names ``lock``, ``rep``, ``repne`` where they are prefixes proper (not part
+    of the opcode). ``evex`` marks AVX-512 encodings. ``text`` is for messages.
+    """
+
+    address: int
+    bytes: bytes
+    mnemonic: str
+    text: str
+    operands: tuple[Operand, ...]
+    prefixes: frozenset[str] = frozenset()
+    vex: bool = False
+    evex: bool = False
+
+    @property
+    def size(self) -> int:
+        """Length in bytes."""
+        return len(self.bytes)
+
+    @property
+    def end(self) -> int:
+        """Address of the next instruction."""
+        return self.address + len(self.bytes)
+
+    def refuse(self, reason: str) -> NotLiftedError:
+        """The error that says that this instruction stops the lifter, and why."""
+        return NotLiftedError(self.address, self.text, reason)
+
+
+@cache
+def _decoder() -> Any:
+    decoder = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
+    decoder.detail = True
+    return decoder
+
+
+@cache
+def register(name: str) -> Register:
+    """The register called ``name`` in Intel syntax."""
+    if name[:3] in ("xmm", "ymm", "zmm"):
+        return Register("vector", int(name[3:]), {"x": 16, "y": 32, "z": 64}[name[0]], name=name)
+    if name[:1] == "r" and name[1:].rstrip("dwb").isdigit():
+        return Register("gpr", int(name[1:].rstrip("dwb")), {"d": 4, "w": 2, "b": 1}.get(name[-1], 8), name=name)
+    for number, stem in enumerate(_LEGACY):
+        if name in (stem, f"e{stem}", f"r{stem}"):
+            return Register("gpr", number, {"e": 4, "r": 8}.get(name[0], 2) if len(name) == 3 else 2, name=name)
+        if name in (f"{stem[0]}l", f"{stem}l") and (len(name) == 3) == (number >= 4):
+            return Register("gpr", number, 1, name=name)
+        if number < 4 and name == f"{stem[0]}h":
+            return Register("gpr", number, 1, high=True, name=name)
+    return Register("other", 0, 0, name=name)
+
+
+def _memory(insn: Any, operand: Any) -> Memory:
+    def gpr(number: int) -> Gpr | None:
+        found = register(insn.reg_name(number)) if number else None
+        return Gpr(found.number) if found is not None and found.kind == "gpr" else None
+
+    index = register(insn.reg_name(operand.mem.index)) if operand.mem.index else None
+    relative = operand.mem.base in (x86.X86_REG_RIP, x86.X86_REG_EIP)
+    segment = insn.reg_name(operand.mem.segment) if operand.mem.segment else None
+    return Memory(
+        base=None if relative else gpr(operand.mem.base),
+        index=Gpr(index.number) if index is not None and index.kind == "gpr" else None,
+        scale=operand.mem.scale,
+        displacement=(operand.mem.disp + (insn.address + insn.size if relative else 0)) % 2**64,
+        bytes=operand.size,
+        vector_index=index if index is not None and index.kind == "vector" else None,
+        segment=segment if segment in ("fs", "gs") else None,
+        narrow=insn.addr_size == 4,
+    )
+
+
+def _operand(insn: Any, operand: Any) -> Operand:
+    if operand.type == x86.X86_OP_REG:
+        return register(insn.reg_name(operand.reg))
+    if operand.type == x86.X86_OP_IMM:
+        return Immediate(operand.imm)
+    return _memory(insn, operand)
+
+
+def _convert(insn: Any) -> Insn:
+    operands = tuple(_operand(insn, operand) for operand in insn.operands)
+    code = bytes(insn.bytes)
+    words = insn.mnemonic.split()
+    mnemonic = words[-1]
+    vector = any(isinstance(op, Register) and op.kind == "vector" for op in operands)
+    if vector and insn.id in _COMPARES:
+        mnemonic = _COMPARES[insn.id]
+        if not (operands and isinstance(operands[-1], Immediate)):
+            operands = (*operands, Immediate(code[-1] % _PREDICATES))
+    names = {"lock": "lock", "rep": "rep", "repe": "rep", "repz": "rep", "repne": "repne", "repnz": "repne"}
+    prefixes = {names[word] for word in words[:-1] if word in names}
+    if mnemonic == "ret":
+        prefixes.discard("rep")  # "rep ret" is old AMD padding
+    start = next((i for i, byte in enumerate(code) if byte not in b"\x26\x2e\x36\x3e\x64\x65\x67"), 0)
+    return Insn(
+        address=insn.address,
+        bytes=code,
+        mnemonic=mnemonic,
+        text=f"{insn.mnemonic} {insn.op_str}".strip(),
+        operands=operands,
+        prefixes=frozenset(prefixes),
+        vex=code[start] in (0xC4, 0xC5),
+        evex=code[start] == 0x62,
+    )
+
+
+def decode_one(code: bytes, address: int) -> Insn:
+    """The instruction at the start of ``code``; raises :class:`NotLiftedError` where the bytes are no instruction."""
+    for insn in _decoder().disasm(code[:16], address, 1):
+        return _convert(insn)
+    raise NotLiftedError(address, f"bytes {code[:8].hex()}", "not a known x86-64 instruction")
+
+
+def decode(region: Region) -> dict[int, Insn]:
+    """Every instruction of the region's ranges by linear sweep, ascending by address.
+
+    Data inside the code would be decoded too: use :func:`layout_advise.mockup.cfg.build_cfg` for what can be reached.
+    Bytes that are no instruction end the sweep of their range.
+    """
+    found: dict[int, Insn] = {}
+    for piece in sorted(region.ranges, key=lambda r: r.start):
+        for insn in _decoder().disasm(piece.code, piece.start):
+            found[insn.address] = _convert(insn)
+    return found

@@ -1,0 +1,131 @@
+"""Jump tables: where an indirect jump of a compiled ``switch`` may go.
+
+Two shapes are known: ``jmp [table + 8 * index]`` with absolute entries, and ``movsxd r, [table + 4 * index]; add r, table;
+jmp r`` with entries relative to the table. The number of entries comes from the bounds check (``cmp index, N; ja``).
+Everything else is refused.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+
+from layout_advise.mockup.disasm import Immediate, Insn, Memory, Register
+from layout_advise.mockup.effects import Const, Expr, Gpr, Read
+from layout_advise.mockup.expr import build
+from layout_advise.mockup.image import Image
+
+_MOST = 4096
+_UNKNOWN = "indirect jump (no jump table found)"
+
+
+def jump_targets(
+    insn: Insn, before: Sequence[Insn], image: Image, inside: Callable[[int], bool]
+) -> tuple[tuple[int, ...], Expr | None, Expr | None]:
+    """``(targets, value, load)`` of :class:`layout_advise.mockup.cfg.IndirectJump` for the jump ``insn``.
+
+    ``before`` are the instructions that lead to it, nearest first. Raises NotLiftedError where the table is not plain.
+    """
+    target = insn.operands[0]
+    if isinstance(target, Memory):
+        if target.index is None or target.scale != 8 or target.segment or target.narrow:
+            raise insn.refuse(_UNKNOWN)
+        table = _constant(target.base, before) if target.base else 0
+        if table is None:
+            raise insn.refuse(_UNKNOWN)
+        start = (table + target.displacement) % 2**64
+        entries = _entries(insn, image, start, 8, _count(insn, target.index, before))
+        return _checked(insn, entries, inside), None, _address(target)
+    if not (isinstance(target, Register) and target.kind == "gpr" and target.bytes == 8):
+        raise insn.refuse(_UNKNOWN)
+    start, index, skip = _relative(insn, target.number, before)
+    count = _count(insn, index, before[skip:])
+    entries = tuple((start + e) % 2**64 for e in _entries(insn, image, start, 4, count))
+    return _checked(insn, entries, inside), Read(Gpr(target.number), "i64"), None
+
+
+def _address(memory: Memory) -> Expr:
+    assert memory.index is not None
+    total = build("mul", "i64", Read(memory.index, "i64"), Const("i64", memory.scale))
+    if memory.base is not None:
+        total = build("add", "i64", Read(memory.base, "i64"), total)
+    return build("add", "i64", total, Const("i64", memory.displacement))
+
+
+def _writes(insn: Insn, register: int) -> bool:
+    first = insn.operands[0] if insn.operands else None
+    return (
+        isinstance(first, Register)
+        and first.kind == "gpr"
+        and first.number == register
+        and insn.mnemonic not in ("cmp", "test", "push")
+    )
+
+
+def _constant(register: Gpr, before: Sequence[Insn]) -> int | None:
+    """The constant that a ``lea r, [rip + x]`` or ``mov r, imm`` among ``before`` put into the register."""
+    for insn in before:
+        if _writes(insn, register.number):
+            second = insn.operands[1] if len(insn.operands) > 1 else None
+            if insn.mnemonic == "lea" and isinstance(second, Memory) and second.base is None and second.index is None:
+                return second.displacement
+            if insn.mnemonic in ("mov", "movabs") and isinstance(second, Immediate):
+                return second.value % 2**64
+            return None
+    return None
+
+
+def _relative(insn: Insn, register: int, before: Sequence[Insn]) -> tuple[int, Gpr, int]:
+    """Start of the table, its index register, and how many of ``before`` were used, for the relative shape."""
+    other: int | None = None
+    for skip, step in enumerate(before):
+        if not _writes(step, register) and not (other is not None and _writes(step, other)):
+            continue
+        source = step.operands[1] if len(step.operands) > 1 else None
+        if step.mnemonic == "add" and isinstance(source, Register) and other is None:
+            other = source.number
+            continue
+        if step.mnemonic == "movsxd" and isinstance(source, Memory) and source.scale == 4 and source.base and source.index:
+            table = _constant(source.base, before[skip + 1 :])
+            loaded = step.operands[0]
+            sums = other is not None and isinstance(loaded, Register) and {loaded.number, other} >= {register}
+            if table is not None and source.displacement == 0 and sums and not source.segment:
+                return table, source.index, skip + 1
+        break
+    raise insn.refuse(_UNKNOWN)
+
+
+def _count(insn: Insn, index: Gpr, before: Sequence[Insn]) -> int:
+    """Number of entries, from the ``cmp index, N`` that a ``ja``/``jbe`` tests; the index must not change in between."""
+    number = index.number
+    bounded = False
+    for step in before:
+        if step.mnemonic in ("ja", "jbe", "jnbe", "jna"):
+            bounded = True
+        if bounded and step.mnemonic == "cmp" and isinstance(step.operands[1], Immediate):
+            first = step.operands[0]
+            if isinstance(first, Register) and first.kind == "gpr" and first.number == number:
+                return step.operands[1].value + 1
+        if _writes(step, number):
+            source = step.operands[1] if len(step.operands) > 1 else None
+            moved = step.mnemonic in ("mov", "movzx", "movsxd") and isinstance(source, Register) and source.kind == "gpr"
+            if not moved:
+                if step.mnemonic == "and" and isinstance(source, Immediate) and 0 <= source.value < _MOST:
+                    return source.value + 1
+                break
+            assert isinstance(source, Register)
+            number = source.number
+    raise insn.refuse("jump table without a bounds check")
+
+
+def _entries(insn: Insn, image: Image, start: int, size: int, count: int) -> tuple[int, ...]:
+    data = image.read(start, size * count) if 0 < count <= _MOST else None
+    if data is None:
+        raise insn.refuse("jump table that is not in read-only memory")
+    return struct.unpack(f"<{count}{'q' if size == 8 else 'i'}", data)
+
+
+def _checked(insn: Insn, entries: Sequence[int], inside: Callable[[int], bool]) -> tuple[int, ...]:
+    if not all(inside(entry) for entry in entries):
+        raise insn.refuse("jump table that leaves the region")
+    return tuple(sorted(set(entries)))
