@@ -1,0 +1,457 @@
+/* See nlr.h. SPDX-License-Identifier: MIT */
+#include "nlr.h"
+
+/* ---- sets ------------------------------------------------------------------------------------------------------- */
+
+static uint64_t gcd(uint64_t a, uint64_t b)
+{
+    while (b) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+static void set_drop(struct nlr_stream *s)
+{
+    if (s->bitmap) {
+        uint64_t bytes = (s->bits + 7) / 8;
+        s->memory->give(s->memory->owner, s->bitmap, bytes);
+        s->memory->left += bytes;
+    }
+    s->bitmap = 0;
+    s->bits = 0;
+}
+
+/* A bitmap for [low, high] in steps of `unit`, with room to grow on both sides where the limit allows it. */
+static int set_rebuild(struct nlr_stream *s, uint64_t low, uint64_t high, uint64_t unit)
+{
+    const uint64_t limit = NLR_BITMAP * 8;
+    uint64_t need = (high - low) / unit + 1, below = 0, above = 0, bits, bytes;
+    uint64_t old_bits = s->bits, old_base = s->base, old_unit = s->unit;
+    uint8_t *fresh, *old = s->bitmap;
+
+    if (need > limit)
+        return 0;
+    if (old_bits) { /* it grew once, so it may grow again; the first bitmap of a stream is exactly as large as needed */
+        uint64_t slack = need / 2 < limit - need ? need / 2 : limit - need;
+        if (low < s->minimum)
+            below = slack < low / unit ? slack : low / unit;
+        else
+            above = slack;
+    }
+    bits = need + below + above;
+    bytes = (bits + 7) / 8;
+    if (bytes > s->memory->left)
+        return 0;
+    fresh = s->memory->take(s->memory->owner, bytes);
+    if (!fresh)
+        return 0;
+    s->memory->left -= bytes;
+    s->base = low - below * unit;
+    for (uint64_t byte = 0; old && byte < (old_bits + 7) / 8; byte++) {
+        uint8_t value = old[byte];
+        for (uint64_t bit = byte * 8; value; bit++, value >>= 1)
+            if (value & 1) {
+                uint64_t k = (old_base + old_unit * bit - s->base) / unit;
+                fresh[k >> 3] |= (uint8_t)(1u << (k & 7));
+            }
+    }
+    if (old) {
+        s->memory->give(s->memory->owner, old, (old_bits + 7) / 8);
+        s->memory->left += (old_bits + 7) / 8;
+    }
+    s->bitmap = fresh;
+    s->bits = bits;
+    return 1;
+}
+
+static void set_add(struct nlr_stream *s, uint64_t address)
+{
+    uint64_t k, unit, low, high;
+
+    s->count++;
+    if (s->bitmap) {
+        k = (address - s->base) / s->unit;
+        if (address >= s->base && k < s->bits && s->base + k * s->unit == address) {
+            s->bitmap[k >> 3] |= (uint8_t)(1u << (k & 7));
+            s->minimum = address < s->minimum ? address : s->minimum;
+            s->maximum = address > s->maximum ? address : s->maximum;
+            return;
+        }
+    }
+    if (s->count == 1) {
+        s->minimum = s->maximum = s->base = address;
+        s->unit = 0;
+    }
+    low = address < s->minimum ? address : s->minimum;
+    high = address > s->maximum ? address : s->maximum;
+    unit = gcd(s->unit, address > s->minimum ? address - s->minimum : s->minimum - address);
+    if (s->state == NLR_SET && unit) {
+        int first = s->bitmap == 0;
+        if (!set_rebuild(s, low, high, unit)) {
+            set_drop(s);
+            s->state = NLR_INEXACT;
+        } else {
+            if (first) { /* the only address so far */
+                k = (s->minimum - s->base) / unit;
+                s->bitmap[k >> 3] |= (uint8_t)(1u << (k & 7));
+            }
+            k = (address - s->base) / unit;
+            s->bitmap[k >> 3] |= (uint8_t)(1u << (k & 7));
+        }
+    }
+    s->minimum = low;
+    s->maximum = high;
+    s->unit = unit;
+}
+
+static void set_add_terms(struct nlr_stream *s, const struct nlr_node *node, uint64_t nodes, const uint64_t *index)
+{
+    uint64_t inner[NLR_DEPTH + 1], at = 0;
+
+    while (at < nodes) {
+        const struct nlr_node *n = node + at;
+        uint64_t value = n->constant;
+        for (unsigned k = 0; k < n->depth; k++)
+            value += n->coef[k] * index[k];
+        if (n->arity == 0) {
+            set_add(s, value);
+        } else {
+            for (unsigned k = 0; k < n->depth; k++)
+                inner[k + 1] = index[k];
+            for (inner[0] = 0; inner[0] < value; inner[0]++)
+                set_add_terms(s, n + 1, n->size - 1, inner);
+        }
+        at += n->size;
+    }
+}
+
+/* ---- folding ---------------------------------------------------------------------------------------------------- */
+
+static void release_nodes(struct nlr_stream *s)
+{
+    struct nlr_memory *m = s->memory;
+    if (s->stack)
+        m->give(m->owner, s->stack, sizeof *s->stack);
+    if (s->evicted)
+        m->give(m->owner, s->evicted, s->evicted_room * sizeof *s->evicted);
+    s->stack = 0;
+    s->evicted = 0;
+    s->evicted_nodes = s->evicted_room = 0;
+}
+
+/* Gives folding up: everything folded so far is expanded into the set. The growing run stays as it is. */
+static void become_set(struct nlr_stream *s)
+{
+    s->state = NLR_SET;
+    s->count = 0;
+    set_add_terms(s, s->evicted, s->evicted_nodes, 0);
+    set_add_terms(s, s->stack->node, s->stack->nodes, 0);
+    release_nodes(s);
+}
+
+static uint64_t accesses(const struct nlr_node *node, uint64_t nodes, const uint64_t *index)
+{
+    uint64_t inner[NLR_DEPTH + 1], at = 0, total = 0;
+
+    while (at < nodes) {
+        const struct nlr_node *n = node + at;
+        if (n->arity == 0) {
+            total++;
+        } else {
+            uint64_t trip = n->constant;
+            for (unsigned k = 0; k < n->depth; k++) {
+                trip += n->coef[k] * index[k];
+                inner[k + 1] = index[k];
+            }
+            if (n->height == 1) /* points only */
+                total += trip * n->arity;
+            else
+                for (inner[0] = 0; inner[0] < trip; inner[0]++)
+                    total += accesses(n + 1, n->size - 1, inner);
+        }
+        at += n->size;
+    }
+    return total;
+}
+
+/* Room for `nodes` more evicted nodes; 0 when that is too many. */
+static int evicted_reserve(struct nlr_stream *s, uint64_t nodes)
+{
+    uint64_t want = s->evicted_nodes + nodes, room = s->evicted_room ? s->evicted_room : 128;
+    struct nlr_node *fresh;
+
+    if (want > NLR_NODES)
+        return 0;
+    if (want <= s->evicted_room)
+        return 1;
+    while (room < want)
+        room *= 2;
+    fresh = s->memory->take(s->memory->owner, room * sizeof *fresh);
+    if (!fresh)
+        return 0;
+    for (uint64_t i = 0; i < s->evicted_nodes; i++)
+        fresh[i] = s->evicted[i];
+    if (s->evicted)
+        s->memory->give(s->memory->owner, s->evicted, s->evicted_room * sizeof *fresh);
+    s->evicted = fresh;
+    s->evicted_room = room;
+    return 1;
+}
+
+/* Moves the older half of the stack out (at once, so that the shift is paid rarely). 0: the stream became a set. */
+static int evict(struct nlr_stream *s)
+{
+    struct nlr_stack *k = s->stack;
+    uint32_t terms = (k->terms + 1) / 2, nodes = k->start[terms];
+
+    s->evicted_terms += terms;
+    s->evicted_count += accesses(k->node, nodes, 0);
+    if (!evicted_reserve(s, nodes) ||
+        (s->evicted_terms >= NLR_TRIAL && s->evicted_count < NLR_WORTH * s->evicted_terms)) {
+        become_set(s);
+        return 0;
+    }
+    for (uint32_t i = 0; i < nodes; i++)
+        s->evicted[s->evicted_nodes + i] = k->node[i];
+    s->evicted_nodes += nodes;
+    for (uint32_t i = nodes; i < k->nodes; i++)
+        k->node[i - nodes] = k->node[i];
+    for (uint32_t i = terms; i <= k->terms; i++)
+        k->start[i - terms] = (uint16_t)(k->start[i] - nodes);
+    k->terms -= terms;
+    k->nodes -= nodes;
+    return 1;
+}
+
+static int same_shape(const struct nlr_node *a, const struct nlr_node *b)
+{
+    return a->size == b->size && a->arity == b->arity;
+}
+
+/* Do the topmost `width` terms continue the loop below them by one iteration? */
+static int continues(const struct nlr_stack *k, uint32_t width)
+{
+    const struct nlr_node *loop = k->node + k->start[k->terms - width - 1];
+    const struct nlr_node *body = loop + 1, *top = k->node + k->start[k->terms - width];
+    uint32_t nodes = k->nodes - k->start[k->terms - width];
+
+    if (loop->arity != width || loop->size != nodes + 1)
+        return 0;
+    for (uint32_t i = 0; i < nodes; i++) {
+        unsigned depth = top[i].depth;
+        if (body[i].constant + body[i].coef[depth] * loop->constant != top[i].constant || !same_shape(body + i, top + i))
+            return 0;
+        for (unsigned d = 0; d < depth; d++)
+            if (body[i].coef[d] != top[i].coef[d])
+                return 0;
+    }
+    return 1;
+}
+
+/* Are the topmost 3 * `width` terms three iterations of one body, whose constants advance evenly? */
+static int repeats(const struct nlr_stack *k, uint32_t width)
+{
+    uint32_t first = k->start[k->terms - 3 * width], second = k->start[k->terms - 2 * width];
+    uint32_t third = k->start[k->terms - width], nodes = k->nodes - third;
+    const struct nlr_node *a = k->node + first, *b = k->node + second, *c = k->node + third;
+
+    if (second - first != nodes || third - second != nodes)
+        return 0;
+    for (uint32_t i = 0; i < nodes; i++) {
+        unsigned depth = c[i].depth;
+        if (b[i].constant - a[i].constant != c[i].constant - b[i].constant || !same_shape(a + i, b + i) ||
+            !same_shape(b + i, c + i) || depth + c[i].height >= NLR_DEPTH)
+            return 0;
+        for (unsigned d = 0; d < depth; d++)
+            if (a[i].coef[d] != b[i].coef[d] || b[i].coef[d] != c[i].coef[d])
+                return 0;
+    }
+    return 1;
+}
+
+static void wrap(struct nlr_stack *k, uint32_t width)
+{
+    uint32_t term = k->terms - 3 * width, first = k->start[term], nodes = k->nodes - k->start[k->terms - width];
+    struct nlr_node *a = k->node + first, *b = a + nodes;
+    uint8_t height = 0;
+
+    for (uint32_t i = 0; i < nodes; i++) {
+        a[i].coef[a[i].depth] = b[i].constant - a[i].constant;
+        a[i].depth++;
+        if (a[i].depth == 1 && a[i].height > height)
+            height = a[i].height;
+    }
+    for (uint32_t i = nodes; i > 0; i--)
+        a[i] = a[i - 1];
+    a[0] = (struct nlr_node){.constant = 3, .size = nodes + 1, .height = (uint8_t)(height + 1), .arity = (uint8_t)width};
+    k->terms = term + 1;
+    k->nodes = first + nodes + 1;
+    k->start[k->terms] = (uint16_t)k->nodes;
+}
+
+static void reduce(struct nlr_stack *k)
+{
+again:
+    for (uint32_t width = 1; width <= NLR_WINDOW && width < k->terms; width++) {
+        if (continues(k, width)) {
+            k->terms -= width;
+            k->nodes = k->start[k->terms];
+            k->node[k->start[k->terms - 1]].constant++;
+            goto again;
+        }
+        if (3 * width <= k->terms && repeats(k, width)) {
+            wrap(k, width);
+            goto again;
+        }
+    }
+}
+
+/* Pushes a point, or a run of `count` > 1 addresses as a loop. 0: the stream became a set, the term is still to be added. */
+static int push(struct nlr_stream *s, uint64_t address, uint64_t stride, uint64_t count)
+{
+    struct nlr_stack *k = s->stack;
+    struct nlr_node *n;
+
+    if ((k->terms == NLR_TERMS || k->nodes + 2 > NLR_STACK) && !evict(s))
+        return 0;
+    n = k->node + k->nodes;
+    if (count > 1) {
+        n[0] = (struct nlr_node){.constant = count, .size = 2, .height = 1, .arity = 1};
+        n[1] = (struct nlr_node){.constant = address, .coef = {stride}, .size = 1, .depth = 1};
+        k->nodes += 2;
+    } else {
+        n[0] = (struct nlr_node){.constant = address, .size = 1};
+        k->nodes += 1;
+    }
+    k->start[++k->terms] = (uint16_t)k->nodes;
+    s->count += count;
+    reduce(k);
+    return 1;
+}
+
+/* Empties the growing run into the set. */
+static void run_to_set(struct nlr_stream *s)
+{
+    uint64_t address = s->expected - s->stride * s->run;
+    for (uint64_t i = 0; i < s->run; i++, address += s->stride)
+        set_add(s, address);
+    s->run = 0;
+}
+
+void nlr_open(struct nlr_stream *stream, struct nlr_memory *memory)
+{
+    *stream = (struct nlr_stream){.memory = memory};
+}
+
+void nlr_slow(struct nlr_stream *s, uint64_t address)
+{
+    if (s->state != NLR_FOLDING) {
+        set_add(s, address);
+        return;
+    }
+    if (s->run == 0) {
+        if (!s->stack)
+            s->stack = s->memory->take(s->memory->owner, sizeof *s->stack);
+        if (!s->stack) { /* no memory: an inexact set needs none */
+            s->state = NLR_INEXACT;
+            set_add(s, address);
+            return;
+        }
+        s->expected = address;
+        s->stride = 0;
+        s->run = 1;
+        return;
+    }
+    /* the run is over: as a whole if it is long, else its first address alone, and the rest may begin another run */
+    while (s->run >= 2) {
+        uint64_t taken = s->run >= NLR_RUN ? s->run : 1;
+        if (!push(s, s->expected - s->stride * s->run, s->stride, taken)) {
+            run_to_set(s);
+            set_add(s, address);
+            return;
+        }
+        s->run -= taken;
+        if (s->run == 1) /* the next address decides the stride */
+            s->expected -= s->stride;
+    }
+    if (s->run == 0) {
+        s->expected = address;
+        s->stride = 0;
+        s->run = 1;
+    } else { /* one address waits: `expected` holds it */
+        s->stride = address - s->expected;
+        s->expected = address + s->stride;
+        s->run = 2;
+    }
+}
+
+void nlr_finish(struct nlr_stream *s)
+{
+    if (s->state != NLR_FOLDING)
+        return;
+    if (s->run == 1) {
+        s->stride = 0; /* `expected` holds the waiting address itself */
+    }
+    while (s->run > 0) {
+        uint64_t taken = s->run >= NLR_RUN ? s->run : 1;
+        if (!push(s, s->expected - s->stride * s->run, s->stride, taken)) {
+            run_to_set(s);
+            return;
+        }
+        s->run -= taken;
+    }
+    if (s->stack && s->evicted_nodes) {
+        if (evicted_reserve(s, s->stack->nodes)) {
+            for (uint32_t i = 0; i < s->stack->nodes; i++)
+                s->evicted[s->evicted_nodes + i] = s->stack->node[i];
+            s->evicted_nodes += s->stack->nodes;
+            s->stack->nodes = s->stack->terms = 0;
+        } else {
+            become_set(s);
+        }
+    }
+}
+
+void nlr_close(struct nlr_stream *stream)
+{
+    release_nodes(stream);
+    set_drop(stream);
+}
+
+uint64_t nlr_bitmap_bytes(const struct nlr_stream *s)
+{
+    uint64_t steps = s->unit ? (s->maximum - s->minimum) / s->unit : 0;
+    return s->state == NLR_SET && s->count ? steps / 8 + 1 : 0;
+}
+
+void nlr_bitmap(const struct nlr_stream *s, uint8_t *out)
+{
+    uint64_t bytes = nlr_bitmap_bytes(s), total = (s->bits + 7) / 8, first, shift;
+
+    if (s->unit == 0) { /* one address only: there never was a bitmap */
+        if (bytes)
+            out[0] = 1;
+        return;
+    }
+    first = (s->minimum - s->base) / s->unit;
+    shift = first & 7;
+    for (uint64_t i = 0; i < bytes; i++) {
+        uint64_t at = first / 8 + i;
+        unsigned low = s->bitmap[at], high = at + 1 < total ? s->bitmap[at + 1] : 0;
+        out[i] = (uint8_t)((low | high << 8) >> shift);
+    }
+}
+
+uint64_t nlr_feed(struct nlr_stream *streams, uint64_t sites, const uint64_t *records, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t site = records[i] >> 48;
+        if (site >= sites)
+            return i;
+        nlr_add(streams + site, records[i] & UINT64_C(0xffffffffffff));
+    }
+    return count;
+}
