@@ -1,4 +1,8 @@
-"""What debug information declares about a memory object: the data that :mod:`layout_advise.tracer` fills in."""
+"""What the program's source declares about a piece of memory: the type, flattened to atomic members.
+
+Comes from DWARF (``layout_advise.tracer.dwarf_types``); read when layouts are derived, since factors may be cut at sizes
+that the source declares (design, section 4).
+"""
 
 from __future__ import annotations
 
@@ -7,25 +11,29 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """An atomic member of the element type, ``bytes`` at ``offset`` from the element's start.
+    """One atomic member of an element: ``bytes`` bytes at ``offset`` within it.
 
-    ``name`` is the path from the element (``pos.x``, ``data[2]``), ``type`` the base type (``double``) where known.
+    ``name`` is the path from the element (``P``, ``pos.x``, ``data[2]``, ``data[0].re``), empty where the element itself is
+    a scalar. ``type`` is the source's name of the scalar type (``double``, ``node *``). ``union`` tells that the
+    member shares its bytes with others (it is the widest one); bit fields stand as one member per storage unit, with the
+    names joined by ``|``.
     """
 
     name: str
     offset: int
     bytes: int
-    type: str | None = None
+    type: str
+    union: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Declared:
     """The declared type of a memory object.
 
-    ``name`` is the element type's name (``particle``, ``double``); ``bytes`` the size of the whole variable (for a
-    pointee: of one element); ``members`` the atomic members of one element, ascending (empty for a scalar);
-    ``dims`` the array dimensions of the variable, outermost first (``(1025, 1025, 4, 2)``; empty for a pointee);
-    ``element_bytes`` the size of one innermost array element (one structure, or one scalar).
+    ``name`` is the element's type (``particle``, ``double``), ``element_bytes`` its size. ``dims`` are the declared array
+    dimensions around the element, outermost first (``()`` for a single element, and for a heap block, whose count comes
+    from its size); 0 stands for an unknown one (``[]``). ``bytes`` is the size of the whole declared object:
+    ``element_bytes`` times the known dims. ``members`` are ascending by offset and disjoint.
     """
 
     name: str
