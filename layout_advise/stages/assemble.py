@@ -1,0 +1,202 @@
+"""From what the stages found to the report."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from layout_advise.layoutalgebra.structure import Candidate, Field, Structure
+from layout_advise.mockup.measure import IDENTITY, ORIGINAL, Timings, noise_floor
+from layout_advise.mockup.statistics import Ratio
+from layout_advise.reports import model
+from layout_advise.verdict import IDENTITY_RANGE, IN_SITU_TOLERANCE, Mode
+
+NOISE_LIMIT = 1.05
+SPREAD_LIMIT = 0.15
+REJECTED_LIMIT = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What the report shows of a layout besides numbers."""
+
+    declaration: str
+    drawing: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Everything about one candidate after the trials."""
+
+    candidate: Candidate
+    variant: Literal["plain", "restrict", "simd"]
+    evidence: model.Evidence
+    reason: str | None
+    verification: model.Verification | None
+    conversion_ns: tuple[float, float] | None
+    traffic: tuple[int, int] | None
+    source: str
+    mockup: str | None
+    drawn: Drawn
+
+
+def interval(ratio: Ratio | None) -> model.Interval | None:
+    """A measured ratio in the report's form."""
+    return None if ratio is None else model.Interval(ratio.median, ratio.lo, ratio.hi, ratio.restores)
+
+
+def field_use(field: Field) -> model.FieldUse:
+    """A field in the report's form."""
+    return model.FieldUse(field.name, field.type, field.offset, field.bytes, field.reads, field.writes)
+
+
+def structure_report(structure: Structure, term: str, unit: int, drawn: Drawn, note: str | None) -> model.StructureReport:
+    """A structure in the report's form."""
+    return model.StructureReport(
+        id=structure.id,
+        name=structure.name,
+        kind=structure.kind,
+        type=structure.type,
+        alloc_site=structure.alloc_site,
+        base=f"{structure.base:#x}",
+        bytes=structure.bytes,
+        element_bytes=structure.element_bytes,
+        count=structure.count,
+        unit_bytes=unit,
+        layout=term,
+        fields=tuple(field_use(f) for f in structure.fields),
+        cold_fields=tuple(field_use(f) for f in structure.cold),
+        declaration=drawn.declaration,
+        drawing=drawn.drawing,
+        note=note,
+    )
+
+
+def amdahl(share: float, speedup: float) -> float:
+    """Speedup of the whole program when the hotspot, ``share`` of it, becomes ``speedup`` times as fast."""
+    return 1.0 / (1.0 - share + share / speedup)
+
+
+def conversion(
+    costs: tuple[float, float] | None, original_ns: float | None, speedup: float | None
+) -> tuple[model.Conversion | None, float | None]:
+    """The conversion's cost with its break-even, and the net speedup when converting around every call."""
+    if costs is None:
+        return None, None
+    into, out = costs
+    calls, net = None, None
+    if original_ns and speedup:
+        saved = original_ns - original_ns / speedup
+        calls = math.ceil((into + out) / saved) if saved > 0 else None
+        net = original_ns / (original_ns / speedup + into + out)
+    return model.Conversion(into / 1e6, out / 1e6, calls), net
+
+
+def candidate_report(
+    outcome: Outcome,
+    steady: Ratio | None,
+    over: Ratio | None,
+    cold: Ratio | None,
+    original_ns: float | None,
+    share: float,
+    again: bool,
+) -> model.CandidateReport:
+    """One candidate in the report's form; ``speedup`` is null unless it ran and was verified."""
+    candidate = outcome.candidate
+    counted = outcome.evidence in ("verified", "close")
+    speedup = steady if counted else None
+    costs, net = conversion(outcome.conversion_ns, original_ns, speedup.median if speedup else None)
+    return model.CandidateReport(
+        id=candidate.id,
+        structures=tuple(r.structure.id for r in candidate.relayouts),
+        families=candidate.families,
+        block=candidate.block,
+        temporary=candidate.temporary,
+        layout={r.structure.id: r.term for r in candidate.relayouts},
+        derivation=candidate.derivation,
+        variant=outcome.variant,
+        parts=tuple(
+            model.PartReport(r.structure.id, p.fields, p.unit_bytes, p.term) for r in candidate.relayouts for p in r.parts
+        ),
+        evidence=outcome.evidence,
+        reason=outcome.reason,
+        verification=outcome.verification,
+        speedup=interval(speedup),
+        over_identity=interval(over if counted else None),
+        cold=interval(cold if counted else None),
+        conversion=costs,
+        net_speedup=net,
+        program_speedup=amdahl(share, speedup.median) if speedup else None,
+        traffic=model.Traffic(*outcome.traffic) if outcome.traffic else None,
+        bytes=model.Bytes(sum(r.structure.bytes for r in candidate.relayouts), sum(r.bytes for r in candidate.relayouts)),
+        mockup=outcome.mockup,
+        declaration=outcome.drawn.declaration,
+        drawing=outcome.drawn.drawing,
+        source=outcome.source,
+        measured_again=again,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """How the experiment went, for its quality checks."""
+
+    timings: Timings | None
+    in_situ_ns: float | None
+    spread: float
+    mode: Mode | None
+    truncated: bool
+    wrong_map_caught: bool | None
+    calls_verified: int
+    deterministic: bool | None
+
+
+def quality(conditions: Conditions) -> model.Quality:
+    """The quality checks; a check that could not be made is not listed."""
+    checks: list[model.Check] = []
+    timings = conditions.timings
+    if timings is not None and timings.steady:
+        checks += _timing_checks(timings, conditions)
+    checks.append(model.Check("trace-complete", not conditions.truncated, None, "the trace holds every access of the call"))
+    if conditions.wrong_map_caught is not None:
+        text = "a deliberately wrong layout was caught by the comparison"
+        checks.append(model.Check("wrong-map", conditions.wrong_map_caught, None, text))
+    if conditions.calls_verified:
+        count = conditions.calls_verified
+        checks.append(model.Check("calls-verified", count >= 3, float(count), f"compared at {count} calls (3 wanted)"))
+    if conditions.deterministic is not None:
+        text = "the program ran the same way each time it was started"
+        checks.append(model.Check("deterministic", conditions.deterministic, None, text))
+    passed = sum(check.ok for check in checks)
+    return model.Quality(passed / len(checks) if checks else 0.0, tuple(checks))
+
+
+def _timing_checks(timings: Timings, conditions: Conditions) -> Sequence[model.Check]:
+    checks = []
+    lo, hi = noise_floor(timings)
+    noise = max(hi, 1 / lo) if lo > 0 else math.inf
+    checks.append(
+        model.Check(
+            "noise-floor", noise <= NOISE_LIMIT, noise - 1, f"original against itself differs by up to {noise - 1:.1%}"
+        )
+    )
+    ratio = timings.ratio(IDENTITY, ORIGINAL)
+    if ratio is not None:
+        ok = IDENTITY_RANGE[0] <= ratio.median <= IDENTITY_RANGE[1]
+        text = f"the unchanged mock-up takes {ratio.median:.3f} times the original's time"
+        checks.append(model.Check("identity", ok, ratio.median, text))
+    if conditions.in_situ_ns:
+        near = timings.nanoseconds(ORIGINAL, conditions.mode or "steady")
+        if near:
+            error = near / conditions.in_situ_ns - 1
+            mode = conditions.mode or "neither warm nor cold"
+            text = f"the original in the snapshot is {error:+.1%} off its time in the running program ({mode})"
+            checks.append(model.Check("in-situ", abs(error) <= IN_SITU_TOLERANCE, error, text))
+        text = f"the calls around the one stopped at differ by ±{conditions.spread:.1%}"
+        checks.append(model.Check("steady-calls", conditions.spread <= SPREAD_LIMIT, conditions.spread, text))
+    share = timings.rejected / timings.samples if timings.samples else 0.0
+    text = f"{share:.0%} of the timed calls were left out for page faults"
+    checks.append(model.Check("page-faults", share <= REJECTED_LIMIT, share, text))
+    return checks
