@@ -2,7 +2,7 @@
 
 The flags operations (type ``flags``):
 
-* ``flags.sub(a, b)``, ``flags.add(a, b)`` · ``flags.sbb(a, b, c)``, ``flags.adc(a, b, c)`` with the borrow or carry ``c`` (i1)
+* ``flags.sub(a, b)``, ``flags.add(a, b)`` · ``flags.sbb(a, b, c)``, ``flags.adc(a, b, c)``: borrow or carry ``c`` (i1)
 * ``flags.logic(result)``: carry and overflow clear · ``flags.fcmp(a, b)``: (u)comis
 * ``flags.inc(result, old)``, ``flags.dec(result, old)``: the carry of ``old``
 * ``flags.carry(c, old)``: carry ``c``, zero flag of ``old``, the rest undefined (bt, rotates)
@@ -24,7 +24,8 @@ class UndefinedFlagError(ValueError):
 def resolve(cc: str, flags: Expr) -> Expr:
     """Condition ``cc`` (canonical spelling) as an i1 expression over the arguments of ``flags``.
 
-    Raises :class:`UndefinedFlagError` where ``flags`` is no ``flags.*`` operation or leaves a flag undefined that ``cc`` reads.
+    Raises :class:`UndefinedFlagError` where ``flags`` is no ``flags.*`` operation or leaves a flag undefined that ``cc``
+    reads.
     """
     if cc in _POSITIVE:
         return _relation(cc, flags) or negate(resolve(_POSITIVE[cc], flags))
@@ -112,7 +113,7 @@ def _bit(cc: str, flags: Expr) -> Expr:
             raise UndefinedFlagError(f"condition {cc} reads a flag that is undefined here")
         return found
     if flags.name == "flags.carry":
-        if cc == "b":
+        if cc == "b" and flags.args[0] != undefined():
             return flags.args[0]
         if cc == "e":
             return resolve("e", flags.args[1])

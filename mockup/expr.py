@@ -1,8 +1,9 @@
 """Builders of :mod:`layout_advise.mockup.effects` expressions that simplify as they build.
 
-Use :func:`build` (or the short forms below it) instead of ``Op(...)``; after a substitution rebuild with :func:`rewrite`. All rules are exact for
-every bit pattern, NaNs and signed zeros included. Canonical forms: constants on the right of commutative operations and
-of ``add`` (``sub`` of a constant is an ``add``), ``lo32`` for truncation of i64 to i32, ``zext`` for a pair with high half 0.
+Use :func:`build` (or the short forms below it) instead of ``Op(...)``; after a substitution rebuild with :func:`rewrite`.
+All rules are exact for every bit pattern, NaNs and signed zeros included. Canonical forms: constants on the right of
+commutative operations and of ``add`` (``sub`` of a constant is an ``add``), ``lo32`` for truncation of i64 to i32, ``zext``
+for a pair with high half 0.
 """
 
 from __future__ import annotations

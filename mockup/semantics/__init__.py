@@ -9,10 +9,20 @@ from __future__ import annotations
 
 from layout_advise.mockup.disasm import Insn, Register
 from layout_advise.mockup.effects import Semantics
-from layout_advise.mockup.semantics import control, integer
+from layout_advise.mockup.semantics import (
+    bits,
+    compare,
+    control,
+    conversions,
+    floats,
+    integer,
+    packed_integer,
+    shuffles,
+    vector_moves,
+)
 from layout_advise.mockup.semantics.context import TABLE, Context
 
-_RULE_MODULES = (control, integer)
+_RULE_MODULES = (bits, compare, control, conversions, floats, integer, packed_integer, shuffles, vector_moves)
 _REFUSED = {
     "syscall": "system call", "sysenter": "system call", "int": "system call", "cpuid": "cpuid", "rdtsc": "time stamp",
     "rdtscp": "time stamp", "emms": "MMX", "xgetbv": "xgetbv", "rdrand": "random numbers", "rdseed": "random numbers",

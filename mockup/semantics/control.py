@@ -13,7 +13,8 @@ _RSP, _RBP = 4, 5
 
 @rule(
     "nop", "endbr64", "endbr32", "lfence", "mfence", "sfence", "pause", "prefetcht0", "prefetcht1", "prefetcht2",
-    "prefetchnta", "prefetch", "prefetchw", "prefetchwt1", "jmp", "ret", "ud2", "hlt", "int3", "ud0", "ud1", "clflush", "clflushopt",
+    "prefetchnta", "prefetch", "prefetchw", "prefetchwt1", "jmp", "ret", "ud2", "hlt", "int3", "ud0", "ud1", "clflush",
+    "clflushopt", "cld",
     *(f"j{cc}" for cc in CONDITIONS),
 )  # fmt: skip
 def nothing(c: Context) -> None:

@@ -182,6 +182,11 @@ def imul(c: Context) -> None:
     c.set_integer(c.ops[0], result)
 
 
+def _joined(low: Expr, high: Expr) -> Expr:
+    """Two i8 as an i16."""
+    return build("or", "i16", zext("i16", low), build("shl", "i16", zext("i16", high), Const("i16", 8)))
+
+
 def _carry_overflow(c: Context, both: Expr) -> None:
     c.set_flags("bits", both, undefined(), undefined(), both, undefined())
 
@@ -203,7 +208,7 @@ def multiply_wide(c: Context) -> None:
     fill = build("ashr", b.ty, low, Const(b.ty, BITS[b.ty] - 1)) if signed else Const(b.ty, 0)
     _carry_overflow(c, build("ne", "i1", high, fill))
     if b.ty == "i8":
-        c.set_gpr(_RAX, build("or", "i16", zext("i16", low), build("shl", "i16", zext("i16", high), Const("i16", 8))))
+        c.set_gpr(_RAX, _joined(low, high))
     else:
         c.set_gpr(_RAX, low)
         c.set_gpr(_RDX, high)
