@@ -1,0 +1,213 @@
+"""Functions and variables of an ELF file by its symbol tables, sizes repaired from the unwind table.
+
+All addresses are those of the file (no load base).
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from elftools.elf.elffile import ELFFile
+
+_SYMBOL = np.dtype([("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")])
+_TYPE_OBJECT, _TYPE_FUNC, _TYPE_TLS, _TYPE_IFUNC = 1, 2, 6, 10
+_SHN_UNDEF, _SHN_ABS = 0, 0xFFF1
+
+# What gcc and clang append to the name of a function they have specialised, split or outlined.
+_CLONE = re.compile(
+    r"\.(isra|constprop|part|cold|_omp_fn|omp_outlined|lto_priv|localalias|llvm|__uniq)(_debug__)?\.?(\d+)?(?=\.|$)"
+)
+
+CloneKind = Literal["isra", "constprop", "part", "cold", "omp", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function of the file: ``size`` bytes of code at ``start``.
+
+    ``parent`` is the name in the source (``work`` for ``work.constprop.0``, equal to ``name`` otherwise); ``clone`` what the
+    compiler made of it (the last suffix). ``anonymous`` functions are known from the unwind table only (stripped files).
+    """
+
+    name: str
+    start: int
+    size: int
+    local: bool
+    parent: str
+    clone: CloneKind | None = None
+    anonymous: bool = False
+
+    @property
+    def end(self) -> int:
+        """First address after the function."""
+        return self.start + self.size
+
+    @property
+    def piece(self) -> bool:
+        """Whether it is a part of another function without an entry of its own (``.cold``)."""
+        return self.clone == "cold"
+
+
+@dataclass(frozen=True, slots=True)
+class DataSymbol:
+    """A variable of the file: ``size`` bytes at ``address``. ``name`` may carry gcc's number (``table.3``)."""
+
+    name: str
+    address: int
+    size: int
+    local: bool
+
+    @property
+    def source_name(self) -> str:
+        """The name in the source: without the number that gcc gives to function-static variables."""
+        return re.sub(r"\.\d+$", "", self.name)
+
+
+def clone_of(name: str) -> tuple[str, CloneKind | None]:
+    """The source function of a compiler-made symbol and the kind of the last suffix (``None``: not a clone)."""
+    found = list(_CLONE.finditer(name))
+    if not found:
+        return name, None
+    kinds: dict[str, CloneKind] = {"isra": "isra", "constprop": "constprop", "part": "part", "cold": "cold"}
+    kinds |= {"_omp_fn": "omp", "omp_outlined": "omp"}
+    return name[: found[0].start()], kinds.get(found[-1].group(1), "other")
+
+
+def _table(elf: ELFFile) -> tuple[np.ndarray[tuple[int], np.dtype[np.void]], bytes] | None:
+    # .symtab has everything; a stripped file keeps .dynsym, i.e. what it exports
+    for name in (".symtab", ".dynsym"):
+        section = elf.get_section_by_name(name)
+        if section is not None and section["sh_type"] != "SHT_NOBITS" and section["sh_size"]:
+            strings: bytes = elf.get_section(section["sh_link"]).data()
+            return np.frombuffer(section.data(), dtype=_SYMBOL), strings
+    return None
+
+
+def _text(strings: bytes, offset: int) -> str:
+    return strings[offset : strings.index(b"\0", offset)].decode("utf-8", "replace")
+
+
+def read_functions(elf: ELFFile) -> tuple[Function, ...]:
+    """Every function with code in this file, ascending by address, one per address.
+
+    Of several names at one address the global one is kept, then the shortest. Sizes that the symbol table leaves 0
+    (hand-written assembly) are taken from the unwind table, else up to the next function. Functions without a symbol
+    appear as ``sub_ADDRESS`` if the unwind table has them.
+    """
+    by_start: dict[int, Function] = {}
+    table = _table(elf)
+    if table is not None:
+        symbols, strings = table
+        kind = symbols["info"] & 15
+        wanted = (
+            ((kind == _TYPE_FUNC) | (kind == _TYPE_IFUNC)) & (symbols["section"] != _SHN_UNDEF) & (symbols["value"] != 0)
+        )
+        for row in symbols[wanted]:
+            name = _text(strings, int(row["name"]))
+            parent, clone = clone_of(name)
+            function = Function(name, int(row["value"]), int(row["size"]), row["info"] >> 4 == 0, parent, clone)
+            present = by_start.get(function.start)
+            if present is None or _rank(function) < _rank(present):
+                by_start[function.start] = function
+    return tuple(_with_sizes(by_start, unwind_ranges(elf), _code_end(elf)))
+
+
+def _rank(function: Function) -> tuple[bool, bool, int, str]:
+    return (function.size == 0, function.local, len(function.name), function.name)
+
+
+def _code_end(elf: ELFFile) -> dict[int, int]:
+    code = (s for s in elf.iter_sections() if s["sh_flags"] & 4 and s["sh_size"])
+    return {s["sh_addr"]: s["sh_addr"] + s["sh_size"] for s in code}
+
+
+def _with_sizes(functions: dict[int, Function], unwind: dict[int, int], sections: dict[int, int]) -> Iterable[Function]:
+    starts = sorted(functions)
+    for index, start in enumerate(starts):
+        if functions[start].size == 0:
+            limit = starts[index + 1] if index + 1 < len(starts) else 1 << 63
+            inside = [end for begin, end in sections.items() if begin <= start < end]
+            limit = min([limit, *inside]) if inside else start
+            functions[start] = replace(functions[start], size=unwind.get(start, limit - start))
+    ends = [functions[s].end for s in starts]
+    for start, size in unwind.items():
+        before = bisect_right(starts, start) - 1
+        if start not in functions and not (before >= 0 and start < ends[before]):
+            name = f"sub_{start:x}"
+            functions[start] = Function(name, start, size, True, name, anonymous=True)
+    return (functions[s] for s in sorted(functions))
+
+
+def unwind_ranges(elf: ELFFile) -> dict[int, int]:
+    """Start and size of everything in the unwind table; empty where there is none or its encoding is unusual.
+
+    Reads the sorted table of ``.eh_frame_hdr`` (LSB core specification, 10.6.2) instead of parsing all of ``.eh_frame``,
+    which takes seconds in a large file. Entries of the PLT sections are left out: they are no functions.
+    """
+    header = elf.get_section_by_name(".eh_frame_hdr")
+    frames = elf.get_section_by_name(".eh_frame")
+    if header is None or frames is None or header["sh_type"] == "SHT_NOBITS":
+        return {}
+    data, records = header.data(), frames.data()
+    # version 1, eh_frame pointer pcrel|sdata4, count udata4, table datarel|sdata4: what every linker writes
+    if data[:4] != b"\x01\x1b\x03\x3b":
+        return {}
+    count = int.from_bytes(data[8:12], "little")
+    table = (
+        np.frombuffer(data, dtype="<i4", count=2 * count, offset=12).reshape(count, 2).astype(np.int64) + header["sh_addr"]
+    )
+    plt = [(s["sh_addr"], s["sh_addr"] + s["sh_size"]) for s in elf.iter_sections() if s.name.startswith(".plt")]
+    ranges: dict[int, int] = {}
+    for start, record in table.tolist():
+        offset = record - frames["sh_addr"]
+        begin = offset + 8
+        if not 0 <= offset <= len(records) - 16:
+            continue
+        # the FDE's own start must agree, else it does not use the encoding assumed here (pcrel|sdata4)
+        pc = frames["sh_addr"] + begin + int.from_bytes(records[begin : begin + 4], "little", signed=True)
+        if pc == start and not any(low <= start < high for low, high in plt):
+            ranges[start] = int.from_bytes(records[begin + 4 : begin + 8], "little")
+    return ranges
+
+
+def read_variables(elf: ELFFile) -> tuple[DataSymbol, ...]:
+    """Every variable with an address in this file (globals and statics; no thread-local ones), ascending by address."""
+    table = _table(elf)
+    if table is None:
+        return ()
+    symbols, strings = table
+    wanted = (symbols["info"] & 15 == _TYPE_OBJECT) & (symbols["section"] != _SHN_UNDEF) & (symbols["size"] != 0)
+    wanted &= symbols["section"] != _SHN_ABS
+    found: dict[tuple[int, int], DataSymbol] = {}
+    for row in symbols[wanted]:
+        symbol = DataSymbol(
+            _text(strings, int(row["name"])), int(row["value"]), int(row["size"]), row["info"] >> 4 == 0
+        )  # aliases (environ, __environ) stand at one address: keep the first by name
+        key = (symbol.address, symbol.size)
+        if key not in found or (symbol.local, symbol.name) < (found[key].local, found[key].name):
+            found[key] = symbol
+    return tuple(sorted(found.values(), key=lambda s: (s.address, -s.size)))
+
+
+def demangle(names: Sequence[str]) -> dict[str, str]:
+    """Human names of C++ (and Rust) symbols, in one run of binutils' ``c++filt``; the names themselves without it.
+
+    Compiler suffixes are kept as a remark: ``work(int) [clone .constprop.0]``.
+    """
+    mangled = [n for n in names if n.startswith(("_Z", "_R")) and "\n" not in n]
+    tool = shutil.which("c++filt") if mangled else None
+    plain = {n: n for n in names}
+    if tool is None:
+        return plain
+    done = subprocess.run([tool], input="\n".join(mangled) + "\n", capture_output=True, text=True, check=False)
+    lines = done.stdout.splitlines()
+    if done.returncode != 0 or len(lines) != len(mangled):
+        return plain
+    return plain | dict(zip(mangled, lines, strict=True))
