@@ -1,0 +1,145 @@
+/* What the examples share: arguments, deterministic input, checksum, and the time of one call of the hotspot.
+ * SPDX-License-Identifier: MIT */
+#ifndef EXAMPLES_COMMON_H
+#define EXAMPLES_COMMON_H
+
+#define _POSIX_C_SOURCE 200809L
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* The first calls run with cold caches and fresh pages: they are left out of the median. */
+#define WARM_UP_CALLS 2
+
+struct options {
+    long size;
+    long steps;
+    long sweeps; /* how often one call goes over the data */
+    int times;   /* -t: print the median time of a call */
+};
+
+struct stopwatch {
+    double *ns;
+    long calls;
+    double started;
+};
+
+static inline void fail(const char *program, const char *message)
+{
+    fprintf(stderr, "%s: %s\n", program, message);
+    exit(2);
+}
+
+/* PROGRAM [-t] [SIZE [STEPS [SWEEPS]]]. Without SWEEPS a call makes at least `work` visits, so that it is long enough to
+ * be timed; 0 < size <= limit. */
+static inline struct options read_options(int argc, char **argv, long size, long steps, long work, long limit)
+{
+    struct options o = {size, steps, 0, getenv("EXAMPLE_TIMES") != NULL};
+    long *values[] = {&o.size, &o.steps, &o.sweeps};
+    size_t given = 0;
+    for (int i = 1; i < argc; i++) {
+        char *end;
+        if (strcmp(argv[i], "-t") == 0) {
+            o.times = 1;
+            continue;
+        }
+        if (given == 3)
+            fail(argv[0], "usage: [-t] [SIZE [STEPS [SWEEPS]]]");
+        *values[given] = strtol(argv[i], &end, 10);
+        if (*end != '\0' || *values[given] <= 0)
+            fail(argv[0], "SIZE, STEPS and SWEEPS are positive numbers");
+        given++;
+    }
+    if (o.size > limit)
+        fail(argv[0], "SIZE is too large");
+    if (o.sweeps == 0)
+        o.sweeps = o.size < work ? work / o.size : 1;
+    return o;
+}
+
+static inline void *checked(void *memory)
+{
+    if (memory == NULL)
+        fail("example", "out of memory");
+    return memory;
+}
+
+/* `count` items of `bytes` bytes on a cache line of their own. */
+static inline void *aligned(size_t count, size_t bytes)
+{
+    return checked(aligned_alloc(64, (count * bytes + 63) / 64 * 64));
+}
+
+/* The next of a fixed sequence of numbers in [0, 1). */
+static inline double next_random(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (double)(*state >> 11) * 0x1p-53;
+}
+
+/* `bits` is equal only for equal values in the same order; `sum` also where rounding differs. */
+struct checksum {
+    uint64_t bits;
+    double sum;
+};
+
+static inline struct checksum mix(struct checksum c, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    c.bits = (c.bits ^ bits ^ bits >> 32) * 1099511628211u; /* FNV-1a; a float's low half is empty */
+    c.sum += value < 0 ? -value : value;
+    return c;
+}
+
+/* Between two sweeps, so that the compiler cannot merge them into one over the data: a call shall do what as many steps
+ * of the program would do. It costs no instruction. */
+static inline void keep_sweeps_apart(void)
+{
+    __asm__ volatile("" ::: "memory");
+}
+
+static inline double thread_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
+}
+
+static inline struct stopwatch new_stopwatch(const struct options *o)
+{
+    struct stopwatch w = {checked(malloc((size_t)o->steps * sizeof(double))), 0, 0};
+    return w;
+}
+
+static inline void start(struct stopwatch *w)
+{
+    w->started = thread_ns();
+}
+
+static inline void stop(struct stopwatch *w)
+{
+    w->ns[w->calls++] = thread_ns() - w->started;
+}
+
+static inline int compare_doubles(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The last lines of every example: checksum, and with -t the median of the warm calls. */
+static inline void finish(const struct options *o, struct stopwatch *w, struct checksum checksum)
+{
+    const long skipped = w->calls > WARM_UP_CALLS ? WARM_UP_CALLS : 0, n = w->calls - skipped;
+    double *ns = w->ns + skipped;
+    printf("checksum %.9e bits %016llx\n", checksum.sum, (unsigned long long)checksum.bits);
+    if (o->times) {
+        qsort(ns, (size_t)n, sizeof *ns, compare_doubles);
+        printf("median_ns %.1f\n", n % 2 ? ns[n / 2] : (ns[n / 2 - 1] + ns[n / 2]) / 2);
+    }
+    free(w->ns);
+}
+#endif
