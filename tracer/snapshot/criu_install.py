@@ -1,0 +1,183 @@
+"""Finding a CRIU that works on this machine, and installing a private one where the distribution's does not.
+
+Debian 12 ships CRIU 3.17.1, which fails on current kernels ("Unexpected rt vDSO area bounds"); 4.2.1 works. The private one
+comes from a later Debian through an apt root of its own (own state, own cache, the system's keyring), is unpacked without
+being installed, and runs with its own C library. Nothing of the system changes.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from layout_advise.errors import MachineError
+
+SUITE = "forky"
+KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+_LIBRARIES = "usr/lib/x86_64-linux-gnu"
+
+
+@dataclass(frozen=True, slots=True)
+class Criu:
+    """A CRIU that passed ``criu check``; ``path`` is the program or its wrapper."""
+
+    path: Path
+    version: str
+
+
+def private_folder() -> Path:
+    """Where the private CRIU lives: ``.tools/criu`` in a checkout, else below the user's cache."""
+    checkout = Path(__file__).resolve().parents[2]
+    if (checkout / "pyproject.toml").is_file():
+        return checkout / ".tools" / "criu"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "layout-advise" / "criu"
+
+
+def find_criu() -> Criu | None:
+    """The first CRIU that passes its own check: ``LAYOUT_ADVISE_CRIU`` (and no other), the system's, the private one."""
+    chosen = os.environ.get("LAYOUT_ADVISE_CRIU")
+    if chosen is not None:
+        return check(Path(chosen))
+    # Debian puts it in /usr/sbin, which is not on every user's path.
+    system = shutil.which("criu", path=os.environ.get("PATH", os.defpath) + ":/usr/sbin:/usr/local/sbin")
+    found = check(Path(system)) if system else None
+    return found or check(private_folder() / "criu")
+
+
+def check(program: Path) -> Criu | None:
+    """What ``program`` is, if it can dump and restore here; ``None`` if it is missing or says that it cannot."""
+    try:
+        if _run([str(program), "check"]).returncode != 0:
+            return None
+        words = _run([str(program), "--version"]).stdout.split()
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return Criu(program.absolute(), words[1]) if len(words) > 1 and words[0] == "Version:" else None
+
+
+def install(folder: Path) -> Criu:
+    """Download and unpack a private CRIU below ``folder`` (about 8 MB of packages, 29 MB unpacked).
+
+    Raises :class:`MachineError` where there is no apt, no keyring or no network, or where this CRIU does not work either.
+    """
+    for tool in ("apt-get", "dpkg"):
+        if shutil.which(tool) is None:
+            raise MachineError("cannot install CRIU", f"there is no {tool}", "install criu 4.2 or newer by hand")
+    if not KEYRING.is_file():
+        raise MachineError("cannot install CRIU", f"{KEYRING} is missing", "install debian-archive-keyring")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    # Built beside its place and moved there at once: an interrupted run leaves nothing half done.
+    with tempfile.TemporaryDirectory(prefix=".criu-", dir=folder.parent) as name:
+        work = Path(name)
+        _download(work / "apt")
+        fresh = work / "criu"
+        (fresh / "root").mkdir(parents=True)
+        for package in sorted((work / "apt" / "archives").glob("*.deb")):
+            _must(["dpkg", "-x", str(package), str(fresh / "root")], "unpack CRIU")
+        _write_wrapper(fresh / "criu")
+        if check(fresh / "criu") is None:
+            answer = _run([str(fresh / "criu"), "check"])
+            raise MachineError("CRIU does not work here", _last_line(answer.stderr), "snapshots are taken by fork instead")
+        shutil.rmtree(folder, ignore_errors=True)
+        fresh.rename(folder)
+    found = check(folder / "criu")
+    if found is None:
+        raise MachineError("CRIU stopped working after it was moved", str(folder))
+    return found
+
+
+def _download(apt: Path) -> None:
+    for part in ("lists/partial", "archives/partial"):
+        (apt / part).mkdir(parents=True)
+    (apt / "status").touch()  # nothing is installed: every dependency is fetched, the C library too
+    (apt / "sources.list").write_text(f"deb [signed-by={KEYRING}] {_mirror()} {SUITE} main\n")
+    settings = {
+        "Dir::State": apt,
+        "Dir::State::status": apt / "status",
+        "Dir::State::lists": apt / "lists",
+        "Dir::Cache": apt,
+        "Dir::Cache::archives": apt / "archives",
+        "Dir::Etc::sourcelist": apt / "sources.list",
+        "Dir::Etc::sourceparts": "/dev/null",
+        "Dir::Etc::preferences": "/dev/null",
+        "Dir::Etc::preferencesparts": "/dev/null",
+        "APT::Architecture": "amd64",
+        "APT::Sandbox::User": "root",  # the folder need not be readable for _apt
+        "Acquire::Languages": "none",
+        # A mirror that lags behind or was frozen on purpose is signed all the same.
+        "Acquire::Check-Valid-Until": "false",
+        "Acquire::Retries": "3",
+    }
+    (apt / "apt.conf").write_text(
+        "".join(f'{key} "{value}";\n' for key, value in settings.items()) + 'APT::Architectures { "amd64"; };\n'
+    )
+    environment = {**os.environ, "APT_CONFIG": str(apt / "apt.conf"), "DEBIAN_FRONTEND": "noninteractive"}
+    _must(["apt-get", "-q", "update"], "read Debian's package lists", environment)
+    _must(
+        ["apt-get", "-q", "-y", "--download-only", "--no-install-recommends", "install", "criu"],
+        "download CRIU",
+        environment,
+    )
+
+
+def _mirror() -> str:
+    """The Debian mirror that this system uses, or the public one."""
+    answer = _run(["apt-get", "indextargets", "--format", "$(SITE)", "Created-By: Packages"])
+    sites = [site for site in answer.stdout.split() if site.rstrip("/").endswith("/debian")]
+    return sites[0] if sites else "http://deb.debian.org/debian"
+
+
+def _write_wrapper(path: Path) -> None:
+    path.write_text(
+        "#!/bin/sh\n"
+        "# CRIU with the C library that it was built for.\n"
+        'here=$(dirname "$(readlink -f "$0")")/root\n'
+        f'exec "$here/{_LIBRARIES}/ld-linux-x86-64.so.2" --library-path "$here/{_LIBRARIES}" "$here/usr/sbin/criu" "$@"\n'
+    )
+    path.chmod(0o755)
+
+
+def _run(command: list[str], environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=600,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
+
+
+def _must(command: list[str], what: str, environment: dict[str, str] | None = None) -> None:
+    done = _run(command, environment)
+    if done.returncode != 0:
+        raise MachineError(
+            f"cannot {what}", _last_line(done.stderr), "see to the network, or install criu 4.2 or newer by hand"
+        )
+
+
+def _last_line(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else "no message"
+
+
+def main() -> int:
+    """Make sure that there is a CRIU that works; prints which. Returns 4 where there is none."""
+    try:
+        criu = find_criu() or install(private_folder())
+    except MachineError as error:
+        print(f"criu: {error}", file=sys.stderr)
+        return error.exit_code
+    print(f"criu: {criu.version} ({criu.path})")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
