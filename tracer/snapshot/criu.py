@@ -71,6 +71,7 @@ class CriuDump:
     def __init__(self, criu: Criu, pid: int, folder: Path) -> None:
         self._criu = criu
         self._pid = pid
+        self._shell_job = [] if os.getsid(pid) == pid else ["--shell-job"]
         self._restored: list[Restored] = []
         self._count = 0
         remove_stale_dumps(folder)
@@ -137,9 +138,7 @@ class CriuDump:
             str(log),
             "--leave-running",
         ]
-        command += _DUMP_OPTIONS
-        if os.getsid(self._pid) != self._pid:
-            command.append("--shell-job")
+        command += [*_DUMP_OPTIONS, *self._shell_job]
         try:
             done = subprocess.run(
                 command, stdin=subprocess.DEVNULL, capture_output=True, timeout=600, start_new_session=True, check=False
@@ -173,9 +172,7 @@ class CriuDump:
             "-o",
             str(work / "restore.log"),
         ]
-        restore += [*_RESTORE_OPTIONS, "--action-script", str(self._script)]
-        if os.getsid(self._pid) != self._pid:
-            restore.append("--shell-job")
+        restore += [*_RESTORE_OPTIONS, *self._shell_job, "--action-script", str(self._script)]
         return subprocess.Popen(
             keep + restore,
             stdin=subprocess.DEVNULL,

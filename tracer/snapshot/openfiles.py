@@ -35,7 +35,7 @@ def written_files(pid: int) -> tuple[OpenFile, ...]:
 class GrownFiles:
     """Cuts files back before each restore.
 
-    What stood there before the first cut, perhaps by another hand, is kept in ``folder``; :meth:`close` puts it back.
+    What stood there before the first cut is kept in ``folder``; :meth:`close` puts it back.
     """
 
     def __init__(self, files: tuple[OpenFile, ...], folder: Path) -> None:
