@@ -1,0 +1,126 @@
+"""Time what was verified, decide, and measure the winner again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from layout_advise.mockup.measure import IDENTITY, ORIGINAL, Plan, Restorer, Timed, Timings, measure, noise_floor, summarise
+from layout_advise.mockup.statistics import Ratio
+from layout_advise.reports.model import Evidence, Verdict
+from layout_advise.tracer.snapshot.protocol import Range
+from layout_advise.verdict import Context, Measured, Mode, choose_mode, confirm, decide, undecided
+
+FEWEST_AGAIN = 5
+BLOCK_NS = 400e6
+"""A block of calls may take about this long, so that slow hotspots are not called more often than needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entrant:
+    """A verified candidate on its way through timing. ``again`` is the same mock-up with other buffer offsets and code
+    alignment, built when it wins."""
+
+    id: str
+    title: str
+    evidence: Evidence
+    mockup: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Both measurements and what follows from them."""
+
+    first: Timings
+    again: Timings | None
+    mode: Mode | None
+    verdict: Verdict
+    winner: str | None
+
+
+def plan_for(call_ns: float, restores: int, clock: Literal["thread-cpu", "wall"]) -> Plan:
+    """Blocks of 7 calls, the last 5 used, for quick hotspots; fewer calls where one takes long."""
+    calls = max(3, min(7, int(BLOCK_NS / max(call_ns, 1.0))))
+    return Plan(restores=restores, rounds=2, calls=calls, warm=2 if calls > 3 else 1, cold_calls=2, clock=clock)
+
+
+def pick(timings: Timings, name: str, mode: Mode) -> tuple[Ratio | None, Ratio | None]:
+    """Speedup and over-identity of one variant in the mode that counts."""
+    ratios = summarise(timings, name)
+    if ratios is None:
+        return None, None
+    if mode == "steady":
+        return ratios.steady, ratios.steady_over_identity
+    return ratios.cold, ratios.cold_over_identity
+
+
+def measured(entrant: Entrant, timings: Timings, mode: Mode, net_ns: float | None) -> Measured:
+    """What the verdict needs of one candidate. ``net_ns`` is the cost of converting around a call, for temporary layouts."""
+    speedup, over = pick(timings, entrant.id, mode)
+    net = None
+    original = timings.nanoseconds(ORIGINAL, mode)
+    if net_ns is not None and speedup is not None and original:
+        share = net_ns / original
+        net = Ratio(*(1 / (1 / r + share) for r in (speedup.median, speedup.lo, speedup.hi)), speedup.restores)
+    return Measured(entrant.id, entrant.evidence, speedup, over, net, entrant.title)
+
+
+def decide_and_confirm(
+    snapshots: Restorer,
+    identity: Path,
+    entrants: Sequence[Entrant],
+    unmeasured: Sequence[Measured],
+    rebuild: Callable[[str], tuple[Path, Path]],
+    conversion: Callable[[str], float | None],
+    ranges: tuple[Sequence[Range], Sequence[Range]],
+    plan: Plan,
+    in_situ_ns: float | None,
+    context: Context,
+    progress: Callable[[str, int, int], None],
+) -> Decision:
+    """Measure, decide, and measure the winner again in at least five new restores, where only those rounds count.
+
+    ``rebuild(id)`` gives (identity, candidate) with other code alignment and buffer offsets; ``conversion(id)`` the ns that a
+    temporary layout costs a call, None for a permanent one; ``unmeasured`` are candidates that have no numbers but count.
+    """
+    written, touched = ranges
+    variants = [Timed(IDENTITY, identity), *(Timed(e.id, e.mockup) for e in entrants)]
+    first = measure(snapshots, variants, written, touched, plan, lambda i, n: progress("measuring", i, n))
+    mode = choose_mode(in_situ_ns, first.nanoseconds(ORIGINAL), first.nanoseconds(ORIGINAL, "cold"))
+    if mode is None:
+        text = (
+            "The original takes a different time in the snapshot than in the running program, warm and cold alike, "
+            "so the measured ratios may not hold there."
+        )
+        return Decision(first, None, None, undecided("not-in-situ", text), None)
+    now = _context(context, first, mode)
+    results = [measured(e, first, mode, conversion(e.id)) for e in entrants]
+    verdict = decide([*results, *unmeasured], now)
+    if verdict.action != "change" or verdict.candidate is None:
+        return Decision(first, None, mode, verdict, None)
+    winner = next(e for e in entrants if e.id == verdict.candidate)
+    new_identity, new_mockup = rebuild(winner.id)
+    second = measure(
+        snapshots,
+        [Timed(winner.id, new_mockup), Timed(IDENTITY, new_identity)],
+        written,
+        touched,
+        Plan(max(FEWEST_AGAIN, plan.restores), plan.rounds, plan.calls, plan.warm, plan.cold_calls, plan.clock),
+        lambda i, n: progress("measuring the winner again", i, n),
+        drop=False,
+    )
+    again = measured(winner, second, mode, conversion(winner.id))
+    return Decision(first, second, mode, confirm(verdict, again, _context(context, second, mode)), winner.id)
+
+
+def _context(context: Context, timings: Timings, mode: Mode) -> Context:
+    return Context(
+        context.snapshot,
+        context.identity_evidence,
+        timings.ratio(IDENTITY, ORIGINAL, mode),
+        noise_floor(timings, mode)[1],
+        context.rules_apply,
+        context.allow_reassociation,
+    )
