@@ -173,14 +173,15 @@ class CriuDump:
             str(work / "restore.log"),
         ]
         restore += [*_RESTORE_OPTIONS, *self._shell_job, "--action-script", str(self._script)]
-        return subprocess.Popen(
-            keep + restore,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=(work / "stderr").open("wb"),
-            env={**os.environ, "LAYOUT_ADVISE_RESUMED": str(work / "resumed")},
-            start_new_session=True,  # Ctrl-C is ours to handle
-        )
+        with (work / "stderr").open("wb") as errors:
+            return subprocess.Popen(
+                keep + restore,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                env={**os.environ, "LAYOUT_ADVISE_RESUMED": str(work / "resumed")},
+                start_new_session=True,  # Ctrl-C is ours to handle
+            )
 
     def _await_resumed(self, keeper: subprocess.Popen[bytes], work: Path) -> None:
         deadline = time.monotonic() + 300
