@@ -227,7 +227,13 @@ def _reason(*logs: Path) -> str:
         with contextlib.suppress(OSError):
             text = log.read_text(errors="replace")
             errors = [line.split("Error ", 1)[1].partition("): ")[2] for line in text.splitlines() if "Error (" in line]
+            errors = [
+                error for error in errors if not error.startswith("rlimit:")
+            ]  # harmless: root without cap_sys_resource
             if errors:
+                # io_uring cannot even be handed over to CRIU, which says nothing better than this.
+                if errors[0].startswith("send_fds failed"):
+                    return "it holds a file descriptor that cannot be passed on (io_uring?)"
                 return "criu: " + errors[0]
             if log.name == "stderr" and text.strip():
                 return text.strip().splitlines()[-1]
