@@ -63,7 +63,8 @@ def measured(entrant: Entrant, timings: Timings, mode: Mode, net_ns: float | Non
     original = timings.nanoseconds(ORIGINAL, mode)
     if net_ns is not None and speedup is not None and original:
         share = net_ns / original
-        net = Ratio(*(1 / (1 / r + share) for r in (speedup.median, speedup.lo, speedup.hi)), speedup.restores)
+        median, lo, hi = (1 / (1 / r + share) for r in (speedup.median, speedup.lo, speedup.hi))
+        net = Ratio(median, lo, hi, speedup.restores)
     return Measured(entrant.id, entrant.evidence, speedup, over, net, entrant.title)
 
 
@@ -82,8 +83,8 @@ def decide_and_confirm(
 ) -> Decision:
     """Measure, decide, and measure the winner again in at least five new restores, where only those rounds count.
 
-    ``rebuild(id)`` gives (identity, candidate) with other code alignment and buffer offsets; ``conversion(id)`` the ns that a
-    temporary layout costs a call, None for a permanent one; ``unmeasured`` are candidates that have no numbers but count.
+    ``rebuild(id)`` gives (identity, candidate) with other code alignment and buffer offsets; ``conversion(id)`` the ns that
+    a temporary layout costs a call, None for a permanent one; ``unmeasured`` are candidates that have no numbers but count.
     """
     written, touched = ranges
     variants = [Timed(IDENTITY, identity), *(Timed(e.id, e.mockup) for e in entrants)]
