@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from elftools.common.exceptions import ELFError
+from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
 
 from layout_advise.errors import BinaryError
@@ -86,7 +87,7 @@ def check_dynamic(path: Path, elf: ELFFile) -> None:
     if "PT_INTERP" in kinds:
         return
     dynamic = elf.get_section_by_name(".dynamic")
-    pie = dynamic is not None and any(
+    pie = isinstance(dynamic, DynamicSection) and any(
         tag["d_tag"] == "DT_FLAGS_1" and tag["d_val"] & 0x08000000 for tag in dynamic.iter_tags()
     )
     if elf["e_type"] == "ET_DYN" and not pie:

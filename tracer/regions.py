@@ -80,7 +80,7 @@ def branch_targets(code: bytes, start: int) -> Iterator[tuple[int, bool]]:
         if instruction.id == 0:
             continue
         jump, call = instruction.group(capstone.CS_GRP_JUMP), instruction.group(capstone.CS_GRP_CALL)
-        operands = instruction.operands if jump or call else ()
+        operands = list(instruction.operands) if jump or call else []
         if len(operands) == 1 and operands[0].type == x86.X86_OP_IMM:
             target = operands[0].imm
             if call or not start <= target < start + len(code):

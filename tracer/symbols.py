@@ -112,7 +112,7 @@ def read_functions(elf: ELFFile) -> tuple[Function, ...]:
         for row in symbols[wanted]:
             name = _text(strings, int(row["name"]))
             parent, clone = clone_of(name)
-            function = Function(name, int(row["value"]), int(row["size"]), row["info"] >> 4 == 0, parent, clone)
+            function = Function(name, int(row["value"]), int(row["size"]), bool(row["info"] >> 4 == 0), parent, clone)
             present = by_start.get(function.start)
             if present is None or _rank(function) < _rank(present):
                 by_start[function.start] = function
@@ -188,7 +188,7 @@ def read_variables(elf: ELFFile) -> tuple[DataSymbol, ...]:
     found: dict[tuple[int, int], DataSymbol] = {}
     for row in symbols[wanted]:
         symbol = DataSymbol(
-            _text(strings, int(row["name"])), int(row["value"]), int(row["size"]), row["info"] >> 4 == 0
+            _text(strings, int(row["name"])), int(row["value"]), int(row["size"]), bool(row["info"] >> 4 == 0)
         )  # aliases (environ, __environ) stand at one address: keep the first by name
         key = (symbol.address, symbol.size)
         if key not in found or (symbol.local, symbol.name) < (found[key].local, found[key].name):
