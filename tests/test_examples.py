@@ -1,0 +1,61 @@
+"""The examples: every hand-transformed version computes what the original computes."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+HOTSPOTS = {"wave": "wave_step", "particles": "update_pressure", "lattice": "multiply", "daxpy": "daxpy", "pixels": "grade"}
+SMALL = {"wave": "80", "particles": "5000", "lattice": "6", "daxpy": "16000", "pixels": "20000"}
+# Not a multiple of any block, so that remainders are covered.
+ODD = {"wave": "37", "particles": "4099", "lattice": "4", "daxpy": "4099", "pixels": "4099"}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The examples, built in a copy whose path has a space."""
+    folder = tmp_path_factory.mktemp("examples") / "all of them"
+    shutil.copytree(EXAMPLES, folder, ignore=shutil.ignore_patterns("bin"))
+    subprocess.run(["make", "-s", "-j2", "-C", str(folder)], check=True)
+    return folder
+
+
+def run(program: Path, *arguments: str) -> dict[str, str]:
+    """The program's output: the first word of a line to the rest."""
+    done = subprocess.run([str(program), *arguments], capture_output=True, text=True, check=True)
+    return dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
+
+
+@pytest.mark.parametrize("flags", ["O2", "O3-haswell"])
+@pytest.mark.parametrize("example", HOTSPOTS)
+def test_versions_agree(built: Path, example: str, flags: str) -> None:
+    versions = sorted((built / example / "bin" / flags).iterdir())
+    assert len(versions) == len(list((EXAMPLES / example).glob("*.c"))) > 1
+    for size in (SMALL[example], ODD[example]):
+        results = {program.name: run(program, size, "7")["checksum"].split() for program in versions}
+        sums = {words[0] for words in results.values()}
+        assert len(sums) == 1, results
+        assert float(sums.pop()) > 0
+        # gcc fuses complex products differently where it vectorises them
+        if (example, flags) != ("lattice", "O3-haswell"):
+            assert len({words[2] for words in results.values()}) == 1, results
+
+
+@pytest.mark.parametrize("example", HOTSPOTS)
+def test_hotspot_is_a_function_that_changes_the_data(built: Path, example: str) -> None:
+    program = built / example / "bin" / "O3-haswell" / example
+    symbols = subprocess.run(["nm", str(program)], capture_output=True, text=True, check=True).stdout
+    assert f" T {HOTSPOTS[example]}\n" in symbols
+    assert run(program, ODD[example], "1")["checksum"] != run(program, ODD[example], "2")["checksum"]
+
+
+def test_options(built: Path) -> None:
+    program = built / "daxpy" / "bin" / "O2" / "daxpy"
+    assert float(run(program, "-t", "1000", "5")["median_ns"]) > 0
+    assert "median_ns" not in run(program, "1000", "5")
+    for bad in (["0"], ["many"], ["1", "2", "3", "4"], ["9999999999"]):
+        assert subprocess.run([str(program), *bad], capture_output=True, check=False).returncode == 2
