@@ -6,6 +6,7 @@ mnemonic (``vcmplt_oqpd``) become ``vcmppd`` with the predicate as last operand,
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
@@ -18,11 +19,7 @@ from layout_advise.mockup.effects import Gpr
 from layout_advise.tracer.code import Region
 
 _LEGACY = ("ax", "cx", "dx", "bx", "sp", "bp", "si", "di")
-_COMPARES = {
-    getattr(x86, f"X86_INS_{vex}CMP{kind}"): f"{vex}CMP{kind}".lower()
-    for vex in ("", "V")
-    for kind in ("PS", "PD", "SS", "SD")
-}
+_COMPARE = re.compile(r"(v?cmp)[a-z_]*(ps|pd|ss|sd)")
 _PREDICATES = 32
 
 
@@ -159,8 +156,9 @@ def _convert(insn: Any) -> Insn:
     words = insn.mnemonic.split()
     mnemonic = words[-1]
     vector = any(isinstance(op, Register) and op.kind == "vector" for op in operands)
-    if vector and insn.id in _COMPARES:
-        mnemonic = _COMPARES[insn.id]
+    compare = _COMPARE.fullmatch(mnemonic)
+    if vector and compare:
+        mnemonic = compare[1] + compare[2]
         if not (operands and isinstance(operands[-1], Immediate)):
             operands = (*operands, Immediate(code[-1] % _PREDICATES))
     names = {"lock": "lock", "rep": "rep", "repe": "rep", "repz": "rep", "repne": "repne", "repnz": "repne"}

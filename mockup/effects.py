@@ -70,16 +70,17 @@ class Op:
 
     Integer (all arguments and result of one type, wrap-around): ``add sub mul and or xor shl lshr ashr rotl neg not
     umulhi smulhi udiv urem sdiv srem popcnt lzcnt tzcnt bswap umin umax smin smax``. Shift counts are already masked as
-    x86 does. Width: ``zext sext trunc`` · ``bitcast`` (same width) · ``lo32 hi32`` (i64 to i32), ``pair`` (i32 lo, i32 hi to
-    i64). Compare to i1: ``eq ne slt sle ult ule`` and on floats ``foeq folt fole funo`` (ordered; ``funo`` is true when either is
-    NaN). ``select(i1, a, b)``; i1 also takes ``and or xor not``.
+    x86 does. Width: ``zext sext trunc`` · ``bitcast`` (same width) · ``lo32 hi32`` (i64 to i32), ``pair`` (i32 lo, i32 hi
+    to i64). Compare to i1: ``eq ne slt sle ult ule`` and on floats ``foeq folt fole funo`` (ordered; ``funo`` is true when
+    either is NaN). ``select(i1, a, b)``; i1 also takes ``and or xor not``.
     Float: ``fadd fsub fmul fdiv fsqrt fneg fabs fma`` (``a*b+c``, rounded once), ``fmin fmax`` as x86 has them
     (``a < b ? a : b`` and ``a > b ? a : b``: the second operand when equal or unordered), ``fpext fptrunc sitofp`` (from
     i32/i64) ``uitofp fptosi`` (truncation, x86's integer-indefinite on overflow) ``fptosi.rint floor ceil ftrunc rint``.
     Flags (type ``flags``): ``flags.sub(a, b)``, ``flags.add(a, b)``, ``flags.logic(result)``, ``flags.fcmp(a, b)``
-    ((u)comis), ``flags.inc(result, old)``, ``flags.dec(result, old)``, ``flags.bits(c, z, s, o, p)`` and others that only some conditions can be
-    read from. Condition: ``cond.CC(flags)`` to i1 with CC an x86 condition code in its canonical spelling (``o no b ae e ne
-    be a s ns p np l ge le g``); it is resolved to compares once the SSA builder knows which flags reach it
+    ((u)comis), ``flags.inc(result, old)``, ``flags.dec(result, old)``, ``flags.bits(c, z, s, o, p)`` and others that only
+    some conditions can be read from. Condition: ``cond.CC(flags)`` to i1 with CC an x86 condition code in its canonical
+    spelling (``o no b ae e ne be a s ns p np l ge le g``); it is resolved to compares once the SSA builder knows which flags
+    reach it
     (:mod:`layout_advise.mockup.conditions` lists the flags operations and resolves). ``wide.udiv wide.urem wide.sdiv
     wide.srem (high, low, divisor)``: x86's 128-bit divisions; ``expr.build`` turns them into plain ones as soon as the high
     half is seen to extend the low one, and what stays wide cannot be lifted.
