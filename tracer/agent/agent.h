@@ -1,0 +1,170 @@
+/* What the parts of the preloaded agent share. See docs in tracer/snapshot/channel.py for the Python side.
+ * SPDX-License-Identifier: MIT */
+#ifndef LAYOUT_ADVISE_AGENT_H
+#define LAYOUT_ADVISE_AGENT_H
+#include "abi.h"
+#include "sys.h"
+
+#define LA_MAGIC 0x3167617561796c61ull
+#define LA_EXPORT __attribute__((visibility("default")))
+
+enum { LA_MODE_SAMPLE = 1, LA_MODE_PROBE = 2, LA_MODE_PARK = 3 };
+enum { LA_LOADED = 1, LA_PATCHED = 2, LA_PARKED = 3, LA_STOPPED = 4 };
+
+struct la_fix { /* a rel32 field of the relocated instructions */
+    uint32_t at;     /* offset of the field in the blob */
+    uint32_t end;    /* offset of the first byte after its instruction */
+    uint64_t target; /* what it points at, as an address in the ELF file */
+};
+
+struct la_config { /* file "config", written by the launcher */
+    uint64_t magic;
+    uint64_t mode;
+    uint64_t controller; /* pid: the program dies with it */
+    uint64_t entry;      /* address in the ELF file */
+    uint64_t first;      /* probe: first timed call, park: the call to stop at; from 1 */
+    uint64_t timed;      /* probe: number of calls to time */
+    uint64_t max_calls;  /* probe: end the program after that many calls; 0: never */
+    uint64_t interval;   /* sample: ns of CPU time */
+    uint32_t patch_bytes; /* bytes of original code that the blob stands for */
+    uint32_t blob_bytes;
+    uint32_t int3;
+    uint32_t fixes;
+    uint8_t original[32];
+    uint8_t blob[128];
+    struct la_fix fix[8];
+    char module[4096];
+    char preload[4096]; /* the program's own LD_PRELOAD */
+};
+
+struct la_sample { /* one timed call */
+    uint64_t wall, cpu, tsc, faults;
+};
+
+#define LA_MAX_TIMED 4096
+struct la_status { /* file "status"; mapped shared until the program is parked */
+    uint64_t magic;
+    volatile uint64_t state;
+    uint64_t pid;
+    uint64_t load_base;
+    volatile int64_t counter; /* counts down; at or below 0 a call takes the slow path */
+    volatile int64_t armed;   /* calls so far = armed - counter */
+    volatile uint64_t recursive;
+    volatile uint64_t threads;
+    volatile uint64_t timed;
+    uint64_t entry; /* at run time */
+    char error[256];
+    struct la_sample sample[LA_MAX_TIMED];
+};
+
+struct la_frame { /* what the stub and la_slow pushed */
+    uint64_t rax, rcx, rdx, rbx, rbp, rsi, rdi, r8, r9, r10, r11, r12, r13, r14, r15, rflags;
+};
+#define LA_FRAME_RSP(frame) ((uint64_t)(frame) + sizeof(struct la_frame) + 128)
+
+/* agent.c */
+extern struct la_config la_config;
+extern struct la_status *la_status; /* the shared mapping, later a private copy */
+extern char la_folder[4096];
+int la_alive(void); /* 0 in processes that the program forked */
+void la_revive(void);
+void la_error(const char *text);
+
+/* patch.c */
+int la_patch(uint64_t load_base);
+void la_unpatch(void);
+extern uint64_t la_entry, la_near, la_near_bytes;
+
+/* entry.S */
+void la_slow(void);
+void la_return(void);
+void la_dl_hook(void);
+void la_on_stack(void *top, void (*function)(void)) __attribute__((noreturn));
+void la_replay_original(void);
+void la_replay_mockup(void);
+struct la_replay {
+    struct la_registers *in;  /*   0 */
+    void *xsave_in;           /*   8 */
+    uint64_t mask;            /*  16 */
+    uint64_t target;          /*  24 */
+    uint64_t agent_sp;        /*  32 */
+    uint64_t slot;            /*  40: the program's return address */
+    struct la_registers *out; /*  48 */
+    void *xsave_out;          /*  56 */
+    uint64_t tsc_start;       /*  64 */
+    uint64_t tsc_end;         /*  72 */
+    void *context;            /*  80 */
+    uint64_t rax, rdx, rcx;   /*  88, 96, 104 */
+};
+extern struct la_replay la_replay_state;
+
+/* probe.c, sample.c, blocks.c */
+void la_probe_start(void);
+void la_probe_event(struct la_frame *frame);
+void la_sample_start(void);
+void la_sample_maps(void);
+void la_blocks_start(void);
+void la_blocks_stop(void);
+struct la_block {
+    uint64_t address, bytes, order, site;
+};
+extern struct la_block *la_blocks; /* hash table; address 0: free slot */
+extern uint64_t la_blocks_slots;
+
+/* park.c */
+void la_park(struct la_frame *frame);
+extern struct la_registers la_parked;
+extern uint8_t la_parked_xsave[], la_after_xsave[];
+extern uint64_t la_xsave_mask;
+void la_unpack_vectors(const uint8_t *xsave, struct la_registers *registers);
+extern uint8_t *la_stack;
+#define LA_STACK_BYTES (8ull << 20)
+
+/* loop.c */
+enum {
+    LA_CMD_PING = 1, LA_CMD_REGISTERS, LA_CMD_BLOCKS, LA_CMD_FORK, LA_CMD_TRACE, LA_CMD_LOAD, LA_CMD_RUN,
+    LA_CMD_PREPARE, LA_CMD_BLOCK, LA_CMD_MOVE, LA_CMD_REAP, LA_CMD_INFO
+};
+struct la_command {
+    uint64_t magic, sequence, verb, timeout_ns, words, path_bytes;
+    uint64_t word[]; /* then the path with its final 0 */
+};
+static inline const char *la_command_path(const struct la_command *c) { return (const char *)(c->word + c->words); }
+struct la_reply {
+    int64_t status; /* 0, or -1 with a text in data */
+    uint64_t bytes;
+    const void *data;
+};
+void la_loop(void) __attribute__((noreturn));
+struct la_reply la_fail(const char *text);
+struct la_reply la_answer(const void *data, uint64_t bytes);
+char *la_read_file(const char *path, uint64_t *bytes); /* mmap'ed (LA_READ_ROOM(bytes)), 0-terminated; NULL */
+void la_free_file(char *text, uint64_t bytes);
+
+/* variants.c */
+struct la_variant {
+    struct la_context *context;
+    const struct la_buffer_spec *spec;
+    void (*copy_in)(struct la_context *);
+    void (*run)(struct la_context *);
+    void (*copy_out)(struct la_context *);
+    int filled;
+    uint64_t lines;      /* changed lines of one run */
+    uint64_t *line_at;   /* their addresses */
+    uint64_t *line_data; /* and what they held before: 8 words each */
+    uint64_t ranges;     /* to flush for a cold call: start, end */
+    uint64_t *range;
+};
+#define LA_MAX_VARIANTS 64
+extern struct la_variant la_variants[LA_MAX_VARIANTS];
+struct la_variant *la_variant(uint64_t number); /* NULL: no such variant */
+struct la_reply la_cmd_load(const struct la_command *c);
+struct la_reply la_cmd_run(const struct la_command *c);
+struct la_reply la_cmd_trace(const struct la_command *c);
+const char *la_fill_buffers(struct la_variant *v); /* allocate and copy in, once; an error text or NULL */
+void la_call(struct la_variant *v);
+
+/* timing.c */
+struct la_reply la_cmd_prepare(const struct la_command *c);
+struct la_reply la_cmd_block(const struct la_command *c);
+#endif

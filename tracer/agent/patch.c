@@ -1,0 +1,165 @@
+/* Putting a counting jump at the hotspot's entry, and taking it away again.
+ * SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "agent.h"
+#include <signal.h>
+#include <ucontext.h>
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+uint64_t la_entry; /* run-time address, 0: not patched */
+uint64_t la_near;  /* stub page, followed by the shared status pages */
+uint64_t la_near_bytes;
+uint64_t la_resume __attribute__((visibility("hidden")));
+
+static uint64_t la_status_bytes(void) { return la_up(sizeof(struct la_status), LA_PAGE); }
+
+/* A free place within reach of a rel32. Downwards first: the heap grows upwards right behind an executable. */
+static uint64_t find_near(uint64_t entry, uint64_t bytes)
+{
+    const uint64_t step = 1ull << 20;
+    for (int sign = -1; sign <= 1; sign += 2)
+        for (uint64_t k = 1; k < 1000; k++) {
+            uint64_t distance = k * step + (sign > 0 ? 64 * step : 0);
+            uint64_t at = la_down(entry, LA_PAGE);
+            if (sign < 0 && at < distance + 65536)
+                break;
+            at = sign < 0 ? at - distance : at + distance;
+            void *p = la_mmap((void *)at, bytes, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1);
+            if ((uint64_t)p == at)
+                return at;
+            if (p) /* an old kernel took the address as a hint */
+                la_munmap(p, bytes);
+        }
+    return 0;
+}
+
+static uint8_t *put_rel(uint8_t *p, uint64_t target)
+{
+    int64_t distance = (int64_t)(target - (uint64_t)(p + 4));
+    *(int32_t *)p = (int32_t)distance;
+    return p + 4;
+}
+static uint8_t *put(uint8_t *p, const char *bytes, size_t n)
+{
+    la_copy(p, bytes, n);
+    return p + n;
+}
+
+static void write_stub(struct la_status *near_status, uint64_t load_base)
+{
+    uint8_t *p = (uint8_t *)la_near;
+    p = put(p, "\x48\x8d\x64\x24\x80", 5); /* lea rsp, [rsp-128]: skip the red zone */
+    p = put(p, "\x9c", 1);                 /* pushfq */
+    p = put(p, "\xf0\x48\xff\x0d", 4);     /* lock dec qword [counter] */
+    p = put_rel(p, (uint64_t)&near_status->counter);
+    p = put(p, "\x0f\x8e", 2); /* jle slow */
+    uint8_t *slow = p;
+    p += 4;
+    la_resume = (uint64_t)p;
+    p = put(p, "\x9d", 1);                                 /* popfq */
+    p = put(p, "\x48\x8d\xa4\x24\x80\x00\x00\x00", 8);     /* lea rsp, [rsp+128] */
+    uint8_t *blob = p;
+    p = put(p, (const char *)la_config.blob, la_config.blob_bytes);
+    for (uint32_t i = 0; i < la_config.fixes; i++) {
+        const struct la_fix *f = &la_config.fix[i];
+        int64_t distance = (int64_t)(load_base + f->target - (uint64_t)(blob + f->end));
+        *(int32_t *)(blob + f->at) = (int32_t)distance;
+    }
+    p = put(p, "\xe9", 1);
+    p = put_rel(p, la_entry + la_config.patch_bytes);
+    put_rel(slow, (uint64_t)p);
+    p = put(p, "\xff\x25\x00\x00\x00\x00", 6); /* jmp [rip] */
+    *(uint64_t *)p = (uint64_t)la_slow;
+}
+
+static void on_int3(int number, siginfo_t *info, void *context)
+{
+    ucontext_t *u = context;
+    (void)info;
+    if (la_entry && (uint64_t)u->uc_mcontext.gregs[REG_RIP] == la_entry + 1) {
+        u->uc_mcontext.gregs[REG_RIP] = (long long)la_near; /* the stub goes on in ordinary context */
+        return;
+    }
+    signal(number, SIG_DFL); /* not ours: what would have happened without us */
+    raise(number);
+}
+
+/* Threads may be running here: one aligned 8-byte store where the patch allows it. */
+static int write_code(uint64_t at, const uint8_t *bytes, uint64_t n)
+{
+    uint64_t first = la_down(at, LA_PAGE), last = la_up(at + n, LA_PAGE);
+    if (la_mprotect(first, last - first, PROT_READ | PROT_WRITE | PROT_EXEC))
+        return -1;
+    if (la_down(at, 8) == la_down(at + n - 1, 8)) {
+        uint64_t word = *(uint64_t *)la_down(at, 8);
+        la_copy((uint8_t *)&word + (at & 7), bytes, n);
+        *(volatile uint64_t *)la_down(at, 8) = word;
+    } else {
+        la_copy((void *)at, bytes, n);
+    }
+    la_mprotect(first, last - first, PROT_READ | PROT_EXEC);
+    return 0;
+}
+
+int la_patch(uint64_t load_base)
+{
+    uint64_t entry = load_base + la_config.entry;
+    uint64_t status_bytes = la_status_bytes();
+    for (uint32_t i = 0; i < la_config.patch_bytes; i++)
+        if (((uint8_t *)entry)[i] != la_config.original[i]) {
+            la_error("the code in memory differs from the file's at the hotspot's entry");
+            return -1;
+        }
+    if (!la_near) { /* a module that was closed and opened again keeps the old place if it is near */
+        la_near_bytes = LA_PAGE + status_bytes;
+        la_near = find_near(entry, la_near_bytes);
+        if (!la_near) {
+            la_error("no free memory near the hotspot's entry");
+            return -1;
+        }
+        char path[4096];
+        la_join(path, la_folder, "status", "");
+        int fd = la_open(path, O_RDWR, 0);
+        if (fd < 0 || !la_mmap((void *)(la_near + LA_PAGE), status_bytes, PROT_READ | PROT_WRITE,
+                               MAP_SHARED | MAP_FIXED, fd)) {
+            la_error("cannot map the status file");
+            return -1;
+        }
+        la_close(fd);
+    }
+    la_entry = entry;
+    la_mprotect(la_near, LA_PAGE, PROT_READ | PROT_WRITE);
+    write_stub((struct la_status *)(la_near + LA_PAGE), load_base);
+    la_mprotect(la_near, LA_PAGE, PROT_READ | PROT_EXEC);
+    la_status->load_base = load_base;
+    la_status->entry = entry;
+    uint8_t jump[5] = {0xe9};
+    put_rel(jump + 1, 0);
+    *(int32_t *)(jump + 1) = (int32_t)(la_near - (entry + 5));
+    uint8_t trap = 0xcc;
+    if (la_config.int3) {
+        struct sigaction action = {.sa_sigaction = on_int3, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
+        sigaction(SIGTRAP, &action, NULL);
+    }
+    int failed = la_config.int3 ? write_code(entry, &trap, 1) : write_code(entry, jump, 5);
+    if (failed) {
+        la_error("the hotspot's code cannot be made writable");
+        return -1;
+    }
+    la_status->state = LA_PATCHED;
+    return 0;
+}
+
+void la_unpatch(void)
+{
+    if (!la_entry)
+        return;
+    write_code(la_entry, la_config.original, la_config.int3 ? 1 : 5);
+    if (la_config.int3)
+        signal(SIGTRAP, SIG_DFL);
+    la_entry = 0;
+}

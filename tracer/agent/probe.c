@@ -1,0 +1,125 @@
+/* Counting and timing calls of the hotspot while the program runs. All code here runs with the program's vector
+ * registers live: it is compiled with -mgeneral-regs-only and calls nothing that could touch them.
+ * SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "agent.h"
+
+#define LA_NEVER (1ll << 60)
+
+/* One timed call at a time: of the first thread that came; nested calls are counted, not timed. */
+static struct {
+    volatile uint64_t slot; /* where its return address stands; 0: none open */
+    uint64_t back, wall, cpu, tsc, faults, call;
+} open_call;
+static uint64_t timer_thread;
+static volatile uint64_t thread_seen[64];
+
+static uint64_t thread_id(void)
+{
+    uint64_t id;
+    __asm__("mov %%fs:0, %0" : "=r"(id)); /* the TCB points at itself */
+    return id;
+}
+
+void la_probe_start(void) { la_status->armed = la_status->counter = (int64_t)la_config.first; }
+
+static void note_thread(uint64_t id)
+{
+    for (int i = 0; i < 64; i++) {
+        if (thread_seen[i] == id)
+            return;
+        uint64_t nobody = 0;
+        if (!thread_seen[i] && __atomic_compare_exchange_n(&thread_seen[i], &nobody, id, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+            __atomic_add_fetch(&la_status->threads, 1, __ATOMIC_SEQ_CST);
+            return;
+        }
+        if (thread_seen[i] == id)
+            return;
+    }
+}
+
+static void stop_program(void)
+{
+    la_status->state = LA_STOPPED;
+    la_sys(SYS_exit_group, 0, 0, 0);
+}
+
+/* Other threads may count between the two additions: calls = armed - counter stays right to within those. */
+static void rearm(int64_t calls)
+{
+    __atomic_add_fetch(&la_status->armed, calls, __ATOMIC_SEQ_CST);
+    __atomic_add_fetch(&la_status->counter, calls, __ATOMIC_SEQ_CST);
+}
+
+static void open_timing(uint64_t slot, uint64_t call)
+{
+    open_call.back = *(uint64_t *)slot;
+    open_call.call = call;
+    open_call.slot = slot;
+    *(uint64_t *)slot = (uint64_t)la_return;
+    open_call.faults = la_minor_faults();
+    open_call.cpu = la_clock(CLOCK_THREAD_CPUTIME_ID);
+    open_call.wall = la_clock(CLOCK_MONOTONIC);
+    open_call.tsc = la_tsc();
+}
+
+void la_probe_event(struct la_frame *frame)
+{
+    uint64_t call = (uint64_t)(la_status->armed - la_status->counter);
+    uint64_t slot = LA_FRAME_RSP(frame), thread = thread_id();
+    if (la_config.max_calls && call > la_config.max_calls)
+        stop_program();
+    note_thread(thread);
+    if (la_status->timed >= la_config.timed || la_status->timed >= LA_MAX_TIMED) {
+        if (la_status->counter <= 0)
+            rearm(la_config.max_calls ? (int64_t)la_config.max_calls + 1 - la_status->armed : LA_NEVER);
+        return;
+    }
+    if (!timer_thread) {
+        uint64_t nobody = 0;
+        __atomic_compare_exchange_n(&timer_thread, &nobody, thread, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    }
+    if (timer_thread != thread)
+        return;
+    if (open_call.slot && slot < open_call.slot) {
+        la_status->recursive = 1;
+        return;
+    }
+    open_timing(slot, call); /* a call left by longjmp is forgotten here: its slot is at or below this one */
+}
+
+uint64_t la_on_return(uint64_t slot) __attribute__((visibility("hidden")));
+uint64_t la_on_return(uint64_t slot)
+{
+    uint64_t tsc = la_tsc(), wall = la_clock(CLOCK_MONOTONIC), cpu = la_clock(CLOCK_THREAD_CPUTIME_ID);
+    uint64_t back = open_call.back;
+    (void)slot;
+    open_call.slot = 0;
+    if (!la_alive())
+        return back;
+    uint64_t n = la_status->timed;
+    if (n < LA_MAX_TIMED) {
+        struct la_sample *s = &la_status->sample[n];
+        s->wall = wall - open_call.wall;
+        s->cpu = cpu - open_call.cpu;
+        s->tsc = tsc - open_call.tsc;
+        s->faults = la_minor_faults() - open_call.faults;
+        la_status->timed = n + 1;
+    }
+    if (la_config.max_calls && open_call.call >= la_config.max_calls)
+        stop_program();
+    return back;
+}
+
+/* The stub's slow path. */
+static int parking;
+void la_on_event(struct la_frame *frame) __attribute__((visibility("hidden")));
+void la_on_event(struct la_frame *frame)
+{
+    if (!la_alive() || la_status->state != LA_PATCHED)
+        return;
+    if (la_config.mode == LA_MODE_PROBE)
+        la_probe_event(frame);
+    else if (!__atomic_exchange_n(&parking, 1, __ATOMIC_SEQ_CST)) /* of several threads the first */
+        la_park(frame);
+}

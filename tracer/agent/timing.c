@@ -1,0 +1,206 @@
+/* Timed calls. Before each, the lines that one run changes are put back by ordinary stores and the save copy is flushed:
+ * the program itself never has that copy in its caches, but it does have the data it just wrote.
+ * SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "agent.h"
+#include <cpuid.h>
+#include <time.h>
+
+struct span {
+    uint64_t start, end; /* multiples of LA_LINE */
+    uint64_t *saved;
+};
+#define MAX_CALLS 4096
+static struct la_sample samples[MAX_CALLS];
+
+static int has_clflushopt(void)
+{
+    static int known = -1;
+    uint32_t a, b, c, d;
+    if (known < 0)
+        known = __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b >> 23 & 1);
+    return known;
+}
+
+static void flush(uint64_t start, uint64_t end)
+{
+    const int fast = has_clflushopt();
+    for (uint64_t p = la_down(start, LA_LINE); p < end; p += LA_LINE)
+        if (fast)
+            __asm__ volatile("clflushopt (%0)" : : "r"(p) : "memory");
+        else
+            __asm__ volatile("clflush (%0)" : : "r"(p) : "memory");
+    __asm__ volatile("mfence" : : : "memory");
+}
+
+/* A forked process shares its pages: the copy must not happen inside a timed call. */
+static void own_pages(uint64_t start, uint64_t end)
+{
+    start = la_down(start, LA_PAGE);
+    la_madvise(start, la_up(end, LA_PAGE) - start, 23 /* MADV_POPULATE_WRITE */);
+}
+
+static void restore_lines(const struct la_variant *v)
+{
+    const uint64_t *from = v->line_data;
+    for (uint64_t i = 0; i < v->lines; i++, from += 8) {
+        volatile uint64_t *to = (volatile uint64_t *)v->line_at[i];
+        for (int k = 0; k < 8; k++)
+            to[k] = from[k];
+    }
+    flush((uint64_t)v->line_data, (uint64_t)(v->line_data + 8 * v->lines));
+    flush((uint64_t)v->line_at, (uint64_t)(v->line_at + v->lines));
+}
+
+/* Spans sorted and merged, so that no line is saved twice. */
+static uint64_t merge(struct span *s, uint64_t n)
+{
+    for (uint64_t i = 1; i < n; i++)
+        for (uint64_t j = i; j > 0 && s[j].start < s[j - 1].start; j--) {
+            struct span t = s[j];
+            s[j] = s[j - 1];
+            s[j - 1] = t;
+        }
+    uint64_t kept = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        if (s[i].start == s[i].end)
+            continue;
+        if (kept && s[i].start <= s[kept - 1].end) {
+            if (s[i].end > s[kept - 1].end)
+                s[kept - 1].end = s[i].end;
+        } else {
+            s[kept++] = s[i];
+        }
+    }
+    return kept;
+}
+
+static uint64_t collect(const struct la_variant *v, const uint64_t *range, uint64_t n, struct span *spans)
+{
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < n; i++)
+        spans[count++] = (struct span){la_down(range[2 * i], LA_LINE), la_up(range[2 * i + 1], LA_LINE), NULL};
+    for (uint32_t i = 0; v->context && i < v->context->buffer_count; i++) {
+        uint64_t at = (uint64_t)v->context->buffers[i];
+        spans[count++] = (struct span){la_down(at, LA_LINE), la_up(at + v->spec[i].bytes, LA_LINE), NULL};
+    }
+    return merge(spans, count);
+}
+
+static int differs(const uint64_t *a, const uint64_t *b)
+{
+    uint64_t d = 0;
+    for (int k = 0; k < 8; k++)
+        d |= a[k] ^ b[k];
+    return d != 0;
+}
+
+/* First pass (at == NULL) counts the changed lines, the second notes them. */
+static uint64_t changed(const struct span *spans, uint64_t n, uint64_t *at, uint64_t *data)
+{
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        const uint64_t *old = spans[i].saved;
+        for (uint64_t p = spans[i].start; p < spans[i].end; p += LA_LINE, old += 8) {
+            if (!differs((const uint64_t *)p, old))
+                continue;
+            if (at) {
+                at[count] = p;
+                la_copy(data + 8 * count, old, LA_LINE);
+            }
+            count++;
+        }
+    }
+    return count;
+}
+
+static const char *note_lines(struct la_variant *v, struct span *spans, uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t bytes = spans[i].end - spans[i].start;
+        own_pages(spans[i].start, spans[i].end);
+        spans[i].saved = la_memory(bytes);
+        if (!spans[i].saved)
+            return "no memory to save the written ranges";
+        la_copy(spans[i].saved, (void *)spans[i].start, bytes);
+    }
+    la_call(v);
+    uint64_t lines = changed(spans, n, NULL, NULL);
+    v->line_at = la_memory(la_up(8 * lines + 1, LA_PAGE));
+    v->line_data = la_memory(la_up(64 * lines + 1, LA_PAGE));
+    if (!v->line_at || !v->line_data)
+        return "no memory for the changed lines";
+    v->lines = changed(spans, n, v->line_at, v->line_data);
+    for (uint64_t i = 0; i < n; i++)
+        la_munmap(spans[i].saved, spans[i].end - spans[i].start);
+    restore_lines(v);
+    return NULL;
+}
+
+/* What a cold call flushes: the ranges given and the variant's own buffers. */
+static const char *note_ranges(struct la_variant *v, const uint64_t *range, uint64_t n)
+{
+    uint64_t buffers = v->context ? v->context->buffer_count : 0;
+    v->range = la_memory(la_up(16 * (n + buffers) + 1, LA_PAGE));
+    if (!v->range)
+        return "no memory for the ranges";
+    la_copy(v->range, range, 16 * n);
+    for (uint64_t i = 0; i < buffers; i++) {
+        v->range[2 * (n + i)] = (uint64_t)v->context->buffers[i];
+        v->range[2 * (n + i) + 1] = (uint64_t)v->context->buffers[i] + v->spec[i].bytes;
+    }
+    v->ranges = n + buffers;
+    return NULL;
+}
+
+/* Words: variant, number of written ranges, number of original ranges, the written ones, the original ones. */
+struct la_reply la_cmd_prepare(const struct la_command *c)
+{
+    struct la_variant *v = la_variant(c->word[0]);
+    uint64_t written = c->word[1], original = c->word[2];
+    if (!v)
+        return la_fail("no such variant");
+    if (v->line_at)
+        return la_fail("this variant is prepared already");
+    const char *failed = la_fill_buffers(v);
+    if (!failed)
+        failed = note_ranges(v, c->word + 3 + 2 * written, original);
+    uint64_t bytes = la_up((written + LA_MAX_BUFFERS) * sizeof(struct span), LA_PAGE);
+    struct span *spans = failed ? NULL : la_memory(bytes);
+    if (!failed && !spans)
+        failed = "no memory for the ranges";
+    if (!failed)
+        failed = note_lines(v, spans, collect(v, c->word + 3, written, spans));
+    if (spans)
+        la_munmap(spans, bytes);
+    return failed ? la_fail(failed) : la_answer(&v->lines, sizeof v->lines);
+}
+
+static void timed_call(struct la_variant *v, struct la_sample *s)
+{
+    uint64_t faults = la_minor_faults(), cpu = la_clock(CLOCK_THREAD_CPUTIME_ID), wall = la_clock(CLOCK_MONOTONIC);
+    la_call(v);
+    s->wall = la_clock(CLOCK_MONOTONIC) - wall;
+    s->cpu = la_clock(CLOCK_THREAD_CPUTIME_ID) - cpu;
+    s->faults = la_minor_faults() - faults;
+    s->tsc = la_replay_state.tsc_end - la_replay_state.tsc_start;
+}
+
+/* Words: variant, calls, cold. */
+struct la_reply la_cmd_block(const struct la_command *c)
+{
+    struct la_variant *v = la_variant(c->word[0]);
+    uint64_t calls = c->word[1];
+    if (!v || !v->line_at)
+        return la_fail("this variant is not prepared");
+    if (calls > MAX_CALLS)
+        return la_fail("too many calls in one block");
+    for (uint64_t i = 0; i < calls; i++) {
+        restore_lines(v);
+        for (uint64_t k = 0; c->word[2] && k < v->ranges; k++)
+            flush(v->range[2 * k], v->range[2 * k + 1]);
+        timed_call(v, &samples[i]);
+    }
+    restore_lines(v); /* the next block may be another variant's, which reads what this one wrote */
+    return la_answer(samples, calls * sizeof *samples);
+}

@@ -1,0 +1,311 @@
+/* Running the hotspot, its clone and its mock-ups.
+ * SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "agent.h"
+#include <dlfcn.h>
+
+struct la_variant la_variants[LA_MAX_VARIANTS];
+static uint64_t variant_count = 1; /* 0 is the original */
+static struct la_registers original_out;
+
+#define POISON 0xdb
+
+struct la_variant *la_variant(uint64_t number) { return number < variant_count ? &la_variants[number] : NULL; }
+
+static void replay_setup(uint64_t target)
+{
+    la_replay_state.in = &la_parked;
+    la_replay_state.xsave_in = la_parked_xsave;
+    la_replay_state.xsave_out = la_after_xsave;
+    la_replay_state.mask = la_xsave_mask;
+    la_replay_state.out = &original_out;
+    la_replay_state.target = target;
+}
+
+/* Both kinds of call load and save the same state, so that what surrounds the call costs the same. */
+void la_call(struct la_variant *v)
+{
+    if (v == &la_variants[0]) {
+        replay_setup(la_parked.rip);
+        la_replay_original();
+    } else {
+        replay_setup((uint64_t)v->run);
+        la_replay_state.context = v->context;
+        la_replay_mockup();
+    }
+}
+
+struct la_reply la_cmd_load(const struct la_command *c)
+{
+    static uint64_t number;
+    if (variant_count == LA_MAX_VARIANTS)
+        return la_fail("too many mock-ups in one process");
+    void *so = dlopen(la_command_path(c), RTLD_NOW | RTLD_LOCAL);
+    if (!so)
+        return la_fail(dlerror());
+    struct la_variant *v = &la_variants[variant_count];
+    const uint32_t *abi = dlsym(so, "la_abi"), *count = dlsym(so, "la_buffer_count");
+    v->spec = dlsym(so, "la_buffers");
+    *(void **)&v->copy_in = dlsym(so, "la_copy_in");
+    *(void **)&v->run = dlsym(so, "la_run");
+    *(void **)&v->copy_out = dlsym(so, "la_copy_out");
+    if (!abi || *abi != LA_ABI || !count || *count > LA_MAX_BUFFERS || (*count && !v->spec) || !v->copy_in || !v->run ||
+        !v->copy_out)
+        return la_fail("not a mock-up of this version (abi.h)");
+    v->context = la_memory(la_up(sizeof *v->context, LA_PAGE));
+    if (!v->context)
+        return la_fail("no memory for the mock-up's context");
+    v->context->abi = LA_ABI;
+    v->context->buffer_count = *count;
+    la_copy(&v->context->in, &la_parked, sizeof la_parked);
+    la_copy(&v->context->out, &la_parked, sizeof la_parked);
+    number = variant_count++;
+    return la_answer(&number, sizeof number);
+}
+
+static uint64_t hex(const char **text)
+{
+    uint64_t x = 0;
+    for (;; (*text)++) {
+        char c = **text;
+        if (c >= '0' && c <= '9')
+            x = x * 16 + (uint64_t)(c - '0');
+        else if (c >= 'a' && c <= 'f')
+            x = x * 16 + (uint64_t)(c - 'a' + 10);
+        else
+            return x;
+    }
+}
+static uint64_t decimal(const char *text)
+{
+    uint64_t x = 0;
+    while (*text == ' ')
+        text++;
+    while (*text >= '0' && *text <= '9')
+        x = x * 10 + (uint64_t)(*text++ - '0');
+    return x;
+}
+static const char *next_line(const char *p)
+{
+    while (*p && *p != '\n')
+        p++;
+    return *p ? p + 1 : p;
+}
+
+/* Whether the mapping around `like` is mostly made of huge pages. */
+static int uses_huge_pages(uint64_t like)
+{
+    uint64_t room, rss = 0, huge = 0;
+    char *text = like ? la_read_file("/proc/self/smaps", &room) : NULL;
+    int inside = 0;
+    for (const char *p = text; p && *p; p = next_line(p)) {
+        const char *q = p;
+        uint64_t start = hex(&q);
+        if (q != p && *q == '-') {
+            q++;
+            inside = start <= like && like < hex(&q);
+        } else if (inside && la_starts(p, "Rss:")) {
+            rss = decimal(p + 4);
+        } else if (inside && la_starts(p, "AnonHugePages:")) {
+            huge = decimal(p + 14);
+        }
+    }
+    la_free_file(text, room);
+    return huge && huge * 2 >= rss;
+}
+
+static uint8_t *buffer(const struct la_buffer_spec *spec)
+{
+    int huge = uses_huge_pages(spec->like);
+    uint64_t align = spec->align > LA_PAGE ? spec->align : LA_PAGE;
+    if (huge && align < LA_HUGE)
+        align = LA_HUGE;
+    uint64_t bytes = la_up(spec->offset + (spec->bytes ? spec->bytes : 1), huge ? LA_HUGE : LA_PAGE);
+    uint64_t base = (uint64_t)la_memory(bytes + align);
+    if (!base)
+        return NULL;
+    uint64_t at = la_up(base, align);
+    la_madvise(at, bytes, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+    la_madvise(at, bytes, 23 /* MADV_POPULATE_WRITE */);
+    if (huge)
+        la_madvise(at, bytes, 25 /* MADV_COLLAPSE: huge pages even where the fault got none */);
+    return (uint8_t *)at + spec->offset;
+}
+
+const char *la_fill_buffers(struct la_variant *v)
+{
+    if (v == &la_variants[0] || v->filled)
+        return NULL;
+    for (uint32_t i = 0; i < v->context->buffer_count; i++) {
+        if (!v->context->buffers[i])
+            v->context->buffers[i] = buffer(&v->spec[i]);
+        if (!v->context->buffers[i])
+            return "no memory for the mock-up's buffers";
+    }
+    v->copy_in(v->context);
+    v->filled = 1;
+    return NULL;
+}
+
+/* protect = 0: give the pages of [start, end) back the protection that `maps` (read before) has for them. */
+static void protect_pages(const char *maps, uint64_t start, uint64_t end, int forbid)
+{
+    for (const char *p = maps; p && *p; p = next_line(p)) {
+        const char *q = p;
+        uint64_t from = hex(&q);
+        q++;
+        uint64_t to = hex(&q);
+        q++;
+        int prot = (q[0] == 'r' ? PROT_READ : 0) | (q[1] == 'w' ? PROT_WRITE : 0) | (q[2] == 'x' ? PROT_EXEC : 0);
+        from = from > start ? from : start;
+        to = to < end ? to : end;
+        if (from < to)
+            la_mprotect(from, to - from, forbid ? PROT_NONE : prot);
+    }
+}
+
+struct edge {
+    uint64_t at, bytes;
+    uint8_t saved[2 * LA_PAGE];
+};
+static void poison(struct edge *e, uint64_t from, uint64_t to)
+{
+    e->at = from;
+    e->bytes = to > from ? to - from : 0;
+    la_copy(e->saved, (void *)from, e->bytes);
+    la_fill((void *)from, POISON, e->bytes);
+}
+
+/* Words: start, end pairs. Whole pages become inaccessible, the bytes on partial pages at the edges are poisoned. */
+static void forbid(const char *maps, const uint64_t *range, uint64_t n, struct edge *edges)
+{
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t start = range[2 * i], end = range[2 * i + 1];
+        uint64_t first = la_up(start, LA_PAGE), last = la_down(end, LA_PAGE);
+        if (first < last) {
+            poison(&edges[2 * i], start, first);
+            poison(&edges[2 * i + 1], last, end);
+            protect_pages(maps, first, last, 1);
+        } else {
+            poison(&edges[2 * i], start, end);
+        }
+    }
+}
+static void allow(const char *maps, const uint64_t *range, uint64_t n, struct edge *edges)
+{
+    for (uint64_t i = n; i-- > 0;) {
+        uint64_t first = la_up(range[2 * i], LA_PAGE), last = la_down(range[2 * i + 1], LA_PAGE);
+        if (first < last)
+            protect_pages(maps, first, last, 0);
+        for (int k = 1; k >= 0; k--)
+            la_copy((void *)edges[2 * i + k].at, edges[2 * i + k].saved, edges[2 * i + k].bytes);
+    }
+}
+
+static struct la_reply run_forbidden(struct la_variant *v, const uint64_t *range, uint64_t n)
+{
+    uint64_t room = 0, edge_bytes = la_up((2 * n + 1) * sizeof(struct edge), LA_PAGE);
+    struct edge *edges = la_memory(edge_bytes);
+    char *maps = n ? la_read_file("/proc/self/maps", &room) : NULL;
+    if (!edges || (n && !maps))
+        return la_fail("no memory to guard the old structures");
+    forbid(maps, range, n, edges);
+    la_call(v);
+    allow(maps, range, n, edges);
+    la_free_file(maps, room);
+    la_munmap(edges, edge_bytes);
+    return la_answer(NULL, 0);
+}
+
+/* A shared mapping of a file on tmpfs, so that nothing has to be written out afterwards. */
+static uint64_t *map_records(const char *path, uint64_t capacity)
+{
+    int fd = la_open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    if (fd < 0)
+        return NULL;
+    void *p = la_sys(SYS_ftruncate, fd, capacity * 8, 0) == 0
+                  ? la_mmap(NULL, capacity * 8, PROT_READ | PROT_WRITE, MAP_SHARED, fd)
+                  : NULL;
+    la_close(fd);
+    return p;
+}
+
+/* Words: variant, records capacity (0: none), number of forbidden ranges, ranges. Path: the records file. */
+struct la_reply la_cmd_run(const struct la_command *c)
+{
+    static struct {
+        struct la_registers registers;
+        uint64_t records, mismatches, first[3], remapped;
+    } out;
+    struct la_variant *v = la_variant(c->word[0]);
+    if (!v)
+        return la_fail("no such variant");
+    const char *failed = la_fill_buffers(v);
+    if (failed)
+        return la_fail(failed);
+    uint64_t capacity = v->context ? c->word[1] : 0, kept = 0;
+    if (capacity) {
+        v->context->check.records = map_records(la_command_path(c), capacity);
+        v->context->check.capacity = capacity;
+        if (!v->context->check.records)
+            return la_fail("cannot map the records file (no room?)");
+    }
+    struct la_reply r = run_forbidden(v, c->word + 3, c->word[2]);
+    if (r.status)
+        return r;
+    if (!v->context) {
+        la_unpack_vectors(la_after_xsave, &original_out);
+        original_out.fs_base = la_parked.fs_base;
+        original_out.rip = la_replay_state.slot;
+        la_copy(&out.registers, &original_out, sizeof original_out);
+        return la_answer(&out, sizeof out);
+    }
+    v->copy_out(v->context);
+    const struct la_check *check = &v->context->check;
+    la_copy(&out.registers, &v->context->out, sizeof out.registers);
+    out.records = check->count;
+    out.mismatches = check->mismatches;
+    out.first[0] = check->first_site;
+    out.first[1] = check->first_old;
+    out.first[2] = check->first_new;
+    out.remapped = check->remapped;
+    if (capacity) {
+        kept = check->count < capacity ? check->count : capacity;
+        la_munmap(check->records, capacity * 8);
+        la_sys(SYS_truncate, la_command_path(c), kept * 8, 0);
+        v->context->check.records = NULL;
+        v->context->check.capacity = 0;
+    }
+    return la_answer(&out, sizeof out);
+}
+
+/* Words: image address, image bytes, entry, capacity. Path: records file; the image is "image" in the run folder. */
+struct la_reply la_cmd_trace(const struct la_command *c)
+{
+    static uint64_t out[2];
+    uint64_t at = c->word[0], bytes = la_up(c->word[1], LA_PAGE), capacity = c->word[3], room;
+    char path[4096];
+    if (la_mmap((void *)at, bytes, PROT_READ | PROT_WRITE | PROT_EXEC,
+                MAP_PRIVATE | MAP_ANONYMOUS | 0x100000 /* MAP_FIXED_NOREPLACE */, -1) != (void *)at)
+        return la_fail("the clone's place in memory is taken");
+    la_join(path, la_folder, "image", "");
+    char *image = la_read_file(path, &room);
+    if (!image)
+        return la_fail("cannot read the clone's image");
+    la_copy((void *)at, image, c->word[1]);
+    la_free_file(image, room);
+    uint64_t *records = map_records(la_command_path(c), capacity);
+    if (!records)
+        return la_fail("cannot map the records file (no room?)");
+    volatile uint64_t *header = (volatile uint64_t *)at;
+    header[0] = (uint64_t)records;
+    header[1] = (uint64_t)(records + capacity);
+    header[2] = 0;
+    replay_setup(c->word[2]);
+    la_replay_original();
+    out[0] = (header[0] - (uint64_t)records) / 8;
+    out[1] = header[2];
+    la_munmap(records, capacity * 8);
+    la_sys(SYS_truncate, la_command_path(c), out[0] * 8, 0);
+    return la_answer(out, sizeof out);
+}

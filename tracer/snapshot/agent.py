@@ -1,0 +1,70 @@
+"""The preloaded agent as a shared object: compiled at first use, kept in the user's cache."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from layout_advise.errors import MachineError
+
+SOURCES = Path(__file__).resolve().parent.parent / "agent"
+ABI_HEADER = SOURCES / "abi.h"
+FLAGS = (
+    "-std=gnu11 -O2 -g -fPIC -shared -fvisibility=hidden -fno-builtin -fno-stack-protector -fcf-protection=none"
+    # The agent runs while the program's vector registers are live; exceptions may pass through operator new.
+    " -mgeneral-regs-only -fexceptions"
+    " -Wall -Wextra -Werror -Wl,-z,defs -Wl,-z,now -Wl,-z,noexecstack"
+).split()
+
+
+def cache_folder() -> Path:
+    """Where compiled parts are kept: ``LAYOUT_ADVISE_CACHE``, else ``XDG_CACHE_HOME/layout-advise``."""
+    own = os.environ.get("LAYOUT_ADVISE_CACHE")
+    if own:
+        return Path(own)
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "layout-advise"
+
+
+def _sources() -> list[Path]:
+    return sorted(path for path in SOURCES.iterdir() if path.suffix in {".c", ".h", ".S"})
+
+
+def _key(compiler: str) -> str:
+    digest = hashlib.sha256()
+    try:
+        version = subprocess.run([compiler, "--version"], capture_output=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise MachineError("cannot compile the agent", f"{compiler} does not run: {error}", "install gcc") from error
+    digest.update(version + " ".join(FLAGS).encode())
+    for path in _sources():
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:20]
+
+
+@cache
+def agent_path() -> Path:
+    """The compiled agent; builds it when the sources or the compiler are new. Raises :class:`MachineError`."""
+    compiler = os.environ.get("LAYOUT_ADVISE_CC", "gcc")
+    folder = cache_folder() / "agent"
+    target = folder / f"agent-{_key(compiler)}.so"
+    if target.exists():
+        return target
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=folder, suffix=".so")
+        os.close(handle)
+        inputs = [str(path) for path in _sources() if path.suffix != ".h"]
+        done = subprocess.run([compiler, *FLAGS, "-o", name, *inputs, "-ldl"], capture_output=True, text=True)
+        if done.returncode:
+            Path(name).unlink()
+            raise MachineError("cannot compile the agent", done.stderr.strip()[:300], "install gcc and libc6-dev")
+        Path(name).chmod(0o755)
+        Path(name).rename(target)  # atomic: two runs at once build it twice and keep one
+    except OSError as error:
+        raise MachineError("cannot compile the agent", str(error), "set LAYOUT_ADVISE_CACHE to a writable folder") from error
+    return target
