@@ -1,0 +1,126 @@
+"""Small C programs whose function ``hot`` the tests of the clone trace, and how to get at it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from elftools.elf.elffile import ELFFile
+
+from layout_advise.tracer.code import CodeRange, Region
+
+MAIN = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#define NOINLINE __attribute__((noinline, noclone))
+%s
+int main(void) { long total = 0; prepare(); for (int call = 0; call < 3; call++) total += hot(call + 20);
+    printf("%%ld\n", total); return 0; }
+"""
+
+PROGRAMS = {
+    "particles": r"""
+struct p { double x, v, a, m, q; }; static struct p *p; static void prepare(void) { p = calloc(400, sizeof *p); }
+NOINLINE long hot(long n) { for (long i = 0; i < 300; i++) { p[i].x += p[i].v * 0.5 + n; p[i].v -= p[i].m; } return (long)p[7].x; }
+""",
+    "triangle": r"""
+static double m[60][60]; static void prepare(void) { m[3][3] = 1; }
+NOINLINE long hot(long n) { double s = 0; for (long i = 0; i < n; i++) for (long j = i; j < n; j++) { s += m[i][j]; m[j][i] = s; }
+    return (long)s; }
+""",
+    "switch": r"""
+static int kinds[500]; static long sums[16]; static void prepare(void) { for (int i = 0; i < 500; i++) kinds[i] = rand() %% 12; }
+NOINLINE long hot(long n) { long t = 0; for (int i = 0; i < 400; i++) switch (kinds[i]) {
+    case 0: sums[0] += i; /* falls through */ case 1: sums[1] ^= n; break; case 2: t += sums[3]; sums[2] = t; break;
+    case 3: sums[kinds[i + 1]]++; break; case 4: t ^= sums[5]; /* falls through */ case 5: sums[4] -= t; break;
+    case 6: t += 3; break; case 7: sums[7] = t; break; case 8: t -= sums[n & 7]; break; case 9: sums[9]++; sums[10]--; break;
+    default: t++; } return t + sums[4]; }
+""",
+    "goto": r"""
+static long m[64]; static void prepare(void) { for (int i = 0; i < 64; i++) m[i] = rand() %% 3; }
+NOINLINE long hot(long n) { static void *const to[] = {&&a, &&b, &&c}; long i = 0, t = n;
+    goto *to[m[0]]; a: t += m[i]; if (++i > 60) return t; goto *to[m[i]]; b: m[i] += 0; t ^= i; if (++i > 60) return t;
+    goto *to[m[i]]; c: t -= m[i + 1]; m[i + 2] |= 0; if (++i > 60) return t; goto *to[m[i]]; }
+""",
+    "recursion": r"""
+struct t { struct t *l, *r; long v; }; static struct t *root;
+static struct t *grow(int d) { struct t *t = calloc(1, sizeof *t); t->v = d; if (d) { t->l = grow(d - 1); t->r = grow(d / 2); } return t; }
+static void prepare(void) { root = grow(9); }
+static NOINLINE long walk(struct t *t) { return t ? walk(t->l) * 3 + t->v + walk(t->r) : 1; }
+NOINLINE long hot(long n) { root->v = n; return walk(root) + walk(root->r); }
+""",
+    "pointer": r"""
+static long m[300]; static void prepare(void) { m[5] = 3; }
+static NOINLINE long up(long *p) { return *p += 2; } static NOINLINE long down(long *p) { return *p -= 1; }
+static long (*volatile which[2])(long *) = {up, down};
+NOINLINE long hot(long n) { long t = up(m) + down(m + 1); for (int i = 0; i < 250; i++) t += which[i & 1](m + i); return t + n; }
+""",
+    "conditional": r"""
+static float a[777], b[777]; static void prepare(void) { for (int i = 0; i < 777; i++) a[i] = (float)(rand() %% 9); }
+NOINLINE long hot(long n) { for (int i = 0; i < 701; i++) if (a[i] > 4) b[i] = a[i] * (float)n; return (long)b[30]; }
+""",
+    "gather": r"""
+static double v[2000], o[500]; static float f[2000], g[500]; static int at[500]; static long wide[500];
+static void prepare(void) { for (int i = 0; i < 500; i++) { at[i] = rand() %% 2000; wide[i] = rand() %% 2000; } }
+NOINLINE long hot(long n) { for (int i = 0; i < 499; i++) o[i] = v[at[i]] + n; for (int i = 0; i < 499; i++) g[i] = f[at[i]];
+    for (int i = 0; i < 499; i++) o[i] += v[wide[i]]; for (int i = 0; i < 499; i++) if (o[i] > 0.5) g[i] += f[at[i]];
+    return (long)o[4] + (long)g[9]; }
+""",
+    "strings": r"""
+struct big { long w[90]; }; static struct big x, y; static char text[200]; static void prepare(void) { memset(text, 'a', 150); }
+NOINLINE long hot(long n) { long r = 0; for (int i = 0; i < 5; i++) { void *d = x.w + i, *s = y.w + 2 * i; long c = n - 4 * i;
+    __asm__ volatile("rep movsq" : "+D"(d), "+S"(s), "+c"(c) : : "memory"); d = x.w; c = i;
+    __asm__ volatile("rep stosl" : "+D"(d), "+c"(c) : "a"(n) : "memory"); d = text; c = 180 - 50 * i;
+    __asm__ volatile("repe scasb; sete %%b0" : "+q"(r), "+D"(d), "+c"(c) : "a"('a') : "memory"); r += c;
+    d = text; s = text + i; c = 20 * i; __asm__ volatile("repe cmpsb; setne %%b0" : "+q"(r), "+D"(d), "+S"(s), "+c"(c) : : "memory");
+    r += c; } return r; }
+""",
+    "crowded": r"""
+static long m[64]; static void prepare(void) { for (int i = 0; i < 64; i++) m[i] = rand(); }
+NOINLINE long hot(long n) { long a = n, b = m[1], c = m[2], d = m[3], e = m[4], f = m[5], g = m[6], h = m[7], i = m[8], j = m[9],
+    k = m[10], l = m[11]; for (int r = 0; r < 90; r++) { a += b ^ m[r & 7]; b -= c * a; c ^= d + m[b & 63]; d += e; e -= f ^ a; f += g;
+    g ^= h; h -= i + c; i += j; j ^= k; k += l - d; l += m[(l ^ r) & 31]; m[r & 63] = a + l; } return a+b+c+d+e+f+g+h+i+j+k+l; }
+""",
+    "frame": r"""
+static void prepare(void) {} static NOINLINE void fill(long *p, long n) { for (long i = 0; i < n; i++) p[i] = i * n; }
+__attribute__((optimize("stack-protector-all"))) NOINLINE long hot(long n) { long local[100]; char *more = __builtin_alloca(n * 8);
+    memset(more, 1, 8); fill(local, n); long t = more[3]; for (long i = 0; i < n; i++) t += local[i] * local[n - i]; return t; }
+""",
+    "flags": r"""
+static long m[40]; static void prepare(void) { m[3] = -1; }
+NOINLINE long hot(long n) { long t = 0; for (long i = 0; i < 30; i++) { unsigned char o = 0, c = 0;
+    __asm__ volatile("cmpq %%4, %%3; jmp 1f; 1: movq (%%5), %%0; seto %%1; movq 8(%%5), %%0; setc %%2; adcq 16(%%5), %%0"
+        : "=&r"(t), "=&q"(o), "=&q"(c) : "r"(i - 9), "r"((i & 1) ? n - 30 : (long)0x8000000000000000), "r"(m + i) : "cc", "memory");
+    m[i] = t + 2 * o + c; t += m[i]; } __asm__ volatile("mov $5, %%%%ecx; 2: addq (%%1), %%0; loop 2b" : "+r"(t) : "r"(m) : "rcx"); return t; }
+""",
+}  # fmt: skip
+
+
+def build(folder: Path, name: str, *flags: str) -> Path:
+    """The program ``name``, compiled."""
+    source, program = folder / f"{name}.c", folder / name
+    source.write_text(MAIN.replace("%s", "\0", 1).replace("%%", "%").replace("\0", PROGRAMS[name].replace("%%", "%")))
+    subprocess.run(["gcc", "-w", *flags, "-o", str(program), str(source)], check=True)
+    return program
+
+
+def region_of(
+    program: Path, base: int, symbol: str = "hot", callees: tuple[str, ...] = ("walk", "up", "down", "fill")
+) -> Region:
+    """The function with its ``.cold`` and ``.part`` pieces, and those ``callees`` that exist, at load base ``base``."""
+    with program.open("rb") as file:
+        elf = ELFFile(file)
+        bias = base if elf["e_type"] == "ET_DYN" else 0
+        code: dict[str, CodeRange] = {}
+        for entry in elf.get_section_by_name(".symtab").iter_symbols():
+            if entry["st_info"]["type"] == "STT_FUNC" and entry["st_size"] and isinstance(entry["st_shndx"], int):
+                section = elf.get_section(entry["st_shndx"])
+                at = entry["st_value"] - section["sh_addr"]
+                code[entry.name] = CodeRange(entry["st_value"] + bias, section.data()[at : at + entry["st_size"]])
+
+    def one(name: str, below: tuple[Region, ...]) -> Region:
+        ranges = tuple(part for label, part in code.items() if label == name or label.startswith(f"{name}."))
+        return Region(name, "function", code[name].start, ranges, str(program), bias, below)
+
+    return one(symbol, tuple(one(name, ()) for name in callees if name in code))

@@ -1,0 +1,95 @@
+"""The clone's records are those of single-stepping, one by one, on programs compiled in several ways."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.clone_programs import PROGRAMS, build, region_of
+
+from layout_advise.tracer.clone.decode import decode
+from layout_advise.tracer.clone.image import build_clone
+from layout_advise.tracer.clone.place import choose_address
+from layout_advise.tracer.ptraced import PtracedProgram, UserRegisters
+from layout_advise.tracer.snapshot.protocol import CloneImage
+from layout_advise.tracer.step import trace_by_steps
+
+FLAGS = {
+    "O2": ("-O2",),
+    "O3": ("-O3", "-march=haswell"),
+    "O1-static": ("-O1", "-fno-pic", "-no-pie"),
+    "Ofast-static": ("-Ofast", "-march=haswell", "-fno-pic", "-no-pie"),
+}
+Accesses = list[tuple[int, int, int]]
+
+
+def clone_run(program: Path, call: int, capacity: int) -> tuple[Accesses, bool, UserRegisters, CloneImage]:
+    with PtracedProgram([str(program)]) as process:
+        base = process.load_base(program) if region_of(program, 0).load_base == 0 and is_pie(program) else 0
+        region = region_of(program, base)
+        process.run_to(region.entry, call)
+        image = build_clone(region, choose_address(process.mappings(), region.entry))
+        records, full, after = process.run_clone(image, capacity)
+    sites = [(r.pc, r.operand) for r in image.references]
+    numbers, addresses = (records >> np.uint64(48)).tolist(), (records & np.uint64((1 << 48) - 1)).tolist()
+    return [(*sites[n], a) for n, a in zip(numbers, addresses, strict=True)], full, after, image
+
+
+def is_pie(program: Path) -> bool:
+    return program.read_bytes()[16] == 3
+
+
+def step_run(program: Path, call: int) -> tuple[Accesses, UserRegisters]:
+    with PtracedProgram([str(program)]) as process:
+        region = region_of(program, process.load_base(program) if is_pie(program) else 0)
+        process.run_to(region.entry, call)
+        steps = trace_by_steps(process, region)
+        return [(s.pc, s.operand, s.address) for s in steps], process.registers()
+
+
+@pytest.mark.parametrize("flags", FLAGS)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_same_accesses_and_result(tmp_path: Path, name: str, flags: str) -> None:
+    program = build(tmp_path, name, *FLAGS[flags])
+    expected, stepped = step_run(program, 2)
+    recorded, full, after, _ = clone_run(program, 2, len(expected) + 48)
+    assert len(expected) > 25
+    assert recorded == expected
+    assert not full
+    assert (after.rax, after.rsp, after.rbx, after.rbp, after.r12, after.r13, after.r14, after.r15) == (
+        stepped.rax, stepped.rsp, stepped.rbx, stepped.rbp, stepped.r12, stepped.r13, stepped.r14, stepped.r15,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_full_buffer_cuts_the_trace_and_nothing_else(tmp_path: Path, name: str) -> None:
+    program = build(tmp_path, name, "-O2", "-march=haswell")
+    whole, _, result, _ = clone_run(program, 1, 100_000)
+    for capacity in (0, 1, len(whole) // 3, len(whole) - 1):
+        part, full, after, _ = clone_run(program, 1, capacity)
+        assert full
+        assert capacity - 48 <= len(part) <= capacity
+        assert part == whole[: len(part)]
+        assert (after.rax, after.rsp, after.rbx) == (result.rax, result.rsp, result.rbx)
+
+
+@pytest.mark.parametrize(
+    ("name", "flags", "wanted"),
+    [
+        ("switch", "O2", "jump-indirect"),
+        ("switch", "O1-static", "jump-indirect"),
+        ("goto", "O2", "jump-indirect"),
+        ("pointer", "O2", "call-indirect"),
+        ("recursion", "O2", "call"),
+        ("flags", "O2", "loop"),
+        ("gather", "O3", "vgatherdpd"),
+        ("gather", "O3", "vgatherdps"),
+        ("gather", "O3", "vgatherqpd"),
+        ("conditional", "O3", "vmaskmovps"),
+        ("strings", "O2", "movsq"),
+    ],
+)
+def test_the_programs_have_what_they_are_for(tmp_path: Path, name: str, flags: str, wanted: str) -> None:
+    code = decode(region_of(build(tmp_path, name, *FLAGS[flags]), 0))
+    assert wanted in {insn.flow for insn in code.values()} | {insn.name for insn in code.values()}
