@@ -1,0 +1,339 @@
+"""The control flow that is lifted: callees inlined, and edges split where the later stages put something.
+
+After :func:`build_flow` every loop has one preheader and one latch (both with a single successor), no edge runs from a
+block with several successors to one with several predecessors, every edge out of a loop passes a block of its own (the
+*pad*), and all returns meet in one exit block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import networkx as nx
+
+from layout_advise.errors import NotLiftedError
+from layout_advise.mockup import cfg as control
+from layout_advise.mockup.disasm import Insn
+from layout_advise.mockup.effects import Const, Expr, Gpr, Op, Read, Semantics, SetEffect
+from layout_advise.tracer.code import Region
+
+RSP = Gpr(4)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One instruction. ``call`` names the pure function that it calls."""
+
+    pc: int
+    text: str
+    semantics: Semantics
+    call: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Go:
+    """On to ``target``; None: the hotspot returns."""
+
+    target: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cond:
+    """To ``taken`` where ``cc`` holds, else to ``other``."""
+
+    cc: str
+    taken: int
+    other: int
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """To ``targets[i]`` where the run-time address ``value`` equals ``keys[i]``; ``load``: it is read from there."""
+
+    value: Expr | None
+    load: Expr | None
+    keys: tuple[int, ...]
+    targets: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Hang:
+    """Never goes on (the code after it was an abort)."""
+
+
+Term = Go | Cond | Switch | Hang
+
+
+@dataclass(slots=True)
+class FlowBlock:
+    """A block; ``start`` is the run-time address it comes from."""
+
+    id: int
+    start: int
+    steps: list[Step] = field(default_factory=list)
+    term: Term = field(default_factory=Hang)
+
+    @property
+    def successors(self) -> tuple[int, ...]:
+        """Ids of the blocks that may follow, without repetition."""
+        match self.term:
+            case Go(target):
+                return () if target is None else (target,)
+            case Cond(_, taken, other):
+                return tuple(dict.fromkeys((taken, other)))
+            case Switch(_, _, _, targets):
+                return tuple(dict.fromkeys(targets))
+        return ()
+
+    def redirect(self, old: int, new: int) -> None:
+        """Let every edge to ``old`` go to ``new``."""
+        match self.term:
+            case Go(target) if target == old:
+                self.term = Go(new)
+            case Cond(cc, taken, other):
+                self.term = Cond(cc, new if taken == old else taken, new if other == old else other)
+            case Switch(value, load, keys, targets):
+                self.term = Switch(value, load, keys, tuple(new if t == old else t for t in targets))
+
+
+@dataclass(slots=True)
+class FlowLoop:
+    """A natural loop; ``exits`` are (block inside, pad outside), ``parent`` the head of the enclosing loop."""
+
+    head: int
+    blocks: set[int]
+    latch: int
+    preheader: int
+    exits: list[tuple[int, int]]
+    parent: int | None
+    depth: int
+
+
+@dataclass(slots=True)
+class Flow:
+    """The whole graph; ``order`` is a reverse postorder, ``loops`` come inner before outer."""
+
+    blocks: dict[int, FlowBlock]
+    entry: int
+    exit: int
+    order: list[int] = field(default_factory=list)
+    preds: dict[int, list[int]] = field(default_factory=dict)
+    idom: dict[int, int | None] = field(default_factory=dict)
+    level: dict[int, int] = field(default_factory=dict)
+    loops: dict[int, FlowLoop] = field(default_factory=dict)
+    loop_of: dict[int, int | None] = field(default_factory=dict)
+
+    def dominates(self, above: int, below: int) -> bool:
+        """Whether every path to ``below`` passes ``above``."""
+        at: int | None = below
+        while at is not None and self.level[at] > self.level[above]:
+            at = self.idom[at]
+        return at == above
+
+    def meet(self, a: int, b: int) -> int:
+        """The nearest block that dominates both."""
+        while a != b:
+            if self.level[a] < self.level[b]:
+                a, b = b, a
+            up = self.idom[a]
+            assert up is not None
+            a = up
+        return a
+
+    def loops_around(self, block: int) -> Iterator[FlowLoop]:
+        """The loops that contain ``block``, innermost first."""
+        head = self.loop_of[block]
+        while head is not None:
+            loop = self.loops[head]
+            yield loop
+            head = loop.parent
+
+
+Semantic = Callable[[Insn], Semantics]
+
+
+def build_flow(region: Region, semantics: Semantic, pure: Callable[[str], bool]) -> Flow:
+    """The flow of ``region`` with the callees it names inlined.
+
+    ``pure`` tells the names of functions that may stay calls. Raises NotLiftedError for other calls, recursion, tail jumps
+    out of the region and irreducible control flow.
+    """
+    builder = _Builder(region, semantics, pure)
+    exit_block = builder.new(region.entry)
+    exit_block.term = Go(None)
+    start = builder.new(region.entry)
+    start.term = Go(builder.copy(region, exit_block.id, (region.entry,)))
+    flow = Flow(builder.blocks, start.id, exit_block.id)
+    _analyse(flow)
+    if exit_block.id not in flow.preds:
+        raise NotLiftedError(region.entry, region.symbol, "never returns")
+    _normalise(flow, builder)
+    _analyse(flow)
+    return flow
+
+
+class _Builder:
+    def __init__(self, region: Region, semantics: Semantic, pure: Callable[[str], bool]) -> None:
+        self.semantics, self.pure = semantics, pure
+        self.callees = {callee.entry: callee for callee in region.callees}
+        self.blocks: dict[int, FlowBlock] = {}
+
+    def new(self, start: int) -> FlowBlock:
+        block = FlowBlock(len(self.blocks), start)
+        self.blocks[block.id] = block
+        return block
+
+    def copy(self, region: Region, after: int, active: tuple[int, ...]) -> int:
+        """A fresh copy of the region's blocks that goes on at ``after``; its entry."""
+        graph = control.build_cfg(region)
+        ids = {start: self.new(start) for start in graph.blocks}
+        for start, source in graph.blocks.items():
+            self._fill(ids[start], source, graph, {s: b.id for s, b in ids.items()}, after, active)
+        return ids[graph.entry].id
+
+    def _fill(
+        self,
+        block: FlowBlock,
+        source: control.Block,
+        graph: control.Cfg,
+        ids: dict[int, int],
+        after: int,
+        active: tuple[int, ...],
+    ) -> None:
+        for insn in source.insns:
+            called = graph.calls.get(insn.address)
+            if called is None:
+                if insn.mnemonic not in ("ret", "jmp"):
+                    block.steps.append(Step(insn.address, insn.text, self.semantics(insn)))
+            elif not isinstance(source.terminator, control.Trap) or insn is not source.insns[-1]:
+                following = self.new(insn.end)
+                self._call(block, insn.address, insn.text, called.target, called.name, following.id, active)
+                block = following
+        at = source.insns[-1] if source.insns else None
+        pc, text = (at.address, at.text) if at else (source.start, "jump")
+        match source.terminator:
+            case control.Jump(target):
+                block.term = Go(ids[target])
+            case control.Branch(cc, target, fallthrough):
+                same = target == fallthrough
+                block.term = Go(ids[target]) if same else Cond(cc, ids[target], ids[fallthrough])
+            case control.Ret(popped):
+                block.steps.append(_move_stack(pc, 8 + popped))
+                block.term = Go(after)
+            case control.IndirectJump(targets, value, load):
+                block.term = Switch(value, load, targets, tuple(ids[t] for t in targets))
+            case control.TailCall(target, name):
+                self._tail(block, (pc, text), target, name, after, active)
+            case control.Trap():
+                block.term = Hang()
+
+    def _tail(
+        self, block: FlowBlock, at: tuple[int, str], target: int, name: str | None, after: int, active: tuple[int, ...]
+    ) -> None:
+        """A jump to a function: it returns to our caller itself."""
+        if (callee := self.callees.get(target)) is not None and target not in active:
+            block.term = Go(self.copy(callee, after, (*active, target)))
+        elif name is not None and self.pure(name):
+            block.steps.extend((Step(*at, Semantics(()), name), _move_stack(at[0], 8)))
+            block.term = Go(after)
+        else:
+            raise NotLiftedError(*at, f"leaves by a jump to {name or hex(target)}")
+
+    def _call(
+        self, block: FlowBlock, pc: int, text: str, target: int, name: str | None, after: int, active: tuple[int, ...]
+    ) -> None:
+        if (callee := self.callees.get(target)) is not None:
+            if target in active or len(active) > 8:
+                raise NotLiftedError(pc, text, f"recursive call of {callee.symbol}")
+            block.steps.append(_move_stack(pc, -8))
+            block.term = Go(self.copy(callee, after, (*active, target)))
+        elif name is not None and self.pure(name):
+            block.steps.append(Step(pc, text, Semantics(()), name))
+            block.term = Go(after)
+        else:
+            raise NotLiftedError(pc, text, f"calls {name or hex(target)}")
+
+
+def _move_stack(pc: int, amount: int) -> Step:
+    moved = Op("add", "i64", (Read(RSP, "i64"), Const("i64", amount % 2**64)))
+    return Step(pc, "call/ret", Semantics((SetEffect(RSP, moved),)))
+
+
+def _analyse(flow: Flow) -> None:
+    graph: nx.DiGraph[int] = nx.DiGraph()
+    graph.add_node(flow.entry)
+    work = [flow.entry]
+    seen = {flow.entry}
+    while work:
+        at = work.pop()
+        for following in flow.blocks[at].successors:
+            graph.add_edge(at, following)
+            if following not in seen:
+                seen.add(following)
+                work.append(following)
+    flow.order = list(reversed(list(nx.dfs_postorder_nodes(graph, flow.entry))))
+    flow.preds = {block: sorted(graph.predecessors(block)) for block in flow.order}
+    idom = dict(nx.immediate_dominators(graph, flow.entry))
+    flow.idom = {block: None if block == flow.entry else idom[block] for block in flow.order}
+    flow.level = {}
+    for block in flow.order:
+        up = flow.idom[block]
+        flow.level[block] = 0 if up is None else flow.level[up] + 1
+    _find_loops(flow)
+
+
+def _find_loops(flow: Flow) -> None:
+    latches: dict[int, list[int]] = {}
+    place = {block: i for i, block in enumerate(flow.order)}
+    for block in flow.order:
+        for following in flow.blocks[block].successors:
+            if place[following] <= place[block]:
+                if not flow.dominates(following, block):
+                    raise NotLiftedError(
+                        flow.blocks[block].start, "jump", "irreducible control flow (a loop with two entries)"
+                    )
+                latches.setdefault(following, []).append(block)
+    bodies = {head: _loop_body(flow, head, tails) for head, tails in latches.items()}
+    flow.loops = {}
+    for head in sorted(bodies, key=lambda h: (len(bodies[h]), place[h])):
+        body = bodies[head]
+        outer = [h for h in bodies if h != head and head in bodies[h]]
+        before = [p for p in flow.preds[head] if p not in body]
+        exits = [(b, s) for b in flow.order if b in body for s in flow.blocks[b].successors if s not in body]
+        parent = min(outer, key=lambda h: len(bodies[h])) if outer else None
+        flow.loops[head] = FlowLoop(head, body, latches[head][0], before[0], exits, parent, len(outer) + 1)
+    flow.loop_of = dict.fromkeys(flow.order)
+    for head, loop in reversed(flow.loops.items()):
+        for block in loop.blocks:
+            flow.loop_of[block] = head
+
+
+def _loop_body(flow: Flow, head: int, tails: list[int]) -> set[int]:
+    body = {head, *tails}
+    work = [tail for tail in tails if tail != head]
+    while work:
+        for before in flow.preds[work.pop()]:
+            if before not in body:
+                body.add(before)
+                work.append(before)
+    return body
+
+
+def _normalise(flow: Flow, builder: _Builder) -> None:
+    def between(sources: list[int], target: int) -> None:
+        middle = builder.new(flow.blocks[target].start)
+        for source in sources:
+            flow.blocks[source].redirect(target, middle.id)
+        middle.term = Go(target)
+
+    for head, loop in list(flow.loops.items()):
+        between([p for p in flow.preds[head] if p in loop.blocks], head)
+        between([p for p in flow.preds[head] if p not in loop.blocks], head)
+    _analyse(flow)
+    exits = {edge for loop in flow.loops.values() for edge in loop.exits}
+    for block in list(flow.order):
+        following = flow.blocks[block].successors
+        for target in following:
+            if (block, target) in exits or (len(following) > 1 and len(flow.preds[target]) > 1):
+                between([block], target)

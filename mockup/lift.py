@@ -1,0 +1,58 @@
+"""From machine code to statements: the whole lifter in one call."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from layout_advise.mockup.flow import build_flow
+from layout_advise.mockup.lifted import Item, Lifted, Load, Loop, Store
+from layout_advise.mockup.loops import close_loops
+from layout_advise.mockup.retype import retype
+from layout_advise.mockup.semantics import semantics
+from layout_advise.mockup.ssa import Program, build_ssa
+from layout_advise.mockup.structure import RESULTS, Writer
+from layout_advise.mockup.translate import PURE, FrameEscapes
+from layout_advise.tracer.code import Region
+
+Result = Literal["any", "int", "float", "none"]
+
+
+def lift(region: Region, *, result: Result = "any") -> Lifted:
+    """``region`` (and the callees it names, inlined) as structured, typed statements.
+
+    ``result`` tells which register holds what the function returns (from its debug information); "any" keeps rax and
+    xmm0 where the code writes them. Raises :class:`layout_advise.errors.NotLiftedError` with the instruction that cannot
+    be lifted and why. The frame is kept in variables; where an address in it is computed at run time it stays memory
+    below the rsp of the entry.
+    """
+    try:
+        return _lift(region, result, frame_cells=True)
+    except FrameEscapes:
+        return _lift(region, result, frame_cells=False)
+
+
+def _lift(region: Region, result: Result, *, frame_cells: bool) -> Lifted:
+    flow = build_flow(region, semantics, PURE.__contains__)
+    program = build_ssa(flow, frame_cells=frame_cells, results=RESULTS[result])
+    retype(program)
+    # a result register that a call or an undefined result has spoilt cannot be what the function returns
+    program.outs = {place: node for place, node in program.outs.items() if node.op != "undef"}
+    writer = Writer(program, close_loops(program))
+    body = writer.body()
+    outs = writer.live_outs()
+    executed: set[tuple[int, int]] = set()
+    _references(body, executed)
+    skipped = [_skipped(program, reference) for reference in sorted(program.references - executed)]
+    return Lifted(region.symbol, region.entry, tuple(writer.live_ins), outs, body, tuple(skipped))
+
+
+def _skipped(program: Program, reference: tuple[int, int]) -> tuple[int, int, Literal["dead", "frame"]]:
+    return (*reference, "frame" if reference in program.framed else "dead")
+
+
+def _references(items: tuple[Item, ...], found: set[tuple[int, int]]) -> None:
+    for item in items:
+        if isinstance(item, Load | Store):
+            found.add((item.origin.pc, item.operand))
+        elif isinstance(item, Loop):
+            _references(item.body, found)
