@@ -114,7 +114,7 @@ def floats() -> list[str]:
         forms += pairs([f"{stem}ss"], ("3",), 4) + pairs([f"{stem}sd"], ("3",), 8)
     forms += pairs(["sqrtps", "sqrtpd"], ("2", "y2")) + pairs(["sqrtss"], ("3",), 4) + pairs(["sqrtsd"], ("3",), 8)
     forms += pairs(["addsubps", "addsubpd", "haddps", "haddpd", "hsubps", "hsubpd"], ("3", "y3"))
-    forms += pairs(["andps", "andpd", "andnps", "andnpd", "orps", "orpd", "xorps", "xorpd", "pand", "pandn", "por", "pxor"], ("3", "y3"))
+    forms += pairs("andps andpd andnps andnpd orps orpd xorps xorpd pand pandn por pxor".split(), ("3", "y3"))  # noqa: SIM905
     forms += ["xorps xmm1, xmm1", "vxorps xmm1, xmm1, xmm1", "pcmpeqd xmm1, xmm1", "vxorpd ymm4, ymm5, ymm5"]
     for name, n in product(("fmadd", "fmsub", "fnmadd", "fnmsub"), ("132", "213", "231")):
         forms += [f"v{name}{n}{kind} {r}1, {r}2, {r}3" for kind in ("ps", "pd") for r in ("xmm", "ymm")]
@@ -211,11 +211,8 @@ def moves() -> list[str]:
     for name in ("movlps", "movlpd", "movhps", "movhpd"):
         forms += [f"{name} xmm1, {memory(8)}", f"v{name} xmm1, xmm2, {memory(8)}"]
     forms += ["movhlps xmm1, xmm2", "movlhps xmm1, xmm2", "vmovhlps xmm1, xmm2, xmm3", "vmovlhps xmm1, xmm2, xmm3"]
-    forms += pairs(["movsldup", "movshdup"], ("2", "y2")) + [
-        "vmovddup ymm1, ymm2",
-        f"vmovddup ymm1, {memory(32)}",
-        "movddup xmm1, xmm2",
-    ]
+    forms += [*pairs(["movsldup", "movshdup"], ("2", "y2"))]
+    forms += ["vmovddup ymm1, ymm2", f"vmovddup ymm1, {memory(32)}", "movddup xmm1, xmm2"]
     forms += [
         f"movddup xmm1, {memory(8)}",
         f"vbroadcastss ymm1, {memory(4)}",
@@ -246,7 +243,7 @@ def moves() -> list[str]:
     for name in ("vmaskmovps", "vmaskmovpd", "vpmaskmovd", "vpmaskmovq"):
         for r, size in (("xmm", 16), ("ymm", 32)):
             forms += [f"{name} {r}1, {r}2, {memory(size)}", f"{name} {memory(size)}, {r}2, {r}1"]
-    return forms + ["vzeroupper", "vzeroall"] + blends()
+    return [*forms, "vzeroupper", "vzeroall", *blends()]
 
 
 def blends() -> list[str]:
@@ -268,7 +265,8 @@ def blends() -> list[str]:
 
 
 def shuffles() -> list[str]:
-    names = "unpcklps unpckhps unpcklpd unpckhpd punpcklbw punpckhbw punpcklwd punpckhwd punpckldq punpckhdq punpcklqdq punpckhqdq"
+    names = "unpcklps unpckhps unpcklpd unpckhpd punpcklbw punpckhbw punpcklwd punpckhwd punpckldq punpckhdq "
+    names += "punpcklqdq punpckhqdq"
     forms = pairs(names.split(), ("3", "y3"))
     for imm in (0x00, 0x1B, 0x4E, 0xB1, 0xD8, 0xFF):
         forms += [f"shufps xmm1, xmm2, {imm}", f"vshufps ymm1, ymm2, ymm3, {imm}", f"pshufd xmm1, xmm2, {imm}"]
@@ -291,10 +289,10 @@ def packed_integers() -> list[str]:
     names += [f"p{n}{s}{t}" for n, s, t in product(("min", "max"), "su", "bwd")]
     names += [f"pcmp{n}{s}" for n, s in product(("eq", "gt"), "bwdq")]
     names += (
-        ["pmullw", "pmulld", "pmulhw", "pmulhuw", "pmulhrsw", "pmuludq", "pmuldq", "pmaddwd", "paddsb", "paddsw", "paddusb", "paddusw", "psubsb", "psubsw"]
+        "pmullw pmulld pmulhw pmulhuw pmulhrsw pmuludq pmuldq pmaddwd paddsb paddsw paddusb paddusw psubsb psubsw".split()  # noqa: SIM905
     )
     names += (
-        ["psubusb", "psubusw", "packsswb", "packssdw", "packuswb", "packusdw", "pavgb", "pavgw", "psignb", "psignw", "psignd", "phaddw", "phaddd", "phsubw"]
+        "psubusb psubusw packsswb packssdw packuswb packusdw pavgb pavgw psignb psignw psignd phaddw phaddd phsubw".split()  # noqa: SIM905
     )
     names += ["phsubd", "psadbw"]
     forms = pairs(names, ("3", "y3")) + pairs(["pabsb", "pabsw", "pabsd"], ("2", "y2"))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 
 MEMORY = 0x10000000
 MEMORY_BYTES = 512
@@ -88,11 +89,11 @@ def build(forms: list[str], folder: Path) -> tuple[Path, list[tuple[int, bytes]]
     assert done.returncode == 0, done.stderr[:3000]
     with program.open("rb") as file:
         elf = ELFFile(file)
-        text = elf.get_section_by_name(".text")
+        text, table = elf.get_section_by_name(".text"), elf.get_section_by_name(".symtab")
+        assert text is not None
+        assert isinstance(table, SymbolTableSection)
         data, start = text.data(), text["sh_addr"]
-        places = {
-            s.name: s["st_value"] for s in elf.get_section_by_name(".symtab").iter_symbols() if s.name.startswith("form_")
-        }
+        places = {s.name: s["st_value"] for s in table.iter_symbols() if s.name.startswith("form_")}
     code = [(at, data[at - start : at - start + 16]) for at in (places[f"form_{i}"] for i in range(len(forms)))]
     return program, code
 
