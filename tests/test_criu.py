@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import signal
 import socket
 import subprocess
@@ -146,6 +147,20 @@ def test_original_gives_the_same_result(criu: Criu, park: Callable[..., Parked],
         parked.kill()
         dump.restore()
         assert parked.go() == own
+
+
+@pytest.mark.criu
+def test_how_a_restored_process_ended_is_told(criu: Criu, park: Callable[..., Parked], tmp_path: Path) -> None:
+    parked = park("8")
+    with CriuDump(criu, parked.pid, tmp_path) as dump:
+        restored = dump.restore()
+        assert restored.ended() is None
+        os.kill(restored.pid, signal.SIGSEGV)
+        wait_for(lambda: restored.ended() is not None)
+        # the signal is known from Linux 6.15 on
+        assert restored.ended() in ("killed by SIGSEGV", "it ended")
+        restored.close()
+        assert restored.ended() == "closed"
 
 
 @pytest.mark.criu

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import select
 import shutil
 import signal
+import struct
 import subprocess
 import time
 from pathlib import Path
@@ -16,6 +18,7 @@ from layout_advise.errors import SnapshotError
 from layout_advise.tracer.snapshot.criu_install import Criu, find_criu
 from layout_advise.tracer.snapshot.dumpfolder import make_dump_folder, remove_stale_dumps, resident_bytes
 from layout_advise.tracer.snapshot.hugepages import collapse, huge_ranges
+from layout_advise.tracer.snapshot.launch import describe_end
 from layout_advise.tracer.snapshot.openfiles import GrownFiles, written_files
 
 __all__ = ["Criu", "CriuDump", "Restored", "find_criu"]
@@ -38,6 +41,10 @@ _RESTORE_OPTIONS = ("--tcp-close", "--manage-cgroups=ignore", "--file-locks")
 _ACTION_SCRIPT = '#!/bin/sh\n[ "$CRTOOLS_SCRIPT_ACTION" != post-resume ] || : > "$LAYOUT_ADVISE_RESUMED"\n'
 
 
+_PIDFD_GET_INFO = 0xC040FF0B  # Linux 6.13; the way of a process that is not one's child, 6.15
+_PIDFD_INFO_EXIT = 1 << 3
+
+
 class Restored:
     """A restored process: ``pid`` as seen from here. It lives in a PID namespace that dies with :meth:`close`, and with this
     process (strictly: with the thread that restored it)."""
@@ -48,6 +55,23 @@ class Restored:
         """Bytes that were in huge pages and are not now."""
         self._keeper = keeper
         self._handle = os.pidfd_open(pid)
+
+    def ended(self) -> str | None:
+        """``None`` while it lives, else how it ended: ``killed by SIGSEGV``, ``exit status 3``."""
+        if self._handle < 0:
+            return "closed"
+        if not select.select([self._handle], [], [], 0)[0]:
+            return None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._keeper.wait(1)  # by then CRIU, its parent, has reaped it, and the kernel tells how it ended
+        info = bytearray(struct.pack("Q", _PIDFD_INFO_EXIT).ljust(64, b"\0"))
+        try:
+            fcntl.ioctl(self._handle, _PIDFD_GET_INFO, info)
+        except OSError:
+            return "it ended"
+        if not struct.unpack_from("Q", info)[0] & _PIDFD_INFO_EXIT:
+            return "it ended"
+        return describe_end(os.waitstatus_to_exitcode(struct.unpack_from("i", info, 60)[0]))
 
     def close(self) -> None:
         """Kill it and everything that it forked, and wait until it is gone; idempotent."""
