@@ -1,0 +1,85 @@
+"""Which structure every lifted access belongs to, proved by the trace.
+
+An access (``Load`` or ``Store``) is tied by ``(pc, operand)`` to a traced reference; its own address is the traced one plus
+its ``part``. Registers that happen to hold the right value prove nothing (they once made a wrong binding look verified), the
+traced addresses do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from layout_advise.layoutalgebra.nests import Stream
+from layout_advise.layoutalgebra.structure import Structure
+from layout_advise.mockup.effects import BITS
+from layout_advise.mockup.lifted import Item, Lifted, Load, Loop, Store
+from layout_advise.mockup.streams import hull
+from layout_advise.tracer.trace import Reference, Trace
+
+Access = Load | Store
+Key = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """``structure_of[(pc, operand)]`` is the id of the structure that reference belongs to (absent: none of them).
+
+    ``reference_of`` gives the traced reference and ``streams`` its addresses; ``impossible`` maps structure ids to the
+    reason why no candidate of that structure can be built.
+    """
+
+    reference_of: dict[Key, Reference]
+    streams: dict[Key, Stream]
+    structure_of: dict[Key, str]
+    impossible: dict[str, str]
+
+
+def key_of(access: Access) -> Key:
+    """The traced reference's (pc, operand)."""
+    return access.origin.pc, access.operand
+
+
+def access_bytes(access: Access) -> int:
+    """Size of the access in bytes."""
+    return BITS[access.value.ty if isinstance(access, Load) else access.ty] // 8
+
+
+def accesses(body: Sequence[Item]) -> Iterator[Access]:
+    """Every load and store of a body, loops included, in textual order."""
+    for item in body:
+        if isinstance(item, Load | Store):
+            yield item
+        elif isinstance(item, Loop):
+            yield from accesses(item.body)
+
+
+def span(structure: Structure) -> tuple[int, int]:
+    """First address of the structure's grid and the first after its memory object."""
+    return structure.base, (structure.block_base or structure.base) + structure.bytes
+
+
+def bind(lifted: Lifted, trace: Trace, structures: Sequence[Structure]) -> Binding:
+    """Bind every access of ``lifted``; problems end in ``impossible``, never in a guess."""
+    references = {(r.pc, r.operand): r for r in trace.references}
+    streams = {
+        (r.pc, r.operand): s for r, s in zip(trace.references, trace.streams, strict=True) if s is not None and s.count
+    }
+    structure_of: dict[Key, str] = {}
+    impossible = {s.id: s.inexact for s in structures if s.inexact is not None}
+    for key, stream in streams.items():
+        low, high = hull(stream)
+        high += references[key].bytes
+        touched = [s for s in structures if low < span(s)[1] and high > span(s)[0]]
+        if len(touched) == 1 and low >= span(touched[0])[0] and high <= span(touched[0])[1]:
+            structure_of[key] = touched[0].id
+            continue
+        for structure in touched:
+            what = "other memory too" if len(touched) == 1 else "another structure too"
+            impossible.setdefault(structure.id, f"the reference at {key[0]:#x} touches {what}")
+    lifted_keys = {key_of(access) for access in accesses(lifted.body)}
+    left_out = {(pc, operand) for pc, operand, _ in lifted.skipped}
+    for key, name in structure_of.items():
+        if key not in lifted_keys and key not in left_out:
+            impossible.setdefault(name, f"the traced reference at {key[0]:#x} is not in the lifted code")
+    return Binding(references, streams, structure_of, impossible)

@@ -1,0 +1,60 @@
+"""What a check build recorded, against the trace: gate (a), nothing of a structure is left unmoved."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from layout_advise.layoutalgebra.nests import FoldedStream
+from layout_advise.mockup.lifted import Lifted
+from layout_advise.mockup.streams import contains, expand_array
+from layout_advise.tracer.trace import Reference, Trace
+
+_ADDRESS = np.uint64((1 << 48) - 1)
+
+
+def check_records(
+    records: bytes | NDArray[np.uint64], trace: Trace, lifted: Lifted, *, complete: bool = True
+) -> tuple[str, ...]:
+    """Problems found: per reference the recorded addresses must be the traced ones, in order.
+
+    ``records`` are words ``address | reference id << 48``. References in ``lifted.skipped`` do not run in the mock-up.
+    ``complete`` False (the buffer was full) or a truncated trace: only the common beginning is compared.
+    """
+    words = np.frombuffer(records, np.uint64) if isinstance(records, bytes) else records
+    sites = (words >> np.uint64(48)).astype(np.int64)
+    order = np.argsort(sites, kind="stable")
+    addresses, sites = (words & _ADDRESS)[order], sites[order]
+    skipped = {(pc, operand) for pc, operand, _ in lifted.skipped}
+    problems: list[str] = []
+    if sites.size and sites[-1] >= len(trace.references):
+        problems.append("an access was made that the trace does not know")
+    for reference, stream in zip(trace.references, trace.streams, strict=True):
+        own = addresses[np.searchsorted(sites, reference.id) : np.searchsorted(sites, reference.id, "right")]
+        if (reference.pc, reference.operand) in skipped:
+            continue
+        if stream is None:
+            if own.size and not trace.truncated:
+                problems.append(_problem(reference, f"ran {own.size} times, never in the trace"))
+        elif isinstance(stream, FoldedStream):
+            problems += _ordered(reference, own, expand_array(stream) & _ADDRESS, complete and not trace.truncated)
+        elif own.size != stream.count and complete and not trace.truncated:
+            problems.append(_problem(reference, f"ran {own.size} times, {stream.count} times in the trace"))
+        elif not trace.truncated and not contains(stream, own):
+            problems.append(_problem(reference, "touched an address that the trace does not have"))
+    return tuple(problems)
+
+
+def _ordered(reference: Reference, own: NDArray[np.uint64], traced: NDArray[np.uint64], complete: bool) -> list[str]:
+    if complete and own.size != traced.size:
+        return [_problem(reference, f"ran {own.size} times, {traced.size} times in the trace")]
+    common = min(own.size, traced.size)
+    wrong = np.flatnonzero(own[:common] != traced[:common])
+    if wrong.size == 0:
+        return []
+    k = int(wrong[0])
+    return [_problem(reference, f"execution {k} went to {int(own[k]):#x}, in the trace to {int(traced[k]):#x}")]
+
+
+def _problem(reference: Reference, text: str) -> str:
+    return f"the reference at {reference.pc:#x} {text}"

@@ -1,0 +1,90 @@
+"""Copying a structure into its new layout and back, and the map from old to new addresses by plain division."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from layout_advise.layoutalgebra.structure import Axis, FieldMap, Relayout
+
+_BY = {"whole": "", "div": " / {}", "mod": " % {}"}
+_CELLS = {1: "la_i8", 2: "la_i16", 4: "la_i32", 8: "la_i64"}
+
+
+def axis_text(axis: Axis, index: str) -> str:
+    """``stride * index`` of one axis, where ``index`` is the dimension's index as C text (never negative)."""
+    if axis.part == "whole":
+        return f"{axis.stride} * {index}"
+    if axis.block & (axis.block - 1) == 0:
+        cut = f"({index} >> {axis.block.bit_length() - 1})" if axis.part == "div" else f"({index} & {axis.block - 1})"
+    else:
+        cut = f"({index} {'/' if axis.part == 'div' else '%'} {axis.block})"
+    return f"{axis.stride} * {cut}"
+
+
+def place_text(mapped: FieldMap, indices: Sequence[str], extra: int = 0) -> str:
+    """Byte offset in the field's buffer of the element at ``indices``."""
+    terms = [axis_text(axis, indices[axis.dim]) for axis in mapped.axes if axis.stride]
+    constant = mapped.offset + extra
+    if constant or not terms:
+        terms.insert(0, str(constant))
+    return " + ".join(terms)
+
+
+def copy_function(relayouts: Sequence[Relayout], first_buffer: Sequence[int], fields: set[tuple[str, int]] | None) -> str:
+    """``la_copy_in`` (``fields`` None: all mapped fields) or ``la_copy_out`` of the given (structure id, field number)."""
+    inward = fields is None
+    lines = [f"LA_EXPORT void la_copy_{'in' if inward else 'out'}(struct la_context *context)", "{", "    (void)context;"]
+    for relayout, start in zip(relayouts, first_buffer, strict=True):
+        maps = [m for m in relayout.fields if inward or (relayout.structure.id, m.field) in (fields or ())]
+        if maps:
+            lines += _copy_loops(relayout, start, maps, inward)
+    return "\n".join([*lines, "}"])
+
+
+def _copy_loops(relayout: Relayout, start: int, maps: Sequence[FieldMap], inward: bool) -> list[str]:
+    structure = relayout.structure
+    indices = [f"i{k}" for k in range(len(structure.dims))]
+    lines = [f"    /* {structure.name} */"]
+    for depth, (index, dim) in enumerate(zip(indices, structure.dims, strict=True)):
+        lines.append(f"{'    ' * (depth + 1)}for (int64_t {index} = 0; {index} < {dim.count}; ++{index})")
+    pad = "    " * len(structure.dims)
+    lines[-1] += " {"
+    element = " + ".join(f"{d.stride} * {i}" for i, d in zip(indices, structure.dims, strict=True))
+    lines.append(f"{pad}    uint8_t *const element = (uint8_t *)INT64_C({structure.base:#x}) + {element};")
+    for mapped in maps:
+        field = structure.fields[mapped.field]
+        old = f"element + {field.offset}"
+        new = f"context->buffers[{start + mapped.buffer}] + {place_text(mapped, indices)}"
+        to, source = (new, old) if inward else (old, new)
+        cell = _CELLS.get(field.bytes)
+        if cell is None:
+            lines.append(f"{pad}    __builtin_memcpy({to}, {source}, {field.bytes});")
+        else:
+            lines.append(f"{pad}    *({cell}_u *)({to}) = *(const {cell}_u *)({source});")
+    return [*lines, f"{pad}}}"]
+
+
+def map_function(relayout: Relayout, start: int, name: str) -> str:
+    """``name(context, old)``: the new place of an old address, NULL where it has none; independent of the re-indexing."""
+    structure = relayout.structure
+    lines = [
+        f"static uint8_t *{name}(const struct la_context *context, int64_t old)",
+        "{",
+        f"    int64_t rest = old - INT64_C({structure.base:#x});",
+        "    if (rest < 0)",
+        "        return 0;",
+    ]
+    for k, dim in enumerate(structure.dims):
+        lines.append(f"    const int64_t i{k} = rest / {dim.stride};")
+        lines.append(f"    rest %= {dim.stride};")
+        lines.append(f"    if (i{k} >= {dim.count})")
+        lines.append("        return 0;")
+    indices = [f"i{k}" for k in range(len(structure.dims))]
+    for mapped in relayout.fields:
+        field = structure.fields[mapped.field]
+        lines.append(f"    if (rest >= {field.offset} && rest < {field.offset + field.bytes}) /* {field.name} */")
+        plain = [f"({i})" for i in indices]
+        terms = " + ".join(f"{a.stride} * ({plain[a.dim]}{_BY[a.part].format(a.block)})" for a in mapped.axes)
+        place = f"context->buffers[{start + mapped.buffer}] + {mapped.offset} + (rest - {field.offset})"
+        lines.append(f"        return {place}{' + ' + terms if terms else ''};")
+    return "\n".join([*lines, "    return 0;", "}"])

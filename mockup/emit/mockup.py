@@ -1,0 +1,208 @@
+"""A whole mock-up as C: what the agent calls (``tracer/agent/abi.h``), written to be read by the report's reader."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from layout_advise import tracer
+from layout_advise.layoutalgebra.structure import Candidate, Relayout, Structure
+from layout_advise.mockup.binding import Access, accesses, bind, key_of
+from layout_advise.mockup.effects import BITS, Gpr
+from layout_advise.mockup.emit.copies import copy_function, map_function
+from layout_advise.mockup.emit.ctext import CTYPE
+from layout_advise.mockup.emit.packs import Packs
+from layout_advise.mockup.emit.program import Settings, Writer
+from layout_advise.mockup.emit.scope import Scope, analyse, identifier
+from layout_advise.mockup.lifted import Imm, Lifted, LiveIn, LiveOut, Load
+from layout_advise.mockup.remap import Plan, plan
+from layout_advise.tracer.trace import Trace
+
+Variant = Literal["plain", "restrict"]
+
+
+def include_directories() -> tuple[Path, ...]:
+    """Where ``mockup.h`` and ``abi.h`` are: what a compiler needs by ``-I``."""
+    return Path(__file__).parent, Path(str(tracer.__file__)).parent / "agent"
+
+
+def emit_mockup(
+    lifted: Lifted,
+    candidate: Candidate | None,
+    trace: Trace,
+    structures: Sequence[Structure],
+    *,
+    variant: Variant = "plain",
+    check: bool = False,
+    wrong: bool = False,
+    packs: bool = True,
+) -> str:
+    """The C source of a mock-up; ``candidate`` None gives the identity.
+
+    ``variant`` ``restrict`` promises the compiler that the new buffers' fields do not overlap. ``check`` records every
+    reference and compares every new place with the map (slow). ``wrong`` reads (where nothing is read: writes) elements at
+    wrong places, in bounds: such a mock-up must fail the comparison. ``packs`` keeps packed instructions packed in the
+    identity.
+    Raises RemapError where an access does not decompose over the candidate's structure.
+    """
+    binding = bind(lifted, trace, structures)
+    placed = plan(lifted, candidate, binding)
+    relayouts = candidate.relayouts if candidate is not None else ()
+    scope = analyse(lifted)
+    settings = Settings(check, _wrong(lifted, placed) if wrong else frozenset())
+    if check:
+        settings.recorders = {id(a): 0 for a in recorders(lifted)}
+    parameters = _pointers(relayouts, settings)
+    settings.maps = {r.structure.id: f"map_{identifier(r.structure.name)}_{k}" for k, r in enumerate(relayouts)}
+    writer = Writer(scope, placed, binding, settings, Packs())
+    writer.body(lifted.body)
+    first = _first_buffers(relayouts)
+    kernel = identifier(lifted.symbol) + "_mockup"
+    parts = [
+        _header(lifted, candidate, variant, check, wrong),
+        '#include "mockup.h"',
+        _libm(scope),
+        _specs(relayouts),
+        copy_function(relayouts, first, None),
+        copy_function(relayouts, first, placed.written),
+        *(map_function(r, f, settings.maps[r.structure.id]) for r, f in zip(relayouts, first, strict=True) if check),
+        _kernel(lifted, scope, writer, kernel, [name for name, _ in parameters], variant),
+        _run(kernel, [f"context->buffers[{first[r] + b}] + {o}" for _, (r, b, o) in parameters]),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def recorders(lifted: Lifted) -> list[Access]:
+    """The accesses that stand for an execution of their reference: its lowest live part, the load where it also stores."""
+    by_key: dict[tuple[int, int], list[Access]] = {}
+    for access in accesses(lifted.body):
+        by_key.setdefault(key_of(access), []).append(access)
+    chosen: list[Access] = []
+    for group in by_key.values():
+        loads = [a for a in group if isinstance(a, Load)] or group
+        lowest = min(a.part for a in loads)
+        seen: list[Access] = []
+        for access in loads:
+            # the same piece read twice, as two types, is one reference
+            if access.part == lowest and not any(s.address == access.address for s in seen):
+                seen.append(access)
+        chosen += seen
+    return chosen
+
+
+def _wrong(lifted: Lifted, placed: Plan) -> frozenset[int]:
+    moved = [a for a in accesses(lifted.body) if id(a) in placed.places]
+    loads = [a for a in moved if isinstance(a, Load)]
+    return frozenset(id(a) for a in loads or moved)
+
+
+def _pointers(relayouts: Sequence[Relayout], settings: Settings) -> list[tuple[str, tuple[int, int, int]]]:
+    """One pointer a field: its name, and (number of the relayout, buffer, offset)."""
+    result: list[tuple[str, tuple[int, int, int]]] = []
+    taken: set[str] = set()
+    for number, relayout in enumerate(relayouts):
+        for mapped in relayout.fields:
+            name = f"at_{identifier(relayout.structure.fields[mapped.field].name)}"
+            if name in taken:
+                name = f"{name}_{identifier(relayout.structure.id)}"
+            while name in taken:
+                name += "_"
+            taken.add(name)
+            settings.pointers[relayout.structure.id, mapped.field] = name
+            result.append((name, (number, mapped.buffer, mapped.offset)))
+    return result
+
+
+def _first_buffers(relayouts: Sequence[Relayout]) -> list[int]:
+    first, total = [], 0
+    for relayout in relayouts:
+        first.append(total)
+        total += len(relayout.buffers)
+    return first
+
+
+def _header(lifted: Lifted, candidate: Candidate | None, variant: str, check: bool, wrong: bool) -> str:
+    lines = [f"/* Mock-up of {lifted.symbol}, lifted from machine code at {lifted.entry:#x}."]
+    if candidate is None:
+        lines.append(" * Layout: as in the program (identity).")
+    for relayout in candidate.relayouts if candidate is not None else ():
+        structure = relayout.structure
+        lines.append(
+            f" * Layout of {structure.name} ({structure.count} elements of {structure.element_bytes} bytes): {relayout.term}"
+        )
+        for part in relayout.parts:
+            lines.append(f" *   {', '.join(part.fields)}: {part.term}, units of {part.unit_bytes} bytes")
+    if candidate is not None:
+        lines.append(f" * Candidate {candidate.id}: {', '.join(candidate.families)}; variant {variant}.")
+    if check:
+        lines.append(" * Check build: records every reference and compares every new address with the map.")
+    if wrong:
+        lines.append(" * DELIBERATELY WRONG index map: has to fail the comparison.")
+    return "\n".join(line.replace("*/", "* /") for line in lines) + " */"
+
+
+def _libm(scope: Scope) -> str:
+    # Under names of our own: the compiler must not fold or merge what the original's library computed.
+    lines = []
+    for function, (result, args) in sorted(scope.calls.items()):
+        types = ", ".join(CTYPE[a] for a in args) or "void"
+        lines.append(f'extern {CTYPE[result]} la_libm_{function}({types}) __asm__("{function}") __attribute__((const));')
+    return "\n".join(lines)
+
+
+def _specs(relayouts: Sequence[Relayout]) -> str:
+    buffers = [(b, r.structure) for r in relayouts for b in r.buffers]
+    lines = ["LA_EXPORT const uint32_t la_abi = LA_ABI;", f"LA_EXPORT const uint32_t la_buffer_count = {len(buffers)};"]
+    lines.append("LA_EXPORT const struct la_buffer_spec la_buffers[] = {")
+    for buffer, structure in buffers:
+        name = buffer.name.replace("*/", "")
+        lines.append(f"    {{.bytes = {max(buffer.bytes, 1)}, .align = 64, .like = {structure.base:#x}}}, /* {name} */")
+    if not buffers:
+        lines.append("    {.bytes = 0}")
+    return "\n".join([*lines, "};"])
+
+
+def _kernel(lifted: Lifted, scope: Scope, writer: Writer, name: str, pointers: Sequence[str], variant: Variant) -> str:
+    kind = "uint8_t *restrict " if variant == "restrict" else "uint8_t *"
+    parameters = ", ".join(["struct la_context *context", *(kind + p for p in pointers)])
+    lines = [f"static __attribute__((noinline)) void {name}({parameters})", "{"]
+    for live in lifted.live_ins:
+        lines += [f"    {line}" for line in _live_in(live, scope)]
+    for number, ty in sorted(scope.variables.items()):
+        if writer.packs.lane_text_of_variable(number) is None:
+            lines.append(f"    {CTYPE[ty]} x{number} = 0;")
+    live_in_values = {live.value.number for live in lifted.live_ins}
+    for number, ty in sorted(scope.hoisted.items()):
+        if number not in live_in_values and not writer.packs.holds(number):
+            lines.append(f"    {CTYPE[ty]} {scope.names.get(number, f'v{number}')} = 0;")
+    lines += [f"    {line}" for line in writer.packs.declarations()]
+    lines += writer.lines
+    lines += [f"    {_live_out(live, writer)}" for live in lifted.live_outs]
+    return "\n".join([*lines, "}"])
+
+
+def _live_in(live: LiveIn, scope: Scope) -> list[str]:
+    name, ty = scope.names[live.value.number], live.value.ty
+    if isinstance(live.location, Gpr):
+        source = f"context->in.gpr[{live.location.number}]"
+        if live.half is not None or ty in ("i1", "i8", "i16", "i32"):
+            return [f"const {CTYPE[ty]} {name} = ({CTYPE[ty]})({source} >> {32 * (live.half or 0)});"]
+        return [f"const {CTYPE[ty]} {name} = {'la_as_f64((int64_t)' if ty == 'f64' else '(int64_t)('}{source});"]
+    at = 8 * live.location.index + 4 * (live.half or 0)
+    return [f"{CTYPE[ty]} {name};", f"la_get(&{name}, &context->in, {live.location.number}, {at}, {BITS[ty] // 8});"]
+
+
+def _live_out(live: LiveOut, writer: Writer) -> str:
+    ty, text = live.operand.ty, writer.text(live.operand)
+    if isinstance(live.location, Gpr):
+        place = f"(uint8_t *)&context->out.gpr[{live.location.number}] + {4 * (live.half or 0)}"
+    else:
+        place = f"context->out.vector[{live.location.number}] + {8 * live.location.index + 4 * (live.half or 0)}"
+    cell = "la_i8" if ty == "i1" else f"la_{ty}_u"
+    return f"*({cell} *)({place}) = {text};" + ("" if not isinstance(live.operand, Imm) else " /* a constant */")
+
+
+def _run(kernel: str, pointers: Sequence[str]) -> str:
+    arguments = ",\n        ".join(["context", *pointers])
+    return f"LA_EXPORT void la_run(struct la_context *context)\n{{\n    {kernel}({arguments});\n}}"

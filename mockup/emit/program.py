@@ -1,0 +1,382 @@
+"""The body of a mock-up: one C statement per lifted item, re-indexed where the plan says so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from layout_advise.layoutalgebra.structure import FieldMap, Relayout
+from layout_advise.mockup.binding import Access, Binding, access_bytes, key_of
+from layout_advise.mockup.effects import BITS
+from layout_advise.mockup.emit.copies import place_text
+from layout_advise.mockup.emit.ctext import CTYPE, constant, integer, operation
+from layout_advise.mockup.emit.packs import Packs
+from layout_advise.mockup.emit.scope import Scope, identifier
+from layout_advise.mockup.lifted import (
+    Assign,
+    Call,
+    Goto,
+    Imm,
+    Item,
+    Label,
+    Let,
+    LetLinear,
+    Linear,
+    Load,
+    Loop,
+    Operand,
+    Store,
+    Val,
+)
+from layout_advise.mockup.remap import Piece, Place, Plan, Site
+from layout_advise.mockup.streams import residue
+
+
+@dataclass(slots=True)
+class Settings:
+    """What is to be emitted besides the plain computation."""
+
+    check: bool = False
+    wrong: frozenset[int] = frozenset()
+    """ids of the accesses that get the deliberately wrong map."""
+    recorders: dict[int, int] = field(default_factory=dict)
+    """id(access) -> reference id, for the accesses that stand for an execution of their reference."""
+    pointers: dict[tuple[str, int], str] = field(default_factory=dict)
+    """(structure id, field number) -> the C name of the field's pointer."""
+    maps: dict[str, str] = field(default_factory=dict)
+    """structure id -> name of its map function (check build)."""
+
+
+class Writer:
+    """Writes bodies; ``lines`` is the result."""
+
+    def __init__(self, scope: Scope, plan: Plan, binding: Binding, settings: Settings, packs: Packs) -> None:
+        self.scope = scope
+        self.plan = plan
+        self.binding = binding
+        self.settings = settings
+        self.packs = packs
+        self.lines: list[str] = []
+        self.depth = 1
+        self.labels: dict[int, str] = {}
+        self.strip: tuple[Val, str, str] | None = None  # counter, block start, lane: inside a strip-mined loop
+        self.copies = 0
+        self.temporaries = 0
+
+    # ---- small pieces -------------------------------------------------------------------------------------------
+
+    def put(self, text: str) -> None:
+        """One line at the current indentation."""
+        self.lines.append("    " * self.depth + text)
+
+    def text(self, operand: Operand) -> str:
+        """An operand; constants in full, values by name, lanes of vectors by subscript."""
+        if isinstance(operand, Imm):
+            return constant(operand)
+        lane = self.packs.lane_text(operand)
+        if lane is not None:
+            return lane
+        if isinstance(operand, Val):
+            return self.scope.names.get(operand.number, f"v{operand.number}")
+        return f"x{operand.number}"
+
+    def linear(self, linear: Linear, offset: int = 0, wide: bool = False) -> str:
+        """A linear form. Signed, so that the compiler sees strides; ``wide``: modulo 2**64, for values."""
+        parts: list[tuple[str, str]] = []
+        for atom, coef in linear.terms:
+            name = f"(uint64_t){self.text(atom)}" if wide else self.text(atom)
+            signed = coef - (1 << 64) if coef >= 1 << 63 else coef
+            sign, size = ("-", -signed) if signed < 0 else ("+", signed)
+            parts.append((sign, name if size == 1 else f"{integer(size, 'i64')} * {name}"))
+        value = (linear.const + offset) & ((1 << 64) - 1)
+        signed = value - (1 << 64) if value >> 63 else value
+        if signed or not parts:
+            parts.append(("-" if signed < 0 else "+", integer(abs(signed), "i64")))
+        parts.sort(key=lambda part: part[0])  # "+" sorts before "-"
+        head = parts[0][1] if parts[0][0] == "+" else f"-{parts[0][1]}"
+        return head + "".join(f" {sign} {text}" for sign, text in parts[1:])
+
+    def declare(self, value: Val) -> str:
+        """Left side of a definition."""
+        name = self.scope.names.setdefault(value.number, f"v{value.number}")
+        return name if value.number in self.scope.hoisted else f"const {CTYPE[value.ty]} {name}"
+
+    # ---- items ----------------------------------------------------------------------------------------------------
+
+    def body(self, items: Sequence[Item]) -> None:
+        """All items of a body."""
+        k = 0
+        while k < len(items):
+            item = items[k]
+            for site in self.plan.sites.get(id(item), ()):
+                self.site(site)
+            if isinstance(item, Assign):
+                end = k + 1
+                while end < len(items) and isinstance(nxt := items[end], Assign) and nxt.group == item.group:
+                    end += 1
+                self.moves([a for a in items[k:end] if isinstance(a, Assign)])
+                k = end
+                continue
+            if id(item) in self.packs.leaders:
+                self.packs.emit(self.packs.leaders[id(item)], self)
+            elif id(item) not in self.packs.members:
+                self.item(item)
+            k += 1
+
+    def item(self, item: Item) -> None:
+        """One item other than an Assign."""
+        if isinstance(item, Let | LetLinear) and not self.scope.uses.get(item.value.number):
+            return  # nobody reads it
+        if isinstance(item, Let):
+            args = [self.text(a) for a in item.args]
+            self.put(f"{self.declare(item.value)} = {operation(item.name, item.value.ty, args, [a.ty for a in item.args])};")
+        elif isinstance(item, LetLinear):
+            self.put(f"{self.declare(item.value)} = (int64_t)({self.linear(item.linear, wide=True)});")
+        elif isinstance(item, Load):
+            self.load(item)
+        elif isinstance(item, Store):
+            self.store(item)
+        elif isinstance(item, Call):
+            args_ = ", ".join(self.text(a) for a in item.args)
+            self.put(f"{self.declare(item.value)} = la_libm_{item.function}({args_});")
+        elif isinstance(item, Goto):
+            jump = f"goto {self.labels.get(item.label, f'L{item.label}')};"
+            self.put(jump if item.condition is None else f"if ({self.text(item.condition)}) {jump}")
+        elif isinstance(item, Label):
+            self.lines.append("    " * (self.depth - 1) + f"{self.labels.get(item.number, f'L{item.number}')}:;")
+        elif isinstance(item, Loop):
+            self.loop(item)
+
+    def moves(self, group: Sequence[Assign]) -> None:
+        """Parallel moves: through temporaries where one reads what another writes."""
+        written = {a.variable.number for a in group}
+        clash = any(
+            not isinstance(a.operand, Imm | Val) and a.operand.number in written - {a.variable.number} for a in group
+        )
+        if self.packs.moves(group, self):
+            return
+        if not clash:
+            for assign in group:
+                self.put(f"{self.text(assign.variable)} = {self.text(assign.operand)};")
+            return
+        first = self.temporaries
+        self.temporaries += len(group)
+        for k, assign in enumerate(group):
+            self.put(f"const {CTYPE[assign.variable.ty]} t{first + k} = {self.text(assign.operand)};")
+        for k, assign in enumerate(group):
+            self.put(f"{self.text(assign.variable)} = t{first + k};")
+
+    # ---- loops ----------------------------------------------------------------------------------------------------
+
+    def loop(self, loop: Loop) -> None:
+        """A ``for``; strip-mined where the plan found a block."""
+        name = self.scope.names[loop.counter.number]
+        if loop.trip is None:
+            self.put(f"for (int64_t {name} = 0;; ++{name}) {{")
+            self.inner(loop.body)
+            self.put("}")
+            return
+        trip = self.text(loop.trip)
+        if isinstance(loop.trip, Imm):
+            self.temporaries += 1
+            trip = f"n{self.temporaries}"
+            self.put(f"int64_t {trip} = {constant(loop.trip)};")
+            self.put(f"LA_OPAQUE({trip});")
+        start = "0"
+        if id(loop) in self.plan.blocks and not self.settings.wrong:
+            start = self.stripped(loop, name, trip, self.plan.blocks[id(loop)])
+        self.put(f"for (int64_t {name} = {start}; {name} < {trip}; ++{name}) {{")
+        self.inner(loop.body)
+        self.put("}")
+
+    def inner(self, items: Sequence[Item]) -> None:
+        """A nested body, one level deeper."""
+        self.depth += 1
+        self.body(items)
+        self.depth -= 1
+
+    def stripped(self, loop: Loop, name: str, trip: str, block: int) -> str:
+        """Whole blocks of the AoSoA dimension, where the accesses start at block borders; what remains follows plainly."""
+        start = f"{name}0"
+        borders = sorted(
+            {
+                f"d{place.site.number}_{axis.dim}"
+                for item in loop.body
+                if (place := self.plan.places.get(id(item))) is not None
+                for piece in place.pieces
+                for axis in piece.map.axes
+                if axis.part != "whole"
+            }
+        )
+        self.put(f"int64_t {start} = 0;")
+        condition = " | ".join(borders)
+        self.put(f"if ((({condition}) & {block - 1}) == 0)")
+        self.depth += 1
+        self.put(f"for (; {start} + {block} <= {trip}; {start} += {block})")
+        self.put(f"    for (int64_t lane = 0; lane < {block}; ++lane) {{")
+        self.depth += 1
+        self.put(f"    const int64_t {name} = {start} + lane;")
+        self.put(f"    (void){name};")
+        self.strip, labels, self.copies = (loop.counter, start, "lane"), self.labels, self.copies + 1
+        own = [item.number for item in loop.body if isinstance(item, Label)]
+        self.labels = labels | {n: f"L{n}_{self.copies}" for n in own}
+        self.inner(loop.body)
+        self.strip, self.labels = None, labels
+        self.put("}")
+        self.depth -= 2
+        return start
+
+    # ---- memory ---------------------------------------------------------------------------------------------------
+
+    def site(self, site: Site) -> None:
+        """Cut the invariant part of some addresses into digits."""
+        structure = site.relayout.structure
+        rest = f"r{site.number}"
+        single = len(structure.dims) == 1
+        self.put(f"{'const ' if single else ''}int64_t {rest} = {self.linear(site.offset)}; /* from {structure.name} */")
+        for k, dim in enumerate(structure.dims):
+            self.put(f"const int64_t d{site.number}_{k} = {rest} / {dim.stride};")
+            if k + 1 < len(structure.dims):
+                self.put(f"{rest} %= {dim.stride};")
+        for mapped in self.maps_at(site):
+            name = self.pointer(site.relayout, mapped)
+            terms = " + ".join(f"{a.stride} * d{site.number}_{a.dim}" for a in mapped.axes if a.stride)
+            self.put(f"uint8_t *const {name}_{site.number} = {name}{' + ' + terms if terms else ''};")
+
+    def maps_at(self, site: Site) -> list[FieldMap]:
+        """The fields with a plain (unblocked, right) map that are accessed relative to ``site``."""
+        found: dict[int, FieldMap] = {}
+        for number, place in self.plan.places.items():
+            if place.site is site and number not in self.settings.wrong:
+                found.update({p.map.field: p.map for p in place.pieces if _plain(p.map)})
+        return [found[k] for k in sorted(found)]
+
+    def pointer(self, relayout: Relayout, mapped: FieldMap) -> str:
+        """The name of the pointer to a field in its new buffer."""
+        return self.settings.pointers[relayout.structure.id, mapped.field]
+
+    def new_place(self, access: Access, place: Place, piece: Piece) -> str:
+        """The new address of a piece of an access, as a pointer expression."""
+        site, mapped = place.site, piece.map
+        inner = len(place.relayout.structure.dims) - 1
+        if _plain(mapped) and id(access) not in self.settings.wrong:
+            constant_, moving = piece.delta, ""
+            for axis in mapped.axes:
+                constant_ += axis.stride * piece.inner if axis.dim == inner else 0
+            for term in place.terms:
+                stride = sum(axis.stride * term.digits[axis.dim] for axis in mapped.axes)
+                atom = f"({self.text(term.atom)} >> {term.shift})" if term.shift else self.text(term.atom)
+                if stride:
+                    moving += f" {'+' if stride > 0 else '-'} {integer(abs(stride), 'i64')} * {atom}"
+            moving += f" + {constant_}" if constant_ > 0 else f" - {-constant_}" if constant_ else ""
+            return f"{self.pointer(place.relayout, mapped)}_{site.number}{moving}"
+        indices = [self.index(place, k, piece.inner if k == inner else 0) for k in range(inner + 1)]
+        if id(access) in self.settings.wrong:
+            counts = [d.count for d in place.relayout.structure.dims]
+            k = counts.index(max(counts))
+            indices[k] = f"({counts[k] - 1} - ({indices[k]} & ~INT64_C(1)))"
+        moved = place_text(mapped, indices, piece.delta - mapped.offset)
+        if self.strip is not None and id(access) not in self.settings.wrong:
+            moved = self.block_place(place, piece, indices)
+        return f"{self.pointer(place.relayout, mapped)} + {moved}"
+
+    def index(self, place: Place, dim: int, inner: int) -> str:
+        """The digit of one dimension."""
+        parts = [f"d{place.site.number}_{dim}"]
+        for term in place.terms:
+            digit = term.digits[dim]
+            atom = f"({self.text(term.atom)} >> {term.shift})" if term.shift else self.text(term.atom)
+            if digit:
+                parts.append(("+ " if digit > 0 else "- ") + (atom if abs(digit) == 1 else f"{abs(digit)} * {atom}"))
+        if inner:
+            parts.append(f"+ {inner}")
+        return parts[0] if len(parts) == 1 else f"({' '.join(parts)})"
+
+    def block_place(self, place: Place, piece: Piece, indices: list[str]) -> str:
+        """As ``place_text``, inside a strip: the quotient belongs to the block, the remainder is the lane."""
+        assert self.strip is not None
+        _, start, lane = self.strip
+        terms = [str(piece.delta)] if piece.delta else []
+        for axis in piece.map.axes:
+            if axis.part == "whole":
+                terms.append(f"{axis.stride} * {indices[axis.dim]}")
+            elif axis.part == "div":
+                shift = axis.block.bit_length() - 1
+                terms.append(f"{axis.stride} * ((d{place.site.number}_{axis.dim} + {start}) >> {shift})")
+            else:
+                terms.append(f"{axis.stride} * {lane}")
+        return " + ".join(terms) or "0"
+
+    def old_place(self, access: Access, at: int = 0) -> str:
+        """The access's address in the old layout."""
+        return self.linear(access.address, at)
+
+    def cell(self, access: Access, ty: str) -> str:
+        """The memory type: natural alignment only where the trace proves it."""
+        stream = self.binding.streams.get(key_of(access))
+        size = access_bytes(access)
+        aligned = stream is not None and residue(stream, -access.part, size) == 0
+        return f"la_{ty}" if aligned or size == 1 else f"la_{ty}_u"
+
+    def load(self, load: Load) -> None:
+        """A load, in one or several pieces."""
+        place = self.plan.places.get(id(load))
+        ty = load.value.ty
+        if place is not None and load.value.number not in self.scope.names:
+            field_ = place.relayout.structure.fields[place.pieces[0].map.field]
+            self.scope.names[load.value.number] = f"{identifier(field_.name)}_{load.value.number}"
+        places = self.pieces(load, place)
+        if len(places) == 1:
+            cell = self.cell(load, ty) if place is None else _new_cell(place.pieces[0], ty)
+            self.put(f"{self.declare(load.value)} = *(const {cell} *)({places[0]});")
+            return
+        assert place is not None
+        bits = " | ".join(
+            f"(uint64_t)*(const {_new_cell(p, f'i{8 * p.bytes}')} *)({at})" + (f" << {8 * p.at}" if p.at else "")
+            for p, at in zip(place.pieces, places, strict=True)
+        )
+        whole = f"(int{BITS[ty]}_t)({bits})" if ty[0] == "f" or ty == "i64" else f"({CTYPE[ty]})({bits})"
+        self.put(f"{self.declare(load.value)} = {f'la_as_{ty}({whole})' if ty[0] == 'f' else whole};")
+
+    def store(self, store: Store) -> None:
+        """A store, in one or several pieces."""
+        place = self.plan.places.get(id(store))
+        places = self.pieces(store, place)
+        value = self.text(store.stored)
+        if len(places) == 1:
+            cell = self.cell(store, store.ty) if place is None else _new_cell(place.pieces[0], store.ty)
+            self.put(f"*({cell} *)({places[0]}) = {value};")
+            return
+        assert place is not None
+        bits = f"la_as_i{BITS[store.ty]}({value})" if store.ty[0] == "f" else value
+        for piece, at in zip(place.pieces, places, strict=True):
+            cell = _new_cell(piece, f"i{8 * piece.bytes}")
+            self.put(f"*({cell} *)({at}) = ({CTYPE[f'i{8 * piece.bytes}']})((uint64_t){bits} >> {8 * piece.at});")
+
+    def pieces(self, access: Access, place: Place | None) -> list[str]:
+        """The address of every piece; in a check build recorded and compared first."""
+        reference = self.binding.reference_of.get(key_of(access))
+        site = reference.id if reference is not None else 0xFFFF
+        if self.settings.check and id(access) in self.settings.recorders:
+            self.put(f"la_record(&context->check, {self.old_place(access, -access.part)}, {site});")
+            if place is not None:
+                self.put("context->check.remapped++;")
+        if place is None:
+            return [self.old_place(access)]
+        places = [self.new_place(access, place, piece) for piece in place.pieces]
+        if self.settings.check:
+            name = self.settings.maps[place.relayout.structure.id]
+            for piece, at in zip(place.pieces, places, strict=True):
+                old = self.old_place(access, piece.at)
+                self.put(f"la_compare(&context->check, {old}, {at}, {name}(context, {old}), {site});")
+        return places
+
+
+def _plain(mapped: FieldMap) -> bool:
+    return all(axis.part == "whole" for axis in mapped.axes)
+
+
+def _new_cell(piece: Piece, ty: str) -> str:
+    """Memory type in a new buffer (64-byte aligned): natural where all its strides are multiples of the size."""
+    parts = (piece.map.offset + piece.delta, *(axis.stride for axis in piece.map.axes))
+    return f"la_{ty}" if all(part % piece.bytes == 0 for part in parts) else f"la_{ty}_u"

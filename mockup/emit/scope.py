@@ -1,0 +1,120 @@
+"""Where the lifted values are declared in C, and what they are called."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from layout_advise.mockup.effects import Gpr, Ty
+from layout_advise.mockup.lifted import (
+    Assign,
+    Call,
+    Goto,
+    Item,
+    Let,
+    LetLinear,
+    Lifted,
+    LiveIn,
+    Load,
+    Loop,
+    Operand,
+    Store,
+    Val,
+    Var,
+)
+
+GPR_NAMES = ("rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", *(f"r{n}" for n in range(8, 16)))
+COUNTERS = "ijklmnopq"
+
+
+def identifier(text: str) -> str:
+    """``text`` as a C identifier."""
+    word = re.sub(r"\W+", "_", text).strip("_") or "field"
+    return f"_{word}" if word[0].isdigit() else word
+
+
+def operands(item: Item) -> Iterator[Operand]:
+    """The operands that ``item`` itself reads (a loop: its trip count, not its body)."""
+    if isinstance(item, Let | Call):
+        yield from item.args
+    elif isinstance(item, LetLinear):
+        yield from (atom for atom, _ in item.linear.terms)
+    elif isinstance(item, Load | Store):
+        yield from (atom for atom, _ in item.address.terms)
+        if isinstance(item, Store):
+            yield item.stored
+    elif isinstance(item, Assign):
+        yield item.operand
+    elif isinstance(item, Goto) and item.condition is not None:
+        yield item.condition
+    elif isinstance(item, Loop) and item.trip is not None:
+        yield item.trip
+
+
+def defined(item: Item) -> Val | None:
+    """The value that ``item`` defines."""
+    if isinstance(item, Let | LetLinear | Load | Call):
+        return item.value
+    return item.counter if isinstance(item, Loop) else None
+
+
+@dataclass(slots=True)
+class Scope:
+    """``names`` of values; ``hoisted`` are the values used outside the body that defines them; ``variables`` all of them."""
+
+    names: dict[int, str] = field(default_factory=dict)
+    hoisted: dict[int, Ty] = field(default_factory=dict)
+    variables: dict[int, Ty] = field(default_factory=dict)
+    uses: dict[int, int] = field(default_factory=dict)
+    calls: dict[str, tuple[Ty, tuple[Ty, ...]]] = field(default_factory=dict)
+
+
+def analyse(lifted: Lifted) -> Scope:
+    """Names, declarations and use counts for the whole hotspot."""
+    scope = Scope()
+    home: dict[int, tuple[int, ...]] = {live.value.number: () for live in lifted.live_ins}
+    for live in lifted.live_ins:
+        scope.names[live.value.number] = live_in_name(live)
+    _walk(lifted.body, (), scope, home)
+    for out in lifted.live_outs:
+        _use(out.operand, (), scope, home)
+    return scope
+
+
+def live_in_name(live: LiveIn) -> str:
+    """``rdi``, ``xmm0``, ``ymm3_2`` (64-bit lane 2), ``xmm0_1h`` (its upper half)."""
+    if isinstance(live.location, Gpr):
+        name = GPR_NAMES[live.location.number]
+    else:
+        name = f"xmm{live.location.number}" + (f"_{live.location.index}" if live.location.index else "")
+    suffix = "" if live.half is None else ("_lo", "_hi")[live.half]
+    return f"{name}{suffix}" + ("" if live.value.ty in ("i64", "f64") or suffix else f"_{live.value.ty}")
+
+
+def _walk(body: Sequence[Item], path: tuple[int, ...], scope: Scope, home: dict[int, tuple[int, ...]]) -> None:
+    for item in body:
+        for operand in operands(item):
+            _use(operand, path, scope, home)
+        value = defined(item)
+        if value is not None and not isinstance(item, Loop):
+            home[value.number] = path
+        if isinstance(item, Assign):
+            scope.variables[item.variable.number] = item.variable.ty
+        elif isinstance(item, Call):
+            scope.calls[item.function] = (item.value.ty, tuple(a.ty for a in item.args))
+        elif isinstance(item, Loop):
+            home[item.counter.number] = (*path, id(item))
+            depth = len(path)
+            scope.names[item.counter.number] = COUNTERS[depth] if depth < len(COUNTERS) else f"i{depth}"
+            _walk(item.body, (*path, id(item)), scope, home)
+
+
+def _use(operand: Operand, path: tuple[int, ...], scope: Scope, home: dict[int, tuple[int, ...]]) -> None:
+    if isinstance(operand, Var):
+        scope.variables[operand.number] = operand.ty
+    elif isinstance(operand, Val):
+        scope.uses[operand.number] = scope.uses.get(operand.number, 0) + 1
+        where = home.get(operand.number, ())
+        if path[: len(where)] != where:
+            scope.hoisted[operand.number] = operand.ty

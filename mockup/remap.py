@@ -1,0 +1,286 @@
+"""Re-indexing: every access to a restructured structure as digits (one per dimension) that are linear in loop counters.
+
+An old address is ``base + sum(digit[k] * stride[k]) + field``. The part of an address that no enclosing loop changes is cut
+into digits once at run time, by division, before the outermost loop where it is known; a division per access would hide
+any gain (it was tried). The coefficient of every other atom (a loop counter, a loaded index) is cut into digits now,
+exactly, or the candidate is rejected. That the digits are the canonical ones is not proved here: the check build compares
+every new address with the map applied to the old one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from layout_advise.errors import RemapError
+from layout_advise.layoutalgebra.structure import Candidate, FieldMap, Relayout
+from layout_advise.mockup.binding import Access, Binding, access_bytes, key_of, span
+from layout_advise.mockup.lifted import (
+    Assign,
+    Call,
+    Item,
+    Let,
+    LetLinear,
+    Lifted,
+    Linear,
+    Load,
+    Loop,
+    Operand,
+    Store,
+    Val,
+    Var,
+)
+from layout_advise.mockup.streams import residue
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """``(atom >> shift) * digits[k]`` is added to the index of dimension k."""
+
+    atom: Operand
+    digits: tuple[int, ...]
+    shift: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """``offset`` (bytes from the structure's base, field offset taken off) is cut into digits once, before an item."""
+
+    number: int
+    relayout: Relayout
+    offset: Linear
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """``bytes`` of the access from ``at`` on live at ``delta`` within a field, ``inner`` elements further on."""
+
+    at: int
+    bytes: int
+    map: FieldMap
+    delta: int
+    inner: int
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an access goes."""
+
+    relayout: Relayout
+    site: Site
+    terms: tuple[Term, ...]
+    pieces: tuple[Piece, ...]
+
+
+@dataclass(slots=True)
+class Plan:
+    """``places[id(access)]``; ``sites[id(item)]`` are computed before that item; ``blocks[id(loop)]`` = (dimension, block)
+    of a loop that can be strip-mined. ``written`` are (structure id, field number) that the hotspot stores to."""
+
+    places: dict[int, Place] = field(default_factory=dict)
+    sites: dict[int, list[Site]] = field(default_factory=dict)
+    blocks: dict[int, int] = field(default_factory=dict)
+    written: set[tuple[str, int]] = field(default_factory=set)
+    count: int = 0
+
+
+def plan(lifted: Lifted, candidate: Candidate | None, binding: Binding) -> Plan:
+    """Place every access to a structure that ``candidate`` restructures.
+
+    Raises RemapError with the reason where one of them does not decompose.
+    """
+    result = Plan()
+    if candidate is None:
+        return result
+    relayouts = {r.structure.id: r for r in candidate.relayouts}
+    for name, relayout in relayouts.items():
+        if name in binding.impossible:
+            raise RemapError(f"candidate {candidate.id}", binding.impossible[name])
+        _check_extent(relayout)
+    levels = _Levels(lifted)
+    for access, chain in _with_loops(lifted.body, ()):
+        name = binding.structure_of.get(key_of(access), "")
+        if name in relayouts:
+            _place(access, chain, relayouts[name], binding, levels, result)
+    for loop in _innermost(lifted.body):
+        block = _strip_block(loop, result)
+        if block:
+            result.blocks[id(loop)] = block
+    return result
+
+
+def _check_extent(relayout: Relayout) -> None:
+    structure = relayout.structure
+    last = structure.base + sum((d.count - 1) * d.stride for d in structure.dims)
+    for mapped in relayout.fields:
+        end = last + structure.fields[mapped.field].offset + structure.fields[mapped.field].bytes
+        if end > span(structure)[1]:
+            raise RemapError(f"structure {structure.name}", "its grid is larger than its memory")
+
+
+class _Levels:
+    """Which loops change an operand: the loops a value is defined in, the loops a variable is assigned in."""
+
+    def __init__(self, lifted: Lifted) -> None:
+        self.values: dict[int, tuple[int, ...]] = {}
+        self.variables: dict[int, set[int]] = {}
+        self._walk(lifted.body, ())
+
+    def _walk(self, body: Sequence[Item], loops: tuple[int, ...]) -> None:
+        for item in body:
+            if isinstance(item, Let | LetLinear | Load | Call):
+                self.values[item.value.number] = loops
+            elif isinstance(item, Assign):
+                self.variables.setdefault(item.variable.number, set()).update(loops)
+            elif isinstance(item, Loop):
+                self.values[item.counter.number] = (*loops, id(item))
+                self._walk(item.body, (*loops, id(item)))
+
+    def level(self, operand: Operand, chain: tuple[Loop, ...]) -> int:
+        """Index in ``chain`` of the innermost loop that changes ``operand``; -1 if none does."""
+        changing: set[int] | tuple[int, ...] = ()
+        if isinstance(operand, Val):
+            changing = self.values.get(operand.number, ())
+        elif isinstance(operand, Var):
+            changing = self.variables.get(operand.number, ())
+        return max((k for k, loop in enumerate(chain) if id(loop) in changing), default=-1)
+
+
+def _with_loops(body: Sequence[Item], chain: tuple[Loop, ...]) -> Iterator[tuple[Access, tuple[Loop, ...]]]:
+    for item in body:
+        if isinstance(item, Load | Store):
+            yield item, chain
+        elif isinstance(item, Loop):
+            yield from _with_loops(item.body, (*chain, item))
+
+
+def _innermost(body: Sequence[Item]) -> Iterator[Loop]:
+    for item in body:
+        if isinstance(item, Loop):
+            if is_innermost(item):
+                yield item
+            yield from _innermost(item.body)
+
+
+def is_innermost(loop: Loop) -> bool:
+    """Whether the loop contains no other loop."""
+    return not any(isinstance(item, Loop) for item in loop.body)
+
+
+def decompose(coef: int, strides: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Signed digits with ``sum(digit * stride) == coef`` and the smallest sum of magnitudes; None where there are none.
+
+    >>> decompose(990, (1000, 10))
+    (1, -1)
+    """
+    if len(strides) == 1:
+        return (coef // strides[0],) if coef % strides[0] == 0 else None
+    best: tuple[int, ...] | None = None
+    for digit in (coef // strides[0], coef // strides[0] + 1):
+        rest = decompose(coef - digit * strides[0], strides[1:])
+        if rest is not None and (best is None or sum(map(abs, (digit, *rest))) < sum(map(abs, best))):
+            best = (digit, *rest)
+    return best
+
+
+def _term(atom: Operand, coef: int, strides: tuple[int, ...]) -> Term | None:
+    digits = decompose(coef, strides)
+    if digits is not None:
+        return Term(atom, digits)
+    for shift in range(1, 13):  # an index that the code keeps scaled by a power of two
+        digits = decompose(coef << shift, strides)
+        if digits is not None and abs(coef) << shift >= strides[-1] and coef > 1:
+            return Term(atom, digits, shift)
+    return None
+
+
+def _place(
+    access: Access, chain: tuple[Loop, ...], relayout: Relayout, binding: Binding, levels: _Levels, result: Plan
+) -> None:
+    structure = relayout.structure
+    strides = tuple(d.stride for d in structure.dims)
+    where = f"the access at {access.origin.pc:#x} to {structure.name}"
+    offset = residue(binding.streams[key_of(access)], structure.base, strides[-1])
+    if offset is None:
+        raise RemapError(where, "a loop runs over the fields of an element")
+    offset = (offset + access.part) % strides[-1]
+    terms: list[Term] = []
+    fixed: list[tuple[Operand, int]] = []
+    depth = -1
+    for atom, coef in access.address.terms:
+        level = levels.level(atom, chain)
+        term = _term(atom, coef, strides) if level >= 0 else None
+        if term is None:
+            fixed.append((atom, coef))
+            depth = max(depth, level)
+        else:
+            terms.append(term)
+    if depth + 1 < len(chain):
+        before: Item = chain[depth + 1]
+    elif not chain or not is_innermost(chain[-1]):
+        before = access
+    else:
+        raise RemapError(where, "its address has no part that an index can be made of (a pointer changes in the inner loop)")
+    site = _site(result, before, relayout, Linear(access.address.const - structure.base - offset, tuple(fixed)))
+    result.places[id(access)] = Place(relayout, site, tuple(terms), _pieces(access, offset, relayout, where))
+    if isinstance(access, Store):
+        result.written.update((structure.id, p.map.field) for p in result.places[id(access)].pieces)
+
+
+def _site(result: Plan, before: Item, relayout: Relayout, offset: Linear) -> Site:
+    known = result.sites.setdefault(id(before), [])
+    for site in known:
+        if site.offset == offset and site.relayout is relayout:
+            return site
+    known.append(Site(result.count, relayout, offset))
+    result.count += 1
+    return known[-1]
+
+
+def _pieces(access: Access, offset: int, relayout: Relayout, where: str) -> tuple[Piece, ...]:
+    """Cut the access at field borders; neighbours that stay neighbours are one piece."""
+    structure = relayout.structure
+    maps = {structure.fields[m.field].offset: m for m in relayout.fields}
+    pieces: list[Piece] = []
+    at, size = 0, access_bytes(access)
+    while at < size:
+        inner, local = divmod(offset + at, structure.element_bytes)
+        start = max((o for o in maps if o <= local), default=None)
+        if start is None or local >= start + structure.fields[maps[start].field].bytes:
+            raise RemapError(where, "it covers bytes of no field")
+        mapped = maps[start]
+        length = min(size - at, start + structure.fields[mapped.field].bytes - local)
+        piece = Piece(at, length, mapped, local - start, inner)
+        if pieces and _joins(pieces[-1], piece):
+            piece = Piece(pieces[-1].at, pieces[-1].bytes + length, pieces[-1].map, pieces[-1].delta, pieces[-1].inner)
+            pieces.pop()
+        pieces.append(piece)
+        at += length
+    if any(p.bytes not in (1, 2, 4, 8) for p in pieces):
+        raise RemapError(where, "it covers pieces of fields that are no machine words")
+    return tuple(pieces)
+
+
+def _joins(first: Piece, second: Piece) -> bool:
+    same = first.map.buffer == second.map.buffer and first.map.axes == second.map.axes and first.inner == second.inner
+    joined = first.map.offset + first.delta + first.bytes == second.map.offset + second.delta
+    return same and joined and (first.bytes + second.bytes) in (2, 4, 8)
+
+
+def _strip_block(loop: Loop, result: Plan) -> int:
+    """The block by which ``loop`` is to be strip-mined, 0 if not: all its blocked accesses must run along its counter."""
+    found: set[int] = set()
+    for item in loop.body:
+        place = result.places.get(id(item))
+        for piece in place.pieces if place is not None else ():
+            for axis in piece.map.axes:
+                if axis.part == "whole":
+                    continue
+                assert place is not None
+                own = [t for t in place.terms if t.atom == loop.counter]
+                other = [t for t in place.terms if t.atom != loop.counter and t.digits[axis.dim]]
+                if len(own) != 1 or own[0].digits[axis.dim] != 1 or own[0].shift or other or piece.inner:
+                    return 0
+                found.add(axis.block)
+    block = found.pop() if len(found) == 1 else 0
+    return block if loop.trip is not None and block & (block - 1) == 0 else 0

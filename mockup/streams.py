@@ -1,0 +1,128 @@
+"""What folded streams say without being expanded one by one: hulls, residues, and expansion to arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from layout_advise.layoutalgebra.nests import FoldedStream, Loop, Node, Point, Stream
+
+Addresses = NDArray[np.uint64]
+_Body = tuple[NDArray[np.int64], list[NDArray[np.int64]]]
+
+
+def hull(stream: Stream) -> tuple[int, int]:
+    """Smallest and greatest address of the stream (start addresses of the accesses).
+
+    An affine function on a nest of affine loops is extreme at a corner; where some trip count is 0 at a corner the nest is
+    expanded instead. Raises ValueError for an empty stream.
+    """
+    if not isinstance(stream, FoldedStream):
+        return stream.minimum, stream.maximum
+    found = [bound for node in stream.nodes for bound in _corners(node, (), _degenerate(node, ()))]
+    return min(found), max(found)
+
+
+def _corners(node: Node, indices: tuple[int, ...], every: bool) -> Iterator[int]:
+    if isinstance(node, Point):
+        yield node.address.at(indices)
+        return
+    trip = node.trip.at(indices)
+    nested = any(isinstance(child, Loop) for child in node.body)
+    for index in range(trip) if every and nested else sorted({0, trip - 1} if trip > 0 else ()):
+        for child in node.body:
+            yield from _corners(child, (*indices, index), every)
+
+
+def _degenerate(node: Node, indices: tuple[int, ...]) -> bool:
+    """Whether some loop does not run at a corner: then the corners of the others do not span the iterations."""
+    if isinstance(node, Point):
+        return False
+    trip = node.trip.at(indices)
+    return trip <= 0 or any(_degenerate(child, (*indices, index)) for index in (0, trip - 1) for child in node.body)
+
+
+def residue(stream: Stream, base: int, modulus: int) -> int | None:
+    """``(address - base) % modulus`` where it is the same for every address of the stream, else None."""
+    if not isinstance(stream, FoldedStream):
+        return (stream.minimum - base) % modulus if stream.gcd % modulus == 0 else None
+    seen: set[int] = set()
+    for point, depth in _points(stream.nodes, 0):
+        if any(coef % modulus for coef in point.address.coefs[:depth]):
+            return None
+        seen.add((point.address.const - base) % modulus)
+    return seen.pop() if len(seen) == 1 else None
+
+
+def _points(nodes: tuple[Node, ...], depth: int) -> Iterator[tuple[Point, int]]:
+    for node in nodes:
+        if isinstance(node, Point):
+            yield node, depth
+        else:
+            yield from _points(node.body, depth + 1)
+
+
+def expand_array(stream: FoldedStream) -> Addresses:
+    """All addresses of the stream in order, as an array; rectangular nests are expanded by broadcasting."""
+    parts = [_expand(node, ()) for node in stream.nodes]
+    flat = np.concatenate(parts) if parts else np.empty(0, np.int64)
+    return flat.astype(np.uint64)
+
+
+def _expand(node: Node, indices: tuple[int, ...]) -> NDArray[np.int64]:
+    flat = _affine_body((node,), len(indices), 0)
+    if flat is not None:
+        const, coefs = flat
+        result: NDArray[np.int64] = const + sum((c * i for c, i in zip(coefs, indices, strict=True)), np.int64(0))
+        return result
+    assert isinstance(node, Loop)  # a Point is always affine
+    rows = [_expand(child, (*indices, i)) for i in range(node.trip.at(indices)) for child in node.body]
+    return np.concatenate(rows) if rows else np.empty(0, np.int64)
+
+
+def _affine_body(
+    nodes: tuple[Node, ...], outer: int, inner: int
+) -> tuple[NDArray[np.int64], list[NDArray[np.int64]]] | None:
+    """The nodes' addresses as ``const + sum(coefs[k] * outer index k)`` arrays; None where a trip count varies."""
+    depth = outer + inner
+    consts: list[NDArray[np.int64]] = []
+    slopes: list[list[NDArray[np.int64]]] = []
+    for node in nodes:
+        if isinstance(node, Point):
+            coefs = (*node.address.coefs, *(0,) * depth)[:depth]
+            consts.append(np.array([node.address.const], np.int64))
+            slopes.append([np.array([c], np.int64) for c in coefs])
+            continue
+        if any(node.trip.coefs[:depth]):
+            return None
+        body = _affine_body(node.body, outer, inner + 1)
+        if body is None:
+            return None
+        const, coefs_ = body
+        steps = np.arange(max(0, node.trip.const), dtype=np.int64)[:, None]
+        consts.append((const[None, :] + steps * coefs_[depth][None, :]).ravel())
+        slopes.append([np.broadcast_to(c, (steps.size, c.size)).ravel() for c in coefs_[:depth]])
+    joined = np.concatenate(consts) if consts else np.empty(0, np.int64)
+    return joined, [np.concatenate([s[k] for s in slopes]) if slopes else joined for k in range(depth)]
+
+
+def contains(stream: Stream, addresses: Addresses) -> bool:
+    """Whether the unordered stream (an AddressSet) holds every one of ``addresses``."""
+    if isinstance(stream, FoldedStream):
+        return bool(np.isin(addresses, expand_array(stream)).all())
+    if addresses.size == 0:
+        return True
+    low, high = int(addresses.min()), int(addresses.max())
+    if low < stream.minimum or high > stream.maximum:
+        return False
+    if stream.gcd == 0:
+        return low == high == stream.minimum
+    steps, rest = np.divmod(addresses - np.uint64(stream.minimum), np.uint64(stream.gcd))
+    if rest.any():
+        return False
+    if stream.bitmap is None:
+        return True
+    bits = np.frombuffer(stream.bitmap, np.uint8)[(steps >> np.uint64(3)).astype(np.int64)]
+    return bool(((bits >> (steps & np.uint64(7)).astype(np.uint8)) & 1).all())
