@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (C source, a line a statement list)
 """Small C programs whose function ``hot`` the tests of the clone trace, and how to get at it."""
 
 from __future__ import annotations
@@ -61,11 +62,20 @@ static float a[777], b[777]; static void prepare(void) { for (int i = 0; i < 777
 NOINLINE long hot(long n) { for (int i = 0; i < 701; i++) if (a[i] > 4) b[i] = a[i] * (float)n; return (long)b[30]; }
 """,
     "gather": r"""
+#include <immintrin.h>
 static double v[2000], o[500]; static float f[2000], g[500]; static int at[500]; static long wide[500];
 static void prepare(void) { for (int i = 0; i < 500; i++) { at[i] = rand() %% 2000; wide[i] = rand() %% 2000; } }
-NOINLINE long hot(long n) { for (int i = 0; i < 499; i++) o[i] = v[at[i]] + n; for (int i = 0; i < 499; i++) g[i] = f[at[i]];
-    for (int i = 0; i < 499; i++) o[i] += v[wide[i]]; for (int i = 0; i < 499; i++) if (o[i] > 0.5) g[i] += f[at[i]];
-    return (long)o[4] + (long)g[9]; }
+__attribute__((target("avx2"))) NOINLINE long hot(long n) { __m256 some = _mm256_castsi256_ps(_mm256_setr_epi32(-1, 0, -1, -1, 0, 0, -1, 0));
+    for (int i = 0; i < 96; i += 8) {
+        __m256i eight = _mm256_loadu_si256((void *)(at + i)), four = _mm256_loadu_si256((void *)(wide + i));
+        _mm256_storeu_pd(o + i, _mm256_i32gather_pd(v, _mm256_castsi256_si128(eight), 8));
+        _mm256_storeu_pd(o + i + 4, _mm256_i64gather_pd(v + n, four, 4));
+        _mm256_storeu_ps(g + i, _mm256_mask_i32gather_ps(some, f, eight, some, 4));
+        _mm_storeu_ps(g + i + 8, _mm256_i64gather_ps(f, four, 4));
+        _mm_storeu_ps(g + i + 12, _mm_i64gather_ps(f, _mm256_castsi256_si128(four), 4));
+        _mm_storeu_pd(o + i + 8, _mm_mask_i32gather_pd(_mm_set1_pd(1), v, _mm256_castsi256_si128(eight), _mm_set_pd(-1, n - 22), 8));
+        _mm256_maskstore_ps(g + i, eight, some);
+    } return (long)o[4] + (long)g[9]; }
 """,
     "strings": r"""
 struct big { long w[90]; }; static struct big x, y; static char text[200]; static void prepare(void) { memset(text, 'a', 150); }
