@@ -1,0 +1,335 @@
+"""From streams to structures: where elements begin, how large they are, which fields are used, which layout is accessed.
+
+Factors are cut at strides of streams and at declared sizes only, and a field is atomic (design, section 4): the paper's
+rules 1-3 alone are not confluent. One reference stands for one place in the element, so an element's size divides all
+differences of a reference's addresses; where vectorised or unrolled code touches several elements alike, the finest
+period is the element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import gcd, prod
+from typing import Literal
+
+from layout_advise.errors import AlgebraError
+from layout_advise.layoutalgebra.declared import Declared, Member
+from layout_advise.layoutalgebra.footprints import Touched, mark, touched
+from layout_advise.layoutalgebra.nests import Stream
+from layout_advise.layoutalgebra.pattern import pattern_term
+from layout_advise.layoutalgebra.structure import Dim, Field, Structure
+from layout_advise.layoutalgebra.terms import MATERIAL, Term
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryObjectShape:
+    """A memory object: ``bytes`` at ``base``; the rest goes into :class:`Structure` as it is."""
+
+    id: str
+    name: str
+    base: int
+    bytes: int
+    kind: Literal["heap", "global", "stack", "mapped"] = "heap"
+    type: str | None = None
+    alloc_site: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One reference's stream within the object; ``bytes`` of one access."""
+
+    stream: Stream
+    bytes: int
+    kind: Literal["read", "write", "both"] = "read"
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """What :func:`derive_structure` found.
+
+    ``term`` describes exactly the touched units of ``unit_bytes`` on the structure's grid (``None``: irregular or not
+    known exactly). ``fastest`` is the dimension that the innermost loops walk, ``gathered`` whether most accesses have no
+    regular order; ``note`` says why no rule applies to a plain array.
+    """
+
+    structure: Structure
+    term: Term | None
+    unit_bytes: int
+    fastest: int
+    gathered: bool
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    access: Access
+    what: Touched
+
+
+def derive_structure(
+    obj: MemoryObjectShape, accesses: Sequence[Access], declared: Declared | None = None, *, inexact: str | None = None
+) -> Derived:
+    """The structure of ``obj`` and the exact term of what ``accesses`` touch of it.
+
+    ``inexact`` (a truncated trace, say) is passed on: then no term is claimed. Raises
+    :class:`AlgebraError` without accesses.
+    """
+    if not accesses:
+        raise AlgebraError(f"no accesses to {obj.name}", "a structure is derived from streams")
+    uses: list[_Use] = []
+    for access in accesses:
+        what = touched(access.stream)
+        if what is None:
+            inexact = inexact or "a reference's addresses are not known exactly"
+        elif what.first < obj.base or what.last + access.bytes > obj.base + obj.bytes:
+            inexact = inexact or "a reference leaves the memory object"
+        else:
+            uses.append(_Use(access, what))
+    if not uses:
+        one = (Dim(1, obj.bytes),)
+        origin = (obj.base, obj.kind, obj.type, obj.alloc_site)
+        whole = Structure(obj.id, obj.name, obj.base, obj.bytes, one, (), (), *origin, inexact)
+        return Derived(whole, None, 1, 0, False, inexact)
+    strides = _declared_strides(declared, obj.bytes)
+    element = _element(uses, obj, declared, strides)
+    base = obj.base + _phase(uses, obj, element, declared)
+    fields, cold = _fields(uses, base, element, declared)
+    dims = _dims(uses, obj, base, element, strides, fields)
+    if dims is None:
+        inexact, dims = inexact or "the accesses fit no regular grid", (Dim(1, element),)
+    structure = Structure(
+        obj.id, obj.name, base, obj.bytes, dims, fields, cold, obj.base, obj.kind, obj.type, obj.alloc_site, inexact
+    )
+    return _with_term(structure, uses)
+
+
+def plain_reason(structure: Structure) -> str | None:
+    """Why no rule applies to ``structure``, or ``None`` where some may."""
+    if structure.inexact:
+        return structure.inexact
+    if structure.count <= 1:
+        return "a single element: there is nothing to arrange"
+    covered = len(structure.fields) == 1 and structure.fields[0].bytes == structure.element_bytes
+    if covered and len(structure.dims) == 1:
+        return "a plain array of one scalar, accessed as a whole: no rule applies"
+    return None
+
+
+def _declared_strides(declared: Declared | None, total: int) -> tuple[int, ...]:
+    """Sizes at which the declaration cuts, ascending: the element (if it has several members) and the array levels."""
+    if declared is None or declared.element_bytes < 1:
+        return ()
+    sizes, size = [], declared.element_bytes
+    if len(declared.members) > 1 or declared.dims:
+        sizes.append(size)
+    for count in reversed(declared.dims[1:]):
+        if count < 1:
+            break
+        size *= count
+        sizes.append(size)
+    return tuple(s for s in dict.fromkeys(sizes) if s < total)
+
+
+def _element(uses: list[_Use], obj: MemoryObjectShape, declared: Declared | None, strides: tuple[int, ...]) -> int:
+    """The element's size in bytes."""
+    grain = gcd(*(u.what.grain for u in uses))
+    if grain == 0:
+        if declared and declared.element_bytes and obj.bytes % declared.element_bytes == 0:
+            return declared.element_bytes
+        return obj.bytes
+    if grain < min(u.access.bytes for u in uses):  # sliding windows narrower than an access: the grain is the unit
+        return grain
+    known = [s for s in strides if grain % s == 0 and _periodic(uses, obj.base, grain, s, strict=False)]
+    if known:
+        return max(known)
+    smallest = min(u.access.bytes for u in uses)
+    smallest = min(smallest, 8) if smallest > 8 else smallest
+    if strides and declared and len(declared.members) > 1:
+        return grain
+    periods = (d for d in range(smallest, grain + 1, smallest) if grain % d == 0)
+    return next((d for d in periods if _periodic(uses, obj.base, grain, d, strict=True)), grain)
+
+
+def _periodic(uses: list[_Use], base: int, grain: int, period: int, strict: bool) -> bool:
+    """Whether the bytes touched modulo ``grain`` repeat every ``period``; ``strict``: per kind, equally often."""
+    if period == grain:
+        return True
+    if grain > 1 << 20:
+        return False
+    counts: dict[str, list[int]] = {}
+    for use in uses:
+        row = counts.setdefault(use.access.kind if strict else "any", [0] * grain)
+        start = (use.what.first - base) % grain
+        for k in range(min(use.access.bytes, grain)):
+            row[(start + k) % grain] += use.what.count
+    for row in counts.values():
+        for k in range(grain):
+            here, there = row[k], row[(k + period) % grain]
+            if bool(here) != bool(there) or (strict and abs(here - there) > 16 + max(here, there) // 8):
+                return False
+    return True
+
+
+def _phase(uses: list[_Use], obj: MemoryObjectShape, element: int, declared: Declared | None) -> int:
+    """Where the first element begins: at the object's start, unless an access would straddle two elements."""
+    spans = {((u.what.first - obj.base) % element, min(u.access.bytes, element)) for u in uses if u.access.bytes <= element}
+    if declared or all(start + size <= element for start, size in spans):
+        return 0
+    shifts = sorted({start for start, _ in spans})
+    return next((s for s in shifts if all((a - s) % element + b <= element for a, b in spans)), 0)
+
+
+def _fields(
+    uses: list[_Use], base: int, element: int, declared: Declared | None
+) -> tuple[tuple[Field, ...], tuple[Field, ...]]:
+    """The used and the unused atomic fields of an element."""
+    spans: list[tuple[int, int, Access, int]] = []
+    for use in uses:
+        grain = use.what.grain or element
+        for shift in range(0, element, gcd(grain, element)) if grain % element else (0,):
+            start = (use.what.first - base + shift) % element
+            spans.append((start, use.access.bytes, use.access, use.what.count))
+            if start + use.access.bytes > element:  # a wide access over several elements
+                size = min(use.access.bytes, element)
+                spans[-1] = (start, element - start, use.access, use.what.count)
+                spans.append(
+                    (0, min(element, size if size == element else start + size - element), use.access, use.what.count)
+                )
+    atoms = _declared_atoms(declared, element, spans) or _seen_atoms(spans, element)
+    fields: list[Field] = []
+    cold: list[Field] = []
+    for atom in atoms:
+        hits = [(a, n) for start, size, a, n in spans if start < atom.offset + atom.bytes and atom.offset < start + size]
+        reads = sum(n for a, n in hits if a.kind in ("read", "both"))
+        writes = sum(n for a, n in hits if a.kind in ("write", "both"))
+        (fields if hits else cold).append(replace(atom, reads=reads, writes=writes))
+    return tuple(fields), tuple(cold)
+
+
+def _declared_atoms(declared: Declared | None, element: int, spans: list[tuple[int, int, Access, int]]) -> list[Field]:
+    """The declared atomic members of one element (several declared ones, or a part), or nothing if they do not fit."""
+    if declared is None or declared.element_bytes < 1:
+        return []
+    size = declared.element_bytes
+    members = declared.members or (Member("", 0, size, declared.name),)
+    if element % size and size % element:
+        return []
+    atoms = []
+    for copy in range(max(1, element // size)):
+        prefix = _index_name(declared, copy, element // size) if element > size else ""
+        for m in members:
+            if m.offset + copy * size + m.bytes <= element:
+                name = f"{prefix}.{m.name}" if prefix and m.name else prefix or m.name or "value"
+                atoms.append(Field(name, m.offset + copy * size, m.bytes, m.type))
+    covered = {b for a in atoms for b in range(a.offset, a.offset + a.bytes)}
+    outside = any(b not in covered for start, n, _, _ in spans for b in range(start, min(start + n, element)))
+    return [] if outside else atoms
+
+
+def _index_name(declared: Declared, number: int, total: int) -> str:
+    """``[2][1]`` for copy ``number`` of the innermost declared dimensions that make up ``total`` copies."""
+    text, left = "", total
+    for count in reversed(declared.dims):
+        if left <= 1 or count < 1 or left % count:
+            break
+        text, number, left = f"[{number % count}]{text}", number // count, left // count
+    return text or f"[{number}]"
+
+
+def _seen_atoms(spans: list[tuple[int, int, Access, int]], element: int) -> list[Field]:
+    """Atoms from the accesses: the narrowest ones first; what only wider ones cover is cut into pieces of 8 or 4."""
+    owner: list[int] = [-1] * element
+    atoms: list[tuple[int, int]] = []
+
+    def add(start: int, size: int) -> None:
+        old = {owner[b] for b in range(start, start + size)} - {-1}
+        if old and any(owner[b] == -1 for b in range(start, start + size)):
+            wanted = [b for b in range(start, start + size) if owner[b] == -1]
+            runs = [b for b in wanted if b - 1 not in wanted]
+            for run in runs:
+                end = run
+                while end in wanted:
+                    end += 1
+                add(run, end - run)
+        elif not old:
+            owner[start : start + size] = [len(atoms)] * size
+            atoms.append((start, size))
+
+    for start, size, _, _ in sorted(spans, key=lambda s: (s[1], s[0])):
+        end = min(start + size, element)
+        while start < end:
+            piece = end - start if size <= 8 else next(p for p in (8, 4, 2, 1) if start % p == 0 and start + p <= end)
+            add(start, piece)
+            start += piece
+    return [Field(f"f{start}", start, size) for start, size in sorted(atoms)]
+
+
+def _dims(
+    uses: list[_Use], obj: MemoryObjectShape, base: int, element: int, declared: tuple[int, ...], fields: Sequence[Field]
+) -> tuple[Dim, ...] | None:
+    """The grid: a chain of strides, each a multiple of the next one, and counts from the block (not from the trace)."""
+    weight: dict[int, int] = dict.fromkeys((s for s in declared if s > element), 1 << 62)
+    for use in uses:
+        for stride in use.what.rows:
+            weight[stride] = weight.get(stride, 0) + use.what.count
+    chain = [element]
+    for stride in sorted(weight, key=lambda s: (-weight[s], s)):
+        if stride > element and all(max(s, stride) % min(s, stride) == 0 and s != stride for s in chain):
+            chain.append(stride)
+    chain.sort(reverse=True)
+    end = max((f.offset + f.bytes for f in fields), default=element)
+    high = max(u.what.last + u.access.bytes for u in uses) - base
+    if min(u.what.first for u in uses) < base:
+        return None
+    while chain:
+        counts = [outer // inner for outer, inner in pairwise(chain)]
+        extent = sum((n - 1) * s for n, s in zip(counts, chain[1:], strict=True)) + end
+        outermost = (obj.base + obj.bytes - base - extent) // chain[0] + 1
+        inside = outermost >= 1 and (outermost - 1) * chain[0] + extent >= high
+        if inside:
+            return tuple(Dim(n, s) for n, s in zip([outermost, *counts], chain, strict=True))
+        chain.pop(0)
+    return None
+
+
+def _with_term(structure: Structure, uses: list[_Use]) -> Derived:
+    """The exact term on the structure's grid, and how the accesses walk."""
+    import numpy as np
+
+    unit = gcd(structure.element_bytes, *(d.stride for d in structure.dims), *(u.access.bytes for u in uses))
+    unit = gcd(unit, *(u.what.first - structure.base for u in uses), *(u.what.grain for u in uses if u.what.grain))
+    unit = gcd(unit, *(f.offset for f in structure.fields), *(f.bytes for f in structure.fields))
+    walks: dict[int, int] = {}
+    for use in uses:
+        dim = next((k for k, d in enumerate(structure.dims) if use.what.fastest and use.what.fastest % d.stride == 0), None)
+        if dim is not None:
+            walks[dim] = walks.get(dim, 0) + use.what.count
+    fastest = max(walks, key=lambda k: (walks[k], k)) if walks else len(structure.dims) - 1
+    gathered = 2 * sum(u.what.count for u in uses if u.what.chosen is not None) > sum(u.what.count for u in uses)
+    term, sizes = None, [*(d.count for d in structure.dims), structure.element_bytes // unit]
+    if structure.inexact is None and prod(sizes) <= MATERIAL:
+        bits = np.zeros(prod(sizes), dtype=np.bool_)
+        for use in uses:
+            mark(bits, use.what, structure.base, unit, use.access.bytes)
+        term = pattern_term(bits, sizes)
+    return Derived(structure, term, unit, fastest, gathered, plain_reason(structure))
+
+
+def derive(streams: Iterable[Stream], *, access_bytes: int = 8, bytes: int | None = None, base: int | None = None) -> Term:
+    """The layout term of what ``streams`` touch, in the units found (at most ``access_bytes``).
+
+    The object is ``[base, base + bytes)``, by default the hull of the streams. Raises :class:`AlgebraError` for an inexact
+    or irregular set: no term is better than a wrong one.
+    """
+    items = list(streams)
+    found = [t for s in items if (t := touched(s)) is not None]
+    if len(found) < len(items) or not found:
+        raise AlgebraError("no layout can be derived", "a stream's addresses are not known exactly")
+    low = min(t.first for t in found) if base is None else base
+    size = max(t.last for t in found) + access_bytes - low if bytes is None else bytes
+    derived = derive_structure(MemoryObjectShape("s", "s", low, size), [Access(s, access_bytes) for s in items])
+    if derived.term is None:
+        raise AlgebraError("no layout can be derived", derived.structure.inexact or "the set is irregular")
+    return derived.term

@@ -1,0 +1,228 @@
+"""Candidate layouts of traced structures: bounded, deterministic, one candidate for each index map.
+
+Every family is a plan of :mod:`layout_advise.layoutalgebra.relayout`; the cost model only orders them, so that the
+likely winners are measured first. Its figures stand in ``Candidate.cost``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from layout_advise.layoutalgebra.derive import plain_reason
+from layout_advise.layoutalgebra.relayout import LINE, Group, Plan, Step, relayout, whole
+from layout_advise.layoutalgebra.structure import Candidate, Field, Relayout, Structure
+from layout_advise.layoutalgebra.traffic import lines_touched
+
+PAGE = 4096
+LINE_CYCLES, LOAD_CYCLES, STREAM_CYCLES, STREAMS = 12.0, 1.0, 2.0, 12
+"""The cost model: cycles a line from memory, a load instruction, a stream beyond those that the prefetchers follow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """How the hotspot walks a structure: the dimension of its innermost loops, and whether elements come in random order."""
+
+    fastest: int
+    gathered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Proposal:
+    plan: Plan
+    families: tuple[str, ...]
+    derivation: tuple[str, ...]
+    block: int | None = None
+
+
+def explore(
+    structures: Sequence[Structure],
+    *,
+    lanes: Sequence[int] = (16, 32),
+    budget: int = 10,
+    walks: Mapping[str, Walk] | None = None,
+) -> tuple[Candidate, ...]:
+    """Candidates ``c1, c2, ...`` for ``structures``, cheapest under the model first.
+
+    ``lanes`` are vector lengths in bytes. At most ``budget`` candidates for one structure; where several structures have
+    some, the best family is also proposed for all of them together, first in the list. Structures to which no rule applies
+    (plain arrays, single elements, inexact ones) get none.
+    """
+    walks = walks or {}
+    each: list[list[Candidate]] = []
+    for structure in structures:
+        if plain_reason(structure) is None:
+            walk = walks.get(structure.id, Walk(len(structure.dims) - 1))
+            each.append(_of_one(structure, walk, tuple(sorted(set(lanes))))[:budget])
+    each = [found for found in each if found]
+    ranked = sorted((c for found in each for c in found), key=lambda c: c.cost["relative"])
+    together = _together(each) if len(each) > 1 else []
+    return tuple(replace(c, id=f"c{number}") for number, c in enumerate([*together, *ranked], 1))
+
+
+def _of_one(structure: Structure, walk: Walk, lanes: tuple[int, ...]) -> list[Candidate]:
+    """All candidates of one structure, ranked, one for each index map."""
+    before = _cost(structure, walk, max(lanes, default=16))
+    tight = relayout(structure, Plan((_group(structure, range(len(structure.fields))),)))
+    seen: set[object] = set() if _drops(structure) else {_key(tight)}  # the layout as it is is no candidate
+    found = []
+    for proposal in _proposals(structure, walk, lanes):
+        layout = relayout(structure, proposal.plan)
+        key = _key(layout)
+        if key in seen:
+            continue
+        seen.add(key)
+        cost = _cost(layout, walk, max(lanes, default=16))
+        cost["relative"] = cost["cycles"] / max(before["cycles"], 1e-9)
+        dropped = _drops(structure)
+        families = tuple(dict.fromkeys([*proposal.families, *(["compact"] if dropped else [])]))
+        steps = tuple(dict.fromkeys([*proposal.derivation, *(["7"] if dropped else [])]))
+        found.append(Candidate("", (layout,), families, steps, proposal.block, False, dropped, cost))
+    return sorted(found, key=lambda c: (c.cost["relative"], c.families, c.block or 0))
+
+
+def _key(layout: Relayout) -> tuple[object, ...]:
+    """What two plans share if they induce the same map; an index that is always 0 does not count."""
+    return tuple(
+        (m.field, m.buffer, m.offset, tuple(a for a in m.axes if layout.structure.dims[a.dim].count > 1))
+        for m in layout.fields
+    )
+
+
+def _drops(structure: Structure) -> bool:
+    """Whether unused bytes of the element would be left out (rule 7)."""
+    plan = Plan((_group(structure, range(len(structure.fields))),))
+    return relayout(structure, plan).bytes < structure.count * structure.element_bytes
+
+
+def _group(structure: Structure, fields: Sequence[int], inner: tuple[Step, ...] = (), record: int = 0) -> Group:
+    kept = tuple(step for step in whole(structure) if all(step.dim != i.dim for i in inner))
+    return Group(tuple(fields), kept, inner, record)
+
+
+def _proposals(structure: Structure, walk: Walk, lanes: tuple[int, ...]) -> Iterator[_Proposal]:
+    """Every family, most specific name first (the first of two equal maps is kept)."""
+    fields = structure.fields
+    everything = tuple(range(len(fields)))
+    dims = len(structure.dims)
+    steps = whole(structure)
+    moves = ("4",) * dims
+    if len(fields) > 1:
+        yield _Proposal(Plan(tuple(Group((n,), steps) for n in everything)), ("soa",), moves)
+    yield from _blocked(structure, lanes)
+    yield _Proposal(Plan((_group(structure, everything),)), ("split", "compact") if structure.cold else ("compact",), ("7",))
+    yield from _splits(structure)
+    for place in range(1, dims):
+        if len(fields) > 1:
+            yield _Proposal(Plan((Group(everything, steps[:place], steps[place:]),)), ("permute",), moves[place:])
+    if 0 <= walk.fastest < dims - 1:
+        order = (*(s for s in steps if s.dim != walk.fastest), steps[walk.fastest])
+        yield _Proposal(Plan((Group(everything, order),)), ("permute",), ("4",))
+        if len(fields) > 1:
+            yield _Proposal(Plan(tuple(Group((n,), order) for n in everything)), ("soa", "permute"), moves)
+    yield from _reordered(structure, everything)
+
+
+def _blocked(structure: Structure, lanes: tuple[int, ...]) -> Iterator[_Proposal]:
+    """AoSoA (rule 5 once, one part to the right): blocks of as many elements as a vector holds fields."""
+    if len(structure.fields) < 2:
+        return
+    last = len(structure.dims) - 1
+    size = _main_size(structure.fields)
+    for vector in lanes:
+        block = vector // size
+        if block > 1 and structure.dims[last].count > block:
+            outer = (*whole(structure)[:last], Step(last, "div", block))
+            pad = structure.dims[last].count % block != 0
+            plan = Plan((Group(tuple(range(len(structure.fields))), outer, (Step(last, "mod", block),)),))
+            families = ("aosoa", "pad") if pad else ("aosoa",)
+            yield _Proposal(plan, families, (*(("8",) if pad else ()), "5", "4"), block)
+
+
+def _main_size(fields: Sequence[Field]) -> int:
+    """The size of the fields that are accessed most."""
+    weight: dict[int, int] = {}
+    for field in fields:
+        weight[field.bytes] = weight.get(field.bytes, 0) + field.reads + field.writes + 1
+    return max(weight, key=lambda size: (weight[size], -size))
+
+
+def _splits(structure: Structure) -> Iterator[_Proposal]:
+    """Rule 9: written fields apart from read ones, and the most accessed apart from the others."""
+    fields = structure.fields
+    numbers = range(len(fields))
+    most = max(f.reads + f.writes for f in fields)
+    written = [n for n in numbers if fields[n].writes]
+    hot = [n for n in numbers if 2 * (fields[n].reads + fields[n].writes) > most]
+    for chosen in (written, hot):
+        rest = [n for n in numbers if n not in chosen]
+        if chosen and rest:
+            groups = sorted((chosen, rest))
+            yield _Proposal(Plan(tuple(_group(structure, g) for g in groups)), ("split",), ("9",))
+    pairs = [(n, n + 1) for n in numbers if n % 2 == 0 and n + 1 < len(fields)]
+    adjacent = all(
+        fields[a].bytes == fields[b].bytes and fields[a].offset + fields[a].bytes == fields[b].offset for a, b in pairs
+    )
+    if len(fields) >= 4 and 2 * len(pairs) == len(fields) and adjacent:  # complex numbers: the pattern *⊗A⊗S_c
+        yield _Proposal(Plan(tuple(_group(structure, p) for p in pairs)), ("soa", "split"), ("9", "4"))
+
+
+def _reordered(structure: Structure, everything: tuple[int, ...]) -> Iterator[_Proposal]:
+    """Fields by falling size (no holes), and records padded to a divisor of the line (no element on two lines)."""
+    fields = structure.fields
+    order = tuple(sorted(everything, key=lambda n: -fields[n].bytes))
+    natural = relayout(structure, Plan((_group(structure, everything),))).bytes // structure.count
+    tidy = relayout(structure, Plan((_group(structure, order),))).bytes // structure.count
+    if tidy < natural:
+        yield _Proposal(Plan((_group(structure, order),)), ("reorder",), ("4",))
+    if natural % LINE and LINE % natural:
+        record = next(r for r in (8, 16, 32, 64, -(-natural // LINE) * LINE) if r >= natural)
+        if record <= natural + natural // 2:
+            yield _Proposal(Plan((_group(structure, everything, record=record),)), ("pad",), ("8",))
+
+
+def _cost(layout: Structure | Relayout, walk: Walk, vector: int) -> dict[str, float]:
+    """Lines, pages, streams and loads of one walk over every element, and the cycles that the model makes of them."""
+    structure = layout if isinstance(layout, Structure) else layout.structure
+    lines, pages = float(lines_touched(layout)), float(lines_touched(layout, line=PAGE))
+    if isinstance(layout, Structure):
+        strides = [structure.dims[walk.fastest].stride] * len(structure.fields)
+        places = {0}
+    else:
+        inner = {"whole": 2, "mod": 1, "div": 0}
+        strides = [
+            max((a for a in m.axes if a.dim == walk.fastest), key=lambda a: inner[a.part]).stride for m in layout.fields
+        ]
+        blocked = all(any(a.part == "mod" for a in m.axes) for m in layout.fields)
+        places = {(m.buffer, 0 if blocked or s != structure.fields[m.field].bytes else m.offset)
+                  for m, s in zip(layout.fields, strides, strict=True)}  # fmt: skip
+    if walk.gathered:  # each element alone: one line for every separate record, whatever the neighbours are
+        lines = max(lines, float(structure.count * len(places)))
+    loads = 0.0
+    for field, stride in zip(structure.fields, strides, strict=True):
+        unit = stride == field.bytes and not walk.gathered
+        loads += structure.count * (field.bytes / vector if unit else 1.0)
+    extra = structure.count / 8 * max(0, len(places) - STREAMS)
+    cycles = lines * LINE_CYCLES + loads * LOAD_CYCLES + extra * STREAM_CYCLES
+    return {"lines": lines, "pages": pages, "streams": float(len(places)), "loads": loads, "cycles": cycles}
+
+
+def _together(each: list[list[Candidate]]) -> list[Candidate]:
+    """All structures re-laid at once: each by its own best candidate, and by the families that all of them have."""
+    picks = [[found[0] for found in each]]
+    names = {(c.families[0], c.block) for c in each[0]}
+    for found in each[1:]:
+        names &= {(c.families[0], c.block) for c in found}
+    for name in sorted(names, key=str):
+        picks.append([next(c for c in found if (c.families[0], c.block) == name) for found in each])
+    joined: dict[tuple[Relayout, ...], Candidate] = {}
+    for pick in picks:
+        layouts = tuple(c.relayouts[0] for c in pick)
+        families = tuple(dict.fromkeys(f for c in pick for f in c.families))
+        derivation = tuple(f"{c.relayouts[0].structure.id}: {','.join(c.derivation)}" for c in pick)
+        blocks = {c.block for c in pick if c.block}
+        cost = {"relative": sum(c.cost["relative"] for c in pick) / len(pick)}
+        block = blocks.pop() if len(blocks) == 1 else None
+        candidate = Candidate("", layouts, families, derivation, block, False, any(c.keeps_cold for c in pick), cost)
+        joined.setdefault(layouts, candidate)
+    return sorted(joined.values(), key=lambda c: c.cost["relative"])[:2]
