@@ -1,0 +1,259 @@
+"""Which pieces of the program's memory a trace touches, and what they are called and declared as in the source."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from layout_advise.layoutalgebra.declared import Declared
+from layout_advise.tracer.binary import Binary
+from layout_advise.tracer.dwarf_types import describe
+from layout_advise.tracer.modules import Modules
+from layout_advise.tracer.pointers import Entry, Held, Pointer, Read, all_pointers, variables
+from layout_advise.tracer.spans import Span, addresses, spans
+from layout_advise.tracer.trace import Allocation, Trace
+from layout_advise.tracer.variables import RSP
+
+Kind = Literal["heap", "global", "stack", "mapped"]
+_STACK_NAMES = ("[stack]", "frame of ")
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryObject:
+    """``bytes`` bytes at run-time address ``base`` that belong together.
+
+    ``type`` describes one element (heap blocks: the count comes from ``bytes``) or the declared array; ``None`` where the
+    debug information does not say: it is never guessed. ``element_base`` is the address of the first element (after a
+    hand-made alignment it is not ``base``). ``alloc_site`` is ``file:line`` of the allocating call. ``references`` are
+    the ids of the trace's references that touch it.
+    """
+
+    kind: Kind
+    name: str
+    base: int
+    bytes: int
+    type: Declared | None = None
+    element_base: int = 0
+    alloc_site: str | None = None
+    references: tuple[int, ...] = ()
+
+    @property
+    def end(self) -> int:
+        """First address after the object."""
+        return self.base + self.bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """A reference touches object number ``object``, ``accesses`` times (``None``: it is not known how often)."""
+
+    object: int
+    accesses: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """``touches[i]`` and ``inexact[i]`` (a reason or ``None``) belong to the trace's reference ``i``."""
+
+    objects: tuple[MemoryObject, ...]
+    touches: tuple[tuple[Touch, ...], ...]
+    inexact: tuple[str | None, ...]
+
+    def mixed(self, reference: int) -> bool:
+        """Whether the reference touches several objects."""
+        return len(self.touches[reference]) > 1
+
+
+def attribute(trace: Trace, main: Binary, read: Read) -> Attribution:
+    """The objects that the trace touches, most accesses first, and which reference touches which.
+
+    ``read(address, size)`` reads the memory of the stopped program (``StoppedProgram.read``).
+    """
+    memory = _Memory(trace, main, read)
+    counts: list[dict[int, int | None]] = []
+    reasons: list[str | None] = []
+    for reference, stream in zip(trace.references, trace.streams, strict=True):
+        touched: dict[int, int | None] = {}
+        reason = None
+        for span in spans(stream) if stream is not None else ():
+            reason = _spread(memory, span, reference.bytes, touched) or reason
+        counts.append(touched)
+        reasons.append(reason)
+    return _assemble(memory, trace, counts, reasons)
+
+
+def _spread(memory: _Memory, span: Span, size: int, touched: dict[int, int | None]) -> str | None:
+    """Count the span's accesses for the objects they fall in; returns why that is not exact, if it is not."""
+    first = memory.at(span.low)
+    if first is not None and span.high + size <= first.end:
+        _add(touched, first.base, span.count)
+        return None
+    every = addresses(span)
+    if every is None:
+        for found in (first, memory.at(span.high)):
+            if found is not None:
+                _add(touched, found.base, None)
+        return "it touches several objects too often to tell them apart"
+    every.sort()
+    reason, position = None, 0
+    counted = span.count is None or span.count == len(every)  # a set holds each address once: it has no split counts
+    while position < len(every):
+        found = memory.at(int(every[position]))
+        if found is None:
+            return f"it touches {int(every[position]):#x}, which belongs to nothing known"
+        stop = int(every.searchsorted(found.end))
+        if int(every[stop - 1]) + size > found.end:
+            reason = f"one access crosses the end of {found.name}"
+        _add(touched, found.base, stop - position if counted else None)
+        position = stop
+    return reason
+
+
+def _add(touched: dict[int, int | None], base: int, count: int | None) -> None:
+    before = touched.get(base, 0)
+    touched[base] = None if before is None or count is None else before + count
+
+
+def _assemble(memory: _Memory, trace: Trace, counts: list[dict[int, int | None]], reasons: list[str | None]) -> Attribution:
+    weight: dict[int, int] = {}
+    users: dict[int, list[int]] = {}
+    for reference, touched in zip(trace.references, counts, strict=True):
+        for base, count in touched.items():
+            weight[base] = weight.get(base, 0) + (count or 0)
+            users.setdefault(base, []).append(reference.id)
+    order = sorted(weight, key=lambda base: (-weight[base], base))
+    number = {base: index for index, base in enumerate(order)}
+    objects = memory.described([replace(memory.known[base], references=tuple(users[base])) for base in order])
+    touches = tuple(tuple(Touch(number[b], c) for b, c in sorted(t.items())) for t in counts)
+    return Attribution(objects, touches, tuple(reasons))
+
+
+class _Memory:
+    """The objects of a stopped program, found by address."""
+
+    def __init__(self, trace: Trace, main: Binary, read: Read) -> None:
+        self.known: dict[int, MemoryObject] = {}
+        self._modules = Modules(trace.mappings, main)
+        self._blocks = sorted(trace.allocations, key=lambda a: a.address)
+        self._starts = [a.address for a in self._blocks]
+        self._trace = trace
+        self._entry = Entry(trace.registers, self._modules, read, self._block_end)
+        self._direct, self._held = variables(self._entry)
+
+    def _block(self, address: int) -> Allocation | None:
+        index = bisect_right(self._starts, address) - 1
+        found = self._blocks[index] if index >= 0 else None
+        return found if found is not None and address < found.address + found.bytes else None
+
+    def _block_end(self, address: int) -> int | None:
+        found = self._block(address)
+        return found.address + found.bytes if found is not None else None
+
+    def at(self, address: int) -> MemoryObject | None:
+        """The object around ``address``, not named or typed yet unless a symbol or a caller's variable tells."""
+        found = self._heap(address) or self._static(address) or self._stack(address) or self._mapped(address)
+        if found is None:
+            return None
+        return self.known.setdefault(found.base, found)
+
+    def _heap(self, address: int) -> MemoryObject | None:
+        block = self._block(address)
+        if block is None:
+            return None
+        module = self._modules.module_at(block.site)
+        # the site is a return address: the call is the instruction before it
+        line = module.binary.line(block.site - 1 - module.load_base) if module is not None else None
+        site = line.short() if line is not None else None
+        name = f"heap block of {site}" if site else f"heap block {block.order}"
+        return MemoryObject("heap", name, block.address, block.bytes, None, block.address, site)
+
+    def _static(self, address: int) -> MemoryObject | None:
+        module = self._modules.module_at(address)
+        if module is None:
+            return None
+        symbol = module.binary.variable_at(address - module.load_base)
+        if symbol is not None:
+            base = symbol.address + module.load_base
+            return MemoryObject("global", symbol.source_name, base, symbol.size, None, base)
+        held = self._held_at(address)
+        if held is not None:  # clang gives string and array literals no symbol
+            return replace(held, kind="global")
+        section = module.binary.section_at(address - module.load_base)
+        if section is None:
+            return None
+        return MemoryObject(
+            "global", section[0], section[1] + module.load_base, section[2], None, section[1] + module.load_base
+        )
+
+    def _stack(self, address: int) -> MemoryObject | None:
+        mapping = self._modules.mapping_at(address)
+        rsp = self._trace.registers.gpr[RSP]
+        if mapping is None or not (mapping.path == "[stack]" or mapping.start <= rsp < mapping.end):
+            return None
+        held = self._held_at(address) if address >= rsp + 8 else None
+        if held is not None:
+            return held
+        if mapping.start <= rsp < mapping.end and address < rsp + 8:  # the return address belongs to the hotspot's frame
+            start = mapping.start
+            return MemoryObject("stack", f"frame of {self._trace.symbol}", start, rsp + 8 - start, None, start)
+        start = rsp + 8 if mapping.start <= rsp < mapping.end else mapping.start
+        return MemoryObject("stack", "[stack]", start, mapping.end - start, None, start)
+
+    def _held_at(self, address: int) -> MemoryObject | None:
+        for variable in self._held:
+            if 0 <= address - variable.address < 1 << 40:
+                declared = describe(variable.type)
+                if declared is not None and address < variable.address + declared.bytes:
+                    start = variable.address
+                    return MemoryObject("stack", variable.name, start, declared.bytes, declared, start)
+        return None
+
+    def _mapped(self, address: int) -> MemoryObject | None:
+        mapping = self._modules.mapping_at(address)
+        if mapping is None:
+            return None
+        name = os.path.basename(mapping.path) or "anonymous mapping"
+        return MemoryObject("mapped", name, mapping.start, mapping.end - mapping.start, None, mapping.start)
+
+    def described(self, objects: list[MemoryObject]) -> tuple[MemoryObject, ...]:
+        """The same objects with the names and types that the source gives them."""
+        pointers = all_pointers(self._entry, self._direct, self._held)
+        return tuple(_described(found, pointers, self._held) for found in objects)
+
+
+def _described(found: MemoryObject, pointers: list[Pointer], held: list[Held]) -> MemoryObject:
+    if found.type is not None or found.name.startswith(_STACK_NAMES):
+        return found
+    if found.kind == "global":
+        own = next((h for h in held if h.address == found.base), None)
+        declared = describe(own.type) if own is not None else None
+        if own is not None and declared is not None and declared.bytes <= found.bytes:
+            return replace(found, name=own.name, type=declared)
+        return found
+    best: tuple[tuple[int, int], Pointer, Declared | None] | None = None
+    for pointer in pointers:
+        if not found.base <= pointer.value < found.end:
+            continue
+        declared = describe(pointer.target)
+        if declared is not None and declared.bytes > found.end - pointer.value:
+            declared = None
+        score = (_worth(declared), pointer.level)
+        if best is None or score < best[0]:
+            best = score, pointer, declared
+    if best is None:
+        return found
+    _, pointer, declared = best
+    step = declared.element_bytes if declared is not None else 1
+    first = pointer.value - (pointer.value - found.base) // step * step
+    return replace(found, name=pointer.name, type=declared, element_base=first if declared is not None else found.base)
+
+
+def _worth(declared: Declared | None) -> int:
+    """How much a pointer's type tells: structures most, then numbers, then bytes, which may be anything; void nothing."""
+    if declared is None:
+        return 3
+    if len(declared.members) > 1:
+        return 0
+    return 2 if declared.element_bytes == 1 else 1

@@ -1,0 +1,109 @@
+"""Where the points of a folded stream lie, without expanding it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from layout_advise.layoutalgebra.nests import AddressSet, Affine, Node, Point, Stream
+
+EXPAND_LIMIT = 1 << 22
+"""A point with more addresses than this is not expanded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Addresses of one point of a nest, or of a whole set: all lie in ``low`` .. ``high`` (both included).
+
+    The bounds are reached where every loop runs at least once for all indices; else they may be wider. ``count`` accesses,
+    ``None`` where only an expansion tells.
+    """
+
+    low: int
+    high: int
+    count: int | None
+    source: Point | AddressSet
+    trips: tuple[Affine, ...] = ()
+
+
+def spans(stream: Stream) -> tuple[Span, ...]:
+    """One span per point of the nest that is executed; one for a set."""
+    if isinstance(stream, AddressSet):
+        return (Span(stream.minimum, stream.maximum, stream.count, stream),) if stream.count else ()
+    found = tuple(_spans(stream.nodes, ()))
+    if len(found) == 1:  # all accesses are this point's, whatever the shape of the nest
+        only = found[0]
+        return (Span(only.low, only.high, stream.count, only.source, only.trips),)
+    return found
+
+
+def _spans(nodes: Sequence[Node], trips: tuple[Affine, ...]) -> Iterator[Span]:
+    for node in nodes:
+        if not isinstance(node, Point):
+            yield from _spans(node.body, (*trips, node.trip))
+            continue
+        bounds = hull(node.address, trips)
+        if bounds is not None:
+            yield Span(*bounds, _count(trips), node, trips)
+
+
+def hull(address: Affine, trips: Sequence[Affine]) -> tuple[int, int] | None:
+    """Least and greatest value of ``address`` over the nest (``None``: no iteration), innermost loop eliminated first.
+
+    Where a coefficient is positive the last index ``trip - 1`` gives the maximum; that is affine in the outer indices
+    again, so triangular nests need no enumeration.
+    """
+    if any(not any(trip.coefs) and trip.const <= 0 for trip in trips):
+        return None
+    return -_maximum(address, trips, -1), _maximum(address, trips, 1)
+
+
+def _maximum(address: Affine, trips: Sequence[Affine], sign: int) -> int:
+    constant = sign * address.const
+    coefs = [sign * c for c in address.coefs] + [0] * (len(trips) - len(address.coefs))
+    for depth in reversed(range(len(trips))):
+        factor, trip = coefs[depth], trips[depth]
+        if factor > 0:
+            constant += factor * (trip.const - 1)
+            for outer, coef in enumerate(trip.coefs[:depth]):
+                coefs[outer] += factor * coef
+    return constant
+
+
+def _count(trips: Sequence[Affine]) -> int | None:
+    total = 1
+    for trip in trips:
+        if any(trip.coefs):
+            return None
+        total *= trip.const
+    return total
+
+
+def addresses(span: Span) -> NDArray[np.int64] | None:
+    """Every address of the span, of a set each once; ``None`` where there are too many or the set is inexact."""
+    if isinstance(span.source, AddressSet):
+        return _set_addresses(span.source)
+    index = np.zeros((1, 0), dtype=np.int64)
+    for trip in span.trips:
+        times = np.maximum(_values(trip, index), 0)
+        if times.sum() > EXPAND_LIMIT:
+            return None
+        inner = np.arange(times.sum()) - np.repeat(np.cumsum(times) - times, times)
+        index = np.column_stack([np.repeat(index, times, axis=0), inner])
+    return _values(span.source.address, index)
+
+
+def _values(affine: Affine, index: NDArray[np.int64]) -> NDArray[np.int64]:
+    width = index.shape[1]
+    coefs = np.array((*affine.coefs, *[0] * width)[:width], dtype=np.int64)
+    return affine.const + index @ coefs
+
+
+def _set_addresses(found: AddressSet) -> NDArray[np.int64] | None:
+    if found.bitmap is None or len(found.bitmap) > EXPAND_LIMIT:
+        return None
+    bits = np.unpackbits(np.frombuffer(found.bitmap, dtype=np.uint8), bitorder="little")
+    return found.minimum + found.gcd * np.flatnonzero(bits).astype(np.int64)
