@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import networkx as nx
 
-from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.disasm import Immediate, Insn, Memory, decode_one
 from layout_advise.mockup.effects import Expr
 from layout_advise.mockup.image import Image, open_image
 from layout_advise.mockup.jumptable import jump_targets
+from layout_advise.mockup.naturalloops import NaturalLoop, natural_loops
 from layout_advise.tracer.code import Region
 
 CONDITIONS: Mapping[str, str] = {
@@ -128,20 +128,6 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class NaturalLoop:
-    """A natural loop: all back edges to ``head`` together. ``parent`` is the head of the next enclosing loop.
-
-    ``exits`` are the edges (block inside, block outside) that leave it.
-    """
-
-    head: int
-    blocks: frozenset[int]
-    latches: tuple[int, ...]
-    exits: tuple[tuple[int, int], ...]
-    parent: int | None
-
-
-@dataclass(frozen=True, slots=True)
 class Cfg:
     """The graph. ``blocks`` are in reverse postorder from the entry; ``idom[entry]`` is None.
 
@@ -195,7 +181,12 @@ def build_cfg(region: Region, names: Names | None = None) -> Cfg:
     parents: dict[int, int | None] = {n: idom.get(n) if n != region.entry else None for n in order}
     ordered = {start: blocks[start] for start in order}
     cfg = Cfg(region.entry, ordered, parents, (), walk.calls)
-    return Cfg(region.entry, ordered, parents, _loops(cfg, graph, order), walk.calls)
+    loops = natural_loops(graph, order, cfg.dominates, lambda start: _text(blocks[start]))
+    return Cfg(region.entry, ordered, parents, loops, walk.calls)
+
+
+def _text(block: Block) -> str:
+    return block.insns[-1].text if block.insns else "jump"
 
 
 class _Walk:
@@ -312,37 +303,3 @@ class _Walk:
                     found[start] = Block(start, tuple(body), Jump(at))
                     break
         return found
-
-
-def _loops(cfg: Cfg, graph: nx.DiGraph[int], order: list[int]) -> tuple[NaturalLoop, ...]:
-    position = {start: i for i, start in enumerate(order)}
-    latches: dict[int, list[int]] = {}
-    for start in order:
-        for successor in graph.successors(start):
-            if position[successor] > position[start]:
-                continue
-            if not cfg.dominates(successor, start):
-                at = cfg.blocks[start].insns
-                text = at[-1].text if at else "jump"
-                raise NotLiftedError(start, text, "irreducible control flow (a loop with two entries)")
-            latches.setdefault(successor, []).append(start)
-    bodies = {head: _body(graph, head, tails) for head, tails in latches.items()}
-    heads = sorted(bodies, key=lambda head: (-len(bodies[head]), position[head]))
-    found: list[NaturalLoop] = []
-    for head in heads:
-        around = [loop for loop in found if head in loop.blocks]
-        parent = min(around, key=lambda loop: len(loop.blocks)).head if around else None
-        exits = tuple((b, s) for b in order if b in bodies[head] for s in graph.successors(b) if s not in bodies[head])
-        found.append(NaturalLoop(head, bodies[head], tuple(latches[head]), exits, parent))
-    return tuple(found)
-
-
-def _body(graph: nx.DiGraph[int], head: int, tails: list[int]) -> frozenset[int]:
-    seen = {head, *tails}
-    work = [tail for tail in tails if tail != head]
-    while work:
-        for before in graph.predecessors(work.pop()):
-            if before not in seen:
-                seen.add(before)
-                work.append(before)
-    return frozenset(seen)

@@ -324,7 +324,20 @@ def gathers() -> list[str]:
     return forms
 
 
+STACK = [f"push {memory(8)}", "pop r8", "push rsp", "pop rsp"]
+
+
 def every() -> list[str]:
     """All forms, in a fixed order, without repetition."""
-    found = [*integer(), *DIVISIONS, *floats(), *conversions(), *moves(), *shuffles(), *packed_integers(), *gathers()]
+    found = [
+        *integer(),
+        *DIVISIONS,
+        *STACK,
+        *floats(),
+        *conversions(),
+        *moves(),
+        *shuffles(),
+        *packed_integers(),
+        *gathers(),
+    ]
     return list(dict.fromkeys(found))

@@ -128,10 +128,10 @@ class Context:
         self.loads.append(LoadEffect(number, ty, at, operand, part, guard))
         return Temp(number, ty)
 
-    def store(self, address: Expr, value: Expr, part: int = 0, guard: Expr | None = None) -> None:
+    def store(self, address: Expr, value: Expr, part: int = 0, guard: Expr | None = None, operand: int = 0) -> None:
         """One store effect at ``address + part``."""
         at = build("add", "i64", address, Const("i64", part))
-        self.stores.append(StoreEffect(value.ty, at, value, 0, part, guard))
+        self.stores.append(StoreEffect(value.ty, at, value, operand, part, guard))
 
     def size(self, operand: Operand) -> int:
         """Bytes of a register or memory operand."""

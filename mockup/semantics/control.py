@@ -39,10 +39,8 @@ def push(c: Context) -> None:
     if size != 8:
         raise c.refuse("16-bit push")
     value = c.integer(operand, 8)
-    if isinstance(operand, Memory):
-        raise c.refuse("push of memory")
     top = build("add", "i64", Read(Gpr(_RSP), "i64"), Const("i64", 2**64 - 8))
-    c.store(top, value)
+    c.store(top, value, operand=1 if isinstance(operand, Memory) else 0)  # operand 0 is the one that is written out
     c.set_gpr(_RSP, top)
 
 
