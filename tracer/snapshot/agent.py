@@ -13,12 +13,12 @@ from layout_advise.errors import MachineError
 
 SOURCES = Path(__file__).resolve().parent.parent / "agent"
 ABI_HEADER = SOURCES / "abi.h"
-FLAGS = (
-    "-std=gnu11 -O2 -g -fPIC -shared -fvisibility=hidden -fno-builtin -fno-stack-protector -fcf-protection=none"
+FLAGS = [
+    *("-std=gnu11", "-O2", "-g", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-builtin", "-fno-stack-protector"),
     # The agent runs while the program's vector registers are live; exceptions may pass through operator new.
-    " -mgeneral-regs-only -fexceptions"
-    " -Wall -Wextra -Werror -Wl,-z,defs -Wl,-z,now -Wl,-z,noexecstack"
-).split()
+    *("-fcf-protection=none", "-mgeneral-regs-only", "-fexceptions"),
+    *("-Wall", "-Wextra", "-Werror", "-Wl,-z,defs", "-Wl,-z,now", "-Wl,-z,noexecstack"),
+]
 
 
 def cache_folder() -> Path:

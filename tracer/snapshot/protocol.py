@@ -128,3 +128,17 @@ class StoppedProgram(Protocol):
     def __enter__(self) -> Self: ...
 
     def __exit__(self, *_: object) -> None: ...
+
+
+class Snapshots(Protocol):
+    """Where fresh copies of the parked program come from. ``close`` ends all of them, not the parked program."""
+
+    kind: Literal["criu", "fork"]
+
+    def restore(self) -> StoppedProgram:
+        """A fresh copy, stopped at the hotspot's entry."""
+        ...
+
+    def close(self) -> None:
+        """Idempotent."""
+        ...

@@ -1,0 +1,203 @@
+"""Did two runs from the same state leave the same bytes?
+
+Compared is the memory that belongs to the program: its heap blocks, its globals, anonymous mappings of its own, the live
+stack. Allocator metadata, TLS and TCB, the data of loader and system libraries change for reasons of their own (rseq, a
+``dlopen``); their differences are counted as ``other`` and do not decide.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePath
+
+import numpy as np
+from numpy.typing import NDArray
+
+from layout_advise.errors import SnapshotError
+from layout_advise.tracer.snapshot.process import AgentProcess
+from layout_advise.tracer.snapshot.protocol import Range, StoppedProgram
+from layout_advise.tracer.trace import Mapping
+
+CHUNK = 8 << 20
+SHOWN = 16
+_SYSTEM = (
+    "ld-linux", "libc.so", "libc-", "libm.so", "libm-", "libpthread", "libdl", "librt", "libgomp", "libomp", "libiomp",
+    "libstdc++", "libgcc_s", "libgfortran", "libquadmath",
+)  # fmt: skip
+_TCB_BYTES = 4096
+_TLS_BYTES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """``differences`` are the first few (address, byte of a, byte of b); ``bytes_changed`` counts bytes that ``a`` changed
+    since ``before``; ``other`` the differing bytes outside the program's own data by mapping; ``max_ulp`` the greatest
+    distance of two differing 8-byte floats, None where all is equal."""
+
+    equal: bool
+    bytes_compared: int
+    bytes_changed: int
+    differences: tuple[tuple[int, int, int], ...]
+    max_ulp: int | None = None
+    other: dict[str, int] = field(default_factory=dict)
+
+
+def _subtract(ranges: list[tuple[int, int]], holes: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    for low, high in holes:
+        ranges = [
+            piece
+            for start, end in ranges
+            for piece in ((start, min(end, low)), (max(start, high), end))
+            if piece[0] < piece[1]
+        ]
+    return ranges
+
+
+class _Plan:
+    """Which bytes decide: per mapping a list of ranges, or the heap blocks within it."""
+
+    def __init__(self, before: StoppedProgram, exclude: Sequence[Range]) -> None:
+        blocks = before.allocations()
+        table = np.array([(b.address, b.address + b.bytes) for b in blocks], dtype=np.uint64).reshape(-1, 2)
+        self.starts, self.ends = table[:, 0].copy(), table[:, 1].copy()
+        registers = before.registers()
+        self.rsp = registers.gpr[4]
+        own = before.own_ranges() if isinstance(before, AgentProcess) else ()
+        tcb = (registers.fs_base - _TLS_BYTES, registers.fs_base + _TCB_BYTES)
+        self.holes = [(r.start, r.end) for r in (*exclude, *own)]
+        self.tcb = tcb
+
+    def has_blocks(self, mapping: Mapping) -> bool:
+        return bool(np.any((self.starts < mapping.end) & (self.ends > mapping.start)))
+
+    def ranges(self, mapping: Mapping) -> list[tuple[int, int]]:
+        """The deciding ranges of a mapping without heap blocks; empty: all of it is `other`."""
+        if any(PurePath(mapping.path).name.startswith(name) for name in _SYSTEM):
+            return []
+        if mapping.start <= self.rsp < mapping.end:
+            return _subtract([(self.rsp, mapping.end)], self.holes)
+        # libc's own variables share the TLS mapping with the program's: they cannot be told apart here.
+        if not mapping.path and mapping.start < self.tcb[1] and self.tcb[0] < mapping.end:
+            return _subtract([(mapping.start, mapping.end)], [*self.holes, self.tcb])
+        return _subtract([(mapping.start, mapping.end)], self.holes)
+
+    def in_blocks(self, addresses: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Which addresses lie in a heap block."""
+        position = np.searchsorted(self.starts, addresses, side="right")
+        hit = position > 0
+        hit[hit] &= addresses[hit] < self.ends[position[hit] - 1]
+        return hit
+
+    def block_bytes(self, low: int, high: int) -> int:
+        """Bytes of heap blocks in [low, high)."""
+        inside = (self.starts < high) & (self.ends > low)
+        starts, ends = np.maximum(self.starts[inside], np.uint64(low)), np.minimum(self.ends[inside], np.uint64(high))
+        return int((ends - starts).sum())
+
+
+class _Memory:
+    """Reads the same addresses of several processes."""
+
+    def __init__(self, programs: Sequence[StoppedProgram]) -> None:
+        self._files = [os.open(f"/proc/{program.pid}/mem", os.O_RDONLY | os.O_CLOEXEC) for program in programs]
+
+    def read(self, which: int, address: int, size: int) -> NDArray[np.uint8]:
+        data = np.empty(size, dtype=np.uint8)
+        try:
+            got = os.preadv(self._files[which], [data.data], address)
+        except OSError as error:
+            raise SnapshotError("cannot compare the program's memory", f"at {address:#x}: {error}") from error
+        if got != size:
+            raise SnapshotError("cannot compare the program's memory", f"only {got} of {size} bytes at {address:#x}")
+        return data
+
+    def close(self) -> None:
+        for handle in self._files:
+            os.close(handle)
+
+
+def _unequal(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> NDArray[np.intp]:
+    """Offsets of differing bytes; words first, since nearly all are equal."""
+    words = a.size // 8 * 8
+    hit = np.flatnonzero(a[:words].view(np.uint64) != b[:words].view(np.uint64))
+    near = (hit[:, None] * 8 + np.arange(8)).ravel()
+    tail = np.arange(words, a.size)
+    candidates = np.concatenate((near, tail))
+    unequal: NDArray[np.intp] = candidates[a[candidates] != b[candidates]]
+    return unequal
+
+
+def _ulp(a: NDArray[np.uint8], b: NDArray[np.uint8], offsets: NDArray[np.intp]) -> int:
+    """Greatest distance in units of the last place of the 8-byte floats that hold ``offsets``."""
+    words = np.unique(offsets // 8)
+    words = words[(words + 1) * 8 <= a.size]
+
+    def ordered(data: NDArray[np.uint8]) -> list[int]:
+        values = data[: data.size // 8 * 8].view(np.int64)[words]
+        return [int(v) if v >= 0 else -(int(v) & 0x7FFFFFFFFFFFFFFF) for v in values]
+
+    return max((abs(x - y) for x, y in zip(ordered(a), ordered(b), strict=True)), default=0)
+
+
+class _Tally:
+    def __init__(self) -> None:
+        self.compared = self.changed = self.unequal = 0
+        self.first: list[tuple[int, int, int]] = []
+        self.ulp = 0
+        self.other: dict[str, int] = {}
+
+    def result(self) -> Comparison:
+        equal = self.unequal == 0
+        return Comparison(
+            equal, self.compared, self.changed, tuple(self.first), None if equal else self.ulp, dict(self.other)
+        )  # fmt: skip
+
+
+def _chunk(memory: _Memory, plan: _Plan, mapping: Mapping, low: int, high: int, own: bool, tally: _Tally) -> None:
+    """Compare [low, high). ``own``: the whole of it is the program's; else only what lies in heap blocks is."""
+    first = memory.read(1, low, high - low)
+    second = memory.read(2, low, high - low)
+    different = _unequal(first, second)
+    changed = _unequal(memory.read(0, low, high - low), first)
+    if not own:
+        inside = plan.in_blocks(np.uint64(low) + different.astype(np.uint64))
+        name = mapping.path or "anonymous"
+        if not inside.all():
+            tally.other[name] = tally.other.get(name, 0) + int((~inside).sum())
+        different = different[inside]
+        changed = changed[plan.in_blocks(np.uint64(low) + changed.astype(np.uint64))]
+    tally.compared += high - low if own else plan.block_bytes(low, high)
+    tally.changed += changed.size
+    tally.unequal += different.size
+    if different.size:
+        tally.ulp = max(tally.ulp, _ulp(first, second, different))
+        room = different[: SHOWN - len(tally.first)].tolist()
+        tally.first += [(low + k, int(first[k]), int(second[k])) for k in room]
+
+
+def compare(before: StoppedProgram, a: StoppedProgram, b: StoppedProgram, exclude: Sequence[Range] = ()) -> Comparison:
+    """Compare the program's data in ``a`` and ``b``, both descended from ``before`` (which gives what existed then).
+
+    ``exclude`` are ranges to leave out. Raises :class:`SnapshotError` when one of the three is gone.
+    """
+    plan = _Plan(before, exclude)
+    tally = _Tally()
+    memory = _Memory((before, a, b))
+    try:
+        for mapping in before.mappings():
+            if not mapping.permissions.startswith("rw") or mapping.path.startswith(("/dev/", "[v")):
+                continue
+            by_block = plan.has_blocks(mapping)
+            pieces = [] if by_block else plan.ranges(mapping)
+            others = _subtract([(mapping.start, mapping.end)], [*pieces, *plan.holes])
+            if by_block:
+                pieces, others = [], _subtract([(mapping.start, mapping.end)], plan.holes)
+            for own, ranges in ((True, pieces), (False, others)):
+                for start, end in ranges:
+                    for low in range(start, end, CHUNK):
+                        _chunk(memory, plan, mapping, low, min(low + CHUNK, end), own, tally)
+    finally:
+        memory.close()
+    return tally.result()

@@ -1,0 +1,292 @@
+"""A program stopped at the entry of its hotspot, commanded through the agent in it.
+
+:func:`park` starts one; :meth:`AgentProcess.fork` copies it; :meth:`AgentProcess.attach` adopts one that CRIU restored.
+All of them implement :class:`layout_advise.tracer.snapshot.protocol.StoppedProgram`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import struct
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal, Self
+
+import numpy as np
+
+from layout_advise.errors import ProgramError, SnapshotError
+from layout_advise.tracer import trace
+from layout_advise.tracer.snapshot.channel import Channel, Mode, RunFolder, State, Verb
+from layout_advise.tracer.snapshot.launch import describe_end, kill_session, launch
+from layout_advise.tracer.snapshot.patching import Entry, plan_patch
+from layout_advise.tracer.snapshot.procfs import how_it_ended, outer_pid, read_mappings, read_memory
+from layout_advise.tracer.snapshot.protocol import CloneImage, Range, RunResult, Sample
+from layout_advise.tracer.trace import Allocation, Registers
+
+_REGISTERS = struct.Struct("<16QQQQII2048s")
+_RUN_TAIL = struct.Struct("<6Q")
+
+
+def _registers(data: bytes) -> Registers:
+    *gpr, rip, rflags, fs_base, mxcsr, _, vectors = _REGISTERS.unpack_from(data)
+    lanes = tuple(vectors[64 * n : 64 * n + 64] for n in range(32))
+    return Registers(tuple(gpr), rip, rflags, mxcsr, fs_base, lanes)
+
+
+def _flat(ranges: Sequence[Range]) -> list[int]:
+    return [word for item in ranges for word in (item.start, item.end)]
+
+
+class AgentProcess:
+    """See :class:`~layout_advise.tracer.snapshot.protocol.StoppedProgram`. ``timeout`` (seconds) holds for each command."""
+
+    def __init__(
+        self, folder: RunFolder, channel: str, pid: int, *, on_close: Callable[[], None], timeout: float,
+        ended: Callable[[], str | None] | None = None,
+    ) -> None:  # fmt: skip
+        self.folder = folder
+        self.timeout = timeout
+        self._channel = Channel(folder, channel)
+        self._pid = pid
+        self._on_close = on_close
+        self._ended = ended or (lambda: how_it_ended(pid))
+        self._children: list[AgentProcess] = []
+        self._registers: Registers | None = None
+        self._allocations: tuple[Allocation, ...] | None = None
+        self._info: tuple[int, ...] | None = None
+        self._closed = False
+
+    @classmethod
+    def attach(cls, parked: AgentProcess, pid: int, on_close: Callable[[], None]) -> AgentProcess:
+        """A client for a restored copy of ``parked`` (process ``pid`` as seen from here), which listens where ``parked``
+        listened at the dump. It gets a channel of its own, so that several restored ones can live at once; the dumped
+        process, if it lives on, must have been moved away before (:meth:`move`). ``on_close`` kills it."""
+        restored = cls(parked.folder, "0", pid, on_close=on_close, timeout=parked.timeout)
+        try:
+            restored.move()
+        except BaseException:
+            on_close()
+            raise
+        restored._inherit(parked)
+        return restored
+
+    def _inherit(self, other: AgentProcess) -> None:
+        self._registers, self._allocations, self._info = other._registers, other._allocations, other._info
+
+    def _call(self, verb: Verb, words: Sequence[int] = (), path: str = "") -> bytes:
+        if self._closed:
+            raise SnapshotError("the program is closed already")
+        try:
+            return self._channel.call(verb, words, path, self.timeout, self._ended)
+        except TimeoutError:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._pid, signal.SIGKILL)
+            what = f"the program hung in command {verb.name.lower()}"
+            raise SnapshotError(what, f"no answer within {self.timeout:g} s") from None
+
+    @property
+    def pid(self) -> int:
+        """Process id as seen from here."""
+        return self._pid
+
+    @property
+    def load_base(self) -> int:
+        """What to add to an address of the hotspot's ELF file."""
+        return self._words()[0]
+
+    def _words(self) -> tuple[int, ...]:
+        if self._info is None:
+            self._info = struct.unpack("<10Q", self._call(Verb.INFO))
+        return self._info
+
+    def own_ranges(self) -> tuple[Range, ...]:
+        """Memory of the agent: stack, block table, status, its own code and data."""
+        words = self._words()
+        return tuple(Range(words[i], words[i] + words[i + 1]) for i in (2, 4, 6, 8))
+
+    def ping(self) -> None:
+        """Returns once the process obeys."""
+        self._call(Verb.PING)
+
+    def move(self) -> None:
+        """Listen on another channel from now on (the old name is free for restored copies)."""
+        name = self.folder.fresh_name("m")
+        self._call(Verb.MOVE, (), name)
+        self._channel = Channel(self.folder, name)
+
+    def registers(self) -> Registers:
+        """The registers at the hotspot's entry."""
+        if self._registers is None:
+            self._registers = _registers(self._call(Verb.REGISTERS))
+        return self._registers
+
+    def mappings(self) -> tuple[trace.Mapping, ...]:
+        """/proc/PID/maps now."""
+        return read_mappings(self._pid)
+
+    def allocations(self) -> tuple[Allocation, ...]:
+        """The heap blocks alive at the entry, ascending by address."""
+        if self._allocations is None:
+            path = self.folder.path / self.folder.fresh_name("blocks")
+            self._call(Verb.BLOCKS, (), str(path))
+            table = np.fromfile(path, dtype="<u8").reshape(-1, 4)
+            path.unlink()
+            table = table[table[:, 0] != 0]
+            rows = table[np.argsort(table[:, 0])].tolist()
+            self._allocations = tuple(Allocation(*row) for row in rows)
+        return self._allocations
+
+    def read(self, address: int, size: int) -> bytes:
+        """Memory of the process."""
+        return read_memory(self._pid, address, size)
+
+    def fork(self) -> AgentProcess:
+        """A copy-on-write copy, stopped at the same point; it dies with this process. Only the parked thread is in it."""
+        name = self.folder.fresh_name("f")
+        (inner,) = struct.unpack("<q", self._call(Verb.FORK, (), name))
+        pid = outer_pid(self._pid, inner)
+
+        def end() -> None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(SnapshotError):  # a parent that is dead has been reaped by someone else
+                self._call(Verb.REAP, (inner,))
+
+        child = AgentProcess(self.folder, name, pid, on_close=end, timeout=self.timeout)
+        child._inherit(self)
+        self._children.append(child)
+        return child
+
+    def trace(self, image: CloneImage, records: Path, capacity: int) -> tuple[int, bool]:
+        """Run the clone once; raw records go to the file ``records`` (tmpfs). Returns (records, truncated)."""
+        (self.folder.path / "image").write_bytes(image.code)
+        words = (image.address, len(image.code), image.entry, capacity)
+        count, full = struct.unpack("<2Q", self._call(Verb.TRACE, words, str(records.resolve())))
+        return count, bool(full)
+
+    def load(self, shared_object: Path) -> int:
+        """dlopen a mock-up; returns its variant number (from 1; 0 is the original)."""
+        (number,) = struct.unpack("<Q", self._call(Verb.LOAD, (), str(shared_object.resolve())))
+        return int(number)
+
+    def run(
+        self, variant: int, *, forbidden: Sequence[Range] = (), records: tuple[Path, int] | None = None
+    ) -> RunResult:  # fmt: skip
+        """See the protocol. The original's registers are those at its return."""
+        path, capacity = (str(records[0].resolve()), records[1]) if records else ("", 0)
+        data = self._call(Verb.RUN, (variant, capacity, len(forbidden), *_flat(forbidden)), path)
+        count, mismatches, site, old, new, remapped = _RUN_TAIL.unpack_from(data, _REGISTERS.size)
+        first = (site, old, new) if mismatches else None
+        return RunResult(_registers(data), count, mismatches, first, remapped)
+
+    def prepare(self, variant: int, written: Sequence[Range], original: Sequence[Range] = ()) -> int:
+        """See the protocol; once per variant and process."""
+        words = (variant, len(written), len(original), *_flat(written), *_flat(original))
+        (lines,) = struct.unpack("<Q", self._call(Verb.PREPARE, words))
+        return int(lines)
+
+    def block(self, variant: int, calls: int, mode: Literal["steady", "cold"] = "steady") -> tuple[Sample, ...]:
+        """See the protocol; at most 4096 calls."""
+        data = self._call(Verb.BLOCK, (variant, calls, mode == "cold"))
+        return tuple(Sample(wall, cpu, tsc, faults) for wall, cpu, tsc, faults in struct.iter_unpack("<4Q", data))
+
+    def close(self) -> None:
+        """Kill it and everything forked from it; idempotent."""
+        if self._closed:
+            return
+        for child in self._children:
+            child.close()
+        self._closed = True
+        self._on_close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _ended(process: subprocess.Popen[bytes]) -> str | None:
+    code = process.poll()
+    return None if code is None else describe_end(code)
+
+
+def _never(entry: Entry, call: int, folder: RunFolder, process: subprocess.Popen[bytes]) -> ProgramError:
+    status = folder.status()
+    end = describe_end(process.returncode)
+    name = entry.symbol or hex(entry.address)
+    if status.state == State.ABSENT:
+        return ProgramError("the agent was not loaded into the program", f"it ended with {end}", "is it static or setuid?")
+    if status.error:
+        return ProgramError(f"cannot stop at {name}", status.error)
+    if status.state == State.LOADED:
+        return ProgramError(f"{name} was never reached", f"{entry.path.name} was not loaded; the program ended with {end}")
+    times = "time" if status.calls == 1 else "times"
+    why = f"reached {status.calls} {times}, call {call} asked; the program ended with {end}"
+    return ProgramError(f"{name} was never reached" if not status.calls else f"{name} has no call {call}", why)
+
+
+def _await_parked(
+    folder: RunFolder, process: subprocess.Popen[bytes], entry: Entry, call: int, timeout: float | None
+) -> None:  # fmt: skip
+    deadline = None if timeout is None else time.monotonic() + timeout
+    pause = 5e-4
+    while folder.status().state != State.PARKED:
+        if process.poll() is not None and folder.status().state != State.PARKED:
+            raise _never(entry, call, folder, process)
+        if deadline is not None and time.monotonic() > deadline:
+            calls = folder.status().calls
+            what = f"the program did not reach call {call} of {entry.symbol or hex(entry.address)}"
+            raise ProgramError(what, f"{calls} calls within {timeout:g} s", "raise --timeout or ask for an earlier --call")
+        time.sleep(pause)
+        pause = min(pause * 1.2, 0.02)
+
+
+def park(
+    command: Sequence[str],
+    entry: Entry,
+    call: int,
+    *,
+    stdin_path: Path | None = None,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    timeout: float | None = None,
+    command_timeout: float = 120.0,
+) -> AgentProcess:
+    """Start ``command`` and stop it at call ``call`` (from 1) of ``entry``; its output goes nowhere.
+
+    ``timeout`` (seconds) holds until it is parked, ``command_timeout`` for every command afterwards. Raises
+    :class:`ProgramError` if the program ends or hangs before, :class:`SnapshotError` if the entry cannot be patched.
+    """
+    folder = RunFolder()
+    process: subprocess.Popen[bytes] | None = None
+    try:
+        folder.configure(Mode.PARK, entry, plan_patch(entry), first=call, preload=(env or os.environ).get("LD_PRELOAD", ""))
+        process = launch(folder, command, stdin_path=stdin_path, cwd=cwd, env=env, discard=True)
+        _await_parked(folder, process, entry, call, timeout)
+        pid = folder.status().pid
+    except BaseException:
+        if process is not None:
+            kill_session(process)
+        folder.close()
+        raise
+    started = process
+
+    def end() -> None:
+        kill_session(started)
+        folder.close()
+
+    program = AgentProcess(folder, "0", pid, on_close=end, timeout=command_timeout, ended=lambda: _ended(started))
+    try:
+        program.ping()
+        program.registers()  # asked here, so that forks and restored copies need not ask again
+        program.allocations()
+        program.own_ranges()
+    except BaseException:
+        program.close()
+        raise
+    return program
