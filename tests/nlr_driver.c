@@ -1,0 +1,113 @@
+/* Random streams through the folding code, expanded and compared; meant for -fsanitize=address,undefined.
+ * SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+#include "nlr.h"
+
+static uint64_t live;
+static void *take(void *owner, uint64_t bytes) { (void)owner; live += bytes; return calloc(1, bytes); }
+static void give(void *owner, void *memory, uint64_t bytes) { (void)owner; live -= bytes; free(memory); }
+
+static uint64_t state = 88172645463325252u;
+static uint64_t next(uint64_t below)
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return state % below;
+}
+
+static uint64_t expected[60000], got[60000], count, found;
+
+static uint64_t body(uint64_t at, int depth)
+{
+    uint64_t trip = next(depth ? 7 : 40), stride = next(4) ? 8 * next(90) : 0 - 8 * next(90), shrink = next(3), parts = 1 + next(3);
+    for (uint64_t i = 0; i < trip && count < 50000; i++, at += stride)
+        for (uint64_t part = 0; part < parts && count < 50000; part++) {
+            if (depth < 3 && next(3)) {
+                uint64_t saved = state;
+                body(at + 8 * part, depth + 1);
+                state = shrink ? saved : state; /* mostly the same body again */
+            } else {
+                expected[count++] = at + 8 * part + (next(20000) ? 0 : next(99999));
+            }
+        }
+    return at;
+}
+
+static void expand(const struct nlr_node *node, uint64_t nodes, const uint64_t *index)
+{
+    uint64_t inner[NLR_DEPTH + 1];
+    for (uint64_t at = 0; at < nodes; at += node[at].size) {
+        const struct nlr_node *n = node + at;
+        uint64_t value = n->constant;
+        for (unsigned k = 0; k < n->depth; k++) {
+            value += n->coef[k] * index[k];
+            inner[k + 1] = index[k];
+        }
+        if (n->arity == 0 && found < 60000)
+            got[found++] = value;
+        for (inner[0] = 0; n->arity && inner[0] < value; inner[0]++)
+            expand(n + 1, n->size - 1, inner);
+    }
+}
+
+static int verify(const struct nlr_stream *s)
+{
+    if (s->count != count)
+        return 0;
+    if (s->state == NLR_FOLDING) {
+        found = 0;
+        expand(s->evicted, s->evicted_nodes, 0);
+        if (s->stack)
+            expand(s->stack->node, s->stack->nodes, 0);
+        for (uint64_t i = 0; i < count; i++)
+            if (got[i] != expected[i])
+                return 0;
+        return found == count;
+    }
+    if (s->state == NLR_SET) {
+        uint64_t bytes = nlr_bitmap_bytes(s);
+        uint8_t *map = calloc(1, bytes);
+        nlr_bitmap(s, map);
+        for (uint64_t i = 0; i < count; i++) {
+            uint64_t k = s->unit ? (expected[i] - s->minimum) / s->unit : 0;
+            if (expected[i] < s->minimum || s->minimum + k * s->unit != expected[i] || !(map[k / 8] >> (k % 8) & 1))
+                return 0;
+        }
+        free(map);
+    }
+    return 1;
+}
+
+int main(void)
+{
+    int kinds[3] = {0, 0, 0};
+    for (int round = 0; round < 400; round++) {
+        struct nlr_memory memory = {take, give, 0, next(3) ? UINT64_C(1) << 30 : 5000};
+        struct nlr_stream stream;
+        count = 0;
+        if (round % 4 == 0)
+            for (uint64_t n = next(9000), span = 1 + next(UINT64_C(1) << next(46)); count < n;)
+                expected[count++] = 8 * next(span);
+        else
+            for (uint64_t n = next(30); n > 0 && count < 50000; n--)
+                body(1 << 24, 0);
+        nlr_open(&stream, &memory);
+        for (uint64_t i = 0; i < count; i++)
+            nlr_add(&stream, expected[i]);
+        nlr_finish(&stream);
+        if (!verify(&stream)) {
+            printf("round %d: %llu addresses differ\n", round, (unsigned long long)count);
+            return 1;
+        }
+        kinds[stream.state]++;
+        nlr_close(&stream);
+        if (live) {
+            printf("round %d: %llu bytes kept\n", round, (unsigned long long)live);
+            return 1;
+        }
+    }
+    printf("%d %d %d\n", kinds[0], kinds[1], kinds[2]);
+    return 0;
+}
