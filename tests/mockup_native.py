@@ -11,7 +11,10 @@ import numpy as np
 from elftools.elf.elffile import ELFFile
 
 from layout_advise.layoutalgebra.nests import Affine, FoldedStream, Point
+from layout_advise.layoutalgebra.structure import Axis, Buffer, Candidate, FieldMap, Relayout, Structure
+from layout_advise.mockup.binding import access_bytes, accesses, key_of
 from layout_advise.mockup.build import build
+from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.lift import lift
 from layout_advise.mockup.lifted import Lifted
 from layout_advise.tracer.code import CodeRange, Region
@@ -105,9 +108,8 @@ class Native:
             table = ELFFile(file).get_section_by_name(".symtab")
             (entry,) = (s for s in table.iter_symbols() if s.name == symbol)
         code = ctypes.string_at(address, entry["st_size"])
-        self.region = Region(
-            symbol, "function", address, (CodeRange(address, code),), str(path), address - entry["st_value"]
-        )
+        base = address - entry["st_value"]
+        self.region = Region(symbol, "function", address, (CodeRange(address, code),), str(path), base)
 
     def lifted(self) -> Lifted:
         """The lifted function; its return value is left out."""
@@ -123,3 +125,59 @@ def trace_of(lifted: Lifted, source_records: np.ndarray | None, references: Sequ
         streams.append(FoldedStream(points, len(points)) if points else None)
     total = 0 if source_records is None else len(source_records)
     return Trace(symbol, 1, "step", tuple(references), tuple(streams), total, False, NO_REGISTERS, (), ())
+
+
+def references_of(lifted: Lifted) -> tuple[Reference, ...]:
+    """One reference for each (pc, operand) of the lifted code."""
+    sizes: dict[tuple[int, int], int] = {}
+    for access in accesses(lifted.body):
+        end = access.part + access_bytes(access)
+        sizes[key_of(access)] = max(sizes.get(key_of(access), 0), end)
+    return tuple(Reference(k, pc, operand, "both", size) for k, ((pc, operand), size) in enumerate(sorted(sizes.items())))
+
+
+def traced(lifted: Lifted, where: Path, integers: Sequence[int], floats: Sequence[float], capacity: int = 1 << 16) -> Trace:
+    """Run the identity's check build once and make a trace of its records; the caller restores the memory."""
+    references = references_of(lifted)
+    source = emit_mockup(lifted, None, trace_of(lifted, None, references, lifted.symbol), (), check=True)
+    mockup = Mockup(source, where / "trace.so")
+    mockup.arguments(integers, floats)
+    records = mockup.records(capacity)
+    mockup.run()
+    assert mockup.context.check.count <= capacity
+    return trace_of(lifted, records[: mockup.context.check.count], references, lifted.symbol)
+
+
+def relayout(structure: Structure, kind: str, block: int = 4, order: Sequence[int] = ()) -> Relayout:
+    """A layout by hand: soa, aosoa, compact (the fields in one array), split (two arrays), permute (dims in ``order``)."""
+    dims, fields = structure.dims, structure.fields
+    strides: list[int] = [0] * len(dims)
+    step = 1
+    for k in reversed(order or range(len(dims))):
+        strides[k] = step
+        step *= dims[k].count
+    maps: list[FieldMap] = []
+    groups = {"compact": [0] * len(fields), "split": [k % 2 for k in range(len(fields))]}.get(kind, list(range(len(fields))))
+    sizes = {g: sum(f.bytes for f, h in zip(fields, groups, strict=True) if h == g) for g in groups}
+    used: dict[int, int] = {}
+    for k, field in enumerate(fields):
+        group, size = groups[k], sizes[groups[k]]
+        if kind == "aosoa":
+            last = len(dims) - 1
+            axes = [Axis(d, "whole", 1, strides[d] * field.bytes) for d in range(last)]
+            padded = -(-dims[last].count // block) * block
+            axes = [Axis(a.dim, "whole", 1, a.stride // dims[last].count * padded) for a in axes]
+            axes += [Axis(last, "div", block, block * field.bytes), Axis(last, "mod", block, field.bytes)]
+            maps.append(FieldMap(k, group, 0, tuple(axes)))
+            continue
+        axes_ = tuple(Axis(d, "whole", 1, strides[d] * size) for d in range(len(dims)))
+        maps.append(FieldMap(k, group, used.get(group, 0), axes_))
+        used[group] = used.get(group, 0) + field.bytes
+    count = structure.count if kind != "aosoa" else structure.count // dims[-1].count * (-(-dims[-1].count // block) * block)
+    buffers = tuple(Buffer(f"part{g}", sizes[g] * count) for g in sorted(sizes))
+    return Relayout(structure, tuple(maps), buffers, (), kind)
+
+
+def candidate(*relayouts: Relayout) -> Candidate:
+    """A candidate of these relayouts."""
+    return Candidate("c1", relayouts, ("soa",), ("4",))

@@ -1,0 +1,188 @@
+"""Mock-ups in new layouts leave the same bytes as the compiled function, and a wrong map does not."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from layout_advise.errors import RemapError
+from layout_advise.layoutalgebra.structure import Dim, Field, Structure
+from layout_advise.mockup.check import check_records
+from layout_advise.mockup.emit import emit_mockup
+from tests.mockup_native import Mockup, Native, candidate, relayout, traced
+
+FLAGS = {"O2": ("-O2",), "O3-avx2": ("-O3", "-march=haswell")}
+
+PARTICLES = """
+struct p { double x, y, z, vx, vy, vz, m, q, s, t; };
+void move(struct p *a, long n, double dt) {
+    for (long i = 0; i < n; i++) { a[i].x += a[i].vx * dt; a[i].y += a[i].vy * dt; a[i].z += a[i].vz * dt; }
+}"""
+
+GRID = """
+static double *at(double *d, long x, long y) { return d + (x * 13 + y) * 8; }
+void step(double *d, long nx, long ny, long now) {
+    for (long x = 1; x < nx - 1; x++)
+        for (long y = 1; y < ny - 1; y++) {
+            double u = at(d, x, y)[now];
+            double sum = at(d, x - 1, y)[now] + at(d, x + 1, y)[now] + at(d, x, y - 1)[now] + at(d, x, y + 1)[now];
+            at(d, x, y)[1 - now] = u + 0.1 * (sum - 4.0 * u) * at(d, x, y)[2 + now];
+        }
+}"""
+
+GATHER = """
+struct m { double re, im, unused[2]; };
+struct v { double re, im; };
+void times(struct v *out, const struct m *u, const int *sites, long n) {
+    for (long i = 0; i < n; i++) {
+        int s = sites[i];
+        double re = out[s].re * u[s].re - out[s].im * u[s].im;
+        out[s].im = out[s].re * u[s].im + out[s].im * u[s].re;
+        out[s].re = re;
+    }
+}"""
+
+PIXELS = """
+struct pixel { float r, g, b, a; };
+void grade(struct pixel *p, long n) {
+    for (long i = 0; i < n; i++) { p[i].r *= 0.5f; p[i].g += 1.0f; p[i].b = 1.0f - p[i].b; p[i].a = p[i].a * p[i].a; }
+}"""
+
+
+def f64_fields(*named: tuple[str, int]) -> tuple[Field, ...]:
+    return tuple(Field(name, offset, 8, "double", 1, 1) for name, offset in named)
+
+
+class Case:
+    """A function, its memory and its structures; every run starts from the same bytes at the same addresses."""
+
+    def __init__(self, source: str, symbol: str, flags: tuple[str, ...], where: Path) -> None:
+        self.where = where
+        self.flags = flags
+        self.native = Native(source, symbol, where, flags)
+        self.lifted = self.native.lifted()
+        self.arrays: list[np.ndarray] = []
+        self.integers: list[int] = []
+        self.floats: list[float] = []
+        self.structures: tuple[Structure, ...] = ()
+
+    def prepare(self) -> None:
+        self.before = [a.copy() for a in self.arrays]
+        self.trace = traced(self.lifted, self.where, self.integers, self.floats)
+        self.restore()
+        arguments = [ctypes.c_int64(i) for i in self.integers] + [ctypes.c_double(f) for f in self.floats]
+        self.native.function(*arguments)
+        self.expected = self.restore()
+
+    def restore(self) -> list[bytes]:
+        """The arrays' bytes; puts them back to the start."""
+        found = [a.tobytes() for a in self.arrays]
+        for array, before in zip(self.arrays, self.before, strict=True):
+            array[...] = before
+        return found
+
+    def run(self, chosen, name: str, **options) -> tuple[list[bytes], Mockup]:
+        source = emit_mockup(self.lifted, chosen, self.trace, self.structures, **options)
+        mockup = Mockup(source, self.where / f"{name}.so", self.flags)
+        mockup.arguments(self.integers, self.floats)
+        records = mockup.records(1 << 16)
+        mockup.run()
+        if options.get("check"):
+            seen = records[: mockup.context.check.count]
+            assert check_records(seen, self.trace, self.lifted) == ()
+        return self.restore(), mockup
+
+
+def verify(case: Case, chosen) -> None:
+    """Same bytes in every variant, no mismatch in the check build, other bytes with the wrong map."""
+    case.prepare()
+    assert case.run(None, "identity")[0] == case.expected
+    for variant in ("plain", "restrict"):
+        assert case.run(chosen, variant, variant=variant)[0] == case.expected
+    found, mockup = case.run(chosen, "check", check=True)
+    assert found == case.expected
+    assert mockup.context.check.mismatches == 0
+    assert mockup.context.check.remapped > 0
+    assert case.run(chosen, "wrong", wrong=True)[0] != case.expected
+
+
+def particles(flags: tuple[str, ...], where: Path, n: int = 37) -> tuple[Case, Structure]:
+    case = Case(PARTICLES, "move", flags, where)
+    data = np.random.default_rng(1).random((n, 10))
+    case.arrays, case.integers, case.floats = [data], [data.ctypes.data, n], [0.125]
+    fields = f64_fields(*((name, 8 * k) for k, name in enumerate(("x", "y", "z", "vx", "vy", "vz"))))
+    shape = Structure("s0", "particles", data.ctypes.data, data.nbytes, (Dim(n, 80),), fields)
+    case.structures = (shape,)
+    return case, shape
+
+
+@pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
+@pytest.mark.parametrize(("kind", "block"), [("soa", 0), ("aosoa", 4), ("aosoa", 8), ("compact", 0), ("split", 0)])
+def test_particles(kind: str, block: int, flags: tuple[str, ...], tmp_path: Path) -> None:
+    case, shape = particles(flags, tmp_path)
+    verify(case, candidate(relayout(shape, kind, block)))
+
+
+@pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
+@pytest.mark.parametrize(("kind", "order"), [("soa", (0, 1)), ("soa", (1, 0)), ("compact", (1, 0)), ("aosoa", ())])
+def test_two_dimensions(kind: str, order: tuple[int, ...], flags: tuple[str, ...], tmp_path: Path) -> None:
+    case = Case(GRID, "step", flags, tmp_path)
+    data = np.random.default_rng(2).random((11, 13, 8))
+    case.arrays, case.integers = [data], [data.ctypes.data, 11, 13, 1]
+    fields = f64_fields(("next", 0), ("now", 8), ("rate", 24))
+    shape = Structure("s0", "grid", data.ctypes.data, data.nbytes, (Dim(11, 13 * 64), Dim(13, 64)), fields)
+    case.structures = (shape,)
+    verify(case, candidate(relayout(shape, kind, 4, order)))
+
+
+@pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
+@pytest.mark.parametrize("kind", ["soa", "aosoa", "compact"])
+def test_two_structures_through_an_index_array(kind: str, flags: tuple[str, ...], tmp_path: Path) -> None:
+    case = Case(GATHER, "times", flags, tmp_path)
+    random = np.random.default_rng(3)
+    out, matrix = random.random((50, 2)), random.random((50, 4))
+    sites = random.permutation(50)[:31].astype(np.int32)
+    case.arrays, case.integers = [out, matrix, sites], [out.ctypes.data, matrix.ctypes.data, sites.ctypes.data, 31]
+    pair = f64_fields(("re", 0), ("im", 8))
+    first = Structure("s0", "out", out.ctypes.data, out.nbytes, (Dim(50, 16),), pair)
+    second = Structure("s1", "matrix", matrix.ctypes.data, matrix.nbytes, (Dim(50, 32),), pair)
+    case.structures = (first, second)
+    verify(case, candidate(relayout(first, kind), relayout(second, kind)))
+
+
+@pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
+@pytest.mark.parametrize("kind", ["soa", "aosoa"])
+def test_floats_all_fields_used(kind: str, flags: tuple[str, ...], tmp_path: Path) -> None:
+    case = Case(PIXELS, "grade", flags, tmp_path)
+    data = np.random.default_rng(4).random((45, 4)).astype(np.float32)
+    case.arrays, case.integers = [data], [data.ctypes.data, 45]
+    fields = tuple(Field(name, 4 * k, 4, "float", 1, 1) for k, name in enumerate("rgba"))
+    shape = Structure("s0", "pixels", data.ctypes.data, data.nbytes, (Dim(45, 16),), fields)
+    case.structures = (shape,)
+    verify(case, candidate(relayout(shape, kind, 8)))
+
+
+def test_a_structure_that_shares_a_reference_is_refused(tmp_path: Path) -> None:
+    case, shape = particles(("-O2",), tmp_path)
+    case.prepare()
+    half = Structure("s0", "half", shape.base, shape.bytes // 2, (Dim(18, 80),), shape.fields)
+    case.structures = (half,)
+    with pytest.raises(RemapError, match="touches other memory too"):
+        emit_mockup(case.lifted, candidate(relayout(half, "soa")), case.trace, case.structures)
+
+
+def test_a_missing_record_is_found(tmp_path: Path) -> None:
+    case, _ = particles(("-O2",), tmp_path)
+    case.prepare()
+    references = case.trace.references
+    assert any("times in the trace" in p for p in check_records(np.empty(0, np.uint64), case.trace, case.lifted))
+    stream = case.trace.streams[0]
+    assert stream is not None
+    pairs = [(r.id, a) for r, s in zip(references, case.trace.streams, strict=True) if s for a in s.expand()]
+    words = np.array([address + 8 * (number == 0) | number << 48 for number, address in pairs], np.uint64)
+    problems = check_records(words, case.trace, case.lifted)
+    assert len(problems) == 1
+    assert "execution 0 went to" in problems[0]
