@@ -168,6 +168,13 @@ class Placement:
 
 def operands(node: Node) -> tuple[Node, ...]:
     """The nodes that must exist as operands for ``node``; a linear address is written out in the access itself."""
-    if node.op in ("load", "store") and node.args[0].op == "lin":
-        return (*node.args[0].args, *node.args[1:])
-    return node.args
+    if node.op not in ("load", "store"):
+        return node.args
+    address = node.args[0].args if node.args[0].op == "lin" else (node.args[0],)
+    return (*address, *node.args[1:]) if node.op == "load" else (*address, stored_value(node), *node.args[2:])
+
+
+def stored_value(node: Node) -> Node:
+    """What a store writes; the type of its bits does not matter."""
+    value = node.args[1]
+    return value.args[0] if value.op == "bitcast" else value

@@ -45,6 +45,8 @@ def _uses(program: Program) -> tuple[dict[Node, set[str]], dict[Node, list[Node]
                 kinds.setdefault(node, set()).add(_kind(user, index))
     for node in (*program.conds.values(), *program.switches.values()):
         kinds.setdefault(node, set()).add("integer")
+    for node in program.outs.values():
+        kinds.setdefault(node, set()).add("copy")
     return kinds, through
 
 
@@ -58,7 +60,7 @@ def _kind(user: Node, index: int) -> str:
 
 def _decide(program: Program) -> dict[Node, Node]:
     kinds, through = _uses(program)
-    nodes = [n for n in dict.fromkeys((*kinds, *through)) if n.ty in ("i64", "i32")]
+    nodes = [n for n in dict.fromkeys((*kinds, *through)) if n.ty in ("i64", "i32") and n.op in _SOURCES]
     for node in nodes:
         kinds.setdefault(node, set())
     changed = True

@@ -32,6 +32,8 @@ def build(g: Graph, name: str, ty: Ty, args: tuple[Node, ...]) -> Node:
             return g.const(ty, evaluate(name, ty, tuple(a.imm for a in args), tuple(a.ty for a in args)))
         except (KeyError, ZeroDivisionError):
             return g.raw(name, ty, args)
+    if name in ("bitcast", "lo32", "hi32", "trunc") and args[0].op == "undef":
+        return g.raw("undef", ty, (), args[0].imm)
     rule = RULES.get(name)
     found = rule(g, ty, args) if rule is not None else None
     return found if found is not None else g.raw(name, ty, args)
@@ -190,7 +192,7 @@ def _bitcast(g: Graph, ty: Ty, args: tuple[Node, ...]) -> Node | None:
         return a
     if a.op == "bitcast":
         return bitcast(g, ty, a.args[0])
-    if a.op == "select" and all(x.op in ("bitcast", "const") for x in a.args[1:]):
+    if ty[0] == "f" and a.op == "select" and all(x.op in ("bitcast", "const") for x in a.args[1:]):
         return build(g, "select", ty, (a.args[0], *(bitcast(g, ty, x) for x in a.args[1:])))
     if ty in ("f64", "f32") and a.op in BITWISE and a.args[1].op == "const" or a.op in BITWISE and a.args[0].op == "const":
         return _sign_operation(g, ty, a)
@@ -254,6 +256,8 @@ def _pair(g: Graph, ty: Ty, args: tuple[Node, ...]) -> Node | None:
         return build(g, "zext", "i64", (low,))
     if low is high and low.op == "sext" and low.args[0].ty == "i1":
         return build(g, "sext", "i64", low.args)
+    if low.op == "undef" and high.op == "undef":
+        return g.raw("undef", ty, (), low.imm)
     both_casts = low.op == "bitcast" and high.op == "bitcast" and low.args[0].op == high.args[0].op
     if both_casts and low.args[0].op in ("lo32", "hi32"):
         return build(g, "pair", ty, (low.args[0], high.args[0]))

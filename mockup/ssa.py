@@ -224,10 +224,10 @@ def renew(program: Program, root: Node, replace: dict[Node, Node], memo: dict[No
         if node in memo:
             stack.pop()
             continue
-        if node in replace:
-            other = replace[node]
-            if other in memo or other is node:
-                memo[node] = memo.get(other, other)
+        other = replace.get(node, node)
+        if other is not node:
+            if other in memo:
+                memo[node] = memo[other]
             else:
                 stack.append(other)
             continue

@@ -11,7 +11,7 @@ from layout_advise.mockup.lifted import (
     Assign, Call, Goto, Imm, Item, Label, Let, LetLinear, Linear, LiveIn, LiveOut, Load, Loop, Operand, Store, Val, Var,
 )  # fmt: skip
 from layout_advise.mockup.loops import Counted
-from layout_advise.mockup.place import Placement
+from layout_advise.mockup.place import Placement, stored_value
 from layout_advise.mockup.ssa import Program
 from layout_advise.mockup.translate import FrameEscapes
 from layout_advise.mockup.values import Node, parts
@@ -163,8 +163,7 @@ class Writer:
     def _store(self, node: Node, items: list[Item]) -> None:
         skip = self._skip_unless(node.args[2], items) if len(node.args) == 3 else None
         to = node.imm
-        stored = node.args[1].args[0] if node.args[1].op == "bitcast" else node.args[1]
-        operand = self._operand(stored)
+        operand = self._operand(stored_value(node))
         address = self._linear(node.args[0])
         items.append(Store(operand.ty, address, operand, node.origin, to.operand, to.part))
         if skip is not None:
@@ -302,7 +301,8 @@ class Writer:
     def _assign(self, node: Node, value: Node, group: int, items: list[Item]) -> None:
         variable = self._operand(node)
         assert isinstance(variable, Var)
-        operand = self._operand(value)
+        # a path on which the value was never written: whatever it holds there is not read (else the original read garbage)
+        operand = Imm(node.ty, 0) if value.op == "undef" else self._operand(value)
         if operand != variable:
             items.append(Assign(variable, operand, group))
 
