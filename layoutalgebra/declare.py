@@ -10,9 +10,10 @@ _SIZED = {1: "uint8_t", 2: "uint16_t", 4: "uint32_t", 8: "uint64_t"}
 _KNOWN = {"float": 4, "double": 8, "char": 1, "signed char": 1, "unsigned char": 1, "short": 2, "int": 4, "unsigned int": 4,
           "long": 8, "unsigned long": 8, "long int": 8, "long unsigned int": 8, "short int": 2, "short unsigned int": 2,
           "long long": 8, "unsigned long long": 8, "long long int": 8}  # fmt: skip
-_KEYWORDS = frozenset("auto break case char const continue default do double else enum extern float for goto if inline int long "
-                      "register restrict return short signed sizeof static struct switch typedef union unsigned void "
-                      "volatile while".split())  # fmt: skip
+_KEYWORDS = frozenset(("auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum",
+                       "extern", "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return",
+                       "short", "signed", "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void",
+                       "volatile", "while"))  # fmt: skip
 
 
 def identifier(name: str) -> str:

@@ -187,15 +187,16 @@ def _cost(layout: Structure | Relayout, walk: Walk, vector: int) -> dict[str, fl
     lines, pages = float(lines_touched(layout)), float(lines_touched(layout, line=PAGE))
     if isinstance(layout, Structure):
         strides = [structure.dims[walk.fastest].stride] * len(structure.fields)
-        places = {0}
+        places = {(0, 0)}
     else:
         inner = {"whole": 2, "mod": 1, "div": 0}
-        strides = [
-            max((a for a in m.axes if a.dim == walk.fastest), key=lambda a: inner[a.part]).stride for m in layout.fields
-        ]
-        blocked = all(any(a.part == "mod" for a in m.axes) for m in layout.fields)
-        places = {(m.buffer, 0 if blocked or s != structure.fields[m.field].bytes else m.offset)
-                  for m, s in zip(layout.fields, strides, strict=True)}  # fmt: skip
+        moving = [[a for a in m.axes if a.dim == walk.fastest] for m in layout.fields]
+        strides = [max(axes, key=lambda a: inner[a.part]).stride for axes in moving]
+        apart = [all(a.part == "whole" for a in m.axes) for m in layout.fields]
+        places = {
+            (m.buffer, m.offset if own and stride == structure.fields[m.field].bytes else 0)
+            for m, stride, own in zip(layout.fields, strides, apart, strict=True)
+        }
     if walk.gathered:  # each element alone: one line for every separate record, whatever the neighbours are
         lines = max(lines, float(structure.count * len(places)))
     loads = 0.0

@@ -7,6 +7,7 @@ its own size in its own sub-array, so that fields of different sizes may share a
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from itertools import product as cartesian
 from typing import Literal
@@ -134,8 +135,10 @@ def _place(structure: Structure, group: Group, buffer: int) -> tuple[list[FieldM
 
 
 def _buffer_name(structure: Structure, group: Group) -> str:
+    """``particles_x``, ``particles_x_y``, or ``particles_x_and_3_more``."""
     names = [structure.fields[number].name or f"f{structure.fields[number].offset}" for number in group.fields]
-    return "_".join([structure.name, *names[:3], *(["more"] if len(names) > 3 else [])])
+    tail = names if len(names) <= 2 else [names[0], f"and_{len(names) - 1}_more"]
+    return re.sub(r"\W+", "_", "_".join([structure.name, *tail])).strip("_")
 
 
 def _parts(structure: Structure, group: Group) -> list[Part]:

@@ -83,7 +83,7 @@ def _intervals(pieces: list[tuple[int, int]], axes: list[tuple[int, int]], line:
     starts = np.array([s for s, _ in spans], dtype=np.int64)
     ends = np.array([e for _, e in spans], dtype=np.int64)
     for stride, count in sorted(axes):
-        if len(starts) == 1 and stride - (ends[0] - starts[0]) < line:
+        if stride - int((ends - starts).min()) < line:  # each interval's copies run together on their own
             ends = ends + stride * (count - 1)
             continue
         shifts = stride * np.arange(count, dtype=np.int64)[:, None]

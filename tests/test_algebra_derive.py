@@ -1,0 +1,355 @@
+"""Structures, candidates and traffic from streams, against brute force on every byte."""
+
+import itertools
+import math
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from layout_advise.errors import AlgebraError
+from layout_advise.layoutalgebra import derive, explore
+from layout_advise.layoutalgebra.declare import declare, declare_structure
+from layout_advise.layoutalgebra.declared import Declared, Member
+from layout_advise.layoutalgebra.derive import Access, Derived, MemoryObjectShape, derive_structure
+from layout_advise.layoutalgebra.draw import draw, draw_ascii, draw_relayout
+from layout_advise.layoutalgebra.nests import AddressSet, Affine, FoldedStream, Loop, Node, Point
+from layout_advise.layoutalgebra.relayout import Group, Plan, Step, is_injective, relayout, whole
+from layout_advise.layoutalgebra.structure import Candidate, Dim, Field, Relayout, Structure
+from layout_advise.layoutalgebra.traffic import lines_touched
+
+BASE = 0x7F0000000010
+
+
+def stream(start: int, *levels: tuple[int, int]) -> FoldedStream:
+    """``levels`` are (stride, trip), outermost first."""
+    node: Node = Point(Affine(start, tuple(s for s, _ in levels)))
+    for _, trip in reversed(levels):
+        node = Loop(Affine(trip), (node,))
+    return FoldedStream((node,), math.prod(t for _, t in levels))
+
+
+def address_set(addresses: list[int]) -> AddressSet:
+    low, high = min(addresses), max(addresses)
+    step = math.gcd(*(a - low for a in addresses)) if high > low else 0
+    bits = bytearray((high - low) // max(step, 1) // 8 + 1)
+    for a in addresses:
+        k = (a - low) // max(step, 1)
+        bits[k // 8] |= 1 << k % 8
+    return AddressSet(low, high, step, len(addresses), bytes(bits))
+
+
+def touched_bytes(accesses: list[Access]) -> set[int]:
+    found = set()
+    for access in accesses:
+        if isinstance(access.stream, AddressSet):
+            s = access.stream
+            assert s.bitmap is not None
+            addresses = [s.minimum + s.gcd * k for k in range(8 * len(s.bitmap)) if s.bitmap[k // 8] >> k % 8 & 1]
+        else:
+            addresses = list(access.stream.expand())
+        found |= {a + k for a in addresses for k in range(access.bytes)}
+    return found
+
+
+def check_exact(derived: Derived, accesses: list[Access]) -> None:
+    """The term is the traced set, and every touched byte is in a field of an element of the grid."""
+    truth, s = touched_bytes(accesses), derived.structure
+    assert derived.term is not None
+    described = {
+        s.base + unit * derived.unit_bytes + k for unit in derived.term.offsets() for k in range(derived.unit_bytes)
+    }
+    assert described == truth
+    assert derived.term.size * derived.unit_bytes == s.count * s.element_bytes
+    grid = {
+        s.base + sum(i * d.stride for i, d in zip(index, s.dims, strict=True)) + f.offset + k
+        for index in itertools.product(*(range(d.count) for d in s.dims))
+        for f in s.fields
+        for k in range(f.bytes)
+    }
+    assert truth <= grid
+    assert s.block_base <= min(grid)
+    assert max(grid) < s.block_base + s.bytes
+
+
+@st.composite
+def traced_objects(draw: st.DrawFn) -> tuple[MemoryObjectShape, list[Access]]:
+    element = draw(st.sampled_from([8, 16, 24, 40, 64, 80]))
+    dims = draw(st.lists(st.integers(1, 6), min_size=1, max_size=3))
+    accesses = []
+    strides = [element * math.prod(dims[k + 1 :]) for k in range(len(dims))]
+    for _ in range(draw(st.integers(1, 4))):
+        size = draw(st.sampled_from([4, 8]))
+        offset = draw(st.integers(0, element // size - 1)) * size
+        start, levels = BASE + offset, []
+        for count, stride in zip(dims, strides, strict=True):
+            first = draw(st.integers(0, count - 1))
+            step = draw(st.integers(1, 2))
+            trip = draw(st.integers(1, (count - 1 - first) // step + 1))
+            backwards = draw(st.booleans())
+            start += (first + (trip - 1) * step if backwards else first) * stride
+            levels.append((-stride * step if backwards else stride * step, trip))
+        one: FoldedStream | AddressSet = stream(start, *levels)
+        if draw(st.booleans()):
+            one = address_set(list(one.expand()))
+        accesses.append(Access(one, size, draw(st.sampled_from(["read", "write", "both"]))))
+    return MemoryObjectShape("s0", "grid", BASE, element * math.prod(dims)), accesses
+
+
+@settings(max_examples=300, deadline=None)
+@given(traced_objects())
+def test_the_term_is_the_traced_set(case: tuple[MemoryObjectShape, list[Access]]) -> None:
+    obj, accesses = case
+    derived = derive_structure(obj, accesses)
+    if derived.structure.inexact is None:
+        check_exact(derived, accesses)
+    else:
+        assert derived.term is None
+
+
+def particles(count: int = 1000, used: tuple[int, ...] = (0, 3, 4)) -> tuple[Derived, list[Access]]:
+    accesses = [Access(stream(BASE + 8 * k, (80, count)), 8) for k in used]
+    return derive_structure(MemoryObjectShape("s0", "particles", BASE, 80 * count), accesses), accesses
+
+
+def test_particles() -> None:
+    derived, accesses = particles()
+    assert str(derived.term) == "A_1000 ⊗ S_{0,3,4;10}"
+    assert derived.structure.dims == (Dim(1000, 80),)
+    assert [(f.offset, f.bytes, f.reads) for f in derived.structure.fields] == [(0, 8, 1000), (24, 8, 1000), (32, 8, 1000)]
+    check_exact(derived, accesses)
+
+
+DATARR = Declared("double", 21 * 21 * 64, (), (21, 21, 4, 2), 8)
+
+
+def wave(vector: int = 1) -> tuple[Derived, list[Access]]:
+    row, n = 21 * 64, 16
+    at = [(o, d) for o in (0, 16) for d in ((0, row, -row, 64, -64) if o == 0 else (0,))]
+    lanes = range(vector)
+    accesses = [
+        Access(stream(BASE + row + 64 + o + d + 64 * k, (row, n), (64 * vector, n // vector)), 8)
+        for o, d in at
+        for k in lanes
+    ]
+    accesses += [
+        Access(stream(BASE + row + 64 + o + 64 * k, (row, n), (64 * vector, n // vector)), 8, "write")
+        for o in (8, 24)
+        for k in lanes
+    ]
+    return derive_structure(MemoryObjectShape("s1", "datarr", BASE, 21 * 21 * 64), accesses, DATARR), accesses
+
+
+@pytest.mark.parametrize("vector", [1, 4])
+def test_wave_keeps_its_dimensions_and_whole_extent(vector: int) -> None:
+    derived, accesses = wave(vector)
+    assert derived.structure.dims == (Dim(21, 21 * 64), Dim(21, 64))
+    assert [f.name for f in derived.structure.fields] == ["[0][0]", "[0][1]", "[1][0]", "[1][1]"]
+    assert [f.name for f in derived.structure.cold] == ["[2][0]", "[2][1]", "[3][0]", "[3][1]"]
+    assert [bool(f.writes) for f in derived.structure.fields] == [False, True, False, True]
+    check_exact(derived, accesses)
+
+
+@pytest.mark.parametrize(
+    "accesses",
+    [
+        [Access(stream(BASE, (32, 64)), 32), Access(stream(BASE, (32, 64)), 32, "write")],
+        [Access(stream(BASE + 8 * k, (32, 64)), 8) for k in range(4)],
+        [Access(stream(BASE, (16, 127)), 16), Access(stream(BASE + 127 * 16, (8, 2)), 8)],
+    ],
+    ids=["vectors", "unrolled", "vectors and the rest"],
+)
+def test_vectorised_walks_of_a_plain_array_are_one_array(accesses: list[Access]) -> None:
+    derived = derive_structure(MemoryObjectShape("s0", "x", BASE, 2048), accesses)
+    assert str(derived.term) == "A_256"
+    assert derived.structure.element_bytes == 8
+    assert derived.note is not None
+    assert explore([derived.structure]) == ()
+
+
+PIXEL = Declared("pixel", 16, tuple(Member("rgba"[k], 4 * k, 4, "float") for k in range(4)), (), 16)
+
+
+def test_a_fully_used_array_of_structures_stays_one() -> None:
+    wide = [Access(stream(BASE + 32 * k, (64, 50)), 32, "both") for k in range(2)]
+    derived = derive_structure(MemoryObjectShape("s0", "pixels", BASE, 3200), wide, PIXEL)
+    assert str(derived.term) == "A_200 ⊗ A_4"
+    assert [f.name for f in derived.structure.fields] == ["r", "g", "b", "a"]
+    assert len(explore([derived.structure])) >= 3
+
+
+def test_even_sites_only() -> None:
+    matrix = Declared("matrix", 144, tuple(Member(f"e[{k}]", 8 * k, 8, "double") for k in range(18)), (), 144)
+    accesses = [Access(address_set([BASE + 8 * k + 288 * i for i in (5, 3, 0, 9, 1)]), 8) for k in range(18)]
+    derived = derive_structure(MemoryObjectShape("s0", "U", BASE, 2880), accesses, matrix)
+    assert derived.structure.element_bytes == 288
+    assert len(derived.structure.fields) == len(derived.structure.cold) == 18
+    check_exact(derived, accesses)
+
+
+def test_a_loop_over_members_is_a_dimension() -> None:
+    accesses = [Access(stream(BASE + 8 * k, (144, 30), (48, 3), (16, 3)), 8) for k in range(2)]
+    derived = derive_structure(MemoryObjectShape("s0", "U", BASE, 144 * 30), accesses)
+    assert str(derived.term) in ("A_30 ⊗ A_3 ⊗ A_3 ⊗ A_2", "A_540")
+    check_exact(derived, accesses)
+
+
+def test_triangular_nests_are_exact() -> None:
+    nest = Loop(Affine(12), (Loop(Affine(0, (1,)), (Point(Affine(BASE, (12 * 8, 8))),)),))
+    accesses = [Access(FoldedStream((nest,), 66), 8)]
+    derived = derive_structure(MemoryObjectShape("s0", "m", BASE, 12 * 12 * 8), accesses)
+    check_exact(derived, accesses)
+
+
+def test_what_is_not_exact_claims_nothing() -> None:
+    obj = MemoryObjectShape("s0", "x", BASE, 800)
+    unknown = [Access(AddressSet(BASE, BASE + 792, 8, 9, None), 8), Access(stream(BASE, (80, 10)), 8)]
+    outside = [Access(stream(BASE, (80, 11)), 8), Access(stream(BASE, (80, 10)), 8)]
+    for accesses in (unknown, outside, unknown[:1]):
+        derived = derive_structure(obj, accesses)
+        assert derived.term is None
+        assert derived.structure.inexact
+        assert explore([derived.structure]) == ()
+    assert derive_structure(obj, unknown[1:], inexact="truncated").structure.inexact == "truncated"
+    with pytest.raises(AlgebraError):
+        derive_structure(obj, [])
+
+
+def test_derive_gives_the_term_of_streams() -> None:
+    term = derive([stream(BASE + 8 * k, (80, 10)) for k in (0, 4)], bytes=800)
+    assert str(term) == "A_10 ⊗ S_{0,4;10}"
+
+
+def small_structures() -> st.SearchStrategy[Structure]:
+    @st.composite
+    def build(draw: st.DrawFn) -> Structure:
+        fields, place = [], 0
+        for number in range(draw(st.integers(1, 5))):
+            size = draw(st.sampled_from([1, 4, 8]))
+            place = -(-(place + draw(st.sampled_from([0, 0, 8, 64]))) // size) * size
+            reads, writes = draw(st.integers(0, 9)), draw(st.integers(0, 1))
+            fields.append(Field(f"x{number}", place, size, None, reads, writes))
+            place += size
+        counts = draw(st.lists(st.integers(1, 11), min_size=1, max_size=3))
+        element = -(-place // 8) * 8 + draw(st.sampled_from([0, 8, 48]))
+        dims = tuple(Dim(n, element * math.prod(counts[k + 1 :])) for k, n in enumerate(counts))
+        return Structure("s0", "t", BASE, math.prod(counts) * element, dims, tuple(fields), (), BASE)
+
+    return build()
+
+
+def brute_lines(layout: Structure | Relayout) -> int:
+    s = layout if isinstance(layout, Structure) else layout.structure
+    lines = set()
+    for index in itertools.product(*(range(d.count) for d in s.dims)):
+        for number, f in enumerate(s.fields):
+            if isinstance(layout, Structure):
+                start, buffer = s.base + sum(i * d.stride for i, d in zip(index, s.dims, strict=True)) + f.offset, 0
+            else:
+                start, buffer = layout.fields[number].place(index), layout.fields[number].buffer
+            lines |= {(buffer, (start + k) // 64) for k in range(f.bytes)}
+    return len(lines)
+
+
+@settings(max_examples=60, deadline=None)
+@given(small_structures())
+def test_candidates_are_injective_distinct_and_count_their_lines(structure: Structure) -> None:
+    assert lines_touched(structure) == brute_lines(structure)
+    found = explore([structure], lanes=(16, 32))
+    assert explore([structure], lanes=(16, 32)) == found
+    assert [c.id for c in found] == [f"c{k}" for k in range(1, len(found) + 1)]
+    for candidate in found:
+        layout = candidate.relayouts[0]
+        assert is_injective(layout)
+        assert candidate.families
+        exact = brute_lines(layout)
+        slack = sum(len(layout.buffers) for _ in [0]) * math.prod(d.count for d in structure.dims[:-1]) * 8
+        assert exact <= lines_touched(layout) <= exact + (slack if candidate.block else 0)
+    places = [
+        tuple(
+            (f.buffer, f.place(i))
+            for f in c.relayouts[0].fields
+            for i in itertools.product(*(range(d.count) for d in structure.dims))
+        )
+        for c in found
+    ]
+    assert len(set(places)) >= len({c.relayouts[0].term for c in found})
+
+
+def test_families_of_the_examples() -> None:
+    found = {f for c in explore([particles()[0].structure]) for f in c.families}
+    assert {"soa", "aosoa", "compact"} <= found
+    found = {f for c in explore([wave()[0].structure]) for f in c.families}
+    assert {"soa", "aosoa", "compact", "split", "permute"} <= found
+    assert all(c.keeps_cold for c in explore([particles()[0].structure]))
+
+
+def test_soa_of_particles_is_the_plain_array() -> None:
+    soa = next(c for c in explore([particles(used=(3,))[0].structure]))
+    assert soa.relayouts[0].term == "A_1000"
+    assert lines_touched(soa.relayouts[0]) == 125
+    assert lines_touched(particles(used=(3,))[0].structure) == 1000
+
+
+def test_several_structures_get_candidates_together() -> None:
+    a, b = particles()[0].structure, wave()[0].structure
+    found = explore([a, b])
+    assert len(found[0].relayouts) == 2
+    assert {c.relayouts[0].structure.id for c in found if len(c.relayouts) == 1} == {"s0", "s1"}
+
+
+def test_a_wrong_plan_is_refused() -> None:
+    s = particles()[0].structure
+    for plan in (
+        Plan((Group((0, 1), whole(s)),)),
+        Plan((Group((0, 1, 2), ()),)),
+        Plan((Group((0, 1, 2), (Step(0, "div", 4),), (Step(0, "mod", 8),)),)),
+    ):
+        with pytest.raises(AlgebraError):
+            relayout(s, plan)
+
+
+def all_candidates() -> list[Candidate]:
+    wide = [Access(stream(BASE + 32 * k, (64, 50)), 32, "both") for k in range(2)]
+    pixels = derive_structure(MemoryObjectShape("s2", "pixels", BASE, 3200), wide, PIXEL)
+    return [c for d in (particles()[0], wave()[0], pixels) for c in explore([d.structure])]
+
+
+def test_declarations_compile_and_have_the_right_size(tmp_path: Path) -> None:
+    text = []
+    for number, candidate in enumerate(all_candidates()):
+        body = declare(candidate).replace("#include <stdint.h>", "")
+        for layout in candidate.relayouts:
+            for buffer in layout.buffers:
+                assert f" {buffer.name}" in body
+                body += f'\n_Static_assert(sizeof {buffer.name} == {buffer.bytes}, "size");\n'
+        source = tmp_path / f"c{number}.c"
+        source.write_text(f"#include <stdint.h>\n{body}\n")
+        text.append(str(source))
+    for number, derived in enumerate((particles()[0], wave()[0])):
+        s, source = derived.structure, tmp_path / f"s{number}.c"
+        tag = s.type or s.name
+        source.write_text(declare_structure(s) + f'_Static_assert(sizeof(struct {tag}_now) == {s.element_bytes}, "size");\n')
+        text.append(str(source))
+    run = subprocess.run(
+        ["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", *text],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+
+
+def test_drawings_are_one_svg_without_links() -> None:
+    import xml.etree.ElementTree as ET
+
+    s = wave()[0].structure
+    for svg in [draw(s), *(draw_relayout(c.relayouts[0]) for c in all_candidates())]:
+        root = ET.fromstring(svg)
+        assert root.tag.endswith("svg")
+        assert svg.replace("http://www.w3.org/2000/svg", "").count("://") == 0
+        assert len(root.findall(".//{http://www.w3.org/2000/svg}rect")) > 4
+    assert "AB" not in draw_ascii(particles()[0].structure)
+    assert draw_ascii(particles()[0].structure).startswith("|A..BC.....|A")
