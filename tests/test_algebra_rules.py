@@ -48,8 +48,9 @@ rules = st.one_of(
 def test_a_rewriting_is_a_bijection_on_what_is_accessed(term: Term, rule: Rule) -> None:
     try:
         rewrite = rule.apply(term)
-    except AlgebraError as error:
-        assert f"rule {rule.number}" in str(error)
+    except AlgebraError:
+        with pytest.raises(AlgebraError, match=f"rule {rule.number} does not apply"):
+            rule.apply(term)
         return
     old = term.offsets()
     assert sorted(map(rewrite.place, old)) == rewrite.new.offsets()
