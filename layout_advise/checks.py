@@ -1,0 +1,48 @@
+"""Looking at the command before anything runs: what would fail later fails here, in one line."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from layout_advise.errors import BinaryError, UsageError
+from layout_advise.tracer.binary import Binary
+
+
+def check_command(command: Sequence[str], cwd: Path | None = None) -> Binary:
+    """The program of ``command``, found as a shell would find it, opened and fit to be analysed.
+
+    Raises :class:`UsageError` where the command is empty or ``cwd`` is no directory, :class:`BinaryError` for everything
+    about the file (see ``layout_advise.tracer.elf_checks``).
+    """
+    if not command or not command[0]:
+        raise UsageError("no program given", "the command is empty", "layout-advise trace -- ./app its arguments")
+    if cwd is not None and not cwd.is_dir():
+        raise UsageError(f"cannot run in {cwd}", "it is no directory", "give an existing one")
+    return Binary.open(find_program(command[0], cwd))
+
+
+def find_program(name: str, cwd: Path | None = None) -> Path:
+    """The absolute path of the file that ``name`` starts; a name without a slash is looked up in ``PATH``."""
+    if "/" in name:
+        return (cwd or Path.cwd()) / name
+    found = shutil.which(name)
+    if found is not None:
+        return Path(found).absolute()
+    here = (cwd or Path.cwd()) / name
+    if here.is_file():  # the usual slip
+        raise BinaryError(f"cannot find {name}", "it is not in PATH", f"did you mean ./{name}?")
+    raise BinaryError(f"cannot find {name}", "it is not in PATH", _near(cwd or Path.cwd(), name))
+
+
+def _near(folder: Path, name: str) -> str:
+    """Programs of a similar name in the working directory, as a hint."""
+    try:
+        programs = [e.name for e in os.scandir(folder) if e.is_file() and os.access(e.path, os.X_OK)]
+    except OSError:
+        programs = []
+    close = difflib.get_close_matches(name, programs, n=3)
+    return f"did you mean {', '.join('./' + c for c in close)}?" if close else "give the path of the program"

@@ -1,0 +1,298 @@
+"""Real programs stopped at their hotspot: what they touch is found, named and typed from the source, or not at all."""
+
+from __future__ import annotations
+
+import subprocess
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from layout_advise.layoutalgebra.nests import AddressSet, Affine, FoldedStream, Loop, Node, Point, Stream
+from layout_advise.tracer.binary import Binary
+from layout_advise.tracer.objects import Attribution, MemoryObject, attribute
+from layout_advise.tracer.ptraced import PtracedProgram
+from layout_advise.tracer.spans import addresses, spans
+from layout_advise.tracer.step import trace_by_steps
+from layout_advise.tracer.trace import Allocation, Reference, Registers, Trace
+
+# Stands in for the agent: writes address, size and return address of every allocation to a file.
+LOGGER = r"""
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+void *__libc_malloc(size_t); void *__libc_calloc(size_t, size_t);
+static void note(void *block, size_t bytes, void *site) {
+    static int file = -1;
+    char line[96];
+    if (file < 0) file = open(getenv("BLOCK_LOG"), O_WRONLY | O_CREAT | O_APPEND, 0600);
+    int length = snprintf(line, sizeof line, "%lu %lu %lu\n", (unsigned long)block, bytes, (unsigned long)site);
+    if (write(file, line, length) != length) abort();
+}
+void *malloc(size_t n) { void *p = __libc_malloc(n); note(p, n, __builtin_return_address(0)); return p; }
+void *calloc(size_t n, size_t m) { void *p = __libc_calloc(n, m); note(p, n * m, __builtin_return_address(0)); return p; }
+"""
+
+
+@dataclass(frozen=True)
+class Stopped:
+    trace: Trace
+    found: Attribution
+
+    def object(self, name: str) -> MemoryObject:
+        return next(o for o in self.found.objects if o.name == name)
+
+    @property
+    def names(self) -> set[str]:
+        return {o.name for o in self.found.objects}
+
+    def accesses(self, name: str) -> int:
+        number = self.found.objects.index(self.object(name))
+        return sum(t.accesses or 0 for touches in self.found.touches for t in touches if t.object == number)
+
+
+@pytest.fixture(scope="module")
+def logger(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("logger")
+    (folder / "logger.c").write_text(LOGGER)
+    command = ["gcc", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", "logger.so", "logger.c"]
+    subprocess.run(command, check=True, cwd=folder)
+    return folder / "logger.so"
+
+
+def stop(folder: Path, logger: Path, source: str, compiler: str, flags: str, symbol: str = "work") -> Stopped:
+    """Compile, run to the first call of ``symbol``, trace that call step by step, attribute."""
+    suffix = {"g++": ".cpp", "gfortran": ".f90"}.get(compiler, ".c")
+    (folder / f"app{suffix}").write_text(source)
+    subprocess.run([compiler, *flags.split(), "-o", "app", f"app{suffix}"], check=True, cwd=folder)
+    log = folder / "blocks"
+    binary = Binary.open(folder / "app")
+    environment = {"LD_PRELOAD": str(logger), "BLOCK_LOG": str(log), "LD_BIND_NOW": "1"}
+    with PtracedProgram([str(folder / "app")], environment) as program:
+        base = binary.load_base(program.mappings())
+        assert base is not None
+        region = binary.region(symbol, base)
+        program.run_to(region.entry)
+        registers, mappings = program.registers(), program.mappings()
+        steps = trace_by_steps(program, region)
+        blocks = [tuple(map(int, line.split())) for line in log.read_text().splitlines()] if log.exists() else []
+        allocations = tuple(Allocation(a, n, order, site) for order, (a, n, site) in enumerate(blocks))
+        gpr = "rax rcx rdx rbx rsp rbp rsi rdi r8 r9 r10 r11 r12 r13 r14 r15".split()
+        state = Registers(tuple(int(getattr(registers, r)) for r in gpr), registers.rip, 0, 0, registers.fs_base)
+        streams: dict[tuple[int, int], list[int]] = {}
+        for step in steps:
+            streams.setdefault((step.pc, step.operand), []).append(step.address)
+        references = tuple(Reference(k, pc, operand, "read", 1) for k, (pc, operand) in enumerate(streams))
+        trace = Trace(symbol, 1, "step", references, tuple(map(folded, streams.values())), len(steps), False,
+                      state, mappings, allocations)  # fmt: skip
+        return Stopped(trace, attribute(trace, binary, program.read))
+
+
+def folded(recorded: list[int]) -> Stream:
+    """One nest per run of equal strides: what the folding gives, without its second level."""
+    nodes: list[Node] = []
+    start = 0
+    while start < len(recorded):
+        stride = recorded[start + 1] - recorded[start] if start + 1 < len(recorded) else 0
+        stop = start + 1
+        while stop < len(recorded) and recorded[stop] - recorded[stop - 1] == stride:
+            stop += 1
+        nodes.append(Loop(Affine(stop - start), (Point(Affine(recorded[start], (stride,))),)))
+        start = stop
+    return FoldedStream(tuple(nodes), len(recorded))
+
+
+PARTICLES = """
+#include <stdlib.h>
+struct particle { double x, v, m; int id; };
+static double table[16]; double *weights;
+__attribute__((noinline)) double work(struct particle *p, long n) {
+  double s = 0;
+  for (long k = 0; k < n; k++) { p[k].x += p[k].v * table[k & 15]; s += p[k].x * weights[k]; }
+  return s; }
+int main(void) {
+  struct particle *all = calloc(100, sizeof *all);
+  weights = malloc(90 * sizeof *weights);
+  for (int k = 0; k < 90; k++) weights[k] = k;
+  double s = work(all, 90);
+  free(all); return s > 1; }
+"""
+
+
+@pytest.mark.parametrize("build", ["gcc -g -O0", "gcc -g -O2", "gcc -g -O3 -march=haswell", "clang -g -O0", "clang -g -O2"])
+def test_heap_blocks_and_globals(tmp_path: Path, logger: Path, build: str) -> None:
+    compiler, flags = build.split(" ", 1)
+    stopped = stop(tmp_path, logger, PARTICLES, compiler, flags)
+    block = stopped.object("p")
+    assert (block.kind, block.bytes, block.alloc_site) == ("heap", 3200, "app.c:9")
+    assert block.type is not None
+    assert (block.type.name, block.type.element_bytes) == ("particle", 32)
+    assert [m.name for m in block.type.members] == ["x", "v", "m", "id"]
+    assert block.element_base == block.base
+    weights = stopped.object("weights")
+    assert (weights.kind, weights.bytes, weights.alloc_site) == ("heap", 720, "app.c:10")
+    assert weights.type is not None
+    assert weights.type.name == "double"
+    table = stopped.object("table")
+    assert (table.kind, table.bytes) == ("global", 128)
+    assert table.type is not None
+    assert table.type.dims == (16,)
+    assert stopped.found.inexact == (None,) * len(stopped.trace.references)
+    total = sum(t.accesses or 0 for touches in stopped.found.touches for t in touches)
+    assert total == stopped.trace.accesses
+    if "-O0" not in flags:
+        assert not any(o.kind == "mapped" for o in stopped.found.objects)
+
+
+def test_without_debug_information_nothing_is_guessed(tmp_path: Path, logger: Path) -> None:
+    stopped = stop(tmp_path, logger, PARTICLES, "gcc", "-O2")
+    heap = [o for o in stopped.found.objects if o.kind == "heap"]
+    assert sorted(o.bytes for o in heap) == [720, 3200]
+    assert all(o.type is None and o.alloc_site is None and o.name.startswith("heap block") for o in heap)
+    assert stopped.object("table").type is None
+
+
+def test_void_pointers_give_a_name_but_no_type(tmp_path: Path, logger: Path) -> None:
+    source = """#include <stdlib.h>
+    __attribute__((noinline)) long work(void *data, long n) { long s = 0; for (long k = 0; k < n; k++) s += ((long *)data)[k];
+      return s; }
+    int main(void) { return (int)work(calloc(50, 8), 50); }"""
+    stopped = stop(tmp_path, logger, source, "gcc", "-g -O1")
+    assert stopped.object("data").type is None
+
+
+@pytest.mark.parametrize("flags", ["-g -O0", "-g -O2"])
+def test_caller_gives_names_and_stack_arrays(tmp_path: Path, logger: Path, flags: str) -> None:
+    source = """#include <stdlib.h>
+    typedef struct { float r, g, b, a; } pixel;
+    struct image { long n; pixel *pixels; double *rows[3]; };
+    __attribute__((noinline)) float work(struct image *im, const float (*gains)[4]) {
+      float s = 0;
+      for (long k = 0; k < im->n; k++) s += im->pixels[k].g * gains[k % 10][1] + im->rows[1][k];
+      return s; }
+    int main(int c, char **v) {
+      float gains[10][4]; struct image im = {40, malloc(40 * sizeof(pixel)), {0}};
+      for (int k = 0; k < 3; k++) im.rows[k] = calloc(40, 8);
+      for (int k = 0; k < 40; k++) { im.pixels[k].g = k; gains[k % 10][1] = k * c; }
+      return (int)work(&im, gains) + (v == 0); }"""
+    stopped = stop(tmp_path, logger, source, "gcc", flags)
+    pixels = next(o for o in stopped.found.objects if o.bytes == 640 and o.kind == "heap")
+    assert pixels.name in ("im->pixels", "im.pixels")
+    assert pixels.type is not None
+    assert (pixels.type.name, pixels.type.element_bytes) == ("pixel", 16)
+    assert {n for n in stopped.names if "rows" in n} <= {"im->rows[1]", "im.rows[1]"}
+    gains = stopped.object("gains")
+    assert (gains.kind, gains.bytes) == ("stack", 160)
+    assert gains.type is not None
+    assert gains.type.dims == (10, 4)
+    assert stopped.object("im").kind == "stack"
+
+
+def test_rows_of_rows(tmp_path: Path, logger: Path) -> None:
+    source = """#include <stdlib.h>
+    __attribute__((noinline)) double work(double **grid, int n) { double s = 0;
+      for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) s += grid[i][j]; return s; }
+    int main(void) { double **g = malloc(8 * sizeof *g); for (int k = 0; k < 8; k++) g[k] = calloc(8, 8);
+      return (int)work(g, 8); }"""
+    stopped = stop(tmp_path, logger, source, "gcc", "-g -O2")
+    assert {f"grid[{k}]" for k in range(8)} | {"grid"} <= stopped.names
+    assert all(stopped.accesses(f"grid[{k}]") == 8 for k in range(8))
+    # one instruction reads all eight rows
+    assert any(stopped.found.mixed(r.id) for r in stopped.trace.references)
+
+
+def test_cpp_vectors(tmp_path: Path, logger: Path) -> None:
+    source = """#include <vector>
+    struct cell { double u, w; int n; };
+    struct model { std::vector<cell> cells; std::vector<double> rates; };
+    __attribute__((noinline)) double work(const model &m) { double s = 0;
+      for (unsigned k = 0; k < m.cells.size(); k++) s += m.cells[k].u * m.rates[k]; return s; }
+    int main() { model m; m.cells.resize(30); m.rates.resize(30, 2.0); return (int)work(m); }"""
+    stopped = stop(tmp_path, logger, source, "g++", "-g -O2")
+    cells = next(o for o in stopped.found.objects if o.kind == "heap" and o.bytes == 720)
+    assert cells.name in ("m->cells", "m.cells")
+    assert cells.type is not None
+    assert (cells.type.name, [m.name for m in cells.type.members]) == ("cell", ["u", "w", "n"])
+
+
+def test_fortran_arrays(tmp_path: Path, logger: Path) -> None:
+    source = """module state
+      type particle
+        real(8) :: x, v
+        integer :: id
+      end type
+      type(particle), allocatable :: cloud(:)
+      real(8) :: field(4, 50)
+    contains
+      subroutine work(s)
+        real(8), intent(inout) :: s
+        integer :: k
+        do k = 1, 50
+          s = s + cloud(k)%x * field(2, k)
+        end do
+      end subroutine
+    end module
+    program p
+      use state
+      real(8) :: s
+      allocate(cloud(50))
+      s = 0
+      cloud(:)%x = 1
+      call work(s)
+      print *, s
+    end program"""
+    stopped = stop(tmp_path, logger, source, "gfortran", "-g -O1")
+    cloud = next(o for o in stopped.found.objects if o.kind == "heap")
+    assert (cloud.name, cloud.bytes) == ("cloud", 50 * 24)
+    assert cloud.type is not None
+    assert [(m.name, m.offset) for m in cloud.type.members] == [("x", 0), ("v", 8), ("id", 16)]
+    field = stopped.object("field")
+    assert field.type is not None
+    assert field.type.dims == (50, 4)
+
+
+@st.composite
+def nests(draw: st.DrawFn, depth: int = 0) -> Node:
+    def affine(low: int, high: int, coef: int) -> Affine:
+        coefs = tuple(draw(st.integers(0 if coef < 3 else -coef, coef)) for _ in range(depth))
+        return Affine(draw(st.integers(low, high)), coefs)
+
+    if depth == 3 or (depth and draw(st.booleans())):
+        return Point(affine(1 << 20, 1 << 21, 1000))
+    return Loop(affine(1, 4, 2), tuple(draw(nests(depth + 1)) for _ in range(draw(st.integers(1, 2)))))
+
+
+@given(nests())
+def test_spans_are_the_exact_hulls(node: Node) -> None:
+    every = list(FoldedStream((node,), 0).expand())
+    stream = FoldedStream((node,), len(every))
+    found = spans(stream)
+    assert min(s.low for s in found) == min(every)
+    assert max(s.high for s in found) == max(every)
+    expanded = [addresses(s) for s in found]
+    assert Counter(a for e in expanded if e is not None for a in e.tolist()) == Counter(every)
+    for span, values in zip(found, expanded, strict=True):
+        assert values is not None
+        assert (span.low, span.high) == (values.min(), values.max())
+        assert span.count in (None, len(values))
+
+
+@given(st.sets(st.integers(0, 500), min_size=1))
+def test_spans_of_sets(steps: set[int]) -> None:
+    base, gcd = 4096, 24
+    low = min(steps)
+    bits = np.zeros(max(steps) - low + 1, dtype=np.uint8)
+    bits[[s - low for s in steps]] = 1
+    packed = np.packbits(bits, bitorder="little").tobytes()
+    found = AddressSet(base + gcd * low, base + gcd * max(steps), gcd, 3 * len(steps), packed)
+    (span,) = spans(found)
+    expanded = addresses(span)
+    assert expanded is not None
+    assert expanded.tolist() == [base + gcd * s for s in sorted(steps)]
+    assert addresses(spans(AddressSet(0, 1 << 40, 8, 10, None))[0]) is None
