@@ -39,6 +39,7 @@ _STOPS = frozenset({"ud2", "ud1", "ud0", "hlt", "int3"})
 _BREAKS = frozenset(
     {"syscall", "sysenter", "int", "cpuid", "xgetbv", "rdtsc", "rdtscp", "rdpkru", "wrpkru", "monitor", "mwait"}
 )
+_BATCH = 16
 _LOOPS = frozenset({"loop", "loope", "loopne", "jrcxz", "jecxz"})
 _FLAG_READERS = (
     "j",
@@ -149,8 +150,15 @@ class _Code:
         place = self.range_at(address)
         if place is None:
             return
-        for insn in self.engine.disasm(place.code[address - place.start :], address):
-            yield instruction(insn)
+        # a few at a time: capstone decodes all that it is given before it hands out the first
+        at = address
+        while at < place.end:
+            before = at
+            for insn in self.engine.disasm(place.code[at - place.start :], at, _BATCH):
+                yield instruction(insn)
+                at = insn.address + insn.size
+            if at == before:
+                return
 
     def descend(self, entries: Iterable[int]) -> None:
         todo = list(entries)
