@@ -231,7 +231,8 @@ def test_inlined_chains_agree_with_addr2line(tmp_path: Path, cc: str) -> None:
     __attribute__((noinline)) double work(double *p, long n) { double s = 0;
       for (long k = 0; k < n; k++) s += both(p[k], s); return s; }
     double d[9]; int main(int c, char **v) { return (int)work(d, c) + (v == 0); }"""
-    program = build(tmp_path, "inlined", source, cc, "-O2")
+    # binutils 2.40 does not follow clang's DWARF 5 range lists of inlined calls
+    program = build(tmp_path, "inlined", source, cc, "-O2 -gdwarf-4" if cc == "clang" else "-O2")
     binary = Binary.open(program)
     function = binary.find("work")
     deepest = 0

@@ -30,8 +30,10 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("hot")
     (folder / "app.c").write_text(SOURCE)
     (folder / "far.c").write_text(FAR)
-    subprocess.run(["gcc", "-g", "-O2", "-shared", "-fPIC", "-o", "libfar.so", "far.c"], check=True, cwd=folder)
-    subprocess.run(["gcc", "-g", "-O2", "-o", "app", "app.c", "./libfar.so"], check=True, cwd=folder)
+    subprocess.run(
+        ["gcc", "-g", "-O2", "-shared", "-fPIC", "-Wl,-soname,libfar.so", "-o", "libfar.so", "far.c"], check=True, cwd=folder
+    )
+    subprocess.run(["gcc", "-g", "-O2", "-o", "app", "app.c", "./libfar.so", "-Wl,-rpath,$ORIGIN"], check=True, cwd=folder)
     return folder / "app"
 
 
@@ -79,9 +81,8 @@ def _spot(symbol: str, share: float, module: str = "/a/app", address: int = 64) 
 
 
 def test_choice_passes_over_what_cannot_be_studied() -> None:
-    ranking = [
-        _spot("memcpy", 0.4, "/lib/libc.so.6"), _spot("[kernel]", 0.2, "[kernel]", 0), _spot("main", 0.2), _spot("work", 0.1),
-    ]  # fmt: skip
+    system = [_spot("memcpy", 0.4, "/lib/libc.so.6"), _spot("[kernel]", 0.2, "[kernel]", 0)]
+    ranking = [*system, _spot("main", 0.2), _spot("work", 0.1)]
     choice = choose(ranking)
     assert choice.hotspot.symbol == "work"
     assert [symbol for symbol, _ in choice.skipped] == ["memcpy", "[kernel]", "main"]

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from layout_advise.layoutalgebra.nests import AddressSet, Affine, FoldedStream, Loop, Node, Point, Stream
 from layout_advise.tracer.binary import Binary
+from layout_advise.tracer.clone.operands import GPR_NAMES
 from layout_advise.tracer.objects import Attribution, MemoryObject, attribute
 from layout_advise.tracer.ptraced import PtracedProgram
 from layout_advise.tracer.spans import addresses, spans
@@ -83,8 +84,7 @@ def stop(folder: Path, logger: Path, source: str, compiler: str, flags: str, sym
         steps = trace_by_steps(program, region)
         blocks = [tuple(map(int, line.split())) for line in log.read_text().splitlines()] if log.exists() else []
         allocations = tuple(Allocation(a, n, order, site) for order, (a, n, site) in enumerate(blocks))
-        gpr = "rax rcx rdx rbx rsp rbp rsi rdi r8 r9 r10 r11 r12 r13 r14 r15".split()
-        state = Registers(tuple(int(getattr(registers, r)) for r in gpr), registers.rip, 0, 0, registers.fs_base)
+        state = Registers(tuple(int(getattr(registers, r)) for r in GPR_NAMES), registers.rip, 0, 0, registers.fs_base)
         streams: dict[tuple[int, int], list[int]] = {}
         for step in steps:
             streams.setdefault((step.pc, step.operand), []).append(step.address)
@@ -119,7 +119,7 @@ __attribute__((noinline)) double work(struct particle *p, long n) {
 int main(void) {
   struct particle *all = calloc(100, sizeof *all);
   weights = malloc(90 * sizeof *weights);
-  for (int k = 0; k < 90; k++) weights[k] = k;
+  for (int k = 0; k < 90; k++) { weights[k] = k; table[k & 15] = k; }
   double s = work(all, 90);
   free(all); return s > 1; }
 """
@@ -130,13 +130,13 @@ def test_heap_blocks_and_globals(tmp_path: Path, logger: Path, build: str) -> No
     compiler, flags = build.split(" ", 1)
     stopped = stop(tmp_path, logger, PARTICLES, compiler, flags)
     block = stopped.object("p")
-    assert (block.kind, block.bytes, block.alloc_site) == ("heap", 3200, "app.c:9")
+    assert (block.kind, block.bytes, block.alloc_site) == ("heap", 3200, "app.c:10")
     assert block.type is not None
     assert (block.type.name, block.type.element_bytes) == ("particle", 32)
     assert [m.name for m in block.type.members] == ["x", "v", "m", "id"]
     assert block.element_base == block.base
     weights = stopped.object("weights")
-    assert (weights.kind, weights.bytes, weights.alloc_site) == ("heap", 720, "app.c:10")
+    assert (weights.kind, weights.bytes, weights.alloc_site) == ("heap", 720, "app.c:11")
     assert weights.type is not None
     assert weights.type.name == "double"
     table = stopped.object("table")
@@ -160,7 +160,8 @@ def test_without_debug_information_nothing_is_guessed(tmp_path: Path, logger: Pa
 
 def test_void_pointers_give_a_name_but_no_type(tmp_path: Path, logger: Path) -> None:
     source = """#include <stdlib.h>
-    __attribute__((noinline)) long work(void *data, long n) { long s = 0; for (long k = 0; k < n; k++) s += ((long *)data)[k];
+    __attribute__((noinline)) long work(void *data, long n) { long s = 0;
+      for (long k = 0; k < n; k++) s += ((long *)data)[k];
       return s; }
     int main(void) { return (int)work(calloc(50, 8), 50); }"""
     stopped = stop(tmp_path, logger, source, "gcc", "-g -O1")
