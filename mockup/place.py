@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
+from itertools import pairwise
 
-from layout_advise.mockup.loops import Counted
+from layout_advise.mockup.exits import Counted
 from layout_advise.mockup.ssa import Program
 from layout_advise.mockup.values import FAULTING, PINNED, Node
 
@@ -82,7 +83,7 @@ class Placement:
             stack = [root]
             while stack:
                 node = stack[-1]
-                if node in state and state[node]:
+                if state.get(node):
                     stack.pop()
                 elif node.op in PINNED or node.op == "const":
                     state[node] = True
@@ -139,7 +140,7 @@ class Placement:
             waiting[node] = len(before)
             for a in before:
                 followers.setdefault(a, []).append(node)
-        for first, second in zip(events, events[1:], strict=False):
+        for first, second in pairwise(events):
             followers.setdefault(first, []).append(second)
             waiting[second] += 1
         rank = {node: i for i, node in enumerate(nodes)}

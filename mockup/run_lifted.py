@@ -12,7 +12,22 @@ from layout_advise.errors import LayoutAdviseError
 from layout_advise.mockup.effects import BITS, Gpr, Lane, Ty
 from layout_advise.mockup.evaluate import evaluate, signed
 from layout_advise.mockup.lifted import (
-    Assign, Call, Goto, Imm, Item, Label, Let, LetLinear, Lifted, Linear, Load, Loop, Operand, Store, Val, Var,
+    Assign,
+    Call,
+    Goto,
+    Imm,
+    Item,
+    Label,
+    Let,
+    LetLinear,
+    Lifted,
+    Linear,
+    Load,
+    Loop,
+    Operand,
+    Store,
+    Val,
+    Var,
 )  # fmt: skip
 
 

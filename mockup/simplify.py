@@ -7,7 +7,6 @@ forms. Each rule is an equality of bit patterns, NaN included; nothing is rounde
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import cast
 
 from layout_advise.mockup.effects import BITS, Ty
 from layout_advise.mockup.evaluate import evaluate
@@ -18,9 +17,8 @@ Rule = Callable[[Graph, Ty, tuple[Node, ...]], Node | None]
 SIGN64, SIGN32 = 1 << 63, 1 << 31
 LINEAR = ("i32", "i64")
 BITWISE = ("and", "or", "xor")
-NEVER_FOLDED = frozenset(
-    "fadd fsub fmul fdiv fsqrt fma fpext fptrunc rint floor ceil fptosi.rint sitofp uitofp fmin fmax".split()
-)
+_ROUNDED = "fadd fsub fmul fdiv fsqrt fma fpext fptrunc rint floor ceil fptosi.rint sitofp uitofp fmin fmax"
+NEVER_FOLDED = frozenset(_ROUNDED.split(" "))
 """Left to run time: they depend on the rounding mode."""
 _INVERSE = {"eq": "ne", "ne": "eq"}
 
@@ -194,7 +192,9 @@ def _bitcast(g: Graph, ty: Ty, args: tuple[Node, ...]) -> Node | None:
         return bitcast(g, ty, a.args[0])
     if ty[0] == "f" and a.op == "select" and all(x.op in ("bitcast", "const") for x in a.args[1:]):
         return build(g, "select", ty, (a.args[0], *(bitcast(g, ty, x) for x in a.args[1:])))
-    if ty in ("f64", "f32") and a.op in BITWISE and a.args[1].op == "const" or a.op in BITWISE and a.args[0].op == "const":
+    if (ty in ("f64", "f32") and a.op in BITWISE and a.args[1].op == "const") or (
+        a.op in BITWISE and a.args[0].op == "const"
+    ):
         return _sign_operation(g, ty, a)
     return None
 
@@ -369,7 +369,7 @@ def _narrow_type(a: Node, b: Node) -> Ty | None:
     types = {x.args[0].ty for x in (a, b) if x.op == "zext"}
     if len(types) != 1:
         return None
-    ty = cast(Ty, types.pop())
+    ty = types.pop()
     fits = all(x.imm <= mask(ty) for x in (a, b) if x.op == "const")
     return ty if fits and ty != "i1" else None
 
@@ -392,6 +392,16 @@ def _divide(narrow: str) -> Rule:
     return rule
 
 
+def _exact(g: Graph, ty: Ty, args: tuple[Node, ...]) -> Node | None:
+    """``exact(a, step)``: a quotient known to have no remainder; linear as soon as every coefficient divides."""
+    a, divisor = args
+    step = divisor.imm
+    const, terms = parts(a)
+    if all(x % step == 0 for x in (const, *(c for _, c in terms))):
+        return g.lin(ty, const // step, ((x, c // step) for x, c in terms))
+    return None
+
+
 def nonnegative(node: Node) -> bool:
     """Whether an integer is known to have its sign bit clear."""
     if node.op == "const":
@@ -405,6 +415,7 @@ RULES: dict[str, Rule] = {
     "bitcast": _bitcast, "lo32": _lo32, "hi32": _hi32, "pair": _pair, "zext": _extend("zext"), "sext": _extend("sext"),
     "trunc": _trunc, "eq": _equal("eq"), "ne": _equal("ne"), "slt": _order("slt"), "sle": _order("sle"),
     "ult": _order("ult"), "ule": _order("ule"), "select": _select,
+    "exact": _exact,
     "wide.udiv": _divide("udiv"), "wide.urem": _divide("urem"),
     "wide.sdiv": _divide("sdiv"), "wide.srem": _divide("srem"),
 }  # fmt: skip

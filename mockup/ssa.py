@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from layout_advise.mockup.effects import Expr, Flags, Gpr, Lane, LoadEffect, Read, StoreEffect
+from layout_advise.mockup.effects import Expr, Flags, Gpr, Lane, LoadEffect, StoreEffect
 from layout_advise.mockup.flow import RSP, Cond, Flow, Switch
 from layout_advise.mockup.lifted import Origin
 from layout_advise.mockup.translate import Place, State, Translator, make
@@ -16,8 +16,8 @@ from layout_advise.mockup.values import PINNED, Access, Graph, Node
 class Program:
     """The hotspot in SSA form. ``events`` are the loads, stores and calls of a block in order, ``conds`` the i1 of blocks
     that end in a condition, ``switches`` the target address of those that jump through a table; ``outs`` what the result
-    registers hold at the exit. ``exits`` are the values carried out of loops, by pad, ``trips`` trip counts and ``stays`` the
-    conditions to go on that they replace, by loop head. ``references`` are all memory operands (pc, operand) of
+    registers hold at the exit. ``exits`` are the values carried out of loops, by pad, ``trips`` trip counts and ``stays``
+    the conditions to go on that they replace, by loop head. ``references`` are all memory operands (pc, operand) of
     the code, ``framed`` those that became cells of the frame."""
 
     flow: Flow

@@ -6,11 +6,27 @@ import networkx as nx
 
 from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.effects import BITS, Gpr, Lane, Ty
+from layout_advise.mockup.exits import Counted
 from layout_advise.mockup.flow import Cond, Go, Switch
 from layout_advise.mockup.lifted import (
-    Assign, Call, Goto, Imm, Item, Label, Let, LetLinear, Linear, LiveIn, LiveOut, Load, Loop, Operand, Store, Val, Var,
+    Assign,
+    Call,
+    Goto,
+    Imm,
+    Item,
+    Label,
+    Let,
+    LetLinear,
+    Linear,
+    LiveIn,
+    LiveOut,
+    Load,
+    Loop,
+    Operand,
+    Store,
+    Val,
+    Var,
 )  # fmt: skip
-from layout_advise.mockup.loops import Counted
 from layout_advise.mockup.place import Placement, stored_value
 from layout_advise.mockup.ssa import Program
 from layout_advise.mockup.translate import FrameEscapes
@@ -38,8 +54,15 @@ class Writer:
 
     def body(self) -> tuple[Item, ...]:
         """The statements of the whole hotspot."""
-        items = self._region(None, None)
-        return _without_idle_labels(items, self.wanted)
+        items = _without_idle_labels(self._region(None), self.wanted)
+        outs = {out.operand for out in self.live_outs()}
+        while True:
+            used: set[Operand] = set(outs)
+            _used(items, used)
+            shorter = _without_unused(items, used)
+            if shorter == items:
+                return items
+            items = shorter
 
     def live_outs(self) -> tuple[LiveOut, ...]:
         """The result registers; floats in lanes keep their type."""
@@ -200,7 +223,7 @@ class Writer:
     def _invert(self, condition: Node, items: list[Item]) -> Operand:
         return self._let("not", "i1", (self._operand(condition),), condition, items)
 
-    def _region(self, head: int | None, parent: Counted | None) -> list[Item]:
+    def _region(self, head: int | None) -> list[Item]:
         """The statements of a loop body (or of all: ``head`` None), inner loops as one statement each."""
         members = self._members(head)
         order = self._order(head, members)
@@ -254,7 +277,7 @@ class Writer:
         assert isinstance(counter, Val)
         trip = self.program.trips.get(head)
         trip_operand = None if trip is None else self._operand(trip)
-        body = tuple(self._region(head, counted))
+        body = tuple(self._region(head))
         items: list[Item] = [Loop(counter, trip_operand, body, self.flow.blocks[head].start)]
         if counted.pad is not None:
             if self.flow.loop_of[counted.pad] == counted.loop.parent:
@@ -278,8 +301,7 @@ class Writer:
 
     def _contents(self, block: int) -> list[Item]:
         items: list[Item] = []
-        if block not in self.main_pads or self._after_counted(block):
-            self._carry(block, items)
+        self._carry(block, items)
         for node in self.placement.nodes[block]:
             self._define(node, items)
         successors = self.flow.blocks[block].successors
@@ -287,16 +309,15 @@ class Writer:
             self._moves(block, successors[0], items)
         return items
 
-    def _after_counted(self, pad: int) -> bool:
-        """Whether the pad of a counted loop copies variables (the loop tests at the top: phis keep their last value)."""
-        return any(c.pad == pad and not c.bottom for c in self.loops.values())
-
     def _carry(self, pad: int, items: list[Item]) -> None:
-        carried = [n for n in self.program.exits.get(pad, ()) if n in self.live]
-        if carried:
-            group = self._group()
-            for node in carried:
-                self._assign(node, node.args[0], group, items)
+        """Values that leave a loop through ``pad``. Behind a counted loop that tests at the bottom only those that a loop
+        variable still holds are left to copy: the others were assigned at the end of each iteration."""
+        bottom = any(c.pad == pad and c.bottom for c in self.loops.values())
+        group = self._group()
+        for node in self.program.exits.get(pad, ()):
+            source = self._same_phi(node) if bottom else node.args[0]
+            if node in self.live and source is not None:
+                self._assign(node, source, group, items)
 
     def _assign(self, node: Node, value: Node, group: int, items: list[Item]) -> None:
         variable = self._operand(node)
@@ -315,8 +336,18 @@ class Writer:
         if target in self.loops and block == self.flow.loops[target].latch and self.loops[target].bottom:
             pad = self.loops[target].pad
             for node in self.program.exits.get(pad if pad is not None else -1, ()):
-                if node in self.live:
+                if node in self.live and self._same_phi(node) is None:
                     self._assign(node, node.args[0], group, items)
+
+    def _same_phi(self, node: Node) -> Node | None:
+        """The loop variable that holds ``node.args[0]`` once the loop is done (it is what the latch assigns)."""
+        for head, counted in self.loops.items():
+            if counted.bottom and counted.pad == node.block:
+                latch = self.flow.preds[head].index(counted.loop.latch)
+                for phi in self.program.phis.get(head, ()):
+                    if phi in self.live and phi.args[latch] is node.args[0]:
+                        return phi
+        return None
 
     def _block(self, block: int, following: int | None) -> list[Item]:
         items = self._contents(block)
@@ -396,6 +427,38 @@ def _without_idle_labels(items: list[Item] | tuple[Item, ...], wanted: set[int])
             continue
         if isinstance(item, Loop):
             item = Loop(item.counter, item.trip, _without_idle_labels(item.body, wanted), item.head)
+        found.append(item)
+    return tuple(found)
+
+
+def _used(items: tuple[Item, ...], used: set[Operand]) -> None:
+    """Every operand that some statement reads."""
+    for item in items:
+        match item:
+            case Let(_, _, args, _) | Call(_, _, args, _):
+                used.update(args)
+            case LetLinear(_, linear, _) | Load(_, linear, _, _, _):
+                used.update(atom for atom, _ in linear.terms)
+            case Store(_, linear, stored, _, _, _):
+                used.update((stored, *(atom for atom, _ in linear.terms)))
+            case Assign(_, operand, _):
+                used.add(operand)
+            case Goto(_, condition) if condition is not None:
+                used.add(condition)
+            case Loop(_, trip, body, _):
+                if trip is not None:
+                    used.add(trip)
+                _used(body, used)
+
+
+def _without_unused(items: tuple[Item, ...], used: set[Operand]) -> tuple[Item, ...]:
+    """Formulas that only an inverted condition or a stripped bitcast needed go."""
+    found: list[Item] = []
+    for item in items:
+        if isinstance(item, Let | LetLinear) and item.value not in used:
+            continue
+        if isinstance(item, Loop):
+            item = Loop(item.counter, item.trip, _without_unused(item.body, used), item.head)
         found.append(item)
     return tuple(found)
 

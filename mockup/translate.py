@@ -12,7 +12,21 @@ from typing import cast
 from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.conditions import UndefinedFlagError, resolve
 from layout_advise.mockup.effects import (
-    BITS, CallEffect, Const, Expr, Flags, Gpr, Lane, LoadEffect, Location, Op, Read, SetEffect, StoreEffect, Temp, Ty,
+    BITS,
+    CallEffect,
+    Const,
+    Expr,
+    Flags,
+    Gpr,
+    Lane,
+    LoadEffect,
+    Location,
+    Op,
+    Read,
+    SetEffect,
+    StoreEffect,
+    Temp,
+    Ty,
 )  # fmt: skip
 from layout_advise.mockup.flow import RSP, Step
 from layout_advise.mockup.lifted import Origin
@@ -27,11 +41,13 @@ _UNARY = (
     "floor ceil trunc rint nearbyint round erf erfc"
 )
 _BINARY = "pow atan2 hypot fmod fmin fmax copysign remainder fdim"
+_SUFFIXES: tuple[tuple[str, Ty], ...] = (("", "f64"), ("f", "f32"))
 PURE: dict[str, tuple[Ty, int]] = {
-    **{f"{name}{suffix}": (ty, 1) for name in _UNARY.split() for suffix, ty in (("", "f64"), ("f", "f32"))},
-    **{f"{name}{suffix}": (ty, 2) for name in _BINARY.split() for suffix, ty in (("", "f64"), ("f", "f32"))},
-    "__exp_finite": ("f64", 1), "__log_finite": ("f64", 1), "__pow_finite": ("f64", 2),
-}  # fmt: skip
+    f"{name}{suffix}": (ty, count)
+    for names, count in ((_UNARY, 1), (_BINARY, 2))
+    for name in names.split()
+    for suffix, ty in _SUFFIXES
+}
 """libm functions without effects (but for errno): type of arguments and result, number of arguments."""
 
 
@@ -311,6 +327,8 @@ class _OneStep:
             self.state[cell] = value
         else:
             keep = g.const("i64", ~(((1 << (8 * size)) - 1) << (8 * inside)))
+            if old.op == "undef":  # the other bytes of the cell: nobody reads what was never written
+                old = g.const("i64", 0)
             kept = build(g, "and", "i64", (old, keep))
             wide = build(g, "zext", "i64", (value,))
             moved = build(g, "shl", "i64", (wide, g.const("i64", 8 * inside)))

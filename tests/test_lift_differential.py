@@ -134,11 +134,11 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_lifted_code_does_what_the_machine_code_does(built: Built, name: str) -> None:
-    try:
-        code = lift(built.region(name), result="float")
-    except NotLiftedError as error:
-        assert REFUSED.get((built.name, name), "nothing") in str(error)
+    if (built.name, name) in REFUSED:
+        with pytest.raises(NotLiftedError, match=REFUSED[built.name, name]):
+            lift(built.region(name), result="float")
         return
+    code = lift(built.region(name), result="float")
     for n, seed in ((40, 1), (51, 2), (64, 3)):
         arrays = Arrays(n, seed)
         expected, memory = arrays.native(getattr(built.library, name))
@@ -153,7 +153,6 @@ def loops(items: tuple[object, ...]) -> list[Loop]:
         if isinstance(item, Loop):
             found += [item, *loops(item.body)]
     return found
-
 
 
 @pytest.mark.parametrize("name", ["daxpy", "dot", "dot_unsigned", "stencil2d", "gather", "triangular", "matmul", "records"])
