@@ -6,10 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from layout_advise.layoutalgebra.nests import FoldedStream
+from layout_advise.mockup.binding import accesses, key_of
 from layout_advise.mockup.lifted import Lifted
-from layout_advise.mockup.streams import contains, expand_array
+from layout_advise.mockup.streams import contains, expand_array, hull
 from layout_advise.tracer.trace import Reference, Trace
 
+FRAME_BYTES = 8 << 20
 _ADDRESS = np.uint64((1 << 48) - 1)
 
 
@@ -25,7 +27,7 @@ def check_records(
     sites = (words >> np.uint64(48)).astype(np.int64)
     order = np.argsort(sites, kind="stable")
     addresses, sites = (words & _ADDRESS)[order], sites[order]
-    skipped = {(pc, operand) for pc, operand, _ in lifted.skipped}
+    skipped = {(pc, operand) for pc, operand, _ in lifted.skipped} | _frame(trace, lifted)
     problems: list[str] = []
     if sites.size and sites[-1] >= len(trace.references):
         problems.append("an access was made that the trace does not know")
@@ -43,6 +45,21 @@ def check_records(
         elif not trace.truncated and not contains(stream, own):
             problems.append(_problem(reference, "touched an address that the trace does not have"))
     return tuple(problems)
+
+
+def _frame(trace: Trace, lifted: Lifted) -> set[tuple[int, int]]:
+    """References that stay within the hotspot's own frame or its return address and that the lifted code does not make:
+    ``ret`` reads the return address, which is no part of the computation."""
+    made = {key_of(access) for access in accesses(lifted.body)}
+    top = trace.registers.gpr[4]
+    found = set()
+    for reference, stream in zip(trace.references, trace.streams, strict=True):
+        if stream is None or (reference.pc, reference.operand) in made:
+            continue
+        low, high = hull(stream)
+        if low >= top - FRAME_BYTES and high + reference.bytes <= top + 8:
+            found.add((reference.pc, reference.operand))
+    return found
 
 
 def _ordered(reference: Reference, own: NDArray[np.uint64], traced: NDArray[np.uint64], complete: bool) -> list[str]:

@@ -11,11 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from layout_advise.errors import SnapshotError
+from layout_advise.mockup.check import check_records
 from layout_advise.mockup.lifted import Lifted
 from layout_advise.tracer.snapshot.compare import compare
 from layout_advise.tracer.snapshot.protocol import Range, RunResult, StoppedProgram
-from layout_advise.tracer.trace import Registers
+from layout_advise.tracer.trace import Registers, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,44 +56,76 @@ def live_outs(registers: Registers, lifted: Lifted) -> tuple[bytes, ...]:
     return tuple(values)
 
 
-def check_subject(program: StoppedProgram, subject: Subject) -> str | None:
-    """Run the check build: why its accesses are not those of the map, or None."""
+def check_subject(program: StoppedProgram, subject: Subject, trace: Trace, lifted: Lifted, folder: Path) -> str | None:
+    """Run the check build: why its accesses are not those of the trace and of the map, or None."""
     if subject.check is None:
         return None
-    with program.fork() as fork:
-        try:
-            result = fork.run(fork.load(subject.check))
-        except SnapshotError as error:
-            return str(error)
-    if result.mismatches:
-        where = "" if result.first_mismatch is None else f", first by reference {result.first_mismatch[0]}"
-        return f"{result.mismatches} accesses do not follow the new layout's map{where}"
-    if subject.remapped is not None and result.remapped != subject.remapped:
-        return f"{result.remapped} accesses were re-indexed, {subject.remapped} were traced"
-    return None
+    file = folder / "check.records"
+    capacity = 2 * trace.accesses + 4096
+    try:
+        with program.fork() as fork:
+            records = (file, capacity) if subject.remapped is None else None
+            result = fork.run(fork.load(subject.check), records=records)
+        if result.mismatches:
+            where = "" if result.first_mismatch is None else f", first by reference {result.first_mismatch[0]}"
+            return f"{result.mismatches} accesses do not follow the new layout's map{where}"
+        if subject.remapped is not None:
+            return _all_moved(result.remapped, subject.remapped)
+        words = np.fromfile(file, dtype=np.uint64)
+        problems = check_records(words, trace, lifted, complete=result.records <= capacity)
+        return f"{len(problems)} references differ from the trace: {problems[0]}" if problems else None
+    except SnapshotError as error:
+        return str(error)
+    finally:
+        file.unlink(missing_ok=True)
+
+
+def _all_moved(moved: int, traced: int) -> str | None:
+    return None if moved == traced else f"{moved} accesses were re-indexed, {traced} were traced"
 
 
 def verify(
     program: StoppedProgram,
     subjects: Sequence[Subject],
     lifted: Lifted,
+    trace: Trace,
+    folder: Path,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Mapping[str, Verdict]:
     """Compare every subject with the original. Raises SnapshotError when the original cannot be run."""
     verdicts: dict[str, Verdict] = {}
     with program.fork() as witness:
         numbers = {subject.name: witness.load(subject.mockup) for subject in subjects}
+        new = added(program, witness)
         with witness.fork() as original:
             expected = original.run(0)
+            changed = compare(witness, original, original, new).bytes_changed
             for done, subject in enumerate(subjects):
                 progress(done, len(subjects))
-                problem = check_subject(program, subject)
+                problem = check_subject(program, subject, trace, lifted, folder)
                 verdicts[subject.name] = (
                     Verdict(problem)
                     if problem
-                    else _compare(witness, original, expected, subject, numbers[subject.name], lifted)
+                    else _compare(witness, original, expected, subject, numbers[subject.name], lifted, new, changed)
                 )
     return verdicts
+
+
+def added(before: StoppedProgram, after: StoppedProgram) -> tuple[Range, ...]:
+    """Memory mapped in ``after`` but not in ``before``: the mock-ups and what the agent keeps for them."""
+    found = []
+    known = sorted((m.start, m.end) for m in before.mappings())
+    for mapping in after.mappings():
+        at = mapping.start
+        for start, end in known:
+            if end <= at or start >= mapping.end:
+                continue
+            if start > at:
+                found.append(Range(at, start))
+            at = end
+        if at < mapping.end:
+            found.append(Range(at, mapping.end))
+    return tuple(found)
 
 
 def _compare(
@@ -100,18 +135,20 @@ def _compare(
     subject: Subject,
     number: int,
     lifted: Lifted,
+    new: Sequence[Range],
+    changed: int,
 ) -> Verdict:
     with witness.fork() as fork:
         try:
             result = fork.run(number, forbidden=subject.forbidden)
         except SnapshotError as error:
             return Verdict(str(error))
-        found = compare(witness, original, fork)
+        found = compare(witness, original, fork, new, changes=False)
     if live_outs(result.registers, lifted) != live_outs(expected.registers, lifted):
-        return Verdict("the returned value differs", found.bytes_compared, found.bytes_changed)
+        return Verdict("the returned value differs", found.bytes_compared, changed)
     if not found.equal:
         place = f", first at {found.differences[0][0]:#x}" if found.differences else ""
-        return Verdict(f"the written bytes differ{place}", found.bytes_compared, found.bytes_changed)
-    if found.bytes_changed == 0 and not lifted.live_outs:
+        return Verdict(f"the written bytes differ{place}", found.bytes_compared, changed)
+    if changed == 0 and not lifted.live_outs:
         return Verdict("the call neither changes memory nor returns anything: nothing to compare", found.bytes_compared, 0)
-    return Verdict(None, found.bytes_compared, found.bytes_changed)
+    return Verdict(None, found.bytes_compared, changed)

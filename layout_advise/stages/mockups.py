@@ -1,0 +1,111 @@
+"""From candidates to compiled mock-ups: identity, candidates, their check builds, one with a deliberately wrong map."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from layout_advise.errors import LayoutAdviseError
+from layout_advise.layoutalgebra.structure import Candidate, Structure
+from layout_advise.mockup.binding import accesses, bind, key_of
+from layout_advise.mockup.build import build
+from layout_advise.mockup.emit import emit_mockup
+from layout_advise.mockup.lifted import Lifted
+from layout_advise.mockup.measure import IDENTITY
+from layout_advise.tracer.trace import Trace
+
+JOBS = 2
+Variant = Literal["plain", "restrict", "simd"]
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """One mock-up to make; ``candidate`` None is the identity."""
+
+    name: str
+    candidate: Candidate | None
+    variant: Variant
+    wrong: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A mock-up, or the reason why there is none. ``check`` is its check build."""
+
+    recipe: Recipe
+    source: str
+    mockup: Path | None
+    check: Path | None
+    reason: str | None
+
+
+def recipes(candidates: Sequence[Candidate], variants: Sequence[Variant]) -> tuple[Recipe, ...]:
+    """The identity, every candidate in every variant, and the best candidate with a wrong map."""
+    made = [Recipe(IDENTITY, None, "plain")]
+    made += [Recipe(f"{c.id}.{variant}", c, variant) for c in candidates for variant in variants]
+    if candidates:
+        made.append(Recipe("wrong", candidates[0], variants[0], wrong=True))
+    return tuple(made)
+
+
+def make_all(
+    wanted: Sequence[Recipe],
+    lifted: Lifted,
+    trace: Trace,
+    structures: Sequence[Structure],
+    compiler: tuple[str, Sequence[str]],
+    folder: Path,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> tuple[Made, ...]:
+    """Emit and compile, two at a time; C sources and build logs go to ``folder``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    finished = 0
+
+    def one(recipe: Recipe) -> Made:
+        nonlocal finished
+        result = _make(recipe, lifted, trace, structures, compiler, folder)
+        finished += 1
+        progress(finished, len(wanted))
+        return result
+
+    with ThreadPoolExecutor(JOBS) as pool:
+        return tuple(pool.map(one, wanted))
+
+
+def _make(
+    recipe: Recipe,
+    lifted: Lifted,
+    trace: Trace,
+    structures: Sequence[Structure],
+    compiler: tuple[str, Sequence[str]],
+    folder: Path,
+) -> Made:
+    source = ""
+    built: list[Path | None] = [None, None]
+    program, flags = compiler
+    for number, check in enumerate((False, True)[: 1 if recipe.wrong else 2]):
+        try:
+            text = emit_mockup(
+                lifted, recipe.candidate, trace, structures, variant=recipe.variant, check=check, wrong=recipe.wrong
+            )
+        except LayoutAdviseError as error:
+            return Made(recipe, source, None, None, error.line())
+        source = source or text
+        # the check build is compiled quickly: it runs once
+        result = build(text, folder / f"{recipe.name}{'.check' if check else ''}.so", program, ("-O1",) if check else flags)
+        if result.path is None:
+            return Made(recipe, source, None, None, result.reason or "it does not compile")
+        built[number] = result.path
+    return Made(recipe, source, built[0], built[1], None)
+
+
+def expected_moves(candidate: Candidate, lifted: Lifted, trace: Trace, structures: Sequence[Structure]) -> int:
+    """How many traced accesses of one call the mock-up of ``candidate`` must send to new buffers: all that the lifted code
+    makes to the structures that it re-lays (gate (a) of the verification)."""
+    binding = bind(lifted, trace, structures)
+    moved = {r.structure.id for r in candidate.relayouts}
+    made = {key_of(access) for access in accesses(lifted.body)}
+    return sum(binding.streams[key].count for key, name in binding.structure_of.items() if name in moved and key in made)

@@ -1,0 +1,121 @@
+"""What one call touches: trace, memory objects, structures with their layout terms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from layout_advise.layoutalgebra.derive import Access, Derived, MemoryObjectShape, derive_structure
+from layout_advise.layoutalgebra.structure import Structure
+from layout_advise.tracer.binary import Binary
+from layout_advise.tracer.code import Region
+from layout_advise.tracer.objects import Attribution, MemoryObject, attribute
+from layout_advise.tracer.record import trace_call
+from layout_advise.tracer.snapshot.protocol import Range, StoppedProgram
+from layout_advise.tracer.spans import spans
+from layout_advise.tracer.trace import Trace
+
+RSP = 4
+SMALLEST = 256
+"""Bytes below which a memory object is not worth a line in the report."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One traced call. ``written`` and ``touched`` are the hulls of what it stores to and of all that it accesses, without
+    the stack frames below the entry, in whole cache lines."""
+
+    region: Region
+    trace: Trace
+    derived: tuple[Derived, ...]
+    written: tuple[Range, ...]
+    touched: tuple[Range, ...]
+
+    @property
+    def structures(self) -> tuple[Structure, ...]:
+        """The structures of ``derived``."""
+        return tuple(d.structure for d in self.derived)
+
+    @property
+    def terms(self) -> int:
+        """Number of nodes of the folded trace."""
+        return sum(count_nodes(stream) for stream in self.trace.streams)
+
+
+def count_nodes(stream: object) -> int:
+    """Nodes of one folded stream; a set counts as one."""
+    if stream is None:
+        return 0
+    nodes = getattr(stream, "nodes", None)
+    return 1 if nodes is None else sum(_nodes(node) for node in nodes)
+
+
+def _nodes(node: object) -> int:
+    return 1 + sum(_nodes(child) for child in getattr(node, "body", ()))
+
+
+def observe(program: StoppedProgram, main: Binary, region: Region, call: int, max_refs: int) -> Observation:
+    """Trace the call that ``program`` is about to make and derive the structures it touches."""
+    trace = trace_call(program, region, call, max_refs)
+    attribution = attribute(trace, main, program.read)
+    derived = tuple(
+        derive(obj, number, attribution, trace) for number, obj in enumerate(o for o in attribution.objects if is_data(o))
+    )
+    written, touched = _ranges(trace, writes=True), _ranges(trace, writes=False)
+    return Observation(region, trace, derived, written, touched)
+
+
+def is_data(obj: MemoryObject) -> bool:
+    """Whether the object is data that could be laid out differently: not a frame, not a few scalars."""
+    return obj.kind != "stack" and obj.bytes >= SMALLEST
+
+
+def derive(obj: MemoryObject, number: int, attribution: Attribution, trace: Trace) -> Derived:
+    """The structure of one memory object, from the references that touch it."""
+    accesses: list[Access] = []
+    inexact = f"the trace was cut after {trace.accesses} accesses" if trace.truncated else None
+    for reference in obj.references:
+        stream = trace.streams[reference]
+        assert stream is not None
+        if attribution.mixed(reference):
+            inexact = inexact or f"the reference at {trace.references[reference].pc:#x} touches other memory too"
+            continue
+        inexact = inexact or attribution.inexact[reference]
+        accesses.append(Access(stream, trace.references[reference].bytes, trace.references[reference].kind))
+    base = obj.element_base or obj.base
+    shape = MemoryObjectShape(
+        f"s{number}",
+        obj.name,
+        base,
+        obj.base + obj.bytes - base,
+        obj.kind,
+        obj.type.name if obj.type else None,
+        obj.alloc_site,
+    )
+    return derive_structure(shape, accesses, obj.type, inexact=inexact)
+
+
+def _ranges(trace: Trace, *, writes: bool) -> tuple[Range, ...]:
+    top = trace.registers.gpr[RSP]
+    stack = next((m for m in trace.mappings if m.start <= top < m.end), None)
+    found: list[Range] = []
+    for reference, stream in zip(trace.references, trace.streams, strict=True):
+        if stream is None or (writes and reference.kind == "read"):
+            continue
+        for span in spans(stream):
+            below = stack is not None and stack.start <= span.low < top + 8  # own frame and return address
+            if not below:
+                found.append(Range(span.low, span.high + reference.bytes))
+    return merge(found)
+
+
+def merge(ranges: Sequence[Range], line: int = 64) -> tuple[Range, ...]:
+    """Ranges rounded out to cache lines, sorted, those that overlap or touch joined."""
+    rounded = sorted((r.start // line * line, -(-r.end // line) * line) for r in ranges if r.end > r.start)
+    merged: list[tuple[int, int]] = []
+    for start, end in rounded:
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], end))
+        else:
+            merged.append((start, end))
+    return tuple(Range(start, end) for start, end in merged)
