@@ -165,11 +165,11 @@ def build_flow(region: Region, semantics: Semantic, pure: Callable[[str], bool])
     start = builder.new(region.entry)
     start.term = Go(builder.copy(region, exit_block.id, (region.entry,)))
     flow = Flow(builder.blocks, start.id, exit_block.id)
-    _analyse(flow)
+    analyse(flow)
     if exit_block.id not in flow.preds:
         raise NotLiftedError(region.entry, region.symbol, "never returns")
     _normalise(flow, builder)
-    _analyse(flow)
+    analyse(flow)
     return flow
 
 
@@ -260,7 +260,8 @@ def _move_stack(pc: int, amount: int) -> Step:
     return Step(pc, "call/ret", Semantics((SetEffect(RSP, moved),)))
 
 
-def _analyse(flow: Flow) -> None:
+def analyse(flow: Flow) -> None:
+    """Compute order, predecessors, dominators and loops anew from the blocks."""
     graph: nx.DiGraph[int] = nx.DiGraph()
     graph.add_node(flow.entry)
     work = [flow.entry]
@@ -330,7 +331,7 @@ def _normalise(flow: Flow, builder: _Builder) -> None:
     for head, loop in list(flow.loops.items()):
         between([p for p in flow.preds[head] if p in loop.blocks], head)
         between([p for p in flow.preds[head] if p not in loop.blocks], head)
-    _analyse(flow)
+    analyse(flow)
     exits = {edge for loop in flow.loops.values() for edge in loop.exits}
     for block in list(flow.order):
         following = flow.blocks[block].successors

@@ -8,6 +8,7 @@ from layout_advise.mockup.flow import build_flow
 from layout_advise.mockup.lifted import Item, Lifted, Load, Loop, Store
 from layout_advise.mockup.loops import close_loops
 from layout_advise.mockup.retype import retype
+from layout_advise.mockup.rotated import merge_tests
 from layout_advise.mockup.semantics import semantics
 from layout_advise.mockup.ssa import Program, build_ssa
 from layout_advise.mockup.structure import RESULTS, Writer
@@ -34,6 +35,7 @@ def lift(region: Region, *, result: Result = "any") -> Lifted:
 def _lift(region: Region, result: Result, *, frame_cells: bool) -> Lifted:
     flow = build_flow(region, semantics, PURE.__contains__)
     program = build_ssa(flow, frame_cells=frame_cells, results=RESULTS[result])
+    merge_tests(program)
     retype(program)
     # a result register that a call or an undefined result has spoilt cannot be what the function returns
     program.outs = {place: node for place, node in program.outs.items() if node.op != "undef"}
