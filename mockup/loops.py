@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from layout_advise.mockup.exits import Counted, carry_out, varies
-from layout_advise.mockup.flow import Cond, Flow
+from layout_advise.mockup.flow import Cond, Flow, FlowLoop, Go
 from layout_advise.mockup.simplify import build, is_const, lo32, negate
 from layout_advise.mockup.ssa import Program, rewrite
 from layout_advise.mockup.values import NOWHERE, Graph, Node, parts, signed
@@ -58,7 +58,7 @@ def _count(program: Program, counted: Counted) -> None:
     for block, pad in loop.exits:
         if not isinstance(flow.blocks[block].term, Cond) or flow.loop_of[block] != loop.head:
             continue
-        bottom = flow.preds[loop.latch] == [block]
+        bottom = _leads_to_latch(program, loop, block, live)
         top = block == loop.head and not any(e.op == "store" or e in live for e in program.events[block])
         if not (bottom or top):
             continue
@@ -72,6 +72,20 @@ def _count(program: Program, counted: Counted) -> None:
             program.stays[loop.head] = stay
             program.trips[loop.head] = trip
             return
+
+
+def _leads_to_latch(program: Program, loop: FlowLoop, block: int, live: set[Node]) -> bool:
+    """Whether nothing but register moves stands between the test in ``block`` and the next iteration: then it does no harm
+    that they happen once more than in the machine code."""
+    flow = program.flow
+    stays = [s for s in flow.blocks[block].successors if s in loop.blocks]
+    before, at = block, stays[0]
+    while at != loop.latch:
+        busy = any(e.op == "store" or e in live for e in program.events[at])
+        if busy or flow.preds[at] != [before] or not isinstance(flow.blocks[at].term, Go):
+            return False
+        before, at = at, flow.blocks[at].successors[0]
+    return flow.preds[at] == [before]
 
 
 def _along(counted: Counted, node: Node) -> tuple[Node | None, int]:
