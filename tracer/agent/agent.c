@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "agent.h"
 #include <link.h>
+#include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
@@ -126,6 +127,16 @@ static void hook_loader(void)
     hooked = 1;
 }
 
+/* In a process that the program forked: the status pages are shared with its parent, whose calls alone count. */
+static void in_child(void)
+{
+    if (!la_near || la_status->state >= LA_PARKED)
+        return;
+    struct la_status *own = (struct la_status *)(la_near + LA_PAGE);
+    la_mmap(own, la_near_bytes - LA_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1);
+    own->counter = 1ll << 60;
+}
+
 __attribute__((constructor)) static void la_start(int argc, char **argv, char **environment)
 {
     (void)argc;
@@ -156,6 +167,7 @@ __attribute__((constructor)) static void la_start(int argc, char **argv, char **
     if (la_config.mode == LA_MODE_SAMPLE) {
         la_sample_start();
     } else {
+        pthread_atfork(NULL, NULL, in_child);
         la_probe_start();
         if (la_config.mode == LA_MODE_PARK)
             la_blocks_start();

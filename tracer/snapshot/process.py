@@ -58,6 +58,7 @@ class AgentProcess:
         self._registers: Registers | None = None
         self._allocations: tuple[Allocation, ...] | None = None
         self._info: tuple[int, ...] | None = None
+        self._born: tuple[trace.Mapping, ...] | None = None
         self._closed = False
 
     @classmethod
@@ -76,6 +77,7 @@ class AgentProcess:
 
     def _inherit(self, other: AgentProcess) -> None:
         self._registers, self._allocations, self._info = other._registers, other._allocations, other._info
+        self._born = other.mappings_at_park()
 
     def _call(self, verb: Verb, words: Sequence[int] = (), path: str = "") -> bytes:
         if self._closed:
@@ -107,6 +109,12 @@ class AgentProcess:
         """Memory of the agent: stack, block table, status, its own code and data."""
         words = self._words()
         return tuple(Range(words[i], words[i] + words[i + 1]) for i in (2, 4, 6, 8))
+
+    def mappings_at_park(self) -> tuple[trace.Mapping, ...]:
+        """The mappings before anything was loaded or allocated for a mock-up: what can be the program's own."""
+        if self._born is None:
+            self._born = self.mappings()
+        return self._born
 
     def ping(self) -> None:
         """Returns once the process obeys."""
@@ -286,6 +294,7 @@ def park(
         program.registers()  # asked here, so that forks and restored copies need not ask again
         program.allocations()
         program.own_ranges()
+        program.mappings_at_park()
     except BaseException:
         program.close()
         raise
