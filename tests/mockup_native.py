@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 
 from layout_advise.layoutalgebra.nests import Affine, FoldedStream, Point
 from layout_advise.layoutalgebra.structure import Axis, Buffer, Candidate, FieldMap, Relayout, Structure
@@ -75,11 +76,10 @@ class Mockup:
 
     def arguments(self, integers: Sequence[int] = (), floats: Sequence[float] = ()) -> None:
         """The System V calling convention."""
-        for number, value in zip((7, 6, 2, 1, 8, 9), integers, strict=False):
-            self.context.in_.gpr[number] = value & (1 << 64) - 1
+        for number, integer in zip((7, 6, 2, 1, 8, 9), integers, strict=False):
+            self.context.in_.gpr[number] = integer & (1 << 64) - 1
         for k, value in enumerate(floats):
-            raw = value.to_bytes(8, "little") if isinstance(value, int) else np.float64(value).tobytes()
-            self.context.in_.vector[k][:8] = list(raw)
+            self.context.in_.vector[k][:8] = list(np.float64(value).tobytes())
 
     def records(self, capacity: int) -> np.ndarray:
         """Provide a record buffer (check builds)."""
@@ -106,6 +106,7 @@ class Native:
         address = ctypes.cast(self.function, ctypes.c_void_p).value or 0
         with path.open("rb") as file:
             table = ELFFile(file).get_section_by_name(".symtab")
+            assert isinstance(table, SymbolTableSection)
             (entry,) = (s for s in table.iter_symbols() if s.name == symbol)
         code = ctypes.string_at(address, entry["st_size"])
         base = address - entry["st_value"]

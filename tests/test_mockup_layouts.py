@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ctypes
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from layout_advise.errors import RemapError
-from layout_advise.layoutalgebra.structure import Dim, Field, Structure
+from layout_advise.layoutalgebra.nests import FoldedStream
+from layout_advise.layoutalgebra.structure import Candidate, Dim, Field, Structure
 from layout_advise.mockup.check import check_records
 from layout_advise.mockup.emit import emit_mockup
 from tests.mockup_native import Mockup, Native, candidate, relayout, traced
@@ -84,7 +86,7 @@ class Case:
             array[...] = before
         return found
 
-    def run(self, chosen, name: str, **options) -> tuple[list[bytes], Mockup]:
+    def run(self, chosen: Candidate | None, name: str, **options: Any) -> tuple[list[bytes], Mockup]:
         source = emit_mockup(self.lifted, chosen, self.trace, self.structures, **options)
         mockup = Mockup(source, self.where / f"{name}.so", self.flags)
         mockup.arguments(self.integers, self.floats)
@@ -96,7 +98,7 @@ class Case:
         return self.restore(), mockup
 
 
-def verify(case: Case, chosen) -> None:
+def verify(case: Case, chosen: Candidate) -> None:
     """Same bytes in every variant, no mismatch in the check build, other bytes with the wrong map."""
     case.prepare()
     assert case.run(None, "identity")[0] == case.expected
@@ -179,9 +181,9 @@ def test_a_missing_record_is_found(tmp_path: Path) -> None:
     case.prepare()
     references = case.trace.references
     assert any("times in the trace" in p for p in check_records(np.empty(0, np.uint64), case.trace, case.lifted))
-    stream = case.trace.streams[0]
-    assert stream is not None
-    pairs = [(r.id, a) for r, s in zip(references, case.trace.streams, strict=True) if s for a in s.expand()]
+    streams = [s for s in case.trace.streams if isinstance(s, FoldedStream)]
+    assert len(streams) == len(references)
+    pairs = [(r.id, a) for r, s in zip(references, streams, strict=True) for a in s.expand()]
     words = np.array([address + 8 * (number == 0) | number << 48 for number, address in pairs], np.uint64)
     problems = check_records(words, case.trace, case.lifted)
     assert len(problems) == 1

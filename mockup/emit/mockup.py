@@ -37,13 +37,14 @@ def emit_mockup(
     check: bool = False,
     wrong: bool = False,
     packs: bool = True,
+    offset: int = 0,
 ) -> str:
     """The C source of a mock-up; ``candidate`` None gives the identity.
 
     ``variant`` ``restrict`` promises the compiler that the new buffers' fields do not overlap. ``check`` records every
     reference and compares every new place with the map (slow). ``wrong`` reads (where nothing is read: writes) elements at
     wrong places, in bounds: such a mock-up must fail the comparison. ``packs`` keeps packed instructions packed in the
-    identity.
+    identity. ``offset`` places the new buffers that many bytes (a multiple of 64) after the start of a page.
     Raises RemapError where an access does not decompose over the candidate's structure.
     """
     binding = bind(lifted, trace, structures)
@@ -63,7 +64,7 @@ def emit_mockup(
         _header(lifted, candidate, variant, check, wrong),
         '#include "mockup.h"',
         _libm(scope),
-        _specs(relayouts),
+        _specs(relayouts, offset),
         copy_function(relayouts, first, None),
         copy_function(relayouts, first, placed.written),
         *(map_function(r, f, settings.maps[r.structure.id]) for r, f in zip(relayouts, first, strict=True) if check),
@@ -151,13 +152,15 @@ def _libm(scope: Scope) -> str:
     return "\n".join(lines)
 
 
-def _specs(relayouts: Sequence[Relayout]) -> str:
+def _specs(relayouts: Sequence[Relayout], offset: int) -> str:
     buffers = [(b, r.structure) for r in relayouts for b in r.buffers]
     lines = ["LA_EXPORT const uint32_t la_abi = LA_ABI;", f"LA_EXPORT const uint32_t la_buffer_count = {len(buffers)};"]
     lines.append("LA_EXPORT const struct la_buffer_spec la_buffers[] = {")
     for buffer, structure in buffers:
         name = buffer.name.replace("*/", "")
-        lines.append(f"    {{.bytes = {max(buffer.bytes, 1)}, .align = 64, .like = {structure.base:#x}}}, /* {name} */")
+        lines.append(
+            f"    {{.bytes = {max(buffer.bytes, 1)}, .align = 64, .offset = {offset}, .like = {structure.base:#x}}}, /* {name} */"
+        )
     if not buffers:
         lines.append("    {.bytes = 0}")
     return "\n".join([*lines, "};"])

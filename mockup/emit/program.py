@@ -140,12 +140,16 @@ class Writer:
             args_ = ", ".join(self.text(a) for a in item.args)
             self.put(f"{self.declare(item.value)} = la_libm_{item.function}({args_});")
         elif isinstance(item, Goto):
-            jump = f"goto {self.labels.get(item.label, f'L{item.label}')};"
+            jump = f"goto {self.label(item.label)};"
             self.put(jump if item.condition is None else f"if ({self.text(item.condition)}) {jump}")
         elif isinstance(item, Label):
-            self.lines.append("    " * (self.depth - 1) + f"{self.labels.get(item.number, f'L{item.number}')}:;")
+            self.lines.append("    " * (self.depth - 1) + f"{self.label(item.number)}:;")
         elif isinstance(item, Loop):
             self.loop(item)
+
+    def label(self, number: int) -> str:
+        """The C label; labels in a second copy of a loop body get a suffix."""
+        return self.labels.get(number, f"L{number}" if number >= 0 else f"exit{-number}")
 
     def moves(self, group: Sequence[Assign]) -> None:
         """Parallel moves: through temporaries where one reads what another writes."""
@@ -219,7 +223,7 @@ class Writer:
         self.put(f"    (void){name};")
         self.strip, labels, self.copies = (loop.counter, start, "lane"), self.labels, self.copies + 1
         own = [item.number for item in loop.body if isinstance(item, Label)]
-        self.labels = labels | {n: f"L{n}_{self.copies}" for n in own}
+        self.labels = labels | {n: f"{self.label(n)}_{self.copies}" for n in own}
         self.inner(loop.body)
         self.strip, self.labels = None, labels
         self.put("}")
