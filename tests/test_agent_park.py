@@ -21,7 +21,7 @@ from layout_advise.tracer.snapshot.compare import compare
 from layout_advise.tracer.snapshot.fork import ForkSnapshots
 from layout_advise.tracer.snapshot.patching import Entry, plan_patch
 from layout_advise.tracer.snapshot.process import AgentProcess, park
-from layout_advise.tracer.snapshot.protocol import Range
+from layout_advise.tracer.snapshot.protocol import CloneImage, Range
 
 N = 20000
 
@@ -324,3 +324,20 @@ def test_relocation_plans() -> None:
     moved = plan_patch(Entry(Path("x"), 0x1000, bytes.fromhex("741e4889f8c3")))  # je +0x1e
     assert moved.blob[:2] == b"\x0f\x84"
     assert moved.fixes[0].target == 0x1020
+
+
+def test_trace_runs_a_clone_once(parked: AgentProcess, tmp_path: Path) -> None:
+    """A clone written by hand: one record (rdi | 5 << 48), then the original."""
+    address = 0x10_0000_0000
+    code = bytes.fromhex("48b8") + (5 << 48).to_bytes(8, "little")  # mov rax, 5 << 48
+    code += bytes.fromhex("4809f8 4c8b15e7ffffff 498902 498d4208".replace(" ", ""))  # or; mov r10, [next]; mov; lea
+    code = code[:13] + bytes.fromhex("4c8b15") + (-(24 + 20)).to_bytes(4, "little", signed=True) + code[20:]
+    code += bytes.fromhex("488905") + (-(24 + len(code) + 7)).to_bytes(4, "little", signed=True)  # mov [next], rax
+    code += bytes.fromhex("48b8") + parked.registers().rip.to_bytes(8, "little") + bytes.fromhex("ffe0")  # jmp original
+    image = CloneImage(address, bytes(24) + code, address + 24, ())
+    records = parked.folder.path / "records"
+    with parked.fork() as traced, parked.fork() as plain:
+        assert traced.trace(image, records, 1000) == (1, False)
+        plain.run(0)
+        assert compare(parked, traced, plain).equal  # the program ran on to the return
+    assert records.read_bytes() == (block(parked).start | 5 << 48).to_bytes(8, "little")
