@@ -58,11 +58,15 @@ def launch(
     output = subprocess.DEVNULL if discard else None
     with open(stdin_path or os.devnull, "rb") as source:
         try:
-            return _launcher().submit(
-                lambda: subprocess.Popen(
-                    full, stdin=source, stdout=output, stderr=output, cwd=cwd, env=environment, start_new_session=True
+            return (
+                _launcher()
+                .submit(
+                    lambda: subprocess.Popen(
+                        full, stdin=source, stdout=output, stderr=output, cwd=cwd, env=environment, start_new_session=True
+                    )
                 )
-            ).result()
+                .result()
+            )
         except OSError as error:
             raise ProgramError(f"cannot start {command[0]}", str(error)) from error
 
