@@ -39,6 +39,8 @@ class Timed:
 
     name: str
     shared_object: Path | None
+    unwritten: tuple[Range, ...] = ()
+    """Written by the original but not by this variant (it writes to its own buffers instead): need not be saved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +183,7 @@ def _one_restore(
                 if variant.shared_object is None:
                     continue
                 numbers[variant.name] = program.load(variant.shared_object)
-                program.prepare(numbers[variant.name], written, touched)
+                program.prepare(numbers[variant.name], without(written, variant.unwritten), touched)
             names = list(numbers)
             for round_ in range(plan.rounds):
                 for current in rotated(names, index * plan.rounds + round_):
@@ -233,3 +235,16 @@ def noise_floor(timings: Timings, mode: Literal["steady", "cold"] = "steady") ->
         return (1.0, 1.0)
     both = [*values, *(1 / v for v in values)]
     return (min(both), max(both))
+
+
+def without(ranges: Sequence[Range], holes: Sequence[Range]) -> tuple[Range, ...]:
+    """``ranges`` less what lies in ``holes``."""
+    left = list(ranges)
+    for hole in holes:
+        left = [
+            Range(start, end)
+            for r in left
+            for start, end in ((r.start, min(r.end, hole.start)), (max(r.start, hole.end), r.end))
+            if start < end
+        ]
+    return tuple(left)

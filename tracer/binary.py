@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self, TypeVar
 
+from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import NoteSection
 
@@ -73,6 +74,15 @@ class Binary:
     def dynamic(self) -> bool:
         """Whether the dynamic loader starts it."""
         return any(segment["p_type"] == "PT_INTERP" for segment in self._elf.iter_segments())
+
+    @cached_property
+    def libraries(self) -> tuple[str, ...]:
+        """Shared libraries that it needs, without those of the C and compiler runtimes."""
+        section = self._elf.get_section_by_name(".dynamic")
+        tags = section.iter_tags("DT_NEEDED") if isinstance(section, DynamicSection) else ()
+        names = [str(getattr(tag, "needed", "")) for tag in tags]
+        runtime = ("libc.", "libm.", "libgcc_s.", "libstdc++.", "libpthread.", "ld-")
+        return tuple(n for n in names if not n.startswith(runtime))
 
     @cached_property
     def stripped(self) -> bool:

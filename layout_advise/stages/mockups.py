@@ -18,7 +18,7 @@ from layout_advise.mockup.measure import IDENTITY
 from layout_advise.tracer.trace import Trace
 
 JOBS = 2
-Variant = Literal["plain", "restrict", "simd"]
+Variant = Literal["plain", "restrict"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,17 @@ class Recipe:
     candidate: Candidate | None
     variant: Variant
     wrong: bool = False
+    checked: bool = True
+    offset: int = 0
+    """Distance of the new buffers from the start of a page, a multiple of 64."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """Compiler and flags."""
+
+    executable: str
+    flags: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +56,9 @@ class Made:
 def recipes(candidates: Sequence[Candidate], variants: Sequence[Variant]) -> tuple[Recipe, ...]:
     """The identity, every candidate in every variant, and the best candidate with a wrong map."""
     made = [Recipe(IDENTITY, None, "plain")]
-    made += [Recipe(f"{c.id}.{variant}", c, variant) for c in candidates for variant in variants]
+    made += [
+        Recipe(c.id if variant == "plain" else f"{c.id}-{variant}", c, variant) for c in candidates for variant in variants
+    ]
     if candidates:
         made.append(Recipe("wrong", candidates[0], variants[0], wrong=True))
     return tuple(made)
@@ -56,7 +69,7 @@ def make_all(
     lifted: Lifted,
     trace: Trace,
     structures: Sequence[Structure],
-    compiler: tuple[str, Sequence[str]],
+    compiler: Compiled,
     folder: Path,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> tuple[Made, ...]:
@@ -80,22 +93,29 @@ def _make(
     lifted: Lifted,
     trace: Trace,
     structures: Sequence[Structure],
-    compiler: tuple[str, Sequence[str]],
+    compiler: Compiled,
     folder: Path,
 ) -> Made:
     source = ""
     built: list[Path | None] = [None, None]
-    program, flags = compiler
-    for number, check in enumerate((False, True)[: 1 if recipe.wrong else 2]):
+    for number, check in enumerate((False, True) if recipe.checked and not recipe.wrong else (False,)):
         try:
             text = emit_mockup(
-                lifted, recipe.candidate, trace, structures, variant=recipe.variant, check=check, wrong=recipe.wrong
+                lifted,
+                recipe.candidate,
+                trace,
+                structures,
+                variant=recipe.variant,
+                check=check,
+                wrong=recipe.wrong,
+                offset=recipe.offset,
             )
         except LayoutAdviseError as error:
             return Made(recipe, source, None, None, error.line())
         source = source or text
         # the check build is compiled quickly: it runs once
-        result = build(text, folder / f"{recipe.name}{'.check' if check else ''}.so", program, ("-O1",) if check else flags)
+        target = folder / f"{recipe.name}{'.check' if check else ''}.so"
+        result = build(text, target, compiler.executable, ("-O1",) if check else compiler.flags)
         if result.path is None:
             return Made(recipe, source, None, None, result.reason or "it does not compile")
         built[number] = result.path

@@ -20,13 +20,13 @@ BLOCK_NS = 400e6
 
 @dataclass(frozen=True, slots=True)
 class Entrant:
-    """A verified candidate on its way through timing. ``again`` is the same mock-up with other buffer offsets and code
-    alignment, built when it wins."""
+    """A verified candidate on its way through timing. ``unwritten`` is memory that the original writes and it does not."""
 
     id: str
     title: str
     evidence: Evidence
     mockup: Path
+    unwritten: tuple[Range, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,7 @@ class Decision:
     mode: Mode | None
     verdict: Verdict
     winner: str | None
+    snapshot: Literal["criu", "fork"]
 
 
 def plan_for(call_ns: float, restores: int, clock: Literal["thread-cpu", "wall"]) -> Plan:
@@ -87,7 +88,7 @@ def decide_and_confirm(
     a temporary layout costs a call, None for a permanent one; ``unmeasured`` are candidates that have no numbers but count.
     """
     written, touched = ranges
-    variants = [Timed(IDENTITY, identity), *(Timed(e.id, e.mockup) for e in entrants)]
+    variants = [Timed(IDENTITY, identity), *(Timed(e.id, e.mockup, e.unwritten) for e in entrants)]
     first = measure(snapshots, variants, written, touched, plan, lambda i, n: progress("measuring", i, n))
     mode = choose_mode(in_situ_ns, first.nanoseconds(ORIGINAL), first.nanoseconds(ORIGINAL, "cold"))
     if mode is None:
@@ -95,17 +96,17 @@ def decide_and_confirm(
             "The original takes a different time in the snapshot than in the running program, warm and cold alike, "
             "so the measured ratios may not hold there."
         )
-        return Decision(first, None, None, undecided("not-in-situ", text), None)
+        return Decision(first, None, None, undecided("not-in-situ", text), None, context.snapshot)
     now = _context(context, first, mode)
     results = [measured(e, first, mode, conversion(e.id)) for e in entrants]
     verdict = decide([*results, *unmeasured], now)
     if verdict.action != "change" or verdict.candidate is None:
-        return Decision(first, None, mode, verdict, None)
+        return Decision(first, None, mode, verdict, None, context.snapshot)
     winner = next(e for e in entrants if e.id == verdict.candidate)
     new_identity, new_mockup = rebuild(winner.id)
     second = measure(
         snapshots,
-        [Timed(winner.id, new_mockup), Timed(IDENTITY, new_identity)],
+        [Timed(winner.id, new_mockup, winner.unwritten), Timed(IDENTITY, new_identity)],
         written,
         touched,
         Plan(max(FEWEST_AGAIN, plan.restores), plan.rounds, plan.calls, plan.warm, plan.cold_calls, plan.clock),
@@ -113,7 +114,9 @@ def decide_and_confirm(
         drop=False,
     )
     again = measured(winner, second, mode, conversion(winner.id))
-    return Decision(first, second, mode, confirm(verdict, again, _context(context, second, mode)), winner.id)
+    return Decision(
+        first, second, mode, confirm(verdict, again, _context(context, second, mode)), winner.id, context.snapshot
+    )
 
 
 def _context(context: Context, timings: Timings, mode: Mode) -> Context:

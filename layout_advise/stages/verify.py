@@ -34,7 +34,7 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Finding:
     """``reason`` is None where the bytes and registers were equal."""
 
     reason: str | None
@@ -91,9 +91,9 @@ def verify(
     trace: Trace,
     folder: Path,
     progress: Callable[[int, int], None] = lambda done, total: None,
-) -> Mapping[str, Verdict]:
+) -> Mapping[str, Finding]:
     """Compare every subject with the original. Raises SnapshotError when the original cannot be run."""
-    verdicts: dict[str, Verdict] = {}
+    verdicts: dict[str, Finding] = {}
     with program.fork() as witness:
         numbers = {subject.name: witness.load(subject.mockup) for subject in subjects}
         new = added(program, witness)
@@ -104,7 +104,7 @@ def verify(
                 progress(done, len(subjects))
                 problem = check_subject(program, subject, trace, lifted, folder)
                 verdicts[subject.name] = (
-                    Verdict(problem)
+                    Finding(problem)
                     if problem
                     else _compare(witness, original, expected, subject, numbers[subject.name], lifted, new, changed)
                 )
@@ -137,18 +137,18 @@ def _compare(
     lifted: Lifted,
     new: Sequence[Range],
     changed: int,
-) -> Verdict:
+) -> Finding:
     with witness.fork() as fork:
         try:
             result = fork.run(number, forbidden=subject.forbidden)
         except SnapshotError as error:
-            return Verdict(str(error))
+            return Finding(str(error))
         found = compare(witness, original, fork, new, changes=False)
     if live_outs(result.registers, lifted) != live_outs(expected.registers, lifted):
-        return Verdict("the returned value differs", found.bytes_compared, changed)
+        return Finding("the returned value differs", found.bytes_compared, changed)
     if not found.equal:
         place = f", first at {found.differences[0][0]:#x}" if found.differences else ""
-        return Verdict(f"the written bytes differ{place}", found.bytes_compared, changed)
+        return Finding(f"the written bytes differ{place}", found.bytes_compared, changed)
     if changed == 0 and not lifted.live_outs:
-        return Verdict("the call neither changes memory nor returns anything: nothing to compare", found.bytes_compared, 0)
-    return Verdict(None, found.bytes_compared, changed)
+        return Finding("the call neither changes memory nor returns anything: nothing to compare", found.bytes_compared, 0)
+    return Finding(None, found.bytes_compared, changed)

@@ -12,7 +12,6 @@ from layout_advise.mockup.binding import Access, accesses, bind, key_of
 from layout_advise.mockup.effects import BITS, Gpr
 from layout_advise.mockup.emit.copies import copy_function, map_function
 from layout_advise.mockup.emit.ctext import CTYPE
-from layout_advise.mockup.emit.packs import Packs
 from layout_advise.mockup.emit.program import Settings, Writer
 from layout_advise.mockup.emit.scope import Scope, analyse, identifier
 from layout_advise.mockup.lifted import Imm, Lifted, LiveIn, LiveOut, Load
@@ -36,15 +35,14 @@ def emit_mockup(
     variant: Variant = "plain",
     check: bool = False,
     wrong: bool = False,
-    packs: bool = True,
     offset: int = 0,
 ) -> str:
     """The C source of a mock-up; ``candidate`` None gives the identity.
 
     ``variant`` ``restrict`` promises the compiler that the new buffers' fields do not overlap. ``check`` records every
     reference and compares every new place with the map (slow). ``wrong`` reads (where nothing is read: writes) elements at
-    wrong places, in bounds: such a mock-up must fail the comparison. ``packs`` keeps packed instructions packed in the
-    identity. ``offset`` places the new buffers that many bytes (a multiple of 64) after the start of a page.
+    wrong places, in bounds: such a mock-up must fail the comparison.
+    ``offset`` places the new buffers that many bytes (a multiple of 64) after the start of a page.
     Raises RemapError where an access does not decompose over the candidate's structure.
     """
     binding = bind(lifted, trace, structures)
@@ -56,7 +54,7 @@ def emit_mockup(
         settings.recorders = {id(a): 0 for a in recorders(lifted)}
     parameters = _pointers(relayouts, settings)
     settings.maps = {r.structure.id: f"map_{identifier(r.structure.name)}_{k}" for k, r in enumerate(relayouts)}
-    writer = Writer(scope, placed, binding, settings, Packs())
+    writer = Writer(scope, placed, binding, settings)
     writer.body(lifted.body)
     first = _first_buffers(relayouts)
     kernel = identifier(lifted.symbol) + "_mockup"
@@ -159,7 +157,8 @@ def _specs(relayouts: Sequence[Relayout], offset: int) -> str:
     for buffer, structure in buffers:
         name = buffer.name.replace("*/", "")
         lines.append(
-            f"    {{.bytes = {max(buffer.bytes, 1)}, .align = 64, .offset = {offset}, .like = {structure.base:#x}}}, /* {name} */"
+            f"    {{.bytes = {max(buffer.bytes, 1)}, .align = 64, .offset = {offset}, "
+            f".like = {structure.base:#x}}}, /* {name} */"
         )
     if not buffers:
         lines.append("    {.bytes = 0}")
@@ -173,13 +172,11 @@ def _kernel(lifted: Lifted, scope: Scope, writer: Writer, name: str, pointers: S
     for live in lifted.live_ins:
         lines += [f"    {line}" for line in _live_in(live, scope)]
     for number, ty in sorted(scope.variables.items()):
-        if writer.packs.lane_text_of_variable(number) is None:
-            lines.append(f"    {CTYPE[ty]} x{number} = 0;")
+        lines.append(f"    {CTYPE[ty]} x{number} = 0;")
     live_in_values = {live.value.number for live in lifted.live_ins}
     for number, ty in sorted(scope.hoisted.items()):
-        if number not in live_in_values and not writer.packs.holds(number):
+        if number not in live_in_values:
             lines.append(f"    {CTYPE[ty]} {scope.names.get(number, f'v{number}')} = 0;")
-    lines += [f"    {line}" for line in writer.packs.declarations()]
     lines += writer.lines
     lines += [f"    {_live_out(live, writer)}" for live in lifted.live_outs]
     return "\n".join([*lines, "}"])

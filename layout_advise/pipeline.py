@@ -1,0 +1,74 @@
+"""The road, top to bottom: sample, stop at a call, trace, explore, mock up, verify, time, decide, report."""
+
+from __future__ import annotations
+
+import datetime
+
+from layout_advise import __version__, machine
+from layout_advise.checks import check_command
+from layout_advise.config import Settings
+from layout_advise.progress import Progress
+from layout_advise.reports import html, model
+from layout_advise.rundir import RunDir, open_run, scratch, write_atomically
+from layout_advise.stages.assemble import quality
+from layout_advise.stages.hotspot import Studied, study
+from layout_advise.stages.profile import Profiled, probe_calls, profile, spool
+from layout_advise.tracer.binary import Binary
+from layout_advise.tracer.snapshot.launch import signal_name
+
+
+def advise(settings: Settings, progress: Progress) -> model.Report | None:
+    """The whole road; None when it was to stop before the report. Everything that was started is stopped, and nothing is
+    left outside the run directory, however this ends."""
+    main = check_command(settings.command)
+    for warning in main.warnings:
+        progress.note(f"layout-advise: {warning}")
+    with open_run(settings.output, settings.force) as run, scratch() as work:
+        progress.stage("sample", "running the program, sampled")
+        stdin = spool(settings, work)
+        profiled = profile(settings, main, stdin)
+        for symbol, reason in profiled.skipped:
+            progress.note(f"passed over {symbol}: {reason}")
+        progress.note(f"hotspot: {profiled.function.name} ({profiled.share:.0%} of the samples)")
+        if settings.until == "sample":
+            return None
+        progress.step("counting and timing the hotspot's calls")
+        seen, chosen = probe_calls(settings, profiled, stdin)
+        studied = study(settings, main, profiled, seen, chosen, stdin, run, work, progress)
+        if studied is None:
+            return None
+        progress.stage("report", "writing the report")
+        report = assemble(settings, main, profiled, studied, progress)
+        write(run, report)
+        return report
+
+
+def assemble(settings: Settings, main: Binary, profiled: Profiled, studied: Studied, progress: Progress) -> model.Report:
+    """The report of a run with one hotspot."""
+    seconds = progress.seconds
+    stages = {name: round(seconds.get(name, 0.0), 3) for name in ("sample", "trace", "explore", "measure")}
+    return model.Report(
+        schema=model.SCHEMA,
+        tool=model.Tool("layout-advise", __version__),
+        created=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        status="complete" if studied.complete else "partial",
+        command=settings.command,
+        binary=model.Binary(str(main.path), main.build_id, profiled.module.producer_at(profiled.function.start)),
+        program=model.Program(
+            profiled.run.exit_status,
+            signal_name(profiled.run.signal) if profiled.run.signal is not None else None,
+            studied.conditions.deterministic,
+        ),
+        machine=machine.describe(),
+        quality=quality(studied.conditions),
+        seconds=model.Seconds(**stages, total=round(sum(seconds.values()), 3)),
+        hotspots=(studied.report,),
+        profile=tuple(model.Profile(h.demangled, h.share, h.module) for h in profiled.ranking[:20]),
+    )
+
+
+def write(run: RunDir, report: model.Report) -> None:
+    """report.json, then report.html; then the run is complete."""
+    write_atomically(run.report, model.encode(report))
+    write_atomically(run.html, html.render(report).encode())
+    run.mark(complete=True)

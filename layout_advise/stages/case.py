@@ -1,0 +1,40 @@
+"""What the stages after the profile share about one hotspot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from layout_advise.config import Settings
+from layout_advise.progress import Progress
+from layout_advise.rundir import RunDir
+from layout_advise.stages.calls import ChosenCall
+from layout_advise.stages.observe import Observation, observe
+from layout_advise.stages.profile import Profiled
+from layout_advise.tracer.binary import Binary
+from layout_advise.tracer.snapshot.probe import Probe
+from layout_advise.tracer.snapshot.process import AgentProcess, park
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Everything that the later stages share about this hotspot."""
+
+    settings: Settings
+    main: Binary
+    profiled: Profiled
+    probe: Probe
+    chosen: ChosenCall
+    stdin: Path | None
+    run: RunDir
+    work: Path
+    progress: Progress
+
+    def park(self, call: int) -> AgentProcess:
+        """Start the program again and stop it at ``call``."""
+        return park(self.settings.command, self.profiled.entry, call, stdin_path=self.stdin, timeout=self.settings.timeout)
+
+    def observe(self, program: AgentProcess, call: int) -> Observation:
+        """Trace the call at which ``program`` is stopped."""
+        region = self.profiled.module.region(self.profiled.function, program.load_base, callees=True)
+        return observe(program, self.main, region, call, self.settings.max_refs)

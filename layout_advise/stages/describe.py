@@ -1,0 +1,183 @@
+"""From candidates, findings and timings to the hotspot's part of the report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from layout_advise.errors import NotLiftedError
+from layout_advise.layoutalgebra.declare import declare, declare_structure
+from layout_advise.layoutalgebra.derive import plain_reason
+from layout_advise.layoutalgebra.draw import draw, draw_relayout
+from layout_advise.layoutalgebra.structure import Candidate
+from layout_advise.layoutalgebra.text import shorten
+from layout_advise.layoutalgebra.traffic import lines_touched
+from layout_advise.mockup.measure import IDENTITY, ORIGINAL, noise_floor
+from layout_advise.reports import model
+from layout_advise.stages.assemble import Drawn, Outcome, candidate_report, interval, structure_report
+from layout_advise.stages.case import Case
+from layout_advise.stages.observe import Observation
+from layout_advise.stages.timing import pick
+from layout_advise.stages.trials import Trials
+from layout_advise.tracer.binary import Binary
+
+LONGEST_TERM = 160
+
+
+def plain(candidate: Candidate) -> dict[str, Any]:
+    """A candidate as JSON-ready data."""
+    return {
+        "id": candidate.id,
+        "families": candidate.families,
+        "block": candidate.block,
+        "derivation": candidate.derivation,
+        "cost": candidate.cost,
+        "relayouts": [msgspec.to_builtins(r) for r in candidate.relayouts],
+    }
+
+
+def not_lifted(error: NotLiftedError, module: Binary, load_base: int) -> model.NotLifted:
+    """What stopped the lifter, with its source line."""
+    line = module.line(error.address - load_base)
+    return model.NotLifted(
+        f"{error.address:#x}", error.instruction, line.file if line else None, line.line if line else None, error.reason
+    )
+
+
+def drawn(candidate: Candidate) -> Drawn:
+    """Declarations and drawing of a candidate (the drawing of its first structure)."""
+    return Drawn(declare(candidate), draw_relayout(candidate.relayouts[0]))
+
+
+def traffic(candidate: Candidate) -> tuple[int, int]:
+    """Cache lines of one walk over the accessed fields, before and after."""
+    before = sum(lines_touched(r.structure) for r in candidate.relayouts)
+    return before, sum(lines_touched(r) for r in candidate.relayouts)
+
+
+def structures(seen: Observation) -> tuple[model.StructureReport, ...]:
+    """The structures, most accessed first."""
+    found = []
+    for derived in seen.derived:
+        structure = derived.structure
+        term = shorten(str(derived.term), LONGEST_TERM) if derived.term is not None else "irregular: no term is claimed"
+        note = structure.inexact or derived.note or plain_reason(structure)
+        picture = Drawn(declare_structure(structure), draw(structure)) if structure.fields else Drawn("", "")
+        found.append(structure_report(structure, term, derived.unit_bytes, picture, note))
+    return tuple(found)
+
+
+def _base(case: Case, seen: Observation, verdict: model.Verdict, snapshot: Any) -> dict[str, Any]:
+    file, line = case.profiled.place
+    return {
+        "symbol": case.profiled.function.name,
+        "region": "function",
+        "file": file,
+        "line": line,
+        "share": case.profiled.share,
+        "calls": case.probe.calls,
+        "call": case.chosen.call,
+        "snapshot": snapshot,
+        "threads": max(case.probe.threads, 1),
+        "clock": "thread-cpu",
+        "trace": model.TraceSummary("clone", seen.trace.accesses, seen.terms, seen.trace.truncated),
+        "structures": structures(seen),
+        "verdict": verdict,
+    }
+
+
+def modelled(
+    case: Case,
+    seen: Observation,
+    candidates: Sequence[Candidate],
+    verdict: model.Verdict,
+    stopped: tuple[model.NotLifted, ...],
+) -> model.HotspotReport:
+    """The report of a hotspot that was not measured: cache lines counted from the trace, no speedup."""
+    outcomes = [Outcome(c, "plain", "modelled", None, None, None, traffic(c), "", None, drawn(c)) for c in candidates]
+    rows = tuple(candidate_report(o, None, None, None, None, case.profiled.share, False) for o in outcomes)
+    return model.HotspotReport(
+        **_base(case, seen, verdict, "fork"),
+        original=model.Original(None, None, case.chosen.in_situ_ns),
+        identity=None,
+        noise=None,
+        candidates=rows,
+        not_lifted=stopped,
+    )
+
+
+def measured(case: Case, seen: Observation, trials: Trials) -> model.HotspotReport:
+    """The report of a hotspot that was tried."""
+    decision = trials.decision
+    timings = decision.first if decision else None
+    noise = noise_floor(timings, trials.mode or "steady") if timings else None
+    identity = trials.found.get(IDENTITY)
+    reason = identity.reason if identity else trials.made[IDENTITY].reason
+    ratio = timings.ratio(IDENTITY, ORIGINAL, trials.mode or "steady") if timings else None
+    return model.HotspotReport(
+        **_base(case, seen, trials.verdict, decision.snapshot if decision else "fork"),
+        original=model.Original(
+            timings.nanoseconds(ORIGINAL, "cold") if timings else None,
+            timings.nanoseconds(ORIGINAL) if timings else None,
+            case.chosen.in_situ_ns,
+        ),
+        identity=model.Identity("rejected" if reason else "verified", interval(ratio), reason),
+        noise=model.Span(*noise) if noise else None,
+        candidates=tuple(_rows(case, trials)),
+    )
+
+
+def _rows(case: Case, trials: Trials) -> list[model.CandidateReport]:
+    rows = []
+    for name, made in trials.made.items():
+        candidate = made.recipe.candidate
+        if candidate is None or made.recipe.wrong:
+            continue
+        finding = trials.found.get(name)
+        reason = made.reason or (finding.reason if finding else "it was not compared")
+        failed = trials.timings.failed.get(name) if trials.timings else None
+        reason = reason or failed
+        compared = None
+        if finding is not None and finding.reason is None:
+            compared = model.Verification(trials.calls, finding.bytes_compared, finding.bytes_changed, 0)
+        outcome = Outcome(
+            _named(candidate, name),
+            made.recipe.variant,
+            "rejected" if reason else "verified",
+            reason or (trials.timings.dropped.get(name) if trials.timings else None),
+            compared,
+            trials.conversion.get(name),
+            traffic(candidate),
+            made.source,
+            f"mockups/{name}.c",
+            drawn(candidate),
+        )
+        rows.append(_row(case, trials, outcome, name))
+    return rows
+
+
+def _named(candidate: Candidate, name: str) -> Candidate:
+    return Candidate(
+        name,
+        candidate.relayouts,
+        candidate.families,
+        candidate.derivation,
+        candidate.block,
+        candidate.temporary,
+        candidate.keeps_cold,
+        candidate.cost,
+    )
+
+
+def _row(case: Case, trials: Trials, outcome: Outcome, name: str) -> model.CandidateReport:
+    decision = trials.decision
+    if decision is None:
+        return candidate_report(outcome, None, None, None, None, case.profiled.share, False)
+    again = decision.again is not None and decision.winner == name
+    timings = decision.again if again and decision.again is not None else decision.first
+    mode = decision.mode or "steady"
+    speedup, over = pick(timings, name, mode)
+    cold = pick(timings, name, "cold")[0]
+    return candidate_report(outcome, speedup, over, cold, timings.nanoseconds(ORIGINAL, mode), case.profiled.share, again)

@@ -1,0 +1,185 @@
+"""One hotspot from the parked call to its part of the report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from layout_advise import machine
+from layout_advise.config import Settings
+from layout_advise.errors import NotLiftedError, SnapshotError
+from layout_advise.layoutalgebra.explore import Walk, explore
+from layout_advise.layoutalgebra.structure import Candidate
+from layout_advise.mockup.lift import lift
+from layout_advise.mockup.lifted import Lifted
+from layout_advise.progress import Progress
+from layout_advise.reports import model
+from layout_advise.rundir import RunDir, write_atomically
+from layout_advise.stages import describe
+from layout_advise.stages.assemble import Conditions
+from layout_advise.stages.calls import ChosenCall
+from layout_advise.stages.case import Case
+from layout_advise.stages.observe import Observation
+from layout_advise.stages.profile import Profiled
+from layout_advise.stages.trials import Trials, run_trials
+from layout_advise.tracer.binary import Binary
+from layout_advise.tracer.snapshot.criu import find_criu
+from layout_advise.tracer.snapshot.fork import CriuSnapshots, ForkSnapshots
+from layout_advise.tracer.snapshot.probe import Probe
+from layout_advise.tracer.snapshot.process import AgentProcess
+from layout_advise.tracer.trace_file import write_trace
+from layout_advise.verdict import FEWEST_CALLS, SHORT_CALL_NS, undecided
+
+
+@dataclass(frozen=True, slots=True)
+class Studied:
+    """The hotspot's part of the report, and how the experiment went."""
+
+    report: model.HotspotReport
+    conditions: Conditions
+    complete: bool
+
+
+def study(
+    settings: Settings,
+    main: Binary,
+    profiled: Profiled,
+    probe: Probe,
+    chosen: ChosenCall,
+    stdin: Path | None,
+    run: RunDir,
+    work: Path,
+    progress: Progress,
+) -> Studied | None:
+    """Trace, explore, try and decide; None when ``--until`` ends the road before the verdict."""
+    case = Case(settings, main, profiled, probe, chosen, stdin, run, work, progress)
+    progress.stage("trace", f"stopping the program at call {chosen.call}")
+    with case.park(chosen.call) as parked:
+        progress.step("recording the accesses of one call")
+        seen = case.observe(parked, chosen.call)
+        write_trace(seen.trace, run.trace)
+        if settings.until == "trace":
+            return None
+        progress.stage("explore", "looking for other layouts")
+        candidates = propose(seen, settings.candidates)
+        write_atomically(run.candidates, json.dumps([describe.plain(c) for c in candidates], indent=1).encode())
+        if settings.until == "explore":
+            return None
+        progress.stage("measure", "lifting the hotspot")
+        return _measure(case, parked, seen, candidates)
+
+
+def propose(seen: Observation, budget: int) -> tuple[Candidate, ...]:
+    """Candidate layouts of what was seen, best under the model first, at most ``budget``."""
+    walks = {d.structure.id: Walk(d.fastest, d.gathered) for d in seen.derived}
+    lanes = machine.vector_bytes()
+    return explore(seen.structures, lanes=lanes, budget=budget, walks=walks)[:budget]
+
+
+def obstacle(case: Case) -> model.Verdict | None:
+    """Why this hotspot is not measured at all by this version, or None."""
+    if case.probe.calls < FEWEST_CALLS:
+        text = (
+            f"the hotspot is entered {case.probe.calls} times only; at least {FEWEST_CALLS} calls are needed to measure one."
+        )
+        return undecided("few-calls", text)
+    if case.chosen.in_situ_ns is not None and case.chosen.in_situ_ns < SHORT_CALL_NS:
+        least = f"{SHORT_CALL_NS / 1000:.0f} µs"
+        text = f"a call takes {case.chosen.in_situ_ns / 1000:.1f} µs; calls under {least} are not timed yet."
+        return undecided("short-calls", text)
+    if case.probe.recursive:
+        return undecided("recursive", "the hotspot calls itself; its calls are not alike and cannot be timed one by one.")
+    if case.probe.threads > 1:
+        return undecided("threads", f"{case.probe.threads} threads enter the hotspot; threads are not measured yet.")
+    return None
+
+
+def _measure(case: Case, parked: AgentProcess, seen: Observation, candidates: Sequence[Candidate]) -> Studied:
+    blocked = obstacle(case)
+    if blocked is not None:
+        return _modelled(case, seen, candidates, blocked, ())
+    if seen.trace.truncated:
+        text = f"the trace was cut after {seen.trace.accesses} accesses (--max-refs), so no layout is claimed."
+        return _modelled(case, seen, candidates, undecided("trace-truncated", text), ())
+    try:
+        lifted = lift(seen.region)
+    except NotLiftedError as error:
+        stopped = describe.not_lifted(error, case.profiled.module, seen.region.load_base)
+        place = f"{stopped.file}:{stopped.line}" if stopped.file else stopped.address
+        text = f"the hotspot could not be turned into C: not lifted: {error.instruction} at {place} ({error.reason})."
+        return _modelled(case, seen, candidates, undecided("not-lifted", text), (stopped,))
+    with ExitStack() as stack:
+        return _try(case, parked, seen, candidates, lifted, stack)
+
+
+def _try(
+    case: Case,
+    parked: AgentProcess,
+    seen: Observation,
+    candidates: Sequence[Candidate],
+    lifted: Lifted,
+    stack: ExitStack,
+) -> Studied:
+    try:
+        trials = run_trials(case, parked, seen, candidates, lifted, lambda: snapshots(case, parked, stack))
+    except SnapshotError as error:
+        return _modelled(case, seen, candidates, undecided("not-measured", f"{error.line()}."), ())
+    report = describe.measured(case, seen, trials)
+    return Studied(
+        report, _conditions(case, seen, trials), trials.verdict.action != "undecided" or trials.timings is not None
+    )
+
+
+def snapshots(case: Case, parked: AgentProcess, stack: ExitStack) -> CriuSnapshots | ForkSnapshots:
+    """CRIU where it works, else forks; what the user forces is not replaced."""
+    wish = case.settings.snapshot
+    made: CriuSnapshots | ForkSnapshots | None = None
+    if wish != "fork":
+        criu = find_criu()
+        if criu is None and wish == "criu":
+            raise SnapshotError("cannot snapshot the program", "no CRIU works here", "see `layout-advise doctor`")
+        if criu is not None:
+            try:
+                made = CriuSnapshots(parked, criu, case.work)
+            except SnapshotError as error:
+                if wish == "criu":
+                    raise
+                case.progress.note(f"layout-advise: {error.line()}: taking forks instead")
+    if made is None:
+        made = ForkSnapshots(parked)
+    stack.callback(made.close)
+    return made
+
+
+def _modelled(
+    case: Case,
+    seen: Observation,
+    candidates: Sequence[Candidate],
+    verdict: model.Verdict,
+    not_lifted: tuple[model.NotLifted, ...],
+) -> Studied:
+    report = describe.modelled(case, seen, candidates, verdict, not_lifted)
+    conditions = Conditions(
+        None, case.chosen.in_situ_ns, case.chosen.spread, None, seen.trace.truncated, None, 0, _same_end(case)
+    )
+    return Studied(report, conditions, complete=True)
+
+
+def _conditions(case: Case, seen: Observation, trials: Trials) -> Conditions:
+    return Conditions(
+        timings=trials.timings,
+        in_situ_ns=case.chosen.in_situ_ns,
+        spread=case.chosen.spread,
+        mode=trials.mode,
+        truncated=seen.trace.truncated,
+        wrong_map_caught=trials.wrong_map_caught,
+        calls_verified=trials.calls,
+        deterministic=_same_end(case) and trials.same_addresses,
+    )
+
+
+def _same_end(case: Case) -> bool:
+    return case.profiled.run.exit_status == case.probe.exit_status

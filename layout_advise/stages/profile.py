@@ -1,0 +1,119 @@
+"""Where the time goes, which function to study, and which of its calls to stop at."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from layout_advise.config import Settings
+from layout_advise.errors import BinaryError, ProgramError
+from layout_advise.stages.calls import ChosenCall, choose_call
+from layout_advise.tracer.binary import Binary
+from layout_advise.tracer.hotspots import Hotspot, choose, rank
+from layout_advise.tracer.snapshot.launch import signal_name
+from layout_advise.tracer.snapshot.patching import Entry
+from layout_advise.tracer.snapshot.probe import Probe, SampleRun, probe, sample
+from layout_advise.tracer.symbols import Function
+
+INTERVAL = 0.001
+FEWEST_SAMPLES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Profiled:
+    """The sampled run and the function chosen. ``module`` is the file it lives in, ``share`` its part of the samples."""
+
+    run: SampleRun
+    ranking: tuple[Hotspot, ...]
+    skipped: tuple[tuple[str, str], ...]
+    module: Binary
+    function: Function
+    share: float
+
+    @property
+    def entry(self) -> Entry:
+        """Where to stop the program."""
+        start, size = self.function.start, self.function.size
+        return Entry(Path(self.module.path).resolve(), start, self.module.read(start, size), self.function.name)
+
+    @property
+    def place(self) -> tuple[str | None, int | None]:
+        """Source file and line of the hotspot's entry."""
+        line = self.module.line(self.function.start)
+        return (line.file, line.line) if line else (None, None)
+
+
+def spool(settings: Settings, work: Path) -> Path | None:
+    """Copy what waits on stdin into a file: the program is started several times and must read the same each time."""
+    if settings.stdin is None:
+        return None
+    target = work / "stdin"
+    with open(settings.stdin, "rb") as source, open(target, "wb") as copy:
+        shutil.copyfileobj(source, copy)
+    return target
+
+
+def profile(settings: Settings, main: Binary, stdin: Path | None) -> Profiled:
+    """Run the program to its end, sampled, and choose the hotspot.
+
+    Raises ProgramError when the program crashed, hung, or shows no hotspot; UsageError/BinaryError for an unknown
+    ``--hotspot``.
+    """
+    wanted, unknown = _wanted(settings.hotspot, main)
+    run = sample(settings.command, stdin_path=stdin, timeout=settings.timeout, interval=INTERVAL)
+    if run.signal is not None:
+        what = f"{Path(settings.command[0]).name} was ended by {signal_name(run.signal)}"
+        raise ProgramError(what, "a run that crashes is not advised on", "make it run to its end first")
+    if run.error and wanted is None:
+        raise ProgramError("cannot sample the program", run.error)
+    ranking = rank(run.samples, run.mappings, main)
+    if unknown is not None:
+        return _in_library(settings.hotspot or "", run, ranking, unknown)
+    if wanted is not None:
+        share = sum(h.share for h in ranking if h.address == wanted.start and h.module == str(main.path))
+        return Profiled(run, tuple(ranking), (), main, wanted, share)
+    if len(run.samples) < FEWEST_SAMPLES:
+        raise ProgramError(
+            "found no hotspot",
+            f"the program used {len(run.samples)} ms of CPU time, too little to sample",
+            "give it more work, or name a function with --hotspot",
+        )
+    choice = choose(ranking)
+    hot = choice.hotspot
+    module = main if Path(hot.module).resolve() == Path(main.path).resolve() else Binary.open_module(hot.module)
+    function = module.function_at(hot.address)
+    if function is None:
+        raise ProgramError("found no hotspot", f"{hot.symbol} has no bounds in {hot.module}", "rebuild with -g")
+    return Profiled(run, tuple(ranking), choice.skipped, module, function, hot.share)
+
+
+def _wanted(symbol: str | None, main: Binary) -> tuple[Function | None, BinaryError | None]:
+    """The function that the user named, or why it is not in the program: it may be in a library that is loaded later."""
+    if symbol is None:
+        return None, None
+    try:
+        return main.find(symbol), None
+    except BinaryError as error:
+        if not main.libraries:
+            raise
+        return None, error
+
+
+def _in_library(symbol: str, run: SampleRun, ranking: Sequence[Hotspot], unknown: BinaryError) -> Profiled:
+    """The function ``symbol`` of a shared library that was sampled; raises ``unknown`` where there is none."""
+    for hot in ranking:
+        if symbol in (hot.symbol, hot.demangled) and hot.address:
+            module = Binary.open_module(hot.module)
+            function = module.function_at(hot.address)
+            if function is not None:
+                return Profiled(run, tuple(ranking), (), module, function, hot.share)
+    raise unknown
+
+
+def probe_calls(settings: Settings, profiled: Profiled, stdin: Path | None) -> tuple[Probe, ChosenCall]:
+    """Run again, count and time the calls of the hotspot, and choose the one to stop at."""
+    seen = probe(settings.command, profiled.entry, stdin_path=stdin, timeout=settings.timeout)
+    times = [sample.cpu_ns for sample in seen.times]
+    return seen, choose_call(times, seen.calls, settings.call)

@@ -1,0 +1,213 @@
+"""Build, verify and time the candidates of one hotspot."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from layout_advise.errors import LayoutAdviseError
+from layout_advise.layoutalgebra.structure import Candidate
+from layout_advise.mockup.lifted import Lifted
+from layout_advise.mockup.measure import IDENTITY, Timings
+from layout_advise.reports.model import Verdict
+from layout_advise.rundir import write_atomically
+from layout_advise.stages.calls import VERIFIED_CALLS
+from layout_advise.stages.case import Case
+from layout_advise.stages.mockups import Compiled, Made, Recipe, Variant, expected_moves, make_all, recipes
+from layout_advise.stages.observe import Observation
+from layout_advise.stages.timing import Decision, Entrant, decide_and_confirm, plan_for
+from layout_advise.stages.verify import Finding, Subject, verify
+from layout_advise.tracer.snapshot.protocol import Range, Snapshots, StoppedProgram
+from layout_advise.verdict import Context, Measured, Mode, undecided
+
+WRONG = "wrong"
+VARIANTS: tuple[Variant, ...] = ("plain", "restrict")
+LESS_ALIGNED = ("-falign-functions=32", "-falign-loops=16")
+"""Code alignment of the second measurement: a gain must not hang on where the code happens to lie."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """``made`` and ``found`` by recipe name; ``calls`` is at how many calls the bytes were compared."""
+
+    made: dict[str, Made]
+    found: dict[str, Finding]
+    calls: int
+    same_addresses: bool
+    wrong_map_caught: bool | None
+    decision: Decision | None
+    verdict: Verdict
+    conversion: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """Nanoseconds of converting to and from the new layout, by recipe name."""
+
+    @property
+    def timings(self) -> Timings | None:
+        """The first measurement."""
+        return self.decision.first if self.decision else None
+
+    @property
+    def mode(self) -> Mode | None:
+        """Which of steady and cold counts."""
+        return self.decision.mode if self.decision else None
+
+
+def run_trials(
+    case: Case,
+    parked: StoppedProgram,
+    seen: Observation,
+    candidates: Sequence[Candidate],
+    lifted: Lifted,
+    snapshots: Callable[[], Snapshots],
+) -> Trials:
+    """All trials of one hotspot. Raises SnapshotError when the original cannot be run or no snapshot can be taken."""
+    wanted = recipes(candidates, VARIANTS)
+    made = _make(case, seen, lifted, wanted, case.run.mockups, ())
+    found = _verify(case, parked, seen, lifted, made)
+    caught = found[WRONG].reason is not None if WRONG in found else None
+    found.pop(WRONG, None)
+    found, calls, same = _further_calls(case, seen, lifted, wanted, found)
+    identity = found.get(IDENTITY)
+    if identity is None or identity.reason is not None:
+        why = (identity.reason if identity else made[IDENTITY].reason) or "it could not be built"
+        text = f"the unchanged mock-up does not do what the original does ({why}), so no number counts."
+        return Trials(made, found, calls, same, caught, None, undecided("identity-not-verified", text))
+    if caught is False:
+        text = "a deliberately wrong layout went unnoticed: what the call leaves behind does not depend on these structures."
+        return Trials(made, found, calls, same, caught, None, undecided("comparison-blind", text))
+    decision = _time(case, seen, lifted, candidates, made, found, snapshots())
+    return Trials(made, found, calls, same, caught, decision, decision.verdict)
+
+
+def _compiler(case: Case) -> Compiled:
+    known = case.profiled.module.compiler(case.profiled.function)
+    return Compiled(known.executable or "gcc", known.flags)
+
+
+def _make(
+    case: Case, seen: Observation, lifted: Lifted, wanted: Sequence[Recipe], folder: Path, extra: tuple[str, ...]
+) -> dict[str, Made]:
+    case.progress.step("compiling mock-ups")
+    compiler = _compiler(case)
+    compiler = Compiled(compiler.executable, (*compiler.flags, *extra))
+    done = make_all(
+        wanted,
+        lifted,
+        seen.trace,
+        seen.structures,
+        compiler,
+        folder,
+        lambda i, n: case.progress.count("compiling mock-ups", i, n),
+    )
+    return {m.recipe.name: m for m in done}
+
+
+def forbidden(candidate: Candidate | None) -> tuple[Range, ...]:
+    """The memory that a mock-up of ``candidate`` must not touch: the structures that it re-lays."""
+    layouts = candidate.relayouts if candidate is not None else ()
+    blocks = [(r.structure.block_base or r.structure.base, r.structure) for r in layouts]
+    return tuple(Range(s.base, base + s.bytes) for base, s in blocks)
+
+
+def _verify(
+    case: Case, program: StoppedProgram, seen: Observation, lifted: Lifted, made: dict[str, Made]
+) -> dict[str, Finding]:
+    subjects = []
+    for name, item in made.items():
+        if item.mockup is None:
+            continue
+        candidate = item.recipe.candidate
+        moves = expected_moves(candidate, lifted, seen.trace, seen.structures) if candidate is not None else None
+        subjects.append(Subject(name, item.mockup, item.check, forbidden(candidate), moves))
+    return dict(
+        verify(program, subjects, lifted, seen.trace, case.work, lambda i, n: case.progress.count("comparing bytes", i, n))
+    )
+
+
+def _further_calls(
+    case: Case, seen: Observation, lifted: Lifted, wanted: Sequence[Recipe], found: dict[str, Finding]
+) -> tuple[dict[str, Finding], int, bool]:
+    """Compare at the next two calls too, each in a program started anew and with a trace of its own (a call may use other
+    fields than the one before). What differs there is rejected. Returns the findings, the calls compared at, and whether the
+    structures lay at the same addresses each time."""
+    calls, same = 1, True
+    for call in range(case.chosen.call + 1, min(case.chosen.call + VERIFIED_CALLS, case.probe.calls + 1)):
+        good = [r for r in wanted if r.name in found and found[r.name].reason is None]
+        case.progress.step(f"stopping the program at call {call}")
+        with case.park(call) as program:
+            now = case.observe(program, call)
+            if [(s.base, s.bytes) for s in now.structures] != [(s.base, s.bytes) for s in seen.structures]:
+                return found, calls, False
+            at_call = Observation(now.region, now.trace, seen.derived, now.written, now.touched)
+            quick = [Recipe(r.name, r.candidate, r.variant, checked=False) for r in good]
+            made = _make(case, at_call, lifted, quick, case.work / f"call{call}", ())
+            here = _verify(case, program, at_call, lifted, made)
+        for recipe in good:
+            one = here.get(recipe.name)
+            reason = one.reason if one else made[recipe.name].reason
+            if reason is not None:
+                found[recipe.name] = Finding(f"at call {call}: {reason}")
+        calls += 1
+    return found, calls, same
+
+
+def _time(
+    case: Case,
+    seen: Observation,
+    lifted: Lifted,
+    candidates: Sequence[Candidate],
+    made: dict[str, Made],
+    found: dict[str, Finding],
+    snapshots: Snapshots,
+) -> Decision:
+    by_id = {c.id: c for c in candidates}
+    entrants, unmeasured = [], []
+    for name, item in made.items():
+        candidate = item.recipe.candidate
+        if candidate is None or item.recipe.wrong:
+            continue
+        if item.mockup is not None and name in found and found[name].reason is None:
+            entrants.append(Entrant(name, title(candidate), "verified", item.mockup, forbidden(candidate)))
+    for candidate in candidates:
+        if not any(e.id in (f"{candidate.id}", f"{candidate.id}-restrict") for e in entrants):
+            unmeasured.append(Measured(candidate.id, "rejected", None, None))
+    context = Context(snapshots.kind, "verified", None, 1.0, bool(by_id), case.settings.allow_reassociation)
+
+    def rebuild(name: str) -> tuple[Path, Path]:
+        chosen = [made[IDENTITY].recipe, made[name].recipe]
+        plain = [Recipe(r.name, r.candidate, r.variant, checked=False, offset=64 * 5) for r in chosen]
+        again = _make(case, seen, lifted, plain, case.work / "again", LESS_ALIGNED)
+        paths = [again[r.name].mockup for r in chosen]
+        if paths[0] is None or paths[1] is None:
+            raise LayoutAdviseError("the winner could not be built again", again[name].reason or "")
+        return paths[0], paths[1]
+
+    identity = made[IDENTITY].mockup
+    assert identity is not None
+    decision = decide_and_confirm(
+        snapshots,
+        identity,
+        entrants,
+        unmeasured,
+        rebuild,
+        lambda name: None,
+        (seen.written, seen.touched),
+        plan_for(case.chosen.in_situ_ns or 1e6, case.settings.restores, "thread-cpu"),
+        case.chosen.in_situ_ns,
+        context,
+        case.progress.count,
+    )
+    raw = {"first": _raw(decision.first), "again": _raw(decision.again) if decision.again else None}
+    write_atomically(case.run.timings, json.dumps(raw, indent=1).encode())
+    return decision
+
+
+def title(candidate: Candidate) -> str:
+    """What is advised, as the start of a sentence."""
+    names = ", ".join(r.structure.name for r in candidate.relayouts)
+    return f"{' + '.join(candidate.families)} of {names}"
+
+
+def _raw(timings: Timings) -> dict[str, object]:
+    return {"steady": timings.steady, "cold": timings.cold, "failed": timings.failed, "dropped": timings.dropped}
