@@ -1,4 +1,4 @@
-/* What every generated mock-up needs: exact conversions, bit views, vector types, and the check build's bookkeeping.
+/* What every generated mock-up needs: exact conversions, bit views, and the check build's bookkeeping.
  * No intrinsics header: it costs seven times the compile time of everything else. SPDX-License-Identifier: MIT */
 #ifndef LAYOUT_ADVISE_MOCKUP_H
 #define LAYOUT_ADVISE_MOCKUP_H
@@ -19,25 +19,6 @@ LA_CELL(la_i32, uint32_t, 4)
 LA_CELL(la_i64, int64_t, 8)
 LA_CELL(la_f32, float, 4)
 LA_CELL(la_f64, double, 8)
-
-/* Vectors: name = lanes and type; the _m kinds are for memory, aligned to their elements only. */
-#define LA_VECTOR(name, type, bytes)                                  \
-    typedef type name __attribute__((vector_size(bytes)));            \
-    typedef type name##_m __attribute__((vector_size(bytes), may_alias, aligned(1)));
-LA_VECTOR(la_2f64, double, 16)
-LA_VECTOR(la_4f64, double, 32)
-LA_VECTOR(la_8f64, double, 64)
-LA_VECTOR(la_2f32, float, 8)
-LA_VECTOR(la_4f32, float, 16)
-LA_VECTOR(la_8f32, float, 32)
-LA_VECTOR(la_16f32, float, 64)
-LA_VECTOR(la_2i64, int64_t, 16)
-LA_VECTOR(la_4i64, int64_t, 32)
-LA_VECTOR(la_8i64, int64_t, 64)
-LA_VECTOR(la_2i32, int32_t, 8)
-LA_VECTOR(la_4i32, int32_t, 16)
-LA_VECTOR(la_8i32, int32_t, 32)
-LA_VECTOR(la_16i32, int32_t, 64)
 
 LA_INLINE double la_as_f64(int64_t x) { double r; __builtin_memcpy(&r, &x, 8); return r; }
 LA_INLINE float la_as_f32(uint32_t x) { float r; __builtin_memcpy(&r, &x, 4); return r; }

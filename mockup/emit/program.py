@@ -10,8 +10,7 @@ from layout_advise.mockup.binding import Access, Binding, access_bytes, key_of
 from layout_advise.mockup.effects import BITS
 from layout_advise.mockup.emit.copies import place_text
 from layout_advise.mockup.emit.ctext import CTYPE, constant, integer, operation
-from layout_advise.mockup.emit.packs import Packs
-from layout_advise.mockup.emit.scope import Scope, identifier
+from layout_advise.mockup.emit.scope import COUNTERS, Scope, identifier
 from layout_advise.mockup.lifted import (
     Assign,
     Call,
@@ -50,13 +49,13 @@ class Settings:
 class Writer:
     """Writes bodies; ``lines`` is the result."""
 
-    def __init__(self, scope: Scope, plan: Plan, binding: Binding, settings: Settings, packs: Packs) -> None:
+    def __init__(self, scope: Scope, plan: Plan, binding: Binding, settings: Settings) -> None:
         self.scope = scope
         self.plan = plan
         self.binding = binding
         self.settings = settings
-        self.packs = packs
         self.lines: list[str] = []
+        self.counters = frozenset((*COUNTERS, *(f"i{k}" for k in range(9, 40))))
         self.depth = 1
         self.labels: dict[int, str] = {}
         self.strip: tuple[Val, str, str] | None = None  # counter, block start, lane: inside a strip-mined loop
@@ -70,12 +69,9 @@ class Writer:
         self.lines.append("    " * self.depth + text)
 
     def text(self, operand: Operand) -> str:
-        """An operand; constants in full, values by name, lanes of vectors by subscript."""
+        """An operand; constants in full, values by name."""
         if isinstance(operand, Imm):
             return constant(operand)
-        lane = self.packs.lane_text(operand)
-        if lane is not None:
-            return lane
         if isinstance(operand, Val):
             return self.scope.names.get(operand.number, f"v{operand.number}")
         return f"x{operand.number}"
@@ -95,6 +91,18 @@ class Writer:
         parts.sort(key=lambda part: part[0])  # "+" sorts before "-"
         head = parts[0][1] if parts[0][0] == "+" else f"-{parts[0][1]}"
         return head + "".join(f" {sign} {text}" for sign, text in parts[1:])
+
+    def pointer_text(self, linear: Linear) -> str:
+        """An address as pointer plus offset: with a pointer in it gcc indexes it, with integers alone it computes differences
+        of bases (18 % on daxpy)."""
+        for atom, coef in linear.terms:
+            name = self.scope.names.get(atom.number, "") if isinstance(atom, Val) else ""
+            if coef == 1 and isinstance(atom, Val) and name not in self.counters:
+                rest = Linear(linear.const, tuple(t for t in linear.terms if t[0] != atom))
+                offset = self.linear(rest)
+                pointer = f"(uint8_t *){self.text(atom)}"
+                return pointer if offset == "0" else f"{pointer} {offset if offset[0] == '-' else '+ ' + offset}"
+        return self.linear(linear)
 
     def declare(self, value: Val) -> str:
         """Left side of a definition."""
@@ -117,10 +125,7 @@ class Writer:
                 self.moves([a for a in items[k:end] if isinstance(a, Assign)])
                 k = end
                 continue
-            if id(item) in self.packs.leaders:
-                self.packs.emit(self.packs.leaders[id(item)], self)
-            elif id(item) not in self.packs.members:
-                self.item(item)
+            self.item(item)
             k += 1
 
     def item(self, item: Item) -> None:
@@ -157,8 +162,6 @@ class Writer:
         clash = any(
             not isinstance(a.operand, Imm | Val) and a.operand.number in written - {a.variable.number} for a in group
         )
-        if self.packs.moves(group, self):
-            return
         if not clash:
             for assign in group:
                 self.put(f"{self.text(assign.variable)} = {self.text(assign.operand)};")
@@ -366,7 +369,7 @@ class Writer:
             if place is not None:
                 self.put("context->check.remapped++;")
         if place is None:
-            return [self.old_place(access)]
+            return [self.pointer_text(access.address)]
         places = [self.new_place(access, place, piece) for piece in place.pieces]
         if self.settings.check:
             name = self.settings.maps[place.relayout.structure.id]
