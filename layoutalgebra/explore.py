@@ -15,16 +15,20 @@ from layout_advise.layoutalgebra.structure import Candidate, Field, Relayout, St
 from layout_advise.layoutalgebra.traffic import lines_touched
 
 PAGE = 4096
+HALF = 0.6
+"""Part of the elements below which it is tried to store every other one apart."""
 LINE_CYCLES, LOAD_CYCLES, STREAM_CYCLES, STREAMS = 12.0, 1.0, 2.0, 12
 """The cost model: cycles a line from memory, a load instruction, a stream beyond those that the prefetchers follow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """How the hotspot walks a structure: the dimension of its innermost loops, and whether elements come in random order."""
+    """How the hotspot walks a structure: the dimension of its innermost loops, whether elements come in random order, and
+    which part of the elements one call touches."""
 
     fastest: int
     gathered: bool = False
+    density: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +125,13 @@ def _proposals(structure: Structure, walk: Walk, lanes: tuple[int, ...]) -> Iter
         if len(fields) > 1:
             yield _Proposal(Plan(tuple(Group((n,), order) for n in everything)), ("soa", "permute"), moves)
     yield from _reordered(structure, everything)
+    if (
+        walk.density <= HALF and structure.dims[0].count > 2
+    ):  # even and odd elements apart: A_n -> A_n/2 ⊗ A_2 -> A_2 ⊗ A_n/2
+        halves = (Step(0, "mod", 2), Step(0, "div", 2), *steps[1:])
+        pad = structure.dims[0].count % 2 != 0
+        families, rules = (("permute", "pad"), ("8", "5", "4")) if pad else (("permute",), ("5", "4"))
+        yield _Proposal(Plan((Group(everything, halves),)), families, rules)
 
 
 def _blocked(structure: Structure, lanes: tuple[int, ...]) -> Iterator[_Proposal]:
@@ -199,6 +210,8 @@ def _cost(layout: Structure | Relayout, walk: Walk, vector: int) -> dict[str, fl
         }
     if walk.gathered:  # each element alone: one line for every separate record, whatever the neighbours are
         lines = max(lines, float(structure.count * len(places)))
+    if not isinstance(layout, Structure) and _deinterleaved(layout):
+        lines *= walk.density  # the elements that are not touched lie apart now
     loads = 0.0
     for field, stride in zip(structure.fields, strides, strict=True):
         unit = stride == field.bytes and not walk.gathered
@@ -208,14 +221,18 @@ def _cost(layout: Structure | Relayout, walk: Walk, vector: int) -> dict[str, fl
     return {"lines": lines, "pages": pages, "streams": float(len(places)), "loads": loads, "cycles": cycles}
 
 
+def _deinterleaved(layout: Relayout) -> bool:
+    return all(m.axes[0].part == "mod" and m.axes[0].dim == 0 for m in layout.fields)
+
+
 def _together(each: list[list[Candidate]]) -> list[Candidate]:
     """All structures re-laid at once: each by its own best candidate, and by the families that all of them have."""
     picks = [[found[0] for found in each]]
-    names = {(c.families[0], c.block) for c in each[0]}
+    names = {_kind(c) for c in each[0]}
     for found in each[1:]:
-        names &= {(c.families[0], c.block) for c in found}
+        names &= {_kind(c) for c in found}
     for name in sorted(names, key=str):
-        picks.append([next(c for c in found if (c.families[0], c.block) == name) for found in each])
+        picks.append([next(c for c in found if _kind(c) == name) for found in each])
     joined: dict[tuple[Relayout, ...], Candidate] = {}
     for pick in picks:
         layouts = tuple(c.relayouts[0] for c in pick)
@@ -226,4 +243,9 @@ def _together(each: list[list[Candidate]]) -> list[Candidate]:
         block = blocks.pop() if len(blocks) == 1 else None
         candidate = Candidate("", layouts, families, derivation, block, False, any(c.keeps_cold for c in pick), cost)
         joined.setdefault(layouts, candidate)
-    return sorted(joined.values(), key=lambda c: c.cost["relative"])[:2]
+    return sorted(joined.values(), key=lambda c: c.cost["relative"])[:3]
+
+
+def _kind(candidate: Candidate) -> tuple[str, int | None, tuple[str, ...]]:
+    """What candidates of several structures must share to be tried together."""
+    return candidate.families[0], candidate.block, candidate.derivation

@@ -12,7 +12,7 @@ PREFERRED_CALL = 5
 VERIFIED_CALLS = 3
 IN_SITU_CALLS = 5
 LATEST_CALL = 40
-NEAR = 0.10
+NEAR = 0.25
 
 
 @dataclass(frozen=True, slots=True)

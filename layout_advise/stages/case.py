@@ -37,4 +37,4 @@ class Case:
     def observe(self, program: AgentProcess, call: int) -> Observation:
         """Trace the call at which ``program`` is stopped."""
         region = self.profiled.module.region(self.profiled.function, program.load_base, callees=True)
-        return observe(program, self.main, region, call, self.settings.max_refs)
+        return observe(program, self.main, region, call, self.settings.max_refs, self.work)

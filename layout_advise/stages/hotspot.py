@@ -11,6 +11,7 @@ from pathlib import Path
 from layout_advise import machine
 from layout_advise.config import Settings
 from layout_advise.errors import NotLiftedError, SnapshotError
+from layout_advise.layoutalgebra.derive import Derived
 from layout_advise.layoutalgebra.explore import Walk, explore
 from layout_advise.layoutalgebra.structure import Candidate
 from layout_advise.mockup.lift import lift
@@ -22,10 +23,12 @@ from layout_advise.stages import describe
 from layout_advise.stages.assemble import Conditions
 from layout_advise.stages.calls import ChosenCall
 from layout_advise.stages.case import Case
+from layout_advise.stages.linear import linearise
 from layout_advise.stages.observe import Observation
 from layout_advise.stages.profile import Profiled
 from layout_advise.stages.trials import Trials, run_trials
 from layout_advise.tracer.binary import Binary
+from layout_advise.tracer.code import Region
 from layout_advise.tracer.snapshot.criu import find_criu
 from layout_advise.tracer.snapshot.fork import CriuSnapshots, ForkSnapshots
 from layout_advise.tracer.snapshot.probe import Probe
@@ -64,27 +67,36 @@ def study(
         if settings.until == "trace":
             return None
         progress.stage("explore", "looking for other layouts")
+        lifted = attempt(seen.region)
+        if isinstance(lifted, Lifted):
+            seen = linearise(seen, lifted)
         candidates = propose(seen, settings.candidates)
         write_atomically(run.candidates, json.dumps([describe.plain(c) for c in candidates], indent=1).encode())
         if settings.until == "explore":
             return None
-        progress.stage("measure", "lifting the hotspot")
-        return _measure(case, parked, seen, candidates)
+        progress.stage("measure", "compiling mock-ups")
+        return _measure(case, parked, seen, candidates, lifted)
 
 
 def propose(seen: Observation, budget: int) -> tuple[Candidate, ...]:
     """Candidate layouts of what was seen, best under the model first, at most ``budget``."""
-    walks = {d.structure.id: Walk(d.fastest, d.gathered) for d in seen.derived}
+    walks = {d.structure.id: Walk(d.fastest, d.gathered, density(d)) for d in seen.derived}
     lanes = machine.vector_bytes()
     return explore(seen.structures, lanes=lanes, budget=budget, walks=walks)[:budget]
+
+
+def density(derived: Derived) -> float:
+    """Which part of the accessed fields of all elements the call touches; 1 where that is not known."""
+    structure = derived.structure
+    used = structure.count * sum(f.bytes for f in structure.fields)
+    return derived.term.count * derived.unit_bytes / used if derived.term is not None and used else 1.0
 
 
 def obstacle(case: Case) -> model.Verdict | None:
     """Why this hotspot is not measured at all by this version, or None."""
     if case.probe.calls < FEWEST_CALLS:
-        text = (
-            f"the hotspot is entered {case.probe.calls} times only; at least {FEWEST_CALLS} calls are needed to measure one."
-        )
+        often = "once" if case.probe.calls == 1 else f"{case.probe.calls} times"
+        text = f"the hotspot is entered {often} only; at least {FEWEST_CALLS} calls are needed to measure one."
         return undecided("few-calls", text)
     if case.chosen.in_situ_ns is not None and case.chosen.in_situ_ns < SHORT_CALL_NS:
         least = f"{SHORT_CALL_NS / 1000:.0f} µs"
@@ -97,19 +109,31 @@ def obstacle(case: Case) -> model.Verdict | None:
     return None
 
 
-def _measure(case: Case, parked: AgentProcess, seen: Observation, candidates: Sequence[Candidate]) -> Studied:
+def attempt(region: Region) -> Lifted | NotLiftedError:
+    """The lifted hotspot, or what stopped the lifter."""
+    try:
+        return lift(region)
+    except NotLiftedError as error:
+        return error
+
+
+def _measure(
+    case: Case,
+    parked: AgentProcess,
+    seen: Observation,
+    candidates: Sequence[Candidate],
+    lifted: Lifted | NotLiftedError,
+) -> Studied:
     blocked = obstacle(case)
     if blocked is not None:
         return _modelled(case, seen, candidates, blocked, ())
     if seen.trace.truncated:
         text = f"the trace was cut after {seen.trace.accesses} accesses (--max-refs), so no layout is claimed."
         return _modelled(case, seen, candidates, undecided("trace-truncated", text), ())
-    try:
-        lifted = lift(seen.region)
-    except NotLiftedError as error:
-        stopped = describe.not_lifted(error, case.profiled.module, seen.region.load_base)
+    if isinstance(lifted, NotLiftedError):
+        stopped = describe.not_lifted(lifted, case.profiled.module, seen.region.load_base)
         place = f"{stopped.file}:{stopped.line}" if stopped.file else stopped.address
-        text = f"the hotspot could not be turned into C: not lifted: {error.instruction} at {place} ({error.reason})."
+        text = f"the hotspot could not be turned into C: not lifted: {lifted.instruction} at {place} ({lifted.reason})."
         return _modelled(case, seen, candidates, undecided("not-lifted", text), (stopped,))
     with ExitStack() as stack:
         return _try(case, parked, seen, candidates, lifted, stack)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from layout_advise.layoutalgebra.derive import Access, Derived, MemoryObjectShape, derive_structure
 from layout_advise.layoutalgebra.structure import Structure
@@ -54,9 +55,12 @@ def _nodes(node: object) -> int:
     return 1 + sum(_nodes(child) for child in getattr(node, "body", ()))
 
 
-def observe(program: StoppedProgram, main: Binary, region: Region, call: int, max_refs: int) -> Observation:
-    """Trace the call that ``program`` is about to make and derive the structures it touches."""
-    trace = trace_call(program, region, call, max_refs)
+def observe(
+    program: StoppedProgram, main: Binary, region: Region, call: int, max_refs: int, work: Path | None = None
+) -> Observation:
+    """Trace the call that ``program`` is about to make and derive the structures it touches. The raw records lie in ``work``
+    meanwhile."""
+    trace = trace_call(program, region, call, max_refs, folder=work)
     attribution = attribute(trace, main, program.read)
     derived = tuple(
         derive(obj, number, attribution, trace) for number, obj in enumerate(o for o in attribution.objects if is_data(o))
@@ -67,7 +71,8 @@ def observe(program: StoppedProgram, main: Binary, region: Region, call: int, ma
 
 def is_data(obj: MemoryObject) -> bool:
     """Whether the object is data that could be laid out differently: not a frame, not a few scalars."""
-    return obj.kind != "stack" and obj.bytes >= SMALLEST
+    pool = obj.kind == "global" and obj.type is None and obj.name.startswith(".")  # a section, not a variable
+    return obj.kind != "stack" and obj.bytes >= SMALLEST and not pool
 
 
 def derive(obj: MemoryObject, number: int, attribution: Attribution, trace: Trace) -> Derived:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from layout_advise.config import Settings
+from layout_advise.config import STDIN, Settings
 from layout_advise.errors import BinaryError, ProgramError
 from layout_advise.stages.calls import ChosenCall, choose_call
 from layout_advise.tracer.binary import Binary
@@ -50,19 +50,21 @@ def spool(settings: Settings, work: Path) -> Path | None:
     if settings.stdin is None:
         return None
     target = work / "stdin"
-    with open(settings.stdin, "rb") as source, open(target, "wb") as copy:
+    # the descriptor itself: opening /dev/stdin anew starts at the file's beginning, and may not be permitted
+    own = settings.stdin == STDIN
+    with open(0 if own else settings.stdin, "rb", closefd=not own) as source, open(target, "wb") as copy:
         shutil.copyfileobj(source, copy)
     return target
 
 
-def profile(settings: Settings, main: Binary, stdin: Path | None) -> Profiled:
-    """Run the program to its end, sampled, and choose the hotspot.
+def profile(settings: Settings, main: Binary, stdin: Path | None, output: Path | None = None) -> Profiled:
+    """Run the program to its end, sampled, and choose the hotspot. What it prints goes into ``output``, if given.
 
     Raises ProgramError when the program crashed, hung, or shows no hotspot; UsageError/BinaryError for an unknown
     ``--hotspot``.
     """
     wanted, unknown = _wanted(settings.hotspot, main)
-    run = sample(settings.command, stdin_path=stdin, timeout=settings.timeout, interval=INTERVAL)
+    run = sample(settings.command, stdin_path=stdin, timeout=settings.timeout, interval=INTERVAL, stdout=output)
     if run.signal is not None:
         what = f"{Path(settings.command[0]).name} was ended by {signal_name(run.signal)}"
         raise ProgramError(what, "a run that crashes is not advised on", "make it run to its end first")
@@ -77,8 +79,8 @@ def profile(settings: Settings, main: Binary, stdin: Path | None) -> Profiled:
     if len(run.samples) < FEWEST_SAMPLES:
         raise ProgramError(
             "found no hotspot",
-            f"the program used {len(run.samples)} ms of CPU time, too little to sample",
-            "give it more work, or name a function with --hotspot",
+            f"{len(run.samples)} samples in {run.seconds:.2g} s, too few to tell where the time goes",
+            "give it more work, name a function with --hotspot, or, if it starts another program, advise on that one",
         )
     choice = choose(ranking)
     hot = choice.hotspot

@@ -14,7 +14,7 @@ from layout_advise.tracer.snapshot.protocol import Range
 from layout_advise.verdict import Context, Measured, Mode, choose_mode, confirm, decide, undecided
 
 FEWEST_AGAIN = 5
-BLOCK_NS = 400e6
+BLOCK_NS = 100e6
 """A block of calls may take about this long, so that slow hotspots are not called more often than needed."""
 
 
@@ -75,7 +75,7 @@ def decide_and_confirm(
     entrants: Sequence[Entrant],
     unmeasured: Sequence[Measured],
     rebuild: Callable[[str], tuple[Path, Path]],
-    conversion: Callable[[str], float | None],
+    conversion: Callable[[Timings, str], float | None],
     ranges: tuple[Sequence[Range], Sequence[Range]],
     plan: Plan,
     in_situ_ns: float | None,
@@ -84,13 +84,15 @@ def decide_and_confirm(
 ) -> Decision:
     """Measure, decide, and measure the winner again in at least five new restores, where only those rounds count.
 
-    ``rebuild(id)`` gives (identity, candidate) with other code alignment and buffer offsets; ``conversion(id)`` the ns that
-    a temporary layout costs a call, None for a permanent one; ``unmeasured`` are candidates that have no numbers but count.
+    ``rebuild(id)`` gives (identity, candidate) with other code alignment and buffer offsets; ``conversion(timings, id)``
+    the ns that a temporary layout costs a call, None for a permanent one; ``unmeasured`` are candidates that have no numbers but count.
     """
     written, touched = ranges
     variants = [Timed(IDENTITY, identity), *(Timed(e.id, e.mockup, e.unwritten) for e in entrants)]
     first = measure(snapshots, variants, written, touched, plan, lambda i, n: progress("measuring", i, n))
     mode = choose_mode(in_situ_ns, first.nanoseconds(ORIGINAL), first.nanoseconds(ORIGINAL, "cold"))
+    if not context.rules_apply:
+        return Decision(first, None, mode, decide((), context), None, context.snapshot)
     if mode is None:
         text = (
             "The original takes a different time in the snapshot than in the running program, warm and cold alike, "
@@ -98,7 +100,7 @@ def decide_and_confirm(
         )
         return Decision(first, None, None, undecided("not-in-situ", text), None, context.snapshot)
     now = _context(context, first, mode)
-    results = [measured(e, first, mode, conversion(e.id)) for e in entrants]
+    results = [measured(e, first, mode, conversion(first, e.id)) for e in entrants]
     verdict = decide([*results, *unmeasured], now)
     if verdict.action != "change" or verdict.candidate is None:
         return Decision(first, None, mode, verdict, None, context.snapshot)
@@ -113,7 +115,7 @@ def decide_and_confirm(
         lambda i, n: progress("measuring the winner again", i, n),
         drop=False,
     )
-    again = measured(winner, second, mode, conversion(winner.id))
+    again = measured(winner, second, mode, conversion(first, winner.id))
     return Decision(
         first, second, mode, confirm(verdict, again, _context(context, second, mode)), winner.id, context.snapshot
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from layout_advise.errors import LayoutAdviseError
@@ -62,6 +62,7 @@ def run_trials(
     snapshots: Callable[[], Snapshots],
 ) -> Trials:
     """All trials of one hotspot. Raises SnapshotError when the original cannot be run or no snapshot can be taken."""
+    candidates = [replace(c, temporary=case.settings.temporary) for c in candidates]
     wanted = recipes(candidates, VARIANTS)
     made = _make(case, seen, lifted, wanted, case.run.mockups, ())
     found = _verify(case, parked, seen, lifted, made)
@@ -77,7 +78,7 @@ def run_trials(
         text = "a deliberately wrong layout went unnoticed: what the call leaves behind does not depend on these structures."
         return Trials(made, found, calls, same, caught, None, undecided("comparison-blind", text))
     decision = _time(case, seen, lifted, candidates, made, found, snapshots())
-    return Trials(made, found, calls, same, caught, decision, decision.verdict)
+    return Trials(made, found, calls, same, caught, decision, decision.verdict, decision.first.conversion)
 
 
 def _compiler(case: Case) -> Compiled:
@@ -191,7 +192,7 @@ def _time(
         entrants,
         unmeasured,
         rebuild,
-        lambda name: None,
+        lambda timings, name: around_a_call(timings, name) if case.settings.temporary else None,
         (seen.written, seen.touched),
         plan_for(case.chosen.in_situ_ns or 1e6, case.settings.restores, "thread-cpu"),
         case.chosen.in_situ_ns,
@@ -201,6 +202,12 @@ def _time(
     raw = {"first": _raw(decision.first), "again": _raw(decision.again) if decision.again else None}
     write_atomically(case.run.timings, json.dumps(raw, indent=1).encode())
     return decision
+
+
+def around_a_call(timings: Timings, name: str) -> float | None:
+    """What a layout that exists only during a call costs it, in ns: converting there and back. None when not measured."""
+    costs = timings.conversion.get(name)
+    return None if costs is None else sum(costs)
 
 
 def title(candidate: Candidate) -> str:
