@@ -6,8 +6,9 @@ import argparse
 import os
 import signal
 import sys
-from collections.abc import Sequence
-from types import ModuleType
+import time
+from collections.abc import Callable, Sequence
+from types import FrameType, ModuleType
 
 from rich_argparse import RawDescriptionRichHelpFormatter
 
@@ -16,6 +17,9 @@ from layout_advise.commands import compare, demo, doctor, layout, report, show, 
 from layout_advise.errors import LayoutAdviseError
 
 COMMANDS: tuple[ModuleType, ...] = (trace, report, show, compare, layout, doctor, demo)
+
+PATIENCE = 5.0
+"""Seconds for which further signals are ignored."""
 
 DESCRIPTION = """\
 Should this be a structure of arrays? layout-advise answers with measurements: it finds the hotspot of a compiled
@@ -53,17 +57,17 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code (design, section 6)."""
     arguments = parser().parse_args(argv)
-    previous = signal.signal(signal.SIGTERM, _terminate)
+    previous = _stop_on_signals()
     try:
         return int(arguments.run(arguments))
     except LayoutAdviseError as error:
         print(f"layout-advise: {error.line()}", file=sys.stderr)
         return error.exit_code
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         print(
             "layout-advise: interrupted: everything it started is stopped; run again with -f to start over", file=sys.stderr
         )
-        return 130
+        return 128 + (stop.args[0] if stop.args else signal.SIGINT)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
@@ -71,12 +75,25 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"layout-advise: {error.filename or 'system call'}: {error.strerror or error}", file=sys.stderr)
         return 1
     finally:
-        signal.signal(signal.SIGTERM, previous)
+        for number, handler in previous.items():
+            signal.signal(number, handler)
 
 
-def _terminate(_number: int, _frame: object) -> None:
-    """SIGTERM ends a run as Ctrl-C does: everything is cleaned up."""
-    raise KeyboardInterrupt
+def _stop_on_signals() -> dict[int, signal.Handlers | Callable[[int, FrameType | None], object] | int | None]:
+    """SIGTERM and a closed terminal end a run as Ctrl-C does: everything is cleaned up. Returns the handlers before.
+
+    A second signal within a few seconds is ignored: people press twice, and it would cut the clean-up short.
+    """
+    last = -PATIENCE
+
+    def stop(number: int, _frame: object) -> None:
+        nonlocal last
+        if time.monotonic() - last >= PATIENCE:
+            last = time.monotonic()
+            raise KeyboardInterrupt(number)
+
+    wanted = [n for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) != signal.SIG_IGN]  # nohup
+    return {number: signal.signal(number, stop) for number in wanted}
 
 
 if __name__ == "__main__":

@@ -10,6 +10,8 @@ from typing import Literal
 STAGES = ("sample", "trace", "explore", "measure", "report")
 Stage = Literal["sample", "trace", "explore", "measure", "report"]
 
+STDIN = Path("/dev/stdin")
+
 DEFAULT_TIMEOUT = 600.0
 DEFAULT_RESTORES = 9
 DEFAULT_CANDIDATES = 8

@@ -26,7 +26,7 @@ def advise(settings: Settings, progress: Progress) -> model.Report | None:
     with open_run(settings.output, settings.force) as run, scratch() as work:
         progress.stage("sample", "running the program, sampled")
         stdin = spool(settings, work)
-        profiled = profile(settings, main, stdin)
+        profiled = profile(settings, main, stdin, run.output if settings.capture_output else None)
         for symbol, reason in profiled.skipped:
             progress.note(f"passed over {symbol}: {reason}")
         progress.note(f"hotspot: {profiled.function.name} ({profiled.share:.0%} of the samples)")

@@ -13,10 +13,12 @@ from rich.status import Status
 
 
 class Progress:
-    """Says what is going on. Silent with ``quiet`` or when stderr is no terminal, but for ``note``."""
+    """Says what is going on. Silent with ``quiet`` or when stderr is no terminal, but for ``note`` and, with
+    ``verbose``, the names of the stages."""
 
-    def __init__(self, quiet: bool = False) -> None:
+    def __init__(self, quiet: bool = False, verbose: bool = False) -> None:
         self.quiet = quiet
+        self.verbose = verbose
         self.console = Console(stderr=True, highlight=False, no_color=bool(os.environ.get("NO_COLOR")))
         self._status: Status | None = None
         self._started = time.monotonic()
@@ -39,6 +41,8 @@ class Progress:
         """A stage of the road begins; its wall time is kept in ``seconds[key]``."""
         self._close_stage()
         self._stage = key
+        if self.verbose:
+            self.note(f"{key}: {text}")
         self.step(text)
 
     def step(self, text: str) -> None:

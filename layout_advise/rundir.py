@@ -51,6 +51,11 @@ class RunDir:
         return self.path / "mockups"
 
     @property
+    def output(self) -> Path:
+        """What the program printed, where stdout was wanted for something else."""
+        return self.path / "program.log"
+
+    @property
     def timings(self) -> Path:
         """Raw block medians."""
         return self.path / "timings.json"
@@ -125,6 +130,21 @@ def _clear(path: Path) -> None:
     shutil.rmtree(path / "mockups", ignore_errors=True)
 
 
+def _lock(path: Path) -> int:
+    """Open and lock ``path``; the descriptor. A file that its holder removed meanwhile is not the lock any more."""
+    while True:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            raise RunDirError(f"{path.parent} is in use by another run", "", "wait for it or choose another -o") from None
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(lock), path.stat()):
+                return lock
+        os.close(lock)
+
+
 @contextlib.contextmanager
 def open_run(path: Path, force: bool) -> Iterator[RunDir]:
     """Create (or take over) and lock the run directory. Raises RunDirError when it is complete (without ``force``),
@@ -132,14 +152,11 @@ def open_run(path: Path, force: bool) -> Iterator[RunDir]:
     _inspect(path, force)
     try:
         path.mkdir(parents=True, exist_ok=True)
-        lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        lock = _lock(path / LOCK)
     except OSError as error:
         raise RunDirError(f"cannot write {path}", error.strerror or str(error), "choose another folder with -o") from error
     try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise RunDirError(f"{path} is in use by another run", "", "wait for it or choose another -o") from error
+        _inspect(path, force)  # another run may have completed it meanwhile
         _clear(path)
         run = RunDir(path)
         run.mark(complete=False)

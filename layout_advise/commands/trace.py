@@ -23,6 +23,7 @@ from layout_advise.config import (
     DEFAULT_RESTORES,
     DEFAULT_TIMEOUT,
     STAGES,
+    STDIN,
     Settings,
     Stage,
     from_environment,
@@ -109,7 +110,7 @@ def _input() -> Path | None:
         mode = os.fstat(0).st_mode
     except OSError:
         return None
-    return Path("/dev/stdin") if stat.S_ISFIFO(mode) or stat.S_ISREG(mode) else None
+    return STDIN if stat.S_ISFIFO(mode) or stat.S_ISREG(mode) else None
 
 
 def settings(arguments: argparse.Namespace) -> Settings:
@@ -143,7 +144,7 @@ def run(arguments: argparse.Namespace) -> int:
     from layout_advise import pipeline  # heavy imports: not for --help
 
     chosen = settings(arguments)
-    with Progress(arguments.quiet) as progress:
+    with Progress(arguments.quiet, arguments.verbose) as progress:
         report = pipeline.advise(chosen, progress)
     if report is None:
         print(f"results so far: {chosen.output}", file=sys.stderr)

@@ -47,6 +47,7 @@ class Verb(IntEnum):
     MOVE = 10
     REAP = 11
     INFO = 12
+    CONVERT = 13
 
 
 class Mode(IntEnum):
@@ -88,10 +89,12 @@ def _tmpfs() -> Path:
 
 
 def _remove_stale(parent: Path) -> None:
-    """Folders of controllers that were killed: nobody holds their lock."""
+    """Folders of controllers that were killed: nobody holds their lock. It is taken before the orders are written, so a
+    young folder without orders may be about to be locked."""
     for folder in parent.glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):
-            if time.time() - folder.stat().st_mtime < 60 or folder.stat().st_uid != os.getuid():
+            young = time.time() - folder.stat().st_mtime < 60
+            if (young and not (folder / "config").exists()) or folder.stat().st_uid != os.getuid():
                 continue
             with open(folder / "alive", "rb") as handle:
                 fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)

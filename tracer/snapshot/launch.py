@@ -9,6 +9,7 @@ import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 
@@ -40,8 +41,10 @@ def launch(
     cwd: Path | None,
     env: Mapping[str, str] | None,
     discard: bool,
+    stdout: Path | None = None,
 ) -> subprocess.Popen[bytes]:
-    """Start ``command`` under the agent that ``folder`` configures. ``discard``: its output goes nowhere.
+    """Start ``command`` under the agent that ``folder`` configures. ``discard``: its output goes nowhere;
+    ``stdout``: its standard output goes into this file.
 
     Raises :class:`ProgramError` if it cannot be started at all.
     """
@@ -56,13 +59,15 @@ def launch(
     full = [*fixed_addresses(), shutil.which("env") or "/usr/bin/env", *variables, str(program), *command[1:]]
     environment.pop("LD_PRELOAD", None)
     output = subprocess.DEVNULL if discard else None
-    with open(stdin_path or os.devnull, "rb") as source:
+    with ExitStack() as files:
+        source = files.enter_context(open(stdin_path or os.devnull, "rb"))
+        target = files.enter_context(open(stdout, "wb")) if stdout is not None else output
         try:
             return (
                 _launcher()
                 .submit(
                     lambda: subprocess.Popen(
-                        full, stdin=source, stdout=output, stderr=output, cwd=cwd, env=environment, start_new_session=True
+                        full, stdin=source, stdout=target, stderr=output, cwd=cwd, env=environment, start_new_session=True
                     )
                 )
                 .result()

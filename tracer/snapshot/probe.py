@@ -76,8 +76,10 @@ def sample(
     env: Mapping[str, str] | None = None,
     timeout: float | None = None,
     interval: float = 0.001,
+    stdout: Path | None = None,
 ) -> SampleRun:
-    """Run ``command`` to its end, its output passed through, and sample it every ``interval`` seconds of CPU time.
+    """Run ``command`` to its end, its output passed through (its standard output into the file ``stdout``, if given), and
+    sample it every ``interval`` seconds of CPU time.
 
     Raises :class:`ProgramError` if it cannot be started or exceeds ``timeout`` seconds (it is killed then).
     """
@@ -89,7 +91,7 @@ def sample(
         with open(folder.path / "samples", "wb") as handle:
             handle.truncate(16 + 8 * MAX_SAMPLES)  # sparse
         start = time.monotonic()
-        process = launch(folder, command, stdin_path=stdin_path, cwd=cwd, env=env, discard=False)
+        process = launch(folder, command, stdin_path=stdin_path, cwd=cwd, env=env, discard=False, stdout=stdout)
         seconds = _finish(process, start, timeout, "it was sampled")
         status = folder.status()
         with open(folder.path / "samples", "rb") as handle:
