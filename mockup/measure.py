@@ -23,6 +23,8 @@ IDENTITY = "identity"
 
 FAULT_ALLOWANCE = 2
 DROP_AFTER = 3
+CONVERTED_IN = 3
+"""In how many restored processes the conversion to and from a new layout is timed: it needs no interval."""
 
 
 class Restorer(Protocol):
@@ -75,6 +77,15 @@ class Timings:
     samples: int = 0
     failed: dict[str, str] = field(default_factory=dict)
     dropped: dict[str, str] = field(default_factory=dict)
+    conversions: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
+
+    @property
+    def conversion(self) -> dict[str, tuple[float, float]]:
+        """ns of converting to and from a variant's layout, medians over the restores; not for the identity."""
+        return {
+            name: (median_of([into for into, _ in runs]), median_of([out for _, out in runs]))
+            for name, runs in self.conversions.items()
+        }
 
     def restores(self, name: str) -> int:
         """In how many restored processes ``name`` was timed."""
@@ -174,6 +185,7 @@ def _one_restore(
     current = ORIGINAL
     steady: dict[str, list[float]] = {}
     cold: dict[str, list[float]] = {}
+    converted: dict[str, tuple[float, float]] = {}
     with snapshots.restore() as program:
         try:
             numbers: dict[str, int] = {ORIGINAL: 0, SHADOW: 0}
@@ -193,10 +205,15 @@ def _one_restore(
                 for current in rotated(names, index):
                     samples = program.block(numbers[current], plan.cold_calls, "cold")
                     _note(cold, current, samples, 0, plan, timings)
+            if index < CONVERTED_IN:
+                for current in [n for n in names if n not in (ORIGINAL, SHADOW, IDENTITY)]:
+                    converted[current] = program.convert(numbers[current])
         except SnapshotError as error:
             return (ORIGINAL if current == SHADOW else current), str(error)
     timings.steady.append(steady)
     timings.cold.append(cold)
+    for name, costs in converted.items():
+        timings.conversions.setdefault(name, []).append(costs)
     return None
 
 

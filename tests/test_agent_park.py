@@ -237,6 +237,14 @@ def test_timing_restores_what_a_call_writes(parked: AgentProcess, folder: Path) 
             assert len(samples) == 4
             assert all(s.tsc > 0 and s.wall_ns > 0 and s.faults == 0 for s in samples)
             assert fork.read(data.start, 64 * N) == before
+    for times in (1, 4):
+        into, out = fork.convert(number, times)
+        assert into > 0
+        assert out > 0
+    assert fork.read(data.start, 64 * N) == before
+    for bad in ((0, 3), (number, 0), (number, 65), (9, 3)):
+        with pytest.raises(SnapshotError):
+            fork.convert(*bad)
     snapshots.close()
     assert not Path(f"/proc/{fork.pid}").exists()
     parked.ping()

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from layout_advise.errors import SnapshotError
 from layout_advise.mockup.measure import (
+    CONVERTED_IN,
     IDENTITY,
     ORIGINAL,
     Plan,
@@ -26,9 +27,12 @@ from layout_advise.mockup.measure import (
     summarise,
 )
 from layout_advise.mockup.statistics import ratio_interval
+from layout_advise.stages.timing import Entrant, measured
+from layout_advise.stages.trials import around_a_call
 from layout_advise.tracer.snapshot.protocol import Sample
 
 TRUE_NS = {"original": 1000.0, "identity": 1010.0, "fast": 400.0, "slow": 3000.0}
+CONVERSION_NS = (700.0, 300.0)
 
 
 class FakeProgram:
@@ -63,11 +67,16 @@ class FakeProgram:
             for i, t in enumerate(noise)
         )
 
+    def convert(self, variant: int, times: int = 3) -> tuple[float, float]:
+        self.machine.converted.append(self.names[variant])
+        return CONVERSION_NS[0] * self.speed, CONVERSION_NS[1] * self.speed
+
 
 class FakeMachine:
     def __init__(self) -> None:
         self.random = random.Random(7)
         self.order: list[str] = []
+        self.converted: list[str] = []
         self.closed = 0
 
     def restore(self) -> Any:
@@ -91,6 +100,29 @@ def test_ratios_come_out_right_although_processes_differ() -> None:
     lo, hi = noise_floor(timings)
     assert 0.98 < lo <= 1 <= hi < 1.02
     assert machine.closed == 9
+
+
+def test_conversion_is_timed_in_the_first_restores_for_new_layouts_only() -> None:
+    machine = FakeMachine()
+    timings = measure(machine, timed("identity", "fast", "slow"), (), (), Plan(restores=5))
+    assert machine.converted == ["fast", "slow"] * CONVERTED_IN
+    assert set(timings.conversion) == {"fast", "slow"}
+    into, out = timings.conversion["fast"]
+    assert 700 * 0.8 <= into <= 700 * 1.25
+    assert out == pytest.approx(into * 3 / 7)
+
+
+def test_a_temporary_layout_pays_for_its_conversion() -> None:
+    timings = measure(FakeMachine(), timed("identity", "fast"), (), (), Plan(restores=5))
+    entrant = Entrant("fast", "title", "verified", Path("fast"))
+    cost = around_a_call(timings, "fast")
+    assert cost == pytest.approx(1000, rel=0.25)
+    temporary, permanent = (measured(entrant, timings, "steady", ns) for ns in (cost, None))
+    assert permanent.net is None
+    assert temporary.net is not None
+    assert temporary.net.median == pytest.approx(1000 / 1400, rel=0.25)
+    assert temporary.ceiling() == temporary.net.hi
+    assert around_a_call(timings, "identity") is None
 
 
 def test_a_clear_loser_is_dropped_after_three_restores_and_says_so() -> None:

@@ -68,6 +68,7 @@ def run_trials(
     found = _verify(case, parked, seen, lifted, made)
     caught = found[WRONG].reason is not None if WRONG in found else None
     found.pop(WRONG, None)
+    found = _inherit(found, made)
     found, calls, same = _further_calls(case, seen, lifted, wanted, found)
     identity = found.get(IDENTITY)
     if identity is None or identity.reason is not None:
@@ -124,6 +125,17 @@ def _verify(
     return dict(
         verify(program, subjects, lifted, seen.trace, case.work, lambda i, n: case.progress.count("comparing bytes", i, n))
     )
+
+
+def _inherit(found: dict[str, Finding], made: dict[str, Made]) -> dict[str, Finding]:
+    """A variant without a check build of its own is as good as its candidate's plain variant."""
+    result = dict(found)
+    for name, finding in found.items():
+        candidate = made[name].recipe.candidate
+        plain = found.get(candidate.id) if candidate is not None else None
+        if plain is not None and plain.reason is not None and finding.reason is None:
+            result[name] = plain
+    return result
 
 
 def _further_calls(

@@ -123,7 +123,7 @@ extern uint8_t *la_stack;
 /* loop.c */
 enum {
     LA_CMD_PING = 1, LA_CMD_REGISTERS, LA_CMD_BLOCKS, LA_CMD_FORK, LA_CMD_TRACE, LA_CMD_LOAD, LA_CMD_RUN,
-    LA_CMD_PREPARE, LA_CMD_BLOCK, LA_CMD_MOVE, LA_CMD_REAP, LA_CMD_INFO
+    LA_CMD_PREPARE, LA_CMD_BLOCK, LA_CMD_MOVE, LA_CMD_REAP, LA_CMD_INFO, LA_CMD_CONVERT
 };
 struct la_command {
     uint64_t magic, sequence, verb, timeout_ns, words, path_bytes;
@@ -167,4 +167,5 @@ void la_call(struct la_variant *v);
 /* timing.c */
 struct la_reply la_cmd_prepare(const struct la_command *c);
 struct la_reply la_cmd_block(const struct la_command *c);
+struct la_reply la_cmd_convert(const struct la_command *c);
 #endif

@@ -204,3 +204,39 @@ struct la_reply la_cmd_block(const struct la_command *c)
     restore_lines(v); /* the next block may be another variant's, which reads what this one wrote */
     return la_answer(samples, calls * sizeof *samples);
 }
+
+static uint64_t median(uint64_t *value, uint64_t n)
+{
+    for (uint64_t i = 1; i < n; i++)
+        for (uint64_t j = i; j > 0 && value[j] < value[j - 1]; j--) {
+            uint64_t t = value[j];
+            value[j] = value[j - 1];
+            value[j - 1] = t;
+        }
+    return value[n / 2];
+}
+
+/* Words: variant, times. Between blocks the old layout and the buffers both hold the state before the call, so that
+ * copying to and fro changes nothing; the buffers have been touched since they were prepared. */
+struct la_reply la_cmd_convert(const struct la_command *c)
+{
+    enum { MAX_TIMES = 64 };
+    static uint64_t in[MAX_TIMES], out[MAX_TIMES], answer[2];
+    struct la_variant *v = la_variant(c->word[0]);
+    const uint64_t times = c->word[1];
+    if (!v || !v->context || !v->line_at)
+        return la_fail("this variant is not prepared, or it is the original");
+    if (!times || times > MAX_TIMES)
+        return la_fail("conversions are timed 1 to 64 times");
+    for (uint64_t i = 0; i < times; i++) {
+        uint64_t start = la_clock(CLOCK_THREAD_CPUTIME_ID);
+        v->copy_in(v->context);
+        uint64_t middle = la_clock(CLOCK_THREAD_CPUTIME_ID);
+        v->copy_out(v->context);
+        out[i] = la_clock(CLOCK_THREAD_CPUTIME_ID) - middle;
+        in[i] = middle - start;
+    }
+    answer[0] = median(in, times);
+    answer[1] = median(out, times);
+    return la_answer(answer, sizeof answer);
+}

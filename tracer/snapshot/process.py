@@ -202,6 +202,11 @@ class AgentProcess:
         data = self._call(Verb.BLOCK, (variant, calls, mode == "cold"))
         return tuple(Sample(wall, cpu, tsc, faults) for wall, cpu, tsc, faults in struct.iter_unpack("<4Q", data))
 
+    def convert(self, variant: int, times: int = 3) -> tuple[float, float]:
+        """See the protocol; at most 64 times."""
+        into, out = struct.unpack("<2Q", self._call(Verb.CONVERT, (variant, times)))
+        return float(into), float(out)
+
     def close(self) -> None:
         """Kill it and everything forked from it; idempotent."""
         if self._closed:

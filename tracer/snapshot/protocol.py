@@ -121,6 +121,10 @@ class StoppedProgram(Protocol):
         with ``cold`` all ranges of the variant are flushed from the caches too."""
         ...
 
+    def convert(self, variant: int, times: int = 3) -> tuple[float, float]:
+        """Thread-CPU ns of converting a prepared mock-up's data to its own buffers and back: medians of ``times`` runs."""
+        ...
+
     def close(self) -> None:
         """Kill it and everything forked from it."""
         ...
