@@ -17,6 +17,8 @@ from layout_advise.layoutalgebra.traffic import lines_touched
 PAGE = 4096
 HALF = 0.6
 """Part of the elements below which it is tried to store every other one apart."""
+MANY = 64
+"""How many times more elements than inner positions there must be for the elements to become the last dimension."""
 LINE_CYCLES, LOAD_CYCLES, STREAM_CYCLES, STREAMS = 12.0, 1.0, 2.0, 12
 """The cost model: cycles a line from memory, a load instruction, a stream beyond those that the prefetchers follow."""
 
@@ -243,7 +245,7 @@ def _together(each: list[list[Candidate]]) -> list[Candidate]:
         block = blocks.pop() if len(blocks) == 1 else None
         candidate = Candidate("", layouts, families, derivation, block, False, any(c.keeps_cold for c in pick), cost)
         joined.setdefault(layouts, candidate)
-    return sorted(joined.values(), key=lambda c: c.cost["relative"])[:3]
+    return sorted(joined.values(), key=lambda c: c.cost["relative"])[:4]
 
 
 def _kind(candidate: Candidate) -> tuple[str, int | None, tuple[str, ...]]:

@@ -14,7 +14,7 @@ from layout_advise.tracer.snapshot.protocol import Range
 from layout_advise.verdict import Context, Measured, Mode, choose_mode, confirm, decide, undecided
 
 FEWEST_AGAIN = 5
-BLOCK_NS = 100e6
+BLOCK_NS = 40e6
 """A block of calls may take about this long, so that slow hotspots are not called more often than needed."""
 
 
@@ -42,9 +42,10 @@ class Decision:
 
 
 def plan_for(call_ns: float, restores: int, clock: Literal["thread-cpu", "wall"]) -> Plan:
-    """Blocks of 7 calls, the last 5 used, for quick hotspots; fewer calls where one takes long."""
-    calls = max(3, min(7, int(BLOCK_NS / max(call_ns, 1.0))))
-    return Plan(restores=restores, rounds=2, calls=calls, warm=2 if calls > 3 else 1, cold_calls=2, clock=clock)
+    """Blocks of 7 calls, the last 5 used, for quick hotspots; fewer calls where one takes long. One round in each restored
+    process: processes differ more than rounds within one, so time is better spent on another process."""
+    calls = max(4, min(7, int(BLOCK_NS / max(call_ns, 1.0))))
+    return Plan(restores=restores, rounds=1, calls=calls, warm=2 if calls > 4 else 1, cold_calls=2, clock=clock)
 
 
 def pick(timings: Timings, name: str, mode: Mode) -> tuple[Ratio | None, Ratio | None]:
