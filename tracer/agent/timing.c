@@ -95,8 +95,35 @@ static int differs(const uint64_t *a, const uint64_t *b)
     return d != 0;
 }
 
-/* First pass (at == NULL) counts the changed lines, the second notes them. */
-static uint64_t changed(const struct span *spans, uint64_t n, uint64_t *at, uint64_t *data)
+/* Memory for copies: in huge pages where there are any, since the faults would cost more than the copying. */
+static void *room_for_copies(uint64_t bytes)
+{
+    void *p = la_memory(bytes);
+    if (p)
+        la_madvise((uint64_t)p, bytes, MADV_HUGEPAGE);
+    return p;
+}
+
+static void release(void *p, uint64_t used, uint64_t bytes)
+{
+    used = la_up(used, LA_PAGE);
+    if (used < bytes)
+        la_munmap((uint8_t *)p + used, bytes - used);
+}
+
+static void save(struct span *spans, uint64_t n, uint64_t *to)
+{
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t bytes = spans[i].end - spans[i].start;
+        own_pages(spans[i].start, spans[i].end);
+        spans[i].saved = to;
+        la_copy(to, (void *)spans[i].start, bytes);
+        to += bytes / 8;
+    }
+}
+
+/* Notes the changed lines and what they held; only as much of the room is touched as is needed. */
+static uint64_t keep_changed(const struct span *spans, uint64_t n, uint64_t *at, uint64_t *data)
 {
     uint64_t count = 0;
     for (uint64_t i = 0; i < n; i++) {
@@ -104,35 +131,45 @@ static uint64_t changed(const struct span *spans, uint64_t n, uint64_t *at, uint
         for (uint64_t p = spans[i].start; p < spans[i].end; p += LA_LINE, old += 8) {
             if (!differs((const uint64_t *)p, old))
                 continue;
-            if (at) {
-                at[count] = p;
-                la_copy(data + 8 * count, old, LA_LINE);
-            }
+            at[count] = p;
+            for (int k = 0; k < 8; k++)
+                data[8 * count + (uint64_t)k] = old[k];
             count++;
         }
     }
     return count;
 }
 
+/* One save copy serves all variants of a process: touching fresh memory costs more than copying to it. */
+static uint64_t *save_copy(uint64_t bytes)
+{
+    static uint64_t *copy, room;
+    if (room < bytes) {
+        if (copy)
+            la_munmap(copy, room);
+        copy = room_for_copies(bytes);
+        room = copy ? bytes : 0;
+    }
+    return copy;
+}
+
 static const char *note_lines(struct la_variant *v, struct span *spans, uint64_t n)
 {
-    for (uint64_t i = 0; i < n; i++) {
-        uint64_t bytes = spans[i].end - spans[i].start;
-        own_pages(spans[i].start, spans[i].end);
-        spans[i].saved = la_memory(bytes);
-        if (!spans[i].saved)
-            return "no memory to save the written ranges";
-        la_copy(spans[i].saved, (void *)spans[i].start, bytes);
-    }
-    la_call(v);
-    uint64_t lines = changed(spans, n, NULL, NULL);
-    v->line_at = la_memory(la_up(8 * lines + 1, LA_PAGE));
-    v->line_data = la_memory(la_up(64 * lines + 1, LA_PAGE));
-    if (!v->line_at || !v->line_data)
-        return "no memory for the changed lines";
-    v->lines = changed(spans, n, v->line_at, v->line_data);
+    uint64_t bytes = LA_PAGE;
     for (uint64_t i = 0; i < n; i++)
-        la_munmap(spans[i].saved, spans[i].end - spans[i].start);
+        bytes += spans[i].end - spans[i].start;
+    bytes = la_up(bytes, LA_PAGE);
+    const uint64_t places = la_up(bytes / 8, LA_PAGE);
+    uint64_t *saved = save_copy(bytes);
+    v->line_at = room_for_copies(places);
+    v->line_data = room_for_copies(bytes);
+    if (!saved || !v->line_at || !v->line_data)
+        return "no memory to save the written ranges";
+    save(spans, n, saved);
+    la_call(v);
+    v->lines = keep_changed(spans, n, v->line_at, v->line_data);
+    release(v->line_data, 64 * v->lines + 1, bytes);
+    release(v->line_at, 8 * v->lines + 1, places);
     restore_lines(v);
     return NULL;
 }
