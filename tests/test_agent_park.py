@@ -14,8 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from elftools.elf.elffile import ELFFile
+from numpy.typing import NDArray
 
 from layout_advise.errors import ProgramError, SnapshotError
+from layout_advise.tracer.snapshot import compare as compare_module
 from layout_advise.tracer.snapshot.agent import ABI_HEADER
 from layout_advise.tracer.snapshot.compare import compare
 from layout_advise.tracer.snapshot.fork import ForkSnapshots
@@ -349,3 +351,36 @@ def test_trace_runs_a_clone_once(parked: AgentProcess, tmp_path: Path) -> None:
         plain.run(0)
         assert compare(parked, traced, plain).equal  # the program ran on to the return
     assert records.read_bytes() == (block(parked).start | 5 << 48).to_bytes(8, "little")
+
+
+def test_pages_that_all_share_are_not_read(parked: AgentProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = block(parked)
+    read = 0
+    real = compare_module._Memory.read
+
+    def counted(memory: compare_module._Memory, which: int, address: int, size: int) -> NDArray[np.uint8]:
+        nonlocal read
+        read += size
+        return real(memory, which, address, size)
+
+    monkeypatch.setattr(compare_module._Memory, "read", counted)
+    with parked.fork() as a, parked.fork() as b:
+        idle = compare(parked, a, b)
+        quiet, read = read, 0
+        a.run(0)
+        found = compare(parked, a, b)
+    assert idle.equal
+    assert not found.equal
+    assert found.bytes_compared == idle.bytes_compared
+    assert found.bytes_changed > 0
+    assert read >= 3 * (data.end - data.start - 2 * 4096)
+    if frames_visible():
+        assert quiet < found.bytes_compared // 2
+
+
+def frames_visible() -> bool:
+    """Whether /proc/PID/pagemap tells frame numbers (to root only)."""
+    buffer = np.ones(1)
+    with open("/proc/self/pagemap", "rb") as handle:
+        handle.seek(buffer.ctypes.data // 4096 * 8)
+        return bool(int.from_bytes(handle.read(8), "little") & ((1 << 55) - 1))
