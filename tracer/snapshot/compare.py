@@ -126,7 +126,8 @@ class _Memory:
 
     def apart(self, low: int, high: int) -> list[tuple[int, int]]:
         """The parts of [low, high) that can differ between the processes: not the pages that all of them share (forks do
-        until one writes) or that none has touched. Frame numbers are hidden (0) from unprivileged readers; then nothing is known to be shared."""
+        until one writes) or that none has touched. Frame numbers are hidden (0) from unprivileged readers; then nothing is
+        known to be shared."""
         if not self._tables:
             return [(low, high)]
         first, count = low // PAGE, -(-high // PAGE) - low // PAGE
