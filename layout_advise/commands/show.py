@@ -1,0 +1,252 @@
+"""Print the folded trace of a run: what each reference of the hotspot touched, most accesses first.
+
+  layout-advise show app.layout
+  layout-advise show app.layout -n 0 -v        every reference, nests in full, bounds and objects below
+  layout-advise show app.layout --json -       for scripts
+
+A line is one memory operand of one instruction: its address, the source line (where the program is still the one that was
+traced), what it does, how many bytes, how often, where:
+
+  0x555555555818  particles.c:41  read  8  1,300,000  for 1300000 step 80 from 0x7ffff07c2028
+
+is a loop of 1300000 that moves by 80 bytes. A nest around several accesses has braces; i, j, k ... are the indices of the
+enclosing loops, outermost first. "random" is an access without order, known as a set.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from layout_advise.commands import common
+from layout_advise.errors import RunDirError
+from layout_advise.layoutalgebra.nests import Stream
+from layout_advise.reports.nests import stream_text
+from layout_advise.rundir import write_atomically
+from layout_advise.tracer.lines import SourceLine
+from layout_advise.tracer.modules import Module, Modules
+from layout_advise.tracer.spans import spans
+from layout_advise.tracer.trace import Allocation, Reference, Trace
+from layout_advise.tracer.trace_file import checksum, read_trace
+
+LIMIT, NEST = 20, 100
+"""Lines, and characters of a nest, printed by default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One reference; ``low`` .. ``high`` are the first and the last byte it may touch, ``objects`` what lies there."""
+
+    reference: Reference
+    stream: Stream | None
+    function: str | None
+    source: SourceLine | None
+    low: int | None
+    high: int | None
+    objects: tuple[str, ...]
+
+    @property
+    def count(self) -> int:
+        """Accesses."""
+        return self.stream.count if self.stream is not None else 0
+
+
+class Places:
+    """What code and data addresses of a trace are called.
+
+    Files that are gone, or newer than the trace (``written``, seconds), are not asked: their lines could be wrong. They stand
+    in ``changed``.
+    """
+
+    def __init__(self, trace: Trace, written: float) -> None:
+        self._modules = Modules(trace.mappings)
+        self._written = written
+        self._blocks = sorted(trace.allocations, key=lambda a: a.address)
+        self._starts = [block.address for block in self._blocks]
+        self.changed: set[str] = set()
+
+    def _module(self, address: int) -> Module | None:
+        module = self._modules.module_at(address)
+        if module is None:
+            return None
+        path = module.binary.path
+        try:
+            newer = path.stat().st_mtime > self._written
+        except OSError:
+            newer = True
+        if newer:
+            self.changed.add(str(path))
+        return None if newer else module
+
+    def code(self, pc: int) -> tuple[str | None, SourceLine | None]:
+        """Function and source line of an instruction."""
+        module = self._module(pc)
+        if module is None:
+            return None, None
+        function = module.binary.function_at(pc - module.load_base)
+        return (function.name if function else None), module.binary.line(pc - module.load_base)
+
+    def data(self, address: int) -> str:
+        """The heap block, the variable or the mapping at ``address``."""
+        block = self._block(address)
+        if block is not None:
+            source = self.code(block.site - 1)[1]  # the call ends where it returns to
+            where = f" from {source.short()}" if source else ""
+            return f"heap block {block.order} of {block.bytes:,} bytes{where}"
+        module = self._module(address)
+        if module is not None:
+            variable = module.binary.variable_at(address - module.load_base)
+            if variable is not None:
+                return f"{variable.name} in {module.binary.path.name}"
+        mapping = self._modules.mapping_at(address)
+        if mapping is None:
+            return "no mapping"
+        return mapping.path if mapping.path.startswith("[") else Path(mapping.path).name or "anonymous mapping"
+
+    def _block(self, address: int) -> Allocation | None:
+        place = bisect_right(self._starts, address) - 1
+        if place < 0:
+            return None
+        block = self._blocks[place]
+        return block if address < block.address + block.bytes else None
+
+
+def rows(trace: Trace, places: Places) -> list[Row]:
+    """All references, most accesses first."""
+    found = []
+    for reference, stream in zip(trace.references, trace.streams, strict=False):
+        function, source = places.code(reference.pc)
+        bounds = spans(stream) if stream is not None and stream.count else ()
+        low = min((s.low for s in bounds), default=None)
+        high = max((s.high for s in bounds), default=None)
+        objects = dict.fromkeys(places.data(edge) for s in bounds for edge in (s.low, s.high))
+        last = None if high is None else high + reference.bytes - 1
+        found.append(Row(reference, stream, function, source, low, last, tuple(objects)))
+    return sorted(found, key=lambda row: (-row.count, row.reference.id))
+
+
+def heading(trace: Trace) -> str:
+    """The first line."""
+    whole = "truncated" if trace.truncated else "complete"
+    return (
+        f"{trace.symbol}, call {trace.call}: {trace.accesses:,} accesses by {len(trace.references)} references, {whole} "
+        f"(backend {trace.backend})"
+    )
+
+
+def table(found: Sequence[Row], limit: int, verbose: bool) -> list[str]:
+    """One line a reference (``limit`` of them, 0: all), columns aligned; with ``verbose`` bounds and objects below."""
+    shown = found[:limit] if limit else found
+    cells = [
+        [
+            f"{row.reference.pc:#x}",
+            row.source.short() if row.source else row.function or "?",
+            row.reference.kind,
+            str(row.reference.bytes),
+            f"{row.count:,}",
+        ]
+        for row in shown
+    ]
+    widths = [max((len(line[k]) for line in cells), default=0) for k in range(5)]
+    lines = []
+    for row, line in zip(shown, cells, strict=True):
+        left = [
+            text.ljust(width) if k < 3 else text.rjust(width)
+            for k, (text, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        lines.append("  ".join([*left, stream_text(row.stream, None if verbose else NEST)]))
+        if row.low is not None and row.high is not None:
+            indent = " " * (widths[0] + 2)
+            bounds = f"{row.low:#x} .. {row.high:#x}, " if verbose else ""
+            if verbose:
+                lines.append(f"{indent}{bounds}{' and '.join(row.objects)}")
+    if len(shown) < len(found):
+        rest = found[len(shown) :]
+        lines.append(f"{len(rest)} more with {sum(row.count for row in rest):,} accesses (-n 0 prints all)")
+    return lines
+
+
+def hulls(found: Sequence[Row]) -> list[str]:
+    """The objects that are touched, with the bounds of what is touched, most accesses first."""
+    merged: dict[tuple[str, ...], tuple[int, int, int]] = {}
+    for row in found:
+        if row.low is None or row.high is None:
+            continue
+        low, high, count = merged.get(row.objects, (row.low, row.high, 0))
+        merged[row.objects] = min(low, row.low), max(high, row.high), count + row.count
+    ordered = sorted(merged.items(), key=lambda item: -item[1][2])
+    return [f"{count:>14,}  {low:#x} .. {high:#x}  {' and '.join(names)}" for names, (low, high, count) in ordered]
+
+
+def as_json(trace: Trace, found: Sequence[Row], sum_of_file: str) -> dict[str, Any]:
+    """The trace for scripts: addresses are integers, nests plain trees."""
+    return {
+        "schema": "layout-advise.show/1",
+        "symbol": trace.symbol,
+        "call": trace.call,
+        "backend": trace.backend,
+        "accesses": trace.accesses,
+        "truncated": trace.truncated,
+        "checksum": sum_of_file,
+        "references": [
+            {
+                **asdict(row.reference),
+                "count": row.count,
+                "function": row.function,
+                "file": row.source.file if row.source else None,
+                "line": row.source.line if row.source else None,
+                "low": row.low,
+                "high": row.high,
+                "objects": list(row.objects),
+                "stream": stream_text(row.stream),
+            }
+            for row in found
+        ],
+    }
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of ``show``."""
+    parser.add_argument("run", metavar="RUN", help="a run directory, or a trace.lat")
+    parser.add_argument(
+        "-n", "--limit", type=int, default=LIMIT, metavar="N", help="references to print (default: 20; 0: all)"
+    )
+    parser.add_argument("-v", "--verbose", action="store_true", help="nests in full; bounds and objects of every reference")
+    parser.add_argument("--json", metavar="FILE", help="write the trace as JSON to FILE ('-': stdout, nothing else there)")
+
+
+def trace_file(path: Path) -> Path:
+    """The trace in a run directory. Raises :class:`RunDirError` where there is none."""
+    if not path.is_dir():
+        return path
+    found = path / "trace.lat"
+    if not found.is_file():
+        raise RunDirError(f"no trace in {path}", "trace.lat is missing", "give a folder that `trace` wrote")
+    return found
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Carry out ``show``."""
+    file = trace_file(common.existing(arguments.run))
+    trace = read_trace(file)
+    places = Places(trace, file.stat().st_mtime)
+    found = rows(trace, places)
+    for path in sorted(places.changed):
+        print(f"{path} has changed since it was traced: no source lines from it", file=sys.stderr)
+    if arguments.json:
+        text = json.dumps(as_json(trace, found, checksum(file)), indent=1) + "\n"
+        if arguments.json == "-":
+            sys.stdout.write(text)
+            return 0
+        write_atomically(Path(arguments.json), text.encode())
+    print(heading(trace))
+    print("\n".join(table(found, max(0, arguments.limit), arguments.verbose)))
+    print("\naccesses, bounds and objects")
+    print("\n".join(hulls(found)))
+    return 0
