@@ -67,10 +67,10 @@ def study(
         if settings.until == "trace":
             return None
         progress.stage("explore", "looking for other layouts")
-        lifted = attempt(seen.region)
+        lifted, indexed = attempt(seen.region), frozenset[str]()
         if isinstance(lifted, Lifted):
-            seen = linearise(seen, lifted)
-        candidates = propose(seen, settings.candidates)
+            seen, indexed = linearise(seen, lifted)
+        candidates = propose(seen, settings.candidates, indexed)
         write_atomically(run.candidates, json.dumps([describe.plain(c) for c in candidates], indent=1).encode())
         if settings.until == "explore":
             return None
@@ -78,9 +78,12 @@ def study(
         return _measure(case, parked, seen, candidates, lifted)
 
 
-def propose(seen: Observation, budget: int) -> tuple[Candidate, ...]:
-    """Candidate layouts of what was seen, best under the model first, at most ``budget``."""
-    walks = {d.structure.id: Walk(d.fastest, d.gathered, density(d)) for d in seen.derived}
+def propose(seen: Observation, budget: int, indexed: frozenset[str] = frozenset()) -> tuple[Candidate, ...]:
+    """Candidate layouts of what was seen, best under the model first, at most ``budget``; ``indexed`` structures are reached
+    through a loaded index, which may leave elements out."""
+    walks = {
+        d.structure.id: Walk(d.fastest, d.gathered, density(d) if d.structure.id in indexed else 1.0) for d in seen.derived
+    }
     lanes = machine.vector_bytes()
     return explore(seen.structures, lanes=lanes, budget=budget, walks=walks)[:budget]
 

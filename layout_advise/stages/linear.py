@@ -18,10 +18,12 @@ from layout_advise.mockup.lifted import Item, Let, LetLinear, Lifted, Load, Loop
 from layout_advise.stages.observe import Observation
 
 
-def linearise(seen: Observation, lifted: Lifted) -> Observation:
-    """``seen`` with the dimensions joined that are one loaded index to the lifted code."""
+def linearise(seen: Observation, lifted: Lifted) -> tuple[Observation, frozenset[str]]:
+    """``seen`` with the dimensions joined that are one loaded index to the lifted code, and the ids of the structures that
+    are reached through one."""
     grains = loaded_coefficients(seen, lifted)
-    return replace(seen, derived=tuple(_joined(d, grains.get(d.structure.id, 0)) for d in seen.derived))
+    derived = tuple(_joined(d, grains.get(d.structure.id, 0)) for d in seen.derived)
+    return replace(seen, derived=derived), frozenset(grains)
 
 
 def loaded_coefficients(seen: Observation, lifted: Lifted) -> Mapping[str, int]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from layout_advise.layoutalgebra.structure import FieldMap, Relayout
+from layout_advise.layoutalgebra.structure import Axis, FieldMap, Relayout
 from layout_advise.mockup.binding import Access, Binding, access_bytes, key_of
 from layout_advise.mockup.effects import BITS
-from layout_advise.mockup.emit.copies import place_text
+from layout_advise.mockup.emit.copies import axis_text, place_text
 from layout_advise.mockup.emit.ctext import CTYPE, constant, integer, operation
 from layout_advise.mockup.emit.scope import COUNTERS, Scope, identifier
 from layout_advise.mockup.lifted import (
@@ -61,6 +61,8 @@ class Writer:
         self.strip: tuple[Val, str, str] | None = None  # counter, block start, lane: inside a strip-mined loop
         self.copies = 0
         self.temporaries = 0
+        self.sites_written: set[int] = set()
+        self.cuts: dict[Cut, str] = {}
 
     # ---- small pieces -------------------------------------------------------------------------------------------
 
@@ -93,8 +95,8 @@ class Writer:
         return head + "".join(f" {sign} {text}" for sign, text in parts[1:])
 
     def pointer_text(self, linear: Linear) -> str:
-        """An address as pointer plus offset: with a pointer in it gcc indexes it, with integers alone it computes differences
-        of bases (18 % on daxpy)."""
+        """An address as pointer plus offset: with a pointer in it gcc indexes it, with integers alone it computes
+        differences of bases (18 % on daxpy)."""
         for atom, coef in linear.terms:
             name = self.scope.names.get(atom.number, "") if isinstance(atom, Val) else ""
             if coef == 1 and isinstance(atom, Val) and name not in self.counters:
@@ -126,6 +128,8 @@ class Writer:
                 k = end
                 continue
             self.item(item)
+            if isinstance(item, Let | LetLinear | Load):
+                self.cut_indices(item.value)
             k += 1
 
     def item(self, item: Item) -> None:
@@ -235,8 +239,25 @@ class Writer:
 
     # ---- memory ---------------------------------------------------------------------------------------------------
 
+    def cut_indices(self, value: Val) -> None:
+        """Where ``value`` is an index of its own in a split dimension, cut it once, here, as source would: not at each
+        access in the loops below."""
+        if value.number in self.scope.hoisted:
+            return
+        for place in self.plan.places.values():
+            if place.site.number not in self.sites_written:
+                continue
+            for piece in place.pieces:
+                for dim in range(len(place.relayout.structure.dims)):
+                    cut = _cut(place, piece, dim)
+                    if cut is not None and cut.atom == value.number and cut not in self.cuts:
+                        name = self.cuts[cut] = f"q{len(self.cuts)}"
+                        index = self.index(place, dim, 0)
+                        self.put(f"const int64_t {name} = {' + '.join(axis_text(a, index) for a in cut.axes)};")
+
     def site(self, site: Site) -> None:
         """Cut the invariant part of some addresses into digits."""
+        self.sites_written.add(site.number)
         structure = site.relayout.structure
         rest = f"r{site.number}"
         single = len(structure.dims) == 1
@@ -282,10 +303,23 @@ class Writer:
             counts = [d.count for d in place.relayout.structure.dims]
             k = counts.index(max(counts))
             indices[k] = f"({counts[k] - 1} - ({indices[k]} & ~INT64_C(1)))"
-        moved = place_text(mapped, indices, piece.delta - mapped.offset)
+        moved = self.split_place(place, piece, indices)
+        if id(access) in self.settings.wrong:
+            moved = place_text(mapped, indices, piece.delta - mapped.offset)
         if self.strip is not None and id(access) not in self.settings.wrong:
             moved = self.block_place(place, piece, indices)
         return f"{self.pointer(place.relayout, mapped)} + {moved}"
+
+    def split_place(self, place: Place, piece: Piece, indices: list[str]) -> str:
+        """As ``place_text``, with the indices that were cut already by name."""
+        terms = [str(piece.delta)] if piece.delta else []
+        for dim, index in enumerate(indices):
+            cut = _cut(place, piece, dim)
+            if cut is not None and cut in self.cuts:
+                terms.append(self.cuts[cut])
+            else:
+                terms += [axis_text(a, index) for a in piece.map.axes if a.dim == dim and a.stride]
+        return " + ".join(terms) or "0"
 
     def index(self, place: Place, dim: int, inner: int) -> str:
         """The digit of one dimension."""
@@ -377,6 +411,31 @@ class Writer:
                 old = self.old_place(access, piece.at)
                 self.put(f"la_compare(&context->check, {old}, {at}, {name}(context, {old}), {site});")
         return places
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Index ``atom`` (a value's number) of dimension ``dim``, cut as ``axes`` say, relative to a site."""
+
+    site: int
+    dim: int
+    atom: int
+    digit: int
+    shift: int
+    axes: tuple[Axis, ...]
+
+
+def _cut(place: Place, piece: Piece, dim: int) -> Cut | None:
+    """How the index of a split dimension is cut, where a single loaded or computed value makes it up; else None."""
+    axes = tuple(a for a in piece.map.axes if a.dim == dim)
+    terms = [t for t in place.terms if t.digits[dim]]
+    last = len(place.relayout.structure.dims) - 1
+    if all(a.part == "whole" for a in axes) or len(terms) != 1 or (dim == last and piece.inner):
+        return None
+    atom = terms[0].atom
+    if not isinstance(atom, Val):
+        return None
+    return Cut(place.site.number, dim, atom.number, terms[0].digits[dim], terms[0].shift, axes)
 
 
 def _plain(mapped: FieldMap) -> bool:
