@@ -86,7 +86,8 @@ def decide_and_confirm(
     """Measure, decide, and measure the winner again in at least five new restores, where only those rounds count.
 
     ``rebuild(id)`` gives (identity, candidate) with other code alignment and buffer offsets; ``conversion(timings, id)``
-    the ns that a temporary layout costs a call, None for a permanent one; ``unmeasured`` are candidates that have no numbers but count.
+    the ns that a temporary layout costs a call, None for a permanent one; ``unmeasured`` are candidates that have no
+    numbers but count.
     """
     written, touched = ranges
     variants = [Timed(IDENTITY, identity), *(Timed(e.id, e.mockup, e.unwritten) for e in entrants)]
