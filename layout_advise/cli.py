@@ -50,7 +50,7 @@ def parser() -> argparse.ArgumentParser:
             formatter_class=RawDescriptionRichHelpFormatter,
         )
         module.add_arguments(sub)
-        sub.set_defaults(run=module.run)
+        sub.set_defaults(carry_out=module.run)  # not `run`: that is the run directory of some commands
     return top
 
 
@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser().parse_args(argv)
     previous = _stop_on_signals()
     try:
-        return int(arguments.run(arguments))
+        return int(arguments.carry_out(arguments))
     except LayoutAdviseError as error:
         print(f"layout-advise: {error.line()}", file=sys.stderr)
         return error.exit_code

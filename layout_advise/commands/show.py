@@ -60,8 +60,8 @@ class Row:
 class Places:
     """What code and data addresses of a trace are called.
 
-    Files that are gone, or newer than the trace (``written``, seconds), are not asked: their lines could be wrong. They stand
-    in ``changed``.
+    Files that are gone, or newer than the trace (``written``, seconds), are not asked: their lines could be wrong. They
+    stand in ``changed``.
     """
 
     def __init__(self, trace: Trace, written: float) -> None:
@@ -161,11 +161,8 @@ def table(found: Sequence[Row], limit: int, verbose: bool) -> list[str]:
             for k, (text, width) in enumerate(zip(line, widths, strict=True))
         ]
         lines.append("  ".join([*left, stream_text(row.stream, None if verbose else NEST)]))
-        if row.low is not None and row.high is not None:
-            indent = " " * (widths[0] + 2)
-            bounds = f"{row.low:#x} .. {row.high:#x}, " if verbose else ""
-            if verbose:
-                lines.append(f"{indent}{bounds}{' and '.join(row.objects)}")
+        if verbose and row.low is not None and row.high is not None:
+            lines.append(f"{' ' * widths[0]}  {row.low:#x} .. {row.high:#x}, {' and '.join(row.objects)}")
     if len(shown) < len(found):
         rest = found[len(shown) :]
         lines.append(f"{len(rest)} more with {sum(row.count for row in rest):,} accesses (-n 0 prints all)")
