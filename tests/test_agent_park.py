@@ -347,7 +347,10 @@ def test_trace_runs_a_clone_once(parked: AgentProcess, tmp_path: Path) -> None:
     image = CloneImage(address, bytes(24) + code, address + 24, ())
     records = parked.folder.path / "records"
     with parked.fork() as traced, parked.fork() as plain:
+        assert traced.traced_ns is None
         assert traced.trace(image, records, 1000) == (1, False)
+        assert traced.traced_ns is not None
+        assert traced.traced_ns > 0
         plain.run(0)
         assert compare(parked, traced, plain).equal  # the program ran on to the return
     assert records.read_bytes() == (block(parked).start | 5 << 48).to_bytes(8, "little")

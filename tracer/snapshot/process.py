@@ -60,6 +60,8 @@ class AgentProcess:
         self._info: tuple[int, ...] | None = None
         self._born: tuple[trace.Mapping, ...] | None = None
         self._closed = False
+        self.traced_ns: float | None = None
+        """Thread-CPU ns of the last traced call, what its page faults cost included."""
 
     @classmethod
     def attach(cls, parked: AgentProcess, pid: int, on_close: Callable[[], None]) -> AgentProcess:
@@ -173,7 +175,8 @@ class AgentProcess:
         """Run the clone once; raw records go to the file ``records`` (tmpfs). Returns (records, truncated)."""
         (self.folder.path / "image").write_bytes(image.code)
         words = (image.address, len(image.code), image.entry, capacity)
-        count, full = struct.unpack("<2Q", self._call(Verb.TRACE, words, str(records.resolve())))
+        count, full, ns = struct.unpack("<3Q", self._call(Verb.TRACE, words, str(records.resolve())))
+        self.traced_ns = float(ns)
         return count, bool(full)
 
     def load(self, shared_object: Path) -> int:
