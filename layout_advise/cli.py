@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import signal
 import sys
@@ -40,7 +41,8 @@ def parser() -> argparse.ArgumentParser:
         prog="layout-advise", description=DESCRIPTION, formatter_class=RawDescriptionRichHelpFormatter
     )
     top.add_argument("-V", "--version", action="version", version=f"layout-advise {__version__}")
-    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    # with `prog` no help is rendered here: rich would write to stdout, which may be full or closed
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True, prog=top.prog)
     for module in COMMANDS:
         text = (module.__doc__ or "").strip()
         sub = commands.add_parser(
@@ -59,20 +61,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser().parse_args(argv)
     previous = _stop_on_signals()
     try:
-        return int(arguments.carry_out(arguments))
+        code = int(arguments.carry_out(arguments))
+        sys.stdout.flush()  # here, so that a full disk or a closed pipe is reported like any other error
+        return code
     except LayoutAdviseError as error:
         print(f"layout-advise: {error.line()}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt as stop:
-        print(
-            "layout-advise: interrupted: everything it started is stopped; run again with -f to start over", file=sys.stderr
-        )
+        print("layout-advise: interrupted: everything it started is stopped; run it again to start over", file=sys.stderr)
         return 128 + (stop.args[0] if stop.args else signal.SIGINT)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 141
     except OSError as error:
         print(f"layout-advise: {error.filename or 'system call'}: {error.strerror or error}", file=sys.stderr)
+        if error.errno == errno.ENOSPC:
+            _drop_output()
         return 1
     finally:
         for number, handler in previous.items():

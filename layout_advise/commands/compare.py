@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from layout_advise.commands import common
@@ -40,7 +41,8 @@ def _key(candidate: CandidateReport) -> tuple[tuple[str, ...], int | None, tuple
 
 def table(before: HotspotReport, after: HotspotReport) -> Table:
     """One row a layout that either run measured."""
-    rows = Table(title=f"{before.symbol}: {before.verdict.action} → {after.verdict.action}", box=None, title_justify="left")
+    title = f"{escape(before.symbol)}: {before.verdict.action} → {after.verdict.action}"  # C++ names have brackets
+    rows = Table(title=title, box=None, title_justify="left")
     for name in ("", "layout", "A", "B"):
         rows.add_column(name)
     first = {_key(c): c for c in wording.ranked(before)}
@@ -51,7 +53,7 @@ def table(before: HotspotReport, after: HotspotReport) -> Table:
         assert one is not None
         old, new = (a.speedup if a else None), (b.speedup if b else None)
         name = f"{wording.families(one)} of {', '.join(one.structures)}"
-        rows.add_row(mark(old, new), name, wording.interval(old), wording.interval(new))
+        rows.add_row(mark(old, new), escape(name), wording.interval(old), wording.interval(new))
     return rows
 
 

@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 
 from layout_advise.commands import common
 from layout_advise.errors import MachineError
@@ -123,7 +124,7 @@ def run(arguments: argparse.Namespace) -> int:
         console = Console(file=sys.stdout, highlight=False, no_color=not common.wants_colour("auto"), width=common.width())
         for finding in findings:
             mark = "[green]ok     [/]" if finding.ok else ("[red]missing[/]" if finding.needed else "[yellow]absent [/]")
-            console.print(f"{mark} {finding.name}: {finding.text}", soft_wrap=True)
+            console.print(f"{mark} {finding.name}: {escape(finding.text)}", soft_wrap=True)
             if not finding.ok and finding.hint:
                 console.print(f"        {finding.hint}", soft_wrap=True, markup=False)
     missing = [f.name for f in findings if f.needed and not f.ok]

@@ -104,6 +104,9 @@ class Places:
             variable = module.binary.variable_at(address - module.load_base)
             if variable is not None:
                 return f"{variable.name} in {module.binary.path.name}"
+            section = module.binary.section_at(address - module.load_base)
+            if section is not None:
+                return f"{section[0]} of {module.binary.path.name}"
         mapping = self._modules.mapping_at(address)
         if mapping is None:
             return "no mapping"
