@@ -1,0 +1,217 @@
+"""What tracing costs: ``python benchmarks/tracing.py``.
+
+*inside*: thread CPU time of the traced call over that of the untraced one, both in the same process, a fork of the program
+parked at its third call, with the pages that the call writes copied before either. *in a fresh fork*: the traced call as the
+tool makes it, the copying of those pages included, over the same untraced call. *outside*: wall time of a whole run with the
+agent loaded and its probe armed, but passing every call, over that of a run without it; the runs alternate.
+*folding*: 10 million references. *file*: the folded trace of one call at the example's default size.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from layout_advise.stages.observe import observe
+from layout_advise.tracer.binary import Binary
+from layout_advise.tracer.clone.image import build_clone
+from layout_advise.tracer.clone.place import choose_address
+from layout_advise.tracer.folding import fold_records
+from layout_advise.tracer.snapshot.patching import Entry
+from layout_advise.tracer.snapshot.probe import probe
+from layout_advise.tracer.snapshot.process import AgentProcess, park
+from layout_advise.tracer.snapshot.protocol import CloneImage, Range
+from layout_advise.tracer.trace_file import write_trace
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = Path(__file__).resolve().parent / "results"
+FLAGS = ("O2", "O3-haswell")
+HOTSPOTS = {
+    "particles": "update_pressure",
+    "wave": "wave_step",
+    "lattice": "multiply",
+    "daxpy": "daxpy",
+    "pixels": "grade",
+}
+INSIDE = ("particles", "wave", "lattice")
+CALL = 3
+CAP = 64 << 20
+REFERENCES = 10_000_000
+TINY_CALLS = 20_000_000
+TINY = """
+#include <stdlib.h>
+__attribute__((noipa)) long tiny(long x) { return x + 1; }
+int main(int argc, char **argv) { long x = argc; for (long i = atol(argv[1]); i > 0; i--) x = tiny(x); return x == 0; }
+"""
+
+Row = dict[str, Any]
+
+
+def row(what: str, value: float, unit: str, limit: float | None, note: str = "") -> Row:
+    """One line of the table; ``limit`` is what the value may be at most."""
+    met = None if limit is None else value <= limit
+    return {"what": what, "value": value, "unit": unit, "limit": limit, "met": met, "note": note}
+
+
+def entry_of(path: Path, symbol: str) -> Entry:
+    """Where to stop."""
+    binary = Binary.open(path)
+    function = binary.find(symbol)
+    return Entry(path, function.start, binary.read(function.start, function.size), symbol)
+
+
+def traced_ns(program: AgentProcess, image: CloneImage, own: Sequence[Range] | None, folder: Path) -> float:
+    """The traced call in a fork; with ``own``, the pages there are copied before."""
+    with program.fork() as child:
+        if own is not None:
+            child.prepare(0, own)
+        _, truncated = child.trace(image, folder / "records", CAP)
+        if truncated or child.traced_ns is None:
+            raise SystemExit("the trace was cut")
+        return child.traced_ns
+
+
+def inside(example: str, flags: str, rounds: int) -> list[Row]:
+    """Slowdown of one call, and the size of its folded trace."""
+    path = ROOT / "examples" / example / "bin" / flags / example
+    name = f"{example} {flags}"
+    binary = Binary.open(path)
+    with (
+        park([str(path)], entry_of(path, HOTSPOTS[example]), CALL, timeout=120) as program,
+        tempfile.TemporaryDirectory(dir="/dev/shm") as temporary,
+    ):
+        folder = Path(temporary)
+        region = binary.region(binary.find(HOTSPOTS[example]), program.load_base, callees=True)
+        seen = observe(program, binary, region, CALL, CAP)
+        write_trace(seen.trace, folder / "trace")
+        size = (folder / "trace").stat().st_size
+        cut = "truncated" if seen.trace.truncated else "not truncated"
+        rows = [row(f"file: {name}", size / 1000, "kB", 100, f"{seen.trace.accesses} references, {cut}")]
+        if example not in INSIDE:
+            return rows
+        image = build_clone(region, choose_address(program.mappings(), region.entry))
+        ratios, forked, natives = [], [], []
+        with program.fork() as native:
+            native.prepare(0, seen.written)
+            for _ in range(rounds):
+                plain = statistics.median(s.cpu_ns for s in native.block(0, 5)[1:])
+                natives.append(plain)
+                ratios.append(traced_ns(program, image, seen.written, folder) / plain)
+                forked.append(traced_ns(program, image, None, folder) / plain)
+    note = f"untraced {statistics.median(natives) / 1e6:.2f} ms"
+    return [
+        row(f"inside: {name}", statistics.median(ratios), "x", 16, note),
+        row(f"inside, in a fresh fork: {name}", statistics.median(forked), "x", 16, "copying of written pages included"),
+        *rows,
+    ]
+
+
+def plain_seconds(command: Sequence[str]) -> float:
+    """Wall time of a run without the agent."""
+    start = time.monotonic()
+    subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False)
+    return time.monotonic() - start
+
+
+def armed_seconds(command: Sequence[str], entry: Entry) -> tuple[float, int]:
+    """Wall time of a run with the probe armed and every call passed, and how many calls there were."""
+    start = time.monotonic()
+    calls = probe(command, entry, timed=0).calls
+    return time.monotonic() - start, calls
+
+
+def outside(example: str, flags: str, rounds: int) -> Row:
+    """Wall time of the whole program with every call passed. A round is plain, armed, armed, plain: which of two runs
+    comes first matters by itself (the second finds memory that the first has just given back)."""
+    path = ROOT / "examples" / example / "bin" / flags / example
+    entry, command = entry_of(path, HOTSPOTS[example]), [str(path)]
+    plain_seconds(command)
+    ratios, calls = [], 0
+    for _ in range(rounds):
+        before = plain_seconds(command)
+        first, calls = armed_seconds(command, entry)
+        second, calls = armed_seconds(command, entry)
+        after = plain_seconds(command)
+        ratios.append((first + second) / (before + after))
+    note = f"{calls} calls, {rounds} rounds, {min(ratios):.3f} to {max(ratios):.3f}"
+    return row(f"outside: {example} {flags}", statistics.median(ratios), "x", 1.05, note)
+
+
+def passing(folder: Path, rounds: int) -> Row:
+    """What one passed call of the emptiest function costs more than without the agent."""
+    source, program = folder / "tiny.c", folder / "tiny"
+    source.write_text(TINY)
+    subprocess.run(["gcc", "-O2", "-o", str(program), str(source)], check=True)
+    entry, command = entry_of(program, "tiny"), [str(program), str(TINY_CALLS)]
+    costs = []
+    for _ in range(rounds):
+        without = plain_seconds(command)
+        seconds, calls = armed_seconds(command, entry)
+        if calls != TINY_CALLS:
+            raise SystemExit("calls were missed")
+        costs.append((seconds - without) / TINY_CALLS * 1e9)
+    return row("passed call", statistics.median(costs), "ns", None, f"{TINY_CALLS} calls of an empty function")
+
+
+def folding(rounds: int) -> list[Row]:
+    """Seconds to fold, best of ``rounds``."""
+    index = np.arange(REFERENCES, dtype=np.uint64)
+    site = (index % np.uint64(4)) << np.uint64(48)
+    regular = site | (np.uint64(1 << 32) + index // np.uint64(4) * np.uint64(80) + (index % np.uint64(4)) * np.uint64(8))
+    spots = np.random.default_rng(1).integers(0, 1_000_000, REFERENCES, dtype=np.uint64)
+    random = site | (np.uint64(1 << 32) + spots * np.uint64(8))
+    rows = []
+    for name, records, limit in (("regular", regular, 0.3), ("random", random, 2.0)):
+        seconds = []
+        for _ in range(rounds):
+            start = time.monotonic()
+            fold_records(records, 4)
+            seconds.append(time.monotonic() - start)
+        rows.append(row(f"folding: 10 M references, {name}", min(seconds), "s", limit))
+    return rows
+
+
+def table(rows: Sequence[Row]) -> str:
+    """All rows as Markdown."""
+    lines = ["| what | value | at most | met | |", "|---|---|---|---|---|"]
+    for r in rows:
+        limit = "–" if r["limit"] is None else f"{r['limit']:g} {r['unit']}"
+        met = "–" if r["met"] is None else "yes" if r["met"] else "**no**"
+        lines.append(f"| {r['what']} | {r['value']:.3g} {r['unit']} | {limit} | {met} | {r['note']} |")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Measure everything, write the rows, print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=5, help="rounds of each measurement (default: 5)")
+    rounds = parser.parse_args().rounds
+    subprocess.run(["make", "-s", "-C", str(ROOT / "examples")], check=True)
+    rows: list[Row] = []
+    for flags in FLAGS:
+        for example in HOTSPOTS:
+            print(f"{example} {flags} …", file=sys.stderr)
+            rows += inside(example, flags, rounds)
+            if example in INSIDE:
+                rows.append(outside(example, flags, rounds))
+    with tempfile.TemporaryDirectory() as folder:
+        rows.append(passing(Path(folder), min(rounds, 3)))
+    rows += folding(min(rounds, 3))
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "tracing.json").write_text(json.dumps(rows, indent=1) + "\n")
+    print(table(rows))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
