@@ -100,5 +100,12 @@ def _stop_on_signals() -> dict[int, signal.Handlers | Callable[[int, FrameType |
     return {number: signal.signal(number, stop) for number in wanted}
 
 
+def _drop_output() -> None:
+    """What is still buffered for stdout goes nowhere, so that the interpreter does not fail on it at exit."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
 if __name__ == "__main__":
     sys.exit(main())
