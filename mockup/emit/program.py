@@ -95,8 +95,7 @@ class Writer:
         return head + "".join(f" {sign} {text}" for sign, text in parts[1:])
 
     def pointer_text(self, linear: Linear) -> str:
-        """An address as pointer plus offset: with a pointer in it gcc indexes it, with integers alone it computes
-        differences of bases (18 % on daxpy)."""
+        """An address as pointer plus offset, so that the compiler knows which term is the base."""
         for atom, coef in linear.terms:
             name = self.scope.names.get(atom.number, "") if isinstance(atom, Val) else ""
             if coef == 1 and isinstance(atom, Val) and name not in self.counters:
