@@ -20,6 +20,8 @@ from layout_advise.tracer.snapshot.protocol import Range, Sample, StoppedProgram
 ORIGINAL = "original"
 SHADOW = "original'"
 IDENTITY = "identity"
+SCALAR = "identity-scalar"
+"""The identity without vector instructions that the compiler finds by itself: what losing them costs."""
 
 FAULT_ALLOWANCE = 2
 DROP_AFTER = 3
@@ -156,7 +158,7 @@ def measure(
             continue
         progress(len(timings.steady), plan.restores)
         if drop and len(timings.steady) == DROP_AFTER:
-            losers = clear_losers(timings, [v.name for v in alive if v.name != IDENTITY])
+            losers = clear_losers(timings, [v.name for v in alive if v.name not in (IDENTITY, SCALAR)])
             timings.dropped.update(losers)
             alive = [v for v in alive if v.name not in losers]
     return timings

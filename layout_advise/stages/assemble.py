@@ -11,7 +11,7 @@ from layout_advise.layoutalgebra.structure import Candidate, Field, Structure
 from layout_advise.mockup.measure import IDENTITY, ORIGINAL, Timings, noise_floor
 from layout_advise.mockup.statistics import Ratio
 from layout_advise.reports import model
-from layout_advise.verdict import IDENTITY_RANGE, IN_SITU_TOLERANCE, Mode
+from layout_advise.verdict import IDENTITY_RANGE, IN_SITU_TOLERANCE, Mode, amdahl
 
 NOISE_LIMIT = 1.05
 SPREAD_LIMIT = 0.15
@@ -72,11 +72,6 @@ def structure_report(structure: Structure, term: str, unit: int, drawn: Drawn, n
         drawing=drawn.drawing,
         note=note,
     )
-
-
-def amdahl(share: float, speedup: float) -> float:
-    """Speedup of the whole program when the hotspot, ``share`` of it, becomes ``speedup`` times as fast."""
-    return 1.0 / (1.0 - share + share / speedup)
 
 
 def conversion(
@@ -175,11 +170,11 @@ def quality(conditions: Conditions) -> model.Quality:
 
 def _timing_checks(timings: Timings, conditions: Conditions) -> Sequence[model.Check]:
     checks = []
-    lo, hi = noise_floor(timings)
+    lo, hi = noise_floor(timings, conditions.mode or "steady")
     noise = max(hi, 1 / lo) if lo > 0 else math.inf
     checks.append(
         model.Check(
-            "noise-floor", noise <= NOISE_LIMIT, noise - 1, f"original against itself differs by up to {noise - 1:.1%}"
+            "noise-floor", noise <= NOISE_LIMIT, noise - 1, f"the original against itself differs by up to {noise - 1:.1%}"
         )
     )
     ratio = timings.ratio(IDENTITY, ORIGINAL)

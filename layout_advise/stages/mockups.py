@@ -14,10 +14,11 @@ from layout_advise.mockup.binding import accesses, bind, key_of
 from layout_advise.mockup.build import build
 from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.lifted import Lifted
-from layout_advise.mockup.measure import IDENTITY
+from layout_advise.mockup.measure import IDENTITY, SCALAR
 from layout_advise.tracer.trace import Trace
 
 JOBS = 2
+SCALAR_FLAGS = ("-fno-tree-vectorize", "-fno-tree-slp-vectorize")
 Variant = Literal["plain", "restrict"]
 
 
@@ -30,6 +31,8 @@ class Recipe:
     variant: Variant
     wrong: bool = False
     checked: bool = True
+    vectorised: bool = True
+    """Whether the compiler may vectorise it."""
     offset: int = 0
     """Distance of the new buffers from the start of a page, a multiple of 64."""
 
@@ -55,7 +58,7 @@ class Made:
 
 def recipes(candidates: Sequence[Candidate], variants: Sequence[Variant]) -> tuple[Recipe, ...]:
     """The identity, every candidate in every variant, and the best candidate with a wrong map."""
-    made = [Recipe(IDENTITY, None, "plain")]
+    made = [Recipe(IDENTITY, None, "plain"), Recipe(SCALAR, None, "plain", checked=False, vectorised=False)]
     made += [_recipe(c, variant) for c in candidates for variant in variants]
     if candidates:
         made.append(Recipe("wrong", candidates[0], variants[0], wrong=True))
@@ -119,7 +122,8 @@ def _make(
         source = source or text
         # the check build is compiled quickly: it runs once
         target = folder / f"{recipe.name}{'.check' if check else ''}.so"
-        result = build(text, target, compiler.executable, ("-O1",) if check else compiler.flags)
+        flags = compiler.flags if recipe.vectorised else (*compiler.flags, *SCALAR_FLAGS)
+        result = build(text, target, compiler.executable, ("-O1",) if check else flags)
         if result.path is None:
             return Made(recipe, source, None, None, result.reason or "it does not compile")
         built[number] = result.path

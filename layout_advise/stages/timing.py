@@ -7,13 +7,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from layout_advise.mockup.measure import IDENTITY, ORIGINAL, Plan, Restorer, Timed, Timings, measure, noise_floor, summarise
+from layout_advise.mockup.measure import (
+    IDENTITY,
+    ORIGINAL,
+    SCALAR,
+    Plan,
+    Restorer,
+    Timed,
+    Timings,
+    measure,
+    noise_floor,
+    summarise,
+)
 from layout_advise.mockup.statistics import Ratio
 from layout_advise.reports.model import Evidence, Verdict
 from layout_advise.tracer.snapshot.protocol import Range
 from layout_advise.verdict import Context, Measured, Mode, choose_mode, confirm, decide, undecided
 
 FEWEST_AGAIN = 5
+SCALAR_LIMIT = 1.1
+SCALAR_NEAR = 1.4
 BLOCK_NS = 40e6
 """A block of calls may take about this long, so that slow hotspots are not called more often than needed."""
 
@@ -73,6 +86,7 @@ def measured(entrant: Entrant, timings: Timings, mode: Mode, net_ns: float | Non
 def decide_and_confirm(
     snapshots: Restorer,
     identity: Path,
+    scalar: Path | None,
     entrants: Sequence[Entrant],
     unmeasured: Sequence[Measured],
     rebuild: Callable[[str], tuple[Path, Path]],
@@ -90,7 +104,11 @@ def decide_and_confirm(
     numbers but count.
     """
     written, touched = ranges
-    variants = [Timed(IDENTITY, identity), *(Timed(e.id, e.mockup, e.unwritten) for e in entrants)]
+    variants = [
+        Timed(IDENTITY, identity),
+        *([Timed(SCALAR, scalar)] if scalar else []),
+        *(Timed(e.id, e.mockup, e.unwritten) for e in entrants),
+    ]
     first = measure(snapshots, variants, written, touched, plan, lambda i, n: progress("measuring", i, n))
     mode = choose_mode(in_situ_ns, first.nanoseconds(ORIGINAL), first.nanoseconds(ORIGINAL, "cold"))
     if not context.rules_apply:
@@ -103,7 +121,7 @@ def decide_and_confirm(
         return Decision(first, None, None, undecided("not-in-situ", text), None, context.snapshot)
     now = _context(context, first, mode)
     results = [measured(e, first, mode, conversion(first, e.id)) for e in entrants]
-    verdict = decide([*results, *unmeasured], now)
+    verdict = doubt_scalar(decide([*results, *unmeasured], now), first, results, mode)
     if verdict.action != "change" or verdict.candidate is None:
         return Decision(first, None, mode, verdict, None, context.snapshot)
     winner = next(e for e in entrants if e.id == verdict.candidate)
@@ -121,6 +139,27 @@ def decide_and_confirm(
     return Decision(
         first, second, mode, confirm(verdict, again, _context(context, second, mode)), winner.id, context.snapshot
     )
+
+
+def doubt_scalar(verdict: Verdict, timings: Timings, results: Sequence[Measured], mode: Mode) -> Verdict:
+    """No ``keep`` where the re-laid mock-ups may lose for being scalar only.
+
+    Mock-ups are written lane by lane, and the compiler finds the vectors again where the layout is unchanged. If the
+    unchanged layout without vectors is clearly slower, and the best candidate hardly faster than that, its time says
+    nothing against the layout.
+    """
+    cost = timings.ratio(SCALAR, ORIGINAL, mode)
+    medians = [r.speedup.median for r in results if r.speedup is not None]
+    if verdict.action != "keep" or cost is None or cost.median <= SCALAR_LIMIT or not medians:
+        return verdict
+    best = max(medians)
+    if best >= 1.0 or best * cost.median >= SCALAR_NEAR:
+        return verdict
+    text = (
+        "the original is vectorised; the mock-ups of other layouts are not, which alone costs a factor of "
+        f"{cost.median:.1f} with the layout unchanged. No gain is shown, and none is excluded."
+    )
+    return undecided("scalar-mockups", text)
 
 
 def _context(context: Context, timings: Timings, mode: Mode) -> Context:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from layout_advise.errors import LayoutAdviseError
-from layout_advise.layoutalgebra.structure import Candidate
+from layout_advise.layoutalgebra.structure import Candidate, Relayout
 from layout_advise.mockup.lifted import Lifted
-from layout_advise.mockup.measure import IDENTITY, Timings
+from layout_advise.mockup.measure import IDENTITY, SCALAR, Timings
+from layout_advise.reports import wording
 from layout_advise.reports.model import Verdict
 from layout_advise.rundir import write_atomically
 from layout_advise.stages.calls import VERIFIED_CALLS
@@ -20,7 +21,7 @@ from layout_advise.stages.observe import Observation
 from layout_advise.stages.timing import Decision, Entrant, decide_and_confirm, plan_for
 from layout_advise.stages.verify import Finding, Subject, verify
 from layout_advise.tracer.snapshot.protocol import Range, Snapshots, StoppedProgram
-from layout_advise.verdict import Context, Measured, Mode, undecided
+from layout_advise.verdict import Context, Measured, Mode, for_program, undecided
 
 WRONG = "wrong"
 VARIANTS: tuple[Variant, ...] = ("plain", "restrict")
@@ -79,7 +80,8 @@ def run_trials(
         text = "a deliberately wrong layout went unnoticed: what the call leaves behind does not depend on these structures."
         return Trials(made, found, calls, same, caught, None, undecided("comparison-blind", text))
     decision = _time(case, seen, lifted, candidates, made, found, snapshots())
-    return Trials(made, found, calls, same, caught, decision, decision.verdict, decision.first.conversion)
+    verdict = for_program(decision.verdict, case.profiled.share)
+    return Trials(made, found, calls, same, caught, decision, verdict, decision.first.conversion)
 
 
 def _compiler(case: Case) -> Compiled:
@@ -181,7 +183,9 @@ def _time(
         if candidate is None or item.recipe.wrong:
             continue
         if item.mockup is not None and name in found and found[name].reason is None:
-            entrants.append(Entrant(name, title(candidate), "verified", item.mockup, forbidden(candidate)))
+            entrants.append(
+                Entrant(name, title(candidate, case.profiled.function.name), "verified", item.mockup, forbidden(candidate))
+            )
     for candidate in candidates:
         if not any(e.id in (f"{candidate.id}", f"{candidate.id}-restrict") for e in entrants):
             unmeasured.append(Measured(candidate.id, "rejected", None, None))
@@ -198,9 +202,16 @@ def _time(
 
     identity = made[IDENTITY].mockup
     assert identity is not None
+    plain = made.get(SCALAR)
+    compared = found.get(SCALAR)
+    differs = (
+        plain is not None and plain.source != made[IDENTITY].source and compared is not None and compared.reason is None
+    )
+    scalar = plain.mockup if plain is not None and differs and entrants else None
     decision = decide_and_confirm(
         snapshots,
         identity,
+        scalar,
         entrants,
         unmeasured,
         rebuild,
@@ -222,10 +233,19 @@ def around_a_call(timings: Timings, name: str) -> float | None:
     return None if costs is None else sum(costs)
 
 
-def title(candidate: Candidate) -> str:
-    """What is advised, as the start of a sentence."""
-    names = ", ".join(r.structure.name for r in candidate.relayouts)
-    return f"{' + '.join(candidate.families)} of {names}"
+def title(candidate: Candidate, symbol: str) -> str:
+    """What is advised, as the start of a sentence: ``store `p` (main.c:47, 1 300 000 × particle) as ...: step``."""
+    return f"{' and '.join(_stored(candidate, layout) for layout in candidate.relayouts)}: {symbol}"
+
+
+def _stored(candidate: Candidate, layout: Relayout) -> str:
+    structure = layout.structure
+    about = [structure.alloc_site] if structure.alloc_site else []
+    about.append(f"{wording.number(structure.count)} × {structure.type or f'{structure.element_bytes} bytes'}")
+    used = sum(f.bytes for f in structure.fields)
+    groups = [part.fields for part in layout.parts]
+    how = wording.transformation(candidate.families, candidate.block, groups, used < structure.element_bytes)
+    return f"store `{structure.name}` ({', '.join(about)}) {how}"
 
 
 def _raw(timings: Timings) -> dict[str, object]:
