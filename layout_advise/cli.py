@@ -58,9 +58,9 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code (design, section 6)."""
-    arguments = parser().parse_args(argv)
     previous = _stop_on_signals()
     try:
+        arguments = _parse(argv)
         code = int(arguments.carry_out(arguments))
         sys.stdout.flush()  # here, so that a full disk or a closed pipe is reported like any other error
         return code
@@ -68,19 +68,32 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"layout-advise: {error.line()}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt as stop:
+        # until the process is gone: the interpreter takes a while to end, and a second press must not change the exit code
+        previous = dict.fromkeys(previous, signal.SIG_IGN)
         print("layout-advise: interrupted: everything it started is stopped; run it again to start over", file=sys.stderr)
         return 128 + (stop.args[0] if stop.args else signal.SIGINT)
     except BrokenPipeError:
         _drop_output()
         return 141
     except OSError as error:
-        print(f"layout-advise: {error.filename or 'system call'}: {error.strerror or error}", file=sys.stderr)
-        if error.errno == errno.ENOSPC:
+        full = error.errno == errno.ENOSPC
+        what = error.filename or ("cannot write the results" if full else "system call")
+        hint = "; free some space or choose another -o" if full else ""
+        print(f"layout-advise: {what}: {error.strerror or error}{hint}", file=sys.stderr)
+        if full:
             _drop_output()
         return 1
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
+
+
+def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    try:
+        return parser().parse_args(argv)
+    except SystemExit:
+        sys.stdout.flush()  # the help may go into a closed pipe, too
+        raise
 
 
 def _stop_on_signals() -> dict[int, signal.Handlers | Callable[[int, FrameType | None], object] | int | None]:

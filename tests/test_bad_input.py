@@ -1,0 +1,400 @@
+"""Bad input through the real command: one clear line, the right exit code, and nothing left behind.
+
+Each test runs ``python -m layout_advise trace`` on ``victim.c``, which misbehaves as its first argument says.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SOURCE = Path(__file__).with_name("victim.c")
+STAGES = ("sample", "trace", "explore", "measure")
+CONFIG = struct.Struct("<3Q")
+PLAIN = "sum 53999100000\n"  # what the victim prints when it is left alone
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one run ended."""
+
+    code: int
+    out: str
+    err: str
+    run: Path
+
+    @property
+    def error(self) -> str:
+        """The one line that says what went wrong."""
+        lines = [line for line in self.err.splitlines() if line.startswith("layout-advise: ")]
+        assert len(lines) == 1, self.err
+        return lines[0]
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """report.json."""
+        found: dict[str, Any] = json.loads((self.run / "report.json").read_text())
+        return found
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("victim") / "victim"
+    compile_victim(path)
+    return path
+
+
+@pytest.fixture
+def victim(built: Path, tmp_path: Path) -> Path:
+    """A copy of its own, so that its processes can be told from those of other tests."""
+    return Path(shutil.copy(built, tmp_path / "victim"))
+
+
+def compile_victim(out: Path, *flags: str) -> None:
+    subprocess.run(["gcc", "-g", "-O2", "-Wall", "-Wextra", "-Werror", *flags, "-o", out, SOURCE], check=True)
+
+
+def start(folder: Path, *words: str, stdin: int = subprocess.DEVNULL, output: Path | None = None) -> subprocess.Popen[str]:
+    """Start ``trace`` in ``folder`` with a temporary folder of its own."""
+    (folder / "tmp").mkdir(exist_ok=True)
+    run = output or folder / "run"
+    command = [
+        sys.executable,
+        "-m",
+        "layout_advise",
+        "trace",
+        "--restores",
+        "5",
+        "--candidates",
+        "2",
+        "-o",
+        str(run),
+        *words,
+    ]
+    environment = {**os.environ, "TMPDIR": str(folder / "tmp")}
+    return subprocess.Popen(
+        command, cwd=folder, env=environment, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def advise(folder: Path, *words: str, stdin: str | None = None, output: Path | None = None) -> Outcome:
+    """Run ``trace`` to its end; nothing of it may be left afterwards."""
+    process = start(folder, *words, stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE, output=output)
+    out, err = process.communicate(stdin, timeout=120)
+    check_clean(folder, process.pid)
+    assert "Traceback" not in err
+    return Outcome(process.returncode, out, err, output or folder / "run")
+
+
+def refused(folder: Path, *words: str, code: int = 1) -> Outcome:
+    """A run that must end with one line on stderr and no report."""
+    outcome = advise(folder, "-q", *words)
+    assert outcome.code == code, outcome.err
+    assert outcome.err == outcome.error + "\n"
+    assert not (outcome.run / "report.json").exists()
+    return outcome
+
+
+def undecided(folder: Path, *words: str) -> dict[str, Any]:
+    """The hotspot of a run that ends with the verdict undecided."""
+    outcome = advise(folder, "-q", *words)
+    assert outcome.code == 0, outcome.err
+    (hotspot,) = outcome.report["hotspots"]
+    assert hotspot["verdict"]["action"] == "undecided"
+    found: dict[str, Any] = hotspot
+    return found
+
+
+def running(folder: Path) -> list[str]:
+    """Processes whose program lies in ``folder``."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit() and os.readlink(entry / "exe").startswith(f"{folder}/"):
+                found.append(entry.name)
+    return found
+
+
+def leftovers(pid: int) -> list[str]:
+    """What a run with process id ``pid`` left in /dev/shm: folders that carry the id in their name or in their orders."""
+    found = []
+    for folder in Path("/dev/shm").glob("la*"):
+        named = str(pid) in folder.name.split("-")
+        with contextlib.suppress(OSError, struct.error):
+            named = named or CONFIG.unpack_from((folder / "config").read_bytes())[2] == pid
+        if named:
+            found.append(folder.name)
+    return found
+
+
+def check_clean(folder: Path, pid: int) -> None:
+    """No process (the kernel may take a moment), nothing in /dev/shm, nothing in the temporary folder."""
+    deadline = time.monotonic() + 5
+    while running(folder) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert running(folder) == []
+    assert leftovers(pid) == []
+    assert list((folder / "tmp").iterdir()) == []
+
+
+# --- files that cannot be analysed ---------------------------------------------------------------------------------------
+
+
+def test_not_an_elf(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("hello")
+    (tmp_path / "text").chmod(0o755)
+    assert "not an ELF file" in refused(tmp_path, "--", "./text").error
+
+
+@pytest.mark.slow
+def test_32_bit_and_arm(victim: Path, tmp_path: Path) -> None:
+    data = bytearray(victim.read_bytes())
+    data[18:20] = (0x28).to_bytes(2, "little")
+    victim.write_bytes(data)
+    assert "built for ARM" in refused(tmp_path, "--", "./victim").error
+    data[18:20] = (3).to_bytes(2, "little")
+    victim.write_bytes(data)
+    assert "32-bit" in refused(tmp_path, "--", "./victim").error
+
+
+def test_setuid(victim: Path, tmp_path: Path) -> None:
+    victim.chmod(0o4755)
+    assert "setuid" in refused(tmp_path, "--", "./victim").error
+
+
+def test_static_names_the_backend_to_come(tmp_path: Path) -> None:
+    compile_victim(tmp_path / "static", "-static")
+    assert "Valgrind backend will serve" in refused(tmp_path, "--", "./static").error
+
+
+def test_no_program(tmp_path: Path) -> None:
+    assert "no program given" in refused(tmp_path, code=2).error
+
+
+def test_stripped_goes_on_with_offsets(tmp_path: Path) -> None:
+    compile_victim(tmp_path / "victim", "-s", "-rdynamic")
+    outcome = advise(tmp_path, "--hotspot", "work", "--", "./victim", "plain", "100", "1000")
+    assert outcome.code == 0
+    assert "rebuild with -g" in outcome.error
+    (hotspot,) = outcome.report["hotspots"]
+    assert hotspot["symbol"] == "work"
+    assert hotspot["file"] is None
+    assert [f["offset"] for f in hotspot["structures"][0]["fields"]] == [0, 8]
+
+
+# --- hotspots that are not there -----------------------------------------------------------------------------------------
+
+
+def test_no_such_symbol_names_near_ones(victim: Path, tmp_path: Path) -> None:
+    assert "did you mean work?" in refused(tmp_path, "--hotspot", "wrok", "--", "./victim").error
+
+
+def test_hotspot_never_reached(victim: Path, tmp_path: Path) -> None:
+    outcome = refused(tmp_path, "--hotspot", "never", "--", "./victim")
+    assert "never called" in outcome.error
+    assert outcome.out == PLAIN
+
+
+@pytest.mark.slow
+def test_fewer_calls_than_asked_for(victim: Path, tmp_path: Path) -> None:
+    outcome = refused(tmp_path, "--hotspot", "work", "--call", "99", "--", "./victim", code=2)
+    assert "called 60 times only" in outcome.error
+
+
+# --- programs that misbehave ---------------------------------------------------------------------------------------------
+
+
+def test_crash(victim: Path, tmp_path: Path) -> None:
+    assert "ended by SIGABRT" in refused(tmp_path, "--hotspot", "work", "--", "./victim", "crash").error
+
+
+def test_hang(victim: Path, tmp_path: Path) -> None:
+    outcome = refused(tmp_path, "--timeout", "1", "--hotspot", "work", "--", "./victim", "hang")
+    assert "still running after 1 s" in outcome.error
+
+
+def test_exec_is_explained(victim: Path, tmp_path: Path) -> None:
+    outcome = refused(tmp_path, "--", "./victim", "exec")
+    assert "starts another program" in outcome.error
+    assert outcome.out == PLAIN
+
+
+def test_exit_status_is_recorded(victim: Path, tmp_path: Path) -> None:
+    outcome = advise(tmp_path, "--hotspot", "work", "--", "./victim", "status", "100", "1000")
+    assert outcome.code == 0
+    assert outcome.out.startswith("sum ")
+    assert outcome.report["program"]["exit_status"] == 3
+
+
+@pytest.mark.slow
+def test_stdin_is_the_same_at_each_start(victim: Path, tmp_path: Path) -> None:
+    outcome = advise(tmp_path, "-q", "--hotspot", "work", "--", "./victim", "stdin", stdin="5\n")
+    assert outcome.code == 0
+    assert outcome.out.startswith("sum 54008100000\n")
+    # the second run counts the calls: without its input the program would have ended before the first one
+    assert outcome.report["program"] == {"exit_status": 0, "signal": None, "deterministic": True}
+    assert outcome.report["hotspots"][0]["calls"] == 60
+
+
+@pytest.mark.slow
+def test_calls_in_forked_children_do_not_count(victim: Path, tmp_path: Path) -> None:
+    outcome = advise(tmp_path, "-q", "--hotspot", "work", "--", "./victim", "forks")
+    assert outcome.code == 0
+    assert outcome.report["hotspots"][0]["calls"] == 60
+
+
+def test_output_does_not_mix_with_json(victim: Path, tmp_path: Path) -> None:
+    outcome = advise(tmp_path, "-q", "--json", "-", "--hotspot", "work", "--", "./victim", "plain", "60000", "2")
+    assert outcome.code == 0
+    assert json.loads(outcome.out) == outcome.report
+    assert (outcome.run / "program.log").read_text() == "sum 1799970000\n"
+
+
+# --- hotspots that cannot be measured ------------------------------------------------------------------------------------
+
+
+def test_few_calls(victim: Path, tmp_path: Path) -> None:
+    verdict = undecided(tmp_path, "--hotspot", "work", "--", "./victim", "plain", "60000", "2")["verdict"]
+    assert verdict["reason"] == "few-calls"
+    assert "entered 2 times only" in verdict["text"]
+
+
+def test_calls_that_do_output(victim: Path, tmp_path: Path) -> None:
+    hotspot = undecided(tmp_path, "--hotspot", "talks", "--", "./victim", "talks", "60000", "10")
+    assert hotspot["verdict"]["reason"] == "not-lifted"
+    assert "printf" in hotspot["not_lifted"][0]["reason"]
+
+
+def test_avx512_in_the_hotspot(victim: Path, tmp_path: Path) -> None:
+    hotspot = undecided(tmp_path, "--hotspot", "wide", "--", "./victim", "wide")
+    assert hotspot["verdict"]["reason"] == "not-lifted"
+    (stopped,) = hotspot["not_lifted"]
+    assert "zmm1" in stopped["instruction"]
+    assert "AVX-512" in stopped["reason"]
+    assert stopped["file"].endswith("victim.c")
+    assert {c["evidence"] for c in hotspot["candidates"]} == {"modelled"}
+    assert all(c["speedup"] is None for c in hotspot["candidates"])
+
+
+# --- the run directory ---------------------------------------------------------------------------------------------------
+
+
+def test_run_directory_from_another_version(victim: Path, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    marker = tmp_path / "run" / "run.json"
+    marker.write_text('{"format": "layout-advise.run/0", "version": "0.0.1", "complete": false}')
+    assert "from another version (0.0.1" in refused(tmp_path, "--", "./victim").error
+    assert "run/0" in marker.read_text()  # untouched
+
+
+def test_two_runs_at_once(victim: Path, tmp_path: Path) -> None:
+    first = start(tmp_path, "-v", "--timeout", "60", "--hotspot", "work", "--", "./victim", "hang")
+    try:
+        wait_for(first, "sample")
+        for _ in range(2):  # the loser must not remove the winner's lock
+            second = start(tmp_path, "-q", "--hotspot", "work", "--", "./victim")
+            out, err = second.communicate(timeout=60)
+            assert second.returncode == 1
+            assert "in use by another run" in err
+            assert out == ""
+    finally:
+        first.send_signal(signal.SIGINT)
+        first.communicate(timeout=60)
+    check_clean(tmp_path, first.pid)
+
+
+@pytest.fixture
+def full_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 64 kB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", place], capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"no file system may be mounted here: {done.stderr.strip()}")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", place], check=True)
+
+
+def test_disk_full(victim: Path, tmp_path: Path, full_disk: Path) -> None:
+    outcome = advise(tmp_path, "-q", "--hotspot", "work", "--", "./victim", output=full_disk / "run")
+    assert outcome.code == 1
+    assert "No space left on device; free some space" in outcome.error
+    assert outcome.out.startswith(PLAIN)
+    assert not (outcome.run / "report.json").exists()
+
+
+# --- being stopped -------------------------------------------------------------------------------------------------------
+
+
+def wait_for(process: subprocess.Popen[str], stage: str) -> None:
+    """Read what ``-v`` says until ``stage`` begins."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith(f"{stage}: "):
+            return
+    raise AssertionError(f"{stage} never began")
+
+
+def stop(folder: Path, stage: str, number: int) -> tuple[subprocess.Popen[str], str]:
+    """Send a signal shortly after ``stage`` began; what the run said afterwards."""
+    process = start(folder, "-v", "-f", "--hotspot", "work", "--", "./victim", "plain", "60000", "3000")
+    wait_for(process, stage)
+    time.sleep(0.2)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    return process, err
+
+
+@pytest.mark.parametrize("stage", [*(pytest.param(s, marks=pytest.mark.slow) for s in STAGES[:-1]), STAGES[-1]])
+def test_ctrl_c(victim: Path, tmp_path: Path, stage: str) -> None:
+    process, err = stop(tmp_path, stage, signal.SIGINT)
+    assert process.returncode == 130
+    assert "interrupted: everything it started is stopped" in err.splitlines()[-1]
+    assert "Traceback" not in err
+    check_clean(tmp_path, process.pid)
+
+
+@pytest.mark.slow
+def test_sigterm(victim: Path, tmp_path: Path) -> None:
+    process, err = stop(tmp_path, "measure", signal.SIGTERM)
+    assert process.returncode == 143
+    assert "interrupted" in err
+    check_clean(tmp_path, process.pid)
+
+
+def test_second_ctrl_c_does_not_cut_the_clean_up_short(victim: Path, tmp_path: Path) -> None:
+    process = start(tmp_path, "-v", "--hotspot", "work", "--", "./victim", "plain", "60000", "3000")
+    wait_for(process, "measure")
+    for _ in range(3):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.02)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    check_clean(tmp_path, process.pid)
+
+
+@pytest.mark.parametrize("stage", [pytest.param("sample", marks=pytest.mark.slow), "measure"])
+def test_killed_outright(victim: Path, tmp_path: Path, stage: str) -> None:
+    process, _ = stop(tmp_path, stage, signal.SIGKILL)
+    deadline = time.monotonic() + 10
+    while running(tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert running(tmp_path) == []
+    assert leftovers(process.pid) != []  # else there is nothing to clean up, and the rest shows nothing
+    advise(tmp_path, "-q", "-f", "--hotspot", "work", "--", "./victim", "plain", "60000", "3")
+    assert leftovers(process.pid) == []
