@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -207,6 +208,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         rows.append(passing(Path(folder), min(rounds, 3)))
     rows += folding(min(rounds, 3))
+    busy = os.getloadavg()[0]
+    rows.append(
+        row("load average of the machine", busy, "", None, "well above 1: wall times (outside, folding) are disturbed")
+    )
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "tracing.json").write_text(json.dumps(rows, indent=1) + "\n")
     print(table(rows))
