@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
+
 from layout_advise.mockup.statistics import Ratio
 from layout_advise.reports.model import Evidence, Verdict
 
@@ -91,16 +93,16 @@ def identity_problem(context: Context) -> Verdict | None:
         context.identity_evidence == "close" and not context.allow_reassociation
     ):
         return undecided(
-            "identity-not-verified", "The unchanged mock-up does not reproduce the original, so no number counts."
+            "identity-not-verified", "the unchanged mock-up does not reproduce the original, so no number counts."
         )
     ratio = context.identity
     if ratio is None:
-        return undecided("identity-not-measured", "The unchanged mock-up could not be timed.")
+        return undecided("identity-not-measured", "the unchanged mock-up could not be timed.")
     lo, hi = IDENTITY_RANGE
     if not lo <= ratio.median <= hi:
         return undecided(
             "identity-off",
-            f"The unchanged mock-up takes {ratio.median:.2f} times the original's time (must be {lo} to {hi}): "
+            f"the unchanged mock-up takes {ratio.median:.2f} times the original's time (must be {lo} to {hi}): "
             "its compiler does not reproduce this code well enough to predict a layout.",
         )
     return None
@@ -114,7 +116,7 @@ def decide(candidates: Sequence[Measured], context: Context) -> Verdict:
                 "keep", None, None, "no-rule-applies", "Keep it: no layout rule applies to what the hotspot touches."
             )
         return undecided(
-            "identity-not-verified", "No layout rule applies, and the lifted hotspot could not be verified either."
+            "identity-not-verified", "no layout rule applies, and the lifted hotspot could not be verified either."
         )
     problem = identity_problem(context)
     if problem is not None:
@@ -126,8 +128,7 @@ def decide(candidates: Sequence[Measured], context: Context) -> Verdict:
             best.id,
             best.speedup.median,
             "measured-gain",
-            f"Change it: {best.title or best.id} makes the hotspot {best.speedup.median:.2f} times as fast "
-            f"(95 % interval {best.speedup.lo:.2f} to {best.speedup.hi:.2f}).",
+            f"Change it: {_gain(best)}.",
         )
     return _keep_or_undecided(candidates, context)
 
@@ -137,26 +138,27 @@ def _keep_or_undecided(candidates: Sequence[Measured], context: Context) -> Verd
     near = [c for c in candidates if (top := c.ceiling()) is not None and top >= context.bound]
     if not candidates or (unmeasured and len(unmeasured) == len(candidates)):
         return undecided(
-            "nothing-measured", "No candidate layout could be measured; the ranking is by modelled traffic only."
+            "nothing-measured", "no candidate layout could be measured; the ranking is by modelled traffic only."
         )
     if near:
-        ids = ", ".join(c.id for c in near[:3])
         return undecided(
             "within-noise",
-            f"The intervals of {ids} reach above the bound of {context.bound:.2f} but do not clear it: "
-            "no gain is shown, none is excluded.",
+            f"the measurements of {_named(near)} reach above {context.bound:.2f} times the original's speed, below which a "
+            "difference may be noise here, but not with all of their intervals: no gain is shown, none is excluded.",
         )
     if unmeasured:
-        ids = ", ".join(c.id for c in unmeasured[:3])
-        return undecided("not-all-measured", f"No measured layout is faster, but {ids} could not be measured.")
+        return undecided(
+            "not-all-measured", f"no measured layout is faster, but {_named(unmeasured)} could not be measured."
+        )
     best = max(candidates, key=lambda c: c.ceiling() or 0.0)
     return Verdict(
         "keep",
         None,
         None,
         "no-gain",
-        f"Keep it: {len(candidates)} other layouts were measured, none gains {context.bound - 1:.0%} "
-        f"(the best, {best.id}, stays below {best.ceiling():.2f}).",
+        f"Keep it: {len({c.id.split('-')[0] for c in candidates})} other layouts were measured and none gains "
+        f"{100 * (context.bound - 1):.0f} % (the best, {_named([best])}, stays below {best.ceiling():.2f} times the "
+        "original's speed).",
     )
 
 
@@ -168,9 +170,45 @@ def confirm(first: Verdict, again: Measured, context: Context) -> Verdict:
             again.id,
             again.speedup.median,
             "measured-gain",
-            f"Change it: {again.title or again.id} makes the hotspot {again.speedup.median:.2f} times as fast "
-            f"(95 % interval {again.speedup.lo:.2f} to {again.speedup.hi:.2f}, n = {again.speedup.restores}).",
+            f"Change it: {_gain(again)}.",
         )
+    seen = f", only {again.speedup.median:.2f} times ({_interval(again.speedup)})" if again.speedup is not None else ""
     return undecided(
-        "not-confirmed", f"{first.candidate} looked faster at first, but not when it was measured again in new processes."
+        "not-confirmed",
+        f"the best layout ({first.candidate}) ran {first.gain or 0:.2f} times as fast at first, but not reliably above "
+        f"{context.bound:.2f} when it was measured again in new processes{seen}.",
     )
+
+
+def for_program(verdict: Verdict, share: float) -> Verdict:
+    """The same verdict, its sentence completed by the gain of the whole program of which the hotspot is ``share``."""
+    if verdict.action != "change" or not verdict.gain:
+        return verdict
+    whole = f"; the whole program {amdahl(share, verdict.gain):.1f} times by Amdahl's law."
+    return msgspec.structs.replace(verdict, text=verdict.text.removesuffix(".") + whole)
+
+
+def amdahl(share: float, speedup: float) -> float:
+    """Speedup of the whole program when the hotspot, ``share`` of it, becomes ``speedup`` times as fast."""
+    return 1.0 / (1.0 - share + share / speedup)
+
+
+def _gain(winner: Measured) -> str:
+    """``store ... : step runs 4.9 times as fast (95 % interval 3.7 to 5.1, 9 processes)``."""
+    assert winner.speedup is not None
+    return f"{winner.title or winner.id} runs {_times(winner.speedup.median)} times as fast ({_interval(winner.speedup)})"
+
+
+def _interval(ratio: Ratio) -> str:
+    return f"95 % interval {_times(ratio.lo)} to {_times(ratio.hi)}, {ratio.restores} processes"
+
+
+def _times(value: float) -> str:
+    """One digit after the point where that says enough, two near 1."""
+    return f"{value:.1f}" if value >= 2 else f"{value:.2f}"
+
+
+def _named(candidates: Sequence[Measured]) -> str:
+    """Ids without their variants: ``c1, c2 and 3 more``."""
+    ids = list(dict.fromkeys(c.id.split("-")[0] for c in candidates))
+    return ", ".join(ids) if len(ids) <= 3 else f"{', '.join(ids[:3])} and {len(ids) - 3} more"

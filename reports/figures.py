@@ -6,12 +6,14 @@ import io
 import re
 
 from layout_advise.reports import wording
-from layout_advise.reports.model import HotspotReport
+from layout_advise.reports.model import CandidateReport, HotspotReport
 
 INK = "#5b6470"
 GAIN = "#1a7f4b"
 PLAIN = "#3a6ea5"
 BAND = "#d9dee4"
+MOST_ROWS = 16
+LONGEST_LABEL = 34
 
 
 def speedups(hotspot: HotspotReport) -> str:
@@ -19,7 +21,7 @@ def speedups(hotspot: HotspotReport) -> str:
 
     Returns an ``<svg>`` element, or an empty string where nothing was measured.
     """
-    rows = [c for c in wording.ranked(hotspot) if c.speedup is not None]
+    rows = [layout.best for layout in wording.layouts(hotspot) if layout.best.speedup is not None][:MOST_ROWS]
     if not rows:
         return ""
     import matplotlib as mpl
@@ -43,10 +45,10 @@ def speedups(hotspot: HotspotReport) -> str:
             axes.plot([value.median], [position], "o", color=colour, ms=7)
             if candidate.over_identity is not None:
                 axes.plot([candidate.over_identity.median], [position], "|", color=INK, ms=12, mew=2)
-            labels.append(f"{candidate.id}  {wording.families(candidate)}")
+            labels.append(f"{wording.base_id(candidate)}  {_label(candidate)}")
         axes.set_yticks(range(len(rows)), labels)
         axes.set_ylim(len(rows) - 0.4, -0.6)
-        axes.set_xlabel("times as fast as the original (bar: 95 % interval, tick: over the identity mock-up, band: noise)")
+        axes.set_xlabel("times as fast as the original")
         axes.xaxis.label.set_color(INK)
         axes.tick_params(colors=INK)
         axes.grid(axis="x", color=BAND, lw=0.6)
@@ -65,7 +67,13 @@ def speedups(hotspot: HotspotReport) -> str:
     return inline(buffer.getvalue())
 
 
+def _label(candidate: CandidateReport) -> str:
+    text = wording.families(candidate)
+    return text if len(text) <= LONGEST_LABEL else f"{text[: LONGEST_LABEL - 1]}…"
+
+
 def inline(svg: str) -> str:
-    """The ``<svg>`` element alone: no XML prologue, no doctype, no metadata (they hold URLs)."""
-    svg = svg[svg.index("<svg") :]
+    """The ``<svg>`` element alone: no XML prologue, no doctype, no metadata (they hold URLs); ink and band follow the page's
+    colours, so that a dark page stays dark."""
+    svg = svg[svg.index("<svg") :].replace(INK, "currentColor").replace(BAND, "var(--line)")
     return re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from layout_advise.reports import figures, wording
-from layout_advise.reports.model import CandidateReport, HotspotReport, Report
+from layout_advise.reports.model import CandidateReport, HotspotReport, Interval, Report
 
 MOST_SOURCES = 8
+SOURCE_BUDGET = 500_000
+"""Characters of C in the page altogether: it stays a file that opens at once."""
+MOST_STRUCTURES = 12
+MOST_LAYOUTS = 40
 
 
 def environment() -> Environment:
@@ -26,8 +33,37 @@ def environment() -> Environment:
     env.filters["interval"] = wording.interval
     env.filters["families"] = wording.families
     env.filters["traffic"] = wording.traffic
-    env.filters["drawing"] = lambda svg: Markup(svg) if svg.lstrip().startswith("<svg") else ""
+    env.filters["inverse"] = wording.inverse
+    env.filters["term"] = wording.term
+    env.filters["declaration"] = wording.declaration
+    env.filters["shape"] = wording.shape
+    env.filters["structure_line"] = wording.structure_line
+    env.filters["base_id"] = wording.base_id
+    env.filters["drawing"] = drawing
+    env.filters["stacked"] = stacked
+    env.filters["ticks"] = ticks
     return env
+
+
+def stacked(value: Interval | None) -> Markup:
+    """A ratio with its interval below it: narrow enough for a table."""
+    if value is None:
+        return Markup("–")
+    return Markup(f'<b>{value.median:.2f}×</b><br><span class="soft">{value.lo:.2f} to {value.hi:.2f}</span>')
+
+
+def ticks(text: str) -> Markup:
+    """What stands in backticks as code; all of it escaped."""
+    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text))))
+
+
+def drawing(svg: str) -> Markup:
+    """A drawing as part of the page, its text in the page's ink (a dark page has light text)."""
+    if not svg.lstrip().startswith("<svg"):
+        return Markup("")
+    for ink in ("#222", "#333", "#555", "#666"):
+        svg = svg.replace(f'"{ink}"', '"currentColor"')
+    return Markup(svg)
 
 
 def chosen(hotspot: HotspotReport) -> CandidateReport | None:
@@ -36,19 +72,53 @@ def chosen(hotspot: HotspotReport) -> CandidateReport | None:
     return next((c for c in order if c.id == hotspot.verdict.candidate), order[0] if order else None)
 
 
+def sources(found: Sequence[wording.Layout]) -> list[CandidateReport]:
+    """The mock-ups to print: the best variants of the first layouts, as many as the budget takes."""
+    shown, left = [], SOURCE_BUDGET
+    for best in [layout.best for layout in found if layout.best.source][:MOST_SOURCES]:
+        left -= len(best.source)
+        if left >= 0:
+            shown.append(best)
+    return shown
+
+
+def _item(hotspot: HotspotReport) -> dict[str, object]:
+    """What the template needs of one hotspot besides its data."""
+    best = chosen(hotspot)
+    found = wording.layouts(hotspot)
+    advised = best is not None and best.id == hotspot.verdict.candidate
+    moved = {name for c in hotspot.candidates for name in c.structures}
+    plain = [s for s in hotspot.structures if s.id not in moved]
+    shown = [s for s in hotspot.structures if s.id in moved] or plain
+    return {
+        "data": hotspot,
+        "place": wording.place(hotspot),
+        "layouts": found[:MOST_LAYOUTS],
+        "more": max(0, len(found) - MOST_LAYOUTS),
+        "chosen": best,
+        "advised": advised,
+        "permanence": wording.permanence(best, hotspot) if best is not None and advised else "",
+        "figure": Markup(figures.speedups(hotspot)),
+        "sources": sources(found),
+        "shown": shown[:MOST_STRUCTURES],
+        "plain": [s for s in plain if s not in shown] + shown[MOST_STRUCTURES:],
+        "noise": wording.noise(hotspot),
+        "cold": any(layout.best.cold not in (None, layout.best.speedup) for layout in found),
+        "conversion": any(layout.best.conversion for layout in found),
+    }
+
+
 def render(report: Report) -> str:
     """The whole page."""
-    hotspots = [
-        {
-            "data": h,
-            "place": wording.place(h),
-            "ranked": wording.ranked(h),
-            "chosen": chosen(h),
-            "figure": Markup(figures.speedups(h)),
-            "sources": [c for c in wording.ranked(h) if c.source][:MOST_SOURCES],
-            "structure_lines": {s.id: wording.structure_line(s) for s in h.structures},
-        }
-        for h in report.hotspots
-    ]
-    template = environment().get_template("report.html")
-    return template.render(report=report, hotspots=hotspots, evidence=wording.EVIDENCE_NOTES, most_sources=MOST_SOURCES)
+    return (
+        environment()
+        .get_template("report.html")
+        .render(
+            report=report,
+            hotspots=[_item(h) for h in report.hotspots],
+            evidence=wording.EVIDENCE_NOTES,
+            words=wording.FAMILY_NOTES,
+            variants=wording.VARIANT_NOTES,
+            checks=wording.CHECK_NOTES,
+        )
+    )

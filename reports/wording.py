@@ -2,17 +2,53 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
 from layout_advise.reports.model import CandidateReport, HotspotReport, Interval, StructureReport
 
 FAMILY_NAMES = {
-    "soa": "structure of arrays",
-    "aosoa": "array of structures of arrays",
+    "soa": "SoA",
+    "aosoa": "AoSoA",
     "split": "split",
-    "permute": "dimensions permuted",
-    "compact": "compacted",
+    "permute": "permuted",
+    "compact": "compact",
     "pad": "padded",
-    "reorder": "fields reordered",
+    "reorder": "reordered",
 }
+
+FAMILY_NOTES = {
+    "SoA": "structure of arrays: one array per field instead of one array of structures",
+    "AoSoA×n": "array of structures of arrays: blocks of n elements, in which the n values of a field lie together",
+    "split": "the fields are divided among several arrays of structures; | marks where",
+    "compact": "only the fields that the hotspot uses are stored there; the others go to an array of their own",
+    "permuted": "the dimensions of the array are in another order",
+    "padded": "elements are filled up to a larger size",
+    "reordered": "the fields are in another order",
+}
+
+VARIANT_NOTES = {
+    "plain": "pointers as in the original",
+    "restrict": "the new arrays are declared not to overlap (restrict in C), which a compiler can use",
+    "simd": "with explicit vector instructions",
+}
+
+CHECK_NOTES = {
+    "noise-floor": "the original timed against itself; a speedup within this band counts for nothing",
+    "identity": "the hotspot as lifted C with its layout unchanged; 1.0 means that mock-ups run like the compiled code",
+    "in-situ": "whether times in the snapshot hold in the running program",
+    "steady-calls": "whether the call measured is like the calls around it",
+    "page-faults": "calls with page faults time the kernel, not the layout",
+    "trace-complete": "a layout claimed from a part of the accesses could be wrong for the rest",
+    "wrong-map": "the comparison of results was shown to fail where it must",
+    "calls-verified": "a layout that is right at one call could be wrong at another",
+    "deterministic": "otherwise the calls compared would not be the same",
+}
+
+MOST_NAMES = 6
+LONGEST_TERM = 160
 
 EVIDENCE_NOTES = {
     "verified": "ran on the program's own data and left the same bytes and results as the original",
@@ -55,29 +91,134 @@ def interval(value: Interval | None) -> str:
     return f"{value.median:.2f}× [{value.lo:.2f}, {value.hi:.2f}]"
 
 
+def listing(names: Sequence[str], most: int = MOST_NAMES) -> str:
+    """``x, y, z``; long lists are cut: ``x, y and 7 more``."""
+    if len(names) <= most:
+        return ", ".join(names)
+    return f"{', '.join(names[: most - 1])} and {len(names) - most + 1} more"
+
+
 def families(candidate: CandidateReport) -> str:
-    """What was done to the layout, in words."""
-    words = [FAMILY_NAMES.get(name, name) for name in candidate.families]
-    if candidate.block is not None:
-        words = [f"{w} of {candidate.block}" if w == FAMILY_NAMES["aosoa"] else w for w in words]
-    return ", ".join(words) or "as it is"
+    """What was done to the layout, in short words: ``AoSoA×4, compact``, ``split, compact: vx m | P``."""
+    block = f"×{candidate.block}" if candidate.block is not None else ""
+    words = [FAMILY_NAMES.get(name, name) + (block if name == "aosoa" else "") for name in candidate.families]
+    return (", ".join(words) or "as it is") + _groups(candidate)
+
+
+def _groups(candidate: CandidateReport) -> str:
+    """The fields of each array of a split, so that two splits can be told apart."""
+    if "split" not in candidate.families:
+        return ""
+    parts = [" ".join(part.fields) for part in candidate.parts]
+    if len(parts) == 1:
+        parts.append("rest")
+        if len(candidate.parts[0].fields) > MOST_NAMES:
+            parts[0] = "used"
+    text = " | ".join(parts)
+    return f": {text}" if len(text) <= 32 else f": {' | '.join(str(len(part.fields)) for part in candidate.parts)} fields"
+
+
+def transformation(kinds: Sequence[str], block: int | None, groups: Sequence[Sequence[str]], unused: bool) -> str:
+    """A new layout as the end of a sentence that begins with "store it ...": ``as a structure of arrays of the 3 used fields
+    (vx, m, P)``. ``groups`` are the fields that stay together, ``unused`` tells that others are left out."""
+    names = [name for group in groups for name in group]
+    used = f"the {len(names)} used fields ({listing(names)})" if unused else f"its fields ({listing(names)})"
+    if len(names) == 1:
+        used = f"the only used field, {names[0]}," if unused else f"its field {names[0]}"
+    extra = [f"with {word}" for kind, word in _EXTRAS.items() if kind in kinds]
+    return " ".join((_shape(kinds, block, groups, used), *extra)).rstrip(",")
+
+
+_EXTRAS = {"permute": "its dimensions in another order", "pad": "padding", "reorder": "the fields in another order"}
+
+
+def _shape(kinds: Sequence[str], block: int | None, groups: Sequence[Sequence[str]], used: str) -> str:
+    """The main family of a layout; the others are added to it."""
+    if "aosoa" in kinds:
+        return f"as an array of blocks of {block} elements (AoSoA) of {used}"
+    if "split" in kinds and len(groups) > 1:
+        arrays = ", ".join(f"({listing(group)})" for group in groups)
+        inner = "structures of arrays" if "soa" in kinds else "arrays of structures"
+        return f"as {len(groups)} {inner}: {arrays},"
+    if "soa" in kinds:
+        return f"as a structure of arrays of {used}"
+    if "split" in kinds or "compact" in kinds:
+        return f"as an array of {used} and the rest elsewhere," if "split" in kinds else f"as an array of {used}"
+    return "as an array of structures"
+
+
+def permanence(candidate: CandidateReport, hotspot: HotspotReport) -> str:
+    """What the user has to do about the rest of the program."""
+    names = listing([f"`{s.name}`" for s in hotspot.structures if s.id in candidate.structures])
+    if candidate.temporary:
+        return (
+            f"The layout is temporary: {names} is converted before the hotspot and back after it, which the gain includes."
+        )
+    return (
+        f"The layout is permanent: all code that uses {names} has to change with it, and nothing is converted at run time."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """One layout with its variants folded: ``best`` is shown, ``others`` are its further variants."""
+
+    id: str
+    best: CandidateReport
+    others: tuple[CandidateReport, ...]
+
+
+def base_id(candidate: CandidateReport) -> str:
+    """``c3`` of ``c3-restrict``."""
+    return candidate.id.removesuffix(f"-{candidate.variant}")
+
+
+def layouts(hotspot: HotspotReport) -> list[Layout]:
+    """The layouts in the order of :func:`ranked`, one entry for all variants of a layout."""
+    found: dict[str, list[CandidateReport]] = {}
+    for candidate in ranked(hotspot):
+        found.setdefault(base_id(candidate), []).append(candidate)
+    return [Layout(name, variants[0], tuple(variants[1:])) for name, variants in found.items()]
 
 
 def place(hotspot: HotspotReport) -> str:
-    """``file:line`` of the hotspot, or an empty string."""
+    """``file:line`` of the hotspot without folders, or an empty string."""
     if hotspot.file is None:
         return ""
-    return hotspot.file if hotspot.line is None else f"{hotspot.file}:{hotspot.line}"
+    name = PurePath(hotspot.file).name
+    return name if hotspot.line is None else f"{name}:{hotspot.line}"
+
+
+def term(text: str) -> str:
+    """A layout term, cut where it would fill the page."""
+    return text if len(text) <= LONGEST_TERM else f"{text[:LONGEST_TERM]} … (whole in report.json)"
+
+
+def declaration(text: str) -> str:
+    """C declarations without the include that they do not need."""
+    text = text.strip()
+    return text if re.search(r"\bu?int\d+_t\b", text) else text.removeprefix("#include <stdint.h>").strip()
+
+
+def shape(structure: StructureReport) -> str:
+    """The present layout in words: ``array of structures; the hotspot uses 3 of 10 fields, 24 of 80 bytes``."""
+    used = min(sum(f.bytes for f in structure.fields), structure.element_bytes)
+    if not structure.fields:
+        return "no regular layout was found"
+    total = len(structure.fields) + len(structure.cold_fields)
+    kind = "array of structures" if structure.count > 1 and total > 1 else "array" if structure.count > 1 else "one block"
+    if used == structure.element_bytes:
+        return f"{kind}; the hotspot uses all of it"
+    fields = f"{len(structure.fields)} of {total} fields, " if structure.cold_fields else ""
+    return f"{kind}; the hotspot uses {fields}{number(used)} of {number(structure.element_bytes)} bytes of each element"
 
 
 def structure_line(structure: StructureReport) -> str:
-    """One line about a structure."""
-    site = f" from {structure.alloc_site}" if structure.alloc_site else ""
-    kind = f"{structure.type} " if structure.type else ""
-    return (
-        f"{structure.kind}, {size(structure.bytes)}{site}: {number(structure.count)} × {kind}"
-        f"({structure.element_bytes} bytes)"
-    )
+    """One line about a structure: ``1 300 000 × particle of 80 bytes, 99.2 MiB on the heap, allocated at main.c:47``."""
+    where = {"heap": "on the heap", "global": "global", "stack": "on the stack", "mapped": "mapped"}[structure.kind]
+    site = f", allocated at {structure.alloc_site}" if structure.alloc_site else ""
+    kind = structure.type or "element"
+    return f"{number(structure.count)} × {kind} of {structure.element_bytes} bytes, {size(structure.bytes)} {where}{site}"
 
 
 def ranked(hotspot: HotspotReport) -> list[CandidateReport]:
@@ -98,7 +239,31 @@ def ranked(hotspot: HotspotReport) -> list[CandidateReport]:
 
 
 def traffic(candidate: CandidateReport) -> str:
-    """Cache lines before and after."""
+    """Cache lines after, with the change: ``487 500 (−70 %)``."""
     if candidate.traffic is None:
         return "–"
-    return f"{number(candidate.traffic.lines_before)} → {number(candidate.traffic.lines_after)}"
+    before, after = candidate.traffic.lines_before, candidate.traffic.lines_after
+    if not before:
+        return number(after)
+    change = round((after / before - 1) * 100)
+    sign = "−" if change < 0 else "+" if change > 0 else "±"
+    return f"{number(after)} ({sign}{abs(change)} %)"
+
+
+def inverse(value: Interval | None) -> Interval | None:
+    """A ratio the other way round: the identity's time ratio as a speedup."""
+    if value is None or min(value.lo, value.median, value.hi) <= 0:
+        return None
+    return Interval(1 / value.median, 1 / value.hi, 1 / value.lo, value.restores)
+
+
+def dropped(candidate: CandidateReport) -> bool:
+    """Measured in a few processes only, because it was clearly slower than another."""
+    return candidate.reason is not None and candidate.speedup is not None
+
+
+def noise(hotspot: HotspotReport) -> str:
+    """The noise band, or an empty string."""
+    if hotspot.noise is None:
+        return ""
+    return f"the original against itself: {hotspot.noise.lo:.2f} to {hotspot.noise.hi:.2f}"

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import jsonschema
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
 
 from layout_advise.errors import RunDirError
 from layout_advise.reports import html, model, terminal, wording
-from tests.sample_report import report
+from layout_advise.reports.model import Interval
+from tests.sample_report import candidate, report
 
 SCHEMA_FILE = Path(__file__).parent.parent / "docs" / "report.schema.json"
 
@@ -45,7 +51,7 @@ def test_terminal_begins_with_the_verdict() -> None:
     text = terminal.render(report())
     first = text.splitlines()[0]
     assert first == "Change it: c1 <SoA> is 3.61 times as fast."
-    assert text.index("→ c1") < text.index("c2")
+    assert text.index("→ c1") < text.index("  c2")
     assert "3.61× [3.50, 3.70]" in text
     assert "not lifted: vpshufb xmm0, xmm1 at main.c:71: unknown shuffle" in text
     assert "\x1b[" not in text
@@ -65,6 +71,100 @@ def test_the_page_is_one_file_without_urls_and_escapes_what_the_program_says() -
 def test_the_page_says_what_is_not_advised() -> None:
     page = html.render(report(model.Verdict("keep", None, None, "no-gain", "Keep it.")))
     assert "not advised" in page
+
+
+def many(count: int, **changes: object) -> model.Report:
+    """The sample with ``count`` layouts, each measured in two variants."""
+    made = []
+    for number in range(1, count + 1):
+        middle = 4 - number / 100
+        made.append(candidate(number, Interval(middle, middle - 0.1, middle + 0.1, 9), **changes))
+        faster = Interval(middle + 0.001, middle - 0.1, middle + 0.1, 9)
+        made.append(candidate(number, faster, **{"id": f"c{number}-restrict", "variant": "restrict", **changes}))
+    return with_candidates(tuple(made))
+
+
+def with_candidates(made: tuple[model.CandidateReport, ...]) -> model.Report:
+    """The sample with other candidates."""
+    sample = report()
+    hotspot = msgspec.structs.replace(sample.hotspots[0], candidates=made)
+    return msgspec.structs.replace(sample, hotspots=(hotspot,))
+
+
+@pytest.mark.parametrize("width", [80, 110, 140])
+def test_the_terminal_report_as_it_is_printed(width: int, snapshot: SnapshotAssertion) -> None:
+    assert terminal.render(report(), width=width) == snapshot
+
+
+def test_the_verbose_report_as_it_is_printed(snapshot: SnapshotAssertion) -> None:
+    assert terminal.render(report(), verbose=True) == snapshot
+
+
+def test_variants_are_folded_and_the_table_ends_after_twelve_rows() -> None:
+    text = terminal.render(many(15))
+    rows = [line for line in text.splitlines() if re.match(r"[→ ] c\d", line)]
+    assert len(rows) == terminal.MOST_ROWS
+    assert all(" restrict " in row for row in rows if "→" not in row)
+    assert "-restrict" not in text
+    assert "3 more in report.json" in text
+    assert sum(line.startswith("  c") for line in terminal.render(many(15), verbose=True).splitlines()) == 14
+
+
+@given(
+    fields=st.lists(st.text("abcxyz_[]", min_size=1, max_size=30), min_size=1, max_size=9, unique=True),
+    median=st.floats(0.01, 9999),
+    width=st.integers(80, 160),
+)
+def test_no_number_is_ever_cut_or_wrapped(fields: list[str], median: float, width: int) -> None:
+    speedup = Interval(median, median * 0.9, median * 1.1, 9)
+    parts = tuple(model.PartReport("s0", (name,), 8, "A_1000") for name in fields)
+    made = candidate(1, speedup, families=("split", "compact"), parts=parts)
+    text = terminal.render(with_candidates((made,)), width=width)
+    row = next(line for line in text.splitlines() if line.startswith("→ c1"))
+    assert wording.interval(speedup) in row
+    assert len(row) <= width
+
+
+def test_the_page_stays_small_whatever_the_mock_ups_are() -> None:
+    page = html.render(many(60, source="if (a < b && c > d) {}\n" * 20_000, layout={"s0": "A_2 ⊗ " * 5000 + "A_3"}))
+    assert len(page.encode()) < 2_000_000
+    small = html.render(many(60))
+    assert small.count("<details><summary>c") == html.MOST_SOURCES
+
+
+def test_what_the_verdict_says_is_escaped_and_names_become_code() -> None:
+    page = html.render(report(model.Verdict("keep", None, None, "no-gain", "Keep `p<1>` <b>")))
+    assert "Keep <code>p&lt;1&gt;</code> &lt;b&gt;" in page
+
+
+@pytest.mark.parametrize(
+    ("kinds", "block", "groups", "unused", "text"),
+    [
+        (("soa", "compact"), None, [("vx", "m", "P")], True, "as a structure of arrays of the 3 used fields (vx, m, P)"),
+        (("aosoa",), 8, [("r", "g")], False, "as an array of blocks of 8 elements (AoSoA) of its fields (r, g)"),
+        (("split",), None, [("a", "b"), ("c",)], False, "as 2 arrays of structures: (a, b), (c)"),
+        (("split", "compact"), None, [("a",)], True, "as an array of the only used field, a, and the rest elsewhere"),
+        (("pad",), None, [("a", "b")], False, "as an array of structures with padding"),
+    ],
+)
+def test_transformations_in_words(
+    kinds: tuple[str, ...], block: int | None, groups: list[tuple[str, ...]], unused: bool, text: str
+) -> None:
+    assert wording.transformation(kinds, block, groups, unused) == text
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not installed")
+def test_a_browser_loads_the_page_without_errors_or_requests(tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    page.write_text(html.render(report()))
+    log = tmp_path / "net.json"
+    command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--dump-dom"]
+    command += [f"--user-data-dir={tmp_path / 'profile'}", f"--log-net-log={log}", "--disable-background-networking"]
+    done = subprocess.run([*command, page.as_uri()], capture_output=True, text=True, timeout=50, check=True)
+    assert "Change it: c1 &lt;SoA&gt; is 3.61 times as fast." in done.stdout
+    assert "CONSOLE" not in done.stderr
+    asked = re.findall(r'"url":"(https?://[^"]+)"', log.read_text())
+    assert [url for url in asked if "google" not in url and "gvt1" not in url] == []
 
 
 @pytest.mark.parametrize(
