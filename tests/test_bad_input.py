@@ -170,6 +170,7 @@ def test_32_bit_and_arm(victim: Path, tmp_path: Path) -> None:
     assert "32-bit" in refused(tmp_path, "--", "./victim").error
 
 
+@pytest.mark.slow
 def test_setuid(victim: Path, tmp_path: Path) -> None:
     victim.chmod(0o4755)
     assert "setuid" in refused(tmp_path, "--", "./victim").error
@@ -180,6 +181,7 @@ def test_static_names_the_backend_to_come(tmp_path: Path) -> None:
     assert "Valgrind backend will serve" in refused(tmp_path, "--", "./static").error
 
 
+@pytest.mark.slow
 def test_no_program(tmp_path: Path) -> None:
     assert "no program given" in refused(tmp_path, code=2).error
 
@@ -226,6 +228,7 @@ def test_hang(victim: Path, tmp_path: Path) -> None:
     assert "still running after 1 s" in outcome.error
 
 
+@pytest.mark.slow
 def test_exec_is_explained(victim: Path, tmp_path: Path) -> None:
     outcome = refused(tmp_path, "--", "./victim", "exec")
     assert "starts another program" in outcome.error
@@ -270,6 +273,13 @@ def test_few_calls(victim: Path, tmp_path: Path) -> None:
     verdict = undecided(tmp_path, "--hotspot", "work", "--", "./victim", "plain", "60000", "2")["verdict"]
     assert verdict["reason"] == "few-calls"
     assert "entered 2 times only" in verdict["text"]
+
+
+@pytest.mark.slow
+def test_short_calls(victim: Path, tmp_path: Path) -> None:
+    verdict = undecided(tmp_path, "--hotspot", "work", "--", "./victim", "plain", "100", "1000")["verdict"]
+    assert verdict["reason"] == "short-calls"
+    assert "µs" in verdict["text"]
 
 
 def test_calls_that_do_output(victim: Path, tmp_path: Path) -> None:
