@@ -39,14 +39,21 @@ def _key(candidate: CandidateReport) -> tuple[tuple[str, ...], int | None, tuple
     return candidate.families, candidate.block, tuple(sorted(candidate.layout.items()))
 
 
+def _best(hotspot: HotspotReport) -> dict[object, CandidateReport]:
+    """One candidate a layout: of its variants the one ranked highest."""
+    found: dict[object, CandidateReport] = {}
+    for candidate in wording.ranked(hotspot):
+        found.setdefault(_key(candidate), candidate)
+    return found
+
+
 def table(before: HotspotReport, after: HotspotReport) -> Table:
     """One row a layout that either run measured."""
     title = f"{escape(before.symbol)}: {before.verdict.action} → {after.verdict.action}"  # C++ names have brackets
     rows = Table(title=title, box=None, title_justify="left")
     for name in ("", "layout", "A", "B"):
         rows.add_column(name)
-    first = {_key(c): c for c in wording.ranked(before)}
-    second = {_key(c): c for c in wording.ranked(after)}
+    first, second = _best(before), _best(after)
     for key in [*first, *(k for k in second if k not in first)]:
         a, b = first.get(key), second.get(key)
         one = a or b

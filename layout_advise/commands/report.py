@@ -1,7 +1,10 @@
 """Print the report of a run, or write its HTML again.
 
-layout-advise report app.layout
-layout-advise report app.layout --html advice.html
+  layout-advise report app.layout
+  layout-advise report app.layout --html advice.html
+  layout-advise report app.layout --json -          for scripts
+
+Everything comes from report.json; nothing is measured again.
 """
 
 from __future__ import annotations
