@@ -27,7 +27,7 @@ class Settings:
     force: bool = False
     hotspot: str | None = None
     call: int | None = None
-    backend: Literal["auto", "clone", "step"] = "auto"
+    backend: Literal["auto", "clone"] = "auto"
     snapshot: Literal["auto", "criu", "fork"] = "auto"
     until: Stage = "report"
     timeout: float = DEFAULT_TIMEOUT
@@ -35,7 +35,6 @@ class Settings:
     candidates: int = DEFAULT_CANDIDATES
     max_refs: int = DEFAULT_MAX_REFS
     temporary: bool = False
-    allow_reassociation: bool = False
     stdin: Path | None = None
     capture_output: bool = False
     environment: dict[str, str] = field(default_factory=dict)

@@ -51,6 +51,7 @@ def sample_with_perf(
     *,
     stdin: IO[bytes] | int | None = None,
     stdout: IO[bytes] | int | None = None,
+    stderr: IO[bytes] | int | None = None,
     env: Environment[str, str] | None = None,
     timeout: float | None = None,
     frequency: int = 997,
@@ -65,7 +66,7 @@ def sample_with_perf(
         data = Path(directory) / "data"
         record = ["perf", "record", "-q", "-e", _EVENT, "-F", str(frequency), "-o", str(data), "--", *command]
         try:
-            done = subprocess.run(record, stdin=stdin, stdout=stdout, env=env, timeout=timeout, check=False)
+            done = subprocess.run(record, stdin=stdin, stdout=stdout, stderr=stderr, env=env, timeout=timeout, check=False)
         except subprocess.TimeoutExpired:
             why = f"it was still running after {timeout:g} s"
             raise ProgramError(f"{command[0]} did not end", why, "give --timeout more seconds or less input") from None

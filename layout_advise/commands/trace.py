@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--call", type=positive, metavar="N", help="the call to stop at (default: a steady one, not the first)"
     )
     parser.add_argument(
-        "--backend", choices=("auto", "clone", "step"), default="auto", help="how to trace (default: auto, the clone)"
+        "--backend", choices=("auto", "clone"), default="auto", help="how to trace (default: auto, the clone)"
     )
     parser.add_argument("--snapshot", choices=("auto", "criu", "fork"), default="auto", help="how to repeat the call")
     parser.add_argument("--until", choices=STAGES, default="report", metavar="STAGE", help=f"stop after {', '.join(STAGES)}")
@@ -90,7 +90,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="accesses to record at most (default: %(default)s)",
     )
     parser.add_argument("--temporary", action="store_true", help="judge layouts that are converted around every call")
-    parser.add_argument("--allow-reassociation", action="store_true", help="let results differ by rounding")
     common.add_output(parser)
 
 
@@ -133,7 +132,6 @@ def settings(arguments: argparse.Namespace) -> Settings:
         candidates=arguments.candidates,
         max_refs=arguments.max_refs,
         temporary=arguments.temporary,
-        allow_reassociation=arguments.allow_reassociation,
         stdin=_input(),
         capture_output=arguments.json == "-",
     )

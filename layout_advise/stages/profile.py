@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from layout_advise.config import STDIN, Settings
 from layout_advise.errors import BinaryError, ProgramError
-from layout_advise.stages.calls import ChosenCall, choose_call
+from layout_advise.mockup.statistics import median_of
+from layout_advise.stages.calls import IN_SITU_CALLS, ChosenCall, choose_call
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.hotspots import Hotspot, choose, rank
+from layout_advise.tracer.perf import perf_available, sample_with_perf
 from layout_advise.tracer.snapshot.launch import signal_name
 from layout_advise.tracer.snapshot.patching import Entry
 from layout_advise.tracer.snapshot.probe import Probe, SampleRun, probe, sample
@@ -19,6 +23,7 @@ from layout_advise.tracer.symbols import Function
 
 INTERVAL = 0.001
 FEWEST_SAMPLES = 20
+IN_SITU_PROCESSES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,8 @@ def profile(settings: Settings, main: Binary, stdin: Path | None, output: Path |
         raise ProgramError(what, "a run that crashes is not advised on", "make it run to its end first")
     if run.error and wanted is None:
         raise ProgramError("cannot sample the program", run.error)
+    if len(run.samples) < FEWEST_SAMPLES:
+        run = _finer(settings, stdin, run)
     ranking = rank(run.samples, run.mappings, main)
     if unknown is not None:
         return _in_library(settings.hotspot or "", run, ranking, unknown)
@@ -89,6 +96,24 @@ def profile(settings: Settings, main: Binary, stdin: Path | None, output: Path |
     if function is None:
         raise ProgramError("found no hotspot", f"{hot.symbol} has no bounds in {hot.module}", "rebuild with -g")
     return Profiled(run, tuple(ranking), choice.skipped, module, function, hot.share)
+
+
+def _finer(settings: Settings, stdin: Path | None, run: SampleRun) -> SampleRun:
+    """``run`` with the samples of perf, where it works and finds more: the kernel's tick limits the timer to some 250
+    samples a second. The program's output was shown already."""
+    if not perf_available():
+        return run
+    with open(stdin or os.devnull, "rb") as source:
+        found = sample_with_perf(
+            settings.command,
+            stdin=source,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=settings.timeout,
+        )
+    if len(found.addresses) <= len(run.samples):
+        return run
+    return replace(run, samples=found.addresses, mappings=found.mappings)
 
 
 def _wanted(symbol: str | None, main: Binary) -> tuple[Function | None, BinaryError | None]:
@@ -115,7 +140,27 @@ def _in_library(symbol: str, run: SampleRun, ranking: Sequence[Hotspot], unknown
 
 
 def probe_calls(settings: Settings, profiled: Profiled, stdin: Path | None) -> tuple[Probe, ChosenCall]:
-    """Run again, count and time the calls of the hotspot, and choose the one to stop at."""
+    """Run again, count and time the calls of the hotspot, and choose the one to stop at.
+
+    Its time in the running program is taken in further processes too, which end right after: processes differ (page
+    colouring), by more than what the snapshot may be off.
+    """
     seen = probe(settings.command, profiled.entry, stdin_path=stdin, timeout=settings.timeout)
-    times = [sample.cpu_ns for sample in seen.times]
-    return seen, choose_call(times, seen.calls, settings.call)
+    chosen = choose_call([sample.cpu_ns for sample in seen.times], seen.calls, settings.call)
+    if chosen.in_situ_ns is None:
+        return seen, chosen
+    last = chosen.call + IN_SITU_CALLS - 1
+    medians = [chosen.in_situ_ns]
+    for _ in range(IN_SITU_PROCESSES - 1):
+        again = probe(
+            settings.command,
+            profiled.entry,
+            stdin_path=stdin,
+            timeout=settings.timeout,
+            first=chosen.call,
+            timed=IN_SITU_CALLS,
+            max_calls=last,
+        )
+        if again.times:
+            medians.append(median_of([sample.cpu_ns for sample in again.times]))
+    return seen, replace(chosen, in_situ_ns=median_of(medians))

@@ -189,7 +189,7 @@ def _time(
     for candidate in candidates:
         if not any(e.id in (f"{candidate.id}", f"{candidate.id}-restrict") for e in entrants):
             unmeasured.append(Measured(candidate.id, "rejected", None, None))
-    context = Context(snapshots.kind, "verified", None, 1.0, bool(by_id), case.settings.allow_reassociation)
+    context = Context(snapshots.kind, "verified", None, 1.0, bool(by_id))
 
     def rebuild(name: str) -> tuple[Path, Path]:
         chosen = [made[IDENTITY].recipe, made[name].recipe]
