@@ -245,9 +245,11 @@ def _together(each: list[list[Candidate]]) -> list[Candidate]:
         block = blocks.pop() if len(blocks) == 1 else None
         candidate = Candidate("", layouts, families, derivation, block, False, any(c.keeps_cold for c in pick), cost)
         joined.setdefault(layouts, candidate)
-    return sorted(joined.values(), key=lambda c: c.cost["relative"])[:4]
+    return sorted(joined.values(), key=lambda c: c.cost["relative"])[:5]
 
 
-def _kind(candidate: Candidate) -> tuple[str, int | None, tuple[str, ...]]:
+def _kind(candidate: Candidate) -> tuple[tuple[str, ...], int | None, bool]:
     """What candidates of several structures must share to be tried together."""
-    return candidate.families[0], candidate.block, candidate.derivation
+    families = tuple(f for f in candidate.families if f not in ("compact", "pad"))
+    halves = _deinterleaved(candidate.relayouts[0])
+    return families, candidate.block, halves

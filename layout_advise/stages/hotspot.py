@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from layout_advise import machine
 from layout_advise.config import Settings
 from layout_advise.errors import NotLiftedError, SnapshotError
 from layout_advise.layoutalgebra.derive import Derived
-from layout_advise.layoutalgebra.explore import Walk, explore
+from layout_advise.layoutalgebra.explore import HALF, Walk, explore
 from layout_advise.layoutalgebra.structure import Candidate
 from layout_advise.mockup.lift import lift
 from layout_advise.mockup.lifted import Lifted
@@ -67,10 +67,10 @@ def study(
         if settings.until == "trace":
             return None
         progress.stage("explore", "looking for other layouts")
-        lifted, indexed = attempt(seen.region), frozenset[str]()
+        lifted = attempt(seen.region)
         if isinstance(lifted, Lifted):
-            seen, indexed = linearise(seen, lifted)
-        candidates = propose(seen, settings.candidates, indexed)
+            seen = linearise(seen, lifted)
+        candidates = propose(seen, settings.candidates)
         write_atomically(run.candidates, json.dumps([describe.plain(c) for c in candidates], indent=1).encode())
         if settings.until == "explore":
             return None
@@ -78,11 +78,11 @@ def study(
         return _measure(case, parked, seen, candidates, lifted)
 
 
-def propose(seen: Observation, budget: int, indexed: frozenset[str] = frozenset()) -> tuple[Candidate, ...]:
-    """Candidate layouts of what was seen, best under the model first, at most ``budget``; ``indexed`` structures are reached
-    through a loaded index, which may leave elements out."""
+def propose(seen: Observation, budget: int) -> tuple[Candidate, ...]:
+    """Candidate layouts of what was seen, best under the model first, at most ``budget``."""
     walks = {
-        d.structure.id: Walk(d.fastest, d.gathered, density(d) if d.structure.id in indexed else 1.0) for d in seen.derived
+        d.structure.id: Walk(d.fastest, d.gathered, density(d) if d.structure.id in seen.indexed else 1.0)
+        for d in seen.derived
     }
     lanes = machine.vector_bytes()
     return explore(seen.structures, lanes=lanes, budget=budget, walks=walks)[:budget]
@@ -154,10 +154,24 @@ def _try(
         trials = run_trials(case, parked, seen, candidates, lifted, lambda: snapshots(case, parked, stack))
     except SnapshotError as error:
         return _modelled(case, seen, candidates, undecided("not-measured", f"{error.line()}."), ())
+    trials = doubt_sparse(trials, seen)
     report = describe.measured(case, seen, trials)
     return Studied(
         report, _conditions(case, seen, trials), trials.verdict.action != "undecided" or trials.timings is not None
     )
+
+
+def doubt_sparse(trials: Trials, seen: Observation) -> Trials:
+    """No ``keep`` where an index picks out a part of the elements: storing that part together is not among the layouts tried
+    by this version, and it can be the best one."""
+    sparse = [d.structure.name for d in seen.derived if d.structure.id in seen.indexed and density(d) <= HALF]
+    if trials.verdict.action != "keep" or not sparse:
+        return trials
+    text = (
+        f"no measured layout is faster, but the index picks out a part of the elements of {', '.join(sparse)}, and storing "
+        "these together is not tried by this version."
+    )
+    return replace(trials, verdict=undecided("not-all-tried", text))
 
 
 def snapshots(case: Case, parked: AgentProcess, stack: ExitStack) -> CriuSnapshots | ForkSnapshots:

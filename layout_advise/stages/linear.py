@@ -18,12 +18,11 @@ from layout_advise.mockup.lifted import Item, Let, LetLinear, Lifted, Load, Loop
 from layout_advise.stages.observe import Observation
 
 
-def linearise(seen: Observation, lifted: Lifted) -> tuple[Observation, frozenset[str]]:
-    """``seen`` with the dimensions joined that are one loaded index to the lifted code, and the ids of the structures that
-    are reached through one."""
+def linearise(seen: Observation, lifted: Lifted) -> Observation:
+    """``seen`` with the dimensions joined that are one loaded index to the lifted code."""
     grains = loaded_coefficients(seen, lifted)
     derived = tuple(_joined(d, grains.get(d.structure.id, 0)) for d in seen.derived)
-    return replace(seen, derived=derived), frozenset(grains)
+    return replace(seen, derived=derived, indexed=frozenset(grains))
 
 
 def loaded_coefficients(seen: Observation, lifted: Lifted) -> Mapping[str, int]:

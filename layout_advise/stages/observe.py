@@ -31,6 +31,8 @@ class Observation:
     derived: tuple[Derived, ...]
     written: tuple[Range, ...]
     touched: tuple[Range, ...]
+    indexed: frozenset[str] = frozenset()
+    """Ids of the structures that the code reaches through a loaded index."""
 
     @property
     def structures(self) -> tuple[Structure, ...]:
