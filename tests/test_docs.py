@@ -86,7 +86,7 @@ def test_drawings_are_those_of_the_command(capsys: pytest.CaptureFixture[str]) -
         assert re.search(rf"{re.escape(term)}\n.*\n.*\n  drawing  {re.escape(drawing)}", printed)
 
 
-@pytest.mark.parametrize("page", PAGES[1:], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text())
     texts = [link for link in links if link.endswith((".md", ".json"))]

@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout",
         type=float,
-        default=float(from_environment("TIMEOUT", str(DEFAULT_TIMEOUT))),
+        default=from_environment("TIMEOUT", str(DEFAULT_TIMEOUT)),
         metavar="SECONDS",
         help="for each run of the program (default: %(default)s)",
     )

@@ -26,7 +26,6 @@ from layout_advise.verdict import Context, Measured, Mode, choose_mode, confirm,
 
 FEWEST_AGAIN = 5
 SCALAR_LIMIT = 1.1
-SCALAR_NEAR = 1.4
 BLOCK_NS = 40e6
 """A block of calls may take about this long, so that slow hotspots are not called more often than needed."""
 
@@ -145,15 +144,15 @@ def doubt_scalar(verdict: Verdict, timings: Timings, results: Sequence[Measured]
     """No ``keep`` where the re-laid mock-ups may lose for being scalar only.
 
     Mock-ups are written lane by lane, and the compiler finds the vectors again where the layout is unchanged. If the
-    unchanged layout without vectors is clearly slower, and the best candidate hardly faster than that, its time says
-    nothing against the layout.
+    unchanged layout without vectors is clearly slower, and the best candidate nearer to it than to the original, its time
+    says nothing against the layout.
     """
     cost = timings.ratio(SCALAR, ORIGINAL, mode)
     medians = [r.speedup.median for r in results if r.speedup is not None]
     if verdict.action != "keep" or cost is None or cost.median <= SCALAR_LIMIT or not medians:
         return verdict
     best = max(medians)
-    if best >= 1.0 or best * cost.median >= SCALAR_NEAR:
+    if best >= cost.median**-0.5:
         return verdict
     text = (
         "the original is vectorised; the mock-ups of other layouts are not, which alone costs a factor of "
