@@ -204,10 +204,8 @@ def _time(
     assert identity is not None
     plain = made.get(SCALAR)
     compared = found.get(SCALAR)
-    differs = (
-        plain is not None and plain.source != made[IDENTITY].source and compared is not None and compared.reason is None
-    )
-    scalar = plain.mockup if plain is not None and differs and entrants else None
+    usable = plain is not None and compared is not None and compared.reason is None and bool(entrants)
+    scalar = plain.mockup if plain is not None and usable else None
     decision = decide_and_confirm(
         snapshots,
         identity,

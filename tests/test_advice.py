@@ -1,0 +1,66 @@
+"""The whole road on real programs, small sizes: what must hold whatever the machine's noise."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from layout_advise.reports.model import Report, read_report, schema
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+def advise(example: str, flags: str, arguments: tuple[str, ...], folder: Path) -> Report:
+    subprocess.run(["make", "-s", "-C", str(EXAMPLES), example], check=True)
+    program = EXAMPLES / example / "bin" / flags / example
+    command = [sys.executable, "-m", "layout_advise", "trace", "-q", "--restores", "5", "-o", str(folder / "run"), "--"]
+    subprocess.run([*command, str(program), *arguments], check=True, cwd=folder, stdout=subprocess.DEVNULL)
+    return read_report(folder / "run")
+
+
+def test_particles_are_verified_and_soa_is_measured(tmp_path: Path) -> None:
+    report = advise("particles", "O2", ("5000", "1000"), tmp_path)
+    jsonschema.validate(json.loads((tmp_path / "run" / "report.json").read_text()), schema())
+    hotspot = report.hotspots[0]
+    assert (report.status, hotspot.symbol, hotspot.region) == ("complete", "update_pressure", "function")
+    assert hotspot.identity is not None
+    assert hotspot.identity.evidence == "verified"
+    structure = hotspot.structures[0]
+    assert (structure.name, structure.element_bytes, structure.count) == ("p", 80, 5000)
+    assert [f.name for f in structure.fields] == ["vx", "m", "P"]
+    soa = [c for c in hotspot.candidates if "soa" in c.families and c.evidence == "verified"]
+    assert soa
+    assert all(c.verification is not None and c.verification.calls == 3 for c in soa)
+    assert any(c.speedup is not None for c in soa)
+    checks = {c.id: c.ok for c in report.quality.checks}
+    assert checks["wrong-map"]
+    assert checks["calls-verified"]
+    assert checks["trace-complete"]
+    assert (tmp_path / "run" / "report.html").stat().st_size > 10_000
+
+
+@pytest.mark.slow
+def test_vectorised_fields_are_timed_without_vectors_too(tmp_path: Path) -> None:
+    report = advise("pixels", "O3-haswell", ("20000", "400"), tmp_path)
+    timings = json.loads((tmp_path / "run" / "timings.json").read_text())
+    assert all("identity-scalar" in restore for restore in timings["first"]["steady"])
+    assert report.hotspots[0].verdict.action != "change"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("example", ["wave", "lattice", "daxpy"])
+def test_every_example_is_lifted_and_verified(example: str, tmp_path: Path) -> None:
+    sizes = {"wave": ("80", "1000"), "lattice": ("6", "2000"), "daxpy": ("16000", "1000")}
+    for flags in ("O2", "O3-haswell"):
+        folder = tmp_path / flags
+        folder.mkdir()
+        hotspot = advise(example, flags, sizes[example], folder).hotspots[0]
+        assert hotspot.not_lifted == ()
+        assert hotspot.identity is not None
+        assert hotspot.identity.evidence == "verified"
+        assert hotspot.verdict.action != "change" or example != "daxpy"
