@@ -37,6 +37,10 @@ class Measured:
         bounds = [r.lo for r in (self.speedup, self.over_identity, self.net) if r is not None]
         return min(bounds) if self.speedup and self.over_identity else 0.0
 
+    def middle(self) -> float:
+        """The smallest of the medians."""
+        return min((r.median for r in (self.speedup, self.over_identity, self.net) if r is not None), default=0.0)
+
     def ceiling(self) -> float | None:
         """The smallest of the upper bounds: below the bound the candidate is out. None when it was not measured."""
         bounds = [r.hi for r in (self.speedup, self.over_identity, self.net) if r is not None]
@@ -81,10 +85,11 @@ def undecided(reason: str, text: str) -> Verdict:
 
 
 def leader(candidates: Sequence[Measured], context: Context) -> Measured | None:
-    """The candidate that qualifies for a change and has the highest lower bound; None where none qualifies."""
+    """The candidate that qualifies for a change and has the highest median; None where none qualifies. That it was lucky is
+    found out when it is measured again."""
     allowed: set[Evidence] = {"verified", "close"} if context.allow_reassociation else {"verified"}
     fit = [c for c in candidates if c.evidence in allowed and c.floor() > context.bound]
-    return max(fit, key=lambda c: (c.floor(), c.id), default=None)
+    return max(fit, key=lambda c: (c.middle(), c.id), default=None)
 
 
 def identity_problem(context: Context) -> Verdict | None:

@@ -34,6 +34,11 @@ def test_a_clear_gain_is_a_change() -> None:
     assert (verdict.action, verdict.candidate) == ("change", "c1")
 
 
+def test_the_higher_median_wins_although_its_interval_is_wider() -> None:
+    wide = Measured("c9", "verified", ratio(1.3, 2.5), ratio(1.3, 2.5))
+    assert decide([GAIN, wide], context()).candidate == "c9"
+
+
 def test_all_losing_is_keep() -> None:
     assert decide([LOSS], context()).action == "keep"
 
