@@ -82,6 +82,11 @@ class Term:
     def _repr_latex_(self) -> str:
         return f"${self.latex()}$"
 
+    def _repr_svg_(self) -> str:
+        from layout_advise.layoutalgebra.picture import picture
+
+        return picture(self)
+
     def __str__(self) -> str:
         from layout_advise.layoutalgebra.text import to_unicode
 
