@@ -1,9 +1,10 @@
 """Predicted against hand-written speedups of the examples: ``python benchmarks/accuracy.py``.
 
 For each example, size and set of flags, in one run: the original and the hand-transformed versions, each in its own process,
-in rotated order (``-t``: median thread CPU time of a call); then ``layout-advise trace`` on the original; then the processes
-again. The hand-written speedup pairs original and version within a round. One row is written as soon as it is measured, and
-a row that is there already is not measured again (``--again`` to do so).
+in rotated order (``-t``: first decile of the thread CPU times of the calls, as the tool takes it: ``docs/decisions/0005``);
+then ``layout-advise trace`` on the original; then the processes again. The hand-written speedup pairs original and version
+within a round. One row is written as soon as it is measured, and a row that is there already is not measured again
+(``--again`` to do so).
 """
 
 from __future__ import annotations
@@ -96,10 +97,10 @@ CASES: dict[str, Example] = {
 
 
 def run_program(example: str, flags: str, version: str, arguments: tuple[str, ...]) -> float:
-    """Median ns of a call in a process of its own."""
+    """Undisturbed ns of a call in a process of its own."""
     program = EXAMPLES / example / "bin" / flags / version
     out = subprocess.run([str(program), "-t", *arguments], capture_output=True, text=True, check=True).stdout
-    return float(next(line.split()[1] for line in out.splitlines() if line.startswith("median_ns")))
+    return float(next(line.split()[1] for line in out.splitlines() if line.startswith("undisturbed_ns")))
 
 
 def hand_rounds(
@@ -141,7 +142,8 @@ def measure(example: str, size: str, flags: str, rounds: int) -> list[dict[str, 
     identity = hotspot.identity
     rows = []
     for version, match in case.versions.items():
-        hand = statistics.median(r[example] / r[version] for r in [*before, *after])
+        ratios = [r[example] / r[version] for r in [*before, *after]]
+        hand = statistics.median(ratios)
         candidate = predicted(hotspot, match)
         speedup = candidate.speedup.median if candidate and candidate.speedup else None
         rows.append(
@@ -151,7 +153,11 @@ def measure(example: str, size: str, flags: str, rounds: int) -> list[dict[str, 
                 "flags": flags,
                 "version": version,
                 "hand": hand,
+                "hand_range": [min(ratios), max(ratios)],
                 "predicted": speedup,
+                "predicted_interval": [candidate.speedup.lo, candidate.speedup.hi]
+                if candidate and candidate.speedup
+                else None,
                 "error": speedup / hand - 1 if speedup else None,
                 "candidate": candidate.id if candidate else None,
                 "evidence": candidate.evidence if candidate else None,
@@ -171,6 +177,11 @@ def show(value: float | None, form: str = ".2f") -> str:
     return "–" if value is None else format(value, form)
 
 
+def span(ends: list[float] | None) -> str:
+    """The range or interval beside a number."""
+    return f"({ends[0]:.2f}–{ends[1]:.2f})" if ends else ""
+
+
 def table(rows: list[dict[str, Any]]) -> str:
     """All rows as Markdown."""
     lines = [
@@ -181,7 +192,9 @@ def table(rows: list[dict[str, Any]]) -> str:
         verdict = r["verdict"] + (f" {r['gain']:.2f}" if r["gain"] else f" ({r['reason']})")
         identity = f"{show(r['identity'], '.3f')} ({r['identity_evidence'] or '–'})"
         lines.append(
-            f"| {r['example']} | {r['size']} | {r['flags']} | {r['version']} | {show(r['hand'])} | {show(r['predicted'])} | "
+            f"| {r['example']} | {r['size']} | {r['flags']} | {r['version']} | "
+            f"{show(r['hand'])} {span(r.get('hand_range'))} | "
+            f"{show(r['predicted'])} {span(r.get('predicted_interval'))} | "
             f"{show(r['error'], '+.1%')} | {r['evidence'] or '–'} | {identity} | "
             f"{verdict} | {r['seconds']:.0f} |"
         )

@@ -1,9 +1,9 @@
 """Timing: original, identity and candidates in rotated blocks of calls, in many restored processes.
 
 The rules are those of the design, section 3: blocks of calls of one variant, never call by call; the order of the
-variants rotates between rounds; a ratio pairs two variants within one round; a restored process gives one number (the
-median over its rounds); intervals are over processes. The original runs twice in each round (A and A'): the range of
-their ratios is the noise floor.
+variants rotates between rounds; a ratio pairs two variants within one restored process, which gives one number: the ratio of
+the undisturbed times (first decile of the calls of all its rounds, ``docs/decisions/0005``); intervals are over processes.
+The original runs twice in each round (A and A'): the range of their ratios is the noise floor.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from layout_advise.errors import SnapshotError
-from layout_advise.mockup.statistics import Ratio, median_of, ratio_interval
+from layout_advise.mockup.statistics import Ratio, median_of, ratio_interval, undisturbed
 from layout_advise.tracer.snapshot.protocol import Range, Sample, StoppedProgram
 
 ORIGINAL = "original"
@@ -52,8 +52,8 @@ class Plan:
     """How much to measure. ``calls`` per block, of which the first ``warm`` are not used for ``steady``."""
 
     restores: int = 9
-    rounds: int = 2
-    calls: int = 5
+    rounds: int = 3
+    calls: int = 7
     warm: int = 2
     cold_calls: int = 2
     clock: Literal["thread-cpu", "wall"] = "thread-cpu"
@@ -71,7 +71,7 @@ class Ratios:
 
 @dataclass(slots=True)
 class Timings:
-    """Raw result: per restore and variant the block medians in ns. ``order`` keeps the variants' names."""
+    """Raw result: per restore and variant the times in ns of all valid calls."""
 
     steady: list[dict[str, list[float]]] = field(default_factory=list)
     cold: list[dict[str, list[float]]] = field(default_factory=list)
@@ -94,13 +94,12 @@ class Timings:
         return sum(1 for restore in self.steady if restore.get(name))
 
     def per_restore(self, over: str, under: str, mode: Literal["steady", "cold"] = "steady") -> list[float]:
-        """Time of ``over`` divided by time of ``under``: paired by round, median within each restore."""
+        """Undisturbed time of ``over`` divided by that of ``under``, for each restored process that ran both."""
         values = []
         for restore in self.steady if mode == "steady" else self.cold:
-            a, b = restore.get(over, []), restore.get(under, [])
-            pairs = [x / y for x, y in zip(a, b, strict=False) if y > 0]
-            if pairs:
-                values.append(median_of(pairs))
+            a, b = restore.get(over), restore.get(under)
+            if a and b and (below := undisturbed(b)) > 0:
+                values.append(undisturbed(a) / below)
         return values
 
     def ratio(self, over: str, under: str, mode: Literal["steady", "cold"] = "steady") -> Ratio | None:
@@ -109,22 +108,21 @@ class Timings:
         return ratio_interval(values) if values else None
 
     def nanoseconds(self, name: str, mode: Literal["steady", "cold"] = "steady") -> float | None:
-        """Median over the restores of the time of one call."""
+        """Median over the restores of the undisturbed time of one call."""
         chosen = self.steady if mode == "steady" else self.cold
-        values = [median_of(restore[name]) for restore in chosen if restore.get(name)]
+        values = [undisturbed(restore[name]) for restore in chosen if restore.get(name)]
         return median_of(values) if values else None
 
 
-def block_median(samples: Sequence[Sample], warm: int, clock: Literal["thread-cpu", "wall"]) -> tuple[float | None, int]:
-    """Median ns of the valid samples after ``warm``, and how many were rejected for page faults.
+def valid_times(samples: Sequence[Sample], warm: int, clock: Literal["thread-cpu", "wall"]) -> tuple[list[float], int]:
+    """ns of the valid samples of a block after ``warm``, and how many were rejected for page faults.
 
     A sample is valid when it took at most ``FAULT_ALLOWANCE`` more minor faults than the best sample of its block.
     """
     used = list(samples[warm:]) or list(samples)
     fewest = min(sample.faults for sample in used)
     valid = [s for s in used if s.faults <= fewest + FAULT_ALLOWANCE]
-    values = [s.cpu_ns if clock == "thread-cpu" else s.wall_ns for s in valid]
-    return (median_of(values) if values else None), len(used) - len(valid)
+    return [float(s.cpu_ns if clock == "thread-cpu" else s.wall_ns) for s in valid], len(used) - len(valid)
 
 
 def measure(
@@ -222,11 +220,10 @@ def _one_restore(
 def _note(
     store: dict[str, list[float]], name: str, samples: Sequence[Sample], warm: int, plan: Plan, timings: Timings
 ) -> None:
-    value, rejected = block_median(samples, warm, plan.clock)
+    times, rejected = valid_times(samples, warm, plan.clock)
     timings.rejected += rejected
     timings.samples += len(samples)
-    if value is not None:
-        store.setdefault(name, []).append(value)
+    store.setdefault(name, []).extend(times)
 
 
 def rotated(names: Sequence[str], by: int) -> list[str]:

@@ -11,6 +11,8 @@ from scipy import stats
 
 RESAMPLES = 2000
 SEED = 20170828
+UNDISTURBED = 0.1
+"""Which quantile of repeated runs of the same work stands for the time it takes when nothing interferes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,3 +52,12 @@ def ratio_interval(values: Sequence[float]) -> Ratio:
 def median_of(values: Sequence[float]) -> float:
     """The median of a non-empty sequence."""
     return float(np.median(np.asarray(values, dtype=float)))
+
+
+def undisturbed(values: Sequence[float]) -> float:
+    """The first decile of a non-empty sequence of times of the same work.
+
+    A replayed call does the same work each time, so what it takes more than another time is the machine's doing, which only
+    adds (``docs/decisions/0005``). The decile and not the minimum, so that no single reading decides.
+    """
+    return float(np.quantile(np.asarray(values, dtype=float), UNDISTURBED))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from layout_advise.errors import ProgramError, UsageError
-from layout_advise.stages.calls import choose_call
+from layout_advise.stages.calls import choose_call, in_situ_time
 
 
 def test_the_fifth_where_it_is_like_the_others() -> None:
@@ -34,6 +34,15 @@ def test_the_wanted_one_if_there_is_one() -> None:
 def test_never_called() -> None:
     with pytest.raises(ProgramError, match="never called"):
         choose_call([], 0, None)
+
+
+def test_in_situ_time_is_over_calls_of_what_one_process_undisturbed_takes() -> None:
+    slow = [160.0, 160, 320, 160, 160]
+    quick = [100.0, 100, 200, 100, 110]
+    middle, spread = in_situ_time([slow, quick, quick, quick, slow])
+    assert middle == pytest.approx(100)
+    assert spread == pytest.approx(0.5)
+    assert in_situ_time([]) == (None, 0.0)
 
 
 @given(st.lists(st.floats(1, 1e6), max_size=30), st.integers(1, 100))

@@ -19,14 +19,14 @@ from layout_advise.mockup.measure import (
     ORIGINAL,
     Plan,
     Timed,
-    block_median,
     clear_losers,
     measure,
     noise_floor,
     rotated,
     summarise,
+    valid_times,
 )
-from layout_advise.mockup.statistics import ratio_interval
+from layout_advise.mockup.statistics import ratio_interval, undisturbed
 from layout_advise.stages.timing import Entrant, measured
 from layout_advise.stages.trials import around_a_call
 from layout_advise.tracer.snapshot.protocol import Sample
@@ -160,7 +160,30 @@ def test_every_variant_takes_every_place() -> None:
 
 def test_samples_with_page_faults_do_not_count() -> None:
     samples = [Sample(1e9, 1e9, 0, 700), Sample(5, 5, 0, 1), Sample(6, 6, 0, 1), Sample(900, 900, 0, 60), Sample(7, 7, 0, 2)]
-    assert block_median(samples, 1, "thread-cpu") == (6.0, 1)
+    assert valid_times(samples, 1, "thread-cpu") == ([5.0, 6.0, 7.0], 1)
+
+
+def test_what_disturbs_the_machine_in_phases_does_not_show() -> None:
+    """As measured on a shared machine: a neighbour makes whole blocks 1.6 times slower, at random."""
+
+    class Disturbed(FakeProgram):
+        def block(self, variant: int, calls: int, mode: str = "steady") -> tuple[Sample, ...]:
+            phase = self.machine.random.choice((1.0, 1.6))
+            return tuple(Sample(s.cpu_ns * phase, s.wall_ns, 0, s.faults) for s in super().block(variant, calls, mode))
+
+    class Shared(FakeMachine):
+        def restore(self) -> Any:
+            return Disturbed(self)
+
+    timings = measure(Shared(), timed("identity", "fast"), (), (), Plan(restores=9, rounds=6))
+    fast = summarise(timings, "fast")
+    assert fast is not None
+    assert fast.steady.median == pytest.approx(2.5, rel=0.02)
+
+
+@given(st.lists(st.floats(1, 1e9), min_size=1, max_size=50))
+def test_the_undisturbed_time_is_among_the_shortest(values: list[float]) -> None:
+    assert min(values) <= undisturbed(values) <= np.median(values) * (1 + 1e-12)
 
 
 def test_losers_need_disjoint_intervals() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from layout_advise.errors import ProgramError, UsageError
-from layout_advise.mockup.statistics import median_of
+from layout_advise.mockup.statistics import median_of, undisturbed
 
 PREFERRED_CALL = 5
 VERIFIED_CALLS = 3
@@ -17,8 +17,8 @@ NEAR = 0.25
 
 @dataclass(frozen=True, slots=True)
 class ChosenCall:
-    """``call`` counts from 1. ``in_situ_ns`` is the median of calls N to N+4 in the running program, ``spread`` the
-    half range of these divided by their median."""
+    """``call`` counts from 1. ``in_situ_ns`` is the median over calls N to N+4 of their undisturbed times in the running
+    program, ``spread`` the half range of these divided by their median."""
 
     call: int
     calls: int
@@ -58,8 +58,20 @@ def choose_call(times: Sequence[float], calls: int, wanted: int | None) -> Chose
 
 
 def _chosen(call: int, times: Sequence[float], calls: int) -> ChosenCall:
-    window = list(times[call - 1 : call - 1 + IN_SITU_CALLS])
-    if not window:
-        return ChosenCall(call, calls, None, 0.0)
-    middle = median_of(window)
-    return ChosenCall(call, calls, middle, (max(window) - min(window)) / 2 / middle if middle else 0.0)
+    window = times[call - 1 : call - 1 + IN_SITU_CALLS]
+    in_situ, spread = in_situ_time([window] if window else [])
+    return ChosenCall(call, calls, in_situ, spread)
+
+
+def in_situ_time(processes: Sequence[Sequence[float]]) -> tuple[float | None, float]:
+    """Median over the calls of their undisturbed times, and half their range divided by it.
+
+    ``processes`` holds the times of the same calls in several processes, which do the same work: of each call the first
+    decile over the processes is its undisturbed time.
+    """
+    calls = min((len(times) for times in processes), default=0)
+    if calls == 0:
+        return None, 0.0
+    each = [undisturbed([times[k] for times in processes]) for k in range(calls)]
+    middle = median_of(each)
+    return middle, (max(each) - min(each)) / 2 / middle if middle else 0.0

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from layout_advise.config import STDIN, Settings
 from layout_advise.errors import BinaryError, ProgramError
-from layout_advise.mockup.statistics import median_of
-from layout_advise.stages.calls import IN_SITU_CALLS, ChosenCall, choose_call
+from layout_advise.stages.calls import IN_SITU_CALLS, ChosenCall, choose_call, in_situ_time
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.hotspots import Hotspot, choose, rank
 from layout_advise.tracer.perf import perf_available, sample_with_perf
@@ -23,7 +23,9 @@ from layout_advise.tracer.symbols import Function
 
 INTERVAL = 0.001
 FEWEST_SAMPLES = 20
-IN_SITU_PROCESSES = 3
+IN_SITU_PROCESSES = (3, 9)
+"""At least and at most so many processes are timed, the further ones while ``IN_SITU_SECONDS`` last."""
+IN_SITU_SECONDS = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,16 +144,20 @@ def _in_library(symbol: str, run: SampleRun, ranking: Sequence[Hotspot], unknown
 def probe_calls(settings: Settings, profiled: Profiled, stdin: Path | None) -> tuple[Probe, ChosenCall]:
     """Run again, count and time the calls of the hotspot, and choose the one to stop at.
 
-    Its time in the running program is taken in further processes too, which end right after: processes differ (page
-    colouring), by more than what the snapshot may be off.
+    Its time in the running program is taken in further processes too, which end right after: what disturbs one of them does
+    not disturb all. Programs that take long to get there are started less often.
     """
     seen = probe(settings.command, profiled.entry, stdin_path=stdin, timeout=settings.timeout)
-    chosen = choose_call([sample.cpu_ns for sample in seen.times], seen.calls, settings.call)
+    times = [sample.cpu_ns for sample in seen.times]
+    chosen = choose_call(times, seen.calls, settings.call)
     if chosen.in_situ_ns is None:
         return seen, chosen
     last = chosen.call + IN_SITU_CALLS - 1
-    medians = [chosen.in_situ_ns]
-    for _ in range(IN_SITU_PROCESSES - 1):
+    windows = [times[chosen.call - 1 : last]]
+    begun = time.monotonic()
+    while len(windows) < IN_SITU_PROCESSES[0] or (
+        len(windows) < IN_SITU_PROCESSES[1] and time.monotonic() - begun < IN_SITU_SECONDS
+    ):
         again = probe(
             settings.command,
             profiled.entry,
@@ -161,6 +167,8 @@ def probe_calls(settings: Settings, profiled: Profiled, stdin: Path | None) -> t
             timed=IN_SITU_CALLS,
             max_calls=last,
         )
-        if again.times:
-            medians.append(median_of([sample.cpu_ns for sample in again.times]))
-    return seen, replace(chosen, in_situ_ns=median_of(medians))
+        if len(again.times) < len(windows[0]):
+            break
+        windows.append([sample.cpu_ns for sample in again.times])
+    in_situ, spread = in_situ_time(windows)
+    return seen, replace(chosen, in_situ_ns=in_situ, spread=spread)

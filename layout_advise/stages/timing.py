@@ -26,8 +26,11 @@ from layout_advise.verdict import Context, Measured, Mode, choose_mode, confirm,
 
 FEWEST_AGAIN = 5
 SCALAR_LIMIT = 1.1
-BLOCK_NS = 40e6
+BLOCK_NS = 25e6
 """A block of calls may take about this long, so that slow hotspots are not called more often than needed."""
+MOST_CALLS = 40
+ROUNDS_BELOW_NS = ((2e6, 3), (8e6, 2))
+"""Rounds in each restored process, by the time of a call: slow hotspots get one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +57,12 @@ class Decision:
 
 
 def plan_for(call_ns: float, restores: int, clock: Literal["thread-cpu", "wall"]) -> Plan:
-    """Blocks of 7 calls, the last 5 used, for quick hotspots; fewer calls where one takes long. One round in each restored
-    process: processes differ more than rounds within one, so time is better spent on another process."""
-    calls = max(4, min(7, int(BLOCK_NS / max(call_ns, 1.0))))
-    return Plan(restores=restores, rounds=1, calls=calls, warm=2 if calls > 4 else 1, cold_calls=2, clock=clock)
+    """Blocks of up to 40 calls, in up to three rounds, for quick hotspots; fewer where a call takes long. What disturbs a
+    shared machine comes in phases of 10 ms to a second: many calls, spread over a process' life, let the undisturbed ones
+    show."""
+    calls = max(4, min(MOST_CALLS, int(BLOCK_NS / max(call_ns, 1.0))))
+    rounds = next((rounds for below, rounds in ROUNDS_BELOW_NS if call_ns < below), 1)
+    return Plan(restores=restores, rounds=rounds, calls=calls, warm=2 if calls > 5 else 1, cold_calls=2, clock=clock)
 
 
 def pick(timings: Timings, name: str, mode: Mode) -> tuple[Ratio | None, Ratio | None]:
