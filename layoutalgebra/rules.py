@@ -1,126 +1,19 @@
-"""The rewriting rules as classes: what a rule matches, what it makes of the factors, and where each offset goes.
+"""The rewriting rules as classes, numbered as in the paper (1-7) and beyond it (8, 9).
 
-A rule rewrites the factors at one position, the same in every term of a ⊕ (all its terms are products of leaves with equal
-sizes). Rules 1-3 and 5-6 keep every offset where it is; 4 and 8 move whole factors; 7 drops what is unused. A rewrite
-that would not induce one well-defined injective map on the union of the accessed offsets is refused.
+Rules 1-3 and 5-6 keep every offset where it is; 4 permutes; 7 drops what is unused; 8 pads; 9 makes two structures of one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from layout_advise.errors import AlgebraError
-from layout_advise.layoutalgebra.indexset import IndexSet, index_set
-from layout_advise.layoutalgebra.simplify import disjoint
-from layout_advise.layoutalgebra.terms import A, Leaf, S, Term, factors_of, product, terms_of, union
-
-Leaves = tuple[Leaf, ...]
-Place = Callable[[int], int]
-TRIED = 1 << 18
-"""Up to this many accessed offsets, injectivity is tried out; beyond, it must follow from disjoint factors."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rewrite:
-    """``old`` became ``new`` by rule ``number``; ``place(offset)`` is the new offset of an accessed old one."""
-
-    number: str
-    old: Term
-    new: Term
-    place: Place
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """Rewrites ``width`` factors from ``position`` on."""
-
-    position: int
-    number: ClassVar[str] = ""
-    width: ClassVar[int] = 1
-
-    def leaves(self, found: Leaves) -> Leaves:
-        """The new factors. Raises :class:`AlgebraError` where the rule does not match ``found``."""
-        raise NotImplementedError
-
-    def move(self, found: Leaves) -> Place:
-        """Where an accessed offset within the matched factors goes within the new ones; by default it stays."""
-        del found
-        return lambda offset: offset
-
-    def refuse(self, why: str, hint: str = "") -> AlgebraError:
-        """The error that says which condition failed."""
-        return AlgebraError(f"rule {self.number} does not apply at factor {self.position}", why, hint)
-
-    def apply(self, term: Term) -> Rewrite:
-        """Rewrite ``term``. Raises :class:`AlgebraError` with the condition that failed."""
-        rows = [_row(part) for part in terms_of(term)]
-        if len({tuple(leaf.size for leaf in row) for row in rows}) > 1:
-            raise self.refuse("the terms of the ⊕ have different factors", "refine them to common sizes first")
-        if not 0 <= self.position <= len(rows[0]) - self.width:
-            raise self.refuse(f"there are {len(rows[0])} factors")
-        start, stop = self.position, self.position + self.width
-        new_rows, moves = [], []
-        for row in rows:
-            middle = self.leaves(row[start:stop])
-            new_rows.append((*row[:start], *middle, *row[stop:]))
-            moves.append(_shift(row, start, stop, middle, self.move(row[start:stop])))
-        if len({tuple(leaf.size for leaf in row) for row in new_rows}) > 1:
-            raise self.refuse("the terms of the ⊕ would get different sizes")
-        old_terms, new_terms = [product(row) for row in rows], [product(row) for row in new_rows]
-        same = all(row[start:stop] == rows[0][start:stop] for row in rows) or self.number != "7"
-        if not same:
-            self._check(old_terms, new_terms, moves)
-
-        def place(offset: int) -> int:
-            for part, move in zip(old_terms, moves, strict=True):
-                if part(offset):
-                    return move(offset)
-            raise AlgebraError(f"offset {offset} is not accessed", "a rewriting maps accessed offsets only")
-
-        return Rewrite(self.number, term, union(new_terms), place)
-
-    def _check(self, old: list[Term], new: list[Term], moves: list[Place]) -> None:
-        """One injective map on the union of what the terms access, or an error."""
-        apart = all(disjoint(old[i], old[k]) and disjoint(new[i], new[k]) for i in range(len(old)) for k in range(i))
-        if apart:
-            return
-        if sum(part.count for part in old) > TRIED:
-            raise self.refuse("the terms overlap and are too large to try every offset")
-        places: dict[int, int] = {}
-        for part, move in zip(old, moves, strict=True):
-            for offset in part.iter_offsets():
-                if places.setdefault(offset, move(offset)) != move(offset):
-                    raise self.refuse(f"offset {offset} would go to two places")
-        if len(set(places.values())) < len(places):
-            lost = len(places) - len(set(places.values()))
-            raise self.refuse(f"{len(places)} accessed offsets would share {len(places) - lost} places")
-
-
-def _row(term: Term) -> Leaves:
-    found = factors_of(term)
-    if not all(isinstance(leaf, Leaf) for leaf in found):
-        raise AlgebraError("not a product of S and A", str(term), "simplify() multiplies it out")
-    return tuple(leaf for leaf in found if isinstance(leaf, Leaf))
-
-
-def _size(leaves: Leaves) -> int:
-    total = 1
-    for leaf in leaves:
-        total *= leaf.size
-    return total
-
-
-def _shift(row: Leaves, start: int, stop: int, new: Leaves, move: Place) -> Place:
-    inner, old_size, new_size = _size(row[stop:]), _size(row[start:stop]), _size(new)
-
-    def place(offset: int) -> int:
-        rest, low = divmod(offset, inner)
-        high, middle = divmod(rest, old_size)
-        return (high * new_size + move(middle)) * inner + low
-
-    return place
+from layout_advise.layoutalgebra.address import Expr, Index, digit, linear, nth, rank
+from layout_advise.layoutalgebra.indexmap import OFFSET, IndexMap, Piece
+from layout_advise.layoutalgebra.indexset import IndexSet
+from layout_advise.layoutalgebra.rewriting import Leaves, Rewrite, Rule, rewrite
+from layout_advise.layoutalgebra.setops import difference, nested, quotients, remainders
+from layout_advise.layoutalgebra.terms import A, Leaf, S, Term, product, union
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +25,12 @@ class CutBlocks(Rule):
 
     def leaves(self, found: Leaves) -> Leaves:
         leaf = found[0]
-        if self.p < 2 or leaf.size % self.p or leaf.size == self.p:
-            raise self.refuse(f"{self.p} does not divide {leaf.size} into at least two blocks of two")
-        blocks = index_set({i // self.p for i in leaf.indices})
+        self.divides(self.p, leaf)
+        blocks = quotients(leaf.indices, self.p)
         if blocks.count * self.p != leaf.count:
-            raise self.refuse(f"the indices are not whole blocks of {self.p}")
+            raise self.refuse(
+                f"the indices are not whole blocks of {self.p}", "rules 2 and 3 cut periods and single remainders"
+            )
         return Leaf(blocks, leaf.size // self.p), A(self.p)
 
 
@@ -149,11 +43,10 @@ class CutPeriods(Rule):
 
     def leaves(self, found: Leaves) -> Leaves:
         leaf = found[0]
-        if self.p < 2 or leaf.size % self.p or leaf.size == self.p:
-            raise self.refuse(f"{self.p} does not divide {leaf.size} into at least two periods of two")
-        period = index_set({i % self.p for i in leaf.indices})
+        self.divides(self.p, leaf)
+        period = remainders(leaf.indices, self.p)
         if period.count * (leaf.size // self.p) != leaf.count:
-            raise self.refuse(f"the indices do not repeat every {self.p}")
+            raise self.refuse(f"the indices do not repeat every {self.p}", "rules 1 and 3 cut blocks and single remainders")
         return A(leaf.size // self.p), Leaf(period, self.p)
 
 
@@ -166,12 +59,13 @@ class CutStride(Rule):
 
     def leaves(self, found: Leaves) -> Leaves:
         leaf = found[0]
-        if self.n < 2 or leaf.size % self.n or leaf.size == self.n:
-            raise self.refuse(f"{self.n} does not divide {leaf.size} into at least two parts of two")
-        rests = {i % self.n for i in leaf.indices}
-        if len(rests) != 1:
-            raise self.refuse(f"the indices leave {len(rests)} remainders by {self.n}")
-        return Leaf(index_set(i // self.n for i in leaf.indices), leaf.size // self.n), S(rests, self.n)
+        self.divides(self.n, leaf)
+        rests = remainders(leaf.indices, self.n)
+        if rests.count != 1:
+            raise self.refuse(
+                f"the indices leave {rests.count} remainders by {self.n}", "rules 1 and 2 cut blocks and periods"
+            )
+        return Leaf(quotients(leaf.indices, self.n), leaf.size // self.n), Leaf(rests, self.n)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,27 +78,41 @@ class Permute(Rule):
     def leaves(self, found: Leaves) -> Leaves:
         return found[1], found[0]
 
-    def move(self, found: Leaves) -> Place:
+    def there(self, found: Leaves, offset: Expr) -> Expr:
         first, second = found[0].size, found[1].size
-        return lambda offset: offset % second * first + offset // second
+        return linear([(first, digit(offset, 1, second)), (1, digit(offset, second))])
+
+    def back(self, found: Leaves, offset: Expr) -> Expr:
+        return self.there((found[1], found[0]), offset)
 
 
 @dataclass(frozen=True, slots=True)
 class SplitArray(Rule):
-    """Rule 5: ``A_{n·m} → A_n ⊗ A_m``."""
+    """Rule 5: ``A_{n·m} → A_n ⊗ A_m``.
+
+    An array that was padded by less than a block (``S_{0:k;n·m}``, rule 8) is cut too; its last block, partly used, makes a
+    second ⊕ term.
+    """
 
     m: int
     number: ClassVar[str] = "5"
 
+    def parts(self, row: Leaves) -> tuple[Leaves, ...]:
+        leaf = row[self.position]
+        used, size = leaf.count, leaf.size
+        if used != leaf.indices.last + 1 or (used < size and size - used >= self.m):
+            raise self.refuse("the factor is not an array", "rules 1-3 cut an S; rule 7 makes it an array")
+        if self.m < 2 or size <= self.m:
+            raise self.refuse(f"blocks of {self.m} in an array of {size}", f"choose a block from 2 to {size - 1}")
+        if size % self.m:
+            raise self.refuse(f"{self.m} does not divide {size}", f"pad to {-(-size // self.m) * self.m} first (rule 8)")
+        full = used // self.m * self.m
+        spans = [span for span in (range(full), range(full, used)) if span]
+        return tuple((*row[: self.position], S([span], size), *row[self.position + 1 :]) for span in spans)
+
     def leaves(self, found: Leaves) -> Leaves:
-        size = found[0].size
-        if not found[0].is_array:
-            raise self.refuse("the factor is not an array")
-        if self.m < 2 or size % self.m or size == self.m:
-            raise self.refuse(
-                f"{self.m} does not divide {size}", f"pad to {-(-size // max(self.m, 1)) * self.m} first (rule 8)"
-            )
-        return A(size // self.m), A(self.m)
+        indices, blocks = found[0].indices, found[0].size // self.m
+        return Leaf(quotients(indices, self.m), blocks), Leaf(remainders(indices, self.m), self.m)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,10 +123,12 @@ class Fuse(Rule):
     width: ClassVar[int] = 2
 
     def leaves(self, found: Leaves) -> Leaves:
-        if found[0].is_array or found[1].is_array:
-            raise self.refuse("one of the factors is an array")
-        m = found[1].size
-        return (S((i * m + j for i in found[0].indices for j in found[1].indices), found[0].size * m),)
+        for leaf in found:
+            if leaf.is_array:
+                raise self.refuse(
+                    f"one of the factors is an array: {leaf}", "choose two neighbours that are S, or permute (rule 4)"
+                )
+        return (Leaf(nested(found[0].indices, found[1].size, found[1].indices), found[0].size * found[1].size),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,12 +139,14 @@ class Compact(Rule):
 
     def leaves(self, found: Leaves) -> Leaves:
         if found[0].is_array:
-            raise self.refuse("the factor is an array: there is nothing unused in it")
+            raise self.refuse("the factor is an array: there is nothing unused in it", "choose a factor S")
         return (A(found[0].count),)
 
-    def move(self, found: Leaves) -> Place:
-        indices: IndexSet = found[0].indices
-        return indices.rank
+    def there(self, found: Leaves, offset: Expr) -> Expr:
+        return rank(offset, found[0].indices)
+
+    def back(self, found: Leaves, offset: Expr) -> Expr:
+        return nth(offset, found[0].indices)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,30 +158,57 @@ class Pad(Rule):
 
     def leaves(self, found: Leaves) -> Leaves:
         if self.d < found[0].size:
-            raise self.refuse(f"{self.d} is smaller than {found[0].size}")
+            raise self.refuse(f"{self.d} is smaller than {found[0].size}", f"pad to {found[0].size} or more; rule 7 drops")
         return (Leaf(found[0].indices, self.d),)
 
 
+@dataclass(frozen=True, slots=True)
+class Divide(Rule):
+    """Rule 9: two structures one behind the other, ``L → (S_{0;2} ⊗ L') ⊕ (S_{1;2} ⊗ L'')``.
+
+    L' holds the offsets whose index at the position is in ``chosen``, L'' the others; :func:`divide` gives them apart.
+    """
+
+    chosen: IndexSet
+    number: ClassVar[str] = "9"
+
+    def apply(self, term: Term) -> Rewrite:
+        size, there, back = term.size, list[Piece](), list[Piece]()
+        x, y = Index(OFFSET, size), Index(OFFSET, 2 * size)
+        for row in self.rows(term):
+            for half, part in enumerate(self._halves(row)):
+                if part is not None:
+                    new = S([half], 2) @ part
+                    there.append(Piece(((x, part),), linear([(1, x)], half * size), new))
+                    back.append(Piece(((y, new),), linear([(1, y)], -half * size), part))
+        if len({piece.to for piece in there}) < 2:
+            empty = "outside" if there[0].to == x else "in"
+            raise self.refuse(
+                "one of the two structures would be empty", f"no index {empty} the chosen ones is accessed there"
+            )
+        new_term = union(piece.image for piece in there)
+        return Rewrite(self.number, term, new_term, IndexMap(term, new_term, tuple(there), tuple(back)))
+
+    def _halves(self, row: Leaves) -> tuple[Term | None, Term | None]:
+        leaf = row[self.position]
+        both = leaf.indices.intersection(self.chosen), difference(leaf.indices, self.chosen)
+        inside, outside = (
+            None if some is None else product((*row[: self.position], Leaf(some, leaf.size), *row[self.position + 1 :]))
+            for some in both
+        )
+        return inside, outside
+
+
 def divide(term: Term, position: int, chosen: IndexSet) -> tuple[Term, Term]:
-    """Rule 9: two structures, the accessed offsets whose index at ``position`` is in ``chosen``, and the others.
+    """Rule 9's two structures: the accessed offsets whose index at ``position`` is in ``chosen``, and the others.
 
     Raises :class:`AlgebraError` where one of them would be empty.
     """
-    inside: list[Term] = []
-    outside: list[Term] = []
-    for part in terms_of(term):
-        row = _row(part)
-        if not 0 <= position < len(row):
-            raise AlgebraError(f"rule 9 does not apply at factor {position}", f"there are {len(row)} factors")
-        leaf = row[position]
-        for goal, kept in ((inside, True), (outside, False)):
-            some = [i for i in leaf.indices if (i in chosen) == kept]
-            if some:
-                goal.append(product((*row[:position], S(some, leaf.size), *row[position + 1 :])))
-    if not inside or not outside:
-        raise AlgebraError(f"rule 9 does not apply at factor {position}", "one of the two structures would be empty")
-    return union(inside), union(outside)
+    parts = Divide(position, chosen).apply(term).map.inverse_pieces
+    first = [piece.image for piece in parts if isinstance(piece.to, Index)]
+    second = [piece.image for piece in parts if not isinstance(piece.to, Index)]
+    return union(first), union(second)
 
 
-__all__ = ["Compact", "CutBlocks", "CutPeriods", "CutStride", "Fuse", "Pad", "Permute", "Rewrite", "Rule",
-           "SplitArray", "divide"]  # fmt: skip
+__all__ = ["Compact", "CutBlocks", "CutPeriods", "CutStride", "Divide", "Fuse", "Pad", "Permute", "Rewrite", "Rule",
+           "SplitArray", "divide", "rewrite"]  # fmt: skip

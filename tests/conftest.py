@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("house", deadline=None)  # nothing is timed in tests: the machine may be busy
+settings.load_profile("house")
 
 
 @pytest.fixture(autouse=True)
