@@ -57,9 +57,10 @@ def hot_split(candidate: CandidateReport) -> bool:
     return "split" in candidate.families and len(candidate.parts) == 1 and candidate.derivation[-1:] == ("7",)
 
 
-def halves(candidate: CandidateReport) -> bool:
-    """Every other element stored apart, in all structures together."""
-    return len(candidate.structures) == 3 and candidate.layout["s0"].startswith("A_2 ⊗") and "permute" in candidate.families
+def by_class(candidate: CandidateReport) -> bool:
+    """One of each two neighbours stored with its like, in all structures together."""
+    joint = len(candidate.structures) == 3 and "split" in candidate.families
+    return joint and all(term.startswith("S_{0;2} ⊗") for term in candidate.layout.values())
 
 
 def elements_last(candidate: CandidateReport) -> bool:
@@ -86,7 +87,7 @@ CASES: dict[str, Example] = {
     ),
     "lattice": Example(
         {"small": ("6", "4000"), "large": ("20", "200")},
-        {"lattice_compact": halves, "lattice_soa": elements_last},
+        {"lattice_compact": by_class, "lattice_soa": elements_last},
     ),
     "daxpy": Example({"small": ("16000", "4000"), "large": ("4000000", "100")}, {"daxpy_aos": has("none")}),
     "pixels": Example(

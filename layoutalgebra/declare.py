@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from layout_advise.layoutalgebra.structure import Axis, Candidate, Field, FieldMap, Relayout, Structure
+from layout_advise.layoutalgebra.structure import Axis, Candidate, Chosen, Field, FieldMap, Relayout, Structure
 
 _SIZED = {1: "uint8_t", 2: "uint16_t", 4: "uint32_t", 8: "uint64_t"}
 _KNOWN = {"float": 4, "double": 8, "char": 1, "signed char": 1, "unsigned char": 1, "short": 2, "int": 4, "unsigned int": 4,
@@ -68,6 +68,8 @@ def declare(candidate: Candidate) -> str:
         for number, buffer in enumerate(layout.buffers):
             maps = [m for m in layout.fields if m.buffer == number]
             text.extend(_declare_buffer(layout, maps, _unique(identifier(buffer.name), taken)))
+        if layout.chosen is not None:
+            text.extend(_others(layout, layout.chosen))
         if candidate.keeps_cold and layout.structure.cold:
             text.extend(_declare_cold(layout.structure, taken))
     return "\n".join(text)
@@ -114,6 +116,17 @@ def _declare_cold(structure: Structure, taken: set[str]) -> list[str]:
     members = [f"    {_declare_field(f, _unique(identifier(f.name), names))};" for f in structure.cold]
     dims = "".join(f"[{d.count}]" for d in structure.dims)
     return [f"struct {name} {{  /* what this hotspot does not use */", *members, f"}} {name}{dims};", ""]
+
+
+def _others(layout: Relayout, chosen: Chosen) -> list[str]:
+    """What becomes of the elements that are not in the buffers, as a comment."""
+    letter = _index(Axis(chosen.dim, "whole", 1, 0))
+    more = "a second part like it holds" if chosen.block == 2 else f"{chosen.block - 1} further parts like it hold"
+    return [
+        f"/* Of each {chosen.block} neighbours ({letter} / {chosen.block} alike) the one that the call uses is here; {more}",
+        "   the rest: the program has to choose the part by the element's class. */",
+        "",
+    ]
 
 
 def _extent(layout: Relayout, axis: Axis) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from html import escape
 
+from layout_advise.layoutalgebra.chosen import first_index
 from layout_advise.layoutalgebra.structure import Relayout, Structure
 
 COLOURS = ("#4c78a8", "#f58518", "#54a24b", "#b279a2", "#e45756", "#72b7b2", "#eeca3b", "#9d755d", "#ff9da6", "#5f6f8c")
@@ -42,15 +43,19 @@ def draw_relayout(relayout: Relayout) -> str:
 
 
 def _cells(relayout: Relayout, buffer: int, shown: int) -> list[_Cell]:
-    """What lies in the first ``shown`` bytes: walks each dimension alone from the origin, which reaches all of them."""
+    """What lies in the first ``shown`` bytes: walks each dimension alone from the first element, which reaches
+    all of them."""
     structure = relayout.structure
+    origin = first_index(relayout)
     found: dict[int, _Cell] = {}
     for field in relayout.fields:
         if field.buffer != buffer:
             continue
         for dim, size in enumerate(structure.dims):
             for value in range(min(size.count, 1024)):
-                index = tuple(value if k == dim else 0 for k in range(len(structure.dims)))
+                index = tuple(value if k == dim else origin[k] for k in range(len(structure.dims)))
+                if not relayout.holds(index):
+                    continue
                 start = field.place(index)
                 if start < shown:
                     label = ",".join(map(str, index))

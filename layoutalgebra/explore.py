@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from layout_advise.layoutalgebra.derive import plain_reason
 from layout_advise.layoutalgebra.relayout import LINE, Group, Plan, Step, relayout, whole
-from layout_advise.layoutalgebra.structure import Candidate, Field, Relayout, Structure
+from layout_advise.layoutalgebra.structure import Candidate, Chosen, Field, Relayout, Structure
 from layout_advise.layoutalgebra.traffic import lines_touched
 
 PAGE = 4096
@@ -19,18 +19,21 @@ HALF = 0.6
 """Part of the elements below which it is tried to store every other one apart."""
 MANY = 64
 """How many times more elements than inner positions there must be for the elements to become the last dimension."""
+TOGETHER = 6
+"""At most so many layouts are proposed for all structures at once."""
 LINE_CYCLES, LOAD_CYCLES, STREAM_CYCLES, STREAMS = 12.0, 1.0, 2.0, 12
 """The cost model: cycles a line from memory, a load instruction, a stream beyond those that the prefetchers follow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """How the hotspot walks a structure: the dimension of its innermost loops, whether elements come in random order, and
-    which part of the elements one call touches."""
+    """How the hotspot walks a structure: the dimension of its innermost loops, whether elements come in random order,
+    which part of the elements one call touches, and which ones where they are one of each few neighbours."""
 
     fastest: int
     gathered: bool = False
     density: float = 1.0
+    chosen: Chosen | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +129,26 @@ def _proposals(structure: Structure, walk: Walk, lanes: tuple[int, ...]) -> Iter
         yield _Proposal(Plan((Group(everything, order),)), ("permute",), ("4",))
         if len(fields) > 1:
             yield _Proposal(Plan(tuple(Group((n,), order) for n in everything)), ("soa", "permute"), moves)
+    inner = structure.count // structure.dims[0].count
+    if len(fields) > 1 and dims > 1 and structure.dims[0].count >= MANY * inner:  # an array for each number of an element
+        yield _Proposal(Plan(tuple(Group((n,), (*steps[1:], steps[0])) for n in everything)), ("soa", "permute"), moves)
     yield from _reordered(structure, everything)
-    if (
-        walk.density <= HALF and structure.dims[0].count > 2
-    ):  # even and odd elements apart: A_n -> A_n/2 ⊗ A_2 -> A_2 ⊗ A_n/2
+    if walk.chosen is not None:
+        yield _apart(structure, walk.chosen)
+    elif walk.density <= HALF and structure.dims[0].count > 2:  # even and odd apart: A_n -> A_n/2 ⊗ A_2 -> A_2 ⊗ A_n/2
         halves = (Step(0, "mod", 2), Step(0, "div", 2), *steps[1:])
         pad = structure.dims[0].count % 2 != 0
         families, rules = (("permute", "pad"), ("8", "5", "4")) if pad else (("permute",), ("5", "4"))
         yield _Proposal(Plan((Group(everything, halves),)), families, rules)
+
+
+def _apart(structure: Structure, chosen: Chosen) -> _Proposal:
+    """The chosen elements apart from the others: blocks cut (rule 5), the classes split (9), what is unused dropped (7)."""
+    steps = [Step(s.dim, "div", chosen.block) if s.dim == chosen.dim else s for s in whole(structure)]
+    group = Group(tuple(range(len(structure.fields))), tuple(steps))
+    pad = structure.dims[chosen.dim].count % chosen.block != 0
+    families = ("split", "compact", *(("pad",) if pad else ()))
+    return _Proposal(Plan((group,), chosen), families, (*(("8",) if pad else ()), "5", "9", "7"))
 
 
 def _blocked(structure: Structure, lanes: tuple[int, ...]) -> Iterator[_Proposal]:
@@ -210,15 +225,17 @@ def _cost(layout: Structure | Relayout, walk: Walk, vector: int) -> dict[str, fl
             (m.buffer, m.offset if own and stride == structure.fields[m.field].bytes else 0)
             for m, stride, own in zip(layout.fields, strides, apart, strict=True)
         }
+    chosen = layout.chosen if isinstance(layout, Relayout) else None
+    elements = structure.count // chosen.block if chosen else structure.count
     if walk.gathered:  # each element alone: one line for every separate record, whatever the neighbours are
-        lines = max(lines, float(structure.count * len(places)))
+        lines = max(lines, float(elements * len(places)))
     if not isinstance(layout, Structure) and _deinterleaved(layout):
         lines *= walk.density  # the elements that are not touched lie apart now
     loads = 0.0
     for field, stride in zip(structure.fields, strides, strict=True):
         unit = stride == field.bytes and not walk.gathered
-        loads += structure.count * (field.bytes / vector if unit else 1.0)
-    extra = structure.count / 8 * max(0, len(places) - STREAMS)
+        loads += elements * (field.bytes / vector if unit else 1.0)
+    extra = elements / 8 * max(0, len(places) - STREAMS)
     cycles = lines * LINE_CYCLES + loads * LOAD_CYCLES + extra * STREAM_CYCLES
     return {"lines": lines, "pages": pages, "streams": float(len(places)), "loads": loads, "cycles": cycles}
 
@@ -245,11 +262,11 @@ def _together(each: list[list[Candidate]]) -> list[Candidate]:
         block = blocks.pop() if len(blocks) == 1 else None
         candidate = Candidate("", layouts, families, derivation, block, False, any(c.keeps_cold for c in pick), cost)
         joined.setdefault(layouts, candidate)
-    return sorted(joined.values(), key=lambda c: c.cost["relative"])[:5]
+    return sorted(joined.values(), key=lambda c: c.cost["relative"])[:TOGETHER]
 
 
-def _kind(candidate: Candidate) -> tuple[tuple[str, ...], int | None, bool]:
+def _kind(candidate: Candidate) -> tuple[tuple[str, ...], int | None, bool, int]:
     """What candidates of several structures must share to be tried together."""
     families = tuple(f for f in candidate.families if f not in ("compact", "pad"))
-    halves = _deinterleaved(candidate.relayouts[0])
-    return families, candidate.block, halves
+    halves, chosen = _deinterleaved(candidate.relayouts[0]), candidate.relayouts[0].chosen
+    return families, candidate.block, halves, chosen.block if chosen is not None else 0

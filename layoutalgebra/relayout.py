@@ -13,7 +13,7 @@ from itertools import product as cartesian
 from typing import Literal
 
 from layout_advise.errors import AlgebraError
-from layout_advise.layoutalgebra.structure import Axis, Buffer, Field, FieldMap, Part, Relayout, Structure
+from layout_advise.layoutalgebra.structure import Axis, Buffer, Chosen, Field, FieldMap, Part, Relayout, Structure
 from layout_advise.layoutalgebra.terms import A, S, Term, product
 
 LINE = 64
@@ -50,9 +50,10 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Disjoint groups that hold every accessed field of a structure."""
+    """Disjoint groups that hold every accessed field of a structure; of all elements, or of the ``chosen`` ones."""
 
     groups: tuple[Group, ...]
+    chosen: Chosen | None = None
 
 
 def whole(structure: Structure) -> tuple[Step, ...]:
@@ -63,7 +64,8 @@ def whole(structure: Structure) -> tuple[Step, ...]:
 def relayout(structure: Structure, plan: Plan) -> Relayout:
     """The map that ``plan`` induces on ``structure``; injective by construction, and checked.
 
-    Raises :class:`AlgebraError` if the plan forgets or repeats a field or a dimension.
+    Chosen elements are stored by rule 7 on the factor that tells the neighbours of a block apart: of the dimension only
+    the quotient by the block remains. Raises :class:`AlgebraError` if the plan forgets or repeats a field or a dimension.
     """
     placed = sorted(number for group in plan.groups for number in group.fields)
     if placed != list(range(len(structure.fields))):
@@ -72,23 +74,25 @@ def relayout(structure: Structure, plan: Plan) -> Relayout:
     buffers: list[Buffer] = []
     parts: list[Part] = []
     for group in plan.groups:
-        _check_steps(structure, group)
+        _check_steps(structure, group, plan.chosen)
         more, size = _place(structure, group, len(buffers))
         buffers.append(Buffer(_buffer_name(structure, group), size))
         maps.extend(more)
-        parts.extend(_parts(structure, group))
+        parts.extend(_parts(structure, group, plan.chosen))
     parts = _share(parts)
     term = " ; ".join(dict.fromkeys(part.term for part in parts))
-    return Relayout(structure, tuple(sorted(maps, key=lambda m: m.field)), tuple(buffers), tuple(parts), term)
+    return Relayout(structure, tuple(sorted(maps, key=lambda m: m.field)), tuple(buffers), tuple(parts), term, plan.chosen)
 
 
-def _check_steps(structure: Structure, group: Group) -> None:
-    """Every dimension once whole, or once as quotient and once as remainder by one block."""
+def _check_steps(structure: Structure, group: Group, chosen: Chosen | None) -> None:
+    """Every dimension once whole, or once as quotient and once as remainder by one block; of chosen ones the quotient."""
     seen = sorted((s.dim, s.part, s.block) for s in (*group.outer, *group.inner))
     expected: list[tuple[int, str, int]] = []
     for dim in range(len(structure.dims)):
         blocks = {block for d, part, block in seen if d == dim and part != "whole"}
-        if blocks:
+        if chosen is not None and dim == chosen.dim:
+            expected.append((dim, "div", chosen.block))
+        elif blocks:
             expected.extend((dim, part, min(blocks)) for part in ("div", "mod"))
         else:
             expected.append((dim, "whole", 1))
@@ -141,12 +145,13 @@ def _buffer_name(structure: Structure, group: Group) -> str:
     return re.sub(r"\W+", "_", "_".join([structure.name, *tail])).strip("_")
 
 
-def _parts(structure: Structure, group: Group) -> list[Part]:
-    """One part per field size: its own unit, its own term."""
+def _parts(structure: Structure, group: Group, chosen: Chosen | None) -> list[Part]:
+    """One part per field size: its own unit, its own term. Of elements by class, the chosen ones are class 0."""
     by_size: dict[int, list[int]] = {}
     for number in group.fields:
         by_size.setdefault(structure.fields[number].bytes, []).append(number)
-    outer = [A(step.extent(structure)) for step in group.outer]
+    classes: list[Term] = [S([0], chosen.block)] if chosen is not None else []
+    outer = [*classes, *(A(step.extent(structure)) for step in group.outer)]
     inner = [A(step.extent(structure)) for step in group.inner]
     padded = group.record and len(by_size) == 1 and not group.inner
     parts = []
@@ -180,7 +185,7 @@ def is_injective(layout: Relayout, limit: int = 1 << 20) -> bool:
     structure = layout.structure
     if structure.count > limit:
         raise AlgebraError("structure too large to try every element", f"{structure.count} elements")
-    for index in cartesian(*(range(dim.count) for dim in structure.dims)):
+    for index in filter(layout.holds, cartesian(*(range(dim.count) for dim in structure.dims))):
         for field in layout.fields:
             start = field.place(index)
             size = structure.fields[field.field].bytes

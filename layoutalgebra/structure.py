@@ -5,7 +5,8 @@ Coordinates of an access: one index per dimension (outermost first) and a field.
     base + sum(index[k] * dims[k].stride) + field.offset
 
 New place: ``buffer`` and ``offset + sum(axis.stride * axis.index)`` with an index that is a whole dimension's, or the
-quotient or remainder of it by a block (AoSoA).
+quotient or remainder of it by a block (AoSoA). A quotient without its remainder is a map of the chosen elements only
+(:class:`Chosen`).
 """
 
 from __future__ import annotations
@@ -110,6 +111,32 @@ class FieldMap:
 
 
 @dataclass(frozen=True, slots=True)
+class Chosen:
+    """The elements that one call uses, where these are at most one of each ``block`` neighbours along dimension ``dim``.
+
+    Bit ``k % 8`` of ``bits[k // 8]`` is 1 where position ``k`` is used; positions number dimensions 0 to ``dim``, the last
+    one fastest. ``elements`` of them are used. Made by :func:`layout_advise.layoutalgebra.chosen.choose`.
+    """
+
+    dim: int
+    block: int
+    elements: int
+    bits: bytes
+
+    def position(self, dims: tuple[Dim, ...], index: tuple[int, ...]) -> int:
+        """The number of the position at which the element ``index`` stands."""
+        number = 0
+        for dim, value in zip(dims[: self.dim + 1], index, strict=False):
+            number = number * dim.count + value
+        return number
+
+    def holds(self, dims: tuple[Dim, ...], index: tuple[int, ...]) -> bool:
+        """Whether the element at ``index`` of a structure with ``dims`` is used."""
+        number = self.position(dims, index)
+        return bool(self.bits[number // 8] >> number % 8 & 1)
+
+
+@dataclass(frozen=True, slots=True)
 class Buffer:
     """One new allocation of the candidate layout."""
 
@@ -128,13 +155,22 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Relayout:
-    """The new layout of one structure: one :class:`FieldMap` per accessed field, injective on the accessed elements."""
+    """The new layout of one structure: one :class:`FieldMap` per accessed field, injective on the accessed elements.
+
+    With ``chosen`` the buffers hold these elements only (the others lie alike in further parts, which the call does not
+    use), and the map says nothing about any other.
+    """
 
     structure: Structure
     fields: tuple[FieldMap, ...]
     buffers: tuple[Buffer, ...]
     parts: tuple[Part, ...]
     term: str
+    chosen: Chosen | None = None
+
+    def holds(self, index: tuple[int, ...]) -> bool:
+        """Whether the element at ``index`` is stored in the buffers."""
+        return self.chosen is None or self.chosen.holds(self.structure.dims, index)
 
     @property
     def bytes(self) -> int:

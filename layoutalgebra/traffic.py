@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from layout_advise.layoutalgebra.structure import FieldMap, Relayout, Structure
+from layout_advise.layoutalgebra.chosen import positions
+from layout_advise.layoutalgebra.structure import Chosen, FieldMap, Relayout, Structure
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,6 +43,35 @@ def lines_touched(layout: Structure | Relayout, box: Box | None = None, line: in
                 groups.setdefault(walk, []).append((start, structure.fields[field.field].bytes))
         total += _lines_of_groups(list(groups.items()), line)
     return total
+
+
+def lines_chosen(layout: Structure | Relayout, chosen: Chosen, line: int = 64) -> int:
+    """As :func:`lines_touched`, of the ``chosen`` elements only; a :class:`Relayout` has to be one of these."""
+    import numpy as np
+
+    structure = layout if isinstance(layout, Structure) else layout.structure
+    dims, rest = structure.dims, positions(chosen)
+    outer: list[Ints] = []
+    for dim in range(chosen.dim, -1, -1):
+        rest, index = np.divmod(rest, dims[dim].count)
+        outer.insert(0, index)
+    if isinstance(layout, Structure):
+        old = {k: dim.stride for k, dim in enumerate(dims)}
+        places = [(0, structure.base + f.offset, f.bytes, old) for f in structure.fields]
+    else:
+        outer[chosen.dim] = outer[chosen.dim] // chosen.block
+        new = [(m, {axis.dim: axis.stride for axis in m.axes}) for m in layout.fields]
+        places = [(m.buffer, m.offset, structure.fields[m.field].bytes, strides) for m, strides in new]
+    spans: dict[int, list[tuple[Ints, Ints]]] = {}
+    for buffer, start, size, strides in places:
+        at = np.full(chosen.elements, start, dtype=np.int64)
+        for k, index in enumerate(outer):
+            at += strides[k] * index
+        inner = [(strides[k], dims[k].count) for k in range(chosen.dim + 1, len(dims))]
+        begins, ends = _intervals([(0, size)], inner, line)
+        spans.setdefault(buffer, []).append(((at[:, None] + begins).ravel(), (at[:, None] + ends).ravel()))
+    pairs = [(np.concatenate([b for b, _ in found]), np.concatenate([e for _, e in found])) for found in spans.values()]
+    return sum(_count(begins, ends, line) for begins, ends in pairs)
 
 
 def _walk(field: FieldMap, box: Box) -> tuple[int, tuple[tuple[int, int], ...]]:

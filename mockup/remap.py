@@ -277,6 +277,8 @@ def _strip_block(loop: Loop, result: Plan) -> int:
                 if axis.part == "whole":
                     continue
                 assert place is not None
+                if place.relayout.chosen is not None:  # neighbours share a place: there are no lanes
+                    return 0
                 own = [t for t in place.terms if t.atom == loop.counter]
                 other = [t for t in place.terms if t.atom != loop.counter and t.digits[axis.dim]]
                 if len(own) != 1 or own[0].digits[axis.dim] != 1 or own[0].shift or other or piece.inner:

@@ -194,7 +194,8 @@ class Bytes(msgspec.Struct, frozen=True):
 
 
 class CandidateReport(msgspec.Struct, frozen=True):
-    """One layout that was tried. ``speedup`` is original over mock-up, None for modelled evidence."""
+    """One layout that was tried. ``speedup`` is original over mock-up, None for modelled evidence. ``classes``: elements
+    are stored by class, in this many parts; of each so many neighbours the one that a call uses is in the first."""
 
     id: str
     structures: tuple[str, ...]
@@ -221,6 +222,7 @@ class CandidateReport(msgspec.Struct, frozen=True):
     drawing: str = ""
     source: str = ""
     measured_again: bool = False
+    classes: int | None = None
 
 
 class Verdict(msgspec.Struct, frozen=True):

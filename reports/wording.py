@@ -107,6 +107,8 @@ def families(candidate: CandidateReport) -> str:
 
 def _groups(candidate: CandidateReport) -> str:
     """The fields of each array of a split, so that two splits can be told apart."""
+    if candidate.classes is not None:
+        return f": 1 of each {candidate.classes} elements | others"
     if "split" not in candidate.families:
         return ""
     parts = [" ".join(part.fields) for part in candidate.parts]
@@ -118,13 +120,19 @@ def _groups(candidate: CandidateReport) -> str:
     return f": {text}" if len(text) <= 32 else f": {' | '.join(str(len(part.fields)) for part in candidate.parts)} fields"
 
 
-def transformation(kinds: Sequence[str], block: int | None, groups: Sequence[Sequence[str]], unused: bool) -> str:
+def transformation(
+    kinds: Sequence[str], block: int | None, groups: Sequence[Sequence[str]], unused: bool, classes: int | None = None
+) -> str:
     """A new layout as the end of a sentence that begins with "store it ...": ``as a structure of arrays of the 3 used fields
-    (vx, m, P)``. ``groups`` are the fields that stay together, ``unused`` tells that others are left out."""
+    (vx, m, P)``. ``groups`` are the fields that stay together, ``unused`` tells that others are left out; ``classes`` as in
+    :class:`CandidateReport`."""
     names = [name for group in groups for name in group]
     used = f"the {len(names)} used fields ({listing(names)})" if unused else f"its fields ({listing(names)})"
     if len(names) == 1:
         used = f"the only used field, {names[0]}," if unused else f"its field {names[0]}"
+    if classes is not None:
+        others = "the other one in a second part" if classes == 2 else f"the others in {classes - 1} further parts"
+        return f"by class, the one of each {classes} neighbouring elements that the call uses in a first part, {others}"
     extra = [f"with {word}" for kind, word in _EXTRAS.items() if kind in kinds]
     return " ".join((_shape(kinds, block, groups, used), *extra)).rstrip(",")
 

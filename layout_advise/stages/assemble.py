@@ -131,6 +131,7 @@ def candidate_report(
         drawing=outcome.drawn.drawing,
         source=outcome.source,
         measured_again=again,
+        classes=max((r.chosen.block for r in candidate.relayouts if r.chosen is not None), default=None),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,9 +12,9 @@ from layout_advise.errors import NotLiftedError
 from layout_advise.layoutalgebra.declare import declare, declare_structure
 from layout_advise.layoutalgebra.derive import plain_reason
 from layout_advise.layoutalgebra.draw import draw, draw_relayout
-from layout_advise.layoutalgebra.structure import Candidate
+from layout_advise.layoutalgebra.structure import Candidate, Relayout
 from layout_advise.layoutalgebra.text import shorten
-from layout_advise.layoutalgebra.traffic import lines_touched
+from layout_advise.layoutalgebra.traffic import lines_chosen, lines_touched
 from layout_advise.mockup.measure import IDENTITY, ORIGINAL, noise_floor
 from layout_advise.reports import model
 from layout_advise.stages.assemble import Drawn, Outcome, candidate_report, interval, structure_report
@@ -24,6 +25,8 @@ from layout_advise.stages.trials import Trials
 from layout_advise.tracer.binary import Binary
 
 LONGEST_TERM = 160
+TABLE_ROWS = 2
+"""Lines shown of either end of a table in a mock-up's source."""
 
 
 def plain(candidate: Candidate) -> dict[str, Any]:
@@ -34,8 +37,16 @@ def plain(candidate: Candidate) -> dict[str, Any]:
         "block": candidate.block,
         "derivation": candidate.derivation,
         "cost": candidate.cost,
-        "relayouts": [msgspec.to_builtins(r) for r in candidate.relayouts],
+        "relayouts": [_plain_layout(r) for r in candidate.relayouts],
     }
+
+
+def _plain_layout(layout: Relayout) -> dict[str, Any]:
+    """Without the bitmap of chosen elements, which can be as long as the rest of the file."""
+    data: dict[str, Any] = msgspec.to_builtins(layout)
+    if data["chosen"] is not None:
+        del data["chosen"]["bits"]
+    return data
 
 
 def not_lifted(error: NotLiftedError, module: Binary, load_base: int) -> model.NotLifted:
@@ -53,8 +64,15 @@ def drawn(candidate: Candidate) -> Drawn:
 
 def traffic(candidate: Candidate) -> tuple[int, int]:
     """Cache lines of one walk over the accessed fields, before and after."""
-    before = sum(lines_touched(r.structure) for r in candidate.relayouts)
-    return before, sum(lines_touched(r) for r in candidate.relayouts)
+    pairs = [_traffic(layout) for layout in candidate.relayouts]
+    return sum(before for before, _ in pairs), sum(after for _, after in pairs)
+
+
+def _traffic(layout: Relayout) -> tuple[int, int]:
+    """Of one structure; where elements are chosen, of these."""
+    if layout.chosen is None:
+        return lines_touched(layout.structure), lines_touched(layout)
+    return lines_chosen(layout.structure, layout.chosen), lines_chosen(layout, layout.chosen)
 
 
 def structures(seen: Observation) -> tuple[model.StructureReport, ...]:
@@ -150,12 +168,27 @@ def _rows(case: Case, trials: Trials) -> list[model.CandidateReport]:
             compared,
             trials.conversion.get(name),
             traffic(candidate),
-            made.source,
+            readable(made.source),
             f"mockups/{name}.c",
             drawn(candidate),
         )
         rows.append(_row(case, trials, outcome, name))
     return rows
+
+
+def readable(source: str) -> str:
+    """The C of a mock-up for the report: long tables are cut, the file has them whole."""
+
+    def cut(table: re.Match[str]) -> str:
+        rows = table[0].splitlines(keepends=True)
+        left = len(rows) - 2 * TABLE_ROWS
+        return (
+            table[0]
+            if left <= 0
+            else "".join((*rows[:TABLE_ROWS], f"    /* ... {left} more lines */\n", *rows[-TABLE_ROWS:]))
+        )
+
+    return re.sub(r"(?:^    0x\w+,.*\n)+", cut, source, flags=re.MULTILINE)
 
 
 def _named(candidate: Candidate, name: str) -> Candidate:

@@ -26,6 +26,7 @@ from layout_advise.stages.case import Case
 from layout_advise.stages.linear import linearise
 from layout_advise.stages.observe import Observation
 from layout_advise.stages.profile import Profiled
+from layout_advise.stages.selection import select
 from layout_advise.stages.trials import Trials, run_trials
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.code import Region
@@ -69,7 +70,7 @@ def study(
         progress.stage("explore", "looking for other layouts")
         lifted = attempt(seen.region)
         if isinstance(lifted, Lifted):
-            seen = linearise(seen, lifted)
+            seen = select(linearise(seen, lifted), lifted)
         candidates = propose(seen, settings.candidates)
         write_atomically(run.candidates, json.dumps([describe.plain(c) for c in candidates], indent=1).encode())
         if settings.until == "explore":
@@ -81,16 +82,17 @@ def study(
 def propose(seen: Observation, budget: int) -> tuple[Candidate, ...]:
     """Candidate layouts of what was seen, best under the model first, at most ``budget``."""
     walks = {
-        d.structure.id: Walk(d.fastest, d.gathered, density(d) if d.structure.id in seen.indexed else 1.0)
-        for d in seen.derived
+        d.structure.id: Walk(d.fastest, d.gathered, density(seen, d), seen.chosen.get(d.structure.id)) for d in seen.derived
     }
     lanes = machine.vector_bytes()
     return explore(seen.structures, lanes=lanes, budget=budget, walks=walks)[:budget]
 
 
-def density(derived: Derived) -> float:
-    """Which part of the accessed fields of all elements the call touches; 1 where that is not known."""
+def density(seen: Observation, derived: Derived) -> float:
+    """Which part of the elements that an index picks from the call touches; 1 where that is not known."""
     structure = derived.structure
+    if structure.id in seen.used_part or structure.id not in seen.indexed:
+        return seen.used_part.get(structure.id, 1.0)
     used = structure.count * sum(f.bytes for f in structure.fields)
     return derived.term.count * derived.unit_bytes / used if derived.term is not None and used else 1.0
 
@@ -162,14 +164,19 @@ def _try(
 
 
 def doubt_sparse(trials: Trials, seen: Observation) -> Trials:
-    """No ``keep`` where an index picks out a part of the elements: storing that part together is not among the layouts tried
-    by this version, and it can be the best one."""
-    sparse = [d.structure.name for d in seen.derived if d.structure.id in seen.indexed and density(d) <= HALF]
+    """No ``keep`` where an index picks out a part of the elements and storing these together was not tried. That
+    is done only where they are one of each few neighbours, and it can be the best layout."""
+    recipes = [
+        made.recipe for name, made in trials.made.items() if name in trials.found and trials.found[name].reason is None
+    ]
+    tried = {r.structure.id for c in recipes if c.candidate for r in c.candidate.relayouts if r.chosen is not None}
+    rare = [d.structure for d in seen.derived if density(seen, d) <= HALF]
+    sparse = [structure.name for structure in rare if structure.id not in tried]
     if trials.verdict.action != "keep" or not sparse:
         return trials
     text = (
         f"no measured layout is faster, but the index picks out a part of the elements of {', '.join(sparse)}, and storing "
-        "these together is not tried by this version."
+        "these together was not tried."
     )
     return replace(trials, verdict=undecided("not-all-tried", text))
 

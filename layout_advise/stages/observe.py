@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from layout_advise.layoutalgebra.derive import Access, Derived, MemoryObjectShape, derive_structure
-from layout_advise.layoutalgebra.structure import Structure
+from layout_advise.layoutalgebra.structure import Chosen, Structure
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.code import Region
 from layout_advise.tracer.objects import Attribution, MemoryObject, attribute
@@ -33,6 +33,10 @@ class Observation:
     touched: tuple[Range, ...]
     indexed: frozenset[str] = frozenset()
     """Ids of the structures that the code reaches through a loaded index."""
+    used_part: Mapping[str, float] = field(default_factory=dict)
+    """By id of such a structure: which part of its elements the call uses, where that is known exactly."""
+    chosen: Mapping[str, Chosen] = field(default_factory=dict)
+    """By id: the elements used, where they are at most one of each few neighbours."""
 
     @property
     def structures(self) -> tuple[Structure, ...]:

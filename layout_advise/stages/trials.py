@@ -18,6 +18,7 @@ from layout_advise.stages.calls import VERIFIED_CALLS
 from layout_advise.stages.case import Case
 from layout_advise.stages.mockups import Compiled, Made, Recipe, Variant, expected_moves, make_all, recipes
 from layout_advise.stages.observe import Observation
+from layout_advise.stages.selection import choices_at, chooses
 from layout_advise.stages.timing import Decision, Entrant, decide_and_confirm, plan_for
 from layout_advise.stages.verify import Finding, Subject, verify
 from layout_advise.tracer.snapshot.protocol import Range, Snapshots, StoppedProgram
@@ -155,12 +156,17 @@ def _further_calls(
             if [(s.base, s.bytes) for s in now.structures] != [(s.base, s.bytes) for s in seen.structures]:
                 return found, calls, False
             at_call = Observation(now.region, now.trace, seen.derived, now.written, now.touched)
-            quick = [Recipe(r.name, r.candidate, r.variant, checked=False) for r in good]
+            choices = choices_at({r.name: r.candidate for r in good if r.candidate is not None}, at_call, lifted)
+            quick = [
+                Recipe(r.name, choice, r.variant, checked=chooses(choice) and r.checked)
+                for r in good
+                if not isinstance(choice := choices.get(r.name), str)
+            ]
             made = _make(case, at_call, lifted, quick, case.work / f"call{call}", ())
             here = _verify(case, program, at_call, lifted, made)
         for recipe in good:
-            one = here.get(recipe.name)
-            reason = one.reason if one else made[recipe.name].reason
+            one, choice = here.get(recipe.name), choices.get(recipe.name)
+            reason = choice if isinstance(choice, str) else one.reason if one else made[recipe.name].reason
             if reason is not None:
                 found[recipe.name] = Finding(f"at call {call}: {reason}")
         calls += 1
@@ -242,7 +248,8 @@ def _stored(candidate: Candidate, layout: Relayout) -> str:
     about.append(f"{wording.number(structure.count)} × {structure.type or f'{structure.element_bytes} bytes'}")
     used = sum(f.bytes for f in structure.fields)
     groups = [part.fields for part in layout.parts]
-    how = wording.transformation(candidate.families, candidate.block, groups, used < structure.element_bytes)
+    classes = layout.chosen.block if layout.chosen is not None else None
+    how = wording.transformation(candidate.families, candidate.block, groups, used < structure.element_bytes, classes)
     return f"store `{structure.name}` ({', '.join(about)}) {how}"
 
 

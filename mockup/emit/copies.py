@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import sha256
 
-from layout_advise.layoutalgebra.structure import Axis, FieldMap, Relayout
+from layout_advise.layoutalgebra.structure import Axis, Chosen, FieldMap, Relayout
 
 _BY = {"whole": "", "div": " / {}", "mod": " % {}"}
 _CELLS = {1: "la_i8", 2: "la_i16", 4: "la_i32", 8: "la_i64"}
@@ -30,6 +31,39 @@ def place_text(mapped: FieldMap, indices: Sequence[str], extra: int = 0) -> str:
     return " + ".join(terms)
 
 
+def _table_name(chosen: Chosen) -> str:
+    """By content: structures of which the same elements are chosen share a table."""
+    return f"chosen_{sha256(chosen.bits).hexdigest()[:8]}"
+
+
+def chosen_tables(relayouts: Sequence[Relayout]) -> str:
+    """Which elements are stored, as C tables of one bit each; empty where all of them are."""
+    tables: dict[str, tuple[bytes, list[str]]] = {}
+    for relayout in relayouts:
+        if relayout.chosen is not None:
+            _, names = tables.setdefault(_table_name(relayout.chosen), (relayout.chosen.bits, []))
+            names.append(relayout.structure.name.replace("*/", ""))
+    lines: list[str] = []
+    for name, (bits, names) in tables.items():
+        words = [f"0x{int.from_bytes(bits[k : k + 8], 'little'):016x}" for k in range(0, len(bits), 8)]
+        lines.append(f"/* Which elements of {', '.join(names)} this call uses, a bit each: only these are stored. */")
+        lines.append(f"static const uint64_t {name}[{len(words)}] = {{")
+        lines += [f"    {', '.join(words[k : k + 6])}," for k in range(0, len(words), 6)]
+        lines.append("};")
+    return "\n".join(lines)
+
+
+def _skip(relayout: Relayout, statement: str) -> list[str]:
+    """``statement`` for the elements i0, i1, ... that are not stored."""
+    chosen = relayout.chosen
+    if chosen is None:
+        return []
+    number = "i0"
+    for dim in range(1, chosen.dim + 1):
+        number = f"({relayout.structure.dims[dim].count} * {number} + i{dim})"
+    return [f"if (!(({_table_name(chosen)}[{number} / 64] >> ({number} % 64)) & 1))", f"    {statement}"]
+
+
 def copy_function(relayouts: Sequence[Relayout], first_buffer: Sequence[int], fields: set[tuple[str, int]] | None) -> str:
     """``la_copy_in`` (``fields`` None: all mapped fields) or ``la_copy_out`` of the given (structure id, field number)."""
     inward = fields is None
@@ -49,6 +83,7 @@ def _copy_loops(relayout: Relayout, start: int, maps: Sequence[FieldMap], inward
         lines.append(f"{'    ' * (depth + 1)}for (int64_t {index} = 0; {index} < {dim.count}; ++{index})")
     pad = "    " * len(structure.dims)
     lines[-1] += " {"
+    lines += [f"{pad}    {line}" for line in _skip(relayout, "continue;")]
     element = " + ".join(f"{d.stride} * {i}" for i, d in zip(indices, structure.dims, strict=True))
     lines.append(f"{pad}    uint8_t *const element = (uint8_t *)INT64_C({structure.base:#x}) + {element};")
     for mapped in maps:
@@ -79,6 +114,7 @@ def map_function(relayout: Relayout, start: int, name: str) -> str:
         lines.append(f"    rest %= {dim.stride};")
         lines.append(f"    if (i{k} >= {dim.count})")
         lines.append("        return 0;")
+    lines += [f"    {line}" for line in _skip(relayout, "return 0;")]
     indices = [f"i{k}" for k in range(len(structure.dims))]
     for mapped in relayout.fields:
         field = structure.fields[mapped.field]

@@ -10,7 +10,7 @@ from layout_advise import tracer
 from layout_advise.layoutalgebra.structure import Candidate, Relayout, Structure
 from layout_advise.mockup.binding import Access, accesses, bind, key_of
 from layout_advise.mockup.effects import BITS, Gpr
-from layout_advise.mockup.emit.copies import copy_function, map_function
+from layout_advise.mockup.emit.copies import chosen_tables, copy_function, map_function
 from layout_advise.mockup.emit.ctext import CTYPE
 from layout_advise.mockup.emit.program import Settings, Writer
 from layout_advise.mockup.emit.scope import Scope, analyse, identifier
@@ -63,6 +63,7 @@ def emit_mockup(
         '#include "mockup.h"',
         _libm(scope),
         _specs(relayouts, offset),
+        chosen_tables(relayouts),
         copy_function(relayouts, first, None),
         copy_function(relayouts, first, placed.written),
         *(map_function(r, f, settings.maps[r.structure.id]) for r, f in zip(relayouts, first, strict=True) if check),
@@ -130,6 +131,8 @@ def _header(lifted: Lifted, candidate: Candidate | None, variant: str, check: bo
         lines.append(
             f" * Layout of {structure.name} ({structure.count} elements of {structure.element_bytes} bytes): {relayout.term}"
         )
+        if relayout.chosen is not None:
+            lines.append(f" *   Stored is, of each {relayout.chosen.block} neighbours, the one that this call uses.")
         for part in relayout.parts:
             lines.append(f" *   {', '.join(part.fields)}: {part.term}, units of {part.unit_bytes} bytes")
     if candidate is not None:

@@ -1,0 +1,98 @@
+"""The whole road on a program that uses one irregularly chosen element of each pair, the others at the next call."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from layout_advise.reports.model import HotspotReport, read_report
+
+PROGRAM = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+struct cell { double value, rate, rest[6]; };
+__attribute__((noinline)) void relax(struct cell *cells, const int *chosen, long n)
+{
+    for (long i = 0; i < n; i++)
+        cells[chosen[i]].value += cells[chosen[i]].rate * (1.0 - cells[chosen[i]].value);
+}
+static unsigned hash(unsigned x) { x ^= x >> 16; x *= 0x45d9f3bu; x ^= x >> 13; return x * 0x45d9f3bu >> 16; }
+int main(int argc, char **argv)
+{
+    enum { PAIRS = 20000, CALLS = 300 };
+    struct cell *cells = calloc(2 * PAIRS, sizeof *cells);
+    int *chosen = malloc(PAIRS * sizeof *chosen);
+    const char *mode = argc > 1 ? argv[1] : "classes";
+    double sum = 0.0;
+    for (int k = 0; k < 2 * PAIRS; k++) {
+        cells[k].value = hash(k) % 1000 / 1000.0;
+        cells[k].rate = hash(k + 77) % 1000 / 2000.0;
+    }
+    for (int call = 0; call < CALLS; call++) {
+        for (int k = 0; k < PAIRS; k++)
+            chosen[k] = 2 * k + (hash(strcmp(mode, "free") ? k : k + 31 * call) + call) % 2;
+        if (!strcmp(mode, "neighbours"))
+            chosen[0] = chosen[5] ^ 1;
+        relax(cells, chosen, PAIRS);
+    }
+    for (int k = 0; k < 2 * PAIRS; k++)
+        sum += cells[k].value;
+    printf("%.17g\n", sum);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("chosen")
+    (folder / "relax.c").write_text(PROGRAM)
+    subprocess.run(["gcc", "-g", "-O2", "-o", str(folder / "relax"), str(folder / "relax.c")], check=True)
+    return folder / "relax"
+
+
+def advise(program: Path, mode: str, folder: Path, *options: str) -> Path:
+    run = folder / "run"
+    command = [sys.executable, "-m", "layout_advise", "trace", "-q", "--hotspot", "relax", "-o", str(run), *options]
+    subprocess.run([*command, "--", str(program), mode], check=True, cwd=folder, stdout=subprocess.DEVNULL)
+    return run
+
+
+def measured(program: Path, mode: str, folder: Path) -> HotspotReport:
+    return read_report(advise(program, mode, folder, "--restores", "5", "--candidates", "2")).hotspots[0]
+
+
+def test_elements_of_one_class_are_stored_together(program: Path, tmp_path: Path) -> None:
+    hotspot = measured(program, "classes", tmp_path)
+    (found,) = [c for c in hotspot.candidates if c.classes is not None and c.variant == "plain"]
+    assert (found.classes, found.evidence) == (2, "verified")
+    assert found.verification is not None
+    assert found.verification.calls == 3
+    assert found.derivation == ("5", "9", "7")
+    assert list(found.layout.values()) == ["S_{0;2} ⊗ A_20000 ⊗ A_2"]
+    assert found.traffic is not None
+    assert found.traffic.lines_after == 20000 * 16 // 64
+    assert "more lines */" in found.source
+    whole = (tmp_path / "run" / "mockups" / f"{found.id}.c").read_text()
+    assert whole.count("0x") > 40000 // 64
+    assert hotspot.verdict.reason != "not-all-tried"
+
+
+def test_two_of_one_pair_are_refused(program: Path, tmp_path: Path) -> None:
+    run = advise(program, "neighbours", tmp_path, "--until", "explore")
+    layouts = [r for c in json.loads((run / "candidates.json").read_text()) for r in c["relayouts"]]
+    assert layouts
+    assert all(layout["chosen"] is None for layout in layouts)
+
+
+@pytest.mark.slow
+def test_a_new_choice_at_every_call_is_no_permanent_layout(program: Path, tmp_path: Path) -> None:
+    hotspot = measured(program, "free", tmp_path)
+    found = [c for c in hotspot.candidates if c.classes is not None]
+    assert found
+    assert all(c.evidence == "rejected" for c in found)
+    assert all(c.reason is not None and "no permanent division into classes" in c.reason for c in found)
