@@ -20,6 +20,9 @@ ADDRESS_BITS = 48
 BITMAP_BUDGET = 1 << 30
 """Bytes that the bitmaps of all streams of one trace may take together; a stream that finds none left is inexact."""
 
+NODE_WORDS: int = _nlr.lib.NODE_WORDS
+"""64-bit words of a node in a table: arity, depth, constant, coefficients (that of the nearest loop first)."""
+
 _FOLDING, _SET = 0, 1
 _CHUNK = 1 << 22  # records per call into C, so that Ctrl-C is answered between chunks
 
@@ -83,13 +86,7 @@ def _stream(folder: Any, index: int) -> Stream | None:
     if state == _FOLDING:
         words = np.empty((lib.folder_nodes(folder, index), lib.NODE_WORDS), dtype=np.int64)
         lib.folder_copy_nodes(folder, index, ffi.from_buffer("int64_t[]", words, require_writable=True))
-        rows: list[list[int]] = words.tolist()
-        nodes: list[Node] = []
-        at = 0
-        while at < len(rows):
-            node, at = _node(rows, at)
-            nodes.append(node)
-        return FoldedStream(tuple(nodes), count)
+        return FoldedStream(nodes_of_rows(words.tolist()), count)
     limits = ffi.new("uint64_t[3]")
     lib.folder_limits(folder, index, limits)
     bitmap = None
@@ -98,6 +95,16 @@ def _stream(folder: Any, index: int) -> Stream | None:
         lib.folder_copy_bitmap(folder, index, ffi.from_buffer("uint8_t[]", data, require_writable=True))
         bitmap = bytes(data)
     return AddressSet(limits[0], limits[1], limits[2], count, bitmap)
+
+
+def nodes_of_rows(rows: list[list[int]]) -> tuple[Node, ...]:
+    """The nests of a table of nodes in preorder, each of ``NODE_WORDS`` integers."""
+    nodes: list[Node] = []
+    at = 0
+    while at < len(rows):
+        node, at = _node(rows, at)
+        nodes.append(node)
+    return tuple(nodes)
 
 
 def _node(rows: list[list[int]], at: int) -> tuple[Node, int]:

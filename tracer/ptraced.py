@@ -53,18 +53,19 @@ class _Vector(ctypes.Structure):
 class PtracedProgram:
     """A stopped child process; all methods raise :class:`ProgramError` when it ended or got a signal instead."""
 
-    def __init__(self, command: Sequence[str], environment: Env[str, str] | None = None) -> None:
+    def __init__(self, command: Sequence[str], environment: Env[str, str] | None = None, stdin: Path | None = None) -> None:
         def prepare() -> None:
             libc.personality(_NO_RANDOM)
             libc.ptrace(_TRACEME, 0, None, None)
 
-        self._process = subprocess.Popen(
-            list(command),
-            preexec_fn=prepare,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            env=dict(environment or {"LD_BIND_NOW": "1", "PATH": os.environ.get("PATH", "")}),
-        )
+        with open(stdin or os.devnull, "rb") as source:
+            self._process = subprocess.Popen(
+                list(command),
+                preexec_fn=prepare,
+                stdin=source,
+                stdout=subprocess.DEVNULL,
+                env=dict(environment or {"LD_BIND_NOW": "1", "PATH": os.environ.get("PATH", "")}),
+            )
         self.pid = self._process.pid
         self._wait()
         libc.ptrace(_SETOPTIONS, self.pid, None, _EXITKILL)

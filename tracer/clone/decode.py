@@ -32,6 +32,7 @@ from layout_advise.tracer.clone.operands import (
     words,
 )
 from layout_advise.tracer.code import CodeRange, Region
+from layout_advise.tracer.trace import Reference
 
 Flow = Literal["next", "jump", "branch", "loop", "call", "return", "jump-indirect", "call-indirect", "stop"]
 
@@ -132,6 +133,14 @@ def decode(region: Region) -> dict[int, Instruction]:
     code.descend(entry for function in functions for entry in (function.entry, *(r.start for r in function.ranges)))
     code.sweep()
     return dict(sorted(code.found.items()))
+
+
+def references_of(code: Mapping[int, Instruction]) -> tuple[Reference, ...]:
+    """All memory operands of ``code`` (ascending), numbered."""
+    return tuple(
+        Reference(number, insn.address, access.operand, access.kind, access.bytes)
+        for number, (insn, access) in enumerate((i, a) for i in code.values() for a in i.accesses)
+    )
 
 
 class _Code:

@@ -21,12 +21,11 @@ from collections.abc import Hashable, Mapping
 
 from layout_advise.errors import TraceError
 from layout_advise.tracer.clone.assembler import Assembler
-from layout_advise.tracer.clone.decode import Instruction, decode, functions_of, leaders
+from layout_advise.tracer.clone.decode import Instruction, decode, functions_of, leaders, references_of
 from layout_advise.tracer.clone.operands import RAX, RCX, RSP, Memory
 from layout_advise.tracer.clone.segments import Segment, cut, live_flags, segment
 from layout_advise.tracer.code import CodeRange, Region
 from layout_advise.tracer.snapshot.protocol import CloneImage
-from layout_advise.tracer.trace import Reference
 
 HEADER_BYTES = 4096
 _NEXT, _END, _FULL = 0, 8, 16
@@ -48,10 +47,7 @@ def build_clone(region: Region, address: int) -> CloneImage:
     code = decode(region)
     if region.entry not in code:
         raise TraceError(f"no clone of {region.symbol}", "its entry is not in its code")
-    references = tuple(
-        Reference(number, insn.address, access.operand, access.kind, access.bytes)
-        for number, (insn, access) in enumerate((i, a) for i in code.values() for a in i.accesses)
-    )
+    references = references_of(code)
     if len(references) >= 1 << 16:
         raise TraceError(f"no clone of {region.symbol}", f"{len(references)} memory operands are too many to number")
     builder = _Builder(region, code, address)

@@ -1,0 +1,104 @@
+"""The file ``result`` of the Valgrind tool: little-endian words in the order of ``la_write_result`` (tool/output.c)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from layout_advise.errors import TraceError
+from layout_advise.layoutalgebra.nests import AddressSet, FoldedStream, Stream
+from layout_advise.tracer.folding import NODE_WORDS, nodes_of_rows
+from layout_advise.tracer.trace import Registers
+
+MAGIC = 0x314C41565641414C
+_OUTCOMES: tuple[Literal["never", "whole", "truncated", "broken"], ...] = ("never", "whole", "truncated", "broken")
+_KINDS: tuple[Literal["read", "write", "both"], ...] = ("read", "write", "both")
+_FOLDING, _SET = 0, 1
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One access of one instruction; ``ordinal`` counts those of the instruction in the order in which they are made."""
+
+    pc: int
+    ordinal: int
+    kind: Literal["read", "write", "both"]
+    bytes: int
+    stream: Stream | None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """``calls`` of the hotspot were counted; ``foreign`` words were recorded by other threads and thrown away. Of the
+    registers (at the entry) rflags, mxcsr and vectors are not known."""
+
+    outcome: Literal["never", "whole", "truncated", "broken"]
+    calls: int
+    accesses: int
+    foreign: int
+    registers: Registers
+    why: str
+    references: tuple[Seen, ...]
+
+
+def read_result(path: Path) -> ToolResult:
+    """Parse the file. Raises :class:`TraceError` where it is missing, cut or not ours."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise TraceError("the Valgrind tool left no result", str(error)) from error
+    if len(data) % 8:
+        raise TraceError("the Valgrind tool's result is damaged", "it ends within a word", "trace again")
+    words = _Words(np.frombuffer(data, dtype="<u8"))
+    try:
+        if words.take() != MAGIC:
+            raise TraceError("the Valgrind tool's result is damaged", "it does not begin as it should", "trace again")
+        outcome = _OUTCOMES[words.take()]
+        calls, accesses, foreign = words.take(), words.take(), words.take()
+        registers = [words.take() for _ in range(20)]
+        why = words.block(8).tobytes().split(b"\0")[0].decode("ascii", "replace")
+        references = tuple(_reference(words) for _ in range(words.take()))
+    except IndexError:
+        raise TraceError("the Valgrind tool's result is damaged", "it ends too early", "trace again") from None
+    return ToolResult(
+        outcome,
+        calls,
+        accesses,
+        foreign,
+        Registers(tuple(registers[:16]), registers[16], registers[17], 0, registers[18]),
+        why,
+        references,
+    )
+
+
+class _Words:
+    def __init__(self, words: NDArray[np.uint64]) -> None:
+        self.words = words
+        self.at = 0
+
+    def block(self, count: int) -> NDArray[np.uint64]:
+        found = self.words[self.at : self.at + count]
+        if len(found) != count:
+            raise IndexError
+        self.at += count
+        return found
+
+    def take(self) -> int:
+        return int(self.block(1)[0])
+
+
+def _reference(words: _Words) -> Seen:
+    pc, ordinal, kind, size, state, count = (words.take() for _ in range(6))
+    stream: Stream | None
+    if state == _FOLDING:
+        rows = words.block(words.take() * NODE_WORDS).view(np.int64).reshape(-1, NODE_WORDS).tolist()
+        stream = FoldedStream(nodes_of_rows(rows), count)
+    else:
+        low, high, unit, length = (words.take() for _ in range(4))
+        bits = words.block(-(-length // 8)).tobytes()[:length]
+        stream = AddressSet(low, high, unit, count, bits if state == _SET else None)
+    return Seen(pc, ordinal, _KINDS[kind], size, stream if count else None)

@@ -1,0 +1,238 @@
+/* The record buffer, and its way into the folding code.
+ *
+ * Loops leave the same pieces again and again. Where a sequence of at most PERIOD pieces repeats, each of its references is
+ * a column of the buffer, which is folded as a whole; everything else goes row by row.
+ * SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tool.h"
+
+#define BUFFER_WORDS (1u << 15) /* stays in the second-level cache */
+#define PERIOD 8u
+#define FEWEST_ROWS 4u
+
+struct reference **references;
+ULong reference_count, taken, foreign;
+static ULong reference_room, piece_count, piece_room, stamp;
+static struct piece *pieces;
+static UInt *table; /* hash of references: number + 1 */
+static ULong table_slots;
+static ULong *buffer;
+static struct nlr_memory memory;
+static ULong raw[4096];
+static UInt raw_used;
+
+static void *take(void *owner, uint64_t bytes)
+{
+    (void)owner;
+    return VG_(calloc)("la.nlr", 1, bytes);
+}
+
+static void give(void *owner, void *old, uint64_t bytes)
+{
+    (void)owner, (void)bytes;
+    VG_(free)(old);
+}
+
+void la_buffer_open(void)
+{
+    memory = (struct nlr_memory){.take = take, .give = give, .left = 1ull << 30};
+    buffer = VG_(malloc)("la.buffer", (BUFFER_WORDS + SLACK_WORDS) * sizeof *buffer);
+    hot.next = (Addr)buffer;
+    hot.limit = (Addr)(buffer + BUFFER_WORDS);
+    hot.top = ~0ull >> 1;
+}
+
+static ULong slot_of(Addr pc, UInt ordinal, UInt kind, UInt bytes)
+{
+    ULong key = (pc << 12) ^ (ordinal << 6) ^ (kind << 4) ^ bytes;
+    return (key * 0x9e3779b97f4a7c15ull >> 20) & (table_slots - 1);
+}
+
+static void enter(UInt number)
+{
+    const struct reference *r = references[number];
+    ULong i = slot_of(r->pc, r->ordinal, r->kind, r->bytes);
+    while (table[i])
+        i = (i + 1) & (table_slots - 1);
+    table[i] = number + 1;
+}
+
+UInt la_reference(Addr pc, UInt ordinal, UInt kind, UInt bytes, Bool guarded)
+{
+    if (reference_count * 2 >= table_slots) {
+        VG_(free)(table);
+        table_slots = table_slots ? table_slots * 2 : 1024;
+        table = VG_(calloc)("la.table", table_slots, sizeof *table);
+        for (ULong k = 0; k < reference_count; k++)
+            enter((UInt)k);
+    }
+    for (ULong i = slot_of(pc, ordinal, kind, bytes); table[i]; i = (i + 1) & (table_slots - 1)) {
+        struct reference *r = references[table[i] - 1];
+        if (r->pc == pc && r->ordinal == ordinal && r->kind == kind && r->bytes == bytes) {
+            r->guarded |= guarded;
+            return table[i] - 1;
+        }
+    }
+    if (reference_count == reference_room) {
+        reference_room = reference_room ? reference_room * 2 : 256;
+        references = VG_(realloc)("la.references", references, reference_room * sizeof *references);
+    }
+    struct reference *fresh = VG_(calloc)("la.reference", 1, sizeof *fresh);
+    fresh->pc = pc;
+    fresh->ordinal = ordinal;
+    fresh->kind = kind;
+    fresh->bytes = bytes;
+    fresh->guarded = guarded;
+    nlr_open(&fresh->stream, &memory);
+    references[reference_count] = fresh;
+    enter((UInt)reference_count);
+    return (UInt)reference_count++;
+}
+
+UInt la_piece(const UInt *reference, UInt count)
+{
+    if (piece_count == piece_room) {
+        piece_room = piece_room ? piece_room * 2 : 256;
+        pieces = VG_(realloc)("la.pieces", pieces, piece_room * sizeof *pieces);
+    }
+    UInt *own = VG_(malloc)("la.piece", count * sizeof *own);
+    for (UInt i = 0; i < count; i++)
+        own[i] = reference[i];
+    pieces[piece_count] = (struct piece){count, own};
+    return (UInt)piece_count++;
+}
+
+void la_raw_flush(void)
+{
+    la_append("records", raw, raw_used * sizeof *raw);
+    raw_used = 0;
+}
+
+static void one(UInt number, ULong address)
+{
+    if (!address)
+        return;
+    taken++;
+    nlr_add(&references[number]->stream, address);
+    if (options.raw) {
+        if (number >> 16) {
+            la_write_result(BROKEN, "too many references for raw records");
+            VG_(exit)(0);
+        }
+        if (raw_used == sizeof raw / sizeof *raw)
+            la_raw_flush();
+        raw[raw_used++] = address | (ULong)number << 48;
+    }
+}
+
+/* One piece; False when the cap is reached in it. */
+static Bool row(const ULong *word)
+{
+    const struct piece *p = pieces + word[0];
+    for (UInt i = 0; i < p->references; i++) {
+        if (taken >= options.cap)
+            return False;
+        one(p->reference[i], word[1 + i]);
+    }
+    return True;
+}
+
+/* `rows` addresses of one reference, `step` words apart. */
+static void column(struct nlr_stream *s, const ULong *word, ULong step, ULong rows)
+{
+    while (rows) {
+        if (s->run >= 2) {
+            uint64_t expected = s->expected, stride = s->stride;
+            ULong before = rows;
+            while (rows && *word == expected) {
+                expected += stride;
+                word += step;
+                rows--;
+            }
+            s->expected = expected;
+            s->run += before - rows;
+            if (!rows)
+                return;
+        }
+        nlr_slow(s, *word);
+        word += step;
+        rows--;
+    }
+}
+
+static void columns(const ULong *word, ULong width, ULong rows)
+{
+    for (ULong at = 0; at < width;) {
+        const struct piece *p = pieces + word[at];
+        for (UInt i = 0; i < p->references; i++) {
+            struct reference *r = references[p->reference[i]];
+            if (r->guarded) {
+                for (ULong k = 0; k < rows; k++)
+                    one(p->reference[i], word[at + 1 + i + k * width]);
+            } else {
+                column(&r->stream, word + at + 1 + i, width, rows);
+                taken += rows;
+            }
+        }
+        at += p->references + 1;
+    }
+}
+
+/* Does every reference occur once in the pattern? Else its column would not be its order. */
+static Bool distinct(const ULong *word, ULong width)
+{
+    stamp++;
+    for (ULong at = 0; at < width;) {
+        const struct piece *p = pieces + word[at];
+        for (UInt i = 0; i < p->references; i++) {
+            if (references[p->reference[i]]->stamp == stamp)
+                return False;
+            references[p->reference[i]]->stamp = stamp;
+        }
+        at += p->references + 1;
+    }
+    return True;
+}
+
+/* How often the pattern of `width` words at `word` stands there in a row. */
+static ULong repeats(const ULong *word, ULong width, const ULong *end)
+{
+    ULong rows = 1;
+    for (const ULong *next = word + width; next + width <= end; next += width, rows++)
+        for (ULong at = 0; at < width; at += pieces[word[at]].references + 1)
+            if (next[at] != word[at])
+                return rows;
+    return rows;
+}
+
+Bool la_drain(void)
+{
+    const ULong *word = buffer, *end = (const ULong *)hot.next;
+
+    hot.next = (Addr)buffer;
+    while (word < end) {
+        const ULong *next = word;
+        UInt steps = 0;
+        do
+            next += pieces[*next].references + 1;
+        while (++steps < PERIOD && next < end && *next != *word);
+        ULong width = (ULong)(next - word), rows = 1;
+        if (next < end && *next == *word && !options.raw)
+            rows = repeats(word, width, end);
+        if (rows >= FEWEST_ROWS && taken + rows * width < options.cap && distinct(word, width)) {
+            columns(word, width, rows);
+            word += rows * width;
+        } else {
+            for (; word < next; word += pieces[*word].references + 1)
+                if (!row(word))
+                    return False;
+        }
+    }
+    return True;
+}
+
+/* Throws the records away: they are another thread's, or those of a forked process. */
+void la_forget(void)
+{
+    foreign += (hot.next - (Addr)buffer) / sizeof *buffer;
+    hot.next = (Addr)buffer;
+}

@@ -1,0 +1,98 @@
+/* What the parts of the Valgrind tool share. The tool is a program of its own: it is linked with Valgrind's core, and
+ * therefore, unlike the rest of layout-advise, under Valgrind's licence.
+ * SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef LAYOUT_ADVISE_TOOL_H
+#define LAYOUT_ADVISE_TOOL_H
+#include "pub_tool_basics.h"
+#include "pub_tool_aspacemgr.h"
+#include "pub_tool_guest.h"
+#include "pub_tool_libcassert.h"
+#include "pub_tool_libcbase.h"
+#include "pub_tool_libcfile.h"
+#include "pub_tool_libcprint.h"
+#include "pub_tool_libcproc.h"
+#include "pub_tool_machine.h"
+#include "pub_tool_mallocfree.h"
+#include "pub_tool_options.h"
+#include "pub_tool_threadstate.h"
+#include "pub_tool_tooliface.h"
+#include "pub_tool_vki.h"
+
+#include "nlr.h"
+
+/* BEFORE: only the hotspot's entry carries code of ours. INSIDE: from the entry of the chosen call on every superblock
+ * records. OFF: in a process that the program forked; its records are thrown away. */
+enum phase { BEFORE, INSIDE, OFF };
+enum kind { READ = 0, WRITE = 1, BOTH = 2 };
+enum outcome { NEVER = 0, WHOLE = 1, TRUNCATED = 2, BROKEN = 3 };
+
+/* One memory access of one instruction, with the addresses it touched. */
+struct reference {
+    Addr pc;
+    UInt ordinal; /* counts the accesses of the instruction, in the order in which they are made */
+    UInt kind;
+    UInt bytes;
+    UInt guarded; /* the address may be 0: no access */
+    ULong stamp;  /* the last pattern that it was seen in */
+    struct nlr_stream stream;
+};
+
+/* What runs between two side exits of a superblock: in the buffer it is its number, then an address per reference. */
+struct piece {
+    UInt references;
+    UInt *reference; /* numbers */
+};
+
+/* Addresses that generated code uses. */
+struct hot {
+    ULong next;  /* where the next word goes in the buffer */
+    ULong limit; /* beyond it a superblock may not begin */
+    ULong top;   /* a stack pointer above it: the hotspot has been left */
+    ULong left;  /* calls before the chosen one, and that one */
+};
+
+struct options {
+    const HChar *out; /* a folder */
+    const HChar *file;
+    const HChar *blocks_file; /* the preloaded library that keeps the table of heap blocks */
+    ULong offset;             /* of the hotspot's first instruction in `file` */
+    ULong blocks, slots;      /* addresses of la_blocks and la_blocks_slots in `blocks_file` */
+    ULong call;
+    ULong cap;
+    Bool raw;
+};
+
+extern struct options options;
+extern struct hot hot;
+extern enum phase phase;
+
+/* instrument.c */
+IRSB *la_instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layout, const VexGuestExtents *extents,
+                    const VexArchInfo *host, IRType guest_word, IRType host_word);
+
+/* buffer.c */
+#define SLACK_WORDS 8192u /* the most that one superblock may record */
+extern struct reference **references;
+extern ULong reference_count, taken, foreign;
+void la_buffer_open(void);
+UInt la_reference(Addr pc, UInt ordinal, UInt kind, UInt bytes, Bool guarded);
+UInt la_piece(const UInt *reference, UInt count);
+Bool la_drain(void); /* False: the cap is reached */
+void la_forget(void);
+void la_raw_flush(void);
+
+/* window.c */
+void la_find_entry(Addr code);
+extern Addr entry;
+extern Addr entry_registers[20]; /* gpr in encoding order, rip, rflags (not kept: 0), fs base */
+void la_begin(ULong stack);
+void la_full(ULong stack);
+void la_scheduled(ThreadId tid, ULong blocks);
+void la_in_child(ThreadId tid);
+
+/* output.c */
+void la_write_result(enum outcome outcome, const HChar *why);
+void la_write_entry(void);
+Int la_create(const HChar *name);
+void la_append(const HChar *name, const void *data, ULong bytes);
+#endif
