@@ -8,7 +8,7 @@ period is the element.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import gcd, prod
@@ -16,11 +16,15 @@ from typing import Literal
 
 from layout_advise.errors import AlgebraError
 from layout_advise.layoutalgebra.declared import Declared, Member
-from layout_advise.layoutalgebra.footprints import Touched, mark, touched
+from layout_advise.layoutalgebra.footprints import Touched, mark, single_rows, touched
+from layout_advise.layoutalgebra.gridboxes import bounded_term, rows_on_grid
 from layout_advise.layoutalgebra.nests import Stream
 from layout_advise.layoutalgebra.pattern import pattern_term
 from layout_advise.layoutalgebra.structure import Dim, Field, Structure
 from layout_advise.layoutalgebra.terms import MATERIAL, Term
+
+SMALL = 1 << 20
+"""Sets of up to this many units are written out: that is faster than arithmetic there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +73,26 @@ class _Use:
 
 
 def derive_structure(
-    obj: MemoryObjectShape, accesses: Sequence[Access], declared: Declared | None = None, *, inexact: str | None = None
+    obj: MemoryObjectShape,
+    accesses: Sequence[Access],
+    declared: Declared | None = None,
+    *,
+    inexact: str | None = None,
+    finer_rows: bool = False,
 ) -> Derived:
     """The structure of ``obj`` and the exact term of what ``accesses`` touch of it.
 
-    ``inexact`` (a truncated trace, say) is passed on: then no term is claimed. Raises
-    :class:`AlgebraError` without accesses.
+    ``inexact`` (a truncated trace, say) is passed on: then no term is claimed. ``finer_rows`` also looks for rows that the
+    folding has taken together by twos or more (checkerboards). Raises :class:`AlgebraError` without accesses.
     """
     if not accesses:
         raise AlgebraError(f"no accesses to {obj.name}", "a structure is derived from streams")
     uses: list[_Use] = []
     for access in accesses:
         what = touched(access.stream)
+        if what is not None and finer_rows:
+            finer = single_rows(access.stream)
+            what = replace(what, rows=tuple(sorted({finer.get(stride, stride) for stride in what.rows})))
         if what is None:
             inexact = inexact or "a reference's addresses are not known exactly"
         elif what.first < obj.base or what.last + access.bytes > obj.base + obj.bytes:
@@ -296,8 +308,6 @@ def _dims(
 
 def _with_term(structure: Structure, uses: list[_Use]) -> Derived:
     """The exact term on the structure's grid, and how the accesses walk."""
-    import numpy as np
-
     unit = gcd(structure.element_bytes, *(d.stride for d in structure.dims), *(u.access.bytes for u in uses))
     unit = gcd(unit, *(u.what.first - structure.base for u in uses), *(u.what.grain for u in uses if u.what.grain))
     unit = gcd(unit, *(f.offset for f in structure.fields), *(f.bytes for f in structure.fields))
@@ -308,28 +318,25 @@ def _with_term(structure: Structure, uses: list[_Use]) -> Derived:
             walks[dim] = walks.get(dim, 0) + use.what.count
     fastest = max(walks, key=lambda k: (walks[k], k)) if walks else len(structure.dims) - 1
     gathered = 2 * sum(u.what.count for u in uses if u.what.chosen is not None) > sum(u.what.count for u in uses)
-    term, sizes = None, [*(d.count for d in structure.dims), structure.element_bytes // unit]
-    if structure.inexact is None and prod(sizes) <= MATERIAL:
-        bits = np.zeros(prod(sizes), dtype=np.bool_)
-        for use in uses:
-            mark(bits, use.what, structure.base, unit, use.access.bytes)
-        term = pattern_term(bits, sizes)
+    sizes = [*(d.count for d in structure.dims), structure.element_bytes // unit]
+    term = None if structure.inexact else _term([(u.what, u.access.bytes) for u in uses], structure.base, unit, sizes)
     return Derived(structure, term, unit, fastest, gathered, plain_reason(structure))
 
 
-def derive(streams: Iterable[Stream], *, access_bytes: int = 8, bytes: int | None = None, base: int | None = None) -> Term:
-    """The layout term of what ``streams`` touch, in the units found (at most ``access_bytes``).
+def _term(items: list[tuple[Touched, int]], base: int, unit: int, sizes: list[int]) -> Term | None:
+    """The normal form of what is touched: written out where that is small, else by arithmetic; ``None`` if irregular."""
+    if prod(sizes) > SMALL and (rows := rows_on_grid(items, base, unit, sizes)) is not None:
+        return bounded_term(rows, sizes)
+    return written_out(items, base, unit, sizes)
 
-    The object is ``[base, base + bytes)``, by default the hull of the streams. Raises :class:`AlgebraError` for an inexact
-    or irregular set: no term is better than a wrong one.
-    """
-    items = list(streams)
-    found = [t for s in items if (t := touched(s)) is not None]
-    if len(found) < len(items) or not found:
-        raise AlgebraError("no layout can be derived", "a stream's addresses are not known exactly")
-    low = min(t.first for t in found) if base is None else base
-    size = max(t.last for t in found) + access_bytes - low if bytes is None else bytes
-    derived = derive_structure(MemoryObjectShape("s", "s", low, size), [Access(s, access_bytes) for s in items])
-    if derived.term is None:
-        raise AlgebraError("no layout can be derived", derived.structure.inexact or "the set is irregular")
-    return derived.term
+
+def written_out(items: list[tuple[Touched, int]], base: int, unit: int, sizes: Sequence[int]) -> Term | None:
+    """:func:`pattern_term` of all touched units; ``None`` beyond ``MATERIAL`` of them and for irregular sets."""
+    import numpy as np
+
+    if prod(sizes) > MATERIAL:
+        return None
+    bits = np.zeros(prod(sizes), dtype=np.bool_)
+    for what, size in items:
+        mark(bits, what, base, unit, size)
+    return pattern_term(bits, sizes)

@@ -37,8 +37,11 @@ def _without(run: range, taken: range) -> list[range]:
     """``run`` without the progression ``taken`` that lies in it."""
     every = taken.step // run.step if len(taken) > 1 else 1
     begin, end = run.index(taken[0]), run.index(taken[-1]) + 1
-    between = [run[begin + shift : end : every] for shift in range(1, every)]
-    return [part for part in (run[:begin], run[end:], *between) if part]
+    parts = [run[: max(0, begin - every + 1)], run[end + every - 1 :]]
+    for shift in range(1, every):  # what lies between, with the few neighbours that continue it
+        first = begin + shift - every
+        parts.append(run[first if first >= 0 else begin + shift : end + every - 1 : every])
+    return [part for part in parts if part]
 
 
 def _enumerated(one: IndexSet, other: IndexSet) -> IndexSet | None:
