@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from layout_advise.layoutalgebra.nests import Stream
 from layout_advise.layoutalgebra.structure import Structure
 from layout_advise.mockup.effects import BITS
-from layout_advise.mockup.lifted import Item, Lifted, Load, Loop, Store
+from layout_advise.mockup.lifted import Executed, Item, Lifted, Load, Loop, Store
 from layout_advise.mockup.streams import hull
 from layout_advise.tracer.trace import Reference, Trace
 
@@ -38,6 +38,16 @@ class Binding:
 def key_of(access: Access) -> Key:
     """The traced reference's (pc, operand)."""
     return access.origin.pc, access.operand
+
+
+def executed(access: Access) -> tuple[Executed, ...]:
+    """The (pc, operand, part) of all references that the access stands for: its own, or those of its lanes."""
+    return tuple(lane for lane in access.lanes if lane is not None) or ((*key_of(access), access.part),)
+
+
+def keys_made(body: Sequence[Item]) -> frozenset[Key]:
+    """The (pc, operand) of every reference that the statements stand for."""
+    return frozenset((pc, operand) for access in accesses(body) for pc, operand, _ in executed(access))
 
 
 def access_bytes(access: Access) -> int:
@@ -77,7 +87,7 @@ def bind(lifted: Lifted, trace: Trace, structures: Sequence[Structure]) -> Bindi
         for structure in touched:
             what = "other memory too" if len(touched) == 1 else "another structure too"
             impossible.setdefault(structure.id, f"the reference at {key[0]:#x} touches {what}")
-    lifted_keys = {key_of(access) for access in accesses(lifted.body)}
+    lifted_keys = keys_made(lifted.body)
     left_out = {(pc, operand) for pc, operand, _ in lifted.skipped}
     for key, name in structure_of.items():
         if key not in lifted_keys and key not in left_out:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from layout_advise.layoutalgebra.nests import FoldedStream
-from layout_advise.mockup.binding import accesses, key_of
+from layout_advise.mockup.binding import keys_made
 from layout_advise.mockup.lifted import Lifted
 from layout_advise.mockup.streams import contains, expand_array, hull
 from layout_advise.tracer.trace import Reference, Trace
@@ -50,7 +50,7 @@ def check_records(
 def _frame(trace: Trace, lifted: Lifted) -> set[tuple[int, int]]:
     """References that stay within the hotspot's own frame or its return address and that the lifted code does not make:
     ``ret`` reads the return address, which is no part of the computation."""
-    made = {key_of(access) for access in accesses(lifted.body)}
+    made = keys_made(lifted.body)
     top = trace.registers.gpr[4]
     found = set()
     for reference, stream in zip(trace.references, trace.streams, strict=True):

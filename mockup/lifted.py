@@ -97,20 +97,29 @@ class LetLinear:
     origin: Origin
 
 
+Executed = tuple[int, int, int]
+"""(pc, operand, part): the traced reference that an access belongs to, and the access's distance from its address."""
+
+
 @dataclass(frozen=True, slots=True)
 class Load:
-    """``value = *(ty *)address``; ``operand``/``part`` tie it to the traced reference (pc, operand), see LoadEffect."""
+    """``value = *(ty *)address``; ``operand``/``part`` tie it to the traced reference (pc, operand), see LoadEffect.
+
+    ``lanes`` is not empty in a rerolled loop (:mod:`layout_advise.mockup.reroll`): in iteration k the access is that of
+    ``lanes[k % len(lanes)]``; the first of them is its own; None: of no reference, the bytes were loaded by another lane.
+    """
 
     value: Val
     address: Linear
     origin: Origin
     operand: int = 0
     part: int = 0
+    lanes: tuple[Executed | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """``*(ty *)address = stored``."""
+    """``*(ty *)address = stored``; ``lanes`` as for a :class:`Load`."""
 
     ty: Ty
     address: Linear
@@ -118,6 +127,7 @@ class Store:
     origin: Origin
     operand: int = 0
     part: int = 0
+    lanes: tuple[Executed | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,13 +170,14 @@ class Loop:
 
     ``counter`` is i64 and defined inside the body only; what must be known after the loop is in variables or is linear in
     ``trip``. ``trip`` is a value computed before the loop, at least 0 (signed). ``head`` is the run-time address of the
-    loop's first instruction.
+    loop's first instruction. ``independent`` tells that no iteration stores what another one loads or stores.
     """
 
     counter: Val
     trip: Operand | None
     body: tuple[Item, ...]
     head: int
+    independent: bool = False
 
 
 Item = Let | LetLinear | Load | Store | Assign | Call | Goto | Label | Loop

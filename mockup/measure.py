@@ -23,10 +23,17 @@ IDENTITY = "identity"
 SCALAR = "identity-scalar"
 """The identity without vector instructions that the compiler finds by itself: what losing them costs."""
 
+IDENTITY_SIMD = "identity-simd"
+"""The identity rerolled, and told which loops' iterations are independent: what SIMD gains with the layout unchanged."""
+
 FAULT_ALLOWANCE = 2
 DROP_AFTER = 3
 CONVERTED_IN = 3
 """In how many restored processes the conversion to and from a new layout is timed: it needs no interval."""
+
+
+CONTROLS = (IDENTITY, SCALAR, IDENTITY_SIMD)
+"""What is timed besides candidates; never dropped, no layout of its own."""
 
 
 class Restorer(Protocol):
@@ -156,7 +163,7 @@ def measure(
             continue
         progress(len(timings.steady), plan.restores)
         if drop and len(timings.steady) == DROP_AFTER:
-            losers = clear_losers(timings, [v.name for v in alive if v.name not in (IDENTITY, SCALAR)])
+            losers = clear_losers(timings, [v.name for v in alive if v.name not in CONTROLS])
             timings.dropped.update(losers)
             alive = [v for v in alive if v.name not in losers]
     return timings
@@ -206,7 +213,7 @@ def _one_restore(
                     samples = program.block(numbers[current], plan.cold_calls, "cold")
                     _note(cold, current, samples, 0, plan, timings)
             if index < CONVERTED_IN:
-                for current in [n for n in names if n not in (ORIGINAL, SHADOW, IDENTITY)]:
+                for current in [n for n in names if n not in (ORIGINAL, SHADOW, *CONTROLS)]:
                     converted[current] = program.convert(numbers[current])
         except SnapshotError as error:
             return (ORIGINAL if current == SHADOW else current), str(error)
@@ -238,10 +245,16 @@ def rotated(names: Sequence[str], by: int) -> list[str]:
 def summarise(timings: Timings, name: str) -> Ratios | None:
     """All ratios of one variant; None when it was never timed."""
     steady = timings.ratio(ORIGINAL, name)
-    over = timings.ratio(IDENTITY, name)
+    identity = identity_of(timings, name)
+    over = timings.ratio(identity, name)
     if steady is None or over is None:
         return None
-    return Ratios(steady, over, timings.ratio(ORIGINAL, name, "cold"), timings.ratio(IDENTITY, name, "cold"))
+    return Ratios(steady, over, timings.ratio(ORIGINAL, name, "cold"), timings.ratio(identity, name, "cold"))
+
+
+def identity_of(timings: Timings, name: str) -> str:
+    """The identity mock-up that the variant ``name`` is compared with: that of its own kind where it was timed."""
+    return IDENTITY_SIMD if name.endswith("-simd") and timings.restores(IDENTITY_SIMD) else IDENTITY
 
 
 def noise_floor(timings: Timings, mode: Literal["steady", "cold"] = "steady") -> tuple[float, float]:

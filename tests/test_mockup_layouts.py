@@ -14,6 +14,8 @@ from layout_advise.layoutalgebra.nests import FoldedStream
 from layout_advise.layoutalgebra.structure import Candidate, Dim, Field, Structure
 from layout_advise.mockup.check import check_records
 from layout_advise.mockup.emit import emit_mockup
+from layout_advise.mockup.image import open_image
+from layout_advise.mockup.reroll import reroll
 from tests.mockup_native import Mockup, Native, candidate, relayout, traced
 
 FLAGS = {"O2": ("-O2",), "O3-avx2": ("-O3", "-march=haswell")}
@@ -70,6 +72,7 @@ class Case:
         self.integers: list[int] = []
         self.floats: list[float] = []
         self.structures: tuple[Structure, ...] = ()
+        self.runs = 0
 
     def prepare(self) -> None:
         self.before = [a.copy() for a in self.arrays]
@@ -88,7 +91,9 @@ class Case:
 
     def run(self, chosen: Candidate | None, name: str, **options: Any) -> tuple[list[bytes], Mockup]:
         source = emit_mockup(self.lifted, chosen, self.trace, self.structures, **options)
-        mockup = Mockup(source, self.where / f"{name}.so", self.flags)
+        self.runs += 1  # a library is loaded once a name
+        flags = ("-O1",) if options.get("check") else self.flags
+        mockup = Mockup(source, self.where / f"{name}{self.runs}.so", flags)
         mockup.arguments(self.integers, self.floats)
         records = mockup.records(1 << 16)
         mockup.run()
@@ -99,10 +104,22 @@ class Case:
 
 
 def verify(case: Case, chosen: Candidate) -> None:
-    """Same bytes in every variant, no mismatch in the check build, other bytes with the wrong map."""
+    """Same bytes in every variant, no mismatch in the check build, other bytes with the wrong map; the same once more
+    where a loop over several elements can be rerolled."""
     case.prepare()
-    assert case.run(None, "identity")[0] == case.expected
-    for variant in ("plain", "restrict"):
+    compare(case, chosen, "plain", "restrict")
+    image = open_image(case.native.region.path, case.native.region.load_base)
+    rolled = reroll(case.lifted, case.trace, case.structures, image.read)
+    if rolled != case.lifted:
+        case.lifted = rolled
+        assert case.run(None, "identity-check", check=True)[0] == case.expected
+        compare(case, chosen, "simd")
+
+
+def compare(case: Case, chosen: Candidate, *variants: str) -> None:
+    """As ``verify``, for the lifted code as it is."""
+    assert case.run(None, "identity", variant=variants[-1])[0] == case.expected
+    for variant in variants:
         assert case.run(chosen, variant, variant=variant)[0] == case.expected
     found, mockup = case.run(chosen, "check", check=True)
     assert found == case.expected

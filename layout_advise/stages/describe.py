@@ -208,9 +208,10 @@ def _row(case: Case, trials: Trials, outcome: Outcome, name: str) -> model.Candi
     decision = trials.decision
     if decision is None:
         return candidate_report(outcome, None, None, None, None, case.profiled.share, False)
-    again = decision.again is not None and decision.winner == name
+    again = decision.again is not None and decision.winner in (name, trials.made[name].same_as)
     timings = decision.again if again and decision.again is not None else decision.first
     mode = decision.mode or "steady"
+    name = trials.made[name].same_as or name
     speedup, over = pick(timings, name, mode)
     cold = pick(timings, name, "cold")[0]
     return candidate_report(outcome, speedup, over, cold, timings.nanoseconds(ORIGINAL, mode), case.profiled.share, again)

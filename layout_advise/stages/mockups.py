@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.layoutalgebra.structure import Candidate, Structure
-from layout_advise.mockup.binding import accesses, bind, key_of
+from layout_advise.mockup.binding import bind, keys_made
 from layout_advise.mockup.build import build
 from layout_advise.mockup.emit import emit_mockup
-from layout_advise.mockup.lifted import Lifted
-from layout_advise.mockup.measure import IDENTITY, SCALAR
+from layout_advise.mockup.lifted import Lifted, Loop
+from layout_advise.mockup.machinecode import same_code
+from layout_advise.mockup.measure import IDENTITY, IDENTITY_SIMD, SCALAR
 from layout_advise.tracer.trace import Trace
 
 JOBS = 2
 SCALAR_FLAGS = ("-fno-tree-vectorize", "-fno-tree-slp-vectorize")
-Variant = Literal["plain", "restrict"]
+Variant = Literal["plain", "restrict", "simd"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,28 @@ class Recipe:
 
 
 @dataclass(frozen=True, slots=True)
+class Code:
+    """The lifted hotspot ``lanes``, as its compiler left it, and ``elements``, with one element an iteration where that is
+    shown to be the same. Other layouts are tried on the elements; the identity has to be like the original."""
+
+    lanes: Lifted
+    elements: Lifted
+
+    def of(self, recipe: Recipe) -> Lifted:
+        """What a recipe is made of."""
+        return self.lanes if recipe.candidate is None and recipe.variant != "simd" else self.elements
+
+    @property
+    def variants(self) -> tuple[Variant, ...]:
+        """The variants worth making: ``simd`` where there is a loop with independent iterations to tell of."""
+        return ("plain", "restrict", "simd") if _independent(self.elements.body) else ("plain", "restrict")
+
+
+def _independent(items: Sequence[object]) -> bool:
+    return any(isinstance(i, Loop) and (i.independent or _independent(i.body)) for i in items)
+
+
+@dataclass(frozen=True, slots=True)
 class Compiled:
     """Compiler and flags."""
 
@@ -47,18 +70,22 @@ class Compiled:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A mock-up, or the reason why there is none. ``check`` is its check build."""
+    """A mock-up, or the reason why there is none. ``check`` is its check build; ``same_as`` the variant of the same layout
+    that the compiler made the same machine code of."""
 
     recipe: Recipe
     source: str
     mockup: Path | None
     check: Path | None
     reason: str | None
+    same_as: str | None = None
 
 
 def recipes(candidates: Sequence[Candidate], variants: Sequence[Variant]) -> tuple[Recipe, ...]:
     """The identity, every candidate in every variant, and the best candidate with a wrong map."""
     made = [Recipe(IDENTITY, None, "plain"), Recipe(SCALAR, None, "plain", checked=False, vectorised=False)]
+    if "simd" in variants:
+        made.append(Recipe(IDENTITY_SIMD, None, "simd"))
     made += [_recipe(c, variant) for c in candidates for variant in variants]
     if candidates:
         made.append(Recipe("wrong", candidates[0], variants[0], wrong=True))
@@ -73,7 +100,7 @@ def _recipe(candidate: Candidate, variant: Variant) -> Recipe:
 
 def make_all(
     wanted: Sequence[Recipe],
-    lifted: Lifted,
+    code: Code,
     trace: Trace,
     structures: Sequence[Structure],
     compiler: Compiled,
@@ -86,13 +113,30 @@ def make_all(
 
     def one(recipe: Recipe) -> Made:
         nonlocal finished
-        result = _make(recipe, lifted, trace, structures, compiler, folder)
+        result = _make(recipe, code.of(recipe), trace, structures, compiler, folder)
         finished += 1
         progress(finished, len(wanted))
         return result
 
     with ThreadPoolExecutor(JOBS) as pool:
         return tuple(pool.map(one, wanted))
+
+
+def twins(made: Sequence[Made]) -> tuple[Made, ...]:
+    """``made``, each marked that has the machine code of an earlier one of the same layout: it need not be run."""
+    first: dict[str, list[Made]] = {}
+    result = []
+    for item in made:
+        recipe = item.recipe
+        if item.mockup is not None and recipe.vectorised and not recipe.wrong:
+            earlier = first.setdefault(recipe.candidate.id if recipe.candidate else IDENTITY, [])
+            twin = next((e for e in earlier if e.mockup and same_code(e.mockup, item.mockup)), None)
+            if twin is None:
+                earlier.append(item)
+            else:
+                item = replace(item, same_as=twin.recipe.name)
+        result.append(item)
+    return tuple(result)
 
 
 def _make(
@@ -135,5 +179,5 @@ def expected_moves(candidate: Candidate, lifted: Lifted, trace: Trace, structure
     makes to the structures that it re-lays (gate (a) of the verification)."""
     binding = bind(lifted, trace, structures)
     moved = {r.structure.id for r in candidate.relayouts}
-    made = {key_of(access) for access in accesses(lifted.body)}
+    made = keys_made(lifted.body)
     return sum(binding.streams[key].count for key, name in binding.structure_of.items() if name in moved and key in made)

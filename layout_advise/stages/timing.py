@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from layout_advise.mockup.measure import (
     IDENTITY,
+    IDENTITY_SIMD,
     ORIGINAL,
     SCALAR,
     Plan,
@@ -89,11 +90,10 @@ def measured(entrant: Entrant, timings: Timings, mode: Mode, net_ns: float | Non
 
 def decide_and_confirm(
     snapshots: Restorer,
-    identity: Path,
-    scalar: Path | None,
+    controls: Mapping[str, Path],
     entrants: Sequence[Entrant],
     unmeasured: Sequence[Measured],
-    rebuild: Callable[[str], tuple[Path, Path]],
+    rebuild: Callable[[Sequence[str]], Mapping[str, Path]],
     conversion: Callable[[Timings, str], float | None],
     ranges: tuple[Sequence[Range], Sequence[Range]],
     plan: Plan,
@@ -103,14 +103,13 @@ def decide_and_confirm(
 ) -> Decision:
     """Measure, decide, and measure the winner again in at least five new restores, where only those rounds count.
 
-    ``rebuild(id)`` gives (identity, candidate) with other code alignment and buffer offsets; ``conversion(timings, id)``
-    the ns that a temporary layout costs a call, None for a permanent one; ``unmeasured`` are candidates that have no
-    numbers but count.
+    ``controls`` are the identity and its other builds; ``rebuild(names)`` gives mock-ups with other code alignment and
+    buffer offsets; ``conversion(timings, id)`` the ns that a temporary layout costs a call, None for a permanent one;
+    ``unmeasured`` are candidates that have no numbers but count.
     """
     written, touched = ranges
     variants = [
-        Timed(IDENTITY, identity),
-        *([Timed(SCALAR, scalar)] if scalar else []),
+        *(Timed(name, path) for name, path in controls.items()),
         *(Timed(e.id, e.mockup, e.unwritten) for e in entrants),
     ]
     first = measure(snapshots, variants, written, touched, plan, lambda i, n: progress("measuring", i, n))
@@ -129,10 +128,10 @@ def decide_and_confirm(
     if verdict.action != "change" or verdict.candidate is None:
         return Decision(first, None, mode, verdict, None, context.snapshot)
     winner = next(e for e in entrants if e.id == verdict.candidate)
-    new_identity, new_mockup = rebuild(winner.id)
+    built = rebuild([winner.id, *(name for name in controls if name in (IDENTITY, IDENTITY_SIMD))])
     second = measure(
         snapshots,
-        [Timed(winner.id, new_mockup, winner.unwritten), Timed(IDENTITY, new_identity)],
+        [Timed(name, path, winner.unwritten if name == winner.id else ()) for name, path in built.items()],
         written,
         touched,
         Plan(max(FEWEST_AGAIN, plan.restores), plan.rounds, plan.calls, plan.warm, plan.cold_calls, plan.clock),

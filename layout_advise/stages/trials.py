@@ -9,14 +9,16 @@ from pathlib import Path
 
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.layoutalgebra.structure import Candidate, Relayout
+from layout_advise.mockup.image import open_image
 from layout_advise.mockup.lifted import Lifted
-from layout_advise.mockup.measure import IDENTITY, SCALAR, Timings
+from layout_advise.mockup.measure import CONTROLS, IDENTITY, Timings
+from layout_advise.mockup.reroll import reroll
 from layout_advise.reports import wording
 from layout_advise.reports.model import Verdict
 from layout_advise.rundir import write_atomically
 from layout_advise.stages.calls import VERIFIED_CALLS
 from layout_advise.stages.case import Case
-from layout_advise.stages.mockups import Compiled, Made, Recipe, Variant, expected_moves, make_all, recipes
+from layout_advise.stages.mockups import Code, Compiled, Made, Recipe, expected_moves, make_all, recipes, twins
 from layout_advise.stages.observe import Observation
 from layout_advise.stages.selection import choices_at, chooses
 from layout_advise.stages.timing import Decision, Entrant, decide_and_confirm, plan_for
@@ -25,7 +27,6 @@ from layout_advise.tracer.snapshot.protocol import Range, Snapshots, StoppedProg
 from layout_advise.verdict import Context, Measured, Mode, for_program, undecided
 
 WRONG = "wrong"
-VARIANTS: tuple[Variant, ...] = ("plain", "restrict")
 LESS_ALIGNED = ("-falign-functions=32", "-falign-loops=16")
 """Code alignment of the second measurement: a gain must not hang on where the code happens to lie."""
 
@@ -65,13 +66,16 @@ def run_trials(
 ) -> Trials:
     """All trials of one hotspot. Raises SnapshotError when the original cannot be run or no snapshot can be taken."""
     candidates = [replace(c, temporary=case.settings.temporary) for c in candidates]
-    wanted = recipes(candidates, VARIANTS)
-    made = _make(case, seen, lifted, wanted, case.run.mockups, ())
+    case.progress.step("compiling mock-ups")
+    wanted = recipes(candidates, code_of(seen, lifted).variants)
+    made = {m.recipe.name: m for m in twins(tuple(_make(case, seen, lifted, wanted, case.run.mockups, ()).values()))}
+    wanted = tuple(r for r in wanted if made[r.name].same_as is None)
     found = _verify(case, parked, seen, lifted, made)
     caught = found[WRONG].reason is not None if WRONG in found else None
     found.pop(WRONG, None)
     found = _inherit(found, made)
     found, calls, same = _further_calls(case, seen, lifted, wanted, found)
+    found |= {name: found[m.same_as] for name, m in made.items() if m.same_as in found}
     identity = found.get(IDENTITY)
     if identity is None or identity.reason is not None:
         why = (identity.reason if identity else made[IDENTITY].reason) or "it could not be built"
@@ -83,6 +87,12 @@ def run_trials(
     decision = _time(case, seen, lifted, candidates, made, found, snapshots())
     verdict = for_program(decision.verdict, case.profiled.share)
     return Trials(made, found, calls, same, caught, decision, verdict, decision.first.conversion)
+
+
+def code_of(seen: Observation, lifted: Lifted) -> Code:
+    """The lifted hotspot in both forms, as far as the trace of ``seen`` shows them to be the same."""
+    image = open_image(seen.region.path, seen.region.load_base)
+    return Code(lifted, reroll(lifted, seen.trace, seen.structures, image.read))
 
 
 def _compiler(case: Case) -> Compiled:
@@ -98,7 +108,7 @@ def _make(
     compiler = Compiled(compiler.executable, (*compiler.flags, *extra))
     done = make_all(
         wanted,
-        lifted,
+        code_of(seen, lifted),
         seen.trace,
         seen.structures,
         compiler,
@@ -120,7 +130,7 @@ def _verify(
 ) -> dict[str, Finding]:
     subjects = []
     for name, item in made.items():
-        if item.mockup is None:
+        if item.mockup is None or item.same_as is not None:
             continue
         candidate = item.recipe.candidate
         moves = expected_moves(candidate, lifted, seen.trace, seen.structures) if candidate is not None else None
@@ -186,36 +196,29 @@ def _time(
     entrants, unmeasured = [], []
     for name, item in made.items():
         candidate = item.recipe.candidate
-        if candidate is None or item.recipe.wrong:
+        if candidate is None or item.recipe.wrong or item.same_as is not None:
             continue
         if item.mockup is not None and name in found and found[name].reason is None:
             entrants.append(
                 Entrant(name, title(candidate, case.profiled.function.name), "verified", item.mockup, forbidden(candidate))
             )
     for candidate in candidates:
-        if not any(e.id in (f"{candidate.id}", f"{candidate.id}-restrict") for e in entrants):
+        if not any(e.id.split("-")[0] == candidate.id for e in entrants):
             unmeasured.append(Measured(candidate.id, "rejected", None, None))
     context = Context(snapshots.kind, "verified", None, 1.0, bool(by_id))
 
-    def rebuild(name: str) -> tuple[Path, Path]:
-        chosen = [made[IDENTITY].recipe, made[name].recipe]
-        plain = [Recipe(r.name, r.candidate, r.variant, checked=False, offset=64 * 5) for r in chosen]
+    def rebuild(names: Sequence[str]) -> dict[str, Path]:
+        plain = [replace(made[name].recipe, checked=False, offset=64 * 5) for name in names]
         again = _make(case, seen, lifted, plain, case.work / "again", LESS_ALIGNED)
-        paths = [again[r.name].mockup for r in chosen]
-        if paths[0] is None or paths[1] is None:
-            raise LayoutAdviseError("the winner could not be built again", again[name].reason or "")
-        return paths[0], paths[1]
+        paths = {name: m.mockup for name, m in again.items() if m.mockup is not None}
+        if len(paths) < len(names):
+            reasons = [m.reason or "" for m in again.values() if m.mockup is None]
+            raise LayoutAdviseError("the winner could not be built again", reasons[0])
+        return paths
 
-    identity = made[IDENTITY].mockup
-    assert identity is not None
-    plain = made.get(SCALAR)
-    compared = found.get(SCALAR)
-    usable = plain is not None and compared is not None and compared.reason is None and bool(entrants)
-    scalar = plain.mockup if plain is not None and usable else None
     decision = decide_and_confirm(
         snapshots,
-        identity,
-        scalar,
+        _controls(made, found, bool(entrants)),
         entrants,
         unmeasured,
         rebuild,
@@ -229,6 +232,17 @@ def _time(
     raw = {"first": _raw(decision.first), "again": _raw(decision.again) if decision.again else None}
     write_atomically(case.run.timings, json.dumps(raw, indent=1).encode())
     return decision
+
+
+def _controls(made: dict[str, Made], found: dict[str, Finding], compared: bool) -> dict[str, Path]:
+    """The identity, and its other builds where candidates are compared with them."""
+    chosen = {}
+    for name in CONTROLS:
+        item, finding = made.get(name), found.get(name)
+        usable = item is not None and finding is not None and finding.reason is None and item.same_as is None
+        if item is not None and item.mockup is not None and (name == IDENTITY or (usable and compared)):
+            chosen[name] = item.mockup
+    return chosen
 
 
 def around_a_call(timings: Timings, name: str) -> float | None:

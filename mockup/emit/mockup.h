@@ -9,6 +9,13 @@
 /* Hides that a trip count is a known constant: the original's compiler unrolled as it did, not more. */
 #define LA_OPAQUE(x) __asm__("" : "+r"(x))
 
+/* No iteration of the loop that follows stores what another one loads or stores. */
+#ifdef __clang__
+#define LA_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define LA_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
 /* Memory as the machine sees it: any type may alias any other; the _u kinds promise no alignment. */
 #define LA_CELL(name, type, size)                                     \
     typedef type name __attribute__((may_alias, aligned(size)));      \

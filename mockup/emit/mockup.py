@@ -8,17 +8,17 @@ from typing import Literal
 
 from layout_advise import tracer
 from layout_advise.layoutalgebra.structure import Candidate, Relayout, Structure
-from layout_advise.mockup.binding import Access, accesses, bind, key_of
+from layout_advise.mockup.binding import Access, accesses, bind, executed
 from layout_advise.mockup.effects import BITS, Gpr
 from layout_advise.mockup.emit.copies import chosen_tables, copy_function, map_function
 from layout_advise.mockup.emit.ctext import CTYPE
 from layout_advise.mockup.emit.program import Settings, Writer
 from layout_advise.mockup.emit.scope import Scope, analyse, identifier
-from layout_advise.mockup.lifted import Imm, Lifted, LiveIn, LiveOut, Load
+from layout_advise.mockup.lifted import Imm, Lifted, Linear, LiveIn, LiveOut, Load
 from layout_advise.mockup.remap import Plan, plan
 from layout_advise.tracer.trace import Trace
 
-Variant = Literal["plain", "restrict"]
+Variant = Literal["plain", "restrict", "simd"]
 
 
 def include_directories() -> tuple[Path, ...]:
@@ -39,9 +39,10 @@ def emit_mockup(
 ) -> str:
     """The C source of a mock-up; ``candidate`` None gives the identity.
 
-    ``variant`` ``restrict`` promises the compiler that the new buffers' fields do not overlap. ``check`` records every
-    reference and compares every new place with the map (slow). ``wrong`` reads (where nothing is read: writes) elements at
-    wrong places, in bounds: such a mock-up must fail the comparison.
+    ``variant`` ``restrict`` promises the compiler that the new buffers' fields do not overlap, ``simd`` also that the
+    iterations of the loops marked so are independent (:func:`layout_advise.mockup.reroll.reroll` marks them). ``check``
+    records every reference and compares every new place with the map (slow). ``wrong`` reads (where nothing is read:
+    writes) elements at wrong places, in bounds: such a mock-up must fail the comparison.
     ``offset`` places the new buffers that many bytes (a multiple of 64) after the start of a page.
     Raises RemapError where an access does not decompose over the candidate's structure.
     """
@@ -49,9 +50,9 @@ def emit_mockup(
     placed = plan(lifted, candidate, binding)
     relayouts = candidate.relayouts if candidate is not None else ()
     scope = analyse(lifted)
-    settings = Settings(check, _wrong(lifted, placed) if wrong else frozenset())
+    settings = Settings(check, _wrong(lifted, placed) if wrong else frozenset(), independent=variant == "simd")
     if check:
-        settings.recorders = {id(a): 0 for a in recorders(lifted)}
+        settings.recorders = recorders(lifted)
     parameters = _pointers(relayouts, settings)
     settings.maps = {r.structure.id: f"map_{identifier(r.structure.name)}_{k}" for k, r in enumerate(relayouts)}
     writer = Writer(scope, placed, binding, settings)
@@ -73,21 +74,24 @@ def emit_mockup(
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def recorders(lifted: Lifted) -> list[Access]:
-    """The accesses that stand for an execution of their reference: its lowest live part, the load where it also stores."""
-    by_key: dict[tuple[int, int], list[Access]] = {}
+def recorders(lifted: Lifted) -> dict[int, frozenset[int]]:
+    """The accesses that stand for an execution of their reference, and in which lanes (0 where there are none): of every
+    reference its lowest live part, the load where it also stores."""
+    by_key: dict[tuple[int, int], list[tuple[Access, int, int]]] = {}
     for access in accesses(lifted.body):
-        by_key.setdefault(key_of(access), []).append(access)
-    chosen: list[Access] = []
+        for lane, reference in enumerate(access.lanes or executed(access)):
+            if reference is not None:
+                by_key.setdefault(reference[:2], []).append((access, lane, reference[2]))
+    chosen: dict[int, frozenset[int]] = {}
     for group in by_key.values():
-        loads = [a for a in group if isinstance(a, Load)] or group
-        lowest = min(a.part for a in loads)
-        seen: list[Access] = []
-        for access in loads:
+        loads = [entry for entry in group if isinstance(entry[0], Load)] or group
+        lowest = min(part for _, _, part in loads)
+        seen: list[tuple[Linear, int]] = []
+        for access, lane, part in loads:
             # the same piece read twice, as two types, is one reference
-            if access.part == lowest and not any(s.address == access.address for s in seen):
-                seen.append(access)
-        chosen += seen
+            if part == lowest and (access.address, lane) not in seen:
+                seen.append((access.address, lane))
+                chosen[id(access)] = chosen.get(id(access), frozenset()) | {lane}
     return chosen
 
 
@@ -169,7 +173,7 @@ def _specs(relayouts: Sequence[Relayout], offset: int) -> str:
 
 
 def _kernel(lifted: Lifted, scope: Scope, writer: Writer, name: str, pointers: Sequence[str], variant: Variant) -> str:
-    kind = "uint8_t *restrict " if variant == "restrict" else "uint8_t *"
+    kind = "uint8_t *" if variant == "plain" else "uint8_t *restrict "
     parameters = ", ".join(["struct la_context *context", *(kind + p for p in pointers)])
     lines = [f"static __attribute__((noinline)) void {name}({parameters})", "{"]
     for live in lifted.live_ins:

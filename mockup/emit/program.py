@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from layout_advise.layoutalgebra.structure import Axis, FieldMap, Relayout
-from layout_advise.mockup.binding import Access, Binding, access_bytes, key_of
+from layout_advise.mockup.binding import Access, Binding, access_bytes, executed, key_of
 from layout_advise.mockup.effects import BITS
 from layout_advise.mockup.emit.copies import axis_text, place_text
 from layout_advise.mockup.emit.ctext import CTYPE, constant, integer, operation
@@ -38,12 +38,14 @@ class Settings:
     check: bool = False
     wrong: frozenset[int] = frozenset()
     """ids of the accesses that get the deliberately wrong map."""
-    recorders: dict[int, int] = field(default_factory=dict)
-    """id(access) -> reference id, for the accesses that stand for an execution of their reference."""
+    recorders: dict[int, frozenset[int]] = field(default_factory=dict)
+    """id(access) -> lanes in which the access stands for an execution of its reference (see ``Load.lanes``)."""
     pointers: dict[tuple[str, int], str] = field(default_factory=dict)
     """(structure id, field number) -> the C name of the field's pointer."""
     maps: dict[str, str] = field(default_factory=dict)
     """structure id -> name of its map function (check build)."""
+    independent: bool = False
+    """Whether the compiler is told which loops' iterations are independent."""
 
 
 class Writer:
@@ -58,6 +60,7 @@ class Writer:
         self.counters = frozenset((*COUNTERS, *(f"i{k}" for k in range(9, 40))))
         self.depth = 1
         self.labels: dict[int, str] = {}
+        self.counting: list[str] = []  # names of the counters of the loops around
         self.strip: tuple[Val, str, str] | None = None  # counter, block start, lane: inside a strip-mined loop
         self.copies = 0
         self.temporaries = 0
@@ -195,9 +198,17 @@ class Writer:
         start = "0"
         if id(loop) in self.plan.blocks and not self.settings.wrong:
             start = self.stripped(loop, name, trip, self.plan.blocks[id(loop)])
+        self.promise(loop)
         self.put(f"for (int64_t {name} = {start}; {name} < {trip}; ++{name}) {{")
+        self.counting.append(name)
         self.inner(loop.body)
+        self.counting.pop()
         self.put("}")
+
+    def promise(self, loop: Loop) -> None:
+        """Tells the compiler what is known of the loop that follows."""
+        if loop.independent and self.settings.independent:
+            self.put("LA_INDEPENDENT")
 
     def inner(self, items: Sequence[Item]) -> None:
         """A nested body, one level deeper."""
@@ -222,18 +233,23 @@ class Writer:
         condition = " | ".join(borders)
         self.put(f"if ((({condition}) & {block - 1}) == 0)")
         self.depth += 1
-        self.put(f"for (; {start} + {block} <= {trip}; {start} += {block})")
-        self.put(f"    for (int64_t lane = 0; lane < {block}; ++lane) {{")
+        self.put(f"for (; {start} + {block} <= {trip}; {start} += {block}) {{")
         self.depth += 1
+        self.promise(loop)
+        self.put(f"for (int64_t lane = 0; lane < {block}; ++lane) {{")
         self.put(f"    const int64_t {name} = {start} + lane;")
         self.put(f"    (void){name};")
         self.strip, labels, self.copies = (loop.counter, start, "lane"), self.labels, self.copies + 1
         own = [item.number for item in loop.body if isinstance(item, Label)]
         self.labels = labels | {n: f"{self.label(n)}_{self.copies}" for n in own}
+        self.counting.append(name)
         self.inner(loop.body)
+        self.counting.pop()
         self.strip, self.labels = None, labels
         self.put("}")
-        self.depth -= 2
+        self.depth -= 1
+        self.put("}")
+        self.depth -= 1
         return start
 
     # ---- memory ---------------------------------------------------------------------------------------------------
@@ -353,9 +369,9 @@ class Writer:
 
     def cell(self, access: Access, ty: str) -> str:
         """The memory type: natural alignment only where the trace proves it."""
-        stream = self.binding.streams.get(key_of(access))
         size = access_bytes(access)
-        aligned = stream is not None and residue(stream, -access.part, size) == 0
+        streams = [(self.binding.streams.get((pc, operand)), part) for pc, operand, part in executed(access)]
+        aligned = all(stream is not None and residue(stream, -part, size) == 0 for stream, part in streams)
         return f"la_{ty}" if aligned or size == 1 else f"la_{ty}_u"
 
     def load(self, load: Load) -> None:
@@ -397,10 +413,8 @@ class Writer:
         """The address of every piece; in a check build recorded and compared first."""
         reference = self.binding.reference_of.get(key_of(access))
         site = reference.id if reference is not None else 0xFFFF
-        if self.settings.check and id(access) in self.settings.recorders:
-            self.put(f"la_record(&context->check, {self.old_place(access, -access.part)}, {site});")
-            if place is not None:
-                self.put("context->check.remapped++;")
+        if self.settings.check:
+            self.record(access, place is not None)
         if place is None:
             return [self.pointer_text(access.address)]
         places = [self.new_place(access, place, piece) for piece in place.pieces]
@@ -410,6 +424,23 @@ class Writer:
                 old = self.old_place(access, piece.at)
                 self.put(f"la_compare(&context->check, {old}, {at}, {name}(context, {old}), {site});")
         return places
+
+    def record(self, access: Access, moved: bool) -> None:
+        """Tells of the execution of a reference, in the lanes in which the access stands for it."""
+        lanes = access.lanes or executed(access)
+        for lane in sorted(self.settings.recorders.get(id(access), ())):
+            executed_ = lanes[lane]
+            assert executed_ is not None
+            pc, operand, part = executed_
+            reference = self.binding.reference_of.get((pc, operand))
+            site = reference.id if reference is not None else 0xFFFF
+            if len(lanes) > 1:
+                self.put(f"if ({self.counting[-1]} % {len(lanes)} == {lane}) {{")
+            self.put(f"la_record(&context->check, {self.old_place(access, -part)}, {site});")
+            if moved:
+                self.put("context->check.remapped++;")
+            if len(lanes) > 1:
+                self.put("}")
 
 
 @dataclass(frozen=True, slots=True)
