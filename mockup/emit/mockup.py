@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -69,7 +70,7 @@ def emit_mockup(
         copy_function(relayouts, first, placed.written),
         *(map_function(r, f, settings.maps[r.structure.id]) for r, f in zip(relayouts, first, strict=True) if check),
         _kernel(lifted, scope, writer, kernel, [name for name, _ in parameters], variant),
-        _run(kernel, [f"context->buffers[{first[r] + b}] + {o}" for _, (r, b, o) in parameters]),
+        _run(kernel, [*_bases(lifted, writer), *(f"context->buffers[{first[r] + b}] + {o}" for _, (r, b, o) in parameters)]),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -174,10 +175,14 @@ def _specs(relayouts: Sequence[Relayout], offset: int) -> str:
 
 def _kernel(lifted: Lifted, scope: Scope, writer: Writer, name: str, pointers: Sequence[str], variant: Variant) -> str:
     kind = "uint8_t *" if variant == "plain" else "uint8_t *restrict "
-    parameters = ", ".join(["struct la_context *context", *(kind + p for p in pointers)])
+    bases = [f"uint8_t *{name}" for _, name in sorted(writer.bases.items())]
+    parameters = ", ".join(["struct la_context *context", *bases, *(kind + p for p in pointers)])
     lines = [f"static __attribute__((noinline)) void {name}({parameters})", "{"]
+    outs = [f"    {_live_out(live, writer)}" for live in lifted.live_outs]
+    mentioned = set(re.findall(r"\w+", "\n".join([*writer.lines, *outs])))
     for live in lifted.live_ins:
-        lines += [f"    {line}" for line in _live_in(live, scope)]
+        if scope.names[live.value.number] in mentioned:
+            lines += [f"    {line}" for line in _live_in(live, scope)]
     for number, ty in sorted(scope.variables.items()):
         lines.append(f"    {CTYPE[ty]} x{number} = 0;")
     live_in_values = {live.value.number for live in lifted.live_ins}
@@ -185,8 +190,7 @@ def _kernel(lifted: Lifted, scope: Scope, writer: Writer, name: str, pointers: S
         if number not in live_in_values:
             lines.append(f"    {CTYPE[ty]} {scope.names.get(number, f'v{number}')} = 0;")
     lines += writer.lines
-    lines += [f"    {_live_out(live, writer)}" for live in lifted.live_outs]
-    return "\n".join([*lines, "}"])
+    return "\n".join([*lines, *outs, "}"])
 
 
 def _live_in(live: LiveIn, scope: Scope) -> list[str]:
@@ -208,6 +212,13 @@ def _live_out(live: LiveOut, writer: Writer) -> str:
         place = f"context->out.vector[{live.location.number}] + {8 * live.location.index + 4 * (live.half or 0)}"
     cell = "la_i8" if ty == "i1" else f"la_{ty}_u"
     return f"*({cell} *)({place}) = {text};" + ("" if not isinstance(live.operand, Imm) else " /* a constant */")
+
+
+def _bases(lifted: Lifted, writer: Writer) -> list[str]:
+    """The arguments for the kernel's base pointers."""
+    registers = {live.value.number: live.location for live in lifted.live_ins}
+    found = [registers[number] for number in sorted(writer.bases)]
+    return [f"(uint8_t *)context->in.gpr[{location.number}]" for location in found if isinstance(location, Gpr)]
 
 
 def _run(kernel: str, pointers: Sequence[str]) -> str:

@@ -66,6 +66,8 @@ class Writer:
         self.temporaries = 0
         self.sites_written: set[int] = set()
         self.cuts: dict[Cut, str] = {}
+        self.bases: dict[int, str] = {}
+        """Live-in values that addresses start from -> name of the kernel's pointer parameter."""
 
     # ---- small pieces -------------------------------------------------------------------------------------------
 
@@ -104,9 +106,16 @@ class Writer:
             if coef == 1 and isinstance(atom, Val) and name not in self.counters:
                 rest = Linear(linear.const, tuple(t for t in linear.terms if t[0] != atom))
                 offset = self.linear(rest)
-                pointer = f"(uint8_t *){self.text(atom)}"
+                pointer = self.base(atom)
                 return pointer if offset == "0" else f"{pointer} {offset if offset[0] == '-' else '+ ' + offset}"
         return self.linear(linear)
+
+    def base(self, value: Val) -> str:
+        """What an address starts from. Live-ins come as pointer parameters: a pointer made from a number tells the compiler
+        that it may compute one address from another, and it then walks arrays in another way than the original does."""
+        if value.number not in self.scope.live_ins:
+            return f"(uint8_t *){self.text(value)}"
+        return self.bases.setdefault(value.number, f"base_{self.text(value)}")
 
     def declare(self, value: Val) -> str:
         """Left side of a definition."""

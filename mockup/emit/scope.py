@@ -61,13 +61,15 @@ def defined(item: Item) -> Val | None:
 
 @dataclass(slots=True)
 class Scope:
-    """``names`` of values; ``hoisted`` are the values used outside the body that defines them; ``variables`` all of them."""
+    """``names`` of values; ``hoisted`` are those used outside the body that defines them; ``variables`` all of them."""
 
     names: dict[int, str] = field(default_factory=dict)
     hoisted: dict[int, Ty] = field(default_factory=dict)
     variables: dict[int, Ty] = field(default_factory=dict)
     uses: dict[int, int] = field(default_factory=dict)
     calls: dict[str, tuple[Ty, tuple[Ty, ...]]] = field(default_factory=dict)
+    live_ins: frozenset[int] = frozenset()
+    """Values that arrive in whole general registers."""
 
 
 def analyse(lifted: Lifted) -> Scope:
@@ -76,6 +78,9 @@ def analyse(lifted: Lifted) -> Scope:
     home: dict[int, tuple[int, ...]] = {live.value.number: () for live in lifted.live_ins}
     for live in lifted.live_ins:
         scope.names[live.value.number] = live_in_name(live)
+    scope.live_ins = frozenset(
+        live.value.number for live in lifted.live_ins if isinstance(live.location, Gpr) and live.value.ty == "i64"
+    )
     _walk(lifted.body, (), scope, home)
     for out in lifted.live_outs:
         _use(out.operand, (), scope, home)
