@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from layout_advise.layoutalgebra.derive import plain_reason
 from layout_advise.layoutalgebra.relayout import LINE, Group, Plan, Step, relayout, whole
-from layout_advise.layoutalgebra.structure import Candidate, Chosen, Field, Relayout, Structure
+from layout_advise.layoutalgebra.structure import Candidate, Chosen, Field, FieldMap, Relayout, Structure
 from layout_advise.layoutalgebra.traffic import lines_touched
 
 PAGE = 4096
@@ -217,14 +217,7 @@ def _cost(layout: Structure | Relayout, walk: Walk, vector: int) -> dict[str, fl
         strides = [structure.dims[walk.fastest].stride] * len(structure.fields)
         places = {(0, 0)}
     else:
-        inner = {"whole": 2, "mod": 1, "div": 0}
-        moving = [[a for a in m.axes if a.dim == walk.fastest] for m in layout.fields]
-        strides = [max(axes, key=lambda a: inner[a.part]).stride for axes in moving]
-        apart = [all(a.part == "whole" for a in m.axes) for m in layout.fields]
-        places = {
-            (m.buffer, m.offset if own and stride == structure.fields[m.field].bytes else 0)
-            for m, stride, own in zip(layout.fields, strides, apart, strict=True)
-        }
+        strides, places = strides_and_places(structure, layout.fields, walk.fastest)
     chosen = layout.chosen if isinstance(layout, Relayout) else None
     elements = structure.count // chosen.block if chosen else structure.count
     if walk.gathered:  # each element alone: one line for every separate record, whatever the neighbours are
@@ -238,6 +231,21 @@ def _cost(layout: Structure | Relayout, walk: Walk, vector: int) -> dict[str, fl
     extra = elements / 8 * max(0, len(places) - STREAMS)
     cycles = lines * LINE_CYCLES + loads * LOAD_CYCLES + extra * STREAM_CYCLES
     return {"lines": lines, "pages": pages, "streams": float(len(places)), "loads": loads, "cycles": cycles}
+
+
+def strides_and_places(
+    structure: Structure, maps: Sequence[FieldMap], fastest: int
+) -> tuple[list[int], set[tuple[int, int]]]:
+    """The step of each field along the fastest dimension, and the places at which separate streams run."""
+    inner = {"whole": 2, "mod": 1, "div": 0}
+    moving = [[a for a in m.axes if a.dim == fastest] for m in maps]
+    strides = [max(axes, key=lambda a: inner[a.part]).stride for axes in moving]
+    apart = [all(a.part == "whole" for a in m.axes) for m in maps]
+    places = {
+        (m.buffer, m.offset if own and stride == structure.fields[m.field].bytes else 0)
+        for m, stride, own in zip(maps, strides, apart, strict=True)
+    }
+    return strides, places
 
 
 def _deinterleaved(layout: Relayout) -> bool:
