@@ -12,8 +12,10 @@ from layout_advise.errors import BinaryError, UsageError
 from layout_advise.tracer.binary import Binary
 
 
-def check_command(command: Sequence[str], cwd: Path | None = None) -> Binary:
+def check_command(command: Sequence[str], cwd: Path | None = None, *, static: bool = False) -> Binary:
     """The program of ``command``, found as a shell would find it, opened and fit to be analysed.
+
+    ``static``: it may be linked statically.
 
     Raises :class:`UsageError` where the command is empty or ``cwd`` is no directory, :class:`BinaryError` for everything
     about the file (see ``layout_advise.tracer.elf_checks``).
@@ -22,7 +24,7 @@ def check_command(command: Sequence[str], cwd: Path | None = None) -> Binary:
         raise UsageError("no program given", "the command is empty", "layout-advise trace -- ./app its arguments")
     if cwd is not None and not cwd.is_dir():
         raise UsageError(f"cannot run in {cwd}", "it is no directory", "give an existing one")
-    return Binary.open(find_program(command[0], cwd))
+    return Binary.open(find_program(command[0], cwd), static=static)
 
 
 def find_program(name: str, cwd: Path | None = None) -> Path:

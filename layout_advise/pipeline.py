@@ -11,8 +11,10 @@ from layout_advise.progress import Progress
 from layout_advise.reports import html, model
 from layout_advise.rundir import RunDir, open_run, scratch, write_atomically
 from layout_advise.stages.assemble import quality
+from layout_advise.stages.backends import check_backend
 from layout_advise.stages.hotspot import Studied, study
 from layout_advise.stages.profile import Profiled, probe_calls, profile, spool
+from layout_advise.stages.statically import trace_static
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.snapshot.launch import signal_name
 
@@ -20,7 +22,12 @@ from layout_advise.tracer.snapshot.launch import signal_name
 def advise(settings: Settings, progress: Progress) -> model.Report | None:
     """The whole road; None when it was to stop before the report. Everything that was started is stopped, and nothing is
     left outside the run directory, however this ends."""
-    main = check_command(settings.command)
+    check_backend(settings)
+    alone = settings.backend == "valgrind" and settings.until == "trace"
+    main = check_command(settings.command, static=alone)
+    if not main.dynamic:
+        trace_static(settings, main, progress)
+        return None
     for warning in main.warnings:
         progress.note(f"layout-advise: {warning}")
     with open_run(settings.output, settings.force) as run, scratch() as work:

@@ -176,9 +176,9 @@ def test_setuid(victim: Path, tmp_path: Path) -> None:
     assert "setuid" in refused(tmp_path, "--", "./victim").error
 
 
-def test_static_names_the_backend_to_come(tmp_path: Path) -> None:
+def test_static_names_what_can_be_had(tmp_path: Path) -> None:
     compile_victim(tmp_path / "static", "-static")
-    assert "Valgrind backend will serve" in refused(tmp_path, "--", "./static").error
+    assert "--backend valgrind --until trace" in refused(tmp_path, "--", "./static").error
 
 
 @pytest.mark.slow

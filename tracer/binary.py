@@ -41,10 +41,11 @@ class Binary:
         self._lines = LineTable(self.debug)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> Self:
-        """The program at ``path``; :class:`BinaryError` says why it cannot be analysed (see ``elf_checks``)."""
+    def open(cls, path: str | os.PathLike[str], *, static: bool = False) -> Self:
+        """The program at ``path``; :class:`BinaryError` says why it cannot be analysed (see ``elf_checks``). ``static``: it
+        may be linked statically."""
         binary = cls.open_module(path)
-        check_dynamic(binary.path, binary._elf)
+        check_dynamic(binary.path, binary._elf, static)
         check_executable(binary.path)
         return binary
 

@@ -81,8 +81,8 @@ def parse(path: Path, stream: BinaryIO) -> ELFFile:
     return elf
 
 
-def check_dynamic(path: Path, elf: ELFFile) -> None:
-    """Raise :class:`BinaryError` for static programs and bare shared libraries."""
+def check_dynamic(path: Path, elf: ELFFile, static: bool = False) -> None:
+    """Raise :class:`BinaryError` for bare shared libraries, and for static programs unless ``static`` allows them."""
     kinds = {segment["p_type"] for segment in elf.iter_segments()}
     if "PT_INTERP" in kinds:
         return
@@ -92,7 +92,8 @@ def check_dynamic(path: Path, elf: ELFFile) -> None:
     )
     if elf["e_type"] == "ET_DYN" and not pie:
         raise BinaryError(f"cannot run {path}", "it is a shared library", "give a program that uses it")
+    if static:
+        return
     why = "it is linked statically, and the agent is a preloaded library"
-    raise BinaryError(
-        f"cannot analyse {path}", why, "link it without -static (the Valgrind backend will serve static programs)"
-    )
+    hint = "link it without -static; traced alone it can be with --backend valgrind --until trace --hotspot SYMBOL"
+    raise BinaryError(f"cannot analyse {path}", why, hint)

@@ -91,6 +91,22 @@ def _criu() -> Finding:
     return Finding("criu", True, False, f"{criu.version}")
 
 
+def _valgrind() -> Finding:
+    """The backend for what the clone cannot copy; its tool is compiled at first use."""
+    from layout_advise.tracer.valgrind.install import find_valgrind
+
+    try:
+        found = find_valgrind()
+    except MachineError as error:
+        return Finding("valgrind", False, False, f"{error.what}: {error.why}", error.hint)
+    return Finding("valgrind", True, False, f"{found.version}, with headers: --backend valgrind can be built")
+
+
+def _pin() -> Finding:
+    hint = "none is needed: --backend valgrind does the same; Intel's kit is not in Debian"
+    return Finding("pin", False, False, "the Pin backend of a later version", hint)
+
+
 def _vectors() -> Finding:
     widths = ", ".join(str(8 * n) for n in vector_bytes())
     return Finding("vectors", True, False, f"{widths} bits")
@@ -102,7 +118,8 @@ CHECKS: tuple[Callable[[], Finding], ...] = (
     lambda: _tool("gcc", True, "mock-ups cannot be compiled", "gcc"),
     lambda: _tool("as", True, "the agent cannot be assembled", "binutils"),
     lambda: _tool("clang", False, "programs made by clang are compiled with gcc's mock-ups, which is not the same", "clang"),
-    lambda: _tool("valgrind", False, "the Valgrind backend of a later version", "valgrind"),
+    _valgrind,
+    _pin,
     lambda: _tool("perf", False, "the built-in sampler is used", "linux-perf"),
     _criu,
     _shared_memory,

@@ -18,6 +18,7 @@ from typing import get_args
 
 from layout_advise.commands import common
 from layout_advise.config import (
+    BACKENDS,
     DEFAULT_CANDIDATES,
     DEFAULT_MAX_REFS,
     DEFAULT_RESTORES,
@@ -54,7 +55,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--call", type=positive, metavar="N", help="the call to stop at (default: a steady one, not the first)"
     )
     parser.add_argument(
-        "--backend", choices=("auto", "clone"), default="auto", help="how to trace (default: auto, the clone)"
+        "--backend",
+        choices=BACKENDS,
+        default="auto",
+        help="how to trace (default: auto, an instrumented copy of the code, and Valgrind for code that cannot be copied)",
     )
     parser.add_argument("--snapshot", choices=("auto", "criu", "fork"), default="auto", help="how to repeat the call")
     parser.add_argument("--until", choices=STAGES, default="report", metavar="STAGE", help=f"stop after {', '.join(STAGES)}")

@@ -8,10 +8,12 @@ from pathlib import Path
 from layout_advise.config import Settings
 from layout_advise.progress import Progress
 from layout_advise.rundir import RunDir
+from layout_advise.stages.backends import Tracer
 from layout_advise.stages.calls import ChosenCall
-from layout_advise.stages.observe import Observation, observe
+from layout_advise.stages.observe import Observation, observed
 from layout_advise.stages.profile import Profiled
 from layout_advise.tracer.binary import Binary
+from layout_advise.tracer.code import Region
 from layout_advise.tracer.snapshot.probe import Probe
 from layout_advise.tracer.snapshot.process import AgentProcess, park
 
@@ -36,5 +38,10 @@ class Case:
 
     def observe(self, program: AgentProcess, call: int) -> Observation:
         """Trace the call at which ``program`` is stopped."""
-        region = self.profiled.module.region(self.profiled.function, program.load_base, callees=True)
-        return observe(program, self.main, region, call, self.settings.max_refs, self.work)
+        trace = Tracer(self.settings, self.profiled.entry, self._region, self.stdin, self.work, self.progress.note).trace(
+            program, call
+        )
+        return observed(program, self.main, self._region(program.load_base), trace)
+
+    def _region(self, load_base: int) -> Region:
+        return self.profiled.module.region(self.profiled.function, load_base, callees=True)

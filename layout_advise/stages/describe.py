@@ -100,7 +100,7 @@ def _base(case: Case, seen: Observation, verdict: model.Verdict, snapshot: Any) 
         "snapshot": snapshot,
         "threads": max(case.probe.threads, 1),
         "clock": "thread-cpu",
-        "trace": model.TraceSummary("clone", seen.trace.accesses, seen.terms, seen.trace.truncated),
+        "trace": model.TraceSummary(seen.trace.backend, seen.trace.accesses, seen.terms, seen.trace.truncated),
         "structures": structures(seen),
         "verdict": verdict,
     }

@@ -64,9 +64,13 @@ def _nodes(node: object) -> int:
 def observe(
     program: StoppedProgram, main: Binary, region: Region, call: int, max_refs: int, work: Path | None = None
 ) -> Observation:
-    """Trace the call that ``program`` is about to make and derive the structures it touches. The raw records lie in ``work``
-    meanwhile."""
-    trace = trace_call(program, region, call, max_refs, folder=work)
+    """Trace the call that ``program`` is about to make with the clone and derive the structures it touches. The raw records
+    lie in ``work`` meanwhile."""
+    return observed(program, main, region, trace_call(program, region, call, max_refs, folder=work))
+
+
+def observed(program: StoppedProgram, main: Binary, region: Region, trace: Trace) -> Observation:
+    """The structures that the traced call touches; ``program`` is parked at it."""
     attribution = attribute(trace, main, program.read)
     derived = tuple(
         derive(obj, number, attribution, trace) for number, obj in enumerate(o for o in attribution.objects if is_data(o))

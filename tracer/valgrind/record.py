@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,12 +13,13 @@ from layout_advise.tracer.code import Region
 from layout_advise.tracer.relocate import AddressMap, Foreign, Process, move, notes_of
 from layout_advise.tracer.snapshot.patching import Entry
 from layout_advise.tracer.snapshot.protocol import StoppedProgram
-from layout_advise.tracer.trace import Reference, Trace
+from layout_advise.tracer.trace import Mapping, Reference, Trace
 from layout_advise.tracer.valgrind.result import Seen
 from layout_advise.tracer.valgrind.run import check_instructions, run_tool
 
 OTHER_OPERANDS = 64
 """Accesses that match no operand of their instruction are numbered from here."""
+_OTHERS = "other threads ran during the call; their accesses are not in the trace"
 
 
 def trace_under_valgrind(
@@ -45,7 +46,7 @@ def trace_under_valgrind(
     references, streams, lost = _translated(seen.references, region, to)
     notes = notes_of(to, lost)
     if seen.foreign:
-        notes += ("other threads ran during the call; their accesses are not in the trace",)
+        notes += (_OTHERS,)
     trace = Trace(
         symbol=region.symbol,
         call=call,
@@ -59,6 +60,40 @@ def trace_under_valgrind(
         allocations=target.allocations,
     )
     return Foreign(trace, notes)
+
+
+def trace_alone(
+    command: Sequence[str],
+    entry: Entry,
+    region_at: Callable[[Sequence[Mapping]], Region],
+    call: int,
+    cap: int,
+    *,
+    stdin_path: Path | None = None,
+    timeout: float | None = None,
+    folder: Path | None = None,
+) -> Foreign:
+    """Trace a call of a statically linked program, which cannot be parked.
+
+    The addresses are those of the run under Valgrind, and the heap's blocks are not known. ``region_at`` gives the hotspot's
+    code in a process with these mappings.
+    """
+    seen = run_tool(command, entry, call, cap, stdin_path=stdin_path, timeout=timeout, folder=folder, preload=False)
+    region = region_at(seen.process.mappings)
+    references, streams = assigned(seen.references, region)
+    trace = Trace(
+        symbol=region.symbol,
+        call=call,
+        backend="valgrind",
+        references=references,
+        streams=streams,
+        accesses=seen.accesses,
+        truncated=seen.truncated,
+        registers=seen.process.registers,
+        mappings=seen.process.mappings,
+        allocations=(),
+    )
+    return Foreign(trace, (_OTHERS,) if seen.foreign else ())
 
 
 def _translated(

@@ -1,0 +1,140 @@
+"""Which way a call is traced, and what of the trace the later stages get."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from layout_advise.config import Settings
+from layout_advise.errors import MachineError, TraceError
+from layout_advise.tracer.clone.decode import functions_of
+from layout_advise.tracer.code import Region
+from layout_advise.tracer.record import trace_call
+from layout_advise.tracer.relocate import Foreign
+from layout_advise.tracer.snapshot.patching import Entry
+from layout_advise.tracer.snapshot.process import AgentProcess
+from layout_advise.tracer.spans import Span, spans
+from layout_advise.tracer.step_record import trace_step_by_step
+from layout_advise.tracer.trace import Trace
+from layout_advise.tracer.valgrind.install import find_valgrind
+from layout_advise.tracer.valgrind.record import trace_under_valgrind
+
+RSP = 4
+_NO_CLONE = "no clone"  # how the clone's refusals begin
+
+
+def check_backend(settings: Settings) -> None:
+    """Raise :class:`MachineError` where the backend that the user names is not there, before anything runs."""
+    if settings.backend == "valgrind":
+        find_valgrind()
+    if settings.backend == "pin":
+        kit = os.environ.get("PIN_ROOT")
+        if not kit:
+            hint = "unpack Intel's Pin kit and set PIN_ROOT, or use --backend valgrind"
+            raise MachineError("cannot trace with Pin", "PIN_ROOT names no kit", hint)
+        if not (Path(kit) / "source" / "include" / "pin" / "pin.H").is_file():
+            raise MachineError("cannot trace with Pin", f"PIN_ROOT={kit} is no Pin kit", "set it to an unpacked kit")
+        raise MachineError("cannot trace with Pin", "this version has no Pin tool yet", "use --backend valgrind")
+
+
+@dataclass(frozen=True, slots=True)
+class Tracer:
+    """Traces calls of one hotspot. ``region_at`` gives its code at a load base, ``note`` takes what is to be said."""
+
+    settings: Settings
+    entry: Entry
+    region_at: Callable[[int], Region]
+    stdin: Path | None
+    work: Path | None
+    note: Callable[[str], None]
+
+    def trace(self, program: AgentProcess, call: int) -> Trace:
+        """The trace of the call at which ``program`` is parked. Raises the errors of the backend."""
+        region = self.region_at(program.load_base)
+        backend = self.settings.backend
+        if backend == "valgrind":
+            return self._said(self._valgrind(program, region, call), region)
+        if backend == "step":
+            found = trace_step_by_step(
+                program, self._command(), self.entry, self.region_at, program.load_base, call, stdin_path=self.stdin
+            )
+            return self._said(found, region)
+        try:
+            return trace_call(program, region, call, self.settings.max_refs, folder=self.work)
+        except TraceError as error:
+            if backend != "auto" or not error.what.startswith(_NO_CLONE):
+                raise
+            return self._instead(program, region, call, error)
+
+    def _instead(self, program: AgentProcess, region: Region, call: int, refused: TraceError) -> Trace:
+        """Under Valgrind what the clone refused; where that does not work either, the first reason is the user's."""
+        try:
+            found = self._valgrind(program, region, call)
+        except (MachineError, TraceError) as error:
+            raise refused from error
+        self.note(f"{refused.what}: {refused.why}; traced under Valgrind instead")
+        return self._said(found, region)
+
+    def _valgrind(self, program: AgentProcess, region: Region, call: int) -> Foreign:
+        return trace_under_valgrind(
+            program,
+            self._command(),
+            self.entry,
+            region,
+            call,
+            self.settings.max_refs,
+            stdin_path=self.stdin,
+            timeout=self.settings.timeout,
+            folder=self.work,
+        )
+
+    def _command(self) -> Sequence[str]:
+        return self.settings.command
+
+    def _said(self, found: Foreign, region: Region) -> Trace:
+        for text in found.notes:
+            self.note(text)
+        return found.trace if self.settings.until == "trace" else relevant(found.trace, region)
+
+
+def relevant(trace: Trace, region: Region) -> Trace:
+    """Without the accesses of code that is not lifted and that touches nothing that the lifted code touches: the linkage
+    table, tables of the mathematical library. What does touch the same memory stays, and stands in the way of a change."""
+    code = functions_of(region)
+    own = [any(function.contains(r.pc) for function in code) for r in trace.references]
+    touched = [
+        span
+        for reference, inside in zip(trace.references, own, strict=True)
+        if inside
+        for span in _data(trace, reference.id)
+    ]
+    keep = [i for i, inside in enumerate(own) if inside or any(_overlap(a, b) for a in _data(trace, i) for b in touched)]
+    streams = tuple(trace.streams[i] for i in keep)
+    return replace(
+        trace,
+        references=tuple(replace(trace.references[i], id=n) for n, i in enumerate(keep)),
+        streams=streams,
+        accesses=sum(stream.count for stream in streams if stream is not None),
+    )
+
+
+def _data(trace: Trace, reference: int) -> list[Span]:
+    """Where the reference goes, without the frames below the entry; within a heap block, the whole block."""
+    stream = trace.streams[reference]
+    top = trace.registers.gpr[RSP] + 8
+    stack = next((m for m in trace.mappings if m.start <= top < m.end), None)
+    found = []
+    for span in spans(stream) if stream is not None else ():
+        if stack is not None and stack.start <= span.low < top:
+            continue
+        block = next((a for a in trace.allocations if a.address <= span.low < a.address + a.bytes), None)
+        if block is not None:
+            span = replace(span, low=block.address, high=max(span.high, block.address + block.bytes - 1))
+        found.append(span)
+    return found
+
+
+def _overlap(a: Span, b: Span) -> bool:
+    return a.low <= b.high and b.low <= a.high
