@@ -184,6 +184,33 @@ def test_floats_all_fields_used(kind: str, flags: tuple[str, ...], tmp_path: Pat
     verify(case, candidate(relayout(shape, kind, 8)))
 
 
+COMPLEX = """
+struct c { double re, im; };
+void turn(struct c *out, const struct c *a, const struct c *b, long n) {
+    for (long i = 0; i < n; i++) {
+        double re = a[i].re * b[i].re, im = a[i].im * b[i].im;
+        out[i].re = re - out[i].re;
+        out[i].im = im + out[i].im;
+    }
+}"""
+
+
+def test_products_are_rounded_where_the_original_rounds_them(tmp_path: Path) -> None:
+    """gcc vectorises the two halves of a record; it must not fuse product and sum then."""
+    case = Case(COMPLEX, "turn", ("-O1", "-march=haswell", "-ffp-contract=off"), tmp_path)
+    random = np.random.default_rng(5)
+    case.arrays = [random.random((40, 2)) for _ in range(3)]
+    case.integers = [*(a.ctypes.data for a in case.arrays), 40]
+    pair = f64_fields(("re", 0), ("im", 8))
+    shapes = [Structure(f"s{k}", f"a{k}", a.ctypes.data, a.nbytes, (Dim(40, 16),), pair) for k, a in enumerate(case.arrays)]
+    case.structures = tuple(shapes)
+    case.prepare()
+    case.flags = ("-O3", "-march=haswell")
+    chosen = candidate(*(relayout(shape, "compact") for shape in shapes))
+    for variant in ("plain", "restrict"):
+        assert case.run(chosen, variant, variant=variant)[0] == case.expected
+
+
 def test_a_structure_that_shares_a_reference_is_refused(tmp_path: Path) -> None:
     case, shape = particles(("-O2",), tmp_path)
     case.prepare()

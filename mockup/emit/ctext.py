@@ -84,7 +84,8 @@ def operation(name: str, ty: Ty, args: Sequence[str], types: Sequence[Ty]) -> st
     arg = args[0]
     source = types[0]
     if name in _FLOAT:
-        return f"{arg} {_FLOAT[name]} {args[1]}"
+        text = f"{arg} {_FLOAT[name]} {args[1]}"
+        return f"LA_PRODUCT({text})" if name == "fmul" else text
     if name in _WRAPPING:
         return _wrapping(_WRAPPING[name], ty, args)
     if name in _COMPARE:

@@ -16,6 +16,14 @@
 #define LA_INDEPENDENT _Pragma("GCC ivdep")
 #endif
 
+/* gcc 12 fuses vectorised products with the mixed additions and subtractions after them (vfmaddsub), -ffp-contract=off or
+ * not. Each product is to be rounded where the original rounds it. */
+#if defined(__GNUC__) && __GNUC__ >= 12 && !defined(__clang__)
+#define LA_PRODUCT(x) __builtin_assoc_barrier(x)
+#else
+#define LA_PRODUCT(x) (x)
+#endif
+
 /* Memory as the machine sees it: any type may alias any other; the _u kinds promise no alignment. */
 #define LA_CELL(name, type, size)                                     \
     typedef type name __attribute__((may_alias, aligned(size)));      \

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from layout_advise import tracer
-from layout_advise.layoutalgebra.structure import Candidate, Relayout, Structure
+from layout_advise.layoutalgebra.structure import Candidate, FieldMap, Relayout, Structure
 from layout_advise.mockup.binding import Access, accesses, bind, executed
 from layout_advise.mockup.effects import BITS, Gpr
 from layout_advise.mockup.emit.copies import chosen_tables, copy_function, map_function
@@ -103,20 +103,37 @@ def _wrong(lifted: Lifted, placed: Plan) -> frozenset[int]:
 
 
 def _pointers(relayouts: Sequence[Relayout], settings: Settings) -> list[tuple[str, tuple[int, int, int]]]:
-    """One pointer a field: its name, and (number of the relayout, buffer, offset)."""
+    """One pointer a record or a field of its own: its name, and (number of the relayout, buffer, offset).
+
+    The fields of a record are reached from one pointer, as a compiler would do it: there are not registers for each.
+    """
     result: list[tuple[str, tuple[int, int, int]]] = []
-    taken: set[str] = set()
+    names: dict[str, tuple[int, int] | None] = {}
     for number, relayout in enumerate(relayouts):
+        structure = relayout.structure
         for mapped in relayout.fields:
-            name = f"at_{identifier(relayout.structure.fields[mapped.field].name)}"
-            if name in taken:
-                name = f"{name}_{identifier(relayout.structure.id)}"
-            while name in taken:
+            shared = in_record(relayout, mapped)
+            wanted = relayout.buffers[mapped.buffer].name if shared else structure.fields[mapped.field].name
+            name, record = f"at_{identifier(wanted)}", (number, mapped.buffer) if shared else None
+            if name in names and (record is None or names[name] != record):
+                name = f"{name}_{identifier(structure.id)}"
+            while name in names and (record is None or names[name] != record):
                 name += "_"
-            taken.add(name)
-            settings.pointers[relayout.structure.id, mapped.field] = name
-            result.append((name, (number, mapped.buffer, mapped.offset)))
+            if name not in names:
+                result.append((name, (number, mapped.buffer, 0 if shared else mapped.offset)))
+            names[name] = record
+            settings.pointers[structure.id, mapped.field] = name
+            settings.offsets[structure.id, mapped.field] = mapped.offset if shared else 0
     return result
+
+
+def in_record(relayout: Relayout, mapped: FieldMap) -> bool:
+    """Whether a field lies between others of its element in one record."""
+    fields = relayout.structure.fields
+    alike = [m for m in relayout.fields if m.buffer == mapped.buffer and m.axes == mapped.axes]
+    start, end = min(m.offset for m in alike), max(m.offset + fields[m.field].bytes for m in alike)
+    strides = [a.stride for a in mapped.axes if relayout.structure.dims[a.dim].count > 1]
+    return len(alike) > 1 and start == 0 and all(stride >= end - start for stride in strides)
 
 
 def _first_buffers(relayouts: Sequence[Relayout]) -> list[int]:

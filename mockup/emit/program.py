@@ -41,7 +41,9 @@ class Settings:
     recorders: dict[int, frozenset[int]] = field(default_factory=dict)
     """id(access) -> lanes in which the access stands for an execution of its reference (see ``Load.lanes``)."""
     pointers: dict[tuple[str, int], str] = field(default_factory=dict)
-    """(structure id, field number) -> the C name of the field's pointer."""
+    """(structure id, field number) -> the C name of the pointer to the field, or to the record that it is in."""
+    offsets: dict[tuple[str, int], int] = field(default_factory=dict)
+    """(structure id, field number) -> bytes from that pointer to the field."""
     maps: dict[str, str] = field(default_factory=dict)
     """structure id -> name of its map function (check build)."""
     independent: bool = False
@@ -290,8 +292,8 @@ class Writer:
             self.put(f"const int64_t d{site.number}_{k} = {rest} / {dim.stride};")
             if k + 1 < len(structure.dims):
                 self.put(f"{rest} %= {dim.stride};")
-        for mapped in self.maps_at(site):
-            name = self.pointer(site.relayout, mapped)
+        maps = {self.pointer(site.relayout, mapped): mapped for mapped in self.maps_at(site)}
+        for name, mapped in maps.items():
             terms = " + ".join(f"{a.stride} * d{site.number}_{a.dim}" for a in mapped.axes if a.stride)
             self.put(f"uint8_t *const {name}_{site.number} = {name}{' + ' + terms if terms else ''};")
 
@@ -307,12 +309,16 @@ class Writer:
         """The name of the pointer to a field in its new buffer."""
         return self.settings.pointers[relayout.structure.id, mapped.field]
 
+    def delta(self, place: Place, piece: Piece) -> int:
+        """Bytes from the pointer to a piece's field to the piece."""
+        return self.settings.offsets[place.relayout.structure.id, piece.map.field] + piece.delta
+
     def new_place(self, access: Access, place: Place, piece: Piece) -> str:
         """The new address of a piece of an access, as a pointer expression."""
         site, mapped = place.site, piece.map
         inner = len(place.relayout.structure.dims) - 1
         if _plain(mapped) and id(access) not in self.settings.wrong:
-            constant_, moving = piece.delta, ""
+            constant_, moving = self.delta(place, piece), ""
             for axis in mapped.axes:
                 constant_ += axis.stride * piece.inner if axis.dim == inner else 0
             for term in place.terms:
@@ -329,21 +335,21 @@ class Writer:
             indices[k] = f"({counts[k] - 1} - ({indices[k]} & ~INT64_C(1)))"
         moved = self.split_place(place, piece, indices)
         if id(access) in self.settings.wrong:
-            moved = place_text(mapped, indices, piece.delta - mapped.offset)
+            moved = place_text(mapped, indices, self.delta(place, piece) - mapped.offset)
         if self.strip is not None and id(access) not in self.settings.wrong:
             moved = self.block_place(place, piece, indices)
         return f"{self.pointer(place.relayout, mapped)} + {moved}"
 
     def split_place(self, place: Place, piece: Piece, indices: list[str]) -> str:
         """As ``place_text``, with the indices that were cut already by name."""
-        terms = [str(piece.delta)] if piece.delta else []
+        terms: list[str] = []
         for dim, index in enumerate(indices):
             cut = _cut(place, piece, dim)
             if cut is not None and cut in self.cuts:
                 terms.append(self.cuts[cut])
             else:
                 terms += [axis_text(a, index) for a in piece.map.axes if a.dim == dim and a.stride]
-        return " + ".join(terms) or "0"
+        return _sum(terms, self.delta(place, piece))
 
     def index(self, place: Place, dim: int, inner: int) -> str:
         """The digit of one dimension."""
@@ -361,7 +367,7 @@ class Writer:
         """As ``place_text``, inside a strip: the quotient belongs to the block, the remainder is the lane."""
         assert self.strip is not None
         _, start, lane = self.strip
-        terms = [str(piece.delta)] if piece.delta else []
+        terms: list[str] = []
         for axis in piece.map.axes:
             if axis.part == "whole":
                 terms.append(f"{axis.stride} * {indices[axis.dim]}")
@@ -370,7 +376,7 @@ class Writer:
                 terms.append(f"{axis.stride} * ((d{place.site.number}_{axis.dim} + {start}) >> {shift})")
             else:
                 terms.append(f"{axis.stride} * {lane}")
-        return " + ".join(terms) or "0"
+        return _sum(terms, self.delta(place, piece))
 
     def old_place(self, access: Access, at: int = 0) -> str:
         """The access's address in the old layout."""
@@ -475,6 +481,11 @@ def _cut(place: Place, piece: Piece, dim: int) -> Cut | None:
     if not isinstance(atom, Val):
         return None
     return Cut(place.site.number, dim, atom.number, terms[0].digits[dim], terms[0].shift, axes)
+
+
+def _sum(terms: Sequence[str], constant_: int) -> str:
+    """The constant stands last: fields of one record then differ in the displacement only."""
+    return " + ".join((*terms, *((str(constant_),) if constant_ else ()))) or "0"
 
 
 def _plain(mapped: FieldMap) -> bool:
