@@ -294,15 +294,15 @@ class Writer:
                 self.put(f"{rest} %= {dim.stride};")
         maps = {self.pointer(site.relayout, mapped): mapped for mapped in self.maps_at(site)}
         for name, mapped in maps.items():
-            terms = " + ".join(f"{a.stride} * d{site.number}_{a.dim}" for a in mapped.axes if a.stride)
+            terms = " + ".join(f"{a.stride} * d{site.number}_{a.dim}" for a in _whole(mapped))
             self.put(f"uint8_t *const {name}_{site.number} = {name}{' + ' + terms if terms else ''};")
 
     def maps_at(self, site: Site) -> list[FieldMap]:
-        """The fields with a plain (unblocked, right) map that are accessed relative to ``site``."""
+        """The fields that are accessed relative to ``site``, those with the deliberately wrong map left out."""
         found: dict[int, FieldMap] = {}
         for number, place in self.plan.places.items():
             if place.site is site and number not in self.settings.wrong:
-                found.update({p.map.field: p.map for p in place.pieces if _plain(p.map)})
+                found.update({p.map.field: p.map for p in place.pieces})
         return [found[k] for k in sorted(found)]
 
     def pointer(self, relayout: Relayout, mapped: FieldMap) -> str:
@@ -314,42 +314,54 @@ class Writer:
         return self.settings.offsets[place.relayout.structure.id, piece.map.field] + piece.delta
 
     def new_place(self, access: Access, place: Place, piece: Piece) -> str:
-        """The new address of a piece of an access, as a pointer expression."""
-        site, mapped = place.site, piece.map
+        """The new address of a piece of an access, as a pointer expression. What is constant stands last: fields of a record
+        then differ in the displacement only."""
+        if id(access) in self.settings.wrong:
+            return self.wrong_place(place, piece)
         inner = len(place.relayout.structure.dims) - 1
-        if _plain(mapped) and id(access) not in self.settings.wrong:
-            constant_, moving = self.delta(place, piece), ""
-            for axis in mapped.axes:
-                constant_ += axis.stride * piece.inner if axis.dim == inner else 0
-            for term in place.terms:
-                stride = sum(axis.stride * term.digits[axis.dim] for axis in mapped.axes)
-                atom = f"({self.text(term.atom)} >> {term.shift})" if term.shift else self.text(term.atom)
-                if stride:
-                    moving += f" {'+' if stride > 0 else '-'} {integer(abs(stride), 'i64')} * {atom}"
-            moving += f" + {constant_}" if constant_ > 0 else f" - {-constant_}" if constant_ else ""
-            return f"{self.pointer(place.relayout, mapped)}_{site.number}{moving}"
-        indices = [self.index(place, k, piece.inner if k == inner else 0) for k in range(inner + 1)]
-        if id(access) in self.settings.wrong:
-            counts = [d.count for d in place.relayout.structure.dims]
-            k = counts.index(max(counts))
-            indices[k] = f"({counts[k] - 1} - ({indices[k]} & ~INT64_C(1)))"
-        moved = self.split_place(place, piece, indices)
-        if id(access) in self.settings.wrong:
-            moved = place_text(mapped, indices, self.delta(place, piece) - mapped.offset)
-        if self.strip is not None and id(access) not in self.settings.wrong:
-            moved = self.block_place(place, piece, indices)
-        return f"{self.pointer(place.relayout, mapped)} + {moved}"
+        whole = _whole(piece.map)
+        text = f"{self.pointer(place.relayout, piece.map)}_{place.site.number}"
+        text += "".join(f" + {term}" for term in self.split_terms(place, piece))
+        for term in place.terms:
+            stride = sum(axis.stride * term.digits[axis.dim] for axis in whole)
+            atom = f"({self.text(term.atom)} >> {term.shift})" if term.shift else self.text(term.atom)
+            if stride:
+                text += f" {'+' if stride > 0 else '-'} {integer(abs(stride), 'i64')} * {atom}"
+        constant_ = self.delta(place, piece) + sum(axis.stride * piece.inner for axis in whole if axis.dim == inner)
+        return text + (f" + {constant_}" if constant_ > 0 else f" - {-constant_}" if constant_ else "")
 
-    def split_place(self, place: Place, piece: Piece, indices: list[str]) -> str:
-        """As ``place_text``, with the indices that were cut already by name."""
+    def wrong_place(self, place: Place, piece: Piece) -> str:
+        """The element at the other end of the longest dimension, in bounds."""
+        counts = [d.count for d in place.relayout.structure.dims]
+        indices = [self.index(place, k, piece.inner if k == len(counts) - 1 else 0) for k in range(len(counts))]
+        k = counts.index(max(counts))
+        indices[k] = f"({counts[k] - 1} - ({indices[k]} & ~INT64_C(1)))"
+        moved = place_text(piece.map, indices, self.delta(place, piece) - piece.map.offset)
+        return f"{self.pointer(place.relayout, piece.map)} + {moved}"
+
+    def split_terms(self, place: Place, piece: Piece) -> list[str]:
+        """The quotients and remainders of split dimensions times their strides; those that were cut already by name."""
+        if self.strip is not None:
+            return [self.strip_term(place, axis) for axis in piece.map.axes if axis.part != "whole"]
+        inner = len(place.relayout.structure.dims) - 1
         terms: list[str] = []
-        for dim, index in enumerate(indices):
+        for dim in range(inner + 1):
+            axes = [a for a in piece.map.axes if a.dim == dim and a.part != "whole" and a.stride]
             cut = _cut(place, piece, dim)
-            if cut is not None and cut in self.cuts:
+            if axes and cut in self.cuts:
                 terms.append(self.cuts[cut])
-            else:
-                terms += [axis_text(a, index) for a in piece.map.axes if a.dim == dim and a.stride]
-        return _sum(terms, self.delta(place, piece))
+            elif axes:
+                index = self.index(place, dim, piece.inner if dim == inner else 0)
+                terms += [axis_text(a, index) for a in axes]
+        return terms
+
+    def strip_term(self, place: Place, axis: Axis) -> str:
+        """Inside a strip the quotient belongs to the block, the remainder is the lane."""
+        assert self.strip is not None
+        _, start, lane = self.strip
+        if axis.part == "mod":
+            return f"{axis.stride} * {lane}"
+        return f"{axis.stride} * ((d{place.site.number}_{axis.dim} + {start}) >> {axis.block.bit_length() - 1})"
 
     def index(self, place: Place, dim: int, inner: int) -> str:
         """The digit of one dimension."""
@@ -362,21 +374,6 @@ class Writer:
         if inner:
             parts.append(f"+ {inner}")
         return parts[0] if len(parts) == 1 else f"({' '.join(parts)})"
-
-    def block_place(self, place: Place, piece: Piece, indices: list[str]) -> str:
-        """As ``place_text``, inside a strip: the quotient belongs to the block, the remainder is the lane."""
-        assert self.strip is not None
-        _, start, lane = self.strip
-        terms: list[str] = []
-        for axis in piece.map.axes:
-            if axis.part == "whole":
-                terms.append(f"{axis.stride} * {indices[axis.dim]}")
-            elif axis.part == "div":
-                shift = axis.block.bit_length() - 1
-                terms.append(f"{axis.stride} * ((d{place.site.number}_{axis.dim} + {start}) >> {shift})")
-            else:
-                terms.append(f"{axis.stride} * {lane}")
-        return _sum(terms, self.delta(place, piece))
 
     def old_place(self, access: Access, at: int = 0) -> str:
         """The access's address in the old layout."""
@@ -483,13 +480,9 @@ def _cut(place: Place, piece: Piece, dim: int) -> Cut | None:
     return Cut(place.site.number, dim, atom.number, terms[0].digits[dim], terms[0].shift, axes)
 
 
-def _sum(terms: Sequence[str], constant_: int) -> str:
-    """The constant stands last: fields of one record then differ in the displacement only."""
-    return " + ".join((*terms, *((str(constant_),) if constant_ else ()))) or "0"
-
-
-def _plain(mapped: FieldMap) -> bool:
-    return all(axis.part == "whole" for axis in mapped.axes)
+def _whole(mapped: FieldMap) -> list[Axis]:
+    """The dimensions that are not split: what does not move in a loop is added to the pointer before it."""
+    return [axis for axis in mapped.axes if axis.part == "whole" and axis.stride]
 
 
 def _new_cell(piece: Piece, ty: str) -> str:
