@@ -12,6 +12,7 @@ from layout_advise.layoutalgebra.structure import Candidate, Relayout
 from layout_advise.mockup.image import open_image
 from layout_advise.mockup.lifted import Lifted
 from layout_advise.mockup.measure import CONTROLS, IDENTITY, Timings
+from layout_advise.mockup.order import in_pieces
 from layout_advise.mockup.reroll import reroll
 from layout_advise.reports import wording
 from layout_advise.reports.model import Verdict
@@ -92,7 +93,7 @@ def run_trials(
 def code_of(seen: Observation, lifted: Lifted) -> Code:
     """The lifted hotspot in both forms, as far as the trace of ``seen`` shows them to be the same."""
     image = open_image(seen.region.path, seen.region.load_base)
-    return Code(lifted, reroll(lifted, seen.trace, seen.structures, image.read))
+    return Code(lifted, in_pieces(reroll(lifted, seen.trace, seen.structures, image.read)))
 
 
 def _compiler(case: Case) -> Compiled:

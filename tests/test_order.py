@@ -1,0 +1,134 @@
+"""Operations of rerolled loops move to where their result is needed; nothing else changes."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from layout_advise.mockup.lifted import (
+    Assign,
+    Goto,
+    Item,
+    Label,
+    Let,
+    LetLinear,
+    Lifted,
+    Linear,
+    Load,
+    Loop,
+    Operand,
+    Origin,
+    Store,
+    Val,
+    Var,
+)
+from layout_advise.mockup.order import in_pieces
+
+AT = Origin(0x1000)
+BASE = Val(1, "i64")
+COUNTER = Val(2, "i64")
+LANES = ((0x1000, 0, 0), None)
+
+
+def body_of(items: list[Item]) -> tuple[Item, ...]:
+    loop = Loop(COUNTER, Val(3, "i64"), tuple(items), 0x1000)
+    done = in_pieces(Lifted("f", 0x1000, (), (), (loop,)))
+    inner = done.body[0]
+    assert isinstance(inner, Loop)
+    return inner.body
+
+
+def place(offset: int) -> Linear:
+    return Linear(offset, ((BASE, 1), (COUNTER, 8)))
+
+
+def rows(lanes: bool) -> list[Item]:
+    """Two fields: both loaded, both doubled, both increased, both stored: as a vector unit does it."""
+    chosen = LANES if lanes else ()
+    items: list[Item] = [Load(Val(10 + k, "f64"), place(8 * k), AT, lanes=chosen) for k in range(2)]
+    items += [Let(Val(20 + k, "f64"), "fadd", (Val(10 + k, "f64"), Val(10 + k, "f64")), AT) for k in range(2)]
+    items += [Let(Val(30 + k, "f64"), "fmul", (Val(20 + k, "f64"), Val(10 + k, "f64")), AT) for k in range(2)]
+    return items + [Store("f64", place(8 * k), Val(30 + k, "f64"), AT, lanes=chosen) for k in range(2)]
+
+
+def numbers(items: tuple[Item, ...]) -> list[int]:
+    return [
+        item.value.number if not isinstance(item, Store) else -1 for item in items if isinstance(item, Load | Let | Store)
+    ]
+
+
+def test_each_result_is_computed_in_one_piece() -> None:
+    assert numbers(body_of(rows(lanes=True))) == [10, 11, 20, 30, -1, 21, 31, -1]
+
+
+def test_loops_that_were_not_rerolled_keep_their_order() -> None:
+    assert body_of(rows(lanes=False)) == tuple(rows(lanes=False))
+
+
+def reads(item: Item) -> list[Operand]:
+    if isinstance(item, Let):
+        return list(item.args)
+    if isinstance(item, LetLinear):
+        return [a for a, _ in item.linear.terms]
+    if isinstance(item, Load):
+        return [a for a, _ in item.address.terms]
+    if isinstance(item, Store):
+        return [item.stored, *(a for a, _ in item.address.terms)]
+    if isinstance(item, Assign):
+        return [item.operand]
+    return [item.condition] if isinstance(item, Goto) and item.condition is not None else []
+
+
+@st.composite
+def bodies(draw: st.DrawFn) -> list[Item]:
+    """Straight code with jumps out: every item reads what came before."""
+    items: list[Item] = [Load(Val(10, "f64"), place(0), AT, lanes=LANES)]
+    known: list[Val] = [Val(10, "f64")]
+    for number in range(11, 11 + draw(st.integers(1, 25))):
+        kind = draw(st.sampled_from(["let", "let", "let", "linear", "load", "store", "goto", "label", "assign"]))
+        one, two = (draw(st.sampled_from(known)) for _ in range(2))
+        value = Val(number, "f64")
+        if kind == "let":
+            items.append(Let(value, "fadd", (one, two), AT))
+        elif kind == "linear":
+            items.append(LetLinear(value, Linear(1, ((one, 1),)), AT))
+        elif kind == "load":
+            items.append(Load(value, Linear(0, ((one, 1),)), AT, lanes=LANES))
+        elif kind == "store":
+            items.append(Store("f64", Linear(0, ((one, 1),)), two, AT, lanes=LANES))
+        elif kind == "goto":
+            items.append(Goto(number, one))
+        elif kind == "label":
+            items.append(Label(number))
+        else:
+            items.append(Assign(Var(number, "f64"), one, number))
+        if kind in ("let", "linear", "load"):
+            known.append(value)
+    return items
+
+
+@given(bodies())
+def test_the_same_items_defined_before_they_are_read(items: list[Item]) -> None:
+    done = body_of(items)
+    assert sorted(map(repr, done)) == sorted(map(repr, items))
+    fixed = (Load, Store, Goto, Label, Assign)
+    assert [i for i in done if isinstance(i, fixed)] == [i for i in items if isinstance(i, fixed)]
+    defined = {BASE.number, COUNTER.number}
+    for item in done:
+        assert all(o.number in defined for o in reads(item) if isinstance(o, Val))
+        if isinstance(item, Let | LetLinear | Load):
+            defined.add(item.value.number)
+
+
+@given(bodies())
+def test_no_operation_crosses_a_jump(items: list[Item]) -> None:
+    def between(body: list[Item]) -> list[set[str]]:
+        parts: list[set[str]] = [set()]
+        for item in body:
+            if isinstance(item, Goto | Label | Assign):
+                parts.append(set())
+            else:
+                parts[-1].add(repr(item))
+        return parts
+
+    assert between(list(body_of(items))) == between(items)
