@@ -32,6 +32,8 @@ CONVERTED_IN = 3
 """In how many restored processes the conversion to and from a new layout is timed: it needs no interval."""
 
 
+LAYOUT_SCALAR = "layout-scalar"
+"""The best candidate without vector instructions: what its layout gains alone."""
 CONTROLS = (IDENTITY, SCALAR, IDENTITY_SIMD)
 """What is timed besides candidates; never dropped, no layout of its own."""
 

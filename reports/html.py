@@ -102,6 +102,7 @@ def _item(hotspot: HotspotReport) -> dict[str, object]:
         "sources": sources(found),
         "shown": shown[:MOST_STRUCTURES],
         "plain": [s for s in plain if s not in shown] + shown[MOST_STRUCTURES:],
+        "ablation": wording.ablation(hotspot),
         "noise": wording.noise(hotspot),
         "cold": any(layout.best.cold not in (None, layout.best.speedup) for layout in found),
         "conversion": any(layout.best.conversion for layout in found),
@@ -120,5 +121,6 @@ def render(report: Report) -> str:
             words=wording.FAMILY_NOTES,
             variants=wording.VARIANT_NOTES,
             checks=wording.CHECK_NOTES,
+            ablation_note=wording.ABLATION_NOTE,
         )
     )

@@ -225,6 +225,17 @@ class CandidateReport(msgspec.Struct, frozen=True):
     classes: int | None = None
 
 
+class Ablation(msgspec.Struct, frozen=True):
+    """What the layout and the vector instructions do each by themselves: speedups over the original of the unchanged layout
+    without them (``neither``) and with them (``simd``), of ``candidate`` without (``layout``) and with them (``both``)."""
+
+    candidate: str
+    neither: Interval | None
+    layout: Interval | None
+    simd: Interval | None
+    both: Interval | None
+
+
 class Verdict(msgspec.Struct, frozen=True):
     """What to do. ``candidate`` and ``gain`` only with ``change``; ``reason`` is a stable word, ``text`` a sentence."""
 
@@ -266,6 +277,8 @@ class HotspotReport(msgspec.Struct, frozen=True):
     candidates: tuple[CandidateReport, ...]
     verdict: Verdict
     not_lifted: tuple[NotLifted, ...] = ()
+    ablation: Ablation | None = None
+    """None where no build has vector instructions."""
 
 
 class Profile(msgspec.Struct, frozen=True):

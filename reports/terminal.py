@@ -89,6 +89,21 @@ def _candidates(console: Console, hotspot: HotspotReport, verbose: bool) -> None
         _say(console, f"  {len(found) - len(shown)} more in report.json")
     for line in _legend(hotspot, shown):
         _say(console, line)
+    _ablation(console, hotspot)
+
+
+def _ablation(console: Console, hotspot: HotspotReport) -> None:
+    """What the layout and SIMD do each by themselves."""
+    rows = wording.ablation(hotspot)
+    if not rows:
+        return
+    console.print()
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for number, head in enumerate(("  layout and SIMD apart", "without SIMD", "with SIMD")):
+        table.add_column(head, no_wrap=True, justify="right" if number else "left")
+    for name, without, with_ in rows:
+        table.add_row(escape(f"  {name}"), escape(without), escape(with_))
+    console.print(table)
 
 
 def _legend(hotspot: HotspotReport, shown: Sequence[wording.Layout]) -> list[str]:

@@ -58,6 +58,22 @@ def test_terminal_begins_with_the_verdict() -> None:
     assert "\x1b[" in terminal.render(report(), colour=True)
 
 
+def test_layout_and_simd_are_shown_apart() -> None:
+    sample = report()
+    values = [Interval(v, v - 0.01, v + 0.01, 5) for v in (0.25, 0.5, 1.25, 3.75)]
+    hotspot = msgspec.structs.replace(sample.hotspots[0], ablation=model.Ablation("c1", *values))
+    shown = msgspec.structs.replace(sample, hotspots=(hotspot,))
+    lines = terminal.render(shown).splitlines()
+    at = next(k for k, line in enumerate(lines) if "without SIMD" in line)
+    assert lines[at + 1].split() == ["as", "it", "is", "0.25×", "[0.24,", "0.26]", "1.25×", "[1.24,", "1.26]"]
+    assert lines[at + 2].split()[-6:] == ["0.50×", "[0.49,", "0.51]", "3.75×", "[3.74,", "3.76]"]
+    assert "c1 SoA" in lines[at + 2]
+    page = html.render(shown)
+    assert "Layout and SIMD apart" in page
+    assert "3.75× [3.74, 3.76]" in page
+    assert "Layout and SIMD apart" not in html.render(sample)
+
+
 def test_the_page_is_one_file_without_urls_and_escapes_what_the_program_says() -> None:
     page = html.render(report())
     assert not re.search(r"""(src|href)\s*=\s*["']?(https?:)?//""", page)

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from layout_advise.mockup.measure import ORIGINAL, SCALAR, Timings
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from layout_advise.mockup.measure import IDENTITY, IDENTITY_SIMD, LAYOUT_SCALAR, ORIGINAL, SCALAR, Plan, Timings
 from layout_advise.mockup.statistics import Ratio
 from layout_advise.reports.model import Verdict
-from layout_advise.stages.timing import doubt_scalar, plan_for
-from layout_advise.verdict import Measured
+from layout_advise.stages.describe import ablation
+from layout_advise.stages.timing import Bench, Contest, Decision, Entrant, decide_and_confirm, doubt_scalar, plan_for
+from layout_advise.verdict import Context, Measured
+from tests import test_measure
 
 KEEP = Verdict("keep", None, None, "no-gain", "Keep it.")
 
@@ -39,3 +46,57 @@ def test_slow_hotspots_are_called_less_often() -> None:
     assert (quick.calls, quick.rounds) == (40, 3)
     assert slow.rounds == 1
     assert 2 <= slow.calls - slow.warm < quick.calls - quick.warm
+
+
+def contest(monkeypatch: pytest.MonkeyPatch, times: dict[str, float], vectors: bool = True) -> Decision:
+    """The decision about one candidate, on a machine on which everything takes ``times``."""
+    for name, ns in times.items():
+        monkeypatch.setitem(test_measure.TRUE_NS, name, ns)
+    controls = {name: Path(name) for name in (IDENTITY, SCALAR, IDENTITY_SIMD) if name in times}
+    (candidate,) = (name for name in times if name.startswith("c1"))
+
+    def rebuild(best: str, names: Sequence[str]) -> dict[str, Path]:
+        assert best == candidate
+        wanted = [best, *names, LAYOUT_SCALAR]
+        return {n: Path(n) for n in wanted if vectors or n not in (SCALAR, LAYOUT_SCALAR)}
+
+    entrant = Entrant(candidate, "store it", "verified", Path(candidate))
+    field = Contest(controls, [entrant], (), rebuild, lambda timings, name: None)
+    bench = Bench(test_measure.FakeMachine(), ((), ()), Plan(restores=7), lambda text, i, n: None)
+    return decide_and_confirm(field, bench, 1000.0, Context("criu", "verified", None, 1.0, True))
+
+
+TIMES = {ORIGINAL: 1000.0, IDENTITY: 1000.0, SCALAR: 2000.0, LAYOUT_SCALAR: 1900.0}
+
+
+def test_what_simd_alone_gains_is_not_the_layout_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    decision = contest(monkeypatch, {**TIMES, IDENTITY_SIMD: 500.0, "c1-simd": 490.0})
+    assert decision.verdict.action != "change"
+    assert decision.again is None
+    found = ablation(decision)
+    assert found is not None
+    assert found.candidate == "c1-simd"
+    values = [found.neither, found.layout, found.simd, found.both]
+    assert [v.median if v else None for v in values] == pytest.approx([0.5, 1 / 1.9, 2.0, 1 / 0.49], rel=0.03)
+
+
+def test_a_gain_over_the_identity_of_the_same_variant_is_confirmed(monkeypatch: pytest.MonkeyPatch) -> None:
+    decision = contest(monkeypatch, {**TIMES, IDENTITY_SIMD: 900.0, "c1-simd": 400.0})
+    assert (decision.verdict.action, decision.verdict.candidate) == ("change", "c1-simd")
+    assert decision.ablation is decision.again
+    found = ablation(decision)
+    assert found is not None
+    assert found.simd is not None
+    assert found.simd.median == pytest.approx(1 / 0.9, rel=0.03)
+
+
+def test_other_variants_are_compared_with_the_plain_identity(monkeypatch: pytest.MonkeyPatch) -> None:
+    decision = contest(monkeypatch, {**TIMES, IDENTITY_SIMD: 400.0, "c1": 450.0})
+    assert decision.verdict.action == "change"
+
+
+def test_without_vectors_there_is_nothing_to_tell_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    for ns in (400.0, 990.0):
+        decision = contest(monkeypatch, {**TIMES, "c1": ns}, vectors=False)
+        assert decision.verdict.action == ("change" if ns < 500 else "keep")
+        assert ablation(decision) is None

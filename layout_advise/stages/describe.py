@@ -15,12 +15,12 @@ from layout_advise.layoutalgebra.draw import draw, draw_relayout
 from layout_advise.layoutalgebra.structure import Candidate, Relayout
 from layout_advise.layoutalgebra.text import shorten
 from layout_advise.layoutalgebra.traffic import lines_chosen, lines_touched
-from layout_advise.mockup.measure import IDENTITY, ORIGINAL, noise_floor
+from layout_advise.mockup.measure import IDENTITY, IDENTITY_SIMD, LAYOUT_SCALAR, ORIGINAL, SCALAR, noise_floor
 from layout_advise.reports import model
 from layout_advise.stages.assemble import Drawn, Outcome, candidate_report, interval, structure_report
 from layout_advise.stages.case import Case
 from layout_advise.stages.observe import Observation
-from layout_advise.stages.timing import pick
+from layout_advise.stages.timing import Decision, pick
 from layout_advise.stages.trials import Trials
 from layout_advise.tracer.binary import Binary
 
@@ -144,7 +144,19 @@ def measured(case: Case, seen: Observation, trials: Trials) -> model.HotspotRepo
         identity=model.Identity("rejected" if reason else "verified", interval(ratio), reason),
         noise=model.Span(*noise) if noise else None,
         candidates=tuple(_rows(case, trials)),
+        ablation=ablation(decision) if decision else None,
     )
+
+
+def ablation(decision: Decision) -> model.Ablation | None:
+    """What the layout and the vector instructions do each by themselves, if that was measured."""
+    timings, name = decision.ablation, decision.ablated
+    if timings is None or name is None:
+        return None
+    mode = decision.mode or "steady"
+    simd = IDENTITY_SIMD if timings.restores(IDENTITY_SIMD) else IDENTITY
+    values = [interval(timings.ratio(ORIGINAL, n, mode)) for n in (SCALAR, LAYOUT_SCALAR, simd, name)]
+    return model.Ablation(name, *values)
 
 
 def _rows(case: Case, trials: Trials) -> list[model.CandidateReport]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from layout_advise.errors import LayoutAdviseError
 from layout_advise.mockup.measure import (
     IDENTITY,
-    IDENTITY_SIMD,
+    LAYOUT_SCALAR,
     ORIGINAL,
     SCALAR,
     Plan,
@@ -26,6 +27,7 @@ from layout_advise.tracer.snapshot.protocol import Range
 from layout_advise.verdict import Context, Measured, Mode, choose_mode, confirm, decide, undecided
 
 FEWEST_AGAIN = 5
+ABLATION_RESTORES = 3
 SCALAR_LIMIT = 1.1
 BLOCK_NS = 60e6
 """A block of calls of the original may take about this long, so that slow hotspots are not called more often than needed."""
@@ -55,6 +57,10 @@ class Decision:
     verdict: Verdict
     winner: str | None
     snapshot: Literal["criu", "fork"]
+    ablation: Timings | None = None
+    """The best candidate and the unchanged layout, with and without vector instructions; None where there are none."""
+    ablated: str | None = None
+    """Which candidate that is."""
 
 
 def plan_for(call_ns: float, restores: int, clock: Literal["thread-cpu", "wall"]) -> Plan:
@@ -88,31 +94,47 @@ def measured(entrant: Entrant, timings: Timings, mode: Mode, net_ns: float | Non
     return Measured(entrant.id, entrant.evidence, speedup, over, net, entrant.title)
 
 
-def decide_and_confirm(
-    snapshots: Restorer,
-    controls: Mapping[str, Path],
-    entrants: Sequence[Entrant],
-    unmeasured: Sequence[Measured],
-    rebuild: Callable[[Sequence[str]], Mapping[str, Path]],
-    conversion: Callable[[Timings, str], float | None],
-    ranges: tuple[Sequence[Range], Sequence[Range]],
-    plan: Plan,
-    in_situ_ns: float | None,
-    context: Context,
-    progress: Callable[[str, int, int], None],
-) -> Decision:
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """Everything that takes part: ``controls`` are the identity and its other builds, ``unmeasured`` candidates that have no
+    numbers but count. ``rebuild(id, names)`` builds the candidate and those of ``names`` with other code alignment and
+    buffer offsets, and the candidate without vector instructions (LAYOUT_SCALAR). What cannot be built is left out; so are
+    LAYOUT_SCALAR and SCALAR where no build has vector instructions. ``conversion(timings, id)`` is the ns that a temporary
+    layout costs a call, None for a permanent one."""
+
+    controls: Mapping[str, Path]
+    entrants: Sequence[Entrant]
+    unmeasured: Sequence[Measured]
+    rebuild: Callable[[str, Sequence[str]], Mapping[str, Path]]
+    conversion: Callable[[Timings, str], float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """Where and how to measure. ``ranges`` are what is written and what is touched."""
+
+    snapshots: Restorer
+    ranges: tuple[Sequence[Range], Sequence[Range]]
+    plan: Plan
+    progress: Callable[[str, int, int], None]
+
+    def measure(self, variants: Sequence[Timed], text: str, restores: int | None = None, drop: bool = True) -> Timings:
+        """Time ``variants``; ``text`` names the step."""
+        plan = self.plan if restores is None else replace(self.plan, restores=restores)
+        return measure(self.snapshots, variants, *self.ranges, plan, lambda i, n: self.progress(text, i, n), drop)
+
+
+def decide_and_confirm(contest: Contest, bench: Bench, in_situ_ns: float | None, context: Context) -> Decision:
     """Measure, decide, and measure the winner again in at least five new restores, where only those rounds count.
 
-    ``controls`` are the identity and its other builds; ``rebuild(names)`` gives mock-ups with other code alignment and
-    buffer offsets; ``conversion(timings, id)`` the ns that a temporary layout costs a call, None for a permanent one;
-    ``unmeasured`` are candidates that have no numbers but count.
+    What the layout and the vector instructions have done each by themselves is measured along with the winner, or, where
+    there is none, for the fastest candidate.
     """
-    written, touched = ranges
     variants = [
-        *(Timed(name, path) for name, path in controls.items()),
-        *(Timed(e.id, e.mockup, e.unwritten) for e in entrants),
+        *(Timed(name, path) for name, path in contest.controls.items()),
+        *(Timed(e.id, e.mockup, e.unwritten) for e in contest.entrants),
     ]
-    first = measure(snapshots, variants, written, touched, plan, lambda i, n: progress("measuring", i, n))
+    first = bench.measure(variants, "measuring")
     mode = choose_mode(in_situ_ns, first.nanoseconds(ORIGINAL), first.nanoseconds(ORIGINAL, "cold"))
     if not context.rules_apply:
         return Decision(first, None, mode, decide((), context), None, context.snapshot)
@@ -123,25 +145,36 @@ def decide_and_confirm(
         )
         return Decision(first, None, None, undecided("not-in-situ", text), None, context.snapshot)
     now = _context(context, first, mode)
-    results = [measured(e, first, mode, conversion(first, e.id)) for e in entrants]
-    verdict = doubt_scalar(decide([*results, *unmeasured], now), first, results, mode)
+    results = [measured(e, first, mode, contest.conversion(first, e.id)) for e in contest.entrants]
+    verdict = doubt_scalar(decide([*results, *contest.unmeasured], now), first, results, mode)
     if verdict.action != "change" or verdict.candidate is None:
-        return Decision(first, None, mode, verdict, None, context.snapshot)
-    winner = next(e for e in entrants if e.id == verdict.candidate)
-    built = rebuild([winner.id, *(name for name in controls if name in (IDENTITY, IDENTITY_SIMD))])
-    second = measure(
-        snapshots,
-        [Timed(name, path, winner.unwritten if name == winner.id else ()) for name, path in built.items()],
-        written,
-        touched,
-        Plan(max(FEWEST_AGAIN, plan.restores), plan.rounds, plan.calls, plan.warm, plan.cold_calls, plan.clock),
-        lambda i, n: progress("measuring the winner again", i, n),
-        drop=False,
-    )
-    again = measured(winner, second, mode, conversion(first, winner.id))
-    return Decision(
-        first, second, mode, confirm(verdict, again, _context(context, second, mode)), winner.id, context.snapshot
-    )
+        best = max((r for r in results if r.speedup), key=lambda r: r.speedup.median if r.speedup else 0.0, default=None)
+        ablation = None
+        if best is not None and (extra := _again(contest, best.id)) is not None and _has_vectors(extra):
+            ablation = bench.measure(extra, "measuring without SIMD", ABLATION_RESTORES, drop=False)
+        return Decision(first, None, mode, verdict, None, context.snapshot, ablation, best.id if best and ablation else None)
+    winner = next(e for e in contest.entrants if e.id == verdict.candidate)
+    built = _again(contest, winner.id)
+    if built is None:
+        raise LayoutAdviseError("the winner could not be built again", "its compiler refused what it took before")
+    second = bench.measure(built, "measuring the winner again", max(FEWEST_AGAIN, bench.plan.restores), drop=False)
+    again = measured(winner, second, mode, contest.conversion(first, winner.id))
+    confirmed = confirm(verdict, again, _context(context, second, mode))
+    ablation = second if _has_vectors(built) else None
+    return Decision(first, second, mode, confirmed, winner.id, context.snapshot, ablation, winner.id if ablation else None)
+
+
+def _again(contest: Contest, name: str) -> list[Timed] | None:
+    """The candidate ``name`` built anew, with everything that it is compared with; None where it could not be built."""
+    entrant = next(e for e in contest.entrants if e.id == name)
+    built = contest.rebuild(name, tuple(contest.controls))
+    if name not in built or IDENTITY not in built:
+        return None
+    return [Timed(n, path, entrant.unwritten if n in (name, LAYOUT_SCALAR) else ()) for n, path in built.items()]
+
+
+def _has_vectors(variants: Sequence[Timed]) -> bool:
+    return {LAYOUT_SCALAR, SCALAR} <= {v.name for v in variants}
 
 
 def doubt_scalar(verdict: Verdict, timings: Timings, results: Sequence[Measured], mode: Mode) -> Verdict:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from layout_advise.errors import LayoutAdviseError
 from layout_advise.layoutalgebra.structure import Candidate, Relayout
 from layout_advise.mockup.image import open_image
 from layout_advise.mockup.lifted import Lifted
-from layout_advise.mockup.measure import CONTROLS, IDENTITY, Timings
+from layout_advise.mockup.machinecode import same_code
+from layout_advise.mockup.measure import CONTROLS, IDENTITY, LAYOUT_SCALAR, SCALAR, Timings
 from layout_advise.mockup.order import in_pieces
 from layout_advise.mockup.reroll import reroll
 from layout_advise.reports import wording
@@ -22,7 +22,7 @@ from layout_advise.stages.case import Case
 from layout_advise.stages.mockups import Code, Compiled, Made, Recipe, expected_moves, make_all, recipes, twins
 from layout_advise.stages.observe import Observation
 from layout_advise.stages.selection import choices_at, chooses
-from layout_advise.stages.timing import Decision, Entrant, decide_and_confirm, plan_for
+from layout_advise.stages.timing import Bench, Contest, Decision, Entrant, decide_and_confirm, plan_for
 from layout_advise.stages.verify import Finding, Subject, verify
 from layout_advise.tracer.snapshot.protocol import Range, Snapshots, StoppedProgram
 from layout_advise.verdict import Context, Measured, Mode, for_program, undecided
@@ -208,31 +208,43 @@ def _time(
             unmeasured.append(Measured(candidate.id, "rejected", None, None))
     context = Context(snapshots.kind, "verified", None, 1.0, bool(by_id))
 
-    def rebuild(names: Sequence[str]) -> dict[str, Path]:
-        plain = [replace(made[name].recipe, checked=False, offset=64 * 5) for name in names]
-        again = _make(case, seen, lifted, plain, case.work / "again", LESS_ALIGNED)
-        paths = {name: m.mockup for name, m in again.items() if m.mockup is not None}
-        if len(paths) < len(names):
-            reasons = [m.reason or "" for m in again.values() if m.mockup is None]
-            raise LayoutAdviseError("the winner could not be built again", reasons[0])
-        return paths
+    def rebuild(best: str, names: Sequence[str]) -> dict[str, Path]:
+        recipe = made[best].recipe
+        wanted = [made[name].recipe for name in (best, *names)]
+        wanted.append(Recipe(LAYOUT_SCALAR, recipe.candidate, "plain", vectorised=False))
+        fresh = [replace(r, checked=False, offset=64 * 5) for r in wanted]
+        again = _make(case, seen, lifted, fresh, case.work / "again", LESS_ALIGNED)
+        return with_vectors({name: m.mockup for name, m in again.items() if m.mockup is not None}, best)
 
     decision = decide_and_confirm(
-        snapshots,
-        _controls(made, found, bool(entrants)),
-        entrants,
-        unmeasured,
-        rebuild,
-        lambda timings, name: around_a_call(timings, name) if case.settings.temporary else None,
-        (seen.written, seen.touched),
-        plan_for(case.chosen.in_situ_ns or 1e6, case.settings.restores, "thread-cpu"),
+        Contest(
+            _controls(made, found, bool(entrants)),
+            entrants,
+            unmeasured,
+            rebuild,
+            lambda timings, name: around_a_call(timings, name) if case.settings.temporary else None,
+        ),
+        Bench(
+            snapshots,
+            (seen.written, seen.touched),
+            plan_for(case.chosen.in_situ_ns or 1e6, case.settings.restores, "thread-cpu"),
+            case.progress.count,
+        ),
         case.chosen.in_situ_ns,
         context,
-        case.progress.count,
     )
     raw = {"first": _raw(decision.first), "again": _raw(decision.again) if decision.again else None}
     write_atomically(case.run.timings, json.dumps(raw, indent=1).encode())
     return decision
+
+
+def with_vectors(built: dict[str, Path], best: str) -> dict[str, Path]:
+    """``built`` without the scalar builds where these are the same programs as the others: there is no SIMD to tell from
+    the layout."""
+    pairs = ((IDENTITY, SCALAR), (best, LAYOUT_SCALAR))
+    if all({one, other} <= set(built) and same_code(built[one], built[other]) for one, other in pairs):
+        return {name: path for name, path in built.items() if name not in (SCALAR, LAYOUT_SCALAR)}
+    return built
 
 
 def _controls(made: dict[str, Made], found: dict[str, Finding], compared: bool) -> dict[str, Path]:
