@@ -3,39 +3,24 @@
 A compiler that vectorises or unrolls a loop over elements leaves a loop whose trip does B elements. Lifted, each element
 has its own expressions, equal but for their addresses: where a reference of one element moves by C bytes a trip, the copies
 of it lie C / B apart. Everything else must be the same: operations, constants (loads of equal read-only bytes are the same
-constant), values from outside the loop. Nothing here decides whether the copies may be run one after the other.
+constant), values from outside the loop. A variable carried from iteration to iteration must pass through the lanes in their
+order: a sum in the order of the elements does, one with an accumulator a lane does not. Nothing here decides whether the
+copies may be run one after the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 from layout_advise.mockup.binding import Access
-from layout_advise.mockup.effects import BITS
-from layout_advise.mockup.forms import Form, form_of, forms_of
-from layout_advise.mockup.lifted import (
-    Assign,
-    Call,
-    Imm,
-    Item,
-    Let,
-    LetLinear,
-    Lifted,
-    Load,
-    Loop,
-    Operand,
-    Store,
-    Val,
-    Var,
-)
+from layout_advise.mockup.forms import Form
+from layout_advise.mockup.lifted import Call, Item, Let, LetLinear, Load, Operand, Store, Val, Var
+from layout_advise.mockup.loopbody import Body, arguments
 
 COMMUTATIVE = frozenset(("add", "mul", "and", "or", "xor", "eq", "ne", "umulhi", "smulhi"))
 """Integer operations; the operands of floating-point ones are ordered (NaNs)."""
 MOST_LANES = 64
-ReadOnly = Callable[[int, int], bytes | None]
-"""Bytes at an address of the program that cannot change at run time, None elsewhere."""
-Names = Mapping[int, Hashable]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,100 +33,28 @@ class Lanes:
     partners: tuple[dict[int, int], ...]
 
 
-def constant_names(lifted: Lifted, read: ReadOnly) -> Names:
-    """Values that are constants of the program, by number; equal names are equal values."""
-    names: dict[int, Hashable] = {}
-    _name(lifted.body, read, names)
-    return names
-
-
-def _name(items: Sequence[Item], read: ReadOnly, names: dict[int, Hashable]) -> None:
-    for item in items:
-        if isinstance(item, Load) and not item.address.terms:
-            data = read(item.address.const, BITS[item.value.ty] // 8)
-            if data is not None:
-                names[item.value.number] = ("bits", item.value.ty, int.from_bytes(data, "little"))
-        elif isinstance(item, Let):
-            args = [_constant(a, names) for a in item.args]
-            if all(a is not None for a in args):
-                names[item.value.number] = (item.name, item.value.ty, *args)
-        elif isinstance(item, Loop):
-            _name(item.body, read, names)
-
-
-def _constant(operand: Operand, names: Names) -> Hashable | None:
-    if isinstance(operand, Imm):
-        return ("bits", operand.ty, operand.value)
-    return names.get(operand.number) if isinstance(operand, Val) else None
-
-
-class Body:
-    """A straight-line loop body with what is known of its values."""
-
-    def __init__(self, loop: Loop, names: Names) -> None:
-        self.loop = loop
-        self.items = loop.body
-        self.names = names
-        self.defined: dict[int, Item] = {}
-        for item in loop.body:
-            if isinstance(item, Let | LetLinear | Load | Call):
-                self.defined[item.value.number] = item
-        self.position = {id(item): k for k, item in enumerate(loop.body)}
-        self.forms = forms_of(loop.body, loop.counter)
-        self.addresses = {id(i): form_of(i.address, loop.counter) for i in loop.body if isinstance(i, Load | Store)}
-
-    def inside(self, operand: Operand) -> bool:
-        """Whether ``operand`` is a value of this body (and no constant of the program)."""
-        return isinstance(operand, Val) and operand.number in self.defined and operand.number not in self.names
-
-    def key(self, operand: Operand) -> Hashable:
-        """Equal keys: equal operands (for operands that no lane computes)."""
-        constant = _constant(operand, self.names)
-        return operand if constant is None else constant
-
-    def form(self, operand: Operand) -> Form | None:
-        """The linear form of a value that the counter moves."""
-        found = self.forms.get(operand.number) if isinstance(operand, Val) else None
-        return found if found is not None and found.step else None
-
-
-def arguments(item: Item) -> tuple[Operand, ...]:
-    """Operands of a formula or a call."""
-    return item.args if isinstance(item, Let | Call) else ()
-
-
-def straight(loop: Loop) -> bool:
-    """Whether the body is formulas, accesses and final assignments only: no jumps, no inner loop, no carried variable."""
-    if loop.trip is None or any(not isinstance(i, Let | LetLinear | Load | Store | Call | Assign) for i in loop.body):
-        return False
-    assigned = {i.variable for i in loop.body if isinstance(i, Assign)}
-    return not any(isinstance(o, Var) and o in assigned for i in loop.body for o in read_by(i))
-
-
-def read_by(item: Item) -> tuple[Operand, ...]:
-    """The operands that an item of a straight body reads."""
-    if isinstance(item, LetLinear):
-        return tuple(a for a, _ in item.linear.terms)
-    if isinstance(item, Load):
-        return tuple(a for a, _ in item.address.terms)
-    if isinstance(item, Store):
-        return (*(a for a, _ in item.address.terms), item.stored)
-    return (item.operand,) if isinstance(item, Assign) else arguments(item)
-
-
 def find_lanes(body: Body, grain: Callable[[Access, int], bool]) -> Lanes | None:
     """The most lanes that the body consists of; None where it is not several copies of anything.
 
     ``grain(access, step)`` tells whether the access may move by ``step`` bytes from one copy to the next.
     """
     stores = [k for k, item in enumerate(body.items) if isinstance(item, Store)]
-    for count in range(min(len(stores), MOST_LANES), 1, -1):
-        if len(stores) % count:
+    if body.carried is None:
+        return None
+    lengths = [n for n in (len(stores), *map(len, body.carried.values())) if n]
+    for count in range(min(*lengths, MOST_LANES) if lengths else 0, 1, -1):
+        if any(length % count for length in lengths):
             continue
         found = _Matcher(body, count, grain).match(stores)
         if found is not None:
             return found
     return None
+
+
+def _name_of(item: Let | LetLinear | Call) -> str:
+    if isinstance(item, LetLinear):
+        return "sum"
+    return item.name if isinstance(item, Let) else f"call {item.function}"
 
 
 class _Matcher:
@@ -153,6 +66,10 @@ class _Matcher:
         self.grain = grain
         self.shapes: dict[Hashable, int] = {}
         self.shape: dict[int, int] = {}
+        # what each lane hands on
+        self.handed: dict[Var, tuple[int, ...]] = {
+            variable: way[len(way) // count - 1 :: len(way) // count] for variable, way in (body.carried or {}).items()
+        }
 
     def match(self, stores: Sequence[int]) -> Lanes | None:
         """The lanes, found from where the stores go."""
@@ -160,7 +77,9 @@ class _Matcher:
         if chains is None:
             return None
         for number, item in self.body.defined.items():
-            self.shape[number] = self.shapes.setdefault(self._shape(item), len(self.shapes))
+            variable = next((v for v, values in self.handed.items() if number in values), None)
+            shape = self._shape(item) if variable is None else ("outside", variable)
+            self.shape[number] = self.shapes.setdefault(shape, len(self.shapes))
         partners: list[dict[int, int]] = []
         for lane in range(self.count):
             found = self._pair(chains, lane)
@@ -212,7 +131,7 @@ class _Matcher:
         form = self.body.form(item.value)
         if form is not None:
             return ("sum", self._form_shape(form))
-        name = item.name if isinstance(item, Let) else f"call {item.function}"
+        name = _name_of(item)
         args = [self._operand_shape(a) for a in item.args]
         return (name, item.value.ty, *(sorted(args) if name in COMMUTATIVE else args))
 
@@ -236,6 +155,8 @@ class _Matcher:
             assert isinstance(first, Store)
             assert isinstance(here, Store)
             work.append((first.stored, here.stored))
+        for variable, values in self.handed.items():
+            work.append((Val(values[0], variable.ty), Val(values[lane], variable.ty)))
         while work:
             first_operand, here_operand = work.pop()
             more = self._same(first_operand, here_operand, lane, partner)
@@ -248,6 +169,9 @@ class _Matcher:
         self, first: Operand, here: Operand, lane: int, partner: dict[int, int]
     ) -> Sequence[tuple[Operand, Operand]] | None:
         """What remains to be compared for the two to be the same value in two lanes; None where they are not."""
+        if isinstance(first, Var) and first in self.handed:
+            expected = Val(self.handed[first][lane - 1], first.ty) if lane else first
+            return () if here == expected else None
         if not self.body.inside(first) or not self.body.inside(here):
             counter = self.body.loop.counter
             same = first.ty == here.ty and self.body.key(first) == self.body.key(here)
@@ -273,6 +197,8 @@ class _Matcher:
         one, other = (self.body.forms.get(i.value.number) for i in (first, here))
         if one is not None and other is not None:
             return self._atoms(one, other, lane)
+        if _name_of(first) != _name_of(here) or first.value.ty != here.value.ty:
+            return None
         args, those = list(arguments(first)), list(arguments(here))
         if isinstance(first, Let) and first.name in COMMUTATIVE:
             args.sort(key=self._operand_shape)

@@ -34,6 +34,8 @@ CONVERTED_IN = 3
 
 LAYOUT_SCALAR = "layout-scalar"
 """The best candidate without vector instructions: what its layout gains alone."""
+BRIEF = (SCALAR, LAYOUT_SCALAR)
+"""Slow ones that no verdict hangs on: timed in the first restores only."""
 CONTROLS = (IDENTITY, SCALAR, IDENTITY_SIMD)
 """What is timed besides candidates; never dropped, no layout of its own."""
 
@@ -168,6 +170,8 @@ def measure(
             losers = clear_losers(timings, [v.name for v in alive if v.name not in CONTROLS])
             timings.dropped.update(losers)
             alive = [v for v in alive if v.name not in losers]
+        if len(timings.steady) == DROP_AFTER:
+            alive = [v for v in alive if v.name not in BRIEF]
     return timings
 
 

@@ -48,7 +48,7 @@ def test_particles_are_verified_and_soa_is_measured(tmp_path: Path) -> None:
 def test_vectorised_fields_are_timed_without_vectors_too(tmp_path: Path) -> None:
     report = advise("pixels", "O3-haswell", ("20000", "400"), tmp_path)
     timings = json.loads((tmp_path / "run" / "timings.json").read_text())
-    assert all("identity-scalar" in restore for restore in timings["first"]["steady"])
+    assert all("identity-scalar" in restore for restore in timings["first"]["steady"][:3])
     assert report.hotspots[0].verdict.action != "change"
 
 
