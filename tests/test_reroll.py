@@ -76,6 +76,8 @@ class Step:
     """The last lane is another one: its constant, its distance."""
     shared: bool = False
     """All lanes use the value of the first."""
+    gives: int = 0
+    """Of a sum: the new value, the one before (1), the one at the start of the iteration (2)."""
 
 
 @st.composite
@@ -104,7 +106,8 @@ def programs(draw: st.DrawFn) -> tuple[list[Step], int, int, str]:
             steps.append(Step("constant", draw(st.integers(0, 5)), odd=draw(rarely)))
     if draw(st.booleans()):
         name, sources = draw(st.sampled_from(("sub", "mul", "xor"))), (draw(st.integers(0, len(steps) - 1)),)
-        steps.append(Step("carried", draw(st.sampled_from((0, 0, 1, 2))), sources=sources, name=name))
+        way, gives = draw(st.sampled_from((0, 0, 0, 1, 2))), draw(st.sampled_from((0, 0, 1, 2)))
+        steps.append(Step("carried", way, sources=sources, name=name, gives=gives))
     for _ in range(draw(st.integers(1, 2))):
         source = draw(st.integers(0, len(steps) - 1))
         while steps[source].kind == "store" or (steps[source].kind == "carried" and steps[source].at == 1):
@@ -172,6 +175,8 @@ class Writer:
                 Let(value, step.name, (self.sums.get(variable, variable), self.values[step.sources[0], lane]), origin)
             )
             self.sums[variable] = value
+            self.values[number, lane] = (value, before, variable)[step.gives]
+            return
         elif step.kind == "index":
             low, value = self.value(), self.value()
             scaled = self.value()
@@ -273,6 +278,12 @@ def test_sums_are_rerolled_in_the_order_of_the_elements_only(way: int, lanes: se
     for order in ("vector", "unrolled"):
         assert set(rolled_lanes(copies(steps, 4, order).body)) == lanes
         assert set(rolled_lanes(copies(steps[:-1], 4, order).body)) == lanes
+
+
+@pytest.mark.parametrize(("gives", "lanes"), [(0, {4}), (1, {4}), (2, set())])
+def test_a_sum_that_is_stored_must_be_each_lane_s_own(gives: int, lanes: set[int]) -> None:
+    steps = [LOAD, Step("carried", sources=(0,), name="xor", gives=gives), Step("store", 192, 4, sources=(1,))]
+    assert set(rolled_lanes(copies(steps, 4, "vector").body)) == lanes
 
 
 def test_other_constants_in_a_lane_are_left_alone() -> None:
