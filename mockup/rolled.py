@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -82,7 +81,7 @@ class Rolled:
             elif isinstance(item, Let | LetLinear | Load | Call) and item.value.number in self.wanted:
                 self._value(item, groups)
         count = _times(old.trip, self.lanes.count)
-        loop = Loop(old.counter, trip, tuple(by_store(self.items)), old.head)
+        loop = Loop(old.counter, trip, tuple(self.items), old.head)
         return Made(LetLinear(trip, count, origin), loop, self.next)
 
     def _wanted(self) -> set[int]:
@@ -184,38 +183,6 @@ class Rolled:
             if last == operand.number:
                 return Val(number, operand.ty)
         return None
-
-
-def by_store(items: Sequence[Item]) -> list[Item]:
-    """Formulas moved down to the first store that needs them, where fields that lie side by side were computed in step by
-    one vector instruction each: a source has one field's formula after the other, and that the fields run in step is worth
-    8 % (``pixels``). Loads and stores keep their order."""
-    stores = Counter(item.origin.pc for item in items if isinstance(item, Store))
-    if all(count == 1 for count in stores.values()):
-        return list(items)
-    formulas = {i.value.number: i for i in items if isinstance(i, Let | LetLinear | Call)}
-    found: list[Item] = []
-    done: set[int] = set()
-
-    def place(operands: Sequence[Operand]) -> None:
-        work: list[tuple[Operand, bool]] = [(o, False) for o in reversed(operands)]
-        while work:
-            operand, ready = work.pop()
-            number = operand.number if isinstance(operand, Val) else -1
-            if number not in formulas or number in done:
-                continue
-            if ready:
-                done.add(number)
-                found.append(formulas[number])
-            else:
-                work.append((operand, True))
-                work += [(o, False) for o in reversed(read_by(formulas[number]))]
-
-    for item in items:
-        if not isinstance(item, Let | LetLinear | Call):
-            place(read_by(item))
-            found.append(item)
-    return found
 
 
 def _times(trip: Operand, count: int) -> Linear:

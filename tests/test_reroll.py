@@ -93,7 +93,7 @@ def programs(draw: st.DrawFn) -> tuple[list[Step], int, int, str]:
         kind = draw(st.sampled_from(("load", "load", "formula", "index", "constant") if number else ("load", "index")))
         if kind == "load":
             stride = draw(strides)
-            at = draw(st.integers(0, 12)) * 4 + 64
+            at = draw(st.integers(0, 12)) * 4 + 96
             steps.append(Step("load", at, stride, draw(st.booleans()), odd=draw(rarely), shared=draw(rarely)))
         elif kind == "formula":
             sources = tuple(draw(st.integers(0, number - 1)) for _ in range(2))
@@ -113,7 +113,7 @@ def programs(draw: st.DrawFn) -> tuple[list[Step], int, int, str]:
         while steps[source].kind == "store" or (steps[source].kind == "carried" and steps[source].at == 1):
             source -= 1
         stride = draw(st.sampled_from((4, 8, -4, 12, 12)))
-        at = draw(st.integers(0, 40)) * 4 + 64
+        at = draw(st.integers(0, 40)) * 4 + 96
         steps.append(Step("store", at, stride, draw(st.booleans()), (source,)))
     return steps, lanes, trips, draw(st.sampled_from(("vector", "unrolled")))
 
@@ -171,9 +171,8 @@ class Writer:
         elif step.kind == "carried":
             variable = Var(5000 + (lane if step.at == 2 else 0), "i32")
             value = self.value()
-            self.items.append(
-                Let(value, step.name, (self.sums.get(variable, variable), self.values[step.sources[0], lane]), origin)
-            )
+            before = self.sums.get(variable, variable)
+            self.items.append(Let(value, step.name, (before, self.values[step.sources[0], lane]), origin))
             self.sums[variable] = value
             self.values[number, lane] = (value, before, variable)[step.gives]
             return
