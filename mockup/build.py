@@ -39,8 +39,8 @@ def command(source: Path, out: Path, compiler: str, flags: Sequence[str]) -> lis
     """The compiler's command line."""
     extra = GCC_ONLY if "clang" not in Path(compiler).name else ()
     includes = [f"-I{directory}" for directory in include_directories()]
-    own = [*EXACT, *PLACED, *extra]
-    return [compiler, *flags, *own, "-fvisibility=hidden", *includes, *LINK, "-o", str(out), str(source), "-lm"]
+    own = [*EXACT, *extra]
+    return [compiler, *PLACED, *flags, *own, "-fvisibility=hidden", *includes, *LINK, "-o", str(out), str(source), "-lm"]
 
 
 def build(source: str, out: Path, compiler: str = "gcc", flags: Sequence[str] = ("-O2",)) -> BuiltMockup:

@@ -8,6 +8,7 @@ The original runs twice in each round (A and A'): the range of their ratios is t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,11 +33,13 @@ CONVERTED_IN = 3
 """In how many restored processes the conversion to and from a new layout is timed: it needs no interval."""
 
 
+PLACED = "identity-placed"
+"""The identity with its hot loop where the original has it (:mod:`layout_advise.mockup.placement`)."""
 LAYOUT_SCALAR = "layout-scalar"
 """The best candidate without vector instructions: what its layout gains alone."""
 BRIEF = (SCALAR, LAYOUT_SCALAR)
 """Slow ones that no verdict hangs on: timed in the first restores only."""
-CONTROLS = (IDENTITY, SCALAR, IDENTITY_SIMD)
+CONTROLS = (IDENTITY, PLACED, SCALAR, IDENTITY_SIMD)
 """What is timed besides candidates; never dropped, no layout of its own."""
 
 
@@ -261,6 +264,12 @@ def summarise(timings: Timings, name: str) -> Ratios | None:
 def identity_of(timings: Timings, name: str) -> str:
     """The identity mock-up that the variant ``name`` is compared with: that of its own kind where it was timed."""
     return IDENTITY_SIMD if name.endswith("-simd") and timings.restores(IDENTITY_SIMD) else IDENTITY
+
+
+def identity_ratio(timings: Timings, mode: Literal["steady", "cold"] = "steady") -> Ratio | None:
+    """Time of the unchanged mock-up over the original's, with aligned loops or placed as in the original: the nearer one."""
+    found = [r for name in (IDENTITY, PLACED) if (r := timings.ratio(name, ORIGINAL, mode)) is not None]
+    return min(found, key=lambda r: abs(math.log(r.median)), default=None)
 
 
 def noise_floor(timings: Timings, mode: Literal["steady", "cold"] = "steady") -> tuple[float, float]:

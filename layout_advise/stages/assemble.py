@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from layout_advise.layoutalgebra.structure import Candidate, Field, Structure
-from layout_advise.mockup.measure import IDENTITY, ORIGINAL, Timings, noise_floor
+from layout_advise.mockup.measure import IDENTITY, ORIGINAL, PLACED, Timings, identity_ratio, noise_floor
 from layout_advise.mockup.statistics import Ratio
 from layout_advise.reports import model
 from layout_advise.verdict import IDENTITY_RANGE, IN_SITU_TOLERANCE, Mode, amdahl
@@ -16,6 +16,7 @@ from layout_advise.verdict import IDENTITY_RANGE, IN_SITU_TOLERANCE, Mode, amdah
 NOISE_LIMIT = 1.05
 SPREAD_LIMIT = 0.15
 REJECTED_LIMIT = 0.1
+PLACEMENT_LIMIT = 1.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +170,15 @@ def quality(conditions: Conditions) -> model.Quality:
     return model.Quality(passed / len(checks) if checks else 0.0, tuple(checks))
 
 
+def _placement(timings: Timings, mode: Mode) -> Sequence[model.Check]:
+    """What it costs that the hot loop lies where it does, with the layout unchanged."""
+    cost = timings.ratio(PLACED, IDENTITY, mode)
+    if cost is None:
+        return ()
+    text = f"the unchanged mock-up takes {cost.median:.2f} times as long with its loop placed as in the original as aligned"
+    return (model.Check("placement", cost.lo <= PLACEMENT_LIMIT, cost.median, text),)
+
+
 def _timing_checks(timings: Timings, conditions: Conditions) -> Sequence[model.Check]:
     checks = []
     lo, hi = noise_floor(timings, conditions.mode or "steady")
@@ -178,11 +188,12 @@ def _timing_checks(timings: Timings, conditions: Conditions) -> Sequence[model.C
             "noise-floor", noise <= NOISE_LIMIT, noise - 1, f"the original against itself differs by up to {noise - 1:.1%}"
         )
     )
-    ratio = timings.ratio(IDENTITY, ORIGINAL)
+    ratio = identity_ratio(timings, conditions.mode or "steady")
     if ratio is not None:
         ok = IDENTITY_RANGE[0] <= ratio.median <= IDENTITY_RANGE[1]
         text = f"the unchanged mock-up takes {ratio.median:.3f} times the original's time"
         checks.append(model.Check("identity", ok, ratio.median, text))
+        checks += _placement(timings, conditions.mode or "steady")
     if conditions.in_situ_ns:
         near = timings.nanoseconds(ORIGINAL, conditions.mode or "steady")
         if near:

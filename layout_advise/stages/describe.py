@@ -15,7 +15,15 @@ from layout_advise.layoutalgebra.draw import draw, draw_relayout
 from layout_advise.layoutalgebra.structure import Candidate, Relayout
 from layout_advise.layoutalgebra.text import shorten
 from layout_advise.layoutalgebra.traffic import lines_chosen, lines_touched
-from layout_advise.mockup.measure import IDENTITY, IDENTITY_SIMD, LAYOUT_SCALAR, ORIGINAL, SCALAR, noise_floor
+from layout_advise.mockup.measure import (
+    IDENTITY,
+    IDENTITY_SIMD,
+    LAYOUT_SCALAR,
+    ORIGINAL,
+    SCALAR,
+    identity_ratio,
+    noise_floor,
+)
 from layout_advise.reports import model
 from layout_advise.stages.assemble import Drawn, Outcome, candidate_report, interval, structure_report
 from layout_advise.stages.case import Case
@@ -133,7 +141,7 @@ def measured(case: Case, seen: Observation, trials: Trials) -> model.HotspotRepo
     noise = noise_floor(timings, trials.mode or "steady") if timings else None
     identity = trials.found.get(IDENTITY)
     reason = identity.reason if identity else trials.made[IDENTITY].reason
-    ratio = timings.ratio(IDENTITY, ORIGINAL, trials.mode or "steady") if timings else None
+    ratio = identity_ratio(timings, trials.mode or "steady") if timings else None
     return model.HotspotReport(
         **_base(case, seen, trials.verdict, decision.snapshot if decision else "fork"),
         original=model.Original(

@@ -15,7 +15,8 @@ from layout_advise.mockup.build import build
 from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.lifted import Lifted, Loop
 from layout_advise.mockup.machinecode import same_code
-from layout_advise.mockup.measure import IDENTITY, IDENTITY_SIMD, SCALAR
+from layout_advise.mockup.measure import IDENTITY, IDENTITY_SIMD, PLACED, SCALAR
+from layout_advise.mockup.placement import NATURAL, InnerLoop, grown, needs_placing, shift_to
 from layout_advise.tracer.trace import Trace
 
 JOBS = 2
@@ -120,6 +121,26 @@ def make_all(
 
     with ThreadPoolExecutor(JOBS) as pool:
         return tuple(pool.map(one, wanted))
+
+
+def place_identity(identity: Made, loop: InnerLoop, kernel: str, compiler: Compiled) -> Made | None:
+    """The identity with its hot loop where the original has it; None where it has no such loop or cannot be placed."""
+    if identity.mockup is None or not needs_placing(loop):
+        return None
+    target = identity.mockup.with_name(f"{PLACED}.so")
+    flags: tuple[str, ...] = NATURAL
+    for _ in range(2):  # as it comes; moved
+        result = build(identity.source, target, compiler.executable, (*compiler.flags, *flags))
+        shift = shift_to(loop, result.path, kernel) if result.path is not None else None
+        if shift == 0:
+            recipe = Recipe(PLACED, None, "plain", checked=False)
+            return Made(recipe, identity.source, result.path, None, None)
+        if shift is None:
+            break
+        flags = grown(shift)
+    for left in target.parent.glob(f"{PLACED}.*"):
+        left.unlink()
+    return None
 
 
 def twins(made: Sequence[Made]) -> tuple[Made, ...]:

@@ -12,11 +12,13 @@ from layout_advise.mockup.measure import (
     IDENTITY,
     LAYOUT_SCALAR,
     ORIGINAL,
+    PLACED,
     SCALAR,
     Plan,
     Restorer,
     Timed,
     Timings,
+    identity_ratio,
     measure,
     noise_floor,
     summarise,
@@ -167,9 +169,11 @@ def decide_and_confirm(contest: Contest, bench: Bench, in_situ_ns: float | None,
 def _again(contest: Contest, name: str) -> list[Timed] | None:
     """The candidate ``name`` built anew, with everything that it is compared with; None where it could not be built."""
     entrant = next(e for e in contest.entrants if e.id == name)
-    built = contest.rebuild(name, tuple(contest.controls))
+    built = dict(contest.rebuild(name, tuple(c for c in contest.controls if c != PLACED)))
     if name not in built or IDENTITY not in built:
         return None
+    if PLACED in contest.controls:  # its place is what it is for
+        built[PLACED] = contest.controls[PLACED]
     return [Timed(n, path, entrant.unwritten if n in (name, LAYOUT_SCALAR) else ()) for n, path in built.items()]
 
 
@@ -202,7 +206,7 @@ def _context(context: Context, timings: Timings, mode: Mode) -> Context:
     return Context(
         context.snapshot,
         context.identity_evidence,
-        timings.ratio(IDENTITY, ORIGINAL, mode),
+        identity_ratio(timings, mode),
         noise_floor(timings, mode)[1],
         context.rules_apply,
         context.allow_reassociation,

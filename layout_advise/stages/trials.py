@@ -8,18 +8,30 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from layout_advise.layoutalgebra.structure import Candidate, Relayout
+from layout_advise.mockup.emit import kernel_name
 from layout_advise.mockup.image import open_image
 from layout_advise.mockup.lifted import Lifted
 from layout_advise.mockup.machinecode import same_code
-from layout_advise.mockup.measure import CONTROLS, IDENTITY, LAYOUT_SCALAR, SCALAR, Timings
+from layout_advise.mockup.measure import CONTROLS, IDENTITY, LAYOUT_SCALAR, PLACED, SCALAR, Timings
 from layout_advise.mockup.order import in_pieces
+from layout_advise.mockup.placement import hot_loop
 from layout_advise.mockup.reroll import reroll
 from layout_advise.reports import wording
 from layout_advise.reports.model import Verdict
 from layout_advise.rundir import write_atomically
 from layout_advise.stages.calls import VERIFIED_CALLS
 from layout_advise.stages.case import Case
-from layout_advise.stages.mockups import Code, Compiled, Made, Recipe, expected_moves, make_all, recipes, twins
+from layout_advise.stages.mockups import (
+    Code,
+    Compiled,
+    Made,
+    Recipe,
+    expected_moves,
+    make_all,
+    place_identity,
+    recipes,
+    twins,
+)
 from layout_advise.stages.observe import Observation
 from layout_advise.stages.selection import choices_at, chooses
 from layout_advise.stages.timing import Bench, Contest, Decision, Entrant, decide_and_confirm, plan_for
@@ -71,6 +83,9 @@ def run_trials(
     wanted = recipes(candidates, code_of(seen, lifted).variants)
     made = {m.recipe.name: m for m in twins(tuple(_make(case, seen, lifted, wanted, case.run.mockups, ()).values()))}
     wanted = tuple(r for r in wanted if made[r.name].same_as is None)
+    placed = _place(case, seen, lifted, made[IDENTITY])
+    if placed is not None:
+        made[placed.recipe.name] = placed
     found = _verify(case, parked, seen, lifted, made)
     caught = found[WRONG].reason is not None if WRONG in found else None
     found.pop(WRONG, None)
@@ -88,6 +103,11 @@ def run_trials(
     decision = _time(case, seen, lifted, candidates, made, found, snapshots())
     verdict = for_program(decision.verdict, case.profiled.share)
     return Trials(made, found, calls, same, caught, decision, verdict, decision.first.conversion)
+
+
+def _place(case: Case, seen: Observation, lifted: Lifted, identity: Made) -> Made | None:
+    loop = hot_loop(seen.region, seen.trace)
+    return place_identity(identity, loop, kernel_name(lifted), _compiler(case)) if loop is not None else None
 
 
 def code_of(seen: Observation, lifted: Lifted) -> Code:
@@ -253,7 +273,7 @@ def _controls(made: dict[str, Made], found: dict[str, Finding], compared: bool) 
     for name in CONTROLS:
         item, finding = made.get(name), found.get(name)
         usable = item is not None and finding is not None and finding.reason is None and item.same_as is None
-        if item is not None and item.mockup is not None and (name == IDENTITY or (usable and compared)):
+        if item is not None and item.mockup is not None and (name == IDENTITY or (usable and (compared or name == PLACED))):
             chosen[name] = item.mockup
     return chosen
 

@@ -1,5 +1,5 @@
 """C from a lifted hotspot and a candidate layout."""
 
-from layout_advise.mockup.emit.mockup import emit_mockup, include_directories
+from layout_advise.mockup.emit.mockup import emit_mockup, include_directories, kernel_name
 
-__all__ = ["emit_mockup", "include_directories"]
+__all__ = ["emit_mockup", "include_directories", "kernel_name"]

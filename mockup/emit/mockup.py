@@ -59,7 +59,7 @@ def emit_mockup(
     writer = Writer(scope, placed, binding, settings)
     writer.body(lifted.body)
     first = _first_buffers(relayouts)
-    kernel = identifier(lifted.symbol) + "_mockup"
+    kernel = kernel_name(lifted)
     parts = [
         _header(lifted, candidate, variant, check, wrong),
         '#include "mockup.h"',
@@ -73,6 +73,11 @@ def emit_mockup(
         _run(kernel, [*_bases(lifted, writer), *(f"context->buffers[{first[r] + b}] + {o}" for _, (r, b, o) in parameters)]),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def kernel_name(lifted: Lifted) -> str:
+    """The function that holds the hotspot's own computation."""
+    return identifier(lifted.symbol) + "_mockup"
 
 
 def recorders(lifted: Lifted) -> dict[int, frozenset[int]]:
