@@ -92,7 +92,7 @@ CASES: dict[str, Example] = {
     "daxpy": Example({"small": ("16000", "4000"), "large": ("4000000", "100")}, {"daxpy_aos": has("none")}),
     "pixels": Example(
         {"small": ("20000", "800"), "large": ("3000000", "40")},
-        {"pixels_soa": has("soa", without=("split",)), "pixels_aosoa": has("aosoa", block=4)},
+        {"pixels_soa": has("soa", without=("split",)), "pixels_aosoa": has("aosoa", block=8)},
     ),
 }
 
