@@ -1,0 +1,148 @@
+# ruff: noqa: E501  (C source, a line a statement list)
+"""When the Valgrind tool records, and when it stops: calls that do not simply return, other threads, forks, signals."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from layout_advise.errors import ProgramError
+from layout_advise.tracer.binary import Binary
+from layout_advise.tracer.snapshot.patching import Entry
+from layout_advise.tracer.valgrind.run import ToolRun, run_tool
+
+HEAD = """
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#define HOT __attribute__((noipa))
+extern "C" { volatile long data[1000], other[1000]; }
+"""
+BODIES = {
+    "plain": """
+extern "C" HOT void hot(long n) { for (long i = 0; i < n; i++) data[i] = i; }
+int main() { for (int k = 0; k < 3; k++) { hot(100 + k); for (int i = 0; i < 500; i++) other[i]++; } }
+""",
+    "exception": """
+HOT void thrower(long n) { if (n > 50) throw n; }
+extern "C" HOT void hot(long n) { for (long i = 0; i < n; i++) data[i] = i; thrower(n); data[999] = 1; }
+int main() { for (int k = 0; k < 3; k++) { try { hot(100 + k); } catch (long x) { for (int i = 0; i < 500; i++) other[i] = x; } } }
+""",
+    "longjmp": """
+static jmp_buf out;
+extern "C" HOT void hot(long n) { for (long i = 0; i < n; i++) data[i] = i; longjmp(out, 1); }
+int main() { for (volatile int k = 0; k < 3; k++) { if (!setjmp(out)) hot(100 + k); else for (int i = 0; i < 500; i++) other[i]++; } }
+""",
+    "recursion": """
+extern "C" HOT void hot(long n) { for (long i = 0; i < n; i++) data[i] = i; if (n > 99) hot(1); data[999] = 2; }
+int main() { for (int k = 0; k < 3; k++) { hot(100 + k); for (int i = 0; i < 500; i++) other[i]++; } }
+""",
+    "fork": """
+extern "C" HOT void hot(long n) { for (long i = 0; i < n; i++) data[i] = i;
+    pid_t child = fork(); if (!child) { for (int i = 0; i < 900; i++) other[i]++; _exit(0); } waitpid(child, 0, 0); }
+int main() { for (int k = 0; k < 3; k++) hot(100 + k); }
+""",
+    "threads": """
+static volatile int ready = 1;
+static void *work(void *) { for (int r = 0; r < 300; r++) for (int i = 0; i < 1000; i++) other[i]++; ready = 1; return 0; }
+extern "C" HOT void hot(long n) { for (long i = 0; i < n; i++) data[i] = i; while (!ready) usleep(100); }
+int main() { hot(100); ready = 0; pthread_t t; pthread_create(&t, 0, work, 0); hot(101); pthread_join(t, 0); hot(102); }
+""",
+    "worker": """
+extern "C" HOT void hot(long n) { for (long i = 0; i < n; i++) data[i] = i; }
+static void *work(void *) { hot(101); for (int i = 0; i < 500; i++) other[i]++; return 0; }
+int main() { hot(100); pthread_t t; pthread_create(&t, 0, work, 0); pthread_join(t, 0); hot(102); }
+""",
+    "signal": """
+static void handler(int) { data[998] = 7; }
+extern "C" HOT void hot(long n) { for (long i = 0; i < n; i++) { data[i] = i; if (i == 50) raise(SIGUSR1); } }
+int main() { static char room[1 << 16]; stack_t s = {}; s.ss_sp = room; s.ss_size = sizeof room; sigaltstack(&s, 0);
+    struct sigaction a = {}; a.sa_handler = handler; a.sa_flags = SA_ONSTACK; sigaction(SIGUSR1, &a, 0);
+    for (int k = 0; k < 3; k++) { hot(100 + k); for (int i = 0; i < 500; i++) other[i]++; } }
+""",
+    "descriptors": """
+extern "C" HOT void hot(long n) { for (long i = 0; i < n; i++) data[i] = i; for (int fd = 0; fd < 900; fd++) close(fd); }
+int main() { for (int k = 0; k < 3; k++) { hot(100 + k); for (int i = 0; i < 500; i++) other[i]++; } }
+""",
+    "exit": """
+extern "C" HOT void hot(long n) { for (long i = 0; i < n; i++) data[i] = i; if (n == 101) exit(3); }
+int main() { for (int k = 0; k < 3; k++) hot(100 + k); }
+""",
+}
+
+
+def traced(program: Path, call: int, module: Path | None = None) -> tuple[ToolRun, dict[str, int]]:
+    """The run, and how often the bytes of ``data`` and of ``other`` were accessed."""
+    module = module or program
+    binary = Binary.open_module(module)
+    function = binary.find("hot")
+    entry = Entry(module, function.start, binary.read(function.start, function.size), "hot")
+    run = run_tool([str(program)], entry, call, 1 << 40, timeout=60)
+    base = binary.load_base(run.process.mappings)
+    assert base is not None
+    counts = {"data": 0, "other": 0}
+    for reference in run.references:
+        low = reference.stream and getattr(reference.stream, "minimum", None)
+        addresses = list(reference.stream.expand()) if reference.stream and low is None else []  # type: ignore[union-attr]
+        for address in addresses:
+            variable = binary.variable_at(address - base)
+            if variable is not None and variable.name in counts:
+                counts[variable.name] += 1
+    return run, counts
+
+
+def compiled(folder: Path, name: str) -> Path:
+    source, program = folder / "p.cpp", folder / "p"
+    source.write_text(HEAD + BODIES[name])
+    subprocess.run(["g++", "-O1", "-w", "-g", "-o", str(program), str(source), "-lpthread"], check=True)
+    return program
+
+
+@pytest.mark.parametrize(
+    ("name", "call", "data", "foreign"),
+    [
+        ("plain", 2, 101, False),
+        ("exception", 2, 101, False),
+        ("longjmp", 2, 101, False),
+        ("recursion", 3, 101 + 1 + 2, False),  # calls 1 and 2 are the first one and what it makes; the third is outermost
+        ("recursion", 2, 1 + 1, False),
+        ("fork", 2, 101, False),
+        ("threads", 2, 101, True),
+        ("worker", 2, 101, False),
+        ("signal", 2, 101 + 1, False),
+        ("descriptors", 2, 101, False),
+        ("exit", 2, 101, False),
+    ],
+)
+def test_exactly_the_call_is_recorded(tmp_path: Path, name: str, call: int, data: int, foreign: bool) -> None:
+    run, counts = traced(compiled(tmp_path, name), call)
+    assert counts == {"data": data, "other": 0}
+    assert (bool(run.foreign), run.truncated) == (foreign, False)
+
+
+def test_a_hotspot_in_a_library_that_is_loaded_late(tmp_path: Path) -> None:
+    library, source, program = tmp_path / "libhot.so", tmp_path / "m.c", tmp_path / "m"
+    (tmp_path / "hot.c").write_text(
+        "volatile long data[1000]; long quiet(void) { return 1; }\nvoid hot(long n) { for (long i = 0; i < n; i++) data[i] = i; }\n"
+    )
+    source.write_text(
+        '#include <dlfcn.h>\nint main(void) { void *l = dlopen("' + str(library) + '", RTLD_NOW);\n'
+        'void (*hot)(long) = (void (*)(long))dlsym(l, "hot"); for (int k = 0; k < 3; k++) hot(100 + k); return 0; }\n'
+    )
+    subprocess.run(["gcc", "-O1", "-g", "-shared", "-fPIC", "-o", str(library), str(tmp_path / "hot.c")], check=True)
+    subprocess.run(["gcc", "-O1", "-o", str(program), str(source), "-ldl"], check=True)
+    _, counts = traced(program, 2, library)
+    assert counts["data"] == 101
+
+
+def test_a_program_that_crashes_before_the_call(tmp_path: Path) -> None:
+    program = compiled(tmp_path, "exit")
+    with pytest.raises(ProgramError, match="hot was entered 2 times; the program ended with exit status 3"):
+        traced(program, 3)
