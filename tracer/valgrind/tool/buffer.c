@@ -82,6 +82,7 @@ UInt la_reference(Addr pc, UInt ordinal, UInt kind, UInt bytes, Bool guarded)
     fresh->kind = kind;
     fresh->bytes = bytes;
     fresh->guarded = guarded;
+    fresh->number = (UInt)reference_count;
     nlr_open(&fresh->stream, &memory);
     references[reference_count] = fresh;
     enter((UInt)reference_count);
@@ -94,10 +95,12 @@ UInt la_piece(const UInt *reference, UInt count)
         piece_room = piece_room ? piece_room * 2 : 256;
         pieces = VG_(realloc)("la.pieces", pieces, piece_room * sizeof *pieces);
     }
-    UInt *own = VG_(malloc)("la.piece", count * sizeof *own);
-    for (UInt i = 0; i < count; i++)
-        own[i] = reference[i];
-    pieces[piece_count] = (struct piece){count, own};
+    struct piece fresh = {.references = count, .reference = VG_(malloc)("la.piece", count * sizeof *fresh.reference)};
+    for (UInt i = 0; i < count; i++) {
+        fresh.reference[i] = references[reference[i]];
+        fresh.guarded |= fresh.reference[i]->guarded;
+    }
+    pieces[piece_count] = fresh;
     return (UInt)piece_count++;
 }
 
@@ -107,20 +110,20 @@ void la_raw_flush(void)
     raw_used = 0;
 }
 
-static void one(UInt number, ULong address)
+static void one(struct reference *r, ULong address)
 {
     if (!address)
         return;
     taken++;
-    nlr_add(&references[number]->stream, address);
+    nlr_add(&r->stream, address);
     if (options.raw) {
-        if (number >> 16) {
+        if (r->number >> 16) {
             la_write_result(BROKEN, "too many references for raw records");
             VG_(exit)(0);
         }
         if (raw_used == sizeof raw / sizeof *raw)
             la_raw_flush();
-        raw[raw_used++] = address | (ULong)number << 48;
+        raw[raw_used++] = address | (ULong)r->number << 48;
     }
 }
 
@@ -128,6 +131,13 @@ static void one(UInt number, ULong address)
 static Bool row(const ULong *word)
 {
     const struct piece *p = pieces + word[0];
+
+    if (!options.raw && !p->guarded && taken + p->references <= options.cap) {
+        for (UInt i = 0; i < p->references; i++)
+            nlr_add(&p->reference[i]->stream, word[1 + i]);
+        taken += p->references;
+        return True;
+    }
     for (UInt i = 0; i < p->references; i++) {
         if (taken >= options.cap)
             return False;
@@ -164,10 +174,10 @@ static void columns(const ULong *word, ULong width, ULong rows)
     for (ULong at = 0; at < width;) {
         const struct piece *p = pieces + word[at];
         for (UInt i = 0; i < p->references; i++) {
-            struct reference *r = references[p->reference[i]];
+            struct reference *r = p->reference[i];
             if (r->guarded) {
                 for (ULong k = 0; k < rows; k++)
-                    one(p->reference[i], word[at + 1 + i + k * width]);
+                    one(r, word[at + 1 + i + k * width]);
             } else {
                 column(&r->stream, word + at + 1 + i, width, rows);
                 taken += rows;
@@ -184,9 +194,9 @@ static Bool distinct(const ULong *word, ULong width)
     for (ULong at = 0; at < width;) {
         const struct piece *p = pieces + word[at];
         for (UInt i = 0; i < p->references; i++) {
-            if (references[p->reference[i]]->stamp == stamp)
+            if (p->reference[i]->stamp == stamp)
                 return False;
-            references[p->reference[i]]->stamp = stamp;
+            p->reference[i]->stamp = stamp;
         }
         at += p->references + 1;
     }
@@ -204,25 +214,44 @@ static ULong repeats(const ULong *word, ULong width, const ULong *end)
     return rows;
 }
 
+/* The first piece from `word` on that stands there again within PERIOD pieces, and in `*again` where. `end` if there is none:
+ * then `*again` is where the search ended. */
+static const ULong *find_pattern(const ULong *word, const ULong *end, const ULong **again)
+{
+    const ULong *place[PERIOD];
+    UInt count = 0;
+
+    for (; word < end && count < PERIOD; word += pieces[*word].references + 1) {
+        for (UInt i = 0; i < count; i++)
+            if (*place[i] == *word) {
+                *again = word;
+                return place[i];
+            }
+        place[count++] = word;
+    }
+    *again = word;
+    return end;
+}
+
 Bool la_drain(void)
 {
-    const ULong *word = buffer, *end = (const ULong *)hot.next;
+    const ULong *word = buffer, *end = (const ULong *)hot.next, *again;
 
     hot.next = (Addr)buffer;
     while (word < end) {
-        const ULong *next = word;
-        UInt steps = 0;
-        do
-            next += pieces[*next].references + 1;
-        while (++steps < PERIOD && next < end && *next != *word);
-        ULong width = (ULong)(next - word), rows = 1;
-        if (next < end && *next == *word && !options.raw)
-            rows = repeats(word, width, end);
-        if (rows >= FEWEST_ROWS && taken + rows * width < options.cap && distinct(word, width)) {
-            columns(word, width, rows);
+        const ULong *first = find_pattern(word, end, &again);
+        const ULong *rest = first < end ? first : again;
+        for (; word < rest; word += pieces[*word].references + 1)
+            if (!row(word))
+                return False;
+        if (first == end)
+            continue;
+        ULong width = (ULong)(again - first), rows = options.raw ? 1 : repeats(first, width, end);
+        if (rows >= FEWEST_ROWS && taken + rows * width < options.cap && distinct(first, width)) {
+            columns(first, width, rows);
             word += rows * width;
         } else {
-            for (; word < next; word += pieces[*word].references + 1)
+            for (; word < again; word += pieces[*word].references + 1)
                 if (!row(word))
                     return False;
         }

@@ -33,6 +33,7 @@ struct reference {
     UInt kind;
     UInt bytes;
     UInt guarded; /* the address may be 0: no access */
+    UInt number;
     ULong stamp;  /* the last pattern that it was seen in */
     struct nlr_stream stream;
 };
@@ -40,7 +41,8 @@ struct reference {
 /* What runs between two side exits of a superblock: in the buffer it is its number, then an address per reference. */
 struct piece {
     UInt references;
-    UInt *reference; /* numbers */
+    UInt guarded; /* one of them is */
+    struct reference **reference;
 };
 
 /* Addresses that generated code uses. */

@@ -1,0 +1,185 @@
+"""What tracing under Valgrind costs: ``python benchmarks/tracing_valgrind.py``.
+
+All times are CPU times of the whole process (a shared machine disturbs them less than wall time). *inside*: the hotspot is
+called once and sweeps its data; the run with many sweeps less the run with few is the cost of the sweeps alone, without
+start-up and initialisation; that of our tool over that of ``--tool=none``. *over lackey*: the same, over ``lackey
+--trace-mem=yes`` whose output is thrown away. *outside*: whole runs of the examples with the hotspot's entry counted but its
+calls never recorded, over ``--tool=none``. *memory*: greatest resident size with 1e9 references over that with 1e6.
+*terms*: nodes of the folded trace of one sweep, the program's own code only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tracing import HOTSPOTS, INSIDE, RESULTS, ROOT, Row, entry_of, row, table
+
+from layout_advise.stages.observe import count_nodes
+from layout_advise.tracer.snapshot.launch import fixed_addresses
+from layout_advise.tracer.valgrind.build import TOOL, tool_folder
+from layout_advise.tracer.valgrind.install import find_valgrind
+from layout_advise.tracer.valgrind.run import file_offset, run_tool
+
+SOURCE = r"""
+#include <stdlib.h>
+#include <string.h>
+struct particle { double x, y, z, vx, vy, vz, m, q, age, P; };
+static struct particle p[400000];
+static double grid[2][22][22][22][22], matrix[300][300], board[1000][1002];
+static void particles(void) { for (long i = 0; i < 400000; i++) p[i].P = 0.9 * p[i].P + p[i].m * p[i].vx * p[i].vx; }
+#define AT(a, b, c, d) grid[0][a][b][c][d]
+#define STENCIL(END) \
+    for (int a = 1; a < END; a++) for (int b = 1; b < END; b++) for (int c = 1; c < END; c++) for (int d = 1; d < END; d++) \
+        grid[1][a][b][c][d] = AT(a, b, c, d) + 0.1 * (AT(a - 1, b, c, d) + AT(a + 1, b, c, d) + AT(a, b - 1, c, d) \
+            + AT(a, b + 1, c, d) + AT(a, b, c - 1, d) + AT(a, b, c + 1, d) + AT(a, b, c, d - 1) + AT(a, b, c, d + 1));
+static volatile int extent = 21;
+static void stencil(void) { int end = extent; STENCIL(end) }
+static void vectors(void) { STENCIL(21) } /* a multiple of two doubles: gcc uses vectors, ten of them a row */
+static void lu(void) { for (int k = 0; k < 300; k++) for (int i = k + 1; i < 300; i++) {
+    double f = matrix[i][k] /= matrix[k][k] + 2; for (int j = k + 1; j < 300; j++) matrix[i][j] -= f * matrix[k][j]; } }
+static void checkerboard(void) { for (int colour = 0; colour < 2; colour++) for (int y = 1; y < 999; y++)
+    for (int x = 1 + ((y + colour) & 1); x < 1001; x += 2)
+        board[y][x] = 0.25 * (board[y - 1][x] + board[y + 1][x] + board[y][x - 1] + board[y][x + 1]); }
+__attribute__((noipa)) void hot(const char *name, long sweeps) {
+    for (long s = 0; s < sweeps; s++) {
+        if (!strcmp(name, "particles")) particles(); else if (!strcmp(name, "stencil")) stencil();
+        else if (!strcmp(name, "stencil-vectors")) vectors();
+        else if (!strcmp(name, "lu")) lu(); else checkerboard(); } }
+int main(int argc, char **argv) { (void)argc; memset(p, 0, sizeof p); hot(argv[1], atol(argv[2])); return 0; }
+"""
+KERNELS = {"particles": (2, 100), "stencil": (2, 200), "stencil-vectors": (2, 400), "lu": (1, 9), "checkerboard": (2, 60)}
+"""Few and many sweeps."""
+
+NEVER = 1_000_000_000
+LACKEY_SWEEPS = {"particles": (1, 2), "stencil": (1, 2)}
+MEMORY_SWEEPS = (1, 625)
+"""Of the particles: 1.6 million references each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """CPU seconds and greatest resident size in MB."""
+
+    seconds: float
+    megabytes: float
+
+
+def used(command: Sequence[str], environment: dict[str, str] | None = None) -> Used:
+    """Run ``command``; what it used."""
+    full = dict(os.environ) | (environment or {})
+    pid = os.posix_spawnp(
+        command[0], list(command), full, file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
+    )
+    _, status, usage = os.wait4(pid, 0)
+    if os.waitstatus_to_exitcode(status):
+        raise SystemExit(f"{' '.join(command)} failed")
+    return Used(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1000)
+
+
+def other_tool(tool: str, program: Sequence[str], *options: str) -> Used:
+    """A run under one of Valgrind's own tools."""
+    launcher = str(find_valgrind().launcher)
+    return used([*fixed_addresses(), launcher, f"--tool={tool}", "-q", "--log-file=/dev/null", *options, *program])
+
+
+def ours(program: Sequence[str], symbol: str, call: int) -> Used:
+    """A run under our tool, as the driver starts it but for the table of heap blocks."""
+    valgrind = find_valgrind()
+    entry = entry_of(Path(program[0]), symbol)
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as out:
+        place = [f"--out={out}", f"--entry-file={entry.path}", f"--entry-offset={file_offset(entry)}", f"--call={call}"]
+        command = [*fixed_addresses(), str(valgrind.launcher), f"--tool={TOOL}", "-q", "--log-file=/dev/null", *place]
+        return used([*command, *program], {"VALGRIND_LIB": str(tool_folder(valgrind))})
+
+
+def inside(program: Path, kernel: str, rounds: int) -> list[Row]:
+    """Slowdown over --tool=none, and the rate."""
+    few, many = KERNELS[kernel]
+    ratios, costs = [], []
+    for _ in range(rounds):
+        plain = [other_tool("none", [str(program), kernel, str(n)]).seconds for n in (few, many)]
+        traced = [ours([str(program), kernel, str(n)], "hot", 1).seconds for n in (few, many)]
+        ratios.append((traced[1] - traced[0]) / (plain[1] - plain[0]))
+        costs.append((traced[1] - traced[0]) / (many - few))
+    one = run_tool([str(program), kernel, "1"], entry_of(program, "hot"), 1, 1 << 60)
+    rate = one.accesses / statistics.median(costs) / 1e6
+    note = f"{rate:.0f} M references/s; {min(ratios):.2f} to {max(ratios):.2f} in {rounds} rounds"
+    own = [m for m in one.process.mappings if m.path == str(program)]
+    terms = sum(count_nodes(r.stream) for r in one.references if own[0].start <= r.pc < own[-1].end)
+    return [
+        row(f"inside, over none: {kernel}", statistics.median(ratios), "x", 2.0, note),
+        row(f"terms: {kernel}", terms, "", 100, f"{one.accesses} references"),
+    ]
+
+
+def over_lackey(program: Path, kernel: str) -> Row:
+    """Our cost of a sweep over lackey's."""
+    few, many = LACKEY_SWEEPS[kernel]
+    theirs = [other_tool("lackey", [str(program), kernel, str(n)], "--trace-mem=yes").seconds for n in (few, many)]
+    few_ours, many_ours = KERNELS[kernel]
+    mine = [ours([str(program), kernel, str(n)], "hot", 1).seconds for n in (few_ours, many_ours)]
+    per_sweep = (mine[1] - mine[0]) / (many_ours - few_ours)
+    ratio = per_sweep / ((theirs[1] - theirs[0]) / (many - few))
+    return row(f"inside, over lackey: {kernel}", ratio, "x", 0.01, f"{1 / ratio:.0f} times faster")
+
+
+def outside(example: str, flags: str, rounds: int) -> Row:
+    """Whole runs with every call passed."""
+    path = ROOT / "examples" / example / "bin" / flags / example
+    ratios = []
+    for _ in range(rounds):
+        before = other_tool("none", [str(path)]).seconds
+        mine = ours([str(path)], HOTSPOTS[example], NEVER).seconds
+        after = other_tool("none", [str(path)]).seconds
+        ratios.append(2 * mine / (before + after))
+    note = f"{min(ratios):.3f} to {max(ratios):.3f} in {rounds} rounds"
+    return row(f"outside, over none: {example} {flags}", statistics.median(ratios), "x", 1.1, note)
+
+
+def memory(program: Path) -> Row:
+    """Resident size with a thousand times the references."""
+    small, large = (ours([str(program), "particles", str(n)], "hot", 1).megabytes for n in MEMORY_SWEEPS)
+    return row(
+        "memory: 1e9 over 1.6e6 references", large / small, "x", 1.1, f"{small:.0f} and {large:.0f} MB, the program included"
+    )
+
+
+def main() -> int:
+    """Measure everything, write the rows, print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=3, help="rounds of each measurement (default: 3)")
+    rounds = parser.parse_args().rounds
+    subprocess.run(["make", "-s", "-C", str(ROOT / "examples")], check=True)
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory() as folder:
+        source, program = Path(folder) / "kernels.c", Path(folder) / "kernels"
+        source.write_text(SOURCE)
+        subprocess.run(["gcc", "-O2", "-fno-inline", "-o", str(program), str(source)], check=True)
+        for kernel in KERNELS:
+            print(f"{kernel} …", file=sys.stderr)
+            rows += inside(program, kernel, rounds)
+        rows += [over_lackey(program, kernel) for kernel in LACKEY_SWEEPS]
+        rows.append(memory(program))
+    for example in INSIDE:
+        print(f"{example} …", file=sys.stderr)
+        rows.append(outside(example, "O2", rounds))
+    rows.append(
+        row("load average of the machine", os.getloadavg()[0], "", None, "other people's work; CPU times were taken")
+    )
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "tracing-valgrind.json").write_text(json.dumps(rows, indent=1) + "\n")
+    print(table(rows))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
