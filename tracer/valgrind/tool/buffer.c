@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tool.h"
 
-#define BUFFER_WORDS (1u << 15) /* stays in the second-level cache */
+#define BUFFER_WORDS (1u << 13) /* stays in the second-level cache */
 #define PERIOD 8u
 #define FEWEST_ROWS 4u
 
