@@ -48,9 +48,16 @@ def declare_structure(structure: Structure) -> str:
         place = field.offset + field.bytes
     if place < structure.element_bytes:
         lines.append(f"    unsigned char unused_{place}[{structure.element_bytes - place}];")
-    packed = "__attribute__((packed, aligned(1)))"
+    end = "}" if _lies_naturally(structure) else "} __attribute__((packed, aligned(1)))"
     dims = "".join(f"[{d.count}]" for d in structure.dims)
-    return "\n".join([*lines, f"}} {packed};", f"/* {structure.name}{dims} */", ""])
+    return "\n".join([*lines, f"{end};", f"/* {structure.name}{dims} */", ""])
+
+
+def _lies_naturally(structure: Structure) -> bool:
+    """Whether a compiler puts the declared members where they are without being told."""
+    fields = (*structure.fields, *structure.cold)
+    aligned = [(f.offset, f.bytes) for f in fields if f.type in _KNOWN or f.bytes in _SIZED]
+    return all(at % size == 0 and structure.element_bytes % size == 0 for at, size in aligned)
 
 
 def _unique(name: str, taken: set[str]) -> str:

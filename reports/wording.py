@@ -38,6 +38,7 @@ VARIANT_NOTES = {
 CHECK_NOTES = {
     "noise-floor": "the original timed against itself; a speedup within this band counts for nothing",
     "identity": "the hotspot as lifted C with its layout unchanged; 1.0 means that mock-ups run like the compiled code",
+    "placement": "what it costs that a short loop straddles cache lines; -falign-loops=32 may gain it without a new layout",
     "in-situ": "whether times in the snapshot hold in the running program",
     "steady-calls": "whether the call measured is like the calls around it",
     "page-faults": "calls with page faults time the kernel, not the layout",

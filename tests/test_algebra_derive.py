@@ -349,6 +349,19 @@ def test_declarations_compile_and_have_the_right_size(tmp_path: Path) -> None:
     assert run.returncode == 0, run.stderr
 
 
+def test_only_what_a_compiler_would_place_elsewhere_is_packed(tmp_path: Path) -> None:
+    wide = (Field("x", 0, 8, "double", 1, 0), Field("n", 8, 4, "int", 1, 0), Field("m", 12, 4, "int", 1, 0))
+    odd = (Field("n", 0, 4, "int", 1, 0), Field("x", 4, 8, "double", 1, 0))
+    for fields, size, told in ((wide, 16, False), (odd, 12, True), (wide, 20, True), (odd[:1], 4, False)):
+        s = Structure("s0", "p", BASE, 10 * size, (Dim(10, size),), fields, type="p")
+        text = declare_structure(s)
+        assert ("packed" in text) == told
+        places = [f'_Static_assert(offsetof(struct p_now, {f.name}) == {f.offset}, "place");' for f in fields]
+        total = f'_Static_assert(sizeof(struct p_now) == {size}, "size");'
+        (tmp_path / "p.c").write_text("#include <stddef.h>\n" + "\n".join([text, *places, total]))
+        subprocess.run(["gcc", "-std=c11", "-Wall", "-Werror", "-fsyntax-only", str(tmp_path / "p.c")], check=True)
+
+
 def test_drawings_are_one_svg_without_links() -> None:
     import xml.etree.ElementTree as ET
 
