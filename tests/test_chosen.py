@@ -243,6 +243,24 @@ def test_a_mockup_of_an_irregular_choice(flags: tuple[str, ...], tmp_path: Path)
     assert emit_mockup(case.lifted, chosen, case.trace, case.structures).count("static const uint64_t chosen_") == 1
 
 
+def test_the_traced_start_is_known_to_the_compiler(tmp_path: Path) -> None:
+    """With the registers of the traced call the index has no unknown start; it is compared with the run's all the same."""
+    case, chosen = lattice(("-O2",), tmp_path)
+    case.prepare()
+    assert "__builtin_trap" not in emit_mockup(case.lifted, chosen, case.trace, case.structures)
+    gpr = [0] * 16
+    for number, value in zip((7, 6, 2, 1), case.integers, strict=True):
+        gpr[number] = value
+    case.trace = replace(case.trace, registers=replace(case.trace.registers, gpr=tuple(gpr)))
+    source = emit_mockup(case.lifted, chosen, case.trace, case.structures)
+    assert source.count("!= 0) __builtin_trap();") == 2
+    assert case.run(chosen, "known")[0] == case.expected
+    found, mockup = case.run(chosen, "known-check", check=True)
+    assert found == case.expected
+    assert mockup.context.check.mismatches == 0
+    assert case.run(chosen, "known-wrong", wrong=True)[0] != case.expected
+
+
 @pytest.mark.parametrize("number", [0, 1])
 def test_a_wrong_table_is_found(number: int, tmp_path: Path) -> None:
     """One block says that its other element is the chosen one."""

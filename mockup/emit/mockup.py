@@ -54,6 +54,11 @@ def emit_mockup(
     settings = Settings(check, _wrong(lifted, placed) if wrong else frozenset(), independent=variant == "simd")
     if check:
         settings.recorders = recorders(lifted)
+    settings.registers = {
+        live.value.number: trace.registers.gpr[live.location.number]
+        for live in lifted.live_ins
+        if isinstance(live.location, Gpr) and live.value.number in scope.live_ins
+    }
     parameters = _pointers(relayouts, settings)
     settings.maps = {r.structure.id: f"map_{identifier(r.structure.name)}_{k}" for k, r in enumerate(relayouts)}
     writer = Writer(scope, placed, binding, settings)

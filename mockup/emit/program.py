@@ -46,6 +46,8 @@ class Settings:
     """(structure id, field number) -> bytes from that pointer to the field."""
     maps: dict[str, str] = field(default_factory=dict)
     """structure id -> name of its map function (check build)."""
+    registers: dict[int, int] = field(default_factory=dict)
+    """Number of a live-in value -> what the traced call had there."""
     independent: bool = False
     """Whether the compiler is told which loops' iterations are independent."""
 
@@ -288,6 +290,9 @@ class Writer:
         rest = f"r{site.number}"
         single = len(structure.dims) == 1
         self.put(f"{'const ' if single else ''}int64_t {rest} = {self.linear(site.offset)}; /* from {structure.name} */")
+        start = self.known(site)
+        if start is not None:
+            self.put(f"if ({rest} != {start}) __builtin_trap(); /* where the traced call starts: known to the compiler */")
         for k, dim in enumerate(structure.dims):
             self.put(f"const int64_t d{site.number}_{k} = {rest} / {dim.stride};")
             if k + 1 < len(structure.dims):
@@ -296,6 +301,20 @@ class Writer:
         for name, mapped in maps.items():
             terms = " + ".join(f"{a.stride} * d{site.number}_{a.dim}" for a in _whole(mapped))
             self.put(f"uint8_t *const {name}_{site.number} = {name}{' + ' + terms if terms else ''};")
+
+    def known(self, site: Site) -> int | None:
+        """The offset at ``site`` in the traced call, where dimensions are split and only registers at the entry decide it.
+        A program in the new layout would start from places in it; to cut every index anew is the mock-up's own cost."""
+        if all(axis.part == "whole" for mapped in self.maps_at(site) for axis in mapped.axes):
+            return None
+        values = [(self.settings.registers.get(a.number) if isinstance(a, Val) else None, c) for a, c in site.offset.terms]
+        start = site.offset.const
+        for value, coef in values:
+            if value is None:
+                return None
+            start += coef * value
+        start %= 1 << 64
+        return start if start < site.relayout.structure.bytes else None
 
     def maps_at(self, site: Site) -> list[FieldMap]:
         """The fields that are accessed relative to ``site``, those with the deliberately wrong map left out."""
