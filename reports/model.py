@@ -143,6 +143,8 @@ class StructureReport(msgspec.Struct, frozen=True):
     drawing: str = ""
     note: str | None = None
     """Why nothing can be restructured here, or None."""
+    used_part: float | None = None
+    """Which part of the elements the call uses, where an index array picks them; None where it is not known."""
 
 
 class Identity(msgspec.Struct, frozen=True):

@@ -24,6 +24,7 @@ FAMILY_NOTES = {
     "AoSoA×n": "array of structures of arrays: blocks of n elements, in which the n values of a field lie together",
     "split": "the fields are divided among several arrays of structures; | marks where",
     "compact": "only the fields that the hotspot uses are stored there; the others go to an array of their own",
+    "by class": "of each few neighbouring elements the one that a call uses is in a first part, the others in further ones",
     "permuted": "the dimensions of the array are in another order",
     "padded": "elements are filled up to a larger size",
     "reordered": "the fields are in another order",
@@ -105,16 +106,18 @@ def listing(names: Sequence[str], most: int = MOST_NAMES) -> str:
 
 
 def families(candidate: CandidateReport) -> str:
-    """What was done to the layout, in short words: ``AoSoA×4, compact``, ``split, compact: vx m | P``."""
+    """What was done to the layout, in short words: ``AoSoA×4, compact``, ``split, compact: vx m | P``,
+    ``by class, 1 of 2``."""
     block = f"×{candidate.block}" if candidate.block is not None else ""
+    if candidate.classes is not None:
+        others = [FAMILY_NAMES.get(name, name) for name in candidate.families if name not in ("split", "compact")]
+        return ", ".join([f"by class, 1 of {candidate.classes}", *others])
     words = [FAMILY_NAMES.get(name, name) + (block if name == "aosoa" else "") for name in candidate.families]
     return (", ".join(words) or "as it is") + _groups(candidate)
 
 
 def _groups(candidate: CandidateReport) -> str:
     """The fields of each array of a split, so that two splits can be told apart."""
-    if candidate.classes is not None:
-        return f": 1 of each {candidate.classes} elements | others"
     if "split" not in candidate.families:
         return ""
     parts = [" ".join(part.fields) for part in candidate.parts]
@@ -234,10 +237,13 @@ def shape(structure: StructureReport) -> str:
         return "no regular layout was found"
     total = len(structure.fields) + len(structure.cold_fields)
     kind = "array of structures" if structure.count > 1 and total > 1 else "array" if structure.count > 1 else "one block"
+    part = structure.used_part
+    picked = f"; an index picks {part:.0%} of the elements at this call" if part is not None and part < 1 else ""
     if used == structure.element_bytes:
-        return f"{kind}; the hotspot uses all of it"
+        return f"{kind}; the hotspot uses all of {'each element' + picked if picked else 'it'}"
     fields = f"{len(structure.fields)} of {total} fields, " if structure.cold_fields else ""
-    return f"{kind}; the hotspot uses {fields}{number(used)} of {number(structure.element_bytes)} bytes of each element"
+    size_ = f"{number(used)} of {number(structure.element_bytes)} bytes"
+    return f"{kind}; the hotspot uses {fields}{size_} of each element{picked}"
 
 
 def structure_line(structure: StructureReport) -> str:

@@ -26,7 +26,7 @@ int main(int argc, char **argv)
 {
     enum { PAIRS = 20000, CALLS = 300 };
     struct cell *cells = calloc(2 * PAIRS, sizeof *cells);
-    int *chosen = malloc(PAIRS * sizeof *chosen);
+    int *lists[2] = {malloc(PAIRS * sizeof(int)), malloc(PAIRS * sizeof(int))};
     const char *mode = argc > 1 ? argv[1] : "classes";
     double sum = 0.0;
     for (int k = 0; k < 2 * PAIRS; k++) {
@@ -34,6 +34,7 @@ int main(int argc, char **argv)
         cells[k].rate = hash(k + 77) % 1000 / 2000.0;
     }
     for (int call = 0; call < CALLS; call++) {
+        int *chosen = lists[call % 2];
         for (int k = 0; k < PAIRS; k++)
             chosen[k] = 2 * k + (hash(strcmp(mode, "free") ? k : k + 31 * call) + call) % 2;
         if (!strcmp(mode, "neighbours"))
@@ -80,6 +81,7 @@ def test_elements_of_one_class_are_stored_together(program: Path, tmp_path: Path
     whole = (tmp_path / "run" / "mockups" / f"{found.id}.c").read_text()
     assert whole.count("0x") > 40000 // 64
     assert hotspot.verdict.reason != "not-all-tried"
+    assert [s.used_part for s in hotspot.structures if s.name == "cells"] == [0.5]
 
 
 def test_two_of_one_pair_are_refused(program: Path, tmp_path: Path) -> None:

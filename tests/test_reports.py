@@ -169,6 +169,21 @@ def test_transformations_in_words(
     assert wording.transformation(kinds, block, groups, unused) == text
 
 
+def test_elements_stored_by_class_in_words() -> None:
+    gain = Interval(2.0, 1.9, 2.1, 9)
+    assert wording.families(candidate(1, gain, families=("split", "compact"), classes=2)) == "by class, 1 of 2"
+    assert (
+        wording.families(candidate(1, gain, families=("split", "compact", "pad"), classes=3)) == "by class, 1 of 3, padded"
+    )
+    groups = [("x", "y")]
+    text = wording.transformation(("split", "compact"), None, groups, False, 2)
+    assert text.startswith("by class, the one of each 2 neighbouring elements that the call uses in a first part, the other")
+    assert text.endswith("in a second part")
+    assert "2 further parts" in wording.transformation(("split", "compact"), None, groups, False, 3)
+    structure = msgspec.structs.replace(report().hotspots[0].structures[0], used_part=0.5)
+    assert wording.shape(structure).endswith("of each element; an index picks 50% of the elements at this call")
+
+
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not installed")
 def test_a_browser_loads_the_page_without_errors_or_requests(tmp_path: Path) -> None:
     page = tmp_path / "report.html"

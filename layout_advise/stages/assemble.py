@@ -53,7 +53,9 @@ def field_use(field: Field) -> model.FieldUse:
     return model.FieldUse(field.name, field.type, field.offset, field.bytes, field.reads, field.writes)
 
 
-def structure_report(structure: Structure, term: str, unit: int, drawn: Drawn, note: str | None) -> model.StructureReport:
+def structure_report(
+    structure: Structure, term: str, unit: int, drawn: Drawn, note: str | None, used_part: float | None = None
+) -> model.StructureReport:
     """A structure in the report's form."""
     return model.StructureReport(
         id=structure.id,
@@ -72,6 +74,7 @@ def structure_report(structure: Structure, term: str, unit: int, drawn: Drawn, n
         declaration=drawn.declaration,
         drawing=drawn.drawing,
         note=note,
+        used_part=used_part,
     )
 
 

@@ -91,7 +91,8 @@ def structures(seen: Observation) -> tuple[model.StructureReport, ...]:
         term = shorten(str(derived.term), LONGEST_TERM) if derived.term is not None else "irregular: no term is claimed"
         note = structure.inexact or derived.note or plain_reason(structure)
         picture = Drawn(declare_structure(structure), draw(structure)) if structure.fields else Drawn("", "")
-        found.append(structure_report(structure, term, derived.unit_bytes, picture, note))
+        part = seen.used_part.get(structure.id)
+        found.append(structure_report(structure, term, derived.unit_bytes, picture, note, part))
     return tuple(found)
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from layout_advise.layoutalgebra.structure import Candidate, Relayout
+from layout_advise.layoutalgebra.structure import Candidate, Relayout, Structure
 from layout_advise.mockup.emit import kernel_name
 from layout_advise.mockup.image import open_image
 from layout_advise.mockup.lifted import Lifted
@@ -177,14 +177,16 @@ def _further_calls(
 ) -> tuple[dict[str, Finding], int, bool]:
     """Compare at the next two calls too, each in a program started anew and with a trace of its own (a call may use other
     fields than the one before). What differs there is rejected. Returns the findings, the calls compared at, and whether the
-    structures lay at the same addresses each time."""
+    structures that get another layout lay at the same addresses each time (others may change from call to call)."""
     calls, same = 1, True
     for call in range(case.chosen.call + 1, min(case.chosen.call + VERIFIED_CALLS, case.probe.calls + 1)):
         good = [r for r in wanted if r.name in found and found[r.name].reason is None]
         case.progress.step(f"stopping the program at call {call}")
         with case.park(call) as program:
             now = case.observe(program, call)
-            if [(s.base, s.bytes) for s in now.structures] != [(s.base, s.bytes) for s in seen.structures]:
+            if not _blocks(r.structure for g in good if g.candidate for r in g.candidate.relayouts) <= _blocks(
+                now.structures
+            ):
                 return found, calls, False
             at_call = Observation(now.region, now.trace, seen.derived, now.written, now.touched)
             choices = choices_at({r.name: r.candidate for r in good if r.candidate is not None}, at_call, lifted)
@@ -202,6 +204,11 @@ def _further_calls(
                 found[recipe.name] = Finding(f"at call {call}: {reason}")
         calls += 1
     return found, calls, same
+
+
+def _blocks(structures: Iterable[Structure]) -> set[tuple[int, int]]:
+    """Where the memory of structures begins, and how much it is."""
+    return {(s.block_base or s.base, s.bytes) for s in structures}
 
 
 def _time(
