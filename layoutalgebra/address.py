@@ -174,7 +174,17 @@ def _digit_of_digit(of: Digit, div: int, mod: int) -> Expr | None:
 
 
 def _digit_of_sum(of: Linear, div: int, mod: int) -> Expr:
-    """``(g·u + r) // div`` is ``u // (div / g)`` for ``0 <= r < g`` and g a divisor of ``div``; alike for remainders."""
+    """``(g·u + r) // div`` is ``u // (div / g)`` for ``0 <= r < g`` and g a divisor of ``div``; alike for remainders.
+
+    What is a multiple of ``div`` (or of ``mod``, without a division) is taken out first.
+    """
+    by = div if div > 1 else mod
+    rest = linear(((coef, part) for coef, part in of.terms if coef % by), of.const % by)
+    if bounds(rest)[0] >= 0 and rest != of:
+        if div == 1:
+            return digit(rest, 1, mod)
+        multiples = [(coef // div, part) for coef, part in of.terms if coef % div == 0]
+        return digit(linear([*multiples, (1, digit(rest, div))], of.const // div), 1, mod)
     for place in range(len(of.terms), -1, -1):
         great = gcd(div if div > 1 else mod, *(coef for coef, _ in of.terms[:place]))
         if great == 1:
