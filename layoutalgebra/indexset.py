@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from heapq import merge
+from operator import index
 
 from layout_advise.errors import AlgebraError
 
@@ -86,14 +87,14 @@ def index_set(parts: Iterable[int | range]) -> IndexSet:
     Raises :class:`AlgebraError` for an empty set, a negative element or one beyond 2**63, and where overlapping
     progressions of more than :data:`ENUMERABLE` elements would have to be enumerated.
     """
-    runs = [range(p, p + 1) if isinstance(p, int) else p for p in parts]
+    runs = [p if isinstance(p, range) else _single(p) for p in parts]
     runs = [r if r.step > 0 else r[::-1] for r in runs if r]
     if not runs:
-        raise AlgebraError("empty index set", "a layout accesses at least one offset")
+        raise AlgebraError("empty index set", "a layout accesses at least one offset", "leave out what is not accessed")
     if min(r[0] for r in runs) < 0:
         raise AlgebraError("negative index", f"{min(r[0] for r in runs)} is below 0", "offsets count from 0")
     if max(r[-1] for r in runs) >= LIMIT:
-        raise AlgebraError("index too large", "offsets must stay below 2^63")
+        raise AlgebraError("index too large", "offsets must stay below 2^63", "count in larger units")
     if len(runs) == 1 and (len(runs[0]) != 2):  # two numbers are no progression: one form for {a, b}
         return IndexSet((_tidy(runs[0]),))
     joined = _join_intervals(runs)
@@ -106,6 +107,19 @@ def index_set(parts: Iterable[int | range]) -> IndexSet:
         if any(_meet(run, other) for other in runs[place + 1 :]):
             raise AlgebraError("index set too large", "overlapping progressions of many millions of offsets")
     return IndexSet(tuple(map(_tidy, runs)))
+
+
+def whole_number(value: object, what: str) -> int:
+    """``value`` as an ``int`` (NumPy's integers too). Raises :class:`AlgebraError` for anything that is no integer."""
+    try:
+        return index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise AlgebraError(f"{what} {value!r}", "it must be a whole number", "convert it with int()") from None
+
+
+def _single(value: object) -> range:
+    number = whole_number(value, "an index")
+    return range(number, number + 1)
 
 
 def _tidy(run: range) -> range:

@@ -16,7 +16,7 @@ from heapq import merge
 from typing import TYPE_CHECKING
 
 from layout_advise.errors import AlgebraError
-from layout_advise.layoutalgebra.indexset import LIMIT, IndexSet, index_set
+from layout_advise.layoutalgebra.indexset import LIMIT, IndexSet, index_set, whole_number
 
 if TYPE_CHECKING:
     import numpy as np
@@ -62,10 +62,10 @@ class Term:
         return _bitmap(self)
 
     def __matmul__(self, other: Term) -> Term:
-        return product((self, other))
+        return product((self, other)) if isinstance(other, Term) else NotImplemented
 
     def __add__(self, other: Term) -> Term:
-        return union((self, other))
+        return union((self, other)) if isinstance(other, Term) else NotImplemented
 
     def ascii(self) -> str:
         """The term in ASCII syntax: ``A[256] * S[0,1;4]``."""
@@ -105,9 +105,9 @@ class Leaf(Term):
 
     def __post_init__(self) -> None:
         if self.diameter < 1:
-            raise AlgebraError(f"a layout of size {self.diameter}", "sizes start at 1")
+            raise AlgebraError(f"a layout of size {self.diameter}", "sizes start at 1", "leave out what has no elements")
         if self.diameter >= LIMIT:
-            raise AlgebraError("layout too large", "sizes must stay below 2^63")
+            raise AlgebraError("layout too large", "sizes must stay below 2^63", "count in larger units")
         if self.indices.last >= self.diameter:
             raise AlgebraError(f"index {self.indices.last} in a structure of {self.diameter}", "indices stop below the size")
 
@@ -139,7 +139,8 @@ class Prod(Term):
 
     def __post_init__(self) -> None:
         if self.size >= LIMIT:
-            raise AlgebraError("layout too large", "sizes must stay below 2^63")
+            sizes = " · ".join(str(factor.size) for factor in self.factors)
+            raise AlgebraError("layout too large", f"{sizes} is beyond 2^63", "count in larger units")
 
     @property
     def size(self) -> int:
@@ -200,10 +201,11 @@ class Sum(Term):
 
 def A(n: int) -> Leaf:  # the paper's names
     """``A_n``: all of ``[0, n)`` accessed. Raises :class:`AlgebraError` for sizes below 1 or from 2**63."""
+    n = whole_number(n, "an array of size")
     if n < 1:
-        raise AlgebraError(f"an array of size {n}", "sizes start at 1")
+        raise AlgebraError(f"an array of size {n}", "sizes start at 1", "leave out what has no elements")
     if n >= LIMIT:
-        raise AlgebraError("layout too large", "sizes must stay below 2^63")
+        raise AlgebraError("layout too large", "sizes must stay below 2^63", "count in larger units")
     return Leaf(index_set((range(n),)), n)
 
 
@@ -212,7 +214,10 @@ def S(indices: Iterable[int | range] | IndexSet, d: int) -> Leaf:
 
     Raises :class:`AlgebraError` for an empty set, an index outside ``[0, d)``, or a size beyond 2**63.
     """
-    return Leaf(indices if isinstance(indices, IndexSet) else index_set(indices), d)
+    d = whole_number(d, "a structure of size")
+    if isinstance(indices, IndexSet):
+        return Leaf(indices, d)
+    return Leaf(index_set([indices] if isinstance(indices, range) else indices), d)
 
 
 def product(factors: Iterable[Term]) -> Term:

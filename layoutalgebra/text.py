@@ -19,8 +19,10 @@ from layout_advise.errors import AlgebraError
 from layout_advise.layoutalgebra.indexset import index_set
 from layout_advise.layoutalgebra.terms import A, Leaf, Prod, Term, factors_of, product, terms_of, union
 
-_TOKEN = re.compile(r"\s*(?:(?P<number>\d+)|(?P<word>[A-Za-z]+)|(?P<sign>[_{}\[\]();:,⊗⊕*@+]))")
+_TOKEN = re.compile(r"\s*(?:(?P<number>[0-9]+)|(?P<word>[A-Za-z]+)|(?P<sign>[_{}\[\]();:,⊗⊕*@+]))")
 _TIMES, _PLUS = "⊗*@", "⊕+"
+DEPTH, DIGITS = 100, 20
+"""Parentheses within each other, and digits of a number, at most: 2^63 has 19 digits."""
 
 
 def to_unicode(term: Term) -> str:
@@ -82,6 +84,8 @@ def parse(text: str) -> Term:
     Raises :class:`AlgebraError` with line, column and a caret where the text is not a term, and for empty sets, sizes
     below 1 or beyond 2**63.
     """
+    if not isinstance(text, str):
+        raise AlgebraError("not a term", f"{type(text).__name__} instead of text", "pass a string, as 'A_256 ⊗ S_{0,1;4}'")
     return _Parser(text).whole()
 
 
@@ -91,7 +95,7 @@ class _Parser:
     def __init__(self, text: str) -> None:
         self.text = text
         self.tokens: list[_Token] = []
-        self.next = 0
+        self.next = self.depth = 0
         place, end = 0, len(text.rstrip())
         while place < end:
             match = _TOKEN.match(text, place)
@@ -129,6 +133,8 @@ class _Parser:
         token = self.take()
         if token.kind != "number":
             raise self.error(f"expected a number, found {token.text!r}", token.place)
+        if len(token.text) > DIGITS:
+            raise self.error(f"a number of {len(token.text)} digits: sizes must stay below 2^63", token.place)
         return int(token.text)
 
     def whole(self) -> Term:
@@ -155,8 +161,12 @@ class _Parser:
     def atom(self) -> Term:
         token = self.take()
         if token.text == "(":
+            self.depth += 1
+            if self.depth > DEPTH:
+                raise self.error(f"more than {DEPTH} parentheses within each other", token.place)
             term = self.sum()
             self.expect(")")
+            self.depth -= 1
             return term
         if token.text == "A":
             size = self.array_size()

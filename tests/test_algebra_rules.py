@@ -232,7 +232,19 @@ def test_refusals_say_which_condition_failed() -> None:
         (CutPeriods(0, 2), S([0, 3], 4), "repeat every 2"),
         (CutStride(0, 2), S([0, 3], 4), "2 remainders"),
         (Pad(0, 3), A(4), "smaller than 4"),
-        (Permute(3), A(4) @ A(2), "there are 2 factors"),
+        (Permute(3), A(4) @ A(2), "there are 2 factors; choose a position from 0 to 0"),
+        (Permute(-1), A(4) @ A(2), "choose a position from 0 to 0"),
+        (Permute(0), A(4), "it takes 2 factors; there are 1 factors; cut a factor first"),
+        (SplitArray(0, 0), A(4), "choose a block from 2 to 3"),
+        (CutBlocks(0, 5), S([0, 3], 12), "divisors of 12: 2, 3, 4, 6"),
+        (CutBlocks(0, 2), S([0, 3], 7), "pad it first"),
+        (Pad(0, -1), A(4), "pad to 4 or more"),
+        (Pad(0, 2**62), A(4) @ A(4), "is beyond 2\\^63"),
+        (Divide(0, index_set([0, 1])), S([0, 1], 4), "would be empty; no index outside"),
+        (Divide(0, index_set([2])), S([0, 1], 4), "would be empty; no index in"),
+        (Permute(0), parse("S_{0;6} ⊕ (A_2 ⊗ S_{1;3})"), "cut them to common sizes first"),
+        (Compact(0), (A(2) + S([0], 2)) @ A(3), "multiplies it out"),
+        (Compact(1), parse("(A_2 ⊗ S_{0;4}) ⊕ (A_2 ⊗ S_{0,1;4})"), "different sizes; rewrite terms"),
     ):
         with pytest.raises(AlgebraError, match=why):
             rule.apply(term)

@@ -1,7 +1,11 @@
 """The wide search: distinct, deterministic, costed as the road costs, and optimal where all layouts can be tried."""
 
 import itertools
+import json
 import math
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -186,3 +190,10 @@ def test_partitions() -> None:
         assert all(sorted(n for g in p for n in g) == list(range(total)) for p in parts)
         assert all(p == tuple(sorted(p)) and all(g == tuple(sorted(g)) and g for g in p) for p in parts)
     assert math.comb(4, 2) + 1 <= len(set(neighbours(((0, 1), (2, 3)))))
+
+
+@pytest.mark.parametrize("row", ["import", "board", "search", "rewrite"])
+def test_the_benchmark_runs(row: str) -> None:
+    script = Path(__file__).parent.parent / "benchmarks" / "algebra.py"
+    run = subprocess.run([sys.executable, str(script), "--row", row], capture_output=True, text=True, check=True)
+    assert json.loads(run.stdout)["mb"] < 100  # what the checkerboard may take

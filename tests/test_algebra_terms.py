@@ -1,5 +1,8 @@
 """Terms, their laws and their text, on every offset of small layouts."""
 
+from collections.abc import Callable
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -131,6 +134,12 @@ def test_the_papers_example() -> None:
         ("", 1, "expected A, S"),
         ("A_9223372036854775808", 1, "2^63"),
         ("A_4294967296 ⊗ A_4294967296", 1, "2^63"),
+        ("A_2 ⊗ A_1" + "0" * 5000, 9, "5001 digits"),
+        ("(" * 300 + "A_2" + ")" * 300, 101, "100 parentheses"),
+        ("A_-3", 3, "unexpected '-'"),
+        ("A_٣", 3, "unexpected"),
+        ("S_{;4}", 4, "expected a number"),
+        ("S_{0:9223372036854775809;4}", 1, "2^63"),
     ],
 )
 def test_what_does_not_parse_says_where(text: str, column: int, why: str) -> None:
@@ -141,7 +150,48 @@ def test_what_does_not_parse_says_where(text: str, column: int, why: str) -> Non
     assert caught.value.__notes__[0].endswith("\n" + " " * (column - 1) + "^")
 
 
-def test_bad_sizes_are_refused() -> None:
-    for build in (lambda: S([], 4), lambda: A(0), lambda: A(-3), lambda: S([-1], 4), lambda: A(2**63)):
-        with pytest.raises(AlgebraError):
-            build()
+def test_the_caret_stands_in_the_right_line() -> None:
+    with pytest.raises(AlgebraError, match=r"line 2, column 12.*at the caret: S\[0,1;4\] \^\$") as caught:
+        parse("A[2] *\n  S[0,1;4] $")
+    assert caught.value.__notes__ == ["  S[0,1;4] $\n           ^"]
+
+
+@pytest.mark.parametrize(
+    ("build", "why"),
+    [
+        (lambda: A(0), "sizes start at 1"),
+        (lambda: A(-3), "size -3: sizes start at 1"),
+        (lambda: A(2.5), "2.5: it must be a whole number"),
+        (lambda: A("3"), "whole number"),
+        (lambda: A(2**63), "below 2\\^63"),
+        (lambda: S([], 4), "empty index set"),
+        (lambda: S([range(4, 4)], 4), "empty index set"),
+        (lambda: S([0], 0), "size 0: sizes start at 1"),
+        (lambda: S([0], -1), "sizes start at 1"),
+        (lambda: S([-1], 4), "-1 is below 0"),
+        (lambda: S([4], 4), "index 4 in a structure of 4"),
+        (lambda: S([0.5], 4), "whole number"),
+        (lambda: S([2**63], 2**62), "below 2\\^63"),
+        (lambda: A(2**62) @ A(2), "is beyond 2\\^63"),
+        (lambda: A(3) + A(4), "different domains"),
+        (lambda: A(10**12).offsets(), "iterate over"),
+        (lambda: A(10**12).bitmap(), "too large to write out"),
+        (lambda: parse(None), "NoneType instead of text"),
+    ],
+)
+def test_bad_sizes_are_refused(build: Callable[[], object], why: str) -> None:
+    with pytest.raises(AlgebraError, match=why):
+        build()
+
+
+def test_what_is_no_term_is_a_type_error() -> None:
+    for wrong in (3, None, "A_3"):
+        with pytest.raises(TypeError):
+            A(3) @ wrong  # type: ignore[operator]
+        with pytest.raises(TypeError):
+            A(3) + wrong  # type: ignore[operator]
+
+
+def test_numpy_integers_and_ranges_are_taken() -> None:
+    assert S(np.array([0, 1]), np.int64(4)) == S([0, 1], 4)  # type: ignore[arg-type]
+    assert S(range(0, 10**9, 2), 10**9) == S([range(0, 10**9, 2)], 10**9)
