@@ -42,9 +42,21 @@ def _copies(program: Program, loop: FlowLoop) -> tuple[list[int], list[int], Nod
             return None
         stays.append(program.conds[test] if term.taken == via else negate(program.graph, program.conds[test]))
         pads.append(pad)
-    targets = {flow.blocks[pad].successors for pad in pads}
+    targets = {_lands(program, pad)[1] for pad in pads}
     same = len(targets) == 1 and all(stay is stays[0] for stay in stays)
     return (tests, pads, stays[0]) if same else None
+
+
+def _lands(program: Program, pad: int) -> tuple[int, int]:
+    """Where a pad leads through blocks that do nothing (every ``ret`` is such a block of its own): the last of them (or the
+    pad), and what comes then."""
+    last, at = pad, program.flow.blocks[pad].successors[0]
+    while at not in program.flow.loops and not program.events[at] and not program.phis.get(at):
+        term = program.flow.blocks[at].term
+        if not isinstance(term, Go) or term.target is None:
+            break
+        last, at = at, term.target
+    return last, at
 
 
 def _above(program: Program, loop: FlowLoop, block: int) -> tuple[int, int] | None:
@@ -62,7 +74,9 @@ def _merge(program: Program, loop: FlowLoop, tests: list[int], pads: list[int], 
     flow = program.flow
     middle = FlowBlock(max(flow.blocks) + 1, flow.blocks[loop.latch].start)
     flow.blocks[middle.id] = middle
-    target = flow.blocks[pads[0]].successors[0]
+    lasts = [_lands(program, pad)[0] for pad in pads]
+    target = _lands(program, pads[0])[1]
+    flow.blocks[pads[0]].term = Go(target)
     old_preds = list(flow.preds[target])
     for block in tests:
         test = flow.preds[block][0]
@@ -78,7 +92,7 @@ def _merge(program: Program, loop: FlowLoop, tests: list[int], pads: list[int], 
     carried = {phi: dict(zip(old_preds, phi.args, strict=True)) for phi in program.phis.get(target, ())}
     analyse(flow)
     for phi, args in carried.items():
-        args[pads[0]] = _joined(program, middle.id, [args[pad] for pad in pads])
+        args[pads[0]] = _joined(program, middle.id, [args[last] for last in lasts])
         phi.args = tuple(args[block] for block in flow.preds[target])
     for block in set(program.events) - set(flow.order):
         del program.events[block]

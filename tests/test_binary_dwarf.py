@@ -292,3 +292,19 @@ def test_compiler_and_flags(tmp_path: Path) -> None:
     assert {"-O2", "-mavx", "-mfma"} <= set(seen.flags)
     assert not any("avx512" in flag for flag in seen.flags)
     assert extension_flags([bytes.fromhex("0f58c1c3")]) == ()
+
+
+@pytest.mark.parametrize(("cc", "flags"), BUILDS)
+def test_result_registers(tmp_path: Path, cc: str, flags: str) -> None:
+    """By the System V calling convention: rax, xmm0, both or neither."""
+    kinds = {
+        "void": "none", "int": "int", "char *": "int", "unsigned long": "int", "_Bool": "int", "enum e": "int",
+        "number": "float", "float": "float", "long double": "any", "double _Complex": "any", "struct two": "any",
+    }  # fmt: skip
+    source = "enum e { one };\ntypedef double number;\nstruct two { long a; double b; };\nint main(void) { return 0; }\n"
+    for k, kind in enumerate(kinds):
+        body = "(void)x;" if kind == "void" else "return x;"
+        source += f"__attribute__((noinline)) {kind} f{k}({'int' if kind == 'void' else kind} x) {{ {body} }}\n"
+    file = Binary.open(build(tmp_path, "results", source, cc, flags))
+    found = {kind: file.result_kind(file.find(f"f{k}")) for k, kind in enumerate(kinds)}
+    assert found == kinds

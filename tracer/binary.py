@@ -23,6 +23,7 @@ from layout_advise.tracer import producer as producers
 from layout_advise.tracer import regions
 from layout_advise.tracer.code import Region
 from layout_advise.tracer.dwarf import DebugInfo
+from layout_advise.tracer.dwarf_types import ResultKind, result_kind
 from layout_advise.tracer.elf_checks import check_dynamic, check_executable, check_file, check_header, parse
 from layout_advise.tracer.lines import InlinedCall, LineTable, SourceLine
 from layout_advise.tracer.symbols import DataSymbol, Function, demangle, read_functions, read_variables
@@ -200,6 +201,12 @@ class Binary:
     def compiler(self, function: Function) -> producers.Compiler:
         """The compiler and flags to compile a mock-up of ``function`` with."""
         return producers.compiler(self.producer_at(function.start), (self.read(function.start, function.size),))
+
+    def result_kind(self, function: Function) -> ResultKind:
+        """Which register holds what ``function`` returns, from its debug information; "any" where there is none, and for
+        clones that the compiler made with other results."""
+        die = self.debug.function_at(function.start) if self.debug.present and function.name == function.parent else None
+        return "any" if die is None else result_kind(die)
 
     def read(self, address: int, size: int) -> bytes:
         """``size`` bytes as the file has them (zeros in ``.bss``); :class:`BinaryError` outside the loaded segments."""

@@ -8,17 +8,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import prod
+from typing import Literal
 
 from elftools.dwarf.die import DIE
 
 from layout_advise.layoutalgebra.declared import Declared, Member
-from layout_advise.tracer.dwarf import follow, number, text
+from layout_advise.tracer.dwarf import chain, follow, number, text
 
 _QUALIFIERS = ("DW_TAG_const_type", "DW_TAG_volatile_type", "DW_TAG_restrict_type", "DW_TAG_atomic_type")
 _POINTERS = ("DW_TAG_pointer_type", "DW_TAG_reference_type", "DW_TAG_rvalue_reference_type")
 _RECORDS = ("DW_TAG_structure_type", "DW_TAG_class_type")
 _COLUMN_MAJOR_LANGUAGES = (0x07, 0x08, 0x0E, 0x22, 0x23, 0x2D)  # DW_LANG_Fortran77, 90, 95, 03, 08, 18
 _COMPLEX = 3  # DW_ATE_complex_float
+_FLOAT = 4  # DW_ATE_float
+_INTEGERS = (2, 5, 6, 7, 8, 0x10)  # DW_ATE_boolean, signed, signed_char, unsigned, unsigned_char, UTF
+ResultKind = Literal["any", "int", "float", "none"]
 
 MEMBER_LIMIT = 1024
 """An array with more elements inside an element stays one member of type ``double[1000000]``: it is no field."""
@@ -111,6 +115,19 @@ def size_of(die: DIE | None) -> int:
     if bare.tag == "DW_TAG_array_type":
         return prod(array_dims(bare)) * size_of(follow(bare, "DW_AT_type"))
     return 8 if bare.tag in _POINTERS else 0
+
+
+def result_kind(function: DIE) -> ResultKind:
+    """Where a function of this entry leaves its result: "none" for void; "any" where more than one register may hold it."""
+    bare = strip(follow(function, "DW_AT_type"))
+    if bare is None:
+        return "none" if not any("DW_AT_type" in holder.attributes for holder in chain(function)) else "any"
+    if bare.tag in _POINTERS or bare.tag == "DW_TAG_enumeration_type":
+        return "int"
+    if bare.tag != "DW_TAG_base_type" or size_of(bare) > 8:
+        return "any"
+    encoding = number(bare, "DW_AT_encoding")
+    return "float" if encoding == _FLOAT else "int" if encoding in _INTEGERS else "any"
 
 
 def describe(die: DIE | None) -> Declared | None:

@@ -30,6 +30,7 @@ from layout_advise.stages.selection import select
 from layout_advise.stages.trials import Trials, run_trials
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.code import Region
+from layout_advise.tracer.dwarf_types import ResultKind
 from layout_advise.tracer.snapshot.criu import find_criu
 from layout_advise.tracer.snapshot.fork import CriuSnapshots, ForkSnapshots
 from layout_advise.tracer.snapshot.probe import Probe
@@ -68,7 +69,7 @@ def study(
         if settings.until == "trace":
             return None
         progress.stage("explore", "looking for other layouts")
-        lifted = attempt(seen.region)
+        lifted = attempt(seen.region, profiled.module.result_kind(profiled.function))
         if isinstance(lifted, Lifted):
             seen = select(linearise(seen, lifted), lifted)
         candidates = propose(seen, settings.candidates)
@@ -114,10 +115,10 @@ def obstacle(case: Case) -> model.Verdict | None:
     return None
 
 
-def attempt(region: Region) -> Lifted | NotLiftedError:
-    """The lifted hotspot, or what stopped the lifter."""
+def attempt(region: Region, result: ResultKind) -> Lifted | NotLiftedError:
+    """The lifted hotspot, or what stopped the lifter. Only what it returns counts of the registers it leaves."""
     try:
-        return lift(region)
+        return lift(region, result=result)
     except NotLiftedError as error:
         return error
 
