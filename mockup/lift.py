@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from layout_advise.mockup.flow import build_flow
+from layout_advise.mockup.image import open_image
 from layout_advise.mockup.lifted import Item, Lifted, Load, Loop, Store
 from layout_advise.mockup.loops import close_loops
 from layout_advise.mockup.retype import retype
@@ -34,7 +35,8 @@ def lift(region: Region, *, result: Result = "any") -> Lifted:
 
 def _lift(region: Region, result: Result, *, frame_cells: bool) -> Lifted:
     flow = build_flow(region, semantics, PURE.__contains__)
-    program = build_ssa(flow, frame_cells=frame_cells, results=RESULTS[result])
+    constant = open_image(region.path, region.load_base).read
+    program = build_ssa(flow, frame_cells=frame_cells, results=RESULTS[result], constant=constant)
     merge_tests(program)
     retype(program)
     # a result register that a call or an undefined result has spoilt cannot be what the function returns

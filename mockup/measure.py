@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -35,11 +35,13 @@ CONVERTED_IN = 3
 
 PLACED = "identity-placed"
 """The identity with its hot loop where the original has it (:mod:`layout_advise.mockup.placement`)."""
+IDENTITY_LANES = "identity-lanes"
+"""The identity from the loops as the original's compiler unrolled them, where the other identity is rerolled."""
 LAYOUT_SCALAR = "layout-scalar"
 """The best candidate without vector instructions: what its layout gains alone."""
 BRIEF = (SCALAR, LAYOUT_SCALAR)
 """Slow ones that no verdict hangs on: timed in the first restores only."""
-CONTROLS = (IDENTITY, PLACED, SCALAR, IDENTITY_SIMD)
+CONTROLS = (IDENTITY, PLACED, SCALAR, IDENTITY_SIMD, IDENTITY_LANES)
 """What is timed besides candidates; never dropped, no layout of its own."""
 
 
@@ -102,6 +104,12 @@ class Timings:
             name: (median_of([into for into, _ in runs]), median_of([out for _, out in runs]))
             for name, runs in self.conversions.items()
         }
+
+    def exchanged(self, one: str, other: str) -> Timings:
+        """The same times, those of two variants under each other's name."""
+        names = {one: other, other: one}
+        steady, cold = ([{names.get(n, n): v for n, v in r.items()} for r in rs] for rs in (self.steady, self.cold))
+        return replace(self, steady=steady, cold=cold)
 
     def restores(self, name: str) -> int:
         """In how many restored processes ``name`` was timed."""

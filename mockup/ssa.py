@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from layout_advise.mockup.effects import Expr, Flags, Gpr, Lane, LoadEffect, StoreEffect
 from layout_advise.mockup.flow import RSP, Cond, Flow, Switch
 from layout_advise.mockup.lifted import Origin
-from layout_advise.mockup.translate import Place, State, Translator, make
+from layout_advise.mockup.translate import Place, ReadOnly, State, Translator, make
 from layout_advise.mockup.values import PINNED, Access, Graph, Node
 
 
@@ -54,11 +54,14 @@ class Program:
         return seen
 
 
-def build_ssa(flow: Flow, *, frame_cells: bool, results: tuple[Gpr | Lane, ...]) -> Program:
-    """SSA of ``flow``. Raises :class:`layout_advise.mockup.translate.FrameEscapes` where frame cells do not work."""
-    frames, written = _frame_states(flow, frame_cells)
+def build_ssa(flow: Flow, *, frame_cells: bool, results: tuple[Gpr | Lane, ...], constant: ReadOnly) -> Program:
+    """SSA of ``flow``; loads of what ``constant`` knows become constants.
+
+    Raises :class:`layout_advise.mockup.translate.FrameEscapes` where frame cells do not work.
+    """
+    frames, written = _frame_states(flow, frame_cells, constant)
     program = Program(flow, Graph())
-    builder = _Builder(program, Translator(program.graph, frame_cells), frames, written)
+    builder = _Builder(program, Translator(program.graph, frame_cells, constant), frames, written)
     for block in flow.order:
         builder.block(block)
     builder.close_loops()
@@ -68,13 +71,13 @@ def build_ssa(flow: Flow, *, frame_cells: bool, results: tuple[Gpr | Lane, ...])
     return program
 
 
-def _frame_states(flow: Flow, frame_cells: bool) -> tuple[dict[int, State], dict[int, set[Place]]]:
+def _frame_states(flow: Flow, frame_cells: bool, constant: ReadOnly) -> tuple[dict[int, State], dict[int, set[Place]]]:
     """Which places hold frame addresses at the start of each block, and what each block writes.
 
     A forward analysis to a fixed point: places whose frame address differs between predecessors are dropped.
     """
     graph = Graph()
-    owner = Translator(graph, frame_cells)
+    owner = Translator(graph, frame_cells, constant)
     at: dict[int, State] = {flow.entry: {RSP: owner.default(RSP)} if frame_cells else {}}
     written: dict[int, set[Place]] = {block: set() for block in flow.order}
     changed = True

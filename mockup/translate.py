@@ -6,6 +6,7 @@ callee-saved registers vanish in renaming, and a cell that holds two floats spli
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
@@ -76,12 +77,17 @@ class StoreTo:
     part: int
 
 
+ReadOnly = Callable[[int, int], bytes | None]
+"""Bytes at an address that cannot change at run time, None elsewhere."""
+
+
 class Translator:
     """Translates steps into ``graph``; ``frame_cells`` False leaves the frame in memory."""
 
-    def __init__(self, graph: Graph, frame_cells: bool) -> None:
+    def __init__(self, graph: Graph, frame_cells: bool, constant: ReadOnly) -> None:
         self.graph = graph
         self.frame_cells = frame_cells
+        self.constant = constant
         self.packs = 0
         self._defaults: dict[Place, Node] = {}
 
@@ -255,6 +261,9 @@ class _OneStep:
                 raise FrameEscapes
             self.framed.add((self.step.pc, access.operand))
             return bitcast(g, ty, self._read_cells(where, size))
+        data = self.owner.constant(address.imm, size) if unguarded and address.op == "const" else None
+        if data is not None:  # shuffles by such indices, masks and signs become known
+            return bitcast(g, ty, g.const(raw, int.from_bytes(data, "little")))
         args = (self._plain(address),) if unguarded or permit is None else (self._plain(address), permit)
         node = g.raw("load", raw, args, access)
         self.events.append(node)

@@ -7,7 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from layout_advise.mockup.measure import IDENTITY, IDENTITY_SIMD, LAYOUT_SCALAR, ORIGINAL, SCALAR, Plan, Timings
+from layout_advise.mockup.measure import (
+    IDENTITY,
+    IDENTITY_LANES,
+    IDENTITY_SIMD,
+    LAYOUT_SCALAR,
+    ORIGINAL,
+    SCALAR,
+    Plan,
+    Timings,
+)
 from layout_advise.mockup.statistics import Ratio
 from layout_advise.reports.model import Verdict
 from layout_advise.stages.describe import ablation
@@ -52,7 +61,7 @@ def contest(monkeypatch: pytest.MonkeyPatch, times: dict[str, float], vectors: b
     """The decision about one candidate, on a machine on which everything takes ``times``."""
     for name, ns in times.items():
         monkeypatch.setitem(test_measure.TRUE_NS, name, ns)
-    controls = {name: Path(name) for name in (IDENTITY, SCALAR, IDENTITY_SIMD) if name in times}
+    controls = {name: Path(name) for name in (IDENTITY, SCALAR, IDENTITY_SIMD, IDENTITY_LANES) if name in times}
     (candidate,) = (name for name in times if name.startswith("c1"))
 
     def rebuild(best: str, names: Sequence[str]) -> dict[str, Path]:
@@ -93,6 +102,19 @@ def test_a_gain_over_the_identity_of_the_same_variant_is_confirmed(monkeypatch: 
 def test_other_variants_are_compared_with_the_plain_identity(monkeypatch: pytest.MonkeyPatch) -> None:
     decision = contest(monkeypatch, {**TIMES, IDENTITY_SIMD: 400.0, "c1": 450.0})
     assert decision.verdict.action == "change"
+
+
+@pytest.mark.parametrize(("rolled", "lanes"), [(1600.0, 1010.0), (1010.0, 1600.0)])
+def test_the_identity_that_is_nearer_to_the_original_counts(
+    monkeypatch: pytest.MonkeyPatch, rolled: float, lanes: float
+) -> None:
+    decision = contest(monkeypatch, {**TIMES, IDENTITY: rolled, IDENTITY_LANES: lanes, "c1": 500.0})
+    assert decision.verdict.action == "change"
+    assert decision.again is not None
+    for timings in (decision.first, decision.again):
+        ratio = timings.ratio(IDENTITY, ORIGINAL)
+        assert ratio is not None
+        assert ratio.median == pytest.approx(1.01, rel=0.02)
 
 
 def test_without_vectors_there_is_nothing_to_tell_apart(monkeypatch: pytest.MonkeyPatch) -> None:

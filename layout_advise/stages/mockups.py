@@ -15,7 +15,7 @@ from layout_advise.mockup.build import build
 from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.lifted import Lifted, Loop
 from layout_advise.mockup.machinecode import same_code
-from layout_advise.mockup.measure import IDENTITY, IDENTITY_SIMD, PLACED, SCALAR
+from layout_advise.mockup.measure import IDENTITY, IDENTITY_LANES, IDENTITY_SIMD, PLACED, SCALAR
 from layout_advise.mockup.placement import NATURAL, InnerLoop, grown, needs_placing, shift_to
 from layout_advise.tracer.trace import Trace
 
@@ -42,14 +42,15 @@ class Recipe:
 @dataclass(frozen=True, slots=True)
 class Code:
     """The lifted hotspot ``lanes``, as its compiler left it, and ``elements``, with one element an iteration where that is
-    shown to be the same. Other layouts are tried on the elements; the identity has to be like the original."""
+    shown to be the same. Other layouts are tried on the elements; the identity, which has to be like the original, is made
+    of both, and the nearer one counts."""
 
     lanes: Lifted
     elements: Lifted
 
     def of(self, recipe: Recipe) -> Lifted:
         """What a recipe is made of."""
-        return self.lanes if recipe.candidate is None and recipe.variant != "simd" else self.elements
+        return self.lanes if recipe.name == IDENTITY_LANES else self.elements
 
     @property
     def variants(self) -> tuple[Variant, ...]:
@@ -82,9 +83,12 @@ class Made:
     same_as: str | None = None
 
 
-def recipes(candidates: Sequence[Candidate], variants: Sequence[Variant]) -> tuple[Recipe, ...]:
+def recipes(candidates: Sequence[Candidate], code: Code) -> tuple[Recipe, ...]:
     """The identity, every candidate in every variant, and the best candidate with a wrong map."""
+    variants = code.variants
     made = [Recipe(IDENTITY, None, "plain"), Recipe(SCALAR, None, "plain", checked=False, vectorised=False)]
+    if code.lanes != code.elements:
+        made.append(Recipe(IDENTITY_LANES, None, "plain"))
     if "simd" in variants:
         made.append(Recipe(IDENTITY_SIMD, None, "simd"))
     made += [_recipe(c, variant) for c in candidates for variant in variants]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Literal
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.mockup.measure import (
     IDENTITY,
+    IDENTITY_LANES,
     LAYOUT_SCALAR,
     ORIGINAL,
     PLACED,
@@ -146,6 +148,8 @@ def decide_and_confirm(contest: Contest, bench: Bench, in_situ_ns: float | None,
             "so the measured ratios may not hold there."
         )
         return Decision(first, None, None, undecided("not-in-situ", text), None, context.snapshot)
+    lanes = _lanes_nearer(first, mode)
+    first = first.exchanged(IDENTITY, IDENTITY_LANES) if lanes else first
     now = _context(context, first, mode)
     results = [measured(e, first, mode, contest.conversion(first, e.id)) for e in contest.entrants]
     verdict = doubt_scalar(decide([*results, *contest.unmeasured], now), first, results, mode)
@@ -154,16 +158,25 @@ def decide_and_confirm(contest: Contest, bench: Bench, in_situ_ns: float | None,
         ablation = None
         if best is not None and (extra := _again(contest, best.id)) is not None and _has_vectors(extra):
             ablation = bench.measure(extra, "measuring without SIMD", ABLATION_RESTORES, drop=False)
+            ablation = ablation.exchanged(IDENTITY, IDENTITY_LANES) if lanes else ablation
         return Decision(first, None, mode, verdict, None, context.snapshot, ablation, best.id if best and ablation else None)
     winner = next(e for e in contest.entrants if e.id == verdict.candidate)
     built = _again(contest, winner.id)
     if built is None:
         raise LayoutAdviseError("the winner could not be built again", "its compiler refused what it took before")
     second = bench.measure(built, "measuring the winner again", max(FEWEST_AGAIN, bench.plan.restores), drop=False)
+    second = second.exchanged(IDENTITY, IDENTITY_LANES) if lanes else second
     again = measured(winner, second, mode, contest.conversion(first, winner.id))
     confirmed = confirm(verdict, again, _context(context, second, mode))
     ablation = second if _has_vectors(built) else None
     return Decision(first, second, mode, confirmed, winner.id, context.snapshot, ablation, winner.id if ablation else None)
+
+
+def _lanes_nearer(timings: Timings, mode: Mode) -> bool:
+    """Whether the identity that was not rerolled is nearer to the original."""
+    ratios = [timings.ratio(name, ORIGINAL, mode) for name in (IDENTITY, IDENTITY_LANES)]
+    rolled, lanes = (abs(math.log(r.median)) if r is not None else math.inf for r in ratios)
+    return lanes < rolled
 
 
 def _again(contest: Contest, name: str) -> list[Timed] | None:

@@ -80,7 +80,7 @@ def run_trials(
     """All trials of one hotspot. Raises SnapshotError when the original cannot be run or no snapshot can be taken."""
     candidates = [replace(c, temporary=case.settings.temporary) for c in candidates]
     case.progress.step("compiling mock-ups")
-    wanted = recipes(candidates, code_of(seen, lifted).variants)
+    wanted = recipes(candidates, code_of(seen, lifted))
     made = {m.recipe.name: m for m in twins(tuple(_make(case, seen, lifted, wanted, case.run.mockups, ()).values()))}
     wanted = tuple(r for r in wanted if made[r.name].same_as is None)
     placed = _place(case, seen, lifted, made[IDENTITY])
