@@ -12,9 +12,11 @@ import pytest
 from layout_advise.errors import RemapError
 from layout_advise.layoutalgebra.nests import FoldedStream
 from layout_advise.layoutalgebra.structure import Candidate, Dim, Field, Structure
+from layout_advise.mockup.binding import accesses
 from layout_advise.mockup.check import check_records
 from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.image import open_image
+from layout_advise.mockup.lifted import Let
 from layout_advise.mockup.reroll import reroll
 from tests.mockup_native import Mockup, Native, candidate, relayout, traced
 
@@ -53,6 +55,14 @@ PIXELS = """
 struct pixel { float r, g, b, a; };
 void grade(struct pixel *p, long n) {
     for (long i = 0; i < n; i++) { p[i].r *= 0.5f; p[i].g += 1.0f; p[i].b = 1.0f - p[i].b; p[i].a = p[i].a * p[i].a; }
+}"""
+
+
+ENERGIES = """
+struct body { float x, y, z, vx, vy, vz, m, e; };
+void energies(struct body *p, long n) {
+    for (long i = 0; i < n; i++)
+        p[i].e = 0.5f * p[i].m * (p[i].vx * p[i].vx + p[i].vy * p[i].vy + p[i].vz * p[i].vz);
 }"""
 
 
@@ -209,6 +219,21 @@ def test_products_are_rounded_where_the_original_rounds_them(tmp_path: Path) -> 
     chosen = candidate(*(relayout(shape, "compact") for shape in shapes))
     for variant in ("plain", "restrict"):
         assert case.run(chosen, variant, variant=variant)[0] == case.expected
+
+
+@pytest.mark.parametrize("kind", ["soa", "aosoa"])
+def test_floats_gathered_by_shuffles(kind: str, tmp_path: Path) -> None:
+    """The fields of eight structures come together by permutations whose indices lie in memory."""
+    case = Case(ENERGIES, "energies", ("-std=c11", *FLAGS["O3-avx2"]), tmp_path)
+    data = np.random.default_rng(6).random((45, 8)).astype(np.float32)
+    case.arrays, case.integers = [data], [data.ctypes.data, 45]
+    fields = tuple(Field(name, offset, 4) for name, offset in (("vx", 12), ("vy", 16), ("vz", 20), ("m", 24), ("e", 28)))
+    shape = Structure("s0", "bodies", data.ctypes.data, data.nbytes, (Dim(45, 32),), fields)
+    case.structures = (shape,)
+    verify(case, candidate(relayout(shape, kind, 8)))
+    moved = [a for a in accesses(case.lifted.body) if a.lanes]
+    assert {len(a.lanes) for a in moved} == {8}
+    assert not [item for item in case.lifted.body if isinstance(item, Let) and item.name == "select"]
 
 
 def test_a_structure_that_shares_a_reference_is_refused(tmp_path: Path) -> None:
