@@ -162,7 +162,7 @@ def test_pin_needs_a_kit(run: Run, tmp_path: Path, particles: Path, monkeypatch:
     monkeypatch.setenv("PIN_ROOT", str(tmp_path))
     wrong = run("--backend", "pin", "--", str(particles))
     assert wrong.returncode == 4
-    assert "is no Pin kit" in line(wrong)
+    assert "is no Pin kit: it has no pin" in line(wrong)
 
 
 def fake(folder: Path, version: str, *files: str) -> Path:

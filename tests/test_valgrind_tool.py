@@ -21,9 +21,11 @@ from layout_advise.tracer.relocate import Process
 from layout_advise.tracer.snapshot.patching import Entry
 from layout_advise.tracer.snapshot.process import AgentProcess, park
 from layout_advise.tracer.step import trace_by_steps
+from layout_advise.tracer.toolrun import ToolRun
+from layout_advise.tracer.tooltrace import assigned
 from layout_advise.tracer.trace import Mapping
-from layout_advise.tracer.valgrind.record import assigned, trace_under_valgrind
-from layout_advise.tracer.valgrind.run import ToolRun, run_tool
+from layout_advise.tracer.valgrind.record import trace_under_valgrind
+from layout_advise.tracer.valgrind.run import run_tool
 from tests.clone_programs import PROGRAMS, build, region_of
 
 O2 = ("-O2",)

@@ -11,7 +11,8 @@ import pytest
 from layout_advise.errors import ProgramError
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.snapshot.patching import Entry
-from layout_advise.tracer.valgrind.run import ToolRun, run_tool
+from layout_advise.tracer.toolrun import ToolRun
+from layout_advise.tracer.valgrind.run import run_tool
 
 HEAD = """
 #include <pthread.h>

@@ -103,8 +103,15 @@ def _valgrind() -> Finding:
 
 
 def _pin() -> Finding:
-    hint = "none is needed: --backend valgrind does the same; Intel's kit is not in Debian"
-    return Finding("pin", False, False, "the Pin backend of a later version", hint)
+    """The other backend that runs the whole program; its tool was never run with a real kit."""
+    from layout_advise.tracer.pin.run import find_kit
+
+    try:
+        kit = find_kit()
+    except MachineError as error:
+        hint = "not needed, --backend valgrind does the same; the kit is on Intel's pages: unpack it and set PIN_ROOT"
+        return Finding("pin", False, False, error.why, hint)
+    return Finding("pin", True, False, f"{kit} (--backend pin was never run with a real kit)")
 
 
 def _vectors() -> Finding:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from layout_advise.config import Settings
 from layout_advise.errors import MachineError, TraceError
 from layout_advise.tracer.clone.decode import functions_of
 from layout_advise.tracer.code import Region
+from layout_advise.tracer.pin.run import find_kit, trace_with_pin
 from layout_advise.tracer.record import trace_call
 from layout_advise.tracer.relocate import Foreign
 from layout_advise.tracer.snapshot.patching import Entry
@@ -30,13 +30,7 @@ def check_backend(settings: Settings) -> None:
     if settings.backend == "valgrind":
         find_valgrind()
     if settings.backend == "pin":
-        kit = os.environ.get("PIN_ROOT")
-        if not kit:
-            hint = "unpack Intel's Pin kit and set PIN_ROOT, or use --backend valgrind"
-            raise MachineError("cannot trace with Pin", "PIN_ROOT names no kit", hint)
-        if not (Path(kit) / "source" / "include" / "pin" / "pin.H").is_file():
-            raise MachineError("cannot trace with Pin", f"PIN_ROOT={kit} is no Pin kit", "set it to an unpacked kit")
-        raise MachineError("cannot trace with Pin", "this version has no Pin tool yet", "use --backend valgrind")
+        find_kit()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +50,8 @@ class Tracer:
         backend = self.settings.backend
         if backend == "valgrind":
             return self._said(self._valgrind(program, region, call), region)
+        if backend == "pin":
+            return self._said(self._pin(program, region, call), region)
         if backend == "step":
             found = trace_step_by_step(
                 program, self._command(), self.entry, self.region_at, program.load_base, call, stdin_path=self.stdin
@@ -79,6 +75,19 @@ class Tracer:
 
     def _valgrind(self, program: AgentProcess, region: Region, call: int) -> Foreign:
         return trace_under_valgrind(
+            program,
+            self._command(),
+            self.entry,
+            region,
+            call,
+            self.settings.max_refs,
+            stdin_path=self.stdin,
+            timeout=self.settings.timeout,
+            folder=self.work,
+        )
+
+    def _pin(self, program: AgentProcess, region: Region, call: int) -> Foreign:
+        return trace_with_pin(
             program,
             self._command(),
             self.entry,

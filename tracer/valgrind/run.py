@@ -5,44 +5,22 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import signal
-import subprocess
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import capstone
-import numpy as np
-from elftools.elf.elffile import ELFFile
-from numpy.typing import NDArray
 
-from layout_advise.errors import MachineError, ProgramError, TraceError
+from layout_advise.errors import ProgramError, TraceError
 from layout_advise.tracer.clone.decode import functions_of
 from layout_advise.tracer.code import CodeRange, Region
-from layout_advise.tracer.relocate import Process
 from layout_advise.tracer.snapshot.launch import describe_end, fixed_addresses
 from layout_advise.tracer.snapshot.patching import Entry
-from layout_advise.tracer.snapshot.procfs import parse_mappings
-from layout_advise.tracer.trace import Allocation
+from layout_advise.tracer.toolrun import ToolRun, file_offset, read_run, run_to_end
 from layout_advise.tracer.valgrind.build import TOOL, blocks_library, blocks_symbols, tool_folder
 from layout_advise.tracer.valgrind.install import Valgrind, find_valgrind
-from layout_advise.tracer.valgrind.result import Seen, ToolResult, read_result
 
 _EVEX = 0x62
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ToolRun:
-    """What one call touched, in the addresses of the process that ran under Valgrind. ``records`` (raw mode) are words
-    ``address | position in references << 48``, in the order of the accesses."""
-
-    process: Process
-    references: tuple[Seen, ...]
-    accesses: int
-    truncated: bool
-    foreign: int
-    records: NDArray[np.uint64] | None = None
 
 
 def run_tool(
@@ -67,10 +45,12 @@ def run_tool(
     valgrind = find_valgrind()
     with tempfile.TemporaryDirectory(prefix="layout-advise-", dir=folder) as temporary:
         out = Path(temporary)
-        code = _run(
-            _command(valgrind, out, command, entry, call, cap, raw, preload), valgrind, stdin_path, cwd, timeout, entry
-        )
-        return _result(out, code, entry, call, raw)
+        full = _command(valgrind, out, command, entry, call, cap, raw, preload)
+        code = run_to_end(full, stdin=stdin_path, cwd=cwd, timeout=timeout, entry=entry, under="Valgrind")
+        if not (out / "result").exists():
+            log = (out / "log").read_text(errors="replace") if (out / "log").exists() else ""
+            raise _failed(log, code, entry)
+        return read_run(out, code, entry, call, "Valgrind")
 
 
 def _command(
@@ -95,63 +75,6 @@ def _command(
     env = shutil.which("env") or "/usr/bin/env"
     quiet = ["--command-line-only=yes", "-q", "--vgdb=no"]
     return [*fixed_addresses(), env, *variables, str(valgrind.launcher), *quiet, *given, *command]
-
-
-def file_offset(entry: Entry) -> int:
-    """Where the entry's first instruction stands in its file. Raises :class:`TraceError` where the file does not load it."""
-    with entry.path.open("rb") as file:
-        for segment in ELFFile(file).iter_segments("PT_LOAD"):
-            offset = entry.address - int(segment["p_vaddr"])
-            if 0 <= offset < segment["p_filesz"]:
-                return offset + int(segment["p_offset"])
-    raise TraceError(f"{entry.symbol} was not traced under Valgrind", f"{entry.path} does not load {entry.address:#x}")
-
-
-def _run(
-    command: list[str], valgrind: Valgrind, stdin: Path | None, cwd: Path | None, timeout: float | None, entry: Entry
-) -> int:
-    with open(stdin or os.devnull, "rb") as source:
-        try:
-            process = subprocess.Popen(
-                command, stdin=source, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=cwd, start_new_session=True
-            )
-        except OSError as error:
-            raise MachineError("cannot trace under Valgrind", f"{valgrind.launcher}: {error}") from error
-    try:
-        return process.wait(timeout)
-    except subprocess.TimeoutExpired:
-        why = f"not done after {timeout:g} s"
-        hint = "raise --timeout, or ask for an earlier --call"
-        raise ProgramError(f"the call of {entry.symbol} was not traced under Valgrind", why, hint) from None
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-
-
-def _result(out: Path, code: int, entry: Entry, call: int, raw: bool) -> ToolRun:
-    if not (out / "result").exists():
-        log = (out / "log").read_text(errors="replace") if (out / "log").exists() else ""
-        raise _failed(log, code, entry)
-    result = read_result(out / "result")
-    if result.outcome == "never":
-        times = "once" if result.calls == 1 else f"{result.calls} times"
-        why = f"{entry.symbol} was entered {times}; the program ended with {describe_end(code)}"
-        if not result.calls:
-            why = f"{entry.symbol} was never entered; the program ended with {describe_end(code)}"
-        raise ProgramError(f"there is no call {call} under Valgrind", why)
-    if result.outcome == "broken":
-        raise TraceError(f"{entry.symbol} was not traced under Valgrind", result.why, "use --backend clone")
-    records = np.fromfile(out / "records", dtype="<u8") if raw and (out / "records").exists() else None
-    return ToolRun(
-        _process(out, result), result.references, result.accesses, result.outcome == "truncated", result.foreign, records
-    )
-
-
-def _process(out: Path, result: ToolResult) -> Process:
-    table = np.fromfile(out / "blocks", dtype="<u8").reshape(-1, 4)
-    rows = table[np.argsort(table[:, 0])].tolist()
-    return Process(parse_mappings((out / "maps").read_text()), tuple(Allocation(*row) for row in rows), result.registers)
 
 
 def _failed(log: str, code: int, entry: Entry) -> ProgramError | TraceError:

@@ -1,4 +1,5 @@
-"""The file ``result`` of the Valgrind tool: little-endian words in the order of ``la_write_result`` (tool/output.c)."""
+"""The file ``result`` of the Valgrind and Pin tools: little-endian words, as ``la_write_result`` (valgrind/tool/output.c)
+and ``write_result`` (pin/report.cpp) write them."""
 
 from __future__ import annotations
 
@@ -50,20 +51,20 @@ def read_result(path: Path) -> ToolResult:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise TraceError("the Valgrind tool left no result", str(error)) from error
+        raise TraceError("the tracing tool left no result", str(error)) from error
     if len(data) % 8:
-        raise TraceError("the Valgrind tool's result is damaged", "it ends within a word", "trace again")
+        raise TraceError("the tracing tool's result is damaged", "it ends within a word", "trace again")
     words = _Words(np.frombuffer(data, dtype="<u8"))
     try:
         if words.take() != MAGIC:
-            raise TraceError("the Valgrind tool's result is damaged", "it does not begin as it should", "trace again")
+            raise TraceError("the tracing tool's result is damaged", "it does not begin as it should", "trace again")
         outcome = _OUTCOMES[words.take()]
         calls, accesses, foreign = words.take(), words.take(), words.take()
         registers = [words.take() for _ in range(20)]
         why = words.block(8).tobytes().split(b"\0")[0].decode("ascii", "replace")
         references = tuple(_reference(words) for _ in range(words.take()))
     except IndexError:
-        raise TraceError("the Valgrind tool's result is damaged", "it ends too early", "trace again") from None
+        raise TraceError("the tracing tool's result is damaged", "it ends too early", "trace again") from None
     return ToolResult(
         outcome,
         calls,
