@@ -51,10 +51,10 @@ extern "C" HOT void hot(long n) { for (long i = 0; i < n; i++) data[i] = i;
 int main() { for (int k = 0; k < 3; k++) hot(100 + k); }
 """,
     "threads": """
-static volatile int ready = 1;
-static void *work(void *) { for (int r = 0; r < 300; r++) for (int i = 0; i < 1000; i++) other[i]++; ready = 1; return 0; }
-extern "C" HOT void hot(long n) { for (long i = 0; i < n; i++) data[i] = i; while (!ready) usleep(100); }
-int main() { hot(100); ready = 0; pthread_t t; pthread_create(&t, 0, work, 0); hot(101); pthread_join(t, 0); hot(102); }
+static volatile int ready = 1, begun;
+static void *work(void *) { while (!begun) usleep(100); for (int r = 0; r < 300; r++) for (int i = 0; i < 1000; i++) other[i]++; ready = 1; return 0; }
+extern "C" HOT void hot(long n) { for (long i = 0; i < n; i++) data[i] = i; begun = 1; while (!ready) usleep(100); }
+int main() { hot(100); begun = ready = 0; pthread_t t; pthread_create(&t, 0, work, 0); hot(101); pthread_join(t, 0); hot(102); }
 """,
     "worker": """
 extern "C" HOT void hot(long n) { for (long i = 0; i < n; i++) data[i] = i; }
