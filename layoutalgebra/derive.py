@@ -15,7 +15,8 @@ from math import gcd, prod
 from typing import Literal
 
 from layout_advise.errors import AlgebraError
-from layout_advise.layoutalgebra.declared import Declared, Member
+from layout_advise.layoutalgebra.atoms import declared_atoms, seen_atoms
+from layout_advise.layoutalgebra.declared import Declared
 from layout_advise.layoutalgebra.footprints import Touched, mark, single_rows, touched
 from layout_advise.layoutalgebra.gridboxes import bounded_term, rows_on_grid
 from layout_advise.layoutalgebra.nests import Stream
@@ -209,7 +210,8 @@ def _fields(
                 spans.append(
                     (0, min(element, size if size == element else start + size - element), use.access, use.what.count)
                 )
-    atoms = _declared_atoms(declared, element, spans) or _seen_atoms(spans, element)
+    covered = [(start, size) for start, size, _, _ in spans]
+    atoms = declared_atoms(declared, element, covered) or seen_atoms(covered, element)
     fields: list[Field] = []
     cold: list[Field] = []
     for atom in atoms:
@@ -218,64 +220,6 @@ def _fields(
         writes = sum(n for a, n in hits if a.kind in ("write", "both"))
         (fields if hits else cold).append(replace(atom, reads=reads, writes=writes))
     return tuple(fields), tuple(cold)
-
-
-def _declared_atoms(declared: Declared | None, element: int, spans: list[tuple[int, int, Access, int]]) -> list[Field]:
-    """The declared atomic members of one element (several declared ones, or a part), or nothing if they do not fit."""
-    if declared is None or declared.element_bytes < 1:
-        return []
-    size = declared.element_bytes
-    members = declared.members or (Member("", 0, size, declared.name),)
-    if element % size and size % element:
-        return []
-    atoms = []
-    for copy in range(max(1, element // size)):
-        prefix = _index_name(declared, copy, element // size) if element > size else ""
-        for m in members:
-            if m.offset + copy * size + m.bytes <= element:
-                name = f"{prefix}.{m.name}" if prefix and m.name else prefix or m.name or "value"
-                atoms.append(Field(name, m.offset + copy * size, m.bytes, m.type))
-    covered = {b for a in atoms for b in range(a.offset, a.offset + a.bytes)}
-    outside = any(b not in covered for start, n, _, _ in spans for b in range(start, min(start + n, element)))
-    return [] if outside else atoms
-
-
-def _index_name(declared: Declared, number: int, total: int) -> str:
-    """``[2][1]`` for copy ``number`` of the innermost declared dimensions that make up ``total`` copies."""
-    text, left = "", total
-    for count in reversed(declared.dims):
-        if left <= 1 or count < 1 or left % count:
-            break
-        text, number, left = f"[{number % count}]{text}", number // count, left // count
-    return text or f"[{number}]"
-
-
-def _seen_atoms(spans: list[tuple[int, int, Access, int]], element: int) -> list[Field]:
-    """Atoms from the accesses: the narrowest ones first; what only wider ones cover is cut into pieces of 8 or 4."""
-    owner: list[int] = [-1] * element
-    atoms: list[tuple[int, int]] = []
-
-    def add(start: int, size: int) -> None:
-        old = {owner[b] for b in range(start, start + size)} - {-1}
-        if old and any(owner[b] == -1 for b in range(start, start + size)):
-            wanted = [b for b in range(start, start + size) if owner[b] == -1]
-            runs = [b for b in wanted if b - 1 not in wanted]
-            for run in runs:
-                end = run
-                while end in wanted:
-                    end += 1
-                add(run, end - run)
-        elif not old:
-            owner[start : start + size] = [len(atoms)] * size
-            atoms.append((start, size))
-
-    for start, size, _, _ in sorted(spans, key=lambda s: (s[1], s[0])):
-        end = min(start + size, element)
-        while start < end:
-            piece = end - start if size <= 8 else next(p for p in (8, 4, 2, 1) if start % p == 0 and start + p <= end)
-            add(start, piece)
-            start += piece
-    return [Field(f"f{start}", start, size) for start, size in sorted(atoms)]
 
 
 def _dims(

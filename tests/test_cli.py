@@ -570,3 +570,23 @@ def test_an_interrupt_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, c
     monkeypatch.setattr(show, "read_trace", stop)
     assert main(["show", str(run_dir(tmp_path))]) == 130
     assert capsys.readouterr().err.startswith("layout-advise: interrupted")
+
+
+def test_layout_says_where_places_have_gone(capsys: pytest.CaptureFixture[str]) -> None:
+    term = ["layout", "A_256 ⊗ S_{0,1;4}"]
+    assert main([*term, "-q", "--rule", "4@0", "--rule", "7@0", "--map", "text"]) == 0
+    assert capsys.readouterr().out == "x -> 256*(x % 4) + x // 4\n"
+    assert main([*term, "--rule", "9@1:0", "--map", "c"]) == 0
+    out = capsys.readouterr().out
+    assert "rule 9 at factor 1: (S_{0;2} ⊗ A_256 ⊗ S_{0;4}) ⊕ (S_{1;2} ⊗ A_256 ⊗ S_{1;4})" in out
+    assert "return x + 1024;" in out
+    assert main([*term, "-q", "--rule", "8@1:5", "--map", "sympy"]) == 0
+    assert capsys.readouterr().out == "5*floor(x/4) + Mod(x, 4)\n"
+
+
+@pytest.mark.parametrize("rule", ["9@0", "5@0:3,4", "9@0:", "10@0:1"])
+def test_layout_refuses_rules_with_wrong_parameters(rule: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["layout", "A_4", "--rule", rule])
+    assert stopped.value.code == 2
+    assert "rule" in capsys.readouterr().err

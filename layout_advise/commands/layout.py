@@ -16,6 +16,11 @@ A_n is an array of n, S_{I;d} a piece of d places of which those in I are access
   2@k:p  S_{I;n·p} → A_n ⊗ S_{J;p}   repeats every p        6@k    S_{I;n} ⊗ S_{J;m} → one S
   3@k:n  S_{I;m·n} → S_{J;m} ⊗ S_{r;n}, one remainder by n  7@k    S_{I;d} → A_#I, drops what is unused
   4@k    L ⊗ L' → L' ⊗ L                                    8@k:d  pads the factor to d places
+  9@k:i,j,...  two structures one behind the other: the offsets with index i, j, ... in the factor, then the others
+
+--map says where every accessed place has gone, after all rules together, as a formula, as C or for sympy:
+
+  layout-advise layout 'A_256 ⊗ S_{0,1;4}' --rule 4@0 --rule 7@0 --map c
 
 A rule that does not apply is refused with the condition that failed. The drawing has one letter for each accessed place:
 letters are the members of the first term, dots are unused.
@@ -31,6 +36,8 @@ from pathlib import Path
 from layout_advise.errors import AlgebraError
 from layout_advise.layoutalgebra import rules
 from layout_advise.layoutalgebra.draw_term import Stage, draw_svg, draw_text, first_stage, next_stage
+from layout_advise.layoutalgebra.indexmap import IndexMap
+from layout_advise.layoutalgebra.indexset import index_set
 from layout_advise.layoutalgebra.simplify import simplify
 from layout_advise.layoutalgebra.terms import Leaf, Term, factors_of, terms_of
 from layout_advise.layoutalgebra.text import parse, shorten, to_ascii, to_latex, to_unicode
@@ -47,7 +54,8 @@ WITH_PARAMETER: dict[str, Callable[[int, int], rules.Rule]] = {
     "5": rules.SplitArray,
     "8": rules.Pad,
 }
-_RULE = re.compile(r"(?P<number>\d+)@(?P<position>\d+)(?::(?P<parameter>\d+))?")
+_RULE = re.compile(r"(?P<number>\d+)@(?P<position>\d+)(?::(?P<parameter>\d+(?:,\d+)*))?")
+MAPS: dict[str, Callable[[IndexMap], str]] = {"text": str, "c": IndexMap.c, "sympy": lambda mapping: str(mapping.sympy())}
 
 
 def rule(text: str) -> rules.Rule:
@@ -60,10 +68,14 @@ def rule(text: str) -> rules.Rule:
         if parameter is not None:
             raise argparse.ArgumentTypeError(f"rule {number} takes no parameter: write {number}@{position}")
         return PLAIN[number](position)
-    if number not in WITH_PARAMETER:
-        raise argparse.ArgumentTypeError(f"no rule {number}: there are {', '.join(sorted({*PLAIN, *WITH_PARAMETER}))}")
+    if number not in (*WITH_PARAMETER, "9"):
+        raise argparse.ArgumentTypeError(f"no rule {number}: there are {', '.join(sorted({*PLAIN, *WITH_PARAMETER, '9'}))}")
     if parameter is None:
         raise argparse.ArgumentTypeError(f"rule {number} needs a parameter: write {number}@{position}:N")
+    if number == "9":
+        return rules.Divide(position, index_set(map(int, parameter.split(","))))
+    if "," in parameter:
+        raise argparse.ArgumentTypeError(f"rule {number} takes one number: write {number}@{position}:N")
     return WITH_PARAMETER[number](position, int(parameter))
 
 
@@ -78,6 +90,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--ascii", dest="show", action="store_const", const=to_ascii, default=to_unicode, help="print terms in ASCII"
     )
     notation.add_argument("--latex", dest="show", action="store_const", const=to_latex, help="print terms in LaTeX")
+    parser.add_argument("--map", choices=MAPS, help="print where the accessed places have gone")
     parser.add_argument("--svg", metavar="FILE", help="write the drawing of every step to FILE")
     parser.add_argument("-q", "--quiet", action="store_true", help="print the last term only")
 
@@ -121,8 +134,11 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.svg:
         titled = [Stage(" ".join(f"{s.title} {shorten(to_unicode(s.term), 80)}".split()), s.term, s.members) for s in found]
         write_atomically(Path(arguments.svg), draw_svg(titled).encode())
-    if arguments.quiet:
-        print(arguments.show(found[-1].term))
-        return 0
-    print("\n\n".join("\n".join(describe(stage, arguments.show)) for stage in found))
+    shown = [] if arguments.quiet else ["\n".join(describe(stage, arguments.show)) for stage in found]
+    if arguments.map:
+        flat = found[len(found) - len(arguments.rules) - 1].term
+        shown.append(MAPS[arguments.map](rules.rewrite(flat, arguments.rules).map).rstrip())
+    elif arguments.quiet:
+        shown.append(arguments.show(found[-1].term))
+    print("\n\n".join(shown))
     return 0
