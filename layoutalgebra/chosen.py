@@ -63,14 +63,16 @@ def used_elements(structure: Structure, accesses: Sequence[tuple[Stream, int]]) 
 
 def choose(used: Grid) -> Chosen | None:
     """The largest block, along the first dimension that has one, of which at most one element is ``used``; ``None`` where
-    two of some two neighbours are, whatever the dimension."""
+    two of some two neighbours are, whatever the dimension, and where less than half of the blocks are used at all: then the
+    elements are scattered, and a place for each block would keep them so."""
     for dim in range(used.ndim):
         count = used.shape[dim]
         most = int(_rows(used, dim).sum(axis=1).max(initial=0))
         for block in range(min(LARGEST, count // max(most - 1, 1)), 1, -1):
             found = choose_by(used, dim, block)
             if found is not None:
-                return found
+                blocks = prod(used.shape[:dim]) * -(-count // block)
+                return found if 2 * found.elements >= blocks else None
     return None
 
 

@@ -55,13 +55,13 @@ def explore(
 
     ``lanes`` are vector lengths in bytes. At most ``budget`` candidates for one structure; where several structures have
     some, the best family is also proposed for all of them together, first in the list. Structures to which no rule applies
-    (plain arrays, single elements, inexact ones) get none.
+    (plain arrays of which no elements are chosen, single elements, inexact ones) get none.
     """
     walks = walks or {}
     each: list[list[Candidate]] = []
     for structure in structures:
-        if plain_reason(structure) is None:
-            walk = walks.get(structure.id, Walk(len(structure.dims) - 1))
+        walk = walks.get(structure.id, Walk(len(structure.dims) - 1))
+        if plain_reason(structure) is None or walk.chosen is not None:
             each.append(_of_one(structure, walk, tuple(sorted(set(lanes))))[:budget])
     each = [found for found in each if found]
     ranked = sorted((c for found in each for c in found), key=lambda c: c.cost["relative"])

@@ -56,19 +56,21 @@ def lines_chosen(layout: Structure | Relayout, chosen: Chosen, line: int = 64) -
         rest, index = np.divmod(rest, dims[dim].count)
         outer.insert(0, index)
     if isinstance(layout, Structure):
-        old = {k: dim.stride for k, dim in enumerate(dims)}
-        places = [(0, structure.base + f.offset, f.bytes, old) for f in structure.fields]
+        strides = tuple(dim.stride for dim in dims)
+        groups = {(0, strides): [(structure.base + f.offset, f.bytes) for f in structure.fields]}
     else:
         outer[chosen.dim] = outer[chosen.dim] // chosen.block
-        new = [(m, {axis.dim: axis.stride for axis in m.axes}) for m in layout.fields]
-        places = [(m.buffer, m.offset, structure.fields[m.field].bytes, strides) for m, strides in new]
+        groups = {}
+        for m in layout.fields:
+            strides = tuple(axis.stride for axis in sorted(m.axes, key=lambda axis: axis.dim))
+            groups.setdefault((m.buffer, strides), []).append((m.offset, structure.fields[m.field].bytes))
     spans: dict[int, list[tuple[Ints, Ints]]] = {}
-    for buffer, start, size, strides in places:
-        at = np.full(chosen.elements, start, dtype=np.int64)
+    for (buffer, strides), pieces in groups.items():
+        at = np.zeros(chosen.elements, dtype=np.int64)
         for k, index in enumerate(outer):
             at += strides[k] * index
         inner = [(strides[k], dims[k].count) for k in range(chosen.dim + 1, len(dims))]
-        begins, ends = _intervals([(0, size)], inner, line)
+        begins, ends = _intervals(pieces, inner, line)
         spans.setdefault(buffer, []).append(((at[:, None] + begins).ravel(), (at[:, None] + ends).ravel()))
     pairs = [(np.concatenate([b for b, _ in found]), np.concatenate([e for _, e in found])) for found in spans.values()]
     return sum(_count(begins, ends, line) for begins, ends in pairs)

@@ -64,3 +64,8 @@ def test_every_example_is_lifted_and_verified(example: str, tmp_path: Path) -> N
         assert hotspot.identity is not None
         assert hotspot.identity.evidence == "verified"
         assert hotspot.verdict.action != "change" or example != "daxpy"
+        if example == "lattice":
+            whole = [c for c in hotspot.candidates if len(c.structures) == 3 and c.evidence == "verified"]
+            assert all(c.verification is not None and c.verification.calls == 3 for c in whole)
+            assert any(c.classes == 2 for c in whole)
+            assert any("soa" in c.families and c.layout["s0"].endswith("⊗ A_1296") for c in whole)

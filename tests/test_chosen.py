@@ -74,9 +74,13 @@ def test_the_largest_block_is_found(case: tuple[int, list[int | None]]) -> None:
     used = numbers(block, picks)
     count = block * len(picks)
     found = choose(grid(count, used))
+    largest = max(m for m in range(2, min(count, 64) + 1) if len({k // m for k in used}) == len(used))
+    assert largest >= block
+    if 2 * len(used) < -(-count // largest):  # scattered
+        assert found is None
+        return
     assert found is not None
-    alone = [m for m in range(2, min(count, 64) + 1) if len({k // m for k in used}) == len(used)]
-    assert found.block == max(alone) >= block
+    assert found.block == largest
     assert positions(found).tolist() == used
     assert found.elements == len(used)
     assert [k for k in range(count) if found.holds((Dim(count, 8),), (k,))] == used
@@ -172,6 +176,15 @@ def test_the_candidate_says_what_it_does(tmp_path: Path) -> None:
     assert ">2<" not in draw_relayout(layout)
     (tmp_path / "c.c").write_text(declare(found))
     subprocess.run(["gcc", "-std=c11", "-Wall", "-Werror", "-fsyntax-only", str(tmp_path / "c.c")], check=True)
+
+
+def test_a_plain_array_has_a_candidate_only_where_elements_are_chosen() -> None:
+    plain = Structure("s0", "t", BASE, 320, (Dim(40, 8),), f64_fields(("value", 0)), (), BASE)
+    assert explore([plain], walks={"s0": Walk(0, True, 0.5)}) == ()
+    used = [2 * k + k % 3 % 2 for k in range(20)]
+    (found,) = explore([plain], walks={"s0": Walk(0, True, 0.5, choose(grid(40, used)))})
+    assert found.relayouts[0].term == "S_{0;2} ⊗ A_20"
+    assert [found.relayouts[0].fields[0].place((k,)) for k in used] == [8 * k for k in range(20)]
 
 
 # ---- copies and mock-ups ----------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -76,6 +77,7 @@ def traffic(candidate: Candidate) -> tuple[int, int]:
     return sum(before for before, _ in pairs), sum(after for _, after in pairs)
 
 
+@lru_cache(maxsize=64)
 def _traffic(layout: Relayout) -> tuple[int, int]:
     """Of one structure; where elements are chosen, of these."""
     if layout.chosen is None:
@@ -90,6 +92,7 @@ def structures(seen: Observation) -> tuple[model.StructureReport, ...]:
         structure = derived.structure
         term = shorten(str(derived.term), LONGEST_TERM) if derived.term is not None else "irregular: no term is claimed"
         note = structure.inexact or derived.note or plain_reason(structure)
+        note = None if structure.id in seen.chosen else note
         picture = Drawn(declare_structure(structure), draw(structure)) if structure.fields else Drawn("", "")
         part = seen.used_part.get(structure.id)
         found.append(structure_report(structure, term, derived.unit_bytes, picture, note, part))

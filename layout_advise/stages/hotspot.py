@@ -90,12 +90,9 @@ def propose(seen: Observation, budget: int) -> tuple[Candidate, ...]:
 
 
 def density(seen: Observation, derived: Derived) -> float:
-    """Which part of the elements that an index picks from the call touches; 1 where that is not known."""
-    structure = derived.structure
-    if structure.id in seen.used_part or structure.id not in seen.indexed:
-        return seen.used_part.get(structure.id, 1.0)
-    used = structure.count * sum(f.bytes for f in structure.fields)
-    return derived.term.count * derived.unit_bytes / used if derived.term is not None and used else 1.0
+    """Which part of the elements that an index picks from the call touches; 1 where that is not known, or has no term."""
+    name = derived.structure.id
+    return seen.used_part.get(name, 1.0) if derived.term is not None and name in seen.indexed else 1.0
 
 
 def obstacle(case: Case) -> model.Verdict | None:
