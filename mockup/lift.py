@@ -14,6 +14,7 @@ from layout_advise.mockup.semantics import semantics
 from layout_advise.mockup.ssa import Program, build_ssa
 from layout_advise.mockup.structure import RESULTS, Writer
 from layout_advise.mockup.translate import PURE, FrameEscapes
+from layout_advise.mockup.values import Node
 from layout_advise.tracer.code import Region
 
 Result = Literal["any", "int", "float", "none"]
@@ -39,8 +40,8 @@ def _lift(region: Region, result: Result, *, frame_cells: bool) -> Lifted:
     program = build_ssa(flow, frame_cells=frame_cells, results=RESULTS[result], constant=constant)
     merge_tests(program)
     retype(program)
-    # a result register that a call or an undefined result has spoilt cannot be what the function returns
-    program.outs = {place: node for place, node in program.outs.items() if node.op != "undef"}
+    # a result register that a call or an undefined result has spoilt, on any path, cannot be what the function returns
+    program.outs = {place: node for place, node in program.outs.items() if not _spoilt(node)}
     writer = Writer(program, close_loops(program))
     body = writer.body()
     outs = writer.live_outs()
@@ -48,6 +49,20 @@ def _lift(region: Region, result: Result, *, frame_cells: bool) -> Lifted:
     _references(body, executed)
     skipped = [_skipped(program, reference) for reference in sorted(program.references - executed)]
     return Lifted(region.symbol, region.entry, tuple(writer.live_ins), outs, body, tuple(skipped))
+
+
+def _spoilt(out: Node) -> bool:
+    """Whether a call or an undefined result may have left what is there."""
+    seen: set[int] = set()
+    work = [out]
+    while work:
+        node = work.pop()
+        if node.op == "undef":
+            return True
+        if node.op in ("phi", "bitcast") and node.uid not in seen:
+            seen.add(node.uid)
+            work += node.args
+    return False
 
 
 def _skipped(program: Program, reference: tuple[int, int]) -> tuple[int, int, Literal["dead", "frame"]]:
