@@ -44,13 +44,15 @@ def _late(items: Sequence[Item]) -> Iterator[Item]:
 
 
 def _needed(operand: Operand, waiting: dict[int, Pure]) -> Iterator[Pure]:
-    """What ``operand`` waits for, operands first; each item once."""
-    item = waiting.pop(operand.number, None) if isinstance(operand, Val) else None
-    if item is None:
-        return
-    for argument in _read(item):
-        yield from _needed(argument, waiting)
-    yield item
+    """What ``operand`` waits for, operands first; each item once. A list, not recursion: chains can be long."""
+    work: list[Operand | Pure] = [operand]
+    while work:
+        at = work.pop()
+        if isinstance(at, Pure):
+            yield at
+        elif isinstance(at, Val) and (item := waiting.pop(at.number, None)) is not None:
+            work.append(item)
+            work += reversed(_read(item))
 
 
 def _all(waiting: dict[int, Pure]) -> Iterator[Pure]:

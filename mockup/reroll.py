@@ -118,10 +118,9 @@ class _Reroller:
         """Whether the lanes one after the other load and store the same as in the order of the body."""
         spots = [_Turn(lane, group[0], access) for group in copies(body, lanes) for lane, access in enumerate(group)]
         known: dict[tuple[int, int], bool] = {}
-        for k, one in enumerate(spots):
-            for other in spots[k + 1 :]:
-                stores = isinstance(one.access, Store) or isinstance(other.access, Store)
-                if one.access is other.access or not stores:
+        for one in (s for s in spots if isinstance(s.access, Store)):
+            for other in spots:
+                if one.access is other.access:
                     continue
                 if one.before(other, body) == (body.position[id(one.access)] < body.position[id(other.access)]):
                     continue

@@ -61,6 +61,13 @@ def test_each_result_is_computed_in_one_piece() -> None:
     assert numbers(body_of(rows(lanes=True))) == [10, 11, 20, 30, -1, 21, 31, -1]
 
 
+def test_long_chains_are_no_trouble() -> None:
+    items: list[Item] = [Load(Val(10, "f64"), place(0), AT, lanes=LANES)]
+    items += [Let(Val(11 + k, "f64"), "fadd", (Val(10 + k, "f64"), Val(10, "f64")), AT) for k in range(3000)]
+    items.append(Store("f64", place(8), Val(3010, "f64"), AT, lanes=LANES))
+    assert numbers(body_of(items)) == [*range(10, 3011), -1]
+
+
 def test_loops_that_were_not_rerolled_keep_their_order() -> None:
     assert body_of(rows(lanes=False)) == tuple(rows(lanes=False))
 
