@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import pty
@@ -297,6 +299,19 @@ def test_show_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", str(tmp_path), "--json", str(tmp_path / "out.json")]) == 0
     assert json.loads((tmp_path / "out.json").read_text()) == data
     assert capsys.readouterr().out.startswith("hot, call 3")
+
+
+def test_show_csv(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run_dir(tmp_path)
+    assert main(["show", str(tmp_path), "--csv", "-"]) == 0
+    text = capsys.readouterr().out
+    first, *_, last = csv.DictReader(io.StringIO(text))
+    assert (int(first["pc"], 16), first["kind"], first["count"], first["line"]) == (PC, "read", "1000", "")
+    assert (int(first["low"], 16), int(first["high"], 16)) == (HEAP + 8, HEAP + 8 + 999 * 80 + 7)
+    assert first["stream"].startswith("for 1000 step 80")
+    assert (last["count"], last["low"], last["stream"]) == ("0", "", "never executed")
+    assert main(["show", str(tmp_path), "--csv", str(tmp_path / "out.csv")]) == 0
+    assert (tmp_path / "out.csv").read_text() == text
 
 
 def test_show_of_a_folder_without_trace_and_of_a_foreign_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
   layout-advise show app.layout
   layout-advise show app.layout -n 0 -v        every reference, nests in full, bounds and objects below
   layout-advise show app.layout --json -       for scripts
+  layout-advise show app.layout --csv app.csv  for spreadsheets and data frames
 
 A line is one memory operand of one instruction: its address, the source line (where the program is still the one that was
 traced), what it does, how many bytes, how often, where:
@@ -16,6 +17,8 @@ enclosing loops, outermost first. "random" is an access without order, known as 
 from __future__ import annotations
 
 import argparse
+import csv
+import io
 import json
 import sys
 from bisect import bisect_right
@@ -211,6 +214,26 @@ def as_json(trace: Trace, found: Sequence[Row], sum_of_file: str) -> dict[str, A
     }
 
 
+def as_csv(found: Sequence[Row]) -> str:
+    """One line a reference under a line of names, addresses in hex; what is not known is empty."""
+    text = io.StringIO()
+    sheet = csv.writer(text, lineterminator="\n")
+    sheet.writerow(
+        ("pc", "operand", "kind", "bytes", "count", "function", "file", "line", "low", "high", "objects", "stream")
+    )
+    for row in found:
+        reference, source = row.reference, row.source
+        sheet.writerow(
+            (
+                *(hex(reference.pc), reference.operand, reference.kind, reference.bytes, row.count, row.function or ""),
+                *((source.file, source.line) if source else ("", "")),
+                *("" if edge is None else hex(edge) for edge in (row.low, row.high)),
+                *("; ".join(row.objects), stream_text(row.stream)),
+            )
+        )
+    return text.getvalue()
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of ``show``."""
     parser.add_argument("run", metavar="RUN", help="a run directory, or a trace.lat")
@@ -218,6 +241,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-n", "--limit", type=int, default=LIMIT, metavar="N", help="references to print (default: 20; 0: all)"
     )
     parser.add_argument("-v", "--verbose", action="store_true", help="nests in full; bounds and objects of every reference")
+    parser.add_argument(
+        "--csv", metavar="FILE", help="write the references as CSV to FILE ('-': stdout, nothing else there)"
+    )
     parser.add_argument("--json", metavar="FILE", help="write the trace as JSON to FILE ('-': stdout, nothing else there)")
 
 
@@ -245,6 +271,11 @@ def run(arguments: argparse.Namespace) -> int:
             sys.stdout.write(text)
             return 0
         write_atomically(Path(arguments.json), text.encode())
+    if arguments.csv:
+        if arguments.csv == "-":
+            sys.stdout.write(as_csv(found))
+            return 0
+        write_atomically(Path(arguments.csv), as_csv(found).encode())
     print(heading(trace))
     print("\n".join(table(found, max(0, arguments.limit), arguments.verbose)))
     print("\naccesses, bounds and objects")
