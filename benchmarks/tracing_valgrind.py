@@ -35,16 +35,20 @@ SOURCE = r"""
 #include <string.h>
 struct particle { double x, y, z, vx, vy, vz, m, q, age, P; };
 static struct particle p[400000];
-static double grid[2][22][22][22][22], matrix[300][300], board[1000][1002];
+static double grid[2][22][22][22][22], wide[2][12][12][12][202], matrix[300][300], board[1000][1002];
 static void particles(void) { for (long i = 0; i < 400000; i++) p[i].P = 0.9 * p[i].P + p[i].m * p[i].vx * p[i].vx; }
-#define AT(a, b, c, d) grid[0][a][b][c][d]
-#define STENCIL(END) \
-    for (int a = 1; a < END; a++) for (int b = 1; b < END; b++) for (int c = 1; c < END; c++) for (int d = 1; d < END; d++) \
-        grid[1][a][b][c][d] = AT(a, b, c, d) + 0.1 * (AT(a - 1, b, c, d) + AT(a + 1, b, c, d) + AT(a, b - 1, c, d) \
+#define AT(a, b, c, d) G[0][a][b][c][d]
+#define STENCIL(END, ROW) \
+    for (int a = 1; a < END; a++) for (int b = 1; b < END; b++) for (int c = 1; c < END; c++) for (int d = 1; d < ROW; d++) \
+        G[1][a][b][c][d] = AT(a, b, c, d) + 0.1 * (AT(a - 1, b, c, d) + AT(a + 1, b, c, d) + AT(a, b - 1, c, d) \
             + AT(a, b + 1, c, d) + AT(a, b, c - 1, d) + AT(a, b, c + 1, d) + AT(a, b, c, d - 1) + AT(a, b, c, d + 1));
-static volatile int extent = 21;
-static void stencil(void) { int end = extent; STENCIL(end) }
-static void vectors(void) { STENCIL(21) } /* a multiple of two doubles: gcc uses vectors, ten of them a row */
+static volatile int extent = 21, outer = 11, row = 201;
+#define G grid
+static void stencil(void) { int end = extent; STENCIL(end, end) }
+static void vectors(void) { STENCIL(21, 21) } /* a multiple of two doubles: gcc uses vectors, ten of them a row */
+#undef G
+#define G wide
+static void rows(void) { int end = outer, last = row; STENCIL(end, last) }
 static void lu(void) { for (int k = 0; k < 300; k++) for (int i = k + 1; i < 300; i++) {
     double f = matrix[i][k] /= matrix[k][k] + 2; for (int j = k + 1; j < 300; j++) matrix[i][j] -= f * matrix[k][j]; } }
 static void checkerboard(void) { for (int colour = 0; colour < 2; colour++) for (int y = 1; y < 999; y++)
@@ -53,11 +57,18 @@ static void checkerboard(void) { for (int colour = 0; colour < 2; colour++) for 
 __attribute__((noipa)) void hot(const char *name, long sweeps) {
     for (long s = 0; s < sweeps; s++) {
         if (!strcmp(name, "particles")) particles(); else if (!strcmp(name, "stencil")) stencil();
-        else if (!strcmp(name, "stencil-vectors")) vectors();
+        else if (!strcmp(name, "stencil-vectors")) vectors(); else if (!strcmp(name, "stencil-rows")) rows();
         else if (!strcmp(name, "lu")) lu(); else checkerboard(); } }
 int main(int argc, char **argv) { (void)argc; memset(p, 0, sizeof p); hot(argv[1], atol(argv[2])); return 0; }
 """
-KERNELS = {"particles": (2, 100), "stencil": (2, 200), "stencil-vectors": (2, 400), "lu": (1, 9), "checkerboard": (2, 60)}
+KERNELS = {
+    "particles": (2, 100),
+    "stencil": (2, 200),
+    "stencil-rows": (2, 200),
+    "stencil-vectors": (2, 400),
+    "lu": (1, 9),
+    "checkerboard": (2, 60),
+}
 """Few and many sweeps."""
 
 NEVER = 1_000_000_000
