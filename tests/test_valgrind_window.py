@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from layout_advise.errors import ProgramError
+from layout_advise.errors import ProgramError, TraceError
+from layout_advise.layoutalgebra.nests import FoldedStream
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.snapshot.patching import Entry
+from layout_advise.tracer.snapshot.process import park
 from layout_advise.tracer.toolrun import ToolRun
+from layout_advise.tracer.valgrind.record import trace_under_valgrind
 from layout_advise.tracer.valgrind.run import run_tool
 
 HEAD = """
@@ -147,3 +150,58 @@ def test_a_program_that_crashes_before_the_call(tmp_path: Path) -> None:
     program = compiled(tmp_path, "exit")
     with pytest.raises(ProgramError, match="hot was entered 2 times; the program ended with exit status 3"):
         traced(program, 3)
+
+
+WIDE = '__asm__ volatile("vpxord %%zmm0, %%zmm0, %%zmm0" ::: "xmm0");'
+
+
+@pytest.mark.parametrize(("before", "within"), [(WIDE, ""), ("", WIDE)])
+def test_an_instruction_that_valgrind_does_not_know(tmp_path: Path, before: str, within: str) -> None:
+    source, program = tmp_path / "p.c", tmp_path / "p"
+    source.write_text(
+        f"__attribute__((noipa)) void hot(void) {{ {within} }}\nint main(void) {{ {before} hot(); return 0; }}\n"
+    )
+    subprocess.run(["gcc", "-O1", "-mavx512f", "-o", str(program), str(source)], check=True)
+    with pytest.raises(
+        TraceError, match=r"an instruction that the program executes \(AVX-512\): 0x62 .*; use --backend clone"
+    ):
+        traced(program, 1)
+
+
+def test_a_program_that_crashes_within_the_call(tmp_path: Path) -> None:
+    source, program = tmp_path / "p.c", tmp_path / "p"
+    source.write_text("__attribute__((noipa)) void hot(int *p) { *p = 1; }\nint main(void) { hot(0); return 0; }\n")
+    subprocess.run(["gcc", "-O1", "-o", str(program), str(source)], check=True)
+    with pytest.raises(ProgramError, match="the program was killed by SIGSEGV within call 1"):
+        traced(program, 1)
+
+
+def test_a_program_that_allocates_otherwise_under_valgrind(tmp_path: Path) -> None:
+    source, program = tmp_path / "p.c", tmp_path / "p"
+    source.write_text(
+        "#include <stdlib.h>\n__attribute__((noipa)) void hot(long *p, long *q) { for (int i = 0; i < 100; i++) p[i] = q[i]; }\n"
+        'int main(void) { long *p = calloc(200, 8), *q = calloc(getenv("VALGRIND_LIB") ? 300 : 200, 8);\n'
+        "for (int k = 0; k < 3; k++) hot(p, q); return 0; }\n"
+    )
+    subprocess.run(["gcc", "-O1", "-g", "-o", str(program), str(source)], check=True)
+    binary = Binary.open(program)
+    function = binary.find("hot")
+    entry = Entry(program, function.start, binary.read(function.start, function.size), "hot")
+    with park([str(program)], entry, 2, timeout=60) as parked:
+        region = binary.region(function, parked.load_base)
+        found = trace_under_valgrind(parked, [str(program)], entry, region, 2, 1 << 40)
+        first, second = parked.allocations()
+    assert any("1 of 2 heap blocks have no counterpart" in note for note in found.notes)
+    assert any("1 references touch memory that the parked program does not have" in note for note in found.notes)
+    write, read = (
+        next(
+            s
+            for r, s in zip(found.trace.references, found.trace.streams, strict=True)
+            if r.kind == kind and s and s.count == 100
+        )
+        for kind in ("write", "read")
+    )
+    assert isinstance(write, FoldedStream)
+    assert isinstance(read, FoldedStream)
+    assert list(write.expand()) == [first.address + 8 * k for k in range(100)]
+    assert not {a for a in read.expand() if second.address <= a < second.address + second.bytes}

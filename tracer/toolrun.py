@@ -79,6 +79,9 @@ def read_run(out: Path, code: int, entry: Entry, call: int, under: str) -> ToolR
         if not result.calls:
             why = f"{entry.symbol} was never entered; the program ended with {describe_end(code)}"
         raise ProgramError(f"there is no call {call} under {under}", why)
+    if code < 0:  # the tool ends the program itself when the call is done, so it was killed within it
+        why = f"the program was {describe_end(code)} within call {call}"
+        raise ProgramError(f"{entry.symbol} was not traced under {under}", why)
     if result.outcome == "broken":
         raise TraceError(f"{entry.symbol} was not traced under {under}", result.why, "use --backend clone")
     records = np.fromfile(out / "records", dtype="<u8") if (out / "records").exists() else None

@@ -21,6 +21,7 @@ from layout_advise.tracer.valgrind.build import TOOL, blocks_library, blocks_sym
 from layout_advise.tracer.valgrind.install import Valgrind, find_valgrind
 
 _EVEX = 0x62
+_UNKNOWN = re.compile(r"unhandled instruction bytes: ([0-9A-Fx ]+)")
 
 
 def run_tool(
@@ -47,8 +48,8 @@ def run_tool(
         out = Path(temporary)
         full = _command(valgrind, out, command, entry, call, cap, raw, preload)
         code = run_to_end(full, stdin=stdin_path, cwd=cwd, timeout=timeout, entry=entry, under="Valgrind")
-        if not (out / "result").exists():
-            log = (out / "log").read_text(errors="replace") if (out / "log").exists() else ""
+        log = (out / "log").read_text(errors="replace") if (out / "log").exists() else ""
+        if not (out / "result").exists() or (code < 0 and _UNKNOWN.search(log)):
             raise _failed(log, code, entry)
         return read_run(out, code, entry, call, "Valgrind")
 
@@ -73,13 +74,13 @@ def _command(
         variables.append(":".join(filter(None, (f"LD_PRELOAD={blocks_library()}", os.environ.get("LD_PRELOAD", "")))))
     given = [f"--{name}={value}" for name, value in options.items()]
     env = shutil.which("env") or "/usr/bin/env"
-    quiet = ["--command-line-only=yes", "-q", "--vgdb=no"]
+    quiet = ["--command-line-only=yes", "-q", "--sigill-diagnostics=yes", "--vgdb=no"]
     return [*fixed_addresses(), env, *variables, str(valgrind.launcher), *quiet, *given, *command]
 
 
 def _failed(log: str, code: int, entry: Entry) -> ProgramError | TraceError:
     what = f"{entry.symbol} was not traced under Valgrind"
-    unknown = re.search(r"unhandled instruction bytes: ([0-9A-Fx ]+)", log)
+    unknown = _UNKNOWN.search(log)
     if unknown:
         evex = " (AVX-512)" if unknown[1].split()[0].lower() == "0x62" else ""
         why = f"Valgrind does not know an instruction that the program executes{evex}: {unknown[1].strip()}"
