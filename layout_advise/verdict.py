@@ -140,15 +140,23 @@ def decide(candidates: Sequence[Measured], context: Context) -> Verdict:
 
 def _keep_or_undecided(candidates: Sequence[Measured], context: Context) -> Verdict:
     unmeasured = [c for c in candidates if c.ceiling() is None]
-    near = [c for c in candidates if (top := c.ceiling()) is not None and top >= context.bound]
+    near = [c for c in candidates if _reaches(c, context)]
     if not candidates or (unmeasured and len(unmeasured) == len(candidates)):
         return undecided(
             "nothing-measured", "no candidate layout could be measured; the ranking is by modelled traffic only."
         )
+    above = [c for c in near if (c.ceiling() or 0.0) >= context.bound]
+    if near and not above:
+        return undecided(
+            "within-noise",
+            f"{_named(near)} ran faster than the original, but the original against itself differs by up to "
+            f"{context.noise_hi - 1:.0%} on this machine now: no gain is shown, none is excluded. "
+            "Run it again when it is quieter.",
+        )
     if near:
         return undecided(
             "within-noise",
-            f"the measurements of {_named(near)} reach above {context.bound:.2f} times the original's speed, below which a "
+            f"the measurements of {_named(above)} reach above {context.bound:.2f} times the original's speed, below which a "
             "difference may be noise here, but not with all of their intervals: no gain is shown, none is excluded.",
         )
     if unmeasured:
@@ -165,6 +173,13 @@ def _keep_or_undecided(candidates: Sequence[Measured], context: Context) -> Verd
         f"{100 * (context.bound - 1):.0f} % (the best, {_named([best])}, stays below {best.ceiling():.2f} times the "
         "original's speed).",
     )
+
+
+def _reaches(candidate: Measured, context: Context) -> bool:
+    """Whether a gain is not excluded: the interval ends above the bound, or all of it lies above what would be a gain if the
+    machine were quiet (a noisy one must not make a `keep` of a candidate that was faster in nearly all processes)."""
+    top = candidate.ceiling()
+    return top is not None and (top >= context.bound or candidate.floor() > SMALLEST_GAIN[context.snapshot])
 
 
 def confirm(first: Verdict, again: Measured, context: Context) -> Verdict:

@@ -20,7 +20,7 @@ PLACED = ("-falign-loops=32", "-falign-functions=64")
 # mock-up's own (two passes over the data merged into one: 1.6x).
 GCC_ONLY = ("-fno-tree-ter", "--param=logical-op-non-short-circuit=0", "-fno-loop-unroll-and-jam", "-fno-loop-interchange")
 LINK = ("-shared", "-fPIC", "-Wl,-z,now", "-Wl,--build-id=none")
-TIME_LIMIT = 120.0
+TIME_LIMIT = 60.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,15 @@ def test_within_noise_is_undecided() -> None:
     assert decide([LOSS, NEAR], context()).reason == "within-noise"
 
 
+def test_a_noisy_machine_makes_no_keep_of_what_was_faster() -> None:
+    noisy = context(noise_hi=1.85)
+    verdict = decide([LOSS, GAIN], noisy)
+    assert (verdict.action, verdict.reason) == ("undecided", "within-noise")
+    assert "85%" in verdict.text
+    assert decide([LOSS, NEAR], noisy).action == "keep"
+    assert decide([LOSS], noisy).action == "keep"
+
+
 def test_an_unmeasured_candidate_forbids_keep() -> None:
     assert decide([LOSS, UNMEASURED], context()).reason == "not-all-measured"
     assert decide([UNMEASURED], context()).reason == "nothing-measured"
@@ -80,7 +89,7 @@ def test_noise_and_fork_raise_the_bound() -> None:
     small = Measured("c1", "verified", ratio(1.07, 1.09), ratio(1.07, 1.09))
     assert decide([small], context()).action == "change"
     assert decide([small], context(snapshot="fork")).action == "keep"
-    assert decide([small], context(noise_hi=1.2)).action == "keep"
+    assert decide([small], context(noise_hi=1.2)).action == "undecided"
 
 
 def test_conversion_of_a_temporary_layout_is_taken_in() -> None:

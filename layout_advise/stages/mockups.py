@@ -20,6 +20,7 @@ from layout_advise.mockup.placement import NATURAL, InnerLoop, grown, needs_plac
 from layout_advise.tracer.trace import Trace
 
 JOBS = 2
+LONGEST_BODY = 200
 SCALAR_FLAGS = ("-fno-tree-vectorize", "-fno-tree-slp-vectorize")
 Variant = Literal["plain", "restrict", "simd"]
 
@@ -59,7 +60,10 @@ class Code:
 
 
 def _independent(items: Sequence[object]) -> bool:
-    return any(isinstance(i, Loop) and (i.independent or _independent(i.body)) for i in items)
+    """Whether a loop is worth telling the compiler that its iterations are independent. Bodies of some hundred statements
+    (lanes that could not be rerolled) gain nothing by it, and gcc 12 takes minutes over them."""
+    loops = [i for i in items if isinstance(i, Loop)]
+    return any((i.independent and len(i.body) <= LONGEST_BODY) or _independent(i.body) for i in loops)
 
 
 @dataclass(frozen=True, slots=True)
