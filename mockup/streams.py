@@ -13,6 +13,11 @@ Addresses = NDArray[np.uint64]
 _Body = tuple[NDArray[np.int64], list[NDArray[np.int64]]]
 
 
+HULLS = 4096
+_hulls: dict[int, tuple[FoldedStream, tuple[int, int]]] = {}
+"""Known hulls by the stream's identity (to hash a stream costs as much as to walk it): each mock-up asks for all."""
+
+
 def hull(stream: Stream) -> tuple[int, int]:
     """Smallest and greatest address of the stream (start addresses of the accesses).
 
@@ -21,7 +26,13 @@ def hull(stream: Stream) -> tuple[int, int]:
     """
     if not isinstance(stream, FoldedStream):
         return stream.minimum, stream.maximum
+    known = _hulls.get(id(stream))
+    if known is not None and known[0] is stream:
+        return known[1]
     found = [bound for node in stream.nodes for bound in _corners(node, (), _degenerate(node, ()))]
+    if len(_hulls) >= HULLS:
+        _hulls.clear()
+    _hulls[id(stream)] = stream, (min(found), max(found))
     return min(found), max(found)
 
 
