@@ -57,6 +57,16 @@ def hot_split(candidate: CandidateReport) -> bool:
     return "split" in candidate.families and len(candidate.parts) == 1 and candidate.derivation[-1:] == ("7",)
 
 
+def grouped(*groups: str) -> Match:
+    """The used fields in structures of their own, these together (space between names)."""
+    wanted = {frozenset(group.split()) for group in groups}
+
+    def match(candidate: CandidateReport) -> bool:
+        return "split" in candidate.families and {frozenset(part.fields) for part in candidate.parts} == wanted
+
+    return match
+
+
 def by_class(candidate: CandidateReport) -> bool:
     """One of each two neighbours stored with its like, in all structures together."""
     joint = len(candidate.structures) == 3 and "split" in candidate.families
@@ -88,6 +98,22 @@ CASES: dict[str, Example] = {
     "lattice": Example(
         {"small": ("6", "4000"), "large": ("20", "200")},
         {"lattice_compact": by_class, "lattice_soa": elements_last},
+    ),
+    "graph": Example(
+        {"small": ("8000", "1000"), "large": ("400000", "60")},
+        {
+            "graph_split": grouped("rank share", "next"),
+            "graph_hot": hot_split,
+            "graph_soa": has("soa", without=("split",), structures=1),
+        },
+    ),
+    "scan": Example(
+        {"small": ("5000", "2000"), "large": ("1000000", "60")},
+        {
+            "scan_columns": has("soa", without=("split",)),
+            "scan_hot": hot_split,
+            "scan_split": grouped("date quantity", "price discount"),
+        },
     ),
     "daxpy": Example({"small": ("16000", "4000"), "large": ("4000000", "100")}, {"daxpy_aos": has("none")}),
     "pixels": Example(

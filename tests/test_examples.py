@@ -9,10 +9,26 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
-HOTSPOTS = {"wave": "wave_step", "particles": "update_pressure", "lattice": "multiply", "daxpy": "daxpy", "pixels": "grade"}
-SMALL = {"wave": "80", "particles": "5000", "lattice": "6", "daxpy": "16000", "pixels": "20000"}
+HOTSPOTS = {
+    "wave": "wave_step",
+    "particles": "update_pressure",
+    "lattice": "multiply",
+    "daxpy": "daxpy",
+    "pixels": "grade",
+    "graph": "gather",
+    "scan": "revenue",
+}
+SMALL = {
+    "wave": "80",
+    "particles": "5000",
+    "lattice": "6",
+    "daxpy": "16000",
+    "pixels": "20000",
+    "graph": "8000",
+    "scan": "5000",
+}
 # Not a multiple of any block, so that remainders are covered.
-ODD = {"wave": "37", "particles": "4099", "lattice": "4", "daxpy": "4099", "pixels": "4099"}
+ODD = dict.fromkeys(HOTSPOTS, "4099") | {"wave": "37", "lattice": "4"}
 
 
 @pytest.fixture(scope="module")

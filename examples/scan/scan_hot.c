@@ -1,0 +1,58 @@
+/* scan.c with the columns of the query in a structure of their own. SPDX-License-Identifier: MIT */
+#include "../common.h"
+
+struct hot {
+    int32_t date, quantity;
+    double price, discount;
+};
+
+struct rest {
+    int64_t id, customer;
+    double tax;
+    char status, mode[7];
+    char comment[40];
+};
+
+struct query {
+    int32_t from, to, below;
+};
+
+__attribute__((noinline)) double revenue(const struct hot *row, long n, long sweeps, struct query q)
+{
+    double sum = 0.0;
+    for (long s = 0; s < sweeps; s++, keep_sweeps_apart())
+        for (long i = 0; i < n; i++)
+            if (row[i].date >= q.from && row[i].date < q.to && row[i].quantity < q.below)
+                sum += row[i].price * row[i].discount;
+    return sum;
+}
+
+int main(int argc, char **argv)
+{
+    const struct options o = read_options(argc, argv, 1000000, 200, 40000, 100000000);
+    const size_t n = (size_t)o.size;
+    struct hot *row = aligned(n, sizeof *row);
+    struct rest *rest = aligned(n, sizeof *rest);
+    struct stopwatch w = new_stopwatch(&o);
+    struct checksum hash = {0, 0.0};
+    uint64_t seed = 1;
+    for (long i = 0; i < o.size; i++) {
+        memset(&rest[i], 0, sizeof rest[i]);
+        rest[i].id = i;
+        row[i].date = (int32_t)(3650.0 * next_random(&seed));
+        row[i].quantity = (int32_t)(50.0 * next_random(&seed));
+        row[i].price = 1000.0 * next_random(&seed);
+        row[i].discount = 0.125 * next_random(&seed);
+        rest[i].tax = 0.0625;
+    }
+    for (long step = 0; step < o.steps; step++) {
+        const struct query q = {(int32_t)(step % 9) * 365, (int32_t)(step % 9) * 365 + 730, 24};
+        start(&w);
+        const double sum = revenue(row, o.size, o.sweeps, q);
+        stop(&w);
+        hash = mix(hash, sum);
+    }
+    finish(&o, &w, hash);
+    free(row);
+    free(rest);
+}
