@@ -224,7 +224,7 @@ def _place(
     site = _site(result, before, relayout, Linear(access.address.const - structure.base - offset, tuple(fixed)))
     result.places[id(access)] = Place(relayout, site, tuple(terms), _pieces(access, offset, relayout, where))
     if isinstance(access, Store):
-        result.written.update((structure.id, p.map.field) for p in result.places[id(access)].pieces)
+        result.written.update((structure.id, number) for number in _covered(access, offset, relayout))
 
 
 def _site(result: Plan, before: Item, relayout: Relayout, offset: Linear) -> Site:
@@ -259,6 +259,14 @@ def _pieces(access: Access, offset: int, relayout: Relayout, where: str) -> tupl
     if any(p.bytes not in (1, 2, 4, 8) for p in pieces):
         raise RemapError(where, "it covers pieces of fields that are no machine words")
     return tuple(pieces)
+
+
+def _covered(access: Access, offset: int, relayout: Relayout) -> frozenset[int]:
+    """Numbers of all fields that the access has bytes of; pieces that were joined name their first field only."""
+    structure = relayout.structure
+    bytes_ = {(offset + k) % structure.element_bytes for k in range(access_bytes(access))}
+    fields = ((m.field, structure.fields[m.field]) for m in relayout.fields)
+    return frozenset(number for number, f in fields if any(b in bytes_ for b in range(f.offset, f.offset + f.bytes)))
 
 
 def _joins(first: Piece, second: Piece) -> bool:

@@ -268,3 +268,29 @@ def test_addresses_start_from_pointer_parameters(tmp_path: Path) -> None:
     source = emit_mockup(case.lifted, None, case.trace, ())
     assert "uint8_t *base_rdi" in source
     assert "(uint8_t *)rdi" not in source
+
+
+WORDS = """
+void mark(float *x, long n) {
+    for (long i = 0; i < n; i++) {
+        if (!(((unsigned char *)&x[2 * i + 1])[0] & 1)) continue;
+        float y = x[2 * i] + 1.5f;
+        x[2 * i + 1] = y > 3.0f ? -x[2 * i + 1] : x[2 * i + 1];
+        x[2 * i] = y;
+    }
+}"""
+
+
+@pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
+@pytest.mark.parametrize("kind", ["soa", "split", "compact"])
+@pytest.mark.parametrize("sizes", [(1, 1, 2), (2, 2)])
+def test_words_over_several_fields(kind: str, sizes: tuple[int, ...], flags: tuple[str, ...], tmp_path: Path) -> None:
+    """A word is read and written whole where the fields are parts of it that lie apart in the new layout."""
+    case = Case(WORDS, "mark", flags, tmp_path)
+    data = np.random.default_rng(5).random(80).astype(np.float32) * 4
+    case.arrays, case.integers = [data], [data.ctypes.data, 40]
+    starts = [sum(sizes[:k]) for k in range(len(sizes))]
+    fields = tuple(Field(f"b{at}", at, size, None, 1, 1) for at, size in zip(starts, sizes, strict=True))
+    shape = Structure("s0", "words", data.ctypes.data, data.nbytes, (Dim(80, 4),), fields)
+    case.structures = (shape,)
+    verify(case, candidate(relayout(shape, kind)))
