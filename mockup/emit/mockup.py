@@ -13,8 +13,9 @@ from layout_advise.mockup.binding import Access, accesses, bind, executed
 from layout_advise.mockup.effects import BITS, Gpr
 from layout_advise.mockup.emit.copies import chosen_tables, copy_function, map_function
 from layout_advise.mockup.emit.ctext import CTYPE
-from layout_advise.mockup.emit.program import Settings, Writer
+from layout_advise.mockup.emit.program import Writer
 from layout_advise.mockup.emit.scope import Scope, analyse, identifier
+from layout_advise.mockup.emit.text import Settings
 from layout_advise.mockup.lifted import Imm, Lifted, Linear, LiveIn, LiveOut, Load
 from layout_advise.mockup.remap import Plan, plan
 from layout_advise.tracer.trace import Trace
