@@ -2,8 +2,8 @@
 
 *inside*: thread CPU time of the traced call over that of the untraced one, both in the same process, a fork of the program
 parked at its third call, with the pages that the call writes copied before either. *in a fresh fork*: the traced call as the
-tool makes it, the copying of those pages included, over the same untraced call. *outside*: wall time of a whole run with the
-agent loaded and its probe armed, but passing every call, over that of a run without it; the runs alternate.
+tool makes it, the copying of those pages included, over the same untraced call. *outside*: CPU time of a whole run with the
+agent loaded and its probe armed, but passing every call, over that without it; of alternating runs the least counts.
 *folding*: 10 million references. *file*: the folded trace of one call at the example's default size.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -28,6 +29,7 @@ from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.clone.image import build_clone
 from layout_advise.tracer.clone.place import choose_address
 from layout_advise.tracer.folding import fold_records
+from layout_advise.tracer.snapshot.launch import fixed_addresses
 from layout_advise.tracer.snapshot.patching import Entry
 from layout_advise.tracer.snapshot.probe import probe
 from layout_advise.tracer.snapshot.process import AgentProcess, park
@@ -118,34 +120,41 @@ def inside(example: str, flags: str, rounds: int) -> list[Row]:
 
 
 def plain_seconds(command: Sequence[str]) -> float:
-    """Wall time of a run without the agent."""
-    start = time.monotonic()
-    subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False)
-    return time.monotonic() - start
+    """CPU seconds of a run without the agent, started the way the tool starts it."""
+    before = children_seconds()
+    full = [*fixed_addresses(), "/usr/bin/env", *command]
+    subprocess.run(full, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False)
+    return children_seconds() - before
 
 
 def armed_seconds(command: Sequence[str], entry: Entry) -> tuple[float, int]:
-    """Wall time of a run with the probe armed and every call passed, and how many calls there were."""
-    start = time.monotonic()
+    """CPU seconds of a run with the probe armed and every call passed, and how many calls there were."""
+    before = children_seconds()
     calls = probe(command, entry, timed=0).calls
-    return time.monotonic() - start, calls
+    return children_seconds() - before, calls
+
+
+def children_seconds() -> float:
+    """User and system time of all ended children."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def outside(example: str, flags: str, rounds: int) -> Row:
-    """Wall time of the whole program with every call passed. A round is plain, armed, armed, plain: which of two runs
-    comes first matters by itself (the second finds memory that the first has just given back)."""
+    """CPU time of the whole program with every call passed, the least of all runs over the least without. A round is plain,
+    armed, armed, plain: which of two runs comes first matters by itself (the second finds memory just given back)."""
     path = ROOT / "examples" / example / "bin" / flags / example
     entry, command = entry_of(path, HOTSPOTS[example]), [str(path)]
     plain_seconds(command)
-    ratios, calls = [], 0
+    plain, armed, calls = [], [], 0
     for _ in range(rounds):
-        before = plain_seconds(command)
-        first, calls = armed_seconds(command, entry)
-        second, calls = armed_seconds(command, entry)
-        after = plain_seconds(command)
-        ratios.append((first + second) / (before + after))
-    note = f"{calls} calls, {rounds} rounds, {min(ratios):.3f} to {max(ratios):.3f}"
-    return row(f"outside: {example} {flags}", statistics.median(ratios), "x", 1.05, note)
+        plain.append(plain_seconds(command))
+        for _ in range(2):
+            seconds, calls = armed_seconds(command, entry)
+            armed.append(seconds)
+        plain.append(plain_seconds(command))
+    note = f"{calls} calls, {rounds} rounds; start-up of the agent included"
+    return row(f"outside: {example} {flags}", min(armed) / min(plain), "x", 1.05, note)
 
 
 def passing(folder: Path, rounds: int) -> Row:
