@@ -130,10 +130,10 @@ class Timings:
         return ratio_interval(values) if values else None
 
     def nanoseconds(self, name: str, mode: Literal["steady", "cold"] = "steady") -> float | None:
-        """Median over the restores of the undisturbed time of one call."""
+        """The undisturbed time of one call, over all restores: they all do the same work."""
         chosen = self.steady if mode == "steady" else self.cold
         values = [undisturbed(restore[name]) for restore in chosen if restore.get(name)]
-        return median_of(values) if values else None
+        return undisturbed(values) if values else None
 
 
 def valid_times(samples: Sequence[Sample], warm: int, clock: Literal["thread-cpu", "wall"]) -> tuple[list[float], int]:

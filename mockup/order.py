@@ -1,9 +1,10 @@
-"""Statements of rerolled loops in the order of a source: each result computed in one piece.
+"""Statements of vectorised loops in the order of a source: each result computed in one piece.
 
-A vectorised original computes one operation of all fields, then the next of all fields. Rerolled, these rows of operations
-would stay interleaved, and the compiler keeps the order: several long chains then run side by side in the processor, which
-no source has that computes one field after the other. On ``pixels`` that alone made the mock-up of a structure of arrays
-11 % faster than the hand-written one. Only pure operations move; loads, stores and control stay as they are.
+A vectorised original computes one operation of all fields, then the next of all fields. Lifted lane by lane, these rows of
+operations would stay interleaved, and the compiler keeps the order: several long chains then run side by side in the
+processor, which no source has that computes one field after the other. On ``pixels`` that alone made the mock-up of a
+structure of arrays 11 % faster than the hand-written one at -O3, and that of an array of such structures 15 % at -O2. Only
+pure operations move; loads, stores and control stay as they are.
 """
 
 from __future__ import annotations
@@ -17,14 +18,20 @@ Pure = Let | LetLinear | Call
 
 
 def in_pieces(lifted: Lifted) -> Lifted:
-    """``lifted`` with the operations of its rerolled loops moved to where their result is first needed."""
+    """``lifted`` with the operations of its vectorised loops moved to where their result is first needed."""
     return replace(lifted, body=_body(lifted.body))
 
 
 def _body(items: Sequence[Item]) -> tuple[Item, ...]:
     inner = [replace(item, body=_body(item.body)) if isinstance(item, Loop) else item for item in items]
-    rerolled = any(isinstance(item, Load | Store) and item.lanes for item in inner)
-    return tuple(_late(inner)) if rerolled else tuple(inner)
+    return tuple(_late(inner)) if any(_of_a_vector(item) for item in inner) else tuple(inner)
+
+
+def _of_a_vector(item: Item) -> bool:
+    """Whether it is a lane of a packed instruction, or stands for several lanes."""
+    if isinstance(item, Load | Store) and item.lanes:
+        return True
+    return isinstance(item, Let) and item.origin.pack is not None
 
 
 def _late(items: Sequence[Item]) -> Iterator[Item]:

@@ -46,7 +46,9 @@ def ratio_interval(values: Sequence[float]) -> Ratio:
         rng=np.random.default_rng(SEED),
     )
     interval = result.confidence_interval
-    return Ratio(median, float(interval.low), float(interval.high), len(data))
+    # interpolation between equal values may leave their range by a rounding
+    lo, hi = (float(np.clip(end, data.min(), data.max())) for end in (interval.low, interval.high))
+    return Ratio(median, lo, hi, len(data))
 
 
 def median_of(values: Sequence[float]) -> float:

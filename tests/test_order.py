@@ -1,4 +1,4 @@
-"""Operations of rerolled loops move to where their result is needed; nothing else changes."""
+"""Operations of vectorised loops move to where their result is needed; nothing else changes."""
 
 from __future__ import annotations
 
@@ -68,7 +68,15 @@ def test_long_chains_are_no_trouble() -> None:
     assert numbers(body_of(items)) == [*range(10, 3011), -1]
 
 
-def test_loops_that_were_not_rerolled_keep_their_order() -> None:
+def test_lanes_of_packed_operations_are_taken_apart_too() -> None:
+    packed = [
+        Let(i.value, i.name, i.args, Origin(0x1000, 1, k % 2)) if isinstance(i, Let) else i
+        for k, i in enumerate(rows(lanes=False))
+    ]
+    assert numbers(body_of(packed)) == [10, 11, 20, 30, -1, 21, 31, -1]
+
+
+def test_scalar_loops_keep_their_order() -> None:
     assert body_of(rows(lanes=False)) == tuple(rows(lanes=False))
 
 

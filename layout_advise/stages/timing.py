@@ -33,7 +33,7 @@ from layout_advise.verdict import Context, Measured, Mode, choose_mode, confirm,
 FEWEST_AGAIN = 5
 ABLATION_RESTORES = 3
 SCALAR_LIMIT = 1.1
-BLOCK_NS = 60e6
+BLOCK_NS = 45e6
 """A block of calls of the original may take about this long, so that slow hotspots are not called more often than needed."""
 FEWEST_CALLS, MOST_CALLS = 4, 40
 ROUNDS, QUICK_NS = 3, 2e6

@@ -12,7 +12,7 @@ from layout_advise.mockup.emit import kernel_name
 from layout_advise.mockup.image import open_image
 from layout_advise.mockup.lifted import Lifted
 from layout_advise.mockup.machinecode import same_code
-from layout_advise.mockup.measure import CONTROLS, IDENTITY, LAYOUT_SCALAR, PLACED, SCALAR, Timings
+from layout_advise.mockup.measure import CONTROLS, IDENTITY, IDENTITY_LANES, LAYOUT_SCALAR, PLACED, SCALAR, Timings
 from layout_advise.mockup.order import in_pieces
 from layout_advise.mockup.placement import hot_loop
 from layout_advise.mockup.reroll import reroll
@@ -83,7 +83,7 @@ def run_trials(
     wanted = recipes(candidates, code_of(seen, lifted))
     made = {m.recipe.name: m for m in twins(tuple(_make(case, seen, lifted, wanted, case.run.mockups, ()).values()))}
     wanted = tuple(r for r in wanted if made[r.name].same_as is None)
-    placed = _place(case, seen, lifted, made[IDENTITY])
+    placed = _place(case, seen, lifted, made)
     if placed is not None:
         made[placed.recipe.name] = placed
     found = _verify(case, parked, seen, lifted, made)
@@ -105,8 +105,10 @@ def run_trials(
     return Trials(made, found, calls, same, caught, decision, verdict, decision.first.conversion)
 
 
-def _place(case: Case, seen: Observation, lifted: Lifted, identity: Made) -> Made | None:
+def _place(case: Case, seen: Observation, lifted: Lifted, made: dict[str, Made]) -> Made | None:
+    """The identity where the original lies; that which was not rerolled is more like it."""
     loop = hot_loop(seen.region, seen.trace)
+    identity = made.get(IDENTITY_LANES, made[IDENTITY])
     return place_identity(identity, loop, kernel_name(lifted), _compiler(case)) if loop is not None else None
 
 
