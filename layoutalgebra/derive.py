@@ -17,7 +17,7 @@ from typing import Literal
 from layout_advise.errors import AlgebraError
 from layout_advise.layoutalgebra.atoms import declared_atoms, seen_atoms
 from layout_advise.layoutalgebra.declared import Declared
-from layout_advise.layoutalgebra.footprints import Touched, mark, single_rows, touched
+from layout_advise.layoutalgebra.footprints import Touched, mark, places_in, single_rows, touched
 from layout_advise.layoutalgebra.gridboxes import bounded_term, rows_on_grid
 from layout_advise.layoutalgebra.nests import Stream
 from layout_advise.layoutalgebra.pattern import pattern_term
@@ -26,6 +26,8 @@ from layout_advise.layoutalgebra.terms import MATERIAL, Term
 
 SMALL = 1 << 20
 """Sets of up to this many units are written out: that is faster than arithmetic there."""
+LARGEST_RECORD = 1 << 16
+"""Elements of up to so many bytes are looked into place by place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +154,8 @@ def _element(uses: list[_Use], obj: MemoryObjectShape, declared: Declared | None
         if declared and declared.element_bytes and obj.bytes % declared.element_bytes == 0:
             return declared.element_bytes
         return obj.bytes
+    if record := _record(uses, obj, declared, grain):
+        return record
     if grain < min(u.access.bytes for u in uses):  # sliding windows narrower than an access: the grain is the unit
         return grain
     known = [s for s in strides if grain % s == 0 and _periodic(uses, obj.base, grain, s, strict=False)]
@@ -163,6 +167,21 @@ def _element(uses: list[_Use], obj: MemoryObjectShape, declared: Declared | None
         return grain
     periods = (d for d in range(smallest, grain + 1, smallest) if grain % d == 0)
     return next((d for d in periods if _periodic(uses, obj.base, grain, d, strict=True)), grain)
+
+
+def _record(uses: list[_Use], obj: MemoryObjectShape, declared: Declared | None, grain: int) -> int:
+    """The declared record where a reference runs over parts of it (an inner loop over ``position[3]``), so that no stride
+    shows it; 0 where an access would straddle two records, or where nothing of one is left untouched."""
+    size = declared.element_bytes if declared is not None and len(declared.members) > 1 else 0
+    if not 1 < size <= LARGEST_RECORD or size % grain or grain == size or obj.bytes < 2 * size:
+        return 0
+    covered = bytearray(size)
+    for use in uses:
+        for start in places_in(use.what, obj.base, size):
+            if start + use.access.bytes > size:
+                return 0
+            covered[start : start + use.access.bytes] = b"\1" * use.access.bytes
+    return 0 if all(covered) else size
 
 
 def _periodic(uses: list[_Use], base: int, grain: int, period: int, strict: bool) -> bool:
@@ -201,8 +220,14 @@ def _fields(
     spans: list[tuple[int, int, Access, int]] = []
     for use in uses:
         grain = use.what.grain or element
-        for shift in range(0, element, gcd(grain, element)) if grain % element else (0,):
-            start = (use.what.first - base + shift) % element
+        if grain % element == 0:
+            starts: Sequence[int] = ((use.what.first - base) % element,)
+        elif element <= LARGEST_RECORD:
+            starts = places_in(use.what, base, element)
+        else:
+            first = (use.what.first - base) % element
+            starts = [(first + shift) % element for shift in range(0, element, gcd(grain, element))]
+        for start in starts:
             spans.append((start, use.access.bytes, use.access, use.what.count))
             if start + use.access.bytes > element:  # a wide access over several elements
                 size = min(use.access.bytes, element)

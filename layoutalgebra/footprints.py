@@ -83,6 +83,20 @@ def _of_set(stream: AddressSet) -> Touched | None:
     return Touched((), chosen, stream.gcd, (), 0, stream.minimum, stream.maximum, stream.count)
 
 
+def places_in(what: Touched, base: int, size: int) -> list[int]:
+    """Where in elements of ``size`` bytes that begin at ``base`` the accesses start, ascending; exact."""
+    found: set[int] = set()
+    for box in what.boxes:
+        here = {(box.start - base) % size}
+        for stride, trip in box.levels:
+            steps = range(min(trip, size // gcd(stride, size)))
+            here = {(place + stride * k) % size for place in here for k in steps}
+        found |= here
+    if what.chosen is not None:
+        found.update(set(((what.chosen - base) % size).tolist()))
+    return sorted(found)
+
+
 def _innermost(stream: FoldedStream) -> int:
     """The stride of the innermost loop that moves, in the first nest."""
     best, nodes, depth = 0, stream.nodes, 0

@@ -5,6 +5,7 @@ import math
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ from layout_advise.layoutalgebra.declare import declare, declare_structure
 from layout_advise.layoutalgebra.declared import Declared, Member
 from layout_advise.layoutalgebra.derive import Access, Derived, MemoryObjectShape, derive_structure
 from layout_advise.layoutalgebra.draw import draw, draw_ascii, draw_relayout
-from layout_advise.layoutalgebra.nests import AddressSet, Affine, FoldedStream, Loop, Node, Point
+from layout_advise.layoutalgebra.nests import AddressSet, Affine, FoldedStream, Loop, Node, Point, Stream
 from layout_advise.layoutalgebra.relayout import Group, Plan, Step, is_injective, relayout, whole
 from layout_advise.layoutalgebra.structure import Candidate, Dim, Field, Relayout, Structure
 from layout_advise.layoutalgebra.traffic import lines_touched
@@ -347,6 +348,33 @@ def test_declarations_compile_and_have_the_right_size(tmp_path: Path) -> None:
         check=False,
     )
     assert run.returncode == 0, run.stderr
+
+
+ENTITY = Declared(
+    "entity", 104,
+    (Member("name", 0, 24, "char[24]"), *(Member(f"position[{k}]", 24 + 4 * k, 4, "float") for k in range(3)),
+     *(Member(f"velocity[{k}]", 36 + 4 * k, 4, "float") for k in range(3)), Member("flags", 64, 4, "unsigned int"),
+     Member("mesh", 72, 8, "long"), Member("script", 80, 24, "char[24]")),
+    (), 104,
+)  # fmt: skip
+
+
+@given(st.sets(st.integers(0, 63), min_size=40, max_size=64), st.booleans())
+def test_a_loop_over_parts_of_a_record_does_not_hide_the_record(moving: set[int], folded: bool) -> None:
+    """Some entities move: an inner loop goes over position[3] and velocity[3] of those."""
+    each = sorted(BASE + 104 * i + 24 + 4 * k for i in moving for k in range(3))
+    if folded:
+        parts: Stream = FoldedStream(tuple(Point(Affine(a)) for a in each), len(each))
+    else:
+        bits = np.zeros((each[-1] - each[0]) // 4 + 1, dtype=np.uint8)
+        bits[[(a - each[0]) // 4 for a in each]] = 1
+        bitmap = np.packbits(bits, bitorder="little").tobytes()
+        parts = AddressSet(each[0], each[-1], 4, len(each), bitmap)
+    flags = FoldedStream((Loop(Affine(64), (Point(Affine(BASE + 64, (104,))),)),), 64)
+    shape = MemoryObjectShape("s0", "e", BASE, 104 * 64)
+    found = derive_structure(shape, [Access(flags, 4, "read"), Access(parts, 4, "both")], ENTITY).structure
+    assert (found.element_bytes, found.count) == (104, 64)
+    assert [f.name for f in found.fields] == ["position[0]", "position[1]", "position[2]", "flags"]
 
 
 def test_only_what_a_compiler_would_place_elsewhere_is_packed(tmp_path: Path) -> None:
