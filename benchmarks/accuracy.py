@@ -103,7 +103,7 @@ CASES: dict[str, Example] = {
         {"lattice_compact": by_class, "lattice_soa": elements_last},
     ),
     "graph": Example(
-        {"small": ("8000", "1000"), "large": ("400000", "60")},
+        {"small": ("4000", "2000"), "large": ("400000", "60")},
         {
             "graph_split": grouped("rank share", "next"),
             "graph_hot": hot_split,

@@ -24,7 +24,7 @@ SMALL = {
     "lattice": "6",
     "daxpy": "16000",
     "pixels": "20000",
-    "graph": "8000",
+    "graph": "4000",
     "scan": "5000",
 }
 # Not a multiple of any block, so that remainders are covered.
