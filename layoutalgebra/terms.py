@@ -10,6 +10,7 @@ idempotent; ⊗ distributes over ⊕ on both sides.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from heapq import merge
@@ -26,28 +27,28 @@ MATERIAL = 1 << 28
 """Terms up to this many places may be written out as arrays."""
 
 
-class Term:
+class Term(ABC):
     """A layout term; one of :class:`Leaf`, :class:`Prod`, :class:`Sum`."""
 
     __slots__ = ()
 
     @property
+    @abstractmethod
     def size(self) -> int:
         """Size of the domain (the diameter)."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def count(self) -> int:
         """Number of accessed offsets."""
-        raise NotImplementedError
 
+    @abstractmethod
     def __call__(self, offset: int) -> int:
         """The characteristic function: 1 if ``offset`` is accessed, else 0."""
-        raise NotImplementedError
 
+    @abstractmethod
     def iter_offsets(self) -> Iterator[int]:
         """The accessed offsets, ascending, one at a time (costs nothing before it is iterated)."""
-        raise NotImplementedError
 
     def offsets(self) -> list[int]:
         """The accessed offsets, ascending. Raises :class:`AlgebraError` beyond 2**28 (see :meth:`iter_offsets`)."""
