@@ -61,13 +61,14 @@ def _show(term: Term, times: str, plus: str, array: Callable[[int], str], leaf: 
 
 
 def _items(leaf: Leaf) -> str:
-    """``0,1`` or ``0:1000:2``; runs of two and fewer are listed."""
+    """``0,1`` or ``0:1000:2``; short runs are listed. The stop is a whole step on, or the size where that is less."""
     parts: list[str] = []
     for run in leaf.indices.runs:
         if len(run) <= 3 and run.step == 1:
             parts.extend(map(str, run))
         else:
-            parts.append(f"{run[0]}:{run[-1] + 1}" + (f":{run.step}" if run.step != 1 else ""))
+            stop = min(run[-1] + run.step, leaf.diameter)
+            parts.append(f"{run[0]}:{stop}" + (f":{run.step}" if run.step != 1 else ""))
     return ",".join(parts)
 
 

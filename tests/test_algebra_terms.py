@@ -105,8 +105,10 @@ def test_huge_terms_cost_nothing() -> None:
     board = parse("(S_{0;2} ⊗ A_15625 ⊗ S_{0;2}) ⊕ (S_{1;2} ⊗ A_15625 ⊗ S_{1;2})") @ A(10**9)
     assert board.count == 31250 * 10**9
     assert A(10**9).count == 10**9
-    assert S([range(0, 10**9, 2)], 10**9).ascii() == "S[0:999999999:2;1000000000]"
+    assert S([range(0, 10**9, 2)], 10**9).ascii() == "S[0:1000000000:2;1000000000]"
     assert parse("S_{0:1000:2;1000}").count == 500
+    for text in ("S_{0:1000:2;1000}", "S_{3:10:3;10}", "S_{0:6:2;9}", "S_{1:5;9}"):
+        assert str(parse(text)) == text
 
 
 def test_the_papers_example() -> None:
