@@ -3,8 +3,8 @@
 For each example, size and set of flags, in one run: the original and the hand-transformed versions, each in its own process,
 in rotated order (``-t``: first decile of the thread CPU times of the calls, as the tool takes it: ``docs/decisions/0005``);
 then ``layout-advise trace`` on the original; then the processes again. The hand-written speedup is that of the undisturbed
-processes (first decile again), its range that of the rounds. One row is written as soon as it is measured, and a row that
-is there already is not measured again (``--again`` to do so).
+processes (first decile again), its range that of the processes before and of those after the tool's run. One row is
+written as soon as it is measured, and a row that is there already is not measured again (``--again`` to do so).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import json
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,8 +28,15 @@ EXAMPLES = ROOT / "examples"
 RESULTS = Path(__file__).resolve().parent / "results"
 FLAGS = ("O2", "O3-haswell")
 
-PROCESSES = {"small": 3, "medium": 2}
-"""How many times the rounds of processes that large sizes get."""
+MOST_ROUNDS = 40
+"""Rounds of processes before the tool's run, and as many after it, where processes are short."""
+
+HAND_SECONDS = 12.0
+"""After that long no further round is begun (but ``--rounds`` at least are made, before and after).
+
+A process of some ten milliseconds lies as a whole in a disturbed or in a quiet phase of the machine: the same binary on
+the same data took 63 µs a call in most processes and 153 µs in others. The decile of few processes is then luck.
+"""
 
 Match = Callable[[CandidateReport], bool]
 
@@ -134,15 +142,21 @@ def run_program(example: str, flags: str, version: str, arguments: tuple[str, ..
 
 
 def hand_rounds(
-    example: str, flags: str, versions: list[str], arguments: tuple[str, ...], rounds: int
+    example: str, flags: str, versions: list[str], arguments: tuple[str, ...], least: int
 ) -> list[dict[str, float]]:
-    """``rounds`` times every version, the order rotated."""
+    """Every version once a round, the order rotated; ``least`` to ``MOST_ROUNDS`` rounds within ``HAND_SECONDS``."""
     names = [example, *versions]
-    measured = []
-    for number in range(rounds):
-        turn = number % len(names)
+    measured: list[dict[str, float]] = []
+    begun = time.monotonic()
+    while len(measured) < least or (len(measured) < MOST_ROUNDS and time.monotonic() - begun < HAND_SECONDS):
+        turn = len(measured) % len(names)
         measured.append({v: run_program(example, flags, v, arguments) for v in [*names[turn:], *names[:turn]]})
     return measured
+
+
+def speedup_of(rounds: list[dict[str, float]], original: str, version: str) -> float:
+    """Original over version, each in its undisturbed processes."""
+    return undisturbed([r[original] for r in rounds]) / undisturbed([r[version] for r in rounds])
 
 
 def advise(example: str, flags: str, arguments: tuple[str, ...]) -> tuple[HotspotReport, float]:
@@ -166,15 +180,14 @@ def measure(example: str, size: str, flags: str, rounds: int) -> list[dict[str, 
     """All rows of one example at one size and set of flags."""
     case = CASES[example]
     arguments, versions = case.sizes[size], list(case.versions)
-    rounds *= PROCESSES.get(size, 1)
     before = hand_rounds(example, flags, versions, arguments, rounds)
     hotspot, seconds = advise(example, flags, arguments)
-    hand_measured = [*before, *hand_rounds(example, flags, versions, arguments, rounds)]
+    after = hand_rounds(example, flags, versions, arguments, rounds)
     identity = hotspot.identity
     rows = []
     for version, match in case.versions.items():
-        ratios = [r[example] / r[version] for r in hand_measured]
-        hand = undisturbed([r[example] for r in hand_measured]) / undisturbed([r[version] for r in hand_measured])
+        hand = speedup_of([*before, *after], example, version)
+        halves = [speedup_of(half, example, version) for half in (before, after)]
         candidate = predicted(hotspot, match)
         speedup = candidate.speedup.median if candidate and candidate.speedup else None
         rows.append(
@@ -184,7 +197,8 @@ def measure(example: str, size: str, flags: str, rounds: int) -> list[dict[str, 
                 "flags": flags,
                 "version": version,
                 "hand": hand,
-                "hand_range": [min(ratios), max(ratios)],
+                "hand_range": sorted(halves),
+                "processes": len(before) + len(after),
                 "predicted": speedup,
                 "predicted_interval": [candidate.speedup.lo, candidate.speedup.hi]
                 if candidate and candidate.speedup
@@ -238,7 +252,9 @@ def main() -> int:
     parser.add_argument("--only", action="append", choices=sorted(CASES), help="these examples only")
     parser.add_argument("--size", choices=("small", "medium", "large"), help="this size only")
     parser.add_argument("--flags", choices=FLAGS, help="these flags only")
-    parser.add_argument("--rounds", type=int, default=3, help="rounds of processes before and after (default: 3)")
+    parser.add_argument(
+        "--rounds", type=int, default=3, help="at least so many rounds of processes before and after (default: 3)"
+    )
     parser.add_argument("--again", action="store_true", help="measure rows again that are there")
     arguments = parser.parse_args()
     subprocess.run(["make", "-s", "-C", str(EXAMPLES)], check=True)
