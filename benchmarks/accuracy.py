@@ -171,8 +171,8 @@ def advise(example: str, flags: str, arguments: tuple[str, ...]) -> tuple[Hotspo
 
 
 def predicted(hotspot: HotspotReport, match: Match) -> CandidateReport | None:
-    """The measured candidate that corresponds to a hand-written version."""
-    found = [c for c in hotspot.candidates if c.speedup is not None and match(c)]
+    """The measured candidate that corresponds to a hand-written version: plain C, so it is the plain variant that counts."""
+    found = [c for c in hotspot.candidates if c.speedup is not None and c.variant == "plain" and match(c)]
     return max(found, key=lambda c: c.speedup.median if c.speedup else 0.0, default=None)
 
 

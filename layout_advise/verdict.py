@@ -14,10 +14,21 @@ from layout_advise.reports.model import Evidence, Verdict
 SMALLEST_GAIN = {"criu": 1.05, "fork": 1.10}
 IDENTITY_RANGE = (0.9, 1.1)
 IN_SITU_TOLERANCE = 0.15
+PLAIN_ENOUGH = 0.98
+"""A variant that promises the compiler more is advised only when the plain one has less than this part of its gain."""
 SHORT_CALL_NS = 20_000
 FEWEST_CALLS = 3
 
 Mode = Literal["steady", "cold"]
+
+VARIANTS = ("plain", "restrict", "simd")
+"""In the order of what they ask of the user."""
+
+ASKED = {
+    "plain": "",
+    "restrict": ", with its arrays declared `restrict`,",
+    "simd": ", with its arrays declared `restrict` and its independent loops marked for SIMD,",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +42,16 @@ class Measured:
     over_identity: Ratio | None
     net: Ratio | None = None
     title: str = ""
+
+    @property
+    def layout(self) -> str:
+        """The id without the variant: ``c1`` of ``c1-restrict``."""
+        return self.id.partition("-")[0]
+
+    @property
+    def variant(self) -> str:
+        """``plain``, ``restrict`` or ``simd``."""
+        return self.id.partition("-")[2] or "plain"
 
     def floor(self) -> float:
         """The smallest of the lower bounds that a change must have above the bound."""
@@ -85,11 +106,15 @@ def undecided(reason: str, text: str) -> Verdict:
 
 
 def leader(candidates: Sequence[Measured], context: Context) -> Measured | None:
-    """The candidate that qualifies for a change and has the highest median; None where none qualifies. That it was lucky is
-    found out when it is measured again."""
+    """The candidate that qualifies for a change and has the highest median, as its plain variant where that is as good; None
+    where none qualifies. That it was lucky is found out when it is measured again."""
     allowed: set[Evidence] = {"verified", "close"} if context.allow_reassociation else {"verified"}
     fit = [c for c in candidates if c.evidence in allowed and c.floor() > context.bound]
-    return max(fit, key=lambda c: (c.middle(), c.id), default=None)
+    best = max(fit, key=lambda c: (c.middle(), c.id), default=None)
+    if best is None:
+        return None
+    same = [c for c in fit if c.layout == best.layout and c.middle() >= PLAIN_ENOUGH * best.middle()]
+    return min(same, key=lambda c: VARIANTS.index(c.variant))
 
 
 def identity_problem(context: Context) -> Verdict | None:
@@ -216,7 +241,8 @@ def amdahl(share: float, speedup: float) -> float:
 def _gain(winner: Measured) -> str:
     """``store ... : step runs 4.9 times as fast (95 % interval 3.7 to 5.1, 9 processes)``."""
     assert winner.speedup is not None
-    return f"{winner.title or winner.id} runs {_times(winner.speedup.median)} times as fast ({_interval(winner.speedup)})"
+    times = f"{_times(winner.speedup.median)} times as fast ({_interval(winner.speedup)})"
+    return f"{winner.title or winner.id}{ASKED[winner.variant]} runs {times}"
 
 
 def _interval(ratio: Ratio) -> str:
@@ -230,5 +256,5 @@ def _times(value: float) -> str:
 
 def _named(candidates: Sequence[Measured]) -> str:
     """Ids without their variants: ``c1, c2 and 3 more``."""
-    ids = list(dict.fromkeys(c.id.split("-")[0] for c in candidates))
+    ids = list(dict.fromkeys(c.layout for c in candidates))
     return ", ".join(ids) if len(ids) <= 3 else f"{', '.join(ids[:3])} and {len(ids) - 3} more"

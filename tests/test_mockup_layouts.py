@@ -294,3 +294,25 @@ def test_words_over_several_fields(kind: str, sizes: tuple[int, ...], flags: tup
     shape = Structure("s0", "words", data.ctypes.data, data.nbytes, (Dim(80, 4),), fields)
     case.structures = (shape,)
     verify(case, candidate(relayout(shape, kind)))
+
+
+def test_the_compiler_is_not_told_which_field_the_call_chose(tmp_path: Path) -> None:
+    """``[now]`` and ``[1 - now]`` lie interleaved: what only the trace knows made a loop vectorise that by hand does not."""
+    case = Case(GRID, "step", FLAGS["O2"], tmp_path)
+    data = np.random.default_rng(2).random((11, 13, 8))
+    case.arrays, case.integers = [data], [data.ctypes.data, 11, 13, 1]
+    shape = Structure(
+        "s0",
+        "grid",
+        data.ctypes.data,
+        data.nbytes,
+        (Dim(11, 13 * 64), Dim(13, 64)),
+        f64_fields(("next", 0), ("now", 8), ("rate", 24)),
+    )
+    case.structures = (shape,)
+    case.prepare()
+    source = emit_mockup(case.lifted, candidate(relayout(shape, "compact")), case.trace, case.structures)
+    assert source.count("LA_UNKNOWN(") >= 2
+    alone, shape = particles(FLAGS["O2"], tmp_path)
+    alone.prepare()
+    assert "LA_UNKNOWN(" not in emit_mockup(alone.lifted, candidate(relayout(shape, "soa")), alone.trace, alone.structures)

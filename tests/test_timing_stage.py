@@ -57,7 +57,12 @@ def test_slow_hotspots_are_called_less_often() -> None:
     assert 2 <= slow.calls - slow.warm < quick.calls - quick.warm
 
 
-def contest(monkeypatch: pytest.MonkeyPatch, times: dict[str, float], vectors: bool = True) -> Decision:
+def contest(
+    monkeypatch: pytest.MonkeyPatch,
+    times: dict[str, float],
+    vectors: bool = True,
+    in_situ: tuple[float, float | None] = (1000.0, None),
+) -> Decision:
     """The decision about one candidate, on a machine on which everything takes ``times``."""
     for name, ns in times.items():
         monkeypatch.setitem(test_measure.TRUE_NS, name, ns)
@@ -71,8 +76,8 @@ def contest(monkeypatch: pytest.MonkeyPatch, times: dict[str, float], vectors: b
 
     entrant = Entrant(candidate, "store it", "verified", Path(candidate))
     field = Contest(controls, [entrant], (), rebuild, lambda timings, name: None)
-    bench = Bench(test_measure.FakeMachine(), ((), ()), Plan(restores=7), lambda text, i, n: None)
-    return decide_and_confirm(field, bench, 1000.0, Context("criu", "verified", None, 1.0, True))
+    bench = Bench(test_measure.FakeMachine(), ((), ()), Plan(restores=7), lambda text, i, n: None, lambda: in_situ[1])
+    return decide_and_confirm(field, bench, in_situ[0], Context("criu", "verified", None, 1.0, True))
 
 
 TIMES = {ORIGINAL: 1000.0, IDENTITY: 1000.0, SCALAR: 2000.0, LAYOUT_SCALAR: 1900.0}
@@ -122,3 +127,12 @@ def test_without_vectors_there_is_nothing_to_tell_apart(monkeypatch: pytest.Monk
         decision = contest(monkeypatch, {**TIMES, "c1": ns}, vectors=False)
         assert decision.verdict.action == ("change" if ns < 500 else "keep")
         assert ablation(decision) is None
+
+
+def test_the_running_program_is_timed_again_where_it_does_not_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = {**TIMES, "c1": 500.0}
+    assert contest(monkeypatch, times, in_situ=(1600.0, 1010.0)).verdict.action == "change"
+    assert contest(monkeypatch, times, in_situ=(1600.0, 1010.0)).in_situ_ns == 1010.0
+    still = contest(monkeypatch, times, in_situ=(1600.0, 1500.0))
+    assert (still.verdict.reason, still.in_situ_ns) == ("not-in-situ", 1500.0)
+    assert contest(monkeypatch, times, in_situ=(1600.0, None)).verdict.reason == "not-in-situ"

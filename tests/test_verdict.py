@@ -123,3 +123,14 @@ def test_mode_is_the_nearer_one_within_15_percent(
     in_situ: float | None, steady: float | None, cold: float | None, mode: str | None
 ) -> None:
     assert choose_mode(in_situ, steady, cold) == mode
+
+
+def test_a_variant_that_asks_for_more_is_advised_only_where_it_gains() -> None:
+    plain = Measured("c1", "verified", ratio(1.40, 1.6), ratio(1.40, 1.6))
+    nearly = Measured("c1-restrict", "verified", ratio(1.41, 1.61), ratio(1.41, 1.61))
+    more = Measured("c1-simd", "verified", ratio(2.0, 2.2), ratio(2.0, 2.2))
+    assert decide([plain, nearly], context()).candidate == "c1"
+    best = decide([plain, nearly, more], context())
+    assert best.candidate == "c1-simd"
+    assert "restrict" in best.text
+    assert "restrict" not in decide([plain, nearly], context()).text

@@ -18,12 +18,14 @@ NEAR = 0.25
 @dataclass(frozen=True, slots=True)
 class ChosenCall:
     """``call`` counts from 1. ``in_situ_ns`` is the median over calls N to N+4 of their undisturbed times in the running
-    program, ``spread`` the half range of these divided by their median."""
+    program, ``spread`` the half range of these divided by their median; ``windows`` are the ns of these calls in each of
+    the processes."""
 
     call: int
     calls: int
     in_situ_ns: float | None
     spread: float
+    windows: tuple[tuple[float, ...], ...] = ()
 
 
 def latest(calls: int) -> int:

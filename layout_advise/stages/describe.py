@@ -151,7 +151,7 @@ def measured(case: Case, seen: Observation, trials: Trials) -> model.HotspotRepo
         original=model.Original(
             timings.nanoseconds(ORIGINAL, "cold") if timings else None,
             timings.nanoseconds(ORIGINAL) if timings else None,
-            case.chosen.in_situ_ns,
+            decision.in_situ_ns if decision else case.chosen.in_situ_ns,
         ),
         identity=model.Identity("rejected" if reason else "verified", interval(ratio), reason),
         noise=model.Span(*noise) if noise else None,

@@ -217,7 +217,7 @@ def _modelled(
 def _conditions(case: Case, seen: Observation, trials: Trials) -> Conditions:
     return Conditions(
         timings=trials.timings,
-        in_situ_ns=case.chosen.in_situ_ns,
+        in_situ_ns=trials.decision.in_situ_ns if trials.decision else case.chosen.in_situ_ns,
         spread=case.chosen.spread,
         mode=trials.mode,
         truncated=seen.trace.truncated,

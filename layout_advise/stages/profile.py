@@ -23,8 +23,8 @@ from layout_advise.tracer.symbols import Function
 
 INTERVAL = 0.001
 FEWEST_SAMPLES = 20
-IN_SITU_PROCESSES = (3, 9)
-"""At least and at most so many processes are timed, the further ones while ``IN_SITU_SECONDS`` last."""
+IN_SITU_PROCESSES = (2, 8)
+"""At least and at most so many further processes are timed, those after the first while ``IN_SITU_SECONDS`` last."""
 IN_SITU_SECONDS = 4.0
 
 
@@ -153,10 +153,17 @@ def probe_calls(settings: Settings, profiled: Profiled, stdin: Path | None) -> t
     if chosen.in_situ_ns is None:
         return seen, chosen
     last = chosen.call + IN_SITU_CALLS - 1
-    windows = [times[chosen.call - 1 : last]]
-    begun = time.monotonic()
-    while len(windows) < IN_SITU_PROCESSES[0] or (
-        len(windows) < IN_SITU_PROCESSES[1] and time.monotonic() - begun < IN_SITU_SECONDS
+    chosen = replace(chosen, windows=(tuple(times[chosen.call - 1 : last]),))
+    return seen, look_again(settings, profiled, stdin, chosen)
+
+
+def look_again(settings: Settings, profiled: Profiled, stdin: Path | None, chosen: ChosenCall) -> ChosenCall:
+    """Time the calls in the running program again, in further processes, together with those that were timed before."""
+    windows = list(chosen.windows)
+    last = chosen.call + IN_SITU_CALLS - 1
+    begun, known = time.monotonic(), len(windows)
+    while len(windows) < known + IN_SITU_PROCESSES[0] or (
+        len(windows) < known + IN_SITU_PROCESSES[1] and time.monotonic() - begun < IN_SITU_SECONDS
     ):
         again = probe(
             settings.command,
@@ -167,8 +174,8 @@ def probe_calls(settings: Settings, profiled: Profiled, stdin: Path | None) -> t
             timed=IN_SITU_CALLS,
             max_calls=last,
         )
-        if len(again.times) < len(windows[0]):
+        if not windows or len(again.times) < len(windows[0]):
             break
-        windows.append([sample.cpu_ns for sample in again.times])
+        windows.append(tuple(sample.cpu_ns for sample in again.times))
     in_situ, spread = in_situ_time(windows)
-    return seen, replace(chosen, in_situ_ns=in_situ, spread=spread)
+    return replace(chosen, in_situ_ns=in_situ, spread=spread, windows=tuple(windows))

@@ -33,6 +33,7 @@ from layout_advise.stages.mockups import (
     twins,
 )
 from layout_advise.stages.observe import Observation
+from layout_advise.stages.profile import look_again
 from layout_advise.stages.selection import choices_at, chooses
 from layout_advise.stages.timing import Bench, Contest, Decision, Entrant, decide_and_confirm, plan_for
 from layout_advise.stages.verify import Finding, Subject, verify
@@ -258,6 +259,7 @@ def _time(
             (seen.written, seen.touched),
             plan_for(case.chosen.in_situ_ns or 1e6, case.settings.restores, "thread-cpu"),
             case.progress.count,
+            lambda: look_again(case.settings, case.profiled, case.stdin, case.chosen).in_situ_ns,
         ),
         case.chosen.in_situ_ns,
         context,

@@ -8,6 +8,8 @@
 #define LA_INLINE static inline __attribute__((always_inline, unused))
 /* Hides that a trip count is a known constant: the original's compiler unrolled as it did, not more. */
 #define LA_OPAQUE(x) __asm__("" : "+r"(x))
+/* A value of its own, not to be merged with another unknown one of the same start (hence its name in the text). */
+#define LA_UNKNOWN(x) __asm__("/* " #x " */" : "+r"(x))
 
 /* No iteration of the loop that follows stores what another one loads or stores. */
 #ifdef __clang__

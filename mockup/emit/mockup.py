@@ -217,6 +217,9 @@ def _kernel(lifted: Lifted, scope: Scope, writer: Writer, name: str, pointers: S
     for number, ty in sorted(scope.hoisted.items()):
         if number not in live_in_values:
             lines.append(f"    {CTYPE[ty]} {scope.names.get(number, f'v{number}')} = 0;")
+    for hidden in writer.hidden.values():
+        lines.append(f"    int64_t {hidden} = 0;")
+        lines.append(f"    LA_UNKNOWN({hidden});")
     lines += writer.lines
     return "\n".join([*lines, *outs, "}"])
 

@@ -47,7 +47,21 @@ class Places(Text):
         maps = {self.pointer(site.relayout, mapped): mapped for mapped in self.maps_at(site)}
         for name, mapped in maps.items():
             terms = " + ".join(f"{a.stride} * d{site.number}_{a.dim}" for a in _whole(mapped))
-            self.put(f"uint8_t *const {name}_{site.number} = {name}{' + ' + terms if terms else ''};")
+            hidden = f" + {self.hide(site)}" if self.chosen_at_run_time(site) else ""
+            self.put(f"uint8_t *const {name}_{site.number} = {name}{' + ' + terms if terms else ''}{hidden};")
+
+    def chosen_at_run_time(self, site: Site) -> bool:
+        """Whether other sites of the structure start from other values: which field is accessed there (``[now]``,
+        ``[next]``) was found by the trace, and the compiler of a program in the new layout would not know it."""
+        return any(other.relayout is site.relayout and _key(other) != _key(site) for other in self.all_sites())
+
+    def all_sites(self) -> list[Site]:
+        """The sites of all accesses."""
+        return [place.site for place in self.plan.places.values()]
+
+    def hide(self, site: Site) -> str:
+        """A zero that the compiler does not know, one for each set of values that sites start from."""
+        return self.hidden.setdefault(_key(site), f"unknown{len(self.hidden)}")
 
     def known(self, site: Site) -> int | None:
         """The offset at ``site`` in the traced call, where dimensions are split and only registers at the entry decide it.
@@ -153,6 +167,16 @@ def _cut(place: Place, piece: Piece, dim: int) -> Cut | None:
     if not isinstance(atom, Val):
         return None
     return Cut(place.site.number, dim, atom.number, terms[0].digits[dim], terms[0].shift, axes)
+
+
+def _key(site: Site) -> tuple[tuple[str, int], ...]:
+    """The values that decide which field an address is of, as the compiler would see them: what is added in whole elements
+    does not."""
+    stride = site.relayout.structure.dims[-1].stride
+    return (
+        (site.relayout.structure.id, stride),
+        *sorted((repr(atom), coef % stride) for atom, coef in site.offset.terms if coef % stride),
+    )
 
 
 def _whole(mapped: FieldMap) -> list[Axis]:

@@ -65,6 +65,8 @@ class Text:
         self.cuts: dict[Cut, str] = {}
         self.bases: dict[int, str] = {}
         """Live-in values that addresses start from -> name of the kernel's pointer parameter."""
+        self.hidden: dict[tuple[tuple[str, int], ...], str] = {}
+        """What sites start from -> name of a zero that the compiler does not know (:meth:`Places.hide`)."""
 
     def put(self, text: str) -> None:
         """One line at the current indentation."""
