@@ -22,6 +22,11 @@ from layout_advise.tracer.trace import Trace
 
 Variant = Literal["plain", "restrict", "simd"]
 
+PAGE = 4096
+LINE = 64
+MMAP_THRESHOLD = 128 << 10
+"""From this size on glibc's malloc maps a block of its own (mallopt(3), M_MMAP_THRESHOLD)."""
+
 
 def include_directories() -> tuple[Path, ...]:
     """Where ``mockup.h`` and ``abi.h`` are: what a compiler needs by ``-I``."""
@@ -190,15 +195,24 @@ def _specs(relayouts: Sequence[Relayout], offset: int) -> str:
     buffers = [(b, r.structure) for r in relayouts for b in r.buffers]
     lines = ["LA_EXPORT const uint32_t la_abi = LA_ABI;", f"LA_EXPORT const uint32_t la_buffer_count = {len(buffers)};"]
     lines.append("LA_EXPORT const struct la_buffer_spec la_buffers[] = {")
+    before = 0
     for buffer, structure in buffers:
         name = buffer.name.replace("*/", "")
+        start = (offset + (before if _adjacent(structure, buffer.bytes) else 0)) % PAGE
+        before = -(-(before + buffer.bytes) // LINE) * LINE
         lines.append(
-            f"    {{.bytes = {max(buffer.bytes, 1)}, .align = 64, .offset = {offset}, "
+            f"    {{.bytes = {max(buffer.bytes, 1)}, .align = {LINE}, .offset = {start}, "
             f".like = {structure.base:#x}}}, /* {name} */"
         )
     if not buffers:
         lines.append("    {.bytes = 0}")
     return "\n".join([*lines, "};"])
+
+
+def _adjacent(structure: Structure, size: int) -> bool:
+    """Whether a program would have the new arrays one after another: they are one variable, or malloc takes them from its
+    heap. It maps larger ones by themselves; they all start at the same place in a page, and may slow each other down."""
+    return structure.kind != "heap" or size < MMAP_THRESHOLD
 
 
 def _kernel(lifted: Lifted, scope: Scope, writer: Writer, name: str, pointers: Sequence[str], variant: Variant) -> str:
