@@ -27,6 +27,9 @@ SCALAR = "identity-scalar"
 IDENTITY_SIMD = "identity-simd"
 """The identity rerolled, and told which loops' iterations are independent: what SIMD gains with the layout unchanged."""
 
+IDENTITY_RESTRICT = "identity-restrict"
+"""The identity whose arrays are promised not to overlap: what `restrict` gains with the layout unchanged."""
+
 FAULT_ALLOWANCE = 2
 DROP_AFTER = 3
 CONVERTED_IN = 3
@@ -41,7 +44,7 @@ LAYOUT_SCALAR = "layout-scalar"
 """The best candidate without vector instructions: what its layout gains alone."""
 BRIEF = (SCALAR, LAYOUT_SCALAR)
 """Slow ones that no verdict hangs on: timed in the first restores only."""
-CONTROLS = (IDENTITY, PLACED, SCALAR, IDENTITY_SIMD, IDENTITY_LANES)
+CONTROLS = (IDENTITY, PLACED, SCALAR, IDENTITY_RESTRICT, IDENTITY_SIMD, IDENTITY_LANES)
 """What is timed besides candidates; never dropped, no layout of its own."""
 
 
@@ -271,7 +274,8 @@ def summarise(timings: Timings, name: str) -> Ratios | None:
 
 def identity_of(timings: Timings, name: str) -> str:
     """The identity mock-up that the variant ``name`` is compared with: that of its own kind where it was timed."""
-    return IDENTITY_SIMD if name.endswith("-simd") and timings.restores(IDENTITY_SIMD) else IDENTITY
+    own = {"simd": IDENTITY_SIMD, "restrict": IDENTITY_RESTRICT}.get(name.rpartition("-")[2])
+    return own if own is not None and timings.restores(own) else IDENTITY
 
 
 def identity_ratio(timings: Timings, mode: Literal["steady", "cold"] = "steady") -> Ratio | None:

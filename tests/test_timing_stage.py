@@ -10,6 +10,7 @@ import pytest
 from layout_advise.mockup.measure import (
     IDENTITY,
     IDENTITY_LANES,
+    IDENTITY_RESTRICT,
     IDENTITY_SIMD,
     LAYOUT_SCALAR,
     ORIGINAL,
@@ -66,7 +67,9 @@ def contest(
     """The decision about one candidate, on a machine on which everything takes ``times``."""
     for name, ns in times.items():
         monkeypatch.setitem(test_measure.TRUE_NS, name, ns)
-    controls = {name: Path(name) for name in (IDENTITY, SCALAR, IDENTITY_SIMD, IDENTITY_LANES) if name in times}
+    controls = {
+        name: Path(name) for name in (IDENTITY, SCALAR, IDENTITY_RESTRICT, IDENTITY_SIMD, IDENTITY_LANES) if name in times
+    }
     (candidate,) = (name for name in times if name.startswith("c1"))
 
     def rebuild(best: str, names: Sequence[str]) -> dict[str, Path]:
@@ -136,3 +139,9 @@ def test_the_running_program_is_timed_again_where_it_does_not_agree(monkeypatch:
     still = contest(monkeypatch, times, in_situ=(1600.0, 1500.0))
     assert (still.verdict.reason, still.in_situ_ns) == ("not-in-situ", 1500.0)
     assert contest(monkeypatch, times, in_situ=(1600.0, None)).verdict.reason == "not-in-situ"
+
+
+def test_what_restrict_gains_without_a_new_layout_is_not_the_layouts(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = {**TIMES, IDENTITY_RESTRICT: 800.0, "c1-restrict": 790.0}
+    assert contest(monkeypatch, times).verdict.action != "change"
+    assert contest(monkeypatch, {**times, "c1-restrict": 500.0}).verdict.action == "change"

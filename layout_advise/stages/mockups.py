@@ -15,7 +15,7 @@ from layout_advise.mockup.build import build
 from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.lifted import Lifted, Loop
 from layout_advise.mockup.machinecode import same_code
-from layout_advise.mockup.measure import IDENTITY, IDENTITY_LANES, IDENTITY_SIMD, PLACED, SCALAR
+from layout_advise.mockup.measure import IDENTITY, IDENTITY_LANES, IDENTITY_RESTRICT, IDENTITY_SIMD, PLACED, SCALAR
 from layout_advise.mockup.placement import NATURAL, InnerLoop, grown, needs_placing, shift_to
 from layout_advise.tracer.trace import Trace
 
@@ -93,6 +93,8 @@ def recipes(candidates: Sequence[Candidate], code: Code) -> tuple[Recipe, ...]:
     made = [Recipe(IDENTITY, None, "plain"), Recipe(SCALAR, None, "plain", checked=False, vectorised=False)]
     if code.lanes != code.elements:
         made.append(Recipe(IDENTITY_LANES, None, "plain"))
+    if "restrict" in variants and candidates:
+        made.append(Recipe(IDENTITY_RESTRICT, None, "restrict", checked=False))
     if "simd" in variants:
         made.append(Recipe(IDENTITY_SIMD, None, "simd"))
     made += [_recipe(c, variant) for c in candidates for variant in variants]

@@ -14,7 +14,7 @@ from layout_advise.mockup.effects import BITS, Gpr
 from layout_advise.mockup.emit.copies import chosen_tables, copy_function, map_function
 from layout_advise.mockup.emit.ctext import CTYPE
 from layout_advise.mockup.emit.program import Writer
-from layout_advise.mockup.emit.scope import Scope, analyse, identifier
+from layout_advise.mockup.emit.scope import Scope, analyse, gathers, identifier
 from layout_advise.mockup.emit.text import Settings
 from layout_advise.mockup.lifted import Imm, Lifted, Linear, LiveIn, LiveOut, Load
 from layout_advise.mockup.remap import Plan, plan
@@ -67,6 +67,7 @@ def emit_mockup(
     }
     parameters = _pointers(relayouts, settings)
     settings.maps = {r.structure.id: f"map_{identifier(r.structure.name)}_{k}" for k, r in enumerate(relayouts)}
+    settings.gathers = gathers([a for a in accesses(lifted.body) if id(a) not in placed.places], scope)
     writer = Writer(scope, placed, binding, settings)
     writer.body(lifted.body)
     first = _first_buffers(relayouts)
@@ -217,7 +218,8 @@ def _adjacent(structure: Structure, size: int) -> bool:
 
 def _kernel(lifted: Lifted, scope: Scope, writer: Writer, name: str, pointers: Sequence[str], variant: Variant) -> str:
     kind = "uint8_t *" if variant == "plain" else "uint8_t *restrict "
-    bases = [f"uint8_t *{name}" for _, name in sorted(writer.bases.items())]
+    # where the layout is unchanged, the promise is about the arrays that addresses start from
+    bases = [(kind if not pointers else "uint8_t *") + name for _, name in sorted(writer.bases.items())]
     parameters = ", ".join(["struct la_context *context", *bases, *(kind + p for p in pointers)])
     lines = [f"static __attribute__((noinline)) void {name}({parameters})", "{"]
     outs = [f"    {_live_out(live, writer)}" for live in lifted.live_outs]

@@ -7,7 +7,7 @@ from layout_advise.mockup.binding import Access
 from layout_advise.mockup.emit.copies import axis_text, place_text
 from layout_advise.mockup.emit.ctext import integer
 from layout_advise.mockup.emit.text import Cut, Text
-from layout_advise.mockup.lifted import Val
+from layout_advise.mockup.lifted import Linear, Val
 from layout_advise.mockup.remap import Piece, Place, Site
 
 
@@ -16,19 +16,34 @@ class Places(Text):
 
     def cut_indices(self, value: Val) -> None:
         """Where ``value`` is an index of its own in a split dimension, cut it once, here, as source would: not at each
-        access in the loops below."""
+        access in the loops below. The same for pointers to the elements that it picks."""
         if value.number in self.scope.hoisted:
             return
+        for base, stride in self.settings.gathers.get(value.number, ()):
+            self.element(self.base(base), self.linear(Linear(0, ((value, stride),))))
         for place in self.plan.places.values():
             if place.site.number not in self.sites_written:
                 continue
+            for piece in place.pieces if [t.atom for t in place.terms] == [value] else ():
+                moved = self.terms_text(place, piece)
+                if moved and not self.split_terms(place, piece) and len(place.relayout.fields) > 1:
+                    self.element(f"{self.pointer(place.relayout, piece.map)}_{place.site.number}", moved.removeprefix(" + "))
             for piece in place.pieces:
                 for dim in range(len(place.relayout.structure.dims)):
                     cut = _cut(place, piece, dim)
-                    if cut is not None and cut.atom == value.number and cut not in self.cuts:
+                    if cut is None or cut.atom != value.number:
+                        continue
+                    if cut not in self.cuts:
                         name = self.cuts[cut] = f"q{len(self.cuts)}"
                         index = self.index(place, dim, 0)
                         self.put(f"const int64_t {name} = {' + '.join(axis_text(a, index) for a in cut.axes)};")
+                    self.element(f"{self.pointer(place.relayout, piece.map)}_{place.site.number}", self.cuts[cut])
+
+    def element(self, pointer: str, cut: str) -> None:
+        """A pointer to the element, so that its fields differ in the displacement only."""
+        if (pointer, cut) not in self.elements:
+            name = self.elements[pointer, cut] = f"e{len(self.elements)}"
+            self.put(f"uint8_t *const {name} = {pointer} + {cut};")
 
     def site(self, site: Site) -> None:
         """Cut the invariant part of some addresses into digits."""
@@ -101,14 +116,25 @@ class Places(Text):
         inner = len(place.relayout.structure.dims) - 1
         whole = _whole(piece.map)
         text = f"{self.pointer(place.relayout, piece.map)}_{place.site.number}"
-        text += "".join(f" + {term}" for term in self.split_terms(place, piece))
+        split = self.split_terms(place, piece)
+        if len(split) == 1 and (text, split[0]) in self.elements:
+            text, split = self.elements[text, split[0]], []
+        text += "".join(f" + {term}" for term in split)
+        moved = self.terms_text(place, piece)
+        element = self.elements.get((text, moved.removeprefix(" + ")))
+        text = element if element is not None and not split else text + moved
+        constant_ = self.delta(place, piece) + sum(axis.stride * piece.inner for axis in whole if axis.dim == inner)
+        return text + (f" + {constant_}" if constant_ > 0 else f" - {-constant_}" if constant_ else "")
+
+    def terms_text(self, place: Place, piece: Piece) -> str:
+        """What runs with the loops, in dimensions that are not split: `` + 48 * v13``."""
+        text = ""
         for term in place.terms:
-            stride = sum(axis.stride * term.digits[axis.dim] for axis in whole)
+            stride = sum(axis.stride * term.digits[axis.dim] for axis in _whole(piece.map))
             atom = f"({self.text(term.atom)} >> {term.shift})" if term.shift else self.text(term.atom)
             if stride:
                 text += f" {'+' if stride > 0 else '-'} {integer(abs(stride), 'i64')} * {atom}"
-        constant_ = self.delta(place, piece) + sum(axis.stride * piece.inner for axis in whole if axis.dim == inner)
-        return text + (f" + {constant_}" if constant_ > 0 else f" - {-constant_}" if constant_ else "")
+        return text
 
     def wrong_place(self, place: Place, piece: Piece) -> str:
         """The element at the other end of the longest dimension, in bounds."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from layout_advise.mockup.binding import Access
 from layout_advise.mockup.effects import Gpr, Ty
 from layout_advise.mockup.lifted import (
     Assign,
@@ -85,6 +86,26 @@ def analyse(lifted: Lifted) -> Scope:
     for out in lifted.live_outs:
         _use(out.operand, (), scope, home)
     return scope
+
+
+def gathers(reached: Iterable[Access], scope: Scope) -> dict[int, list[tuple[Val, int]]]:
+    """Number of an index value -> (base, bytes an element) where records that the index picks are accessed in several
+    places: base plus index times size, and a constant. A source has a pointer to the element there; without one gcc worked
+    out each address anew, and did not see which fields are neighbours."""
+    offsets: dict[tuple[Val, Val, int], set[int]] = {}
+    counters = {n for n, name in scope.names.items() if name in COUNTERS}
+    for access in reached:
+        terms = [(atom, coef) for atom, coef in access.address.terms if isinstance(atom, Val)]
+        if len(terms) != 2 or len(access.address.terms) != 2:
+            continue
+        for (base, one), (index, stride) in (terms, terms[::-1]):
+            if one == 1 and base.number in scope.live_ins and index.number not in scope.live_ins | counters:
+                offsets.setdefault((base, index, stride), set()).add(access.address.const)
+    found: dict[int, list[tuple[Val, int]]] = {}
+    for (base, index, stride), places in offsets.items():
+        if len(places) > 1:
+            found.setdefault(index.number, []).append((base, stride))
+    return found
 
 
 def live_in_name(live: LiveIn) -> str:

@@ -29,6 +29,8 @@ class Settings:
     """structure id -> name of its map function (check build)."""
     registers: dict[int, int] = field(default_factory=dict)
     """Number of a live-in value -> what the traced call had there."""
+    gathers: dict[int, list[tuple[Val, int]]] = field(default_factory=dict)
+    """Number of an index -> (base, bytes an element) of the unchanged records that it picks (:func:`scope.gathers`)."""
     independent: bool = False
     """Whether the compiler is told which loops' iterations are independent."""
 
@@ -63,6 +65,8 @@ class Text:
         self.temporaries = 0
         self.sites_written: set[int] = set()
         self.cuts: dict[Cut, str] = {}
+        self.elements: dict[tuple[str, str], str] = {}
+        """(pointer to a field or record, text of an index in bytes) -> pointer to that element."""
         self.bases: dict[int, str] = {}
         """Live-in values that addresses start from -> name of the kernel's pointer parameter."""
         self.hidden: dict[tuple[tuple[str, int], ...], str] = {}
@@ -102,8 +106,10 @@ class Text:
             name = self.scope.names.get(atom.number, "") if isinstance(atom, Val) else ""
             if coef == 1 and isinstance(atom, Val) and name not in self.counters:
                 rest = Linear(linear.const, tuple(t for t in linear.terms if t[0] != atom))
-                offset = self.linear(rest)
                 pointer = self.base(atom)
+                if len(rest.terms) == 1 and (element := self.elements.get((pointer, self.linear(Linear(0, rest.terms))))):
+                    pointer, rest = element, Linear(linear.const, ())
+                offset = self.linear(rest)
                 return pointer if offset == "0" else f"{pointer} {offset if offset[0] == '-' else '+ ' + offset}"
         return self.linear(linear)
 
