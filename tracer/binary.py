@@ -16,7 +16,8 @@ from typing import Self, TypeVar
 
 from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import NoteSection
+from elftools.elf.relocation import RelocationSection
+from elftools.elf.sections import NoteSection, SymbolTableSection
 
 from layout_advise.errors import BinaryError
 from layout_advise.tracer import producer as producers
@@ -224,6 +225,25 @@ class Binary:
             if section["sh_flags"] & 2 and section["sh_addr"] <= address < section["sh_addr"] + section["sh_size"]:
                 return section.name, section["sh_addr"], section["sh_size"]
         return None
+
+    @cached_property
+    def code(self) -> tuple[tuple[int, bytes], ...]:
+        """Address and bytes of the sections that hold code."""
+        sections = [s for s in self._elf.iter_sections() if s["sh_flags"] & 4 and s["sh_type"] == "SHT_PROGBITS"]
+        return tuple((s["sh_addr"], bytes(s.data())) for s in sections)
+
+    @cached_property
+    def slots(self) -> dict[int, str]:
+        """Addresses of the pointers that the loader fills in, with the symbols that it looks up for them."""
+        found: dict[int, str] = {}
+        for section in self._elf.iter_sections():
+            if not isinstance(section, RelocationSection):
+                continue
+            symbols = self._elf.get_section(section["sh_link"])
+            for relocation in section.iter_relocations() if isinstance(symbols, SymbolTableSection) else ():
+                if relocation["r_info_sym"]:
+                    found[relocation["r_offset"]] = symbols.get_symbol(relocation["r_info_sym"]).name
+        return found
 
     def load_base(self, mappings: Iterable[Mapping]) -> int | None:
         """What to add to the file's addresses in a process with these mappings; ``None`` where it is not mapped."""

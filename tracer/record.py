@@ -33,14 +33,13 @@ def trace_call(
 
     ``cap`` is the most records taken; it shrinks to what the tmpfs has room for. The raw records go to a temporary folder in
     ``folder`` (default /dev/shm, where it exists), which is removed in any case. With ``fork=False`` the clone runs in
-    ``program`` itself, which must not be used afterwards (a restore of an OpenMP program: a fork loses the workers).
+    ``program`` itself, which must not be used afterwards. Parallel regions: :mod:`layout_advise.tracer.team_record`.
     Raises :class:`TraceError` and the errors of ``program``.
     """
     image = build_clone(region, choose_address(program.mappings(), region.entry))
-    place = folder if folder is not None else Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else None
-    with tempfile.TemporaryDirectory(prefix="layout-advise-", dir=place) as temporary:
+    with tempfile.TemporaryDirectory(prefix="layout-advise-", dir=records_folder(folder)) as temporary:
         records = Path(temporary) / "records"
-        capacity = min(cap, _room(Path(temporary)) // 8)
+        capacity = min(cap, room_for_records(Path(temporary)))
         if capacity <= 0:
             raise TraceError("no trace was taken", f"no room for records in {temporary}", "free some space there")
         if fork:
@@ -63,6 +62,12 @@ def trace_call(
     )
 
 
-def _room(folder: Path) -> int:
+def records_folder(wanted: Path | None) -> Path | None:
+    """Where a temporary folder for records goes: ``wanted``, else tmpfs where there is one (None: the system's default)."""
+    return wanted if wanted is not None else Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else None
+
+
+def room_for_records(folder: Path) -> int:
+    """How many records fit there, others' room left free."""
     room = os.statvfs(folder)
-    return room.f_bavail * room.f_frsize - _KEEP_FREE
+    return (room.f_bavail * room.f_frsize - _KEEP_FREE) // 8

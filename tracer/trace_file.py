@@ -20,7 +20,7 @@ import zstandard
 
 from layout_advise.errors import TraceError
 from layout_advise.layoutalgebra.nests import AddressSet, Affine, FoldedStream, Loop, Node, Point, Stream
-from layout_advise.tracer.trace import Allocation, Mapping, Reference, Registers, Trace
+from layout_advise.tracer.trace import Allocation, Mapping, Reference, Registers, Thread, Trace
 
 MAGIC = b"LATRACE\n"
 VERSION = 1
@@ -76,6 +76,7 @@ def read_trace(path: Path) -> Trace:
             registers=Registers(tuple(gpr), rip, rflags, mxcsr, fs_base, tuple(vector)),
             mappings=tuple(Mapping(*row) for row in tables.get(b"MAPS", ())),
             allocations=tuple(Allocation(*row) for row in tables.get(b"HEAP", ())),
+            threads=tuple(Thread(*row) for row in tables.get(b"THRD", ())),
         )
     except (KeyError, TypeError, ValueError, IndexError, msgspec.MsgspecError) as error:
         raise _damaged(path, f"its contents do not fit ({error})") from error
@@ -113,9 +114,11 @@ def _parts(trace: Trace) -> Iterator[tuple[bytes, Any]]:
             ],
         },
     )
-    yield b"REFS", [[r.id, r.pc, r.operand, r.kind, r.bytes] for r in trace.references]
+    yield b"REFS", [[r.id, r.pc, r.operand, r.kind, r.bytes, *([r.thread] if r.thread else [])] for r in trace.references]
     yield b"MAPS", [[m.start, m.end, m.permissions, m.offset, m.path] for m in trace.mappings]
     yield b"HEAP", [[a.address, a.bytes, a.order, a.site] for a in trace.allocations]
+    if trace.threads:
+        yield b"THRD", [[t.number, t.data, t.rsp, t.fs_base, t.stack] for t in trace.threads]
     group: list[Any] = []
     room = 0
     for stream in trace.streams:

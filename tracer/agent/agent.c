@@ -81,6 +81,25 @@ static int same_file(const char *a, const char *b)
     return x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
+static int is_module(const struct link_map *m, const char *path)
+{
+    const char *name = m == _r_debug.r_map ? "/proc/self/exe" : m->l_name;
+    return name[0] && same_file(name, path);
+}
+
+/* The module that starts parallel regions is not the hotspot's: where that is loaded, if it is. */
+static void find_outlined(void)
+{
+    if (!la_config.outlined)
+        return;
+    la_status->outlined = 0;
+    for (struct link_map *m = _r_debug.r_map; m; m = m->l_next)
+        if (is_module(m, la_config.outlined_module)) {
+            la_status->load_base = m->l_addr;
+            la_status->outlined = m->l_addr + la_config.outlined;
+        }
+}
+
 /* Also called by the loader (through la_dl_hook) whenever modules came or went; its lock is held then, so nothing
  * here may call into it. A new module is mapped but not yet relocated: no code of it has run. */
 void la_on_modules(void) __attribute__((visibility("hidden")));
@@ -94,9 +113,9 @@ void la_on_modules(void)
     }
     if (la_status->state >= LA_PARKED)
         return;
+    find_outlined();
     for (struct link_map *m = _r_debug.r_map; m; m = m->l_next) {
-        const char *name = m == _r_debug.r_map ? "/proc/self/exe" : m->l_name;
-        if (!name[0] || !same_file(name, la_config.module))
+        if (!is_module(m, la_config.module))
             continue;
         if (!la_entry)
             la_patch(m->l_addr);

@@ -35,6 +35,8 @@ struct la_config { /* file "config", written by the launcher */
     struct la_fix fix[8];
     char module[4096];
     char preload[4096]; /* the program's own LD_PRELOAD */
+    uint64_t outlined;  /* 0, or: only calls with this function as first argument count (its address in the ELF file ...) */
+    char outlined_module[4096]; /* ... that this is) */
 };
 
 struct la_sample { /* one timed call */
@@ -55,6 +57,7 @@ struct la_status { /* file "status"; mapped shared until the program is parked *
     uint64_t entry; /* at run time */
     char error[256];
     struct la_sample sample[LA_MAX_TIMED];
+    volatile uint64_t outlined; /* at run time */
 };
 
 struct la_frame { /* what the stub and la_slow pushed */
@@ -82,6 +85,7 @@ void la_dl_hook(void);
 void la_on_stack(void *top, void (*function)(void)) __attribute__((noreturn));
 void la_replay_original(void);
 void la_replay_mockup(void);
+void la_team_enter(void *data);
 struct la_replay {
     struct la_registers *in;  /*   0 */
     void *xsave_in;           /*   8 */
@@ -123,7 +127,7 @@ extern uint8_t *la_stack;
 /* loop.c */
 enum {
     LA_CMD_PING = 1, LA_CMD_REGISTERS, LA_CMD_BLOCKS, LA_CMD_FORK, LA_CMD_TRACE, LA_CMD_LOAD, LA_CMD_RUN,
-    LA_CMD_PREPARE, LA_CMD_BLOCK, LA_CMD_MOVE, LA_CMD_REAP, LA_CMD_INFO, LA_CMD_CONVERT
+    LA_CMD_PREPARE, LA_CMD_BLOCK, LA_CMD_MOVE, LA_CMD_REAP, LA_CMD_INFO, LA_CMD_CONVERT, LA_CMD_TEAM, LA_CMD_TRACE_TEAM
 };
 struct la_command {
     uint64_t magic, sequence, verb, timeout_ns, words, path_bytes;
@@ -163,6 +167,18 @@ struct la_reply la_cmd_run(const struct la_command *c);
 struct la_reply la_cmd_trace(const struct la_command *c);
 const char *la_fill_buffers(struct la_variant *v); /* allocate and copy in, once; an error text or NULL */
 void la_call(struct la_variant *v);
+void la_replay_at(uint64_t target, struct la_registers *in);
+uint64_t *la_map_records(const char *path, uint64_t capacity); /* a file on tmpfs; NULL */
+int la_map_image(uint64_t at, uint64_t bytes, const char *name); /* a file of the run folder; -1 */
+
+/* team.c: the hotspot is the body of a parallel region, the parked call that of the function that starts the region */
+#define LA_MAX_TEAM 256u
+int la_is_team(void);
+void la_team_call(struct la_variant *v);
+uint64_t la_team_stray(void); /* entries since the last call that the team's numbers do not explain */
+void la_team_work(void (*work)(uint64_t number, uint64_t count)); /* on all threads of the parked region's team */
+struct la_reply la_cmd_team(const struct la_command *c);
+struct la_reply la_cmd_trace_team(const struct la_command *c);
 
 /* timing.c */
 struct la_reply la_cmd_prepare(const struct la_command *c);

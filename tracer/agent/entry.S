@@ -180,4 +180,17 @@ la_replay_mockup:
     la_stamp 72
     la_leave
 
+/* What the team's threads enter instead of the outlined function: with all arguments on to where la_team_target says. */
+    .globl la_team_enter
+    .hidden la_team_enter
+    .type la_team_enter, @function
+la_team_enter:
+    push %rdi; push %rsi; push %rdx; push %rcx; push %r8; push %r9
+    lea 48(%rsp), %rdi
+    sub $8, %rsp
+    call la_team_target
+    add $8, %rsp
+    pop %r9; pop %r8; pop %rcx; pop %rdx; pop %rsi; pop %rdi
+    jmp *%rax
+
     .section .note.GNU-stack, "", @progbits

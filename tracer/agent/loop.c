@@ -135,6 +135,8 @@ static struct la_reply execute(const struct la_command *c)
     case LA_CMD_CONVERT: return la_cmd_convert(c);
     case LA_CMD_REAP: return reap(c);
     case LA_CMD_INFO: return info();
+    case LA_CMD_TEAM: return la_cmd_team(c);
+    case LA_CMD_TRACE_TEAM: return la_cmd_trace_team(c);
     case LA_CMD_MOVE: return la_answer(NULL, 0); /* the loop changes the channel after the answer */
     default: return la_fail("unknown command");
     }

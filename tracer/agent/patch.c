@@ -54,12 +54,22 @@ static void write_stub(struct la_status *near_status, uint64_t load_base)
     uint8_t *p = (uint8_t *)la_near;
     p = put(p, "\x48\x8d\x64\x24\x80", 5); /* lea rsp, [rsp-128]: skip the red zone */
     p = put(p, "\x9c", 1);                 /* pushfq */
+    uint8_t *other = NULL;
+    if (la_config.outlined) {
+        p = put(p, "\x48\x3b\x3d", 3); /* cmp rdi, [outlined] */
+        p = put_rel(p, (uint64_t)&near_status->outlined);
+        p = put(p, "\x0f\x85", 2); /* jne: another region */
+        other = p;
+        p += 4;
+    }
     p = put(p, "\xf0\x48\xff\x0d", 4);     /* lock dec qword [counter] */
     p = put_rel(p, (uint64_t)&near_status->counter);
     p = put(p, "\x0f\x8e", 2); /* jle slow */
     uint8_t *slow = p;
     p += 4;
     la_resume = (uint64_t)p;
+    if (other)
+        put_rel(other, la_resume);
     p = put(p, "\x9d", 1);                                 /* popfq */
     p = put(p, "\x48\x8d\xa4\x24\x80\x00\x00\x00", 8);     /* lea rsp, [rsp+128] */
     uint8_t *blob = p;
@@ -135,7 +145,8 @@ int la_patch(uint64_t load_base)
     la_mprotect(la_near, LA_PAGE, PROT_READ | PROT_WRITE);
     write_stub((struct la_status *)(la_near + LA_PAGE), load_base);
     la_mprotect(la_near, LA_PAGE, PROT_READ | PROT_EXEC);
-    la_status->load_base = load_base;
+    if (!la_config.outlined)
+        la_status->load_base = load_base;
     la_status->entry = entry;
     uint8_t jump[5] = {0xe9};
     put_rel(jump + 1, 0);

@@ -12,9 +12,9 @@ static struct la_registers original_out;
 
 struct la_variant *la_variant(uint64_t number) { return number < variant_count ? &la_variants[number] : NULL; }
 
-static void replay_setup(uint64_t target)
+static void replay_setup(uint64_t target, struct la_registers *in)
 {
-    la_replay_state.in = &la_parked;
+    la_replay_state.in = in;
     la_replay_state.xsave_in = la_parked_xsave;
     la_replay_state.xsave_out = la_after_xsave;
     la_replay_state.mask = la_xsave_mask;
@@ -22,14 +22,22 @@ static void replay_setup(uint64_t target)
     la_replay_state.target = target;
 }
 
+/* The parked call, or another function with its state: with the registers `in`. */
+void la_replay_at(uint64_t target, struct la_registers *in)
+{
+    replay_setup(target, in);
+    la_replay_original();
+}
+
 /* Both kinds of call load and save the same state, so that what surrounds the call costs the same. */
 void la_call(struct la_variant *v)
 {
-    if (v == &la_variants[0]) {
-        replay_setup(la_parked.rip);
-        la_replay_original();
+    if (la_is_team()) {
+        la_team_call(v);
+    } else if (v == &la_variants[0]) {
+        la_replay_at(la_parked.rip, &la_parked);
     } else {
-        replay_setup((uint64_t)v->run);
+        replay_setup((uint64_t)v->run, &la_parked);
         la_replay_state.context = v->context;
         la_replay_mockup();
     }
@@ -218,7 +226,7 @@ static struct la_reply run_forbidden(struct la_variant *v, const uint64_t *range
 }
 
 /* A shared mapping of a file on tmpfs, so that nothing has to be written out afterwards. */
-static uint64_t *map_records(const char *path, uint64_t capacity)
+uint64_t *la_map_records(const char *path, uint64_t capacity)
 {
     int fd = la_open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
     if (fd < 0)
@@ -247,7 +255,7 @@ struct la_reply la_cmd_run(const struct la_command *c)
         return la_fail(failed);
     uint64_t capacity = v->context ? c->word[1] : 0, kept = 0;
     if (capacity) {
-        v->context->check.records = map_records(la_command_path(c), capacity);
+        v->context->check.records = la_map_records(la_command_path(c), capacity);
         v->context->check.capacity = capacity;
         if (!v->context->check.records)
             return la_fail("cannot map the records file (no room?)");
@@ -288,22 +296,28 @@ static void populate_records(uint64_t *records, uint64_t bytes)
     la_madvise((uint64_t)records, bytes < AHEAD ? bytes : AHEAD, 23 /* MADV_POPULATE_WRITE */);
 }
 
+int la_map_image(uint64_t at, uint64_t bytes, const char *name)
+{
+    char path[4096];
+    uint64_t room;
+    la_join(path, la_folder, name, "");
+    char *image = la_read_file(path, &room);
+    int failed = !image || la_mmap((void *)at, la_up(bytes, LA_PAGE), PROT_READ | PROT_WRITE | PROT_EXEC,
+                                   MAP_PRIVATE | MAP_ANONYMOUS | 0x100000 /* MAP_FIXED_NOREPLACE */, -1) != (void *)at;
+    if (!failed)
+        la_copy((void *)at, image, bytes);
+    la_free_file(image, room);
+    return failed ? -1 : 0;
+}
+
 /* Words: image address, image bytes, entry, capacity. Path: records file; the image is "image" in the run folder. */
 struct la_reply la_cmd_trace(const struct la_command *c)
 {
     static uint64_t out[3];
-    uint64_t at = c->word[0], bytes = la_up(c->word[1], LA_PAGE), capacity = c->word[3], room;
-    char path[4096];
-    if (la_mmap((void *)at, bytes, PROT_READ | PROT_WRITE | PROT_EXEC,
-                MAP_PRIVATE | MAP_ANONYMOUS | 0x100000 /* MAP_FIXED_NOREPLACE */, -1) != (void *)at)
-        return la_fail("the clone's place in memory is taken");
-    la_join(path, la_folder, "image", "");
-    char *image = la_read_file(path, &room);
-    if (!image)
-        return la_fail("cannot read the clone's image");
-    la_copy((void *)at, image, c->word[1]);
-    la_free_file(image, room);
-    uint64_t *records = map_records(la_command_path(c), capacity);
+    uint64_t at = c->word[0], capacity = c->word[3];
+    if (la_map_image(at, c->word[1], "image"))
+        return la_fail("the clone's image cannot be read, or its place in memory is taken");
+    uint64_t *records = la_map_records(la_command_path(c), capacity);
     if (!records)
         return la_fail("cannot map the records file (no room?)");
     populate_records(records, capacity * 8);
@@ -311,9 +325,8 @@ struct la_reply la_cmd_trace(const struct la_command *c)
     header[0] = (uint64_t)records;
     header[1] = (uint64_t)(records + capacity);
     header[2] = 0;
-    replay_setup(c->word[2]);
     out[2] = la_clock(CLOCK_THREAD_CPUTIME_ID);
-    la_replay_original();
+    la_replay_at(c->word[2], &la_parked);
     out[2] = la_clock(CLOCK_THREAD_CPUTIME_ID) - out[2];
     out[0] = (header[0] - (uint64_t)records) / 8;
     out[1] = header[2];

@@ -48,6 +48,8 @@ class Verb(IntEnum):
     REAP = 11
     INFO = 12
     CONVERT = 13
+    TEAM = 14
+    TRACE_TEAM = 15
 
 
 class Mode(IntEnum):
@@ -132,8 +134,11 @@ class RunFolder:
         data += b"".join(_FIX.pack(fix.at, fix.end, fix.target) for fix in fixes).ljust(8 * _FIX.size, b"\0")
         data += os.fsencode(entry.path.resolve() if entry else "").ljust(4096, b"\0")
         data += os.fsencode(preload).ljust(4096, b"\0")
+        outlined = entry.outlined if entry else None
+        data += struct.pack("<Q", outlined.address if outlined else 0)
+        data += os.fsencode(outlined.path.resolve() if outlined else "").ljust(4096, b"\0")
         (self.path / "config").write_bytes(data)
-        (self.path / "status").write_bytes(bytes(_STATUS.size + MAX_TIMED * _SAMPLE.size))
+        (self.path / "status").write_bytes(bytes(_STATUS.size + MAX_TIMED * _SAMPLE.size + 8))
 
     def status(self) -> Status:
         """The status now."""

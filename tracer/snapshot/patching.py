@@ -19,13 +19,25 @@ MAX_BLOB, MAX_FIXES = 128, 8
 
 
 @dataclass(frozen=True, slots=True)
+class Outlined:
+    """The body of a parallel region, at ``address`` of the ELF file ``path``."""
+
+    path: Path
+    address: int
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
-    """Entry of a hotspot: ``address`` as in the ELF file ``path``, ``code`` the function's bytes from there on."""
+    """Entry of a hotspot: ``address`` as in the ELF file ``path``, ``code`` the function's bytes from there on.
+
+    With ``outlined`` it is the entry of the runtime's function that starts parallel regions, and only those calls count
+    whose first argument is that body."""
 
     path: Path
     address: int
     code: bytes
     symbol: str = ""
+    outlined: Outlined | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from layout_advise.tracer.snapshot.channel import Channel, Mode, RunFolder, Stat
 from layout_advise.tracer.snapshot.launch import describe_end, kill_session, launch
 from layout_advise.tracer.snapshot.patching import Entry, plan_patch
 from layout_advise.tracer.snapshot.procfs import how_it_ended, outer_pid, read_mappings, read_memory
-from layout_advise.tracer.snapshot.protocol import CloneImage, Range, RunResult, Sample
+from layout_advise.tracer.snapshot.protocol import CloneImage, Member, Range, RunResult, Sample
 from layout_advise.tracer.trace import Allocation, Registers
 
 _REGISTERS = struct.Struct("<16QQQQII2048s")
@@ -178,6 +178,23 @@ class AgentProcess:
         count, full, ns = struct.unpack("<3Q", self._call(Verb.TRACE, words, str(records.resolve())))
         self.traced_ns = float(ns)
         return count, bool(full)
+
+    def team(self) -> int:
+        """The most threads that the parallel region can get at whose start the program is parked."""
+        (most,) = struct.unpack("<Q", self._call(Verb.TEAM))
+        return int(most)
+
+    def trace_team(self, images: Sequence[CloneImage], records: Path, capacity: int) -> tuple[tuple[Member, ...], int]:
+        """Run the region once, the n-th thread in the n-th clone; its raw records (``capacity`` at most) go to the file
+        ``records`` with the suffix ``.n``. Returns what each did, and how many entries of the body were not recorded."""
+        for number, image in enumerate(images):
+            (self.folder.path / f"image.{number}").write_bytes(image.code)
+        words = [word for image in images for word in (image.address, len(image.code), image.entry)]
+        data = self._call(Verb.TRACE_TEAM, (len(images), capacity, *words), str(records.resolve()))
+        stray, ns = struct.unpack_from("<2Q", data)
+        self.traced_ns = float(ns)
+        members = [Member(bool(e), n, bool(full), rsp, fs) for e, n, full, rsp, fs in struct.iter_unpack("<5Q", data[16:])]
+        return tuple(members), stray
 
     def load(self, shared_object: Path) -> int:
         """dlopen a mock-up; returns its variant number (from 1; 0 is the original)."""

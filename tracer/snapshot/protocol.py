@@ -31,6 +31,17 @@ class CloneImage:
 
 
 @dataclass(frozen=True, slots=True)
+class Member:
+    """What one thread of a team recorded with its clone. ``entered`` is False where the region had fewer threads."""
+
+    entered: bool
+    records: int
+    truncated: bool
+    rsp: int
+    fs_base: int
+
+
+@dataclass(frozen=True, slots=True)
 class Range:
     """Bytes ``start`` .. ``end`` of the program's memory."""
 

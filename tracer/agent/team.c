@@ -1,0 +1,153 @@
+/* Parallel regions of libgomp. The program is parked where its main thread starts the region, the workers idle: at the entry
+ * of GOMP_parallel or one of its kin, whose first argument is the outlined function. A replay is that call with another
+ * function as first argument, so that the program's own threads come, with their own numbers and schedule.
+ * SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "agent.h"
+#include <dlfcn.h>
+
+enum { RDX = 2, RSP = 4, RDI = 7 };
+
+struct member { /* of the team, by its number in the region */
+    uint64_t target; /* where it goes instead of the outlined function */
+    volatile uint64_t entered, rsp, fs_base;
+};
+static struct member team[LA_MAX_TEAM];
+static uint64_t team_size;
+static volatile uint64_t stray;
+static struct la_variant *variant;
+static int (*thread_number)(void);
+static struct la_registers entry_registers;
+
+int la_is_team(void) { return la_config.outlined != 0; }
+uint64_t la_team_stray(void) { return stray; }
+
+static const char *find_runtime(void)
+{
+    if (!thread_number)
+        *(void **)&thread_number = dlsym(RTLD_DEFAULT, "omp_get_thread_num");
+    return thread_number ? NULL : "the program's OpenMP runtime has no omp_get_thread_num";
+}
+
+static void start_region(void *function)
+{
+    entry_registers = la_parked;
+    entry_registers.gpr[RDI] = (uint64_t)function;
+    stray = 0;
+    for (uint64_t i = 0; i < LA_MAX_TEAM; i++)
+        team[i].entered = 0;
+    la_replay_at(la_parked.rip, &entry_registers);
+}
+
+/* A region in the region has numbers from 0 again: who comes second, or beyond the team, is not recorded but told of. */
+uint64_t la_team_target(uint64_t rsp) __attribute__((visibility("hidden")));
+uint64_t la_team_target(uint64_t rsp)
+{
+    uint64_t number = (uint64_t)thread_number(), fs;
+    if (number < team_size && !__atomic_exchange_n(&team[number].entered, 1, __ATOMIC_SEQ_CST)) {
+        la_sys(SYS_arch_prctl, 0x1003 /* ARCH_GET_FS */, &fs, 0);
+        team[number].rsp = rsp;
+        team[number].fs_base = fs;
+        return team[number].target;
+    }
+    __atomic_add_fetch(&stray, 1, __ATOMIC_SEQ_CST);
+    return la_parked.gpr[RDI];
+}
+
+/* The most threads that the parked region can get: what it asks for (all kinds of regions have that number as third
+ * argument), else what the runtime would give. */
+struct la_reply la_cmd_team(const struct la_command *c)
+{
+    static uint64_t most;
+    int (*max_threads)(void);
+    (void)c;
+    *(void **)&max_threads = dlsym(RTLD_DEFAULT, "omp_get_max_threads");
+    const char *failed = find_runtime();
+    if (failed || !max_threads)
+        return la_fail(failed ? failed : "the program's OpenMP runtime has no omp_get_max_threads");
+    most = (uint32_t)la_parked.gpr[RDX];
+    if (!most)
+        most = (uint64_t)max_threads();
+    return most && most <= LA_MAX_TEAM ? la_answer(&most, sizeof most) : la_fail("too many threads in one region");
+}
+
+static void suffixed(char *out, const char *path, uint64_t number)
+{
+    char digits[24];
+    int k = sizeof digits - 1;
+    digits[k] = 0;
+    do
+        digits[--k] = (char)('0' + number % 10);
+    while (number /= 10);
+    uint64_t n = la_length(path);
+    n = n < 4000 ? n : 4000;
+    la_copy(out, path, n);
+    out[n] = '.';
+    la_copy(out + n + 1, digits + k, la_length(digits + k) + 1);
+}
+
+/* Words: threads, records for each; for each thread its image's address, bytes and entry. Path: records, a file for each
+ * thread, with its number behind a dot; so are the images in the run folder. Answers stray entries and CPU time, then for each
+ * thread: entered, records, full, rsp, fs base. */
+struct la_reply la_cmd_trace_team(const struct la_command *c)
+{
+    static uint64_t out[2 + 5 * LA_MAX_TEAM];
+    static uint64_t *records[LA_MAX_TEAM];
+    const uint64_t count = c->word[0], capacity = c->word[1], *image = c->word + 2;
+    char path[4096];
+    const char *failed = find_runtime();
+    if (failed || !la_is_team() || !count || count > LA_MAX_TEAM)
+        return la_fail(failed ? failed : "not parked at a parallel region of so many threads");
+    for (uint64_t i = 0; i < count; i++) {
+        suffixed(path, "image", i);
+        if (la_map_image(image[3 * i], image[3 * i + 1], path))
+            return la_fail("the clone's image cannot be read, or its place in memory is taken");
+        suffixed(path, la_command_path(c), i);
+        records[i] = la_map_records(path, capacity);
+        if (!records[i])
+            return la_fail("cannot map the records file (no room?)");
+        volatile uint64_t *header = (volatile uint64_t *)image[3 * i];
+        header[0] = (uint64_t)records[i];
+        header[1] = (uint64_t)(records[i] + capacity);
+        header[2] = 0;
+        team[i].target = image[3 * i + 2];
+    }
+    team_size = count;
+    out[1] = la_clock(CLOCK_PROCESS_CPUTIME_ID);
+    start_region(la_team_enter);
+    out[1] = la_clock(CLOCK_PROCESS_CPUTIME_ID) - out[1];
+    out[0] = stray;
+    for (uint64_t i = 0; i < count; i++) {
+        const uint64_t *header = (const uint64_t *)image[3 * i];
+        uint64_t *o = out + 2 + 5 * i, taken = (header[0] - (uint64_t)records[i]) / 8;
+        o[0] = team[i].entered;
+        o[1] = taken;
+        o[2] = header[2];
+        o[3] = team[i].rsp;
+        o[4] = team[i].fs_base;
+        la_munmap(records[i], capacity * 8);
+        suffixed(path, la_command_path(c), i);
+        la_sys(SYS_truncate, path, taken * 8, 0);
+    }
+    return la_answer(out, (2 + 5 * count) * sizeof *out);
+}
+
+/* One thread's part of a mock-up: a context of its own, so that no two threads write to one line of it. */
+static void member_runs(void *data)
+{
+    struct la_context own;
+    const struct la_context *shared = variant->context;
+    own.abi = shared->abi;
+    own.buffer_count = shared->buffer_count;
+    la_copy(own.buffers, shared->buffers, sizeof own.buffers);
+    la_copy(&own.in, &shared->in, offsetof(struct la_registers, vector));
+    own.in.gpr[RDI] = (uint64_t)data;
+    own.in.gpr[RSP] = (uint64_t)__builtin_frame_address(0) + 8;
+    variant->run(&own);
+}
+
+void la_team_call(struct la_variant *v)
+{
+    variant = v;
+    start_region(v == &la_variants[0] ? (void *)la_parked.gpr[RDI] : (void *)member_runs);
+}
