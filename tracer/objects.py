@@ -190,6 +190,10 @@ class _Memory:
     def _stack(self, address: int) -> MemoryObject | None:
         mapping = self._modules.mapping_at(address)
         rsp = self._trace.registers.gpr[RSP]
+        owner = next((t for t in self._trace.threads if t.owns(address)), None)
+        if owner is not None:
+            name = f"frame of {self._trace.symbol} in thread {owner.number}"
+            return MemoryObject("stack", name, owner.stack, owner.rsp + 8 - owner.stack, None, owner.stack)
         if mapping is None or not (mapping.path == "[stack]" or mapping.start <= rsp < mapping.end):
             return None
         held = self._held_at(address) if address >= rsp + 8 else None

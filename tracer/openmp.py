@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
@@ -35,7 +36,8 @@ def is_region_body(function: Function) -> bool:
     return bool(_BODY.search(function.name) or _OTHER_BODY.search(function.name))
 
 
-def region_entry(module: Binary, function: Function, mappings: Sequence[Mapping]) -> Entry:
+@lru_cache(maxsize=4)
+def region_entry(module: Binary, function: Function, mappings: tuple[Mapping, ...]) -> Entry:
     """The entry of the runtime's function that starts the region with the body ``function``.
 
     ``mappings`` are those of a run of the program: they name the runtime's file. Raises :class:`TraceError` where the body

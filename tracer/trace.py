@@ -77,12 +77,8 @@ class Thread:
     stack: int
 
     def owns(self, address: int) -> bool:
-        """Whether the address lies in the frames that the thread had in the region, or in its control block."""
-        return self.stack <= address < self.rsp + 8 or self.fs_base - TLS_BYTES <= address < self.fs_base + TLS_BYTES
-
-
-TLS_BYTES = 4096
-"""So far around its control block a thread's own variables may lie."""
+        """Whether the address lies in the frames that the thread had in the region."""
+        return self.stack <= address < self.rsp + 8
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from layout_advise.tracer.snapshot.patching import Entry
 from layout_advise.tracer.snapshot.process import AgentProcess
 from layout_advise.tracer.spans import Span, spans
 from layout_advise.tracer.step_record import trace_step_by_step
+from layout_advise.tracer.team_record import trace_region
 from layout_advise.tracer.trace import Trace
 from layout_advise.tracer.valgrind.install import find_valgrind
 from layout_advise.tracer.valgrind.record import trace_under_valgrind
@@ -48,6 +49,8 @@ class Tracer:
         """The trace of the call at which ``program`` is parked. Raises the errors of the backend."""
         region = self.region_at(program.load_base)
         backend = self.settings.backend
+        if self.entry.outlined is not None:
+            return self._team(program, region, call)
         if backend == "valgrind":
             return self._said(self._valgrind(program, region, call), region)
         if backend == "pin":
@@ -63,6 +66,13 @@ class Tracer:
             if backend != "auto" or not error.what.startswith(_NO_CLONE):
                 raise
             return self._instead(program, region, call, error)
+
+    def _team(self, program: AgentProcess, region: Region, call: int) -> Trace:
+        if self.settings.backend not in ("auto", "clone"):
+            what = f"no trace of the parallel region {region.symbol} with --backend {self.settings.backend}"
+            raise TraceError(what, "only the clone traces all its threads", "leave --backend out")
+        with program.fork() as copy:
+            return trace_region(program, copy, region, call, self.settings.max_refs, folder=self.work)
 
     def _instead(self, program: AgentProcess, region: Region, call: int, refused: TraceError) -> Trace:
         """Under Valgrind what the clone refused; where that does not work either, the first reason is the user's."""

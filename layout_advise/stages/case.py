@@ -15,6 +15,7 @@ from layout_advise.stages.profile import Profiled
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.code import Region
 from layout_advise.tracer.snapshot.probe import Probe
+from layout_advise.tracer.snapshot.fork import whole_copies
 from layout_advise.tracer.snapshot.process import AgentProcess, park
 
 
@@ -34,7 +35,16 @@ class Case:
 
     def park(self, call: int) -> AgentProcess:
         """Start the program again and stop it at ``call``."""
-        return park(self.settings.command, self.profiled.entry, call, stdin_path=self.stdin, timeout=self.settings.timeout)
+        program = park(
+            self.settings.command, self.profiled.entry, call, stdin_path=self.stdin, timeout=self.settings.timeout
+        )
+        if self.profiled.threaded:
+            try:
+                whole_copies(program, self.settings.snapshot != "fork", self.work)
+            except BaseException:
+                program.close()
+                raise
+        return program
 
     def observe(self, program: AgentProcess, call: int) -> Observation:
         """Trace the call at which ``program`` is stopped."""

@@ -108,7 +108,9 @@ def obstacle(case: Case) -> model.Verdict | None:
     if case.probe.recursive:
         return undecided("recursive", "the hotspot calls itself; its calls are not alike and cannot be timed one by one.")
     if case.probe.threads > 1:
-        return undecided("threads", f"{case.probe.threads} threads enter the hotspot; threads are not measured yet.")
+        what = "start this parallel region" if case.profiled.threaded else "enter the hotspot"
+        text = f"{case.probe.threads} threads {what}; only parallel regions that one thread starts are measured."
+        return undecided("threads", text)
     return None
 
 
@@ -182,6 +184,8 @@ def doubt_sparse(trials: Trials, seen: Observation) -> Trials:
 def snapshots(case: Case, parked: AgentProcess, stack: ExitStack) -> CriuSnapshots | ForkSnapshots:
     """CRIU where it works, else forks; what the user forces is not replaced."""
     wish = case.settings.snapshot
+    if isinstance(parked.copies, CriuSnapshots):
+        return parked.copies
     made: CriuSnapshots | ForkSnapshots | None = None
     if wish != "fork":
         criu = find_criu()

@@ -119,6 +119,7 @@ def _ranges(trace: Trace, *, writes: bool) -> tuple[Range, ...]:
             continue
         for span in spans(stream):
             below = stack is not None and stack.start <= span.low < top + 8  # own frame and return address
+            below = below or any(thread.owns(span.low) for thread in trace.threads)
             if not below:
                 found.append(Range(span.low, span.high + reference.bytes))
     return merge(found)

@@ -15,6 +15,7 @@ from layout_advise.errors import BinaryError, ProgramError
 from layout_advise.stages.calls import IN_SITU_CALLS, ChosenCall, choose_call, in_situ_time
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.hotspots import Hotspot, choose, rank
+from layout_advise.tracer.openmp import is_region_body, region_entry
 from layout_advise.tracer.perf import perf_available, sample_with_perf
 from layout_advise.tracer.snapshot.launch import signal_name
 from layout_advise.tracer.snapshot.patching import Entry
@@ -40,8 +41,15 @@ class Profiled:
     share: float
 
     @property
+    def threaded(self) -> bool:
+        """Whether the hotspot is the body of a parallel region, which a team of threads runs."""
+        return is_region_body(self.function)
+
+    @property
     def entry(self) -> Entry:
-        """Where to stop the program."""
+        """Where to stop the program: at the start of the parallel region whose body is the hotspot, else at its entry."""
+        if self.threaded:
+            return region_entry(self.module, self.function, self.run.mappings)
         start, size = self.function.start, self.function.size
         return Entry(Path(self.module.path).resolve(), start, self.module.read(start, size), self.function.name)
 
@@ -148,7 +156,7 @@ def probe_calls(settings: Settings, profiled: Profiled, stdin: Path | None) -> t
     not disturb all. Programs that take long to get there are started less often.
     """
     seen = probe(settings.command, profiled.entry, stdin_path=stdin, timeout=settings.timeout)
-    times = [sample.cpu_ns for sample in seen.times]
+    times = _times(profiled, seen)
     chosen = choose_call(times, seen.calls, settings.call)
     if chosen.in_situ_ns is None:
         return seen, chosen
@@ -176,6 +184,11 @@ def look_again(settings: Settings, profiled: Profiled, stdin: Path | None, chose
         )
         if not windows or len(again.times) < len(windows[0]):
             break
-        windows.append(tuple(sample.cpu_ns for sample in again.times))
+        windows.append(tuple(_times(profiled, again)))
     in_situ, spread = in_situ_time(windows)
     return replace(chosen, in_situ_ns=in_situ, spread=spread, windows=tuple(windows))
+
+
+def _times(profiled: Profiled, seen: Probe) -> list[float]:
+    """ns of the calls: CPU time of the thread, wall time where there is a team of them."""
+    return [sample.wall_ns if profiled.threaded else sample.cpu_ns for sample in seen.times]

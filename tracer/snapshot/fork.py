@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from layout_advise.errors import SnapshotError
-from layout_advise.tracer.snapshot.criu import Criu, CriuDump
+from layout_advise.tracer.snapshot.criu import Criu, CriuDump, find_criu
 from layout_advise.tracer.snapshot.process import AgentProcess
 
 
@@ -63,3 +63,16 @@ class CriuSnapshots:
             process.close()
         self._open.clear()
         self._dump.close()
+
+
+def whole_copies(parked: AgentProcess, criu_wanted: bool, folder: Path) -> None:
+    """Have ``parked``, stopped at the start of a parallel region, copied with all its threads from now on.
+
+    A team of one needs no others, and forks do where CRIU does not work. Raises :class:`SnapshotError` for larger teams.
+    """
+    criu = find_criu() if criu_wanted else None
+    if criu is not None:
+        parked.copy_with(CriuSnapshots(parked, criu, folder))
+    elif (threads := parked.team()) > 1:
+        what = f"cannot copy a program with a team of {threads} threads"
+        raise SnapshotError(what, "a fork has one thread only", "let CRIU take the snapshots (`layout-advise doctor`)")

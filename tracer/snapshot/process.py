@@ -14,7 +14,7 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, Self
+from typing import Literal, Protocol, Self
 
 import numpy as np
 
@@ -41,6 +41,18 @@ def _flat(ranges: Sequence[Range]) -> list[int]:
     return [word for item in ranges for word in (item.start, item.end)]
 
 
+class Copies(Protocol):
+    """Where whole copies of a parked process come from: :class:`layout_advise.tracer.snapshot.fork.CriuSnapshots`."""
+
+    def restore(self) -> AgentProcess:
+        """A fresh copy, stopped at the same point."""
+        ...
+
+    def close(self) -> None:
+        """End all copies; idempotent."""
+        ...
+
+
 class AgentProcess:
     """See :class:`~layout_advise.tracer.snapshot.protocol.StoppedProgram`. ``timeout`` (seconds) holds for each command."""
 
@@ -55,6 +67,7 @@ class AgentProcess:
         self._on_close = on_close
         self._ended = ended or (lambda: how_it_ended(pid))
         self._children: list[AgentProcess] = []
+        self._copies: Copies | None = None
         self._registers: Registers | None = None
         self._allocations: tuple[Allocation, ...] | None = None
         self._info: tuple[int, ...] | None = None
@@ -154,8 +167,20 @@ class AgentProcess:
         """Memory of the process."""
         return read_memory(self._pid, address, size)
 
+    @property
+    def copies(self) -> Copies | None:
+        """What :meth:`fork` takes its copies from; None: the kernel."""
+        return self._copies
+
+    def copy_with(self, copies: Copies) -> None:
+        """Have :meth:`fork` give restored copies from now on, with all threads; ``copies`` end with this process."""
+        self._copies = copies
+
     def fork(self) -> AgentProcess:
-        """A copy-on-write copy, stopped at the same point; it dies with this process. Only the parked thread is in it."""
+        """A copy-on-write copy, stopped at the same point; it dies with this process. Only the parked thread is in it, unless
+        :meth:`copy_with` said where whole copies come from."""
+        if self._copies is not None:
+            return self._copies.restore()
         name = self.folder.fresh_name("f")
         (inner,) = struct.unpack("<q", self._call(Verb.FORK, (), name))
         pid = outer_pid(self._pid, inner)
@@ -233,6 +258,8 @@ class AgentProcess:
             return
         for child in self._children:
             child.close()
+        if self._copies is not None:
+            self._copies.close()
         self._closed = True
         self._on_close()
 
