@@ -258,6 +258,20 @@ class NotLifted(msgspec.Struct, frozen=True):
     reason: str
 
 
+class SharedLines(msgspec.Struct, frozen=True):
+    """A variable with ``false`` cache lines that ``threads`` of the parallel region use, each with bytes of its own, and at
+    least one writes; in ``true`` more lines they use the same bytes. ``fields`` and ``places`` (file:line) are what meets in
+    the former; ``structure`` its id where it is one of the structures."""
+
+    name: str
+    structure: str | None
+    false: int
+    true: int
+    threads: tuple[int, ...]
+    fields: tuple[str, ...]
+    places: tuple[str, ...]
+
+
 class HotspotReport(msgspec.Struct, frozen=True):
     """One hotspot with everything found about it."""
 
@@ -281,6 +295,8 @@ class HotspotReport(msgspec.Struct, frozen=True):
     not_lifted: tuple[NotLifted, ...] = ()
     ablation: Ablation | None = None
     """None where no build has vector instructions."""
+    shared_lines: tuple[SharedLines, ...] = ()
+    """False sharing between the threads of a parallel region."""
 
 
 class Profile(msgspec.Struct, frozen=True):

@@ -50,6 +50,8 @@ def _hotspot(console: Console, hotspot: HotspotReport, verbose: bool) -> None:
     _say(console, _hotspot_line(hotspot))
     for structure in hotspot.structures:
         _structure(console, structure, verbose)
+    for shared in hotspot.shared_lines:
+        _say(console, f"  {wording.shared_lines(shared)}")
     if hotspot.candidates:
         console.print()
         _candidates(console, hotspot, verbose)

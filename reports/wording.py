@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from layout_advise.reports.model import CandidateReport, HotspotReport, Interval, StructureReport
+from layout_advise.reports.model import CandidateReport, HotspotReport, Interval, SharedLines, StructureReport
 
 FAMILY_NAMES = {
     "soa": "SoA",
@@ -252,6 +252,15 @@ def structure_line(structure: StructureReport) -> str:
     site = f", allocated at {structure.alloc_site}" if structure.alloc_site else ""
     kind = structure.type or "element"
     return f"{number(structure.count)} × {kind} of {structure.element_bytes} bytes, {size(structure.bytes)} {where}{site}"
+
+
+def shared_lines(shared: SharedLines) -> str:
+    """``false sharing: threads 0 and 1 use 3 lines of `sums`, each bytes of its own, and write them (n at omp.c:12)``."""
+    what = "1 line" if shared.false == 1 else f"{number(shared.false)} lines"
+    who = listing([str(thread) for thread in shared.threads])
+    fields = f"{listing(shared.fields)} " if shared.fields else ""
+    where = f" ({fields}at {listing(shared.places)})" if shared.places else ""
+    return f"false sharing: threads {who} meet in {what} of `{shared.name}`, each at bytes of its own{where}"
 
 
 def ranked(hotspot: HotspotReport) -> list[CandidateReport]:

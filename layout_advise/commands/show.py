@@ -34,12 +34,13 @@ from layout_advise.reports.nests import stream_text
 from layout_advise.rundir import write_atomically
 from layout_advise.tracer.lines import SourceLine
 from layout_advise.tracer.modules import Module, Modules
+from layout_advise.tracer.sharing import find_sharing
 from layout_advise.tracer.spans import spans
 from layout_advise.tracer.trace import Allocation, Reference, Trace
 from layout_advise.tracer.trace_file import checksum, read_trace
 
-LIMIT, NEST = 20, 100
-"""Lines, and characters of a nest, printed by default."""
+LIMIT, NEST, SHARED = 20, 100, 16
+"""Lines, characters of a nest, and shared cache lines printed by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ class Row:
     low: int | None
     high: int | None
     objects: tuple[str, ...]
+    team: bool = False
 
     @property
     def count(self) -> int:
@@ -133,17 +135,50 @@ def rows(trace: Trace, places: Places) -> list[Row]:
         high = max((s.high for s in bounds), default=None)
         objects = dict.fromkeys(places.data(edge) for s in bounds for edge in (s.low, s.high))
         last = None if high is None else high + reference.bytes - 1
-        found.append(Row(reference, stream, function, source, low, last, tuple(objects)))
+        found.append(Row(reference, stream, function, source, low, last, tuple(objects), bool(trace.threads)))
     return sorted(found, key=lambda row: (-row.count, row.reference.id))
 
 
 def heading(trace: Trace) -> str:
     """The first line."""
     whole = "truncated" if trace.truncated else "complete"
+    team = f" of {len(trace.threads)} threads" if trace.threads else ""
     return (
-        f"{trace.symbol}, call {trace.call}: {trace.accesses:,} accesses by {len(trace.references)} references, {whole} "
+        f"{trace.symbol}, call {trace.call}: {trace.accesses:,} accesses by {len(trace.references)} references{team}, {whole} "
         f"(backend {trace.backend})"
     )
+
+
+def sharing_lines(trace: Trace, places: Places, found: Sequence[Row]) -> list[str]:
+    """Who uses what in a team of threads, and the cache lines where they meet."""
+    if not trace.threads:
+        return []
+    lines = ["", "accesses by thread"]
+    for thread in trace.threads:
+        mine = [row for row in found if row.reference.thread == thread.number]
+        lines.append(f"{sum(row.count for row in mine):>14,}  thread {thread.number}")
+        counts: dict[tuple[str, ...], int] = {}
+        for row in mine:
+            counts[row.objects] = counts.get(row.objects, 0) + row.count
+        lines += [f"{count:>20,}  {' and '.join(names)}" for names, count in sorted(counts.items(), key=_descending) if count]
+    sharing = find_sharing(trace)
+    true = f"{len(sharing.true):,} cache lines hold bytes that one thread writes and another uses"
+    lines += ["", f"false sharing: {len(sharing.false):,} cache lines; {true}"]
+    for line in sharing.false[:SHARED]:
+        lines.append(f"  {line:#x}  {places.data(line)}")
+    if len(sharing.false) > SHARED:
+        lines.append(f"  {len(sharing.false) - SHARED:,} more")
+    for row in (r for r in found if r.reference.id in sharing.users):
+        where = row.source.short() if row.source else hex(row.reference.pc)
+        count = sharing.users[row.reference.id]
+        lines.append(f"  thread {row.reference.thread}: {row.reference.kind} of {row.reference.bytes} at {where}, {count:,} lines")
+    if sharing.skipped:
+        lines.append(f"  {len(sharing.skipped)} references make too many accesses where threads meet and were not looked at")
+    return lines
+
+
+def _descending(item: tuple[tuple[str, ...], int]) -> tuple[int, tuple[str, ...]]:
+    return -item[1], item[0]
 
 
 def table(found: Sequence[Row], limit: int, verbose: bool) -> list[str]:
@@ -153,7 +188,7 @@ def table(found: Sequence[Row], limit: int, verbose: bool) -> list[str]:
         [
             f"{row.reference.pc:#x}",
             row.source.short() if row.source else row.function or "?",
-            row.reference.kind,
+            row.reference.kind if not row.team else f"thread {row.reference.thread} {row.reference.kind}",
             str(row.reference.bytes),
             f"{row.count:,}",
         ]
@@ -219,13 +254,13 @@ def as_csv(found: Sequence[Row]) -> str:
     text = io.StringIO()
     sheet = csv.writer(text, lineterminator="\n")
     sheet.writerow(
-        ("pc", "operand", "kind", "bytes", "count", "function", "file", "line", "low", "high", "objects", "stream")
+        ("thread", "pc", "operand", "kind", "bytes", "count", "function", "file", "line", "low", "high", "objects", "stream")
     )
     for row in found:
         reference, source = row.reference, row.source
         sheet.writerow(
             (
-                *(hex(reference.pc), reference.operand, reference.kind, reference.bytes, row.count, row.function or ""),
+                *(reference.thread, hex(reference.pc), reference.operand, reference.kind, reference.bytes, row.count, row.function or ""),
                 *((source.file, source.line) if source else ("", "")),
                 *("" if edge is None else hex(edge) for edge in (row.low, row.high)),
                 *("; ".join(row.objects), stream_text(row.stream)),
@@ -279,5 +314,5 @@ def run(arguments: argparse.Namespace) -> int:
     print(heading(trace))
     print("\n".join(table(found, max(0, arguments.limit), arguments.verbose)))
     print("\naccesses, bounds and objects")
-    print("\n".join(hulls(found)))
+    print("\n".join([*hulls(found), *sharing_lines(trace, places, found)]))
     return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from layout_advise.config import Settings
 from layout_advise.progress import Progress
@@ -32,6 +33,11 @@ class Case:
     run: RunDir
     work: Path
     progress: Progress
+
+    @property
+    def clock(self) -> Literal["thread-cpu", "wall"]:
+        """What calls are timed by: several threads have no CPU time in common."""
+        return "wall" if self.profiled.threaded else "thread-cpu"
 
     def park(self, call: int) -> AgentProcess:
         """Start the program again and stop it at ``call``."""

@@ -99,6 +99,17 @@ def structures(seen: Observation) -> tuple[model.StructureReport, ...]:
     return tuple(found)
 
 
+def shared_lines(seen: Observation) -> tuple[model.SharedLines, ...]:
+    """False sharing in the report's form."""
+    ids = {(s.block_base or s.base): s.id for s in seen.structures}
+    return tuple(
+        model.SharedLines(
+            s.object.name, ids.get(s.object.element_base or s.object.base), s.false, s.true, s.threads, s.fields, s.places
+        )
+        for s in seen.shared
+    )
+
+
 def _base(case: Case, seen: Observation, verdict: model.Verdict, snapshot: Any) -> dict[str, Any]:
     file, line = case.profiled.place
     return {
@@ -110,10 +121,11 @@ def _base(case: Case, seen: Observation, verdict: model.Verdict, snapshot: Any) 
         "calls": case.probe.calls,
         "call": case.chosen.call,
         "snapshot": snapshot,
-        "threads": max(case.probe.threads, 1),
-        "clock": "thread-cpu",
+        "threads": len(seen.trace.threads) or max(case.probe.threads, 1),
+        "clock": case.clock,
         "trace": model.TraceSummary(seen.trace.backend, seen.trace.accesses, seen.terms, seen.trace.truncated),
         "structures": structures(seen),
+        "shared_lines": shared_lines(seen),
         "verdict": verdict,
     }
 

@@ -8,10 +8,12 @@ from pathlib import Path
 
 from layout_advise.layoutalgebra.derive import Access, Derived, MemoryObjectShape, derive_structure
 from layout_advise.layoutalgebra.structure import Chosen, Structure
+from layout_advise.stages.shared import SharedObject, shared_objects
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.code import Region
 from layout_advise.tracer.objects import Attribution, MemoryObject, attribute
 from layout_advise.tracer.record import trace_call
+from layout_advise.tracer.sharing import find_sharing
 from layout_advise.tracer.snapshot.protocol import Range, StoppedProgram
 from layout_advise.tracer.spans import spans
 from layout_advise.tracer.trace import Trace
@@ -37,6 +39,8 @@ class Observation:
     """By id of such a structure: which part of its elements the call uses, where that is known exactly."""
     chosen: Mapping[str, Chosen] = field(default_factory=dict)
     """By id: the elements used, where they are at most one of each few neighbours."""
+    shared: tuple[SharedObject, ...] = ()
+    """False sharing between the threads of a parallel region."""
 
     @property
     def structures(self) -> tuple[Structure, ...]:
@@ -76,7 +80,8 @@ def observed(program: StoppedProgram, main: Binary, region: Region, trace: Trace
         derive(obj, number, attribution, trace) for number, obj in enumerate(o for o in attribution.objects if is_data(o))
     )
     written, touched = _ranges(trace, writes=True), _ranges(trace, writes=False)
-    return Observation(region, trace, derived, written, touched)
+    shared = shared_objects(find_sharing(trace), attribution, trace) if trace.threads else ()
+    return Observation(region, trace, derived, written, touched, shared=shared)
 
 
 def is_data(obj: MemoryObject) -> bool:
