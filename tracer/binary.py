@@ -232,6 +232,12 @@ class Binary:
         sections = [s for s in self._elf.iter_sections() if s["sh_flags"] & 4 and s["sh_type"] == "SHT_PROGBITS"]
         return tuple((s["sh_addr"], bytes(s.data())) for s in sections)
 
+    def exported(self, name: str) -> Function | None:
+        """The function of that name in the dynamic symbol table, which may be one of several names of it."""
+        table = self._elf.get_section_by_name(".dynsym")
+        found = table.get_symbol_by_name(name) if isinstance(table, SymbolTableSection) else None
+        return self.function_at(found[0]["st_value"]) if found and found[0]["st_value"] else None
+
     @cached_property
     def slots(self) -> dict[int, str]:
         """Addresses of the pointers that the loader fills in, with the symbols that it looks up for them."""

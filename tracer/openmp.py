@@ -17,7 +17,7 @@ from pathlib import Path
 import capstone
 from capstone import x86_const as x86
 
-from layout_advise.errors import BinaryError, TraceError
+from layout_advise.errors import TraceError
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.snapshot.patching import Entry, Outlined
 from layout_advise.tracer.symbols import Function
@@ -56,24 +56,24 @@ def region_entry(module: Binary, function: Function, mappings: tuple[Mapping, ..
         raise TraceError(what, "libgomp.so was not loaded", "link it dynamically")
     name = starts.pop()
     runtime = Binary.open_module(library)
-    try:
-        start = runtime.find(name)
-    except BinaryError as error:
-        raise TraceError(what, error.line()) from error
+    start = runtime.exported(name)
+    if start is None:
+        raise TraceError(what, f"{library} has no {name}")
     body = Outlined(Path(module.path).resolve(), function.start)
     return Entry(Path(runtime.path).resolve(), start.start, runtime.read(start.start, start.size), name, body)
 
 
 def _callees(module: Binary, function: Function) -> Iterator[str]:
-    """Names of the functions that the code passes the address of ``function`` to, as the first argument."""
+    """Names of the functions that are called next wherever the code takes the address of ``function``."""
     for address, code in module.code:
         for at in _passes(code, address, function.start):
             yield _next_call(module, code[at : at + 15 * _REACH], address + at)
 
 
 def _passes(code: bytes, address: int, target: int) -> Iterator[int]:
-    """Offsets of the instructions that load the address ``target`` into rdi: lea rdi, [rip + x]; mov edi, x."""
-    for found in re.finditer(rb"\x48\x8d\x3d", code):
+    """Offsets of the instructions that load the address ``target``: lea r, [rip + x] for any register (unoptimised code goes
+    by another one), mov edi, x."""
+    for found in re.finditer(rb"[\x48\x4c]\x8d[\x05\x0d\x15\x1d\x25\x2d\x35\x3d]", code, re.DOTALL):
         end = found.end() + 4
         if address + end + int.from_bytes(code[found.end() : end], "little", signed=True) == target:
             yield found.start()

@@ -1,0 +1,57 @@
+# ruff: noqa: E501  (C source, a line a statement list)
+"""Small OpenMP programs for tests: a global array ``cells``, and region bodies that update it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+MAIN = r"""
+#include <omp.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+struct cell { double x, v, mass, charge; };
+struct cell cells[4096]; long n = 1000; double sums[64]; long turn;
+%s
+int main(void) { for (int i = 0; i < 4096; i++) cells[i] = (struct cell){i, 1, 2, 3};
+    start(); for (int k = 0; k < 8; k++) { turn = k; other(); hot(0.5); } double t = 0; for (int i = 0; i < 4096; i++) t += cells[i].x;
+    printf("%g\n", t); return 0; }
+"""
+_NOTHING = "static void start(void) {} static void other(void) {}\n"
+_STEP = "for (long i = 0; i < n; i++) cells[i].x += dt * cells[i].v;"
+
+PROGRAMS = {
+    "static": _NOTHING + f"void hot(double dt) {{\n#pragma omp parallel for schedule(static)\n{_STEP} }}",
+    "dynamic": _NOTHING + "void hot(double dt) {\n#pragma omp parallel for schedule(dynamic, 16)\n"
+    "for (long i = 0; i < 1000; i++) cells[i].x += dt * cells[i].v; }",
+    # the body of another region, started by the same function of the runtime, comes before each
+    "two": "static void start(void) {} static void other(void) {\n#pragma omp parallel\n"
+    f"sums[omp_get_thread_num()]++; }}\nvoid hot(double dt) {{\n#pragma omp parallel for\n{_STEP} }}",
+    # from call to call 2, 3, 2, ... threads: some start and end between two calls and in them
+    "changing": _NOTHING + f"void hot(double dt) {{\n#pragma omp parallel for num_threads(2 + turn % 2) schedule(static)\n{_STEP} }}",
+    "nested": _NOTHING + "static void inner(double dt, int depth);\nvoid hot(double dt) { inner(dt, 1); }\n"
+    "static __attribute__((noinline)) void inner(double dt, int depth) {\n#pragma omp parallel num_threads(2)\n"
+    "{ if (depth) inner(dt, 0); sums[omp_get_thread_num() * 8] += dt; } }",
+    "task": _NOTHING + f"void hot(double dt) {{\n#pragma omp parallel\n#pragma omp single\n#pragma omp task\n{{ {_STEP} }} }}",
+    "false": _NOTHING + "void hot(double dt) {\n#pragma omp parallel\n{ int t = omp_get_thread_num(), k = omp_get_num_threads();\n"
+    "for (long i = t; i < n; i += k) *(volatile double *)&sums[t] += cells[i].x * dt; } }",
+    # no OpenMP: a thread of its own writes beside the hotspot
+    "beside": "static volatile long clock_; static void *tick(void *p) { for (;;) clock_++; return p; }\n"
+    "static void start(void) { pthread_t t; pthread_create(&t, NULL, tick, NULL); } static void other(void) {}\n"
+    f"__attribute__((noinline)) void hot(double dt) {{ {_STEP} }}",
+}
+
+
+def build(folder: Path, name: str, *flags: str) -> Path:
+    """Compile one of the programs."""
+    source, program = folder / f"{name}.c", folder / name
+    source.write_text(MAIN.replace("%s", PROGRAMS[name]))
+    subprocess.run(["gcc", "-g", *(flags or ("-O2",)), "-fopenmp", "-pthread", "-o", program, source], check=True)
+    return program
+
+
+def with_threads(count: int) -> dict[str, str]:
+    """The environment for so many threads."""
+    return {**os.environ, "OMP_NUM_THREADS": str(count), "OMP_DYNAMIC": "false"}

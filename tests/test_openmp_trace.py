@@ -1,0 +1,162 @@
+"""Parallel regions are traced with all their threads: against the addresses that the schedule prescribes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from layout_advise.errors import TraceError
+from layout_advise.layoutalgebra.nests import FoldedStream
+from layout_advise.tracer.binary import Binary
+from layout_advise.tracer.openmp import is_region_body, region_entry
+from layout_advise.tracer.record import trace_call
+from layout_advise.tracer.sharing import find_sharing
+from layout_advise.tracer.snapshot.fork import whole_copies
+from layout_advise.tracer.snapshot.patching import Entry
+from layout_advise.tracer.snapshot.probe import probe, sample
+from layout_advise.tracer.snapshot.process import AgentProcess, park
+from layout_advise.tracer.symbols import Function
+from layout_advise.tracer.team_record import trace_region
+from layout_advise.tracer.trace import Trace
+from layout_advise.tracer.trace_file import read_trace, write_trace
+from tests.openmp_programs import build, with_threads
+
+N, CELL = 1000, 32
+
+
+def body_of(binary: Binary, parent: str = "hot") -> Function:
+    return next(f for f in binary.functions if is_region_body(f) and f.name.startswith(f"{parent}._omp_fn"))
+
+
+def entry_of(program: Path, function: Function) -> Entry:
+    return region_entry(Binary.open(program), function, sample([str(program)], stdout=program.parent / "out").mappings)
+
+
+@contextmanager
+def stopped(program: Path, call: int, threads: int) -> Iterator[tuple[AgentProcess, Binary, Function]]:
+    binary = Binary.open(program)
+    function = body_of(binary)
+    with park([str(program)], entry_of(program, function), call, env=with_threads(threads), timeout=60) as process:
+        whole_copies(process, True, program.parent)
+        yield process, binary, function
+
+
+def traced(program: Path, call: int, threads: int, cap: int = 1 << 20) -> Trace:
+    with stopped(program, call, threads) as (process, binary, function), process.fork() as copy:
+        return trace_region(process, copy, binary.region(function, process.load_base, callees=True), call, cap)
+
+
+def cells_by_thread(trace: Trace, kind: str) -> dict[int, list[int]]:
+    """Which cells each thread's references of that kind access, in order (the first reference that does)."""
+    base = Binary.open(next(m.path for m in trace.mappings if m.path.startswith("/")))
+    array = next(v for v in base.variables if v.source_name == "cells").address + 0x555555554000
+    found: dict[int, list[int]] = {}
+    for reference, stream in zip(trace.references, trace.streams, strict=True):
+        if reference.kind != kind or stream is None or stream.count < 2 or reference.thread in found:
+            continue
+        assert isinstance(stream, FoldedStream)
+        addresses = list(stream.expand())
+        if all(array <= a < array + N * CELL for a in addresses):
+            found[reference.thread] = [(a - array) // CELL for a in addresses]
+    return found
+
+
+def share(thread: int, threads: int) -> range:
+    """Iterations of one thread under gcc's static schedule: the first ones get one more."""
+    size, more = divmod(N, threads)
+    start = thread * size + min(thread, more)
+    return range(start, start + size + (thread < more))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_every_thread_s_accesses_are_those_of_the_static_schedule(tmp_path: Path, threads: int) -> None:
+    trace = traced(build(tmp_path, "static"), 3, threads)
+    assert [t.number for t in trace.threads] == list(range(threads))
+    assert not trace.truncated
+    for kind in ("read", "write"):
+        assert cells_by_thread(trace, kind) == {t: list(share(t, threads)) for t in range(threads)}
+    for thread in trace.threads:
+        alone = trace.of_thread(thread)
+        assert alone.accesses >= 3 * len(share(thread.number, threads))
+        assert [r.id for r in alone.references] == list(range(len(trace.references) // threads))
+    assert sum(trace.of_thread(t).accesses for t in trace.threads) == trace.accesses
+    write_trace(trace, tmp_path / "trace.lat")
+    assert read_trace(tmp_path / "trace.lat") == trace
+
+
+def test_the_first_region_starts_its_threads_inside_the_window(tmp_path: Path) -> None:
+    trace = traced(build(tmp_path, "static"), 1, 3)
+    assert cells_by_thread(trace, "write") == {t: list(share(t, 3)) for t in range(3)}
+
+
+@pytest.mark.parametrize("call", [3, 4])
+def test_teams_of_changing_size(tmp_path: Path, call: int) -> None:
+    trace = traced(build(tmp_path, "changing"), call, 4)
+    threads = 2 + (call - 1) % 2
+    assert cells_by_thread(trace, "write") == {t: list(share(t, threads)) for t in range(threads)}
+
+
+def test_a_dynamic_schedule_gives_every_iteration_to_one_thread(tmp_path: Path) -> None:
+    program = build(tmp_path, "dynamic")
+    assert entry_of(program, body_of(Binary.open(program))).symbol == "GOMP_parallel_loop_nonmonotonic_dynamic"
+    trace = traced(program, 2, 2)
+    cells = [cell for part in cells_by_thread(trace, "write").values() for cell in part]
+    assert sorted(cells) == list(range(N))
+
+
+@pytest.mark.parametrize("flags", [("-O2", "-fno-plt"), ("-O2", "-no-pie", "-fno-pie"), ("-O0",), ("-O3", "-march=haswell")])
+def test_the_start_of_the_region_is_found_however_it_was_compiled(tmp_path: Path, flags: tuple[str, ...]) -> None:
+    program = build(tmp_path, "two", *flags)
+    entry = entry_of(program, body_of(Binary.open(program)))
+    assert entry.symbol == "GOMP_parallel"
+    seen = probe([str(program)], entry, env=with_threads(2), timeout=60)
+    assert (seen.calls, seen.threads, len(seen.times)) == (8, 1, 8)  # not those of the other region
+
+
+def test_a_full_buffer_cuts_the_trace(tmp_path: Path) -> None:
+    trace = traced(build(tmp_path, "static"), 2, 2, cap=400)
+    assert trace.truncated and trace.accesses <= 400
+
+
+def test_regions_in_regions_are_told_by_the_threads_that_start_them(tmp_path: Path) -> None:
+    program = build(tmp_path, "nested")
+    body = next(f for f in Binary.open(program).functions if is_region_body(f))
+    seen = probe(
+        [str(program)], entry_of(program, body), env={**with_threads(2), "OMP_MAX_ACTIVE_LEVELS": "2"}, timeout=60
+    )
+    assert (seen.calls, seen.threads) == (8 * 3, 2)
+
+
+def test_tasks_are_refused_by_name(tmp_path: Path) -> None:
+    program = build(tmp_path, "task")
+    refused = []
+    for body in (f for f in Binary.open(program).functions if is_region_body(f)):
+        try:
+            entry_of(program, body)
+        except TraceError as error:
+            refused.append(error.why)
+    assert refused == ["its body is passed to GOMP_task"]
+
+
+def test_false_sharing_of_a_small_array_of_sums(tmp_path: Path) -> None:
+    program = build(tmp_path, "false")
+    trace = traced(program, 2, 2)
+    sums = next(v for v in Binary.open(program).variables if v.source_name == "sums").address + 0x555555554000
+    found = find_sharing(trace)
+    assert found.false == (sums // 64 * 64,) or found.false == (sums,)
+    assert {trace.references[r].thread for r in found.users} == {0, 1}
+
+
+def test_a_thread_beside_a_serial_hotspot_is_not_in_its_trace(tmp_path: Path) -> None:
+    program = build(tmp_path, "beside")
+    binary = Binary.open(program)
+    function = binary.find("hot")
+    entry = Entry(program, function.start, binary.read(function.start, function.size), "hot")
+    with park([str(program)], entry, 3, timeout=60) as process:
+        trace = trace_call(process, binary.region(function, process.load_base), 3)
+    assert trace.threads == ()
+    assert cells_by_thread(trace, "write") == {0: list(range(N))}
+    assert trace.accesses == 3 * N + 2  # and n, and the return address
