@@ -15,6 +15,7 @@ from layout_advise.layoutalgebra.structure import Structure
 from layout_advise.mockup.effects import BITS
 from layout_advise.mockup.lifted import Executed, Item, Lifted, Load, Loop, Store
 from layout_advise.mockup.streams import hull
+from layout_advise.tracer.spans import spans
 from layout_advise.tracer.trace import Reference, Trace
 
 Access = Load | Store
@@ -69,6 +70,12 @@ def span(structure: Structure) -> tuple[int, int]:
     return structure.base, (structure.block_base or structure.base) + structure.bytes
 
 
+def in_frames(stream: Stream, trace: Trace) -> bool:
+    """Whether a reference of several threads stays in the frames that they have in the region: the bounds of these together
+    would span all that lies between the threads' stacks."""
+    return all(any(t.owns(s.low) and t.owns(s.high) for t in trace.threads) for s in spans(stream))
+
+
 def bind(lifted: Lifted, trace: Trace, structures: Sequence[Structure]) -> Binding:
     """Bind every access of ``lifted``; problems end in ``impossible``, never in a guess."""
     references = {(r.pc, r.operand): r for r in trace.references}
@@ -78,6 +85,8 @@ def bind(lifted: Lifted, trace: Trace, structures: Sequence[Structure]) -> Bindi
     structure_of: dict[Key, str] = {}
     impossible = {s.id: s.inexact for s in structures if s.inexact is not None}
     for key, stream in streams.items():
+        if trace.threads and in_frames(stream, trace):
+            continue
         low, high = hull(stream)
         high += references[key].bytes
         touched = [s for s in structures if low < span(s)[1] and high > span(s)[0]]

@@ -13,7 +13,7 @@ from layout_advise.mockup.rotated import merge_tests
 from layout_advise.mockup.semantics import semantics
 from layout_advise.mockup.ssa import Program, build_ssa
 from layout_advise.mockup.structure import RESULTS, Writer
-from layout_advise.mockup.translate import PURE, FrameEscapes
+from layout_advise.mockup.translate import CALLED, FrameEscapes
 from layout_advise.mockup.values import Node
 from layout_advise.tracer.code import Region
 
@@ -35,7 +35,7 @@ def lift(region: Region, *, result: Result = "any") -> Lifted:
 
 
 def _lift(region: Region, result: Result, *, frame_cells: bool) -> Lifted:
-    flow = build_flow(region, semantics, PURE.__contains__)
+    flow = build_flow(region, semantics, CALLED.__contains__)
     constant = open_image(region.path, region.load_base).read
     program = build_ssa(flow, frame_cells=frame_cells, results=RESULTS[result], constant=constant)
     merge_tests(program)

@@ -141,7 +141,8 @@ class Assign:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of a pure libm function (``exp``, ``sqrtf``...): ``value = function(args)``."""
+    """A call of a pure libm function (``exp``, ``sqrtf``...), or for the thread's number in its team: ``value =
+    function(args)``."""
 
     value: Val
     function: str

@@ -34,6 +34,7 @@ from layout_advise.mockup.lifted import Origin
 from layout_advise.mockup.simplify import bitcast, build, hi32, is_const, lo32
 from layout_advise.mockup.values import Access, Graph, Node
 
+RAX = Gpr(0)
 CALLER_SAVED = tuple(Gpr(n) for n in (0, 1, 2, 6, 7, 8, 9, 10, 11))
 _INTEGER_OF: dict[int, Ty] = {1: "i8", 2: "i16", 4: "i32", 8: "i64"}
 
@@ -50,6 +51,12 @@ PURE: dict[str, tuple[Ty, int]] = {
     for suffix, ty in _SUFFIXES
 }
 """libm functions without effects (but for errno): type of arguments and result, number of arguments."""
+
+TEAM: dict[str, tuple[Ty, int]] = {"omp_get_thread_num": ("i32", 0), "omp_get_num_threads": ("i32", 0)}
+"""Functions of OpenMP whose result is the same all through a thread's part of a parallel region."""
+
+CALLED = PURE | TEAM
+"""What may stay a call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +155,7 @@ class Translator:
     def _call(self, state: State, step: Step, events: list[Node]) -> None:
         g = self.graph
         g.origin = Origin(step.pc)
-        ty, count = PURE[step.call or ""]
+        ty, count = CALLED[step.call or ""]
         raw = (self.read(state, Lane(i, 0)) for i in range(count))
         args = tuple(bitcast(g, ty, x if ty == "f64" else lo32(g, x)) for x in raw)
         call = g.raw("call", ty, args, step.call)
@@ -161,6 +168,9 @@ class Translator:
         for number in range(32):
             for index in range(8):
                 state[Lane(number, index)] = lost
+        if ty == "i32":
+            state[RAX] = build(g, "pair", "i64", (call, hi32(g, g.raw("undef", "i64", (), gone))))
+            return
         bits = bitcast(g, "i64" if ty == "f64" else "i32", call)
         state[Lane(0, 0)] = bits if ty == "f64" else build(g, "pair", "i64", (bits, hi32(g, lost)))
 

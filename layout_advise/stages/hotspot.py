@@ -65,11 +65,11 @@ def study(
     with case.park(chosen.call) as parked:
         progress.step("recording the accesses of one call")
         seen = case.observe(parked, chosen.call)
-        write_trace(seen.trace, run.trace)
+        write_trace(seen.team or seen.trace, run.trace)
         if settings.until == "trace":
             return None
         progress.stage("explore", "looking for other layouts")
-        lifted = attempt(seen.region, profiled.module.result_kind(profiled.function))
+        lifted = attempt(seen.region, "none" if profiled.threaded else profiled.module.result_kind(profiled.function))
         if isinstance(lifted, Lifted):
             seen = select(linearise(seen, lifted), lifted)
         candidates = propose(seen, settings.candidates)

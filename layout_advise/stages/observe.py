@@ -11,6 +11,7 @@ from layout_advise.layoutalgebra.structure import Chosen, Structure
 from layout_advise.stages.shared import SharedObject, shared_objects
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.code import Region
+from layout_advise.tracer.merged import merged
 from layout_advise.tracer.objects import Attribution, MemoryObject, attribute
 from layout_advise.tracer.record import trace_call
 from layout_advise.tracer.sharing import find_sharing
@@ -25,7 +26,8 @@ SMALLEST = 256
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One traced call. ``written`` and ``touched`` are the hulls of what it stores to and of all that it accesses, without
+    """One traced call. ``trace`` is that of ``team`` (all threads of a parallel region apart) merged, where there is one.
+    ``written`` and ``touched`` are the hulls of what it stores to and of all that it accesses, without
     the stack frames below the entry, in whole cache lines."""
 
     region: Region
@@ -39,6 +41,7 @@ class Observation:
     """By id of such a structure: which part of its elements the call uses, where that is known exactly."""
     chosen: Mapping[str, Chosen] = field(default_factory=dict)
     """By id: the elements used, where they are at most one of each few neighbours."""
+    team: Trace | None = None
     shared: tuple[SharedObject, ...] = ()
     """False sharing between the threads of a parallel region."""
 
@@ -81,7 +84,8 @@ def observed(program: StoppedProgram, main: Binary, region: Region, trace: Trace
     )
     written, touched = _ranges(trace, writes=True), _ranges(trace, writes=False)
     shared = shared_objects(find_sharing(trace), attribution, trace) if trace.threads else ()
-    return Observation(region, trace, derived, written, touched, shared=shared)
+    team = trace if trace.threads else None
+    return Observation(region, merged(trace), derived, written, touched, team=team, shared=shared)
 
 
 def is_data(obj: MemoryObject) -> bool:

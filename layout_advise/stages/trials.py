@@ -37,6 +37,7 @@ from layout_advise.stages.profile import look_again
 from layout_advise.stages.selection import choices_at, chooses
 from layout_advise.stages.timing import Bench, Contest, Decision, Entrant, decide_and_confirm, plan_for
 from layout_advise.stages.verify import Finding, Subject, verify
+from layout_advise.stages.verify_team import verify_team
 from layout_advise.tracer.snapshot.protocol import Range, Snapshots, StoppedProgram
 from layout_advise.verdict import Context, Measured, Mode, for_program, undecided
 
@@ -159,8 +160,9 @@ def _verify(
         candidate = item.recipe.candidate
         moves = expected_moves(candidate, lifted, seen.trace, seen.structures) if candidate is not None else None
         subjects.append(Subject(name, item.mockup, item.check, forbidden(candidate), moves))
+    compare_all = verify if seen.team is None else verify_team
     return dict(
-        verify(program, subjects, lifted, seen.trace, case.work, lambda i, n: case.progress.count("comparing bytes", i, n))
+        compare_all(program, subjects, lifted, seen.team or seen.trace, case.work, lambda i, n: case.progress.count("comparing bytes", i, n))
     )
 
 
@@ -191,7 +193,7 @@ def _further_calls(
                 now.structures
             ):
                 return found, calls, False
-            at_call = Observation(now.region, now.trace, seen.derived, now.written, now.touched)
+            at_call = Observation(now.region, now.trace, seen.derived, now.written, now.touched, team=now.team)
             choices = choices_at({r.name: r.candidate for r in good if r.candidate is not None}, at_call, lifted)
             quick = [
                 Recipe(r.name, choice, r.variant, checked=chooses(choice) and r.checked)
@@ -257,7 +259,7 @@ def _time(
         Bench(
             snapshots,
             (seen.written, seen.touched),
-            plan_for(case.chosen.in_situ_ns or 1e6, case.settings.restores, "thread-cpu"),
+            plan_for(case.chosen.in_situ_ns or 1e6, case.settings.restores, case.clock),
             case.progress.count,
             lambda: look_again(case.settings, case.profiled, case.stdin, case.chosen).in_situ_ns,
         ),

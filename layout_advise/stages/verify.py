@@ -70,7 +70,7 @@ def check_subject(program: StoppedProgram, subject: Subject, trace: Trace, lifte
             where = "" if result.first_mismatch is None else f", first by reference {result.first_mismatch[0]}"
             return f"{result.mismatches} accesses do not follow the new layout's map{where}"
         if subject.remapped is not None:
-            return _all_moved(result.remapped, subject.remapped)
+            return all_moved(result.remapped, subject.remapped)
         words = np.fromfile(file, dtype=np.uint64)
         problems = check_records(words, trace, lifted, complete=result.records <= capacity)
         return f"{len(problems)} references differ from the trace: {problems[0]}" if problems else None
@@ -80,7 +80,8 @@ def check_subject(program: StoppedProgram, subject: Subject, trace: Trace, lifte
         file.unlink(missing_ok=True)
 
 
-def _all_moved(moved: int, traced: int) -> str | None:
+def all_moved(moved: int, traced: int) -> str | None:
+    """Why not all traced accesses went to the new layout, or None."""
     return None if moved == traced else f"{moved} accesses were re-indexed, {traced} were traced"
 
 

@@ -63,7 +63,7 @@ def emit_mockup(
     settings.registers = {
         live.value.number: trace.registers.gpr[live.location.number]
         for live in lifted.live_ins
-        if isinstance(live.location, Gpr) and live.value.number in scope.live_ins
+        if isinstance(live.location, Gpr) and live.value.number in scope.live_ins and not trace.threads
     }
     parameters = _pointers(relayouts, settings)
     settings.maps = {r.structure.id: f"map_{identifier(r.structure.name)}_{k}" for k, r in enumerate(relayouts)}

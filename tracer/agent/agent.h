@@ -156,6 +156,8 @@ struct la_variant {
     uint64_t lines;      /* changed lines of one run */
     uint64_t *line_at;   /* their addresses */
     uint64_t *line_data; /* and what they held before: 8 words each */
+    uint64_t spans;      /* the lines lie in so many pieces of memory */
+    uint64_t *span_end;  /* number of lines up to the end of each */
     uint64_t ranges;     /* to flush for a cold call: start, end */
     uint64_t *range;
 };
@@ -175,8 +177,9 @@ int la_map_image(uint64_t at, uint64_t bytes, const char *name); /* a file of th
 #define LA_MAX_TEAM 256u
 int la_is_team(void);
 void la_team_call(struct la_variant *v);
-uint64_t la_team_stray(void); /* entries since the last call that the team's numbers do not explain */
-void la_team_work(void (*work)(uint64_t number, uint64_t count)); /* on all threads of the parked region's team */
+const char *la_team_work(void (*work)(uint64_t number, uint64_t count)); /* on as many threads; an error text or NULL */
+const char *la_team_check(struct la_variant *v); /* the next call is that of a check build; an error text or NULL */
+void la_team_checked(void);
 struct la_reply la_cmd_team(const struct la_command *c);
 struct la_reply la_cmd_trace_team(const struct la_command *c);
 

@@ -113,11 +113,12 @@ static inline uint64_t la_tsc(void)
     __asm__ volatile("lfence; rdtsc; lfence" : "=a"(lo), "=d"(hi) : : "memory");
     return (uint64_t)hi << 32 | lo;
 }
-static inline uint64_t la_minor_faults(void)
+static inline uint64_t la_faults_of(int whose)
 {
     long usage[18]; /* struct rusage: ru_minflt is the 7th word */
-    if (la_sys(SYS_getrusage, 1 /* RUSAGE_THREAD */, usage, 0))
+    if (la_sys(SYS_getrusage, whose, usage, 0))
         return 0;
     return (uint64_t)usage[6];
 }
+static inline uint64_t la_minor_faults(void) { return la_faults_of(1 /* RUSAGE_THREAD */); }
 #endif

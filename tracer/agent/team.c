@@ -20,7 +20,6 @@ static int (*thread_number)(void);
 static struct la_registers entry_registers;
 
 int la_is_team(void) { return la_config.outlined != 0; }
-uint64_t la_team_stray(void) { return stray; }
 
 static const char *find_runtime(void)
 {
@@ -132,22 +131,85 @@ struct la_reply la_cmd_trace_team(const struct la_command *c)
     return la_answer(out, (2 + 5 * count) * sizeof *out);
 }
 
+/* The n-th thread's part of the record buffer of a check build: all parts are equal. */
+static void own_check(struct la_check *own, const struct la_check *shared)
+{
+    uint64_t number = (uint64_t)thread_number(), room = shared->capacity / team_size;
+    la_fill(own, 0, sizeof *own);
+    if (shared->records && number < team_size) {
+        own->records = shared->records + number * room;
+        own->capacity = room;
+    }
+}
+
+static void add_check(struct la_check *shared, const struct la_check *own)
+{
+    if (own->mismatches && !__atomic_fetch_add(&shared->mismatches, own->mismatches, __ATOMIC_SEQ_CST)) {
+        shared->first_site = own->first_site;
+        shared->first_old = own->first_old;
+        shared->first_new = own->first_new;
+    }
+    __atomic_fetch_add(&shared->count, own->count, __ATOMIC_SEQ_CST);
+    __atomic_fetch_add(&shared->remapped, own->remapped, __ATOMIC_SEQ_CST);
+}
+
 /* One thread's part of a mock-up: a context of its own, so that no two threads write to one line of it. */
 static void member_runs(void *data)
 {
     struct la_context own;
-    const struct la_context *shared = variant->context;
+    struct la_context *shared = variant->context;
     own.abi = shared->abi;
     own.buffer_count = shared->buffer_count;
     la_copy(own.buffers, shared->buffers, sizeof own.buffers);
     la_copy(&own.in, &shared->in, offsetof(struct la_registers, vector));
     own.in.gpr[RDI] = (uint64_t)data;
     own.in.gpr[RSP] = (uint64_t)__builtin_frame_address(0) + 8;
+    if (team_size) /* a check build: never timed */
+        own_check(&own.check, &shared->check);
     variant->run(&own);
+    if (team_size)
+        add_check(&shared->check, &own.check);
 }
+
+/* Check builds count and record; `team_size` tells the threads to, 0 that they have nothing but the work to do. */
+const char *la_team_check(struct la_variant *v)
+{
+    static const struct la_command none;
+    struct la_reply most = la_cmd_team(&none);
+    if (most.status)
+        return (const char *)most.data;
+    team_size = *(const uint64_t *)most.data;
+    v->context->check.count = v->context->check.mismatches = v->context->check.remapped = 0;
+    return NULL;
+}
+void la_team_checked(void) { team_size = 0; }
 
 void la_team_call(struct la_variant *v)
 {
     variant = v;
     start_region(v == &la_variants[0] ? (void *)la_parked.gpr[RDI] : (void *)member_runs);
+}
+
+static void (*shared_work)(uint64_t number, uint64_t count);
+static int (*thread_count)(void);
+static void work_as_member(void *data)
+{
+    (void)data;
+    shared_work((uint64_t)thread_number(), (uint64_t)thread_count());
+}
+
+/* In a region of the agent's own with as many threads as the parked one has. */
+const char *la_team_work(void (*work)(uint64_t number, uint64_t count))
+{
+    static void (*parallel)(void (*)(void *), void *, unsigned, unsigned);
+    const char *failed = find_runtime();
+    if (!parallel) {
+        *(void **)&thread_count = dlsym(RTLD_DEFAULT, "omp_get_num_threads");
+        *(void **)&parallel = dlsym(RTLD_DEFAULT, "GOMP_parallel");
+    }
+    if (failed || !parallel || !thread_count)
+        return "the program's OpenMP runtime cannot start a region";
+    shared_work = work;
+    parallel(work_as_member, NULL, (unsigned)la_parked.gpr[RDX], 0);
+    return NULL;
 }

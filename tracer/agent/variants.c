@@ -260,7 +260,11 @@ struct la_reply la_cmd_run(const struct la_command *c)
         if (!v->context->check.records)
             return la_fail("cannot map the records file (no room?)");
     }
+    failed = v->context && la_is_team() ? la_team_check(v) : NULL;
+    if (failed)
+        return la_fail(failed);
     struct la_reply r = run_forbidden(v, c->word + 3, c->word[2]);
+    la_team_checked();
     if (r.status)
         return r;
     if (!v->context) {
@@ -280,7 +284,7 @@ struct la_reply la_cmd_run(const struct la_command *c)
     out.first[2] = check->first_new;
     out.remapped = check->remapped;
     if (capacity) {
-        kept = check->count < capacity ? check->count : capacity;
+        kept = check->count < capacity && !la_is_team() ? check->count : capacity;
         la_munmap(check->records, capacity * 8);
         la_sys(SYS_truncate, la_command_path(c), kept * 8, 0);
         v->context->check.records = NULL;

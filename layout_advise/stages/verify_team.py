@@ -1,0 +1,114 @@
+"""Does a mock-up compute what the original computes, where a team of threads runs it? In restored copies of the parked program.
+
+A fork has no threads but one, so the state before the call is the parked program itself, and the original and every mock-up
+run in whole copies of it. The original runs twice: what its threads leave behind may depend on who comes first, and then
+nothing can be compared.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path, PurePath
+
+import numpy as np
+
+from layout_advise.errors import SnapshotError
+from layout_advise.mockup.check import check_records
+from layout_advise.mockup.lifted import Lifted
+from layout_advise.stages.verify import Finding, Subject, added, all_moved
+from layout_advise.tracer.snapshot.compare import compare
+from layout_advise.tracer.snapshot.process import AgentProcess
+from layout_advise.tracer.snapshot.protocol import Range, StoppedProgram
+from layout_advise.tracer.trace import Trace
+
+_TCB_BYTES = 4096
+_RUNTIME = ("libgomp",)
+
+
+def verify_team(
+    program: StoppedProgram,
+    subjects: Sequence[Subject],
+    lifted: Lifted,
+    trace: Trace,
+    folder: Path,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Mapping[str, Finding]:
+    """Compare every subject with the original, ``trace`` having the threads apart. Raises SnapshotError when the original
+    cannot be run, or leaves other bytes behind each time."""
+    assert isinstance(program, AgentProcess)
+    own = threads_own(trace)
+    verdicts: dict[str, Finding] = {}
+    with program.fork() as original:
+        original.run(0)
+        changed = compare(program, original, original, own).bytes_changed
+        with program.fork() as again:
+            again.run(0)
+            if not compare(program, original, again, own, changes=False).equal:
+                what = "the parallel region cannot be compared"
+                raise SnapshotError(what, "it leaves other bytes behind when it runs again: its threads race")
+        for done, subject in enumerate(subjects):
+            progress(done, len(subjects))
+            problem = _check(program, subject, trace, lifted, folder)
+            verdicts[subject.name] = Finding(problem) if problem else _compare(program, original, subject, own, changed)
+    return verdicts
+
+
+def threads_own(trace: Trace) -> list[Range]:
+    """What a call changes and that is not the program's data: the stacks and control blocks of the workers, and what the
+    runtime allocated for the team."""
+    page = os.sysconf("SC_PAGE_SIZE")
+    top = trace.registers.gpr[4]
+    workers = [t for t in trace.threads if not t.stack <= top < t.fs_base or t.fs_base != trace.registers.fs_base]
+    stacks = [Range(t.stack, -(-(t.fs_base + _TCB_BYTES) // page) * page) for t in workers if t.stack < t.fs_base]
+    code = [m for m in trace.mappings if PurePath(m.path).name.startswith(_RUNTIME)]
+    blocks = [Range(a.address, a.address + a.bytes) for a in trace.allocations if any(m.start <= a.site < m.end for m in code)]
+    return [*stacks, *blocks]
+
+
+def _check(program: AgentProcess, subject: Subject, trace: Trace, lifted: Lifted, folder: Path) -> str | None:
+    """Run the check build: why its accesses are not those of the trace and of the map, or None. Every thread records into a
+    part of the file of its own."""
+    if subject.check is None:
+        return None
+    file = folder / "check.records"
+    alone = [trace.of_thread(thread) for thread in trace.threads]
+    part = 2 * max(t.accesses for t in alone) + 4096
+    try:
+        with program.fork() as copy:
+            capacity = part * copy.team()
+            result = copy.run(copy.load(subject.check), records=(file, capacity) if subject.remapped is None else None)
+        if result.mismatches:
+            where = "" if result.first_mismatch is None else f", first by reference {result.first_mismatch[0]}"
+            return f"{result.mismatches} accesses do not follow the new layout's map{where}"
+        if subject.remapped is not None:
+            return all_moved(result.remapped, subject.remapped)
+        words = np.memmap(file, dtype=np.uint64, mode="r")
+        for thread, own in zip(trace.threads, alone, strict=True):
+            mine = words[part * thread.number : part * (thread.number + 1)]
+            made = mine[: np.count_nonzero(mine)]  # no record is 0, and they stand without gaps
+            problems = check_records(np.asarray(made), own, lifted, complete=len(made) < part)
+            if problems:
+                return f"{len(problems)} references of thread {thread.number} differ from the trace: {problems[0]}"
+        return None
+    except SnapshotError as error:
+        return str(error)
+    finally:
+        file.unlink(missing_ok=True)
+
+
+def _compare(program: AgentProcess, original: AgentProcess, subject: Subject, own: Sequence[Range], changed: int) -> Finding:
+    with program.fork() as copy:
+        try:
+            number = copy.load(subject.mockup)
+            new = added(program, copy)
+            copy.run(number, forbidden=subject.forbidden)
+        except SnapshotError as error:
+            return Finding(str(error))
+        found = compare(program, original, copy, [*own, *new], changes=False)
+    if not found.equal:
+        place = f", first at {found.differences[0][0]:#x}" if found.differences else ""
+        return Finding(f"the written bytes differ{place}", found.bytes_compared, changed)
+    if changed == 0:
+        return Finding("the call changes no memory: nothing to compare", found.bytes_compared, 0)
+    return Finding(None, found.bytes_compared, changed)
