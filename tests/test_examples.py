@@ -11,6 +11,7 @@ import pytest
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 HOTSPOTS = {
     "wave": "wave_step",
+    "wave_omp": "wave_step",
     "particles": "update_pressure",
     "lattice": "multiply",
     "daxpy": "daxpy",
@@ -20,6 +21,7 @@ HOTSPOTS = {
 }
 SMALL = {
     "wave": "80",
+    "wave_omp": "80",
     "particles": "5000",
     "lattice": "6",
     "daxpy": "16000",
@@ -28,7 +30,7 @@ SMALL = {
     "scan": "5000",
 }
 # Not a multiple of any block, so that remainders are covered.
-ODD = dict.fromkeys(HOTSPOTS, "4099") | {"wave": "37", "lattice": "4"}
+ODD = dict.fromkeys(HOTSPOTS, "4099") | {"wave": "37", "wave_omp": "37", "lattice": "4"}
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,69 @@
+/* wave_omp.c with a plane for each field; the parities stay interleaved. SPDX-License-Identifier: MIT */
+#include "../common.h"
+
+#define X 1000
+#define Y 1000
+#define FIELDS 4
+
+/* The step uses two of the four fields; both parities of all of them are stored. */
+enum field { POTENTIAL, RECOVERY, ACTIVATION, TISSUE };
+
+static double datarr[FIELDS][X + 1][Y + 1][2];
+
+/* One explicit Euler step of a modified FitzHugh-Nagumo model (Aliev and Panfilov, 1996) with a 5-point Laplacian.
+ * Further sweeps compute the same step again. */
+__attribute__((noinline)) void wave_step(int now, long nx, long ny, long sweeps)
+{
+    const double dt = 0.02, diffusion = 1.25, k = 8.0, a = 0.15, eps = 0.002, mu1 = 0.2, mu2 = 0.3;
+    const int next = 1 - now;
+    for (long s = 0; s < sweeps; s++, keep_sweeps_apart())
+#pragma omp parallel for schedule(static)
+        for (long x = 1; x < nx; x++)
+            for (long y = 1; y < ny; y++) {
+                const double u = datarr[POTENTIAL][x][y][now];
+                const double v = datarr[RECOVERY][x][y][now];
+                const double around = datarr[POTENTIAL][x - 1][y][now] + datarr[POTENTIAL][x + 1][y][now] +
+                                      datarr[POTENTIAL][x][y - 1][now] + datarr[POTENTIAL][x][y + 1][now];
+                const double reaction = k * u * (u - a) * (1.0 - u) - u * v;
+                datarr[POTENTIAL][x][y][next] = u + dt * (diffusion * (around - 4.0 * u) + reaction);
+                datarr[RECOVERY][x][y][next] = v + dt * (eps + mu1 * v / (mu2 + u)) * (k * u * (a + 1.0 - u) - v);
+            }
+}
+
+/* A stimulated edge, and a refractory patch that makes the front curl. The outermost cells stay at rest. */
+static void initialise(long nx, long ny)
+{
+    uint64_t seed = 1;
+    for (long x = 0; x <= nx; x++)
+        for (long y = 0; y <= ny; y++)
+            for (int p = 0; p < 2; p++) {
+                const int inside = x > 0 && x < nx && y > 0 && y < ny;
+                datarr[POTENTIAL][x][y][p] = inside && y < 1 + ny / 8 ? 0.9 : 0.0;
+                datarr[RECOVERY][x][y][p] = inside && x < nx / 2 && y < ny / 4 ? 1.5 : 0.0;
+                datarr[ACTIVATION][x][y][p] = -1.0;
+                datarr[TISSUE][x][y][p] = next_random(&seed);
+            }
+}
+
+static struct checksum checksum_of(int p, long nx, long ny)
+{
+    struct checksum hash = {0, 0.0};
+    for (long x = 0; x <= nx; x++)
+        for (long y = 0; y <= ny; y++)
+            for (int f = 0; f < FIELDS; f++)
+                hash = mix(hash, datarr[f][x][y][p]);
+    return hash;
+}
+
+int main(int argc, char **argv)
+{
+    const struct options o = read_options(argc, argv, 1000, 300, 320, X);
+    struct stopwatch w = new_stopwatch(&o);
+    initialise(o.size, o.size);
+    for (long step = 0; step < o.steps; step++) {
+        start(&w);
+        wave_step((int)(step % 2), o.size, o.size, o.sweeps);
+        stop(&w);
+    }
+    finish(&o, &w, checksum_of((int)(o.steps % 2), o.size, o.size));
+}
