@@ -30,12 +30,15 @@ PROGRAMS = {
     "two": "static void start(void) {} static void other(void) {\n#pragma omp parallel\n"
     f"sums[omp_get_thread_num()]++; }}\nvoid hot(double dt) {{\n#pragma omp parallel for\n{_STEP} }}",
     # from call to call 2, 3, 2, ... threads: some start and end between two calls and in them
-    "changing": _NOTHING + f"void hot(double dt) {{\n#pragma omp parallel for num_threads(2 + turn % 2) schedule(static)\n{_STEP} }}",
+    "changing": _NOTHING
+    + f"void hot(double dt) {{\n#pragma omp parallel for num_threads(2 + turn % 2) schedule(static)\n{_STEP} }}",
     "nested": _NOTHING + "static void inner(double dt, int depth);\nvoid hot(double dt) { inner(dt, 1); }\n"
     "static __attribute__((noinline)) void inner(double dt, int depth) {\n#pragma omp parallel num_threads(2)\n"
     "{ if (depth) inner(dt, 0); sums[omp_get_thread_num() * 8] += dt; } }",
-    "task": _NOTHING + f"void hot(double dt) {{\n#pragma omp parallel\n#pragma omp single\n#pragma omp task\n{{ {_STEP} }} }}",
-    "false": _NOTHING + "void hot(double dt) {\n#pragma omp parallel\n{ int t = omp_get_thread_num(), k = omp_get_num_threads();\n"
+    "task": _NOTHING
+    + f"void hot(double dt) {{\n#pragma omp parallel\n#pragma omp single\n#pragma omp task\n{{ {_STEP} }} }}",
+    "false": _NOTHING
+    + "void hot(double dt) {\n#pragma omp parallel\n{ int t = omp_get_thread_num(), k = omp_get_num_threads();\n"
     "for (long i = t; i < n; i += k) *(volatile double *)&sums[t] += cells[i].x * dt; } }",
     # no OpenMP: a thread of its own writes beside the hotspot
     "beside": "static volatile long clock_; static void *tick(void *p) { for (;;) clock_++; return p; }\n"

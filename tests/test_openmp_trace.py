@@ -124,9 +124,7 @@ def test_a_full_buffer_cuts_the_trace(tmp_path: Path) -> None:
 def test_regions_in_regions_are_told_by_the_threads_that_start_them(tmp_path: Path) -> None:
     program = build(tmp_path, "nested")
     body = next(f for f in Binary.open(program).functions if is_region_body(f))
-    seen = probe(
-        [str(program)], entry_of(program, body), env={**with_threads(2), "OMP_MAX_ACTIVE_LEVELS": "2"}, timeout=60
-    )
+    seen = probe([str(program)], entry_of(program, body), env={**with_threads(2), "OMP_MAX_ACTIVE_LEVELS": "2"}, timeout=60)
     assert (seen.calls, seen.threads) == (8 * 3, 2)
 
 

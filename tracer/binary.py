@@ -246,7 +246,9 @@ class Binary:
             if not isinstance(section, RelocationSection):
                 continue
             symbols = self._elf.get_section(section["sh_link"])
-            for relocation in section.iter_relocations() if isinstance(symbols, SymbolTableSection) else ():
+            if not isinstance(symbols, SymbolTableSection):
+                continue
+            for relocation in section.iter_relocations():
                 if relocation["r_info_sym"]:
                     found[relocation["r_offset"]] = symbols.get_symbol(relocation["r_info_sym"]).name
         return found

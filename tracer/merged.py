@@ -18,7 +18,7 @@ MOST_BITS = 1 << 29
 
 
 def merged(trace: Trace) -> Trace:
-    """As if the threads had run one after another: one reference for each operand of each instruction, with the streams of all
+    """As if the threads had run one after another: one reference for each operand of an instruction, with the streams of all
     threads in their order. It keeps ``threads``. A trace without threads is returned as it is."""
     if not trace.threads:
         return trace
@@ -36,8 +36,8 @@ def merged(trace: Trace) -> Trace:
 
 
 def joined(streams: Sequence[Stream]) -> Stream | None:
-    """All accesses of several streams: one after another, or a set where one of them is a set (inexact where one of them is, or
-    is too long to be expanded)."""
+    """All accesses of several streams: one after another, or a set where one of them is a set (inexact where one of them is,
+    or is too long to be expanded)."""
     if len(streams) < 2:
         return streams[0] if streams else None
     count = sum(stream.count for stream in streams)

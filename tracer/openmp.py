@@ -1,8 +1,8 @@
 """Bodies of OpenMP's parallel regions: which function of the runtime starts them.
 
-gcc makes the body of a region a function ``NAME._omp_fn.N``; its address is the first argument of ``GOMP_parallel`` or one of
-its kin in libgomp (gcc's ``libgomp/libgomp_g.h``; the number of threads is the third). A call of that function by the program
-is one run of the region by all its threads.
+gcc makes the body of a region a function ``NAME._omp_fn.N``; its address is the first argument of ``GOMP_parallel`` or one
+of its kin in libgomp (gcc's ``libgomp/libgomp_g.h``; the number of threads is the third). A call of that function by the
+program is one run of the region by all its threads.
 """
 
 from __future__ import annotations
@@ -77,7 +77,9 @@ def _passes(code: bytes, address: int, target: int) -> Iterator[int]:
         end = found.end() + 4
         if address + end + int.from_bytes(code[found.end() : end], "little", signed=True) == target:
             yield found.start()
-    yield from (found.start() for found in re.finditer(re.escape(b"\xbf" + (target & 0xFFFFFFFF).to_bytes(4, "little")), code))
+    yield from (
+        found.start() for found in re.finditer(re.escape(b"\xbf" + (target & 0xFFFFFFFF).to_bytes(4, "little")), code)
+    )
 
 
 def _next_call(module: Binary, code: bytes, address: int) -> str:

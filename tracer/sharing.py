@@ -3,8 +3,8 @@
 Where some byte is written by one thread and used by another, the sharing is *true*: the threads exchange data, or race for
 it. Where all of them keep to bytes of their own, it is *false*: the line travels between the cores for nothing, and data
 laid out apart would stop that. (The distinction is that of J. Torrellas, M. Lam, J. Hennessy, "False Sharing and Spatial
-Locality in Multiprocessor Caches", IEEE Transactions on Computers 43(6), 1994, with one line's whole use in the region for its
-lifetime.)
+Locality in Multiprocessor Caches", IEEE Transactions on Computers 43(6), 1994, with one line's whole use in the region for
+its lifetime.)
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ Interval = tuple[int, int]
 @dataclass(frozen=True, slots=True)
 class Sharing:
     """``false`` and ``true`` are the addresses of the shared lines, ascending. ``users`` has, for each reference (by its id)
-    that writes falsely shared lines or reads such that another thread writes, how many of these. ``skipped`` are the references that were too many accesses to look at:
-    lines that only they share are missing."""
+    that writes falsely shared lines or reads such that another thread writes, how many of these.
+    ``skipped`` are the references that were too many accesses to look at: lines that only they share are missing."""
 
     false: tuple[int, ...] = ()
     true: tuple[int, ...] = ()

@@ -27,10 +27,16 @@ _RSI = 6
 
 
 def trace_region(
-    program: AgentProcess, copy: AgentProcess, region: Region, call: int, cap: int = DEFAULT_CAP, *, folder: Path | None = None
+    program: AgentProcess,
+    copy: AgentProcess,
+    region: Region,
+    call: int,
+    cap: int = DEFAULT_CAP,
+    *,
+    folder: Path | None = None,
 ) -> Trace:
-    """The folded trace of the parallel region that ``program`` is about to start, ``region`` being its body's code. It runs in
-    ``copy``, a restored copy of ``program`` that must not be used afterwards; ``program`` stays as it is.
+    """The folded trace of the parallel region that ``program`` is about to start, ``region`` being its body's code. It runs
+    in ``copy``, a restored copy of ``program`` that must not be used afterwards; ``program`` stays as it is.
 
     ``cap`` is the most records taken, by all threads together. Raises :class:`TraceError`, also where a thread enters the
     body more than once (a region inside the region), and the errors of ``copy``.

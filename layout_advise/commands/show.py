@@ -144,8 +144,8 @@ def heading(trace: Trace) -> str:
     whole = "truncated" if trace.truncated else "complete"
     team = f" of {len(trace.threads)} threads" if trace.threads else ""
     return (
-        f"{trace.symbol}, call {trace.call}: {trace.accesses:,} accesses by {len(trace.references)} references{team}, {whole} "
-        f"(backend {trace.backend})"
+        f"{trace.symbol}, call {trace.call}: {trace.accesses:,} accesses by {len(trace.references)} references{team}, "
+        f"{whole} (backend {trace.backend})"
     )
 
 
@@ -160,7 +160,9 @@ def sharing_lines(trace: Trace, places: Places, found: Sequence[Row]) -> list[st
         counts: dict[tuple[str, ...], int] = {}
         for row in mine:
             counts[row.objects] = counts.get(row.objects, 0) + row.count
-        lines += [f"{count:>20,}  {' and '.join(names)}" for names, count in sorted(counts.items(), key=_descending) if count]
+        lines += [
+            f"{count:>20,}  {' and '.join(names)}" for names, count in sorted(counts.items(), key=_descending) if count
+        ]
     sharing = find_sharing(trace)
     true = f"{len(sharing.true):,} cache lines hold bytes that one thread writes and another uses"
     lines += ["", f"false sharing: {len(sharing.false):,} cache lines; {true}"]
@@ -171,7 +173,9 @@ def sharing_lines(trace: Trace, places: Places, found: Sequence[Row]) -> list[st
     for row in (r for r in found if r.reference.id in sharing.users):
         where = row.source.short() if row.source else hex(row.reference.pc)
         count = sharing.users[row.reference.id]
-        lines.append(f"  thread {row.reference.thread}: {row.reference.kind} of {row.reference.bytes} at {where}, {count:,} lines")
+        lines.append(
+            f"  thread {row.reference.thread}: {row.reference.kind} of {row.reference.bytes} at {where}, {count:,} lines"
+        )
     if sharing.skipped:
         lines.append(f"  {len(sharing.skipped)} references make too many accesses where threads meet and were not looked at")
     return lines
@@ -260,7 +264,15 @@ def as_csv(found: Sequence[Row]) -> str:
         reference, source = row.reference, row.source
         sheet.writerow(
             (
-                *(reference.thread, hex(reference.pc), reference.operand, reference.kind, reference.bytes, row.count, row.function or ""),
+                *(
+                    reference.thread,
+                    hex(reference.pc),
+                    reference.operand,
+                    reference.kind,
+                    reference.bytes,
+                    row.count,
+                    row.function or "",
+                ),
                 *((source.file, source.line) if source else ("", "")),
                 *("" if edge is None else hex(edge) for edge in (row.low, row.high)),
                 *("; ".join(row.objects), stream_text(row.stream)),

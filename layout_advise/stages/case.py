@@ -15,8 +15,8 @@ from layout_advise.stages.observe import Observation, observed
 from layout_advise.stages.profile import Profiled
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.code import Region
-from layout_advise.tracer.snapshot.probe import Probe
 from layout_advise.tracer.snapshot.fork import whole_copies
+from layout_advise.tracer.snapshot.probe import Probe
 from layout_advise.tracer.snapshot.process import AgentProcess, park
 
 

@@ -162,7 +162,14 @@ def _verify(
         subjects.append(Subject(name, item.mockup, item.check, forbidden(candidate), moves))
     compare_all = verify if seen.team is None else verify_team
     return dict(
-        compare_all(program, subjects, lifted, seen.team or seen.trace, case.work, lambda i, n: case.progress.count("comparing bytes", i, n))
+        compare_all(
+            program,
+            subjects,
+            lifted,
+            seen.team or seen.trace,
+            case.work,
+            lambda i, n: case.progress.count("comparing bytes", i, n),
+        )
     )
 
 

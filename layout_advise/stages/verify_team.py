@@ -1,4 +1,4 @@
-"""Does a mock-up compute what the original computes, where a team of threads runs it? In restored copies of the parked program.
+"""Does a mock-up compute what the original computes, where a team of threads runs it? Restored copies tell.
 
 A fork has no threads but one, so the state before the call is the parked program itself, and the original and every mock-up
 run in whole copies of it. The original runs twice: what its threads leave behind may depend on who comes first, and then
@@ -62,7 +62,9 @@ def threads_own(trace: Trace) -> list[Range]:
     workers = [t for t in trace.threads if not t.stack <= top < t.fs_base or t.fs_base != trace.registers.fs_base]
     stacks = [Range(t.stack, -(-(t.fs_base + _TCB_BYTES) // page) * page) for t in workers if t.stack < t.fs_base]
     code = [m for m in trace.mappings if PurePath(m.path).name.startswith(_RUNTIME)]
-    blocks = [Range(a.address, a.address + a.bytes) for a in trace.allocations if any(m.start <= a.site < m.end for m in code)]
+    blocks = [
+        Range(a.address, a.address + a.bytes) for a in trace.allocations if any(m.start <= a.site < m.end for m in code)
+    ]
     return [*stacks, *blocks]
 
 

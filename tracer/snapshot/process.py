@@ -177,8 +177,8 @@ class AgentProcess:
         self._copies = copies
 
     def fork(self) -> AgentProcess:
-        """A copy-on-write copy, stopped at the same point; it dies with this process. Only the parked thread is in it, unless
-        :meth:`copy_with` said where whole copies come from."""
+        """A copy-on-write copy, stopped at the same point; it dies with this process. Only the parked thread is in it,
+        unless :meth:`copy_with` said where whole copies come from."""
         if self._copies is not None:
             return self._copies.restore()
         name = self.folder.fresh_name("f")
