@@ -67,8 +67,8 @@ class Allocation:
 @dataclass(frozen=True, slots=True)
 class Thread:
     """A thread of the team of a parallel region, by its number in it (``omp_get_thread_num``). ``data`` is the argument of
-    the region's body, ``rsp`` points at its return address, ``stack`` is the lowest address of the stack; ``fs_base`` is that of
-    the thread control block, which ends the stacks of all threads but the main one."""
+    the region's body, ``rsp`` points at its return address, ``stack`` is the lowest address of the stack; ``fs_base`` is
+    that of the thread control block, which ends the stacks of all threads but the main one."""
 
     number: int
     data: int
