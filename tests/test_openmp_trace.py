@@ -36,9 +36,9 @@ def entry_of(program: Path, function: Function) -> Entry:
 
 
 @contextmanager
-def stopped(program: Path, call: int, threads: int) -> Iterator[tuple[AgentProcess, Binary, Function]]:
+def stopped(program: Path, call: int, threads: int, parent: str = "hot") -> Iterator[tuple[AgentProcess, Binary, Function]]:
     binary = Binary.open(program)
-    function = body_of(binary)
+    function = body_of(binary, parent)
     with park([str(program)], entry_of(program, function), call, env=with_threads(threads), timeout=60) as process:
         whole_copies(process, True, program.parent)
         yield process, binary, function

@@ -1,0 +1,189 @@
+"""The whole road on parallel regions: verified with the program's own threads, or a line that says why not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from layout_advise.errors import SnapshotError
+from layout_advise.mockup.lifted import Lifted
+from layout_advise.reports.model import HotspotReport, read_report
+from layout_advise.stages.hotspot import attempt, propose
+from layout_advise.stages.linear import linearise
+from layout_advise.stages.mockups import Compiled, expected_moves, make_all, recipes
+from layout_advise.stages.observe import Observation, observed
+from layout_advise.stages.selection import select
+from layout_advise.stages.trials import code_of, forbidden
+from layout_advise.stages.verify import Finding, Subject
+from layout_advise.stages.verify_team import verify_team
+from layout_advise.tracer.team_record import trace_region
+from tests.test_openmp_trace import stopped
+
+PROGRAM = r"""
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <x86intrin.h>
+struct body { double x, v, rest[6]; } *bodies;
+long n = 40000; double sum; struct { double count, stamp; } own[32];
+__attribute__((noinline)) void move(double dt)
+{
+#ifdef REDUCE
+#pragma omp parallel for reduction(+ : sum)
+    for (long i = 0; i < n; i++) sum += bodies[i].x * dt;
+#elif defined STAMP
+#pragma omp parallel
+    own[omp_get_thread_num()].stamp = __rdtsc();
+#elif defined COUNT
+#pragma omp parallel
+    { double *mine = &own[omp_get_thread_num()].count;
+      for (long i = 0; i < n; i++) *(volatile double *)mine += dt; }
+#else
+#pragma omp parallel for schedule(static)
+    for (long i = 0; i < n; i++) bodies[i].x += bodies[i].v * dt;
+#endif
+}
+int main(void)
+{
+    bodies = calloc(n, sizeof *bodies);
+    for (long i = 0; i < n; i++) bodies[i].v = bodies[i].x = i;
+    for (int call = 0; call < 12; call++) move(0.25);
+    double total = sum; for (long i = 0; i < n; i++) total += bodies[i].x;
+    printf("%.17g\n", total + own[0].count);
+}
+"""
+
+
+def build(folder: Path, *flags: str) -> Path:
+    source = folder / "bodies.c"
+    source.write_text(PROGRAM)
+    subprocess.run(["gcc", "-g", "-O2", "-fopenmp", *flags, "-o", folder / "bodies", source], check=True)
+    return folder / "bodies"
+
+
+def advised(program: Path, threads: int, *options: str) -> HotspotReport:
+    run = program.parent / "run"
+    command = [
+        sys.executable,
+        "-m",
+        "layout_advise",
+        "trace",
+        "-q",
+        "-f",
+        "--hotspot",
+        "move._omp_fn.0",
+        "-o",
+        str(run),
+        *options,
+    ]
+    environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
+    done = subprocess.run([*command, "--", str(program)], capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    return read_report(run).hotspots[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("threads", [1, 3])
+def test_layouts_are_verified_with_the_programs_own_threads(tmp_path: Path, threads: int) -> None:
+    found = advised(build(tmp_path), threads, "--restores", "1", "--candidates", "2")
+    assert (found.threads, found.clock, found.snapshot) == (threads, "wall", "criu")
+    assert found.trace is not None
+    assert not found.trace.truncated
+    assert [(s.name, s.layout) for s in found.structures] == [("bodies", "A_40000 ⊗ S_{0,1;8}")]
+    assert found.identity is not None
+    assert found.identity.evidence == "verified", found.identity.reason
+    assert {c.evidence for c in found.candidates} == {"verified"}, [c.reason for c in found.candidates]
+    for candidate in found.candidates:
+        assert candidate.verification is not None
+        assert candidate.verification.calls == 3
+        assert candidate.verification.bytes_changed > 0
+    assert found.original.ns_steady is not None
+
+
+def observe(program: Path, threads: int, folder: Path) -> tuple[Observation, dict[str, Finding]]:
+    """Trace, lift, build and compare at one call, without timing."""
+    with stopped(program, 3, threads, "move") as (process, binary, function):
+        region = binary.region(function, process.load_base, callees=True)
+        with process.fork() as copy:
+            seen = observed(process, binary, region, trace_region(process, copy, region, 3))
+        lifted = attempt(region, "none")
+        assert isinstance(lifted, Lifted)
+        seen = select(linearise(seen, lifted), lifted)
+        wanted = recipes(propose(seen, 2), code := code_of(seen, lifted))
+        compiler = Compiled("gcc", ("-O2",))
+        made = make_all(wanted, code, seen.trace, seen.structures, compiler, folder, lambda done, total: None)
+        subjects = []
+        for item in made:
+            assert item.mockup is not None, item.reason
+            candidate = item.recipe.candidate
+            moves = expected_moves(candidate, lifted, seen.trace, seen.structures) if candidate is not None else None
+            subjects.append(Subject(item.recipe.name, item.mockup, item.check, forbidden(candidate), moves))
+        assert seen.team is not None
+        return seen, dict(verify_team(process, subjects, lifted, seen.team, folder))
+
+
+def test_two_threads_trace_lift_and_compare(tmp_path: Path) -> None:
+    seen, found = observe(build(tmp_path), 2, tmp_path)
+    assert seen.team is not None
+    assert len(seen.team.threads) == 2
+    assert seen.trace.accesses == seen.team.accesses
+    assert found.pop("wrong").reason is not None
+    assert len(found) >= 4
+    assert {name: finding.reason for name, finding in found.items()} == dict.fromkeys(found)
+    assert all(finding.bytes_changed > 0 for finding in found.values())
+
+
+def test_sums_of_all_threads_are_not_lifted_and_say_so(tmp_path: Path) -> None:
+    found = advised(build(tmp_path, "-DREDUCE"), 2)
+    assert (found.verdict.action, found.verdict.reason) == ("undecided", "not-lifted")
+    assert found.threads == 2
+
+
+def test_false_sharing_is_found_with_fields_and_lines(tmp_path: Path) -> None:
+    with stopped(build(tmp_path, "-DCOUNT"), 3, 2, "move") as (process, binary, function), process.fork() as copy:
+        region = binary.region(function, process.load_base)
+        seen = observed(process, binary, region, trace_region(process, copy, region, 3))
+    (shared,) = seen.shared
+    assert (shared.object.name, shared.false, shared.true, shared.threads) == ("own", 1, 0, (0, 1))
+    assert shared.fields == ("count",)
+    assert shared.places == ("bodies.c:19",)
+
+
+def test_a_region_that_leaves_other_bytes_each_time_cannot_be_compared(tmp_path: Path) -> None:
+    program = build(tmp_path, "-DSTAMP")
+    with stopped(program, 3, 2, "move") as (process, binary, function):
+        region = binary.region(function, process.load_base)
+        with process.fork() as copy:
+            trace = trace_region(process, copy, region, 3)
+        with pytest.raises(SnapshotError, match="it leaves other bytes behind when it runs again"):
+            verify_team(process, (), None, trace, tmp_path)  # type: ignore[arg-type]
+
+
+def test_without_criu_a_team_is_refused_by_name(tmp_path: Path) -> None:
+    program = build(tmp_path)
+    command = [
+        sys.executable,
+        "-m",
+        "layout_advise",
+        "trace",
+        "-q",
+        "-f",
+        "--hotspot",
+        "move._omp_fn.0",
+        "--snapshot",
+        "fork",
+    ]
+    environment = {**os.environ, "OMP_NUM_THREADS": "2"}
+    done = subprocess.run(
+        [*command, "-o", str(tmp_path / "run"), "--", str(program)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "cannot copy a program with a team of 2 threads: a fork has one thread only" in done.stderr
