@@ -21,6 +21,8 @@ from layout_advise.stages.trials import code_of, forbidden
 from layout_advise.stages.verify import Finding, Subject
 from layout_advise.stages.verify_team import verify_team
 from layout_advise.tracer.team_record import trace_region
+from layout_advise.tracer.trace_file import read_trace
+from tests import openmp_programs as programs
 from tests.test_openmp_trace import stopped
 
 PROGRAM = r"""
@@ -187,3 +189,25 @@ def test_without_criu_a_team_is_refused_by_name(tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     assert "cannot copy a program with a team of 2 threads: a fork has one thread only" in done.stderr
+
+
+def test_threads_beside_a_serial_hotspot_are_told_of(tmp_path: Path) -> None:
+    program = programs.build(tmp_path, "beside")
+    command = [
+        sys.executable,
+        "-m",
+        "layout_advise",
+        "trace",
+        "--hotspot",
+        "hot",
+        "--until",
+        "trace",
+        "-o",
+        str(tmp_path / "run"),
+    ]
+    done = subprocess.run([*command, "--", str(program)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "1 other thread lives beside the hotspot" in done.stderr
+    trace = read_trace(tmp_path / "run" / "trace.lat")
+    assert trace.threads == ()
+    assert not trace.truncated

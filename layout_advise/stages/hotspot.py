@@ -35,6 +35,7 @@ from layout_advise.tracer.snapshot.criu import find_criu
 from layout_advise.tracer.snapshot.fork import CriuSnapshots, ForkSnapshots
 from layout_advise.tracer.snapshot.probe import Probe
 from layout_advise.tracer.snapshot.process import AgentProcess
+from layout_advise.tracer.snapshot.procfs import thread_count
 from layout_advise.tracer.trace_file import write_trace
 from layout_advise.verdict import FEWEST_CALLS, SHORT_CALL_NS, undecided
 
@@ -63,6 +64,8 @@ def study(
     case = Case(settings, main, profiled, probe, chosen, stdin, run, work, progress)
     progress.stage("trace", f"stopping the program at call {chosen.call}")
     with case.park(chosen.call) as parked:
+        if not profiled.threaded and (beside := thread_count(parked.pid) - 1) > 0:
+            progress.note(beside_note(beside))
         progress.step("recording the accesses of one call")
         seen = case.observe(parked, chosen.call)
         write_trace(seen.team or seen.trace, run.trace)
@@ -78,6 +81,15 @@ def study(
             return None
         progress.stage("measure", "compiling mock-ups")
         return _measure(case, parked, seen, candidates, lifted)
+
+
+def beside_note(threads: int) -> str:
+    """What is said where the program has other threads than the one that enters the hotspot."""
+    others = "1 other thread lives" if threads == 1 else f"{threads} other threads live"
+    return (
+        f"layout-advise: {others} beside the hotspot: the trace has none of their accesses, and they may disturb its times; "
+        "check that they leave its data alone before you change the layout"
+    )
 
 
 def propose(seen: Observation, budget: int) -> tuple[Candidate, ...]:

@@ -45,6 +45,14 @@ def read_memory(pid: int, address: int, size: int) -> bytes:
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
+def thread_count(pid: int) -> int:
+    """How many threads the process has now; raises :class:`SnapshotError` if it is gone."""
+    try:
+        return len(os.listdir(f"/proc/{pid}/task"))
+    except OSError as error:
+        raise SnapshotError("the program died", str(error)) from error
+
+
 def how_it_ended(pid: int) -> str | None:
     """``killed by SIGSEGV`` for a process that has ended (a zombie too), None while it lives."""
     try:
