@@ -260,7 +260,7 @@ def test_what_finds_no_room_is_the_largest(mixed: Trace, tmp_path: Path) -> None
         f"--max-bytes {whole + 500}: of {len(cut)} of 93 references the file keeps bounds and count only",
     )
     assert 1 <= len(cut) < 20
-    assert mixed.streams[0] in cut
+    assert all(b == a or isinstance(b, AddressSet) for a, b in zip(mixed.streams, limited.streams, strict=True))
 
 
 def test_a_full_disk_leaves_what_was_whole(small_disk: Path) -> None:

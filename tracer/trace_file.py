@@ -1,8 +1,8 @@
 """The trace as a file of chunks (:mod:`layout_advise.tracer.chunks`), written so that every whole prefix is worth reading.
 
-``HEAD`` says what was traced and how much is to come; ``MAPS``, ``CODE`` (source places and loops), ``OBJS`` (what was
-touched) and ``CTRL`` (the order of execution) follow; then the references in groups, each with its streams (``REFS``), and
-the heap blocks in groups (``HEAP``). ``END`` tells whether something was left out for want of room.
+``HEAD`` says what was traced and how much is to come; ``MAPS``, ``CTRL`` (the order of execution) and ``TABL`` (source places,
+loops, objects: every table that :class:`Trace` has besides) follow; then the references in groups, each with its streams
+(``REFS``), and the heap blocks in groups (``HEAP``). ``END`` tells whether something was left out for want of room.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_origin, get_type_hints
 
 import msgspec
 
@@ -36,6 +36,10 @@ _BYTES_PER_CHUNK = 1 << 20
 _BLOCKS_PER_CHUNK = 1 << 14
 _END_ROOM = 1 << 10  # bytes kept for the last chunk
 _REFERENCE = tuple(f.name for f in fields(Reference))
+_OWN_CHUNKS = ("references", "streams", "registers", "mappings", "allocations", "limits", "control")
+_TABLES = {
+    name: kind for name, kind in get_type_hints(Trace).items() if get_origin(kind) is tuple and name not in _OWN_CHUNKS
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +132,9 @@ def _tables(trace: Trace) -> Iterator[tuple[bytes, Any]]:
         },
     )
     yield b"MAPS", [[m.start, m.end, m.permissions, m.offset, m.path] for m in trace.mappings]
-    if trace.places or trace.loops:
-        yield b"CODE", {"places": trace.places, "loops": trace.loops}
-    if trace.objects:
-        yield b"OBJS", trace.objects
+    for name in _TABLES:
+        if getattr(trace, name):
+            yield b"TABL", {"name": name, "rows": getattr(trace, name)}
     if trace.control is not None:
         nodes = None if trace.control.nodes is None else plain_nodes(trace.control.nodes)
         yield b"CTRL", {"nodes": nodes, "pieces": trace.control.pieces, "reason": trace.control.reason}
@@ -222,7 +225,7 @@ class _Parts:
     references: list[Reference] = field(default_factory=list)
     streams: list[Stream | None] = field(default_factory=list)
     tables: dict[bytes, list[Any]] = field(default_factory=dict)
-    code: dict[str, Any] = field(default_factory=dict)
+    named: dict[str, Any] = field(default_factory=dict)
     control: dict[str, Any] | None = None
     limits: list[str] = field(default_factory=list)
 
@@ -236,8 +239,8 @@ class _Parts:
     def _add(self, kind: bytes, content: Any) -> None:
         if kind == b"HEAD":
             self.head = content
-        elif kind == b"CODE":
-            self.code = content
+        elif kind == b"TABL":
+            self.named[content["name"]] = msgspec.convert(content["rows"], _TABLES[content["name"]])
         elif kind == b"CTRL":
             self.control = content
         elif kind == b"REFS":
@@ -276,8 +279,6 @@ class _Parts:
             mappings=tuple(Mapping(*row) for row in self.tables.get(b"MAPS", ())),
             allocations=tuple(Allocation(*row) for row in self.tables.get(b"HEAP", ())),
             limits=(*head["limits"], *self.limits),
-            places=msgspec.convert(self.code.get("places", ()), tuple[Place, ...]),
-            loops=msgspec.convert(self.code.get("loops", ()), tuple[CodeLoop, ...]),
-            objects=msgspec.convert(self.tables.get(b"OBJS", ()), tuple[TracedObject, ...]),
             control=control or None,
+            **self.named,
         )
