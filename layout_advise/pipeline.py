@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 
 from layout_advise import __version__, machine
-from layout_advise.checks import check_command
+from layout_advise.checks import check_command, check_room
 from layout_advise.config import Settings
 from layout_advise.progress import Progress
 from layout_advise.reports import html, model
@@ -25,6 +25,7 @@ def advise(settings: Settings, progress: Progress) -> model.Report | None:
     check_backend(settings)
     alone = settings.backend == "valgrind" and settings.until == "trace"
     main = check_command(settings.command, static=alone)
+    check_room(settings)
     if not main.dynamic:
         trace_static(settings, main, progress)
         return None

@@ -15,6 +15,7 @@ import msgspec
 
 from layout_advise import __version__
 from layout_advise.errors import RunDirError
+from layout_advise.tracer.space import RECORDS_ROOM, free_bytes
 
 FORMAT = "layout-advise.run/1"
 MARKER = "run.json"
@@ -169,9 +170,10 @@ def open_run(path: Path, force: bool) -> Iterator[RunDir]:
 
 
 def scratch_parent() -> Path:
-    """tmpfs where there is one: records, command files and dumps must not touch a disk."""
+    """tmpfs where there is one with room: records, command files and dumps should not touch a disk."""
     shm = Path("/dev/shm")
-    return shm if shm.is_dir() and os.access(shm, os.W_OK) else Path(tempfile.gettempdir())
+    usable = shm.is_dir() and os.access(shm, os.W_OK) and free_bytes(shm) >= RECORDS_ROOM
+    return shm if usable else Path(tempfile.gettempdir())
 
 
 @contextlib.contextmanager

@@ -6,18 +6,16 @@ import os
 import tempfile
 from pathlib import Path
 
-from layout_advise.errors import TraceError
 from layout_advise.tracer.clone.image import build_clone
 from layout_advise.tracer.clone.place import choose_address
 from layout_advise.tracer.code import Region
 from layout_advise.tracer.folding import fold_records
 from layout_advise.tracer.snapshot.protocol import StoppedProgram
+from layout_advise.tracer.space import KEEP_FREE, RECORDS_ROOM, free_bytes, require
 from layout_advise.tracer.trace import Trace
 
 DEFAULT_CAP = 64 << 20
 """Records of one trace at most: 512 MB on tmpfs."""
-
-_KEEP_FREE = 64 << 20  # bytes of tmpfs that are left to others
 
 
 def trace_call(
@@ -31,7 +29,7 @@ def trace_call(
 ) -> Trace:
     """The folded trace of the call that ``program`` is about to make; ``program`` itself stays as it is.
 
-    ``cap`` is the most records taken; it shrinks to what the tmpfs has room for. The raw records go to a temporary folder in
+    ``cap`` is the most records taken; it shrinks to what the tmpfs has room for (``limits`` says so where that cut it). The raw records go to a temporary folder in
     ``folder`` (default /dev/shm, where it exists), which is removed in any case. With ``fork=False`` the clone runs in
     ``program`` itself, which must not be used afterwards (a restore of an OpenMP program: a fork loses the workers).
     Raises :class:`TraceError` and the errors of ``program``.
@@ -40,9 +38,8 @@ def trace_call(
     place = folder if folder is not None else Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="layout-advise-", dir=place) as temporary:
         records = Path(temporary) / "records"
+        require(Path(temporary), RECORDS_ROOM, "the records of one call", "free some space there")
         capacity = min(cap, _room(Path(temporary)) // 8)
-        if capacity <= 0:
-            raise TraceError("no trace was taken", f"no room for records in {temporary}", "free some space there")
         if fork:
             with program.fork() as child:
                 taken, truncated = child.trace(image, records, capacity)
@@ -60,9 +57,11 @@ def trace_call(
         registers=program.registers(),
         mappings=program.mappings(),
         allocations=program.allocations(),
+        limits=(f"cut after {taken:,} accesses: there was no room for more in {place}",)
+        if truncated and capacity < cap
+        else (),
     )
 
 
 def _room(folder: Path) -> int:
-    room = os.statvfs(folder)
-    return room.f_bavail * room.f_frsize - _KEEP_FREE
+    return free_bytes(folder) - KEEP_FREE

@@ -1,6 +1,6 @@
 """The trace as a file of chunks (:mod:`layout_advise.tracer.chunks`), written so that every whole prefix is worth reading.
 
-``HEAD`` says what was traced and how much is to come; ``MAPS``, ``CTRL`` (the order of execution) and ``TABL`` (source places,
+``HEAD`` says what was traced and how much is to come; ``MAPS``, ``CTRL`` (the order of execution) and ``TABL`` (places,
 loops, objects: every table that :class:`Trace` has besides) follow; then the references in groups, each with its streams
 (``REFS``), and the heap blocks in groups (``HEAP``). ``END`` tells whether something was left out for want of room.
 """
@@ -21,14 +21,11 @@ from layout_advise.tracer.chunks import END, ChunkWriter, CutError, damaged, pac
 from layout_advise.tracer.stream_code import bounds, nodes_of, plain_nodes, plain_stream, stream_of, weight
 from layout_advise.tracer.trace import (
     Allocation,
-    CodeLoop,
     Control,
     Mapping,
-    Place,
     Reference,
     Registers,
     Trace,
-    TracedObject,
 )
 
 _REFERENCES_PER_CHUNK = 64

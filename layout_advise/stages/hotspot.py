@@ -24,7 +24,7 @@ from layout_advise.stages.assemble import Conditions
 from layout_advise.stages.calls import ChosenCall
 from layout_advise.stages.case import Case
 from layout_advise.stages.linear import linearise
-from layout_advise.stages.observe import Observation
+from layout_advise.stages.observe import Observation, observed
 from layout_advise.stages.profile import Profiled
 from layout_advise.stages.selection import select
 from layout_advise.stages.trials import Trials, run_trials
@@ -65,7 +65,11 @@ def study(
     with case.park(chosen.call) as parked:
         progress.step("recording the accesses of one call")
         seen = case.observe(parked, chosen.call)
-        write_trace(seen.trace, run.trace)
+        kept = write_trace(seen.trace, run.trace, settings.max_bytes)
+        if kept is not seen.trace:
+            for text in kept.limits:
+                progress.note(f"layout-advise: {text}")
+            seen = observed(parked, main, seen.region, kept)
         if settings.until == "trace":
             return None
         progress.stage("explore", "looking for other layouts")
@@ -131,7 +135,7 @@ def _measure(
     if blocked is not None:
         return _modelled(case, seen, candidates, blocked, ())
     if seen.trace.truncated:
-        text = f"the trace was cut after {seen.trace.accesses} accesses (--max-refs), so no layout is claimed."
+        text = f"the trace is not whole ({'; '.join(seen.trace.limits)}), so no layout is claimed."
         return _modelled(case, seen, candidates, undecided("trace-truncated", text), ())
     if isinstance(lifted, NotLiftedError):
         stopped = describe.not_lifted(lifted, case.profiled.module, seen.region.load_base)
