@@ -9,6 +9,7 @@ from pathlib import Path
 from layout_advise.tracer.clone.image import build_clone
 from layout_advise.tracer.clone.place import choose_address
 from layout_advise.tracer.code import Region
+from layout_advise.tracer.control import fold_control
 from layout_advise.tracer.folding import fold_records
 from layout_advise.tracer.snapshot.protocol import StoppedProgram
 from layout_advise.tracer.space import KEEP_FREE, RECORDS_ROOM, free_bytes, require
@@ -29,9 +30,10 @@ def trace_call(
 ) -> Trace:
     """The folded trace of the call that ``program`` is about to make; ``program`` itself stays as it is.
 
-    ``cap`` is the most records taken; it shrinks to what the tmpfs has room for (``limits`` says so where that cut it). The raw records go to a temporary folder in
-    ``folder`` (default /dev/shm, where it exists), which is removed in any case. With ``fork=False`` the clone runs in
-    ``program`` itself, which must not be used afterwards (a restore of an OpenMP program: a fork loses the workers).
+    ``cap`` is the most records taken; it shrinks to what the tmpfs has room for (``limits`` tells where that cut the trace).
+    The raw records go to a temporary folder in ``folder`` (default /dev/shm, where it exists), which is removed in any case.
+    With ``fork=False`` the clone runs in ``program`` itself, which must not be used afterwards (a restore of an OpenMP
+    program: a fork loses the workers).
     Raises :class:`TraceError` and the errors of ``program``.
     """
     image = build_clone(region, choose_address(program.mappings(), region.entry))
@@ -46,6 +48,7 @@ def trace_call(
         else:
             taken, truncated = program.trace(image, records, capacity)
         streams = fold_records(records, len(image.references)) if taken else [None] * len(image.references)
+        control = fold_control(records, len(image.references)) if taken else None
     return Trace(
         symbol=region.symbol,
         call=call,
@@ -57,9 +60,8 @@ def trace_call(
         registers=program.registers(),
         mappings=program.mappings(),
         allocations=program.allocations(),
-        limits=(f"cut after {taken:,} accesses: there was no room for more in {place}",)
-        if truncated and capacity < cap
-        else (),
+        limits=(f"cut after {taken:,} accesses: no room for more in {place}",) if truncated and capacity < cap else (),
+        control=control,
     )
 
 
