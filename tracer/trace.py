@@ -126,7 +126,8 @@ class TracedObject:
     """Memory that the call touches: ``bytes`` bytes at ``base``, touched from ``low`` to ``high`` (both included).
 
     Of a heap block ``site`` is the allocating call in the source, ``order`` its number among all allocations, ``stack`` the
-    callers of the allocation from the inside out where they were recorded. ``references`` are ids of the trace's.
+    callers of the allocation from the inside out where they were recorded. ``references`` are ids of the trace's;
+    ``accesses`` is ``None`` where theirs cannot be told apart from those to other objects.
     """
 
     kind: Literal["heap", "global", "stack", "mapped"]
@@ -136,7 +137,7 @@ class TracedObject:
     bytes: int
     low: int
     high: int
-    accesses: int
+    accesses: int | None
     references: tuple[int, ...]
     order: int | None = None
     site: str | None = None

@@ -20,6 +20,7 @@ from layout_advise.progress import Progress
 from layout_advise.reports import model
 from layout_advise.rundir import RunDir, write_atomically
 from layout_advise.stages import describe
+from layout_advise.stages.annotate import annotated
 from layout_advise.stages.assemble import Conditions
 from layout_advise.stages.calls import ChosenCall
 from layout_advise.stages.case import Case
@@ -65,8 +66,9 @@ def study(
     with case.park(chosen.call) as parked:
         progress.step("recording the accesses of one call")
         seen = case.observe(parked, chosen.call)
-        kept = write_trace(seen.trace, run.trace, settings.max_bytes)
-        if kept is not seen.trace:
+        full = annotated(seen, main)
+        kept = write_trace(full, run.trace, settings.max_bytes)
+        if kept is not full:
             for text in kept.limits:
                 progress.note(f"layout-advise: {text}")
             seen = observed(parked, main, seen.region, kept)
