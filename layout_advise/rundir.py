@@ -20,6 +20,7 @@ from layout_advise.tracer.space import RECORDS_ROOM, free_bytes
 FORMAT = "layout-advise.run/1"
 MARKER = "run.json"
 LOCK = ".lock"
+STAGES = "stages.json"
 
 
 class Marker(msgspec.Struct, frozen=True):
@@ -67,6 +68,11 @@ class RunDir:
         return self.path / "report.json"
 
     @property
+    def stages(self) -> Path:
+        """When the stages of the run began, and how long they took."""
+        return self.path / STAGES
+
+    @property
     def html(self) -> Path:
         """The report for reading."""
         return self.path / "report.html"
@@ -93,6 +99,14 @@ def write_atomically(path: Path, data: bytes) -> None:
         raise RunDirError(
             f"cannot write {path}", error.strerror or str(error), "free some space or choose another -o"
         ) from error
+
+
+def read_stages(folder: Path) -> list[tuple[str, float, float]]:
+    """Name, start and length (seconds) of the stages of the run in ``folder``; none where it does not say."""
+    try:
+        return msgspec.json.decode((folder / STAGES).read_bytes(), type=list[tuple[str, float, float]])
+    except (OSError, msgspec.MsgspecError):
+        return []
 
 
 def _inspect(path: Path, force: bool) -> None:
@@ -125,7 +139,7 @@ def _inspect(path: Path, force: bool) -> None:
 
 
 def _clear(path: Path) -> None:
-    for name in ("trace.lat", "candidates.json", "timings.json", "report.json", "report.html", "program.log"):
+    for name in ("trace.lat", "candidates.json", "timings.json", "report.json", "report.html", "program.log", STAGES):
         with contextlib.suppress(FileNotFoundError):
             (path / name).unlink()
     shutil.rmtree(path / "mockups", ignore_errors=True)

@@ -235,7 +235,8 @@ def _fields(
 
 
 def covered(stream: Stream, size: int, base: int, element: int) -> tuple[tuple[int, int], ...] | None:
-    """The pieces (offset, bytes) of an element of ``element`` bytes that accesses of ``size`` bytes touch; ``base`` is where an element begins. ``None`` where its addresses are not known exactly."""
+    """The pieces (offset, bytes) of an element of ``element`` bytes that accesses of ``size`` bytes touch; ``base`` is where
+    an element begins. ``None`` where its addresses are not known exactly."""
     what = touched(stream)
     return tuple(_covered(what, size, base, element)) if what is not None else None
 

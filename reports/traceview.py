@@ -42,12 +42,12 @@ def _facts(found: TracedObject) -> str:
 
 
 def _touched(found: TracedObject) -> str:
-    counted = "accesses not told apart from others" if found.accesses is None else f"{found.accesses:,} accesses"
+    counted = "accesses not told apart from others" if found.accesses is None else _count(found.accesses, "access")
     if found.high < found.low:
         return counted
     part = (found.high - found.low + 1) / found.bytes if found.bytes else 1.0
-    share = "the whole of it" if part == 1 else f"{part:.1%} of it"
-    return f"{counted} in {found.low:#x} .. {found.high:#x} ({share})"
+    share = "the whole of it" if part == 1 else f"{min(part, 0.999):.1%} of it"
+    return f"{counted} in {found.low:#x} .. {found.high:#x}" + (f" ({share})" if found.kind != "stack" else "")
 
 
 def _fields(trace: Trace, fields: Sequence[TracedField]) -> list[str]:
@@ -75,7 +75,8 @@ def _uses(trace: Trace, found: TracedField) -> str:
 
 
 def _count(number: int, word: str) -> str:
-    return f"{number:,} {word}" + ("s" if number != 1 else "")
+    plural = "es" if word.endswith("s") else "s"
+    return f"{number:,} {word}" + (plural if number != 1 else "")
 
 
 def loop_lines(trace: Trace) -> list[str]:

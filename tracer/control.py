@@ -63,6 +63,7 @@ def _piece_starts(data: NDArray[np.uint64], references: int) -> NDArray[np.bool_
         ends = previous[broken]
         first[ends[ends >= 0] + 1] = True
         before = int(sites[-1])
+    first[before + 1] = True  # what follows the last access did not run with it
     return first[:references]
 
 
