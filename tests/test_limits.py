@@ -1,4 +1,4 @@
-"""``--max-refs``, ``--max-bytes``, and room on the disks: what is cut is told everywhere, what has no room is refused first."""
+"""``--max-refs``, ``--max-bytes``, room on the disks: what is cut is told everywhere, what has no room is refused first."""
 
 from __future__ import annotations
 
