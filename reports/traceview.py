@@ -9,12 +9,7 @@ from layout_advise.layoutalgebra.nests import Affine, Node, Point
 from layout_advise.reports.nests import NAMES, PART, affine_text, cut
 from layout_advise.tracer.trace import CodeLoop, Control, Trace, TracedField, TracedObject
 
-LIVES = {
-    "whole": "alive all through the call",
-    "born": "allocated in the call",
-    "freed": "freed in the call",
-    "brief": "allocated and freed in the call",
-}
+LIVES = {"whole": "alive all through the call", "freed": "freed in the call"}
 
 
 def object_lines(trace: Trace, verbose: bool = False) -> list[str]:
@@ -31,13 +26,25 @@ def object_lines(trace: Trace, verbose: bool = False) -> list[str]:
     return lines
 
 
+def heap_line(trace: Trace) -> str | None:
+    """What the call does to the heap; ``None`` where that was not watched."""
+    if not trace.watched:
+        return None
+    if not trace.born and not trace.freed:
+        return "the call leaves the heap's blocks as they were"
+    left = f"{_count(len(trace.born), 'block')} of {sum(a.bytes for a in trace.born):,} bytes"
+    return (
+        f"the call leaves {left} behind that it allocated, and frees {_count(len(trace.freed), 'block')} of those before it"
+    )
+
+
 def _facts(found: TracedObject) -> str:
     what = f"{found.kind}, {found.bytes:,} bytes"
     if found.kind == "heap" and found.order is not None:
         what = f"heap block {found.order} of {found.bytes:,} bytes"
     site = f" from {found.site}" if found.site else ""
     kind = f", type {found.type}" if found.type else ""
-    life = f", {LIVES[found.life]}" if found.life in LIVES else ""
+    life = f", {LIVES[found.life]}" if found.life is not None else ""
     return f"{what}{site}{kind}{life}"
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from layout_advise.tracer.clone.image import build_clone
@@ -11,9 +13,9 @@ from layout_advise.tracer.clone.place import choose_address
 from layout_advise.tracer.code import Region
 from layout_advise.tracer.control import fold_control
 from layout_advise.tracer.folding import fold_records
-from layout_advise.tracer.snapshot.protocol import StoppedProgram
+from layout_advise.tracer.snapshot.protocol import CloneImage, StoppedProgram
 from layout_advise.tracer.space import KEEP_FREE, RECORDS_ROOM, free_bytes, require
-from layout_advise.tracer.trace import Trace
+from layout_advise.tracer.trace import Allocation, Trace
 
 DEFAULT_CAP = 64 << 20
 """Records of one trace at most: 512 MB on tmpfs."""
@@ -45,10 +47,14 @@ def trace_call(
         if fork:
             with program.fork() as child:
                 taken, truncated = child.trace(image, records, capacity)
+                after = child.live_blocks()
         else:
             taken, truncated = program.trace(image, records, capacity)
+            after = program.live_blocks()
         streams = fold_records(records, len(image.references)) if taken else [None] * len(image.references)
         control = fold_control(records, len(image.references)) if taken else None
+    before = program.allocations()
+    born, freed = _changes(before, after, image)
     return Trace(
         symbol=region.symbol,
         call=call,
@@ -59,10 +65,24 @@ def trace_call(
         truncated=truncated,
         registers=program.registers(),
         mappings=program.mappings(),
-        allocations=program.allocations(),
+        allocations=before,
         limits=(f"cut after {taken:,} accesses: no room for more in {place}",) if truncated and capacity < cap else (),
         control=control,
+        watched=True,
+        born=born,
+        freed=freed,
     )
+
+
+def _changes(
+    before: Sequence[Allocation], after: Sequence[Allocation], image: CloneImage
+) -> tuple[tuple[Allocation, ...], tuple[int, ...]]:
+    """The blocks that are there after the call only, and the orders of those that are not there any more. A site in the clone
+    is no place of the program: it is 0."""
+    earlier, later = {a.order for a in before}, {a.order for a in after}
+    ours = range(image.address, image.address + len(image.code))
+    born = [replace(a, site=0) if a.site in ours else a for a in after if a.order not in earlier]
+    return tuple(sorted(born, key=lambda a: a.order)), tuple(sorted(earlier - later))
 
 
 def _room(folder: Path) -> int:

@@ -117,8 +117,8 @@ class TracedField:
     uses: tuple[LoopUse, ...] = ()
 
 
-Life = Literal["whole", "born", "freed", "brief", "unknown"]
-"""A heap block in the window of the traced call: there all the time; allocated in it; freed in it; both; not watched."""
+Life = Literal["whole", "freed"]
+"""A heap block in the window of the traced call: there all the time, or freed in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +126,9 @@ class TracedObject:
     """Memory that the call touches: ``bytes`` bytes at ``base``, touched from ``low`` to ``high`` (both included).
 
     Of a heap block ``site`` is the allocating call in the source, ``order`` its number among all allocations, ``stack`` the
-    callers of the allocation from the inside out where they were recorded. ``references`` are ids of the trace's;
-    ``accesses`` is ``None`` where theirs cannot be told apart from those to other objects.
+    callers of the allocation from the inside out where they were recorded, ``life`` what becomes of it in the call where
+    that was watched. ``references`` are ids of the trace's; ``accesses`` is ``None`` where theirs cannot be told apart from
+    those to other objects.
     """
 
     kind: Literal["heap", "global", "stack", "mapped"]
@@ -166,7 +167,10 @@ class Trace:
     """What one call of the hotspot touched.
 
     ``streams[i]`` belongs to ``references[i]``; ``None`` where the reference was never executed. Addresses are those of
-    the parked process, and so of every snapshot of it. ``truncated`` tells that the record's cap was reached.
+    the parked process, and so of every snapshot of it. ``truncated`` tells that something was cut; ``limits`` says what and
+    why, a line each. ``places`` (by pc), ``loops``, ``objects`` and ``control`` are there for reading the trace without the
+    program; they are empty where nobody looked them up. ``allocations`` are the heap blocks at the entry; where the call's
+    own were ``watched``, ``born`` are those that it left behind, and ``freed`` the orders of those that it freed.
     """
 
     symbol: str
@@ -184,3 +188,6 @@ class Trace:
     loops: tuple[CodeLoop, ...] = ()
     objects: tuple[TracedObject, ...] = ()
     control: Control | None = None
+    watched: bool = False
+    born: tuple[Allocation, ...] = ()
+    freed: tuple[int, ...] = ()

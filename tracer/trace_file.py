@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, get_origin, get_type_hints
+from typing import Any, get_type_hints
 
 import msgspec
 
@@ -33,10 +33,9 @@ _BYTES_PER_CHUNK = 1 << 20
 _BLOCKS_PER_CHUNK = 1 << 14
 _END_ROOM = 1 << 10  # bytes kept for the last chunk
 _REFERENCE = tuple(f.name for f in fields(Reference))
-_OWN_CHUNKS = ("references", "streams", "registers", "mappings", "allocations", "limits", "control")
-_TABLES = {
-    name: kind for name, kind in get_type_hints(Trace).items() if get_origin(kind) is tuple and name not in _OWN_CHUNKS
-}
+_OWN_CHUNKS = ("references", "streams", "registers", "mappings", "allocations", "control")
+_IN_HEAD = ("symbol", "call", "backend", "accesses", "truncated", "limits")
+_TABLES = {name: kind for name, kind in get_type_hints(Trace).items() if name not in (*_OWN_CHUNKS, *_IN_HEAD)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ from layout_advise.errors import RunDirError
 from layout_advise.layoutalgebra.nests import Stream
 from layout_advise.reports.chrometrace import events
 from layout_advise.reports.nests import stream_text
-from layout_advise.reports.traceview import control_text, loop_lines, object_lines
+from layout_advise.reports.traceview import control_text, heap_line, loop_lines, object_lines
 from layout_advise.rundir import read_stages, write_atomically
 from layout_advise.tracer.lines import SourceLine
 from layout_advise.tracer.modules import Module, Modules
@@ -236,6 +236,7 @@ def as_json(trace: Trace, found: Sequence[Row], sum_of_file: str) -> dict[str, A
         "structures": [asdict(found) for found in trace.objects],
         "loops": [asdict(loop) for loop in trace.loops],
         "order": control_text(trace),
+        "heap": {"born": [asdict(block) for block in trace.born], "freed": list(trace.freed)} if trace.watched else None,
     }
 
 
@@ -309,6 +310,8 @@ def written_to_stdout(arguments: argparse.Namespace, trace: Trace, found: Sequen
 def below(trace: Trace, found: Sequence[Row], verbose: bool) -> list[str]:
     """What stands under the references: structures, loops and order of execution, as far as the trace knows them."""
     lines = ["", "structures", *object_lines(trace, verbose)] if trace.objects else []
+    if lines and (heap := heap_line(trace)):
+        lines.append(f"  {heap}")
     if loops := loop_lines(trace):
         lines += ["", "loops", *loops]
     order = control_text(trace, None if verbose else ORDER)

@@ -76,6 +76,7 @@ def _object(
         references=obj.references,
         order=block.order if block is not None else None,
         site=obj.alloc_site,
+        life=("freed" if block.order in trace.freed else "whole") if block is not None and trace.watched else None,
     )
     if derived is None:
         return plain
