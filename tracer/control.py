@@ -46,24 +46,30 @@ def fold_control(records: NDArray[np.uint64] | Path, references: int) -> Control
     return Control(nodes, pieces)
 
 
-def _sites(data: NDArray[np.uint64]) -> Iterator[NDArray[np.int64]]:
+def _sites(data: NDArray[np.uint64]) -> Iterator[NDArray[np.uint16]]:
+    highest = data.view(np.uint16)[3::4]  # little-endian: the references' numbers
     for start in range(0, len(data), _PART):
-        yield (data[start : start + _PART] >> np.uint64(ADDRESS_BITS)).astype(np.int64)
+        yield np.ascontiguousarray(highest[start : start + _PART])
 
 
 def _piece_starts(data: NDArray[np.uint64], references: int) -> NDArray[np.bool_]:
     """For every reference, whether a piece begins with it."""
-    first = np.zeros(references + 1, dtype=np.bool_)
+    first = np.zeros((1 << 16) + 1, dtype=np.bool_)
+    last = np.zeros(1 << 16, dtype=np.bool_)
     first[0] = True
-    before = -2
+    before = None
     for sites in _sites(data):
-        previous = np.concatenate(([before], sites[:-1]))
-        broken = sites != previous + 1
-        first[sites[broken]] = True
-        ends = previous[broken]
-        first[ends[ends >= 0] + 1] = True
+        if before is not None and sites[0] != before + 1:
+            first[[int(sites[0]), before + 1]] = True
+        broken = np.flatnonzero(sites[1:] - sites[:-1] != 1)  # modulo 2**16
+        first[sites[broken + 1]] = True
+        last[sites[broken]] = True
         before = int(sites[-1])
-    first[before + 1] = True  # what follows the last access did not run with it
+    if before is not None:
+        first[before + 1] = True  # what follows the last access did not run with it
+    if len(data):
+        first[int(data[0] >> np.uint64(ADDRESS_BITS))] = True
+    first[1:] |= last
     return first[:references]
 
 

@@ -77,8 +77,8 @@ def trace_call(
 def _changes(
     before: Sequence[Allocation], after: Sequence[Allocation], image: CloneImage
 ) -> tuple[tuple[Allocation, ...], tuple[int, ...]]:
-    """The blocks that are there after the call only, and the orders of those that are not there any more. A site in the clone
-    is no place of the program: it is 0."""
+    """The blocks that are there after the call only, and the orders of those that are not there any more. A site in the
+    clone is no place of the program: it is 0."""
     earlier, later = {a.order for a in before}, {a.order for a in after}
     ours = range(image.address, image.address + len(image.code))
     born = [replace(a, site=0) if a.site in ours else a for a in after if a.order not in earlier]
