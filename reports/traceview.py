@@ -9,6 +9,9 @@ from layout_advise.layoutalgebra.nests import Affine, Node, Point
 from layout_advise.reports.nests import NAMES, PART, affine_text, cut
 from layout_advise.tracer.trace import CodeLoop, Control, Trace, TracedField, TracedObject
 
+TERM = 100
+"""Characters of a layout that are printed by default."""
+
 LIVES = {"whole": "alive all through the call", "freed": "freed in the call"}
 
 
@@ -18,10 +21,9 @@ def object_lines(trace: Trace, verbose: bool = False) -> list[str]:
     for found in trace.objects:
         lines.append(f"  {found.name}: {_facts(found)}")
         lines.append(f"     {_touched(found)}")
-        if found.stack and verbose:
-            lines.append(f"     allocated by {' from '.join(found.stack)}")
         if found.layout is not None:
-            lines.append(f"     {found.layout}, elements of {found.element_bytes} bytes")
+            term = found.layout if verbose else cut(found.layout, TERM)
+            lines.append(f"     {term}, elements of {found.element_bytes} bytes")
         lines += [f"     {text}" for text in _fields(trace, found.fields)]
     return lines
 
@@ -102,7 +104,9 @@ def loop_lines(trace: Trace) -> list[str]:
             loop = trace.loops[number]
             if loop.parent == parent:
                 own = counts.get(number, 0)
-                lines.append(f"  {'  ' * depth}loop {number}  {loop_place(loop)}" + (f"  {own:,} accesses" if own else ""))
+                lines.append(
+                    f"  {'  ' * depth}loop {number}  {loop_place(loop)}" + (f"  {_count(own, 'access')}" if own else "")
+                )
                 write(number, depth + 1)
 
     write(None, 0)

@@ -230,6 +230,8 @@ def test_fields_are_counted_by_loop(run: Path) -> None:
     assert block.site.startswith("phases.c:")
     assert (block.low, block.high) == (block.base, block.base + 31_999)
     uses = {f.name: [(u.reads, u.writes) for u in f.uses] for f in block.fields}
+    for field in block.fields:
+        assert (sum(u.reads for u in field.uses), sum(u.writes for u in field.uses)) == (field.reads, field.writes)
     later = sum(1000 - t for t in range(5))
     assert uses == {"a": [(5000, 0)], "b": [(5000, 5000)], "key": [(later, 0)], "seen": [(0, later)]}
     loop = {f.name: f.uses[0].loop for f in block.fields}

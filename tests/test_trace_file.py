@@ -55,7 +55,7 @@ def full_example(found: tuple[object, ...]) -> Trace:
     """With everything that a trace can hold."""
     field = TracedField("mass", 16, 8, "double", 100, 3, (LoopUse(1, 100, 0), LoopUse(None, 0, 3)))
     heap = TracedObject(
-        *("heap", "bodies", "body", 0x10000, 4800, 0x10000, 0x11000, 103, (0, 1), 7, "sph.c:9", ("main", "make (sph.c:8)")),
+        *("heap", "bodies", "body", 0x10000, 4800, 0x10000, 0x11000, 103, (0, 1), 7, "sph.c:9"),
         *("whole", "A_100 ⊗ S_{2;6}", 48, (field,)),
     )
     nest = (Loop(Affine(5), (Point(Affine(1)), Loop(Affine(2, (3,)), (Point(Affine(0)),)))),)

@@ -125,10 +125,9 @@ Life = Literal["whole", "freed"]
 class TracedObject:
     """Memory that the call touches: ``bytes`` bytes at ``base``, touched from ``low`` to ``high`` (both included).
 
-    Of a heap block ``site`` is the allocating call in the source, ``order`` its number among all allocations, ``stack`` the
-    callers of the allocation from the inside out where they were recorded, ``life`` what becomes of it in the call where
-    that was watched. ``references`` are ids of the trace's; ``accesses`` is ``None`` where theirs cannot be told apart from
-    those to other objects.
+    Of a heap block ``site`` is the allocating call in the source, ``order`` its number among all allocations, ``life`` what
+    becomes of it in the call where that was watched. ``references`` are ids of the trace's; ``accesses`` is ``None`` where
+    theirs cannot be told apart from those to other objects.
     """
 
     kind: Literal["heap", "global", "stack", "mapped"]
@@ -142,7 +141,6 @@ class TracedObject:
     references: tuple[int, ...]
     order: int | None = None
     site: str | None = None
-    stack: tuple[str, ...] = ()
     life: Life | None = None
     layout: str | None = None
     element_bytes: int | None = None
