@@ -39,8 +39,10 @@ def _stages(stages: Sequence[tuple[str, float, float]]) -> Iterator[dict[str, An
         return
     yield _named("process_name", RUN, 0, "layout-advise (wall time)")
     yield _named("thread_name", RUN, 1, "stages")
-    for name, start, seconds in stages:
-        yield _complete(name, "stage", RUN, 1, start * 1e6, seconds * 1e6)
+    starts = [int(start * 1e6) for _, start, _ in stages]
+    for (name, _, seconds), first, limit in zip(stages, starts, [*starts[1:], None], strict=True):
+        last = first + int(seconds * 1e6)
+        yield _complete(name, "stage", RUN, 1, first, (last if limit is None else min(last, limit)) - first)
 
 
 def _call(trace: Trace) -> Iterator[dict[str, Any]]:
@@ -163,14 +165,14 @@ def _named(kind: str, pid: int, tid: int, name: str) -> dict[str, Any]:
 
 
 def _complete(
-    name: str, category: str, pid: int, tid: int, start: float, duration: float, facts: Mapping[str, Any] | None = None
+    name: str, category: str, pid: int, tid: int, start: int, duration: int, facts: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     return {
         "name": name,
         "cat": category,
         "ph": "X",
-        "ts": round(start, 3),
-        "dur": round(duration, 3),
+        "ts": start,
+        "dur": duration,
         "pid": pid,
         "tid": tid,
         "args": dict(facts or {}),

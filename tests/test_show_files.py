@@ -196,7 +196,14 @@ def test_chrome_events_are_valid_and_nested(run: Path, tmp_path: Path) -> None:
 def test_stages_follow_each_other(run: Path, tmp_path: Path) -> None:
     stages = [e for e in chrome(run, tmp_path / "trace.json") if e.get("cat") == "stage"]
     assert [e["name"] for e in stages] == ["sample", "trace"]
-    assert stages[0]["ts"] + stages[0]["dur"] <= stages[1]["ts"] + 1
+    assert stages[0]["ts"] + stages[0]["dur"] <= stages[1]["ts"]
+
+
+@pytest.mark.parametrize("born", [0.1, 1414.381572, 0.7])
+def test_stages_never_overlap(run: Path, born: float) -> None:
+    ends = [born + k * 0.263723666 for k in range(400)]
+    stages = [(f"s{k}", start, ends[k + 1] - start) for k, start in enumerate(ends[:-1])]
+    nested(events(read_trace(run / "trace.lat"), stages)["traceEvents"])
 
 
 def test_a_run_without_stages_still_draws_the_call(run: Path, tmp_path: Path) -> None:
