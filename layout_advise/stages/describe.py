@@ -112,7 +112,9 @@ def _base(case: Case, seen: Observation, verdict: model.Verdict, snapshot: Any) 
         "snapshot": snapshot,
         "threads": max(case.probe.threads, 1),
         "clock": "thread-cpu",
-        "trace": model.TraceSummary(seen.trace.backend, seen.trace.accesses, seen.terms, seen.trace.truncated),
+        "trace": model.TraceSummary(
+            seen.trace.backend, seen.trace.accesses, seen.terms, seen.trace.truncated, seen.trace.limits
+        ),
         "structures": structures(seen),
         "verdict": verdict,
     }

@@ -37,6 +37,8 @@ class Observation:
     """By id of such a structure: which part of its elements the call uses, where that is known exactly."""
     chosen: Mapping[str, Chosen] = field(default_factory=dict)
     """By id: the elements used, where they are at most one of each few neighbours."""
+    attribution: Attribution | None = None
+    """Which objects the trace touches, those that are not worth a structure included."""
 
     @property
     def structures(self) -> tuple[Structure, ...]:
@@ -76,7 +78,7 @@ def observed(program: StoppedProgram, main: Binary, region: Region, trace: Trace
         derive(obj, number, attribution, trace) for number, obj in enumerate(o for o in attribution.objects if is_data(o))
     )
     written, touched = _ranges(trace, writes=True), _ranges(trace, writes=False)
-    return Observation(region, trace, derived, written, touched)
+    return Observation(region, trace, derived, written, touched, attribution=attribution)
 
 
 def is_data(obj: MemoryObject) -> bool:
