@@ -104,12 +104,13 @@ class Original(msgspec.Struct, frozen=True):
 
 
 class TraceSummary(msgspec.Struct, frozen=True):
-    """``references`` counts dynamic accesses, ``terms`` the nodes of the folded trace."""
+    """``references`` counts dynamic accesses, ``terms`` the nodes of the folded trace; ``limits`` says what was cut."""
 
     backend: Literal["clone", "valgrind", "pin", "step"]
     references: int
     terms: int
     truncated: bool
+    limits: tuple[str, ...] = ()
 
 
 class FieldUse(msgspec.Struct, frozen=True):

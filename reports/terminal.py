@@ -48,6 +48,8 @@ def _hotspot(console: Console, hotspot: HotspotReport, verbose: bool) -> None:
         _say(console, wording.permanence(advised, hotspot))
     console.print()
     _say(console, _hotspot_line(hotspot))
+    for limit in hotspot.trace.limits if hotspot.trace else ():
+        _say(console, f"  the trace is not whole: {limit}")
     for structure in hotspot.structures:
         _structure(console, structure, verbose)
     for shared in hotspot.shared_lines:

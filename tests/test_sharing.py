@@ -32,7 +32,7 @@ def trace_of(accesses: list[tuple[int, str, int, list[int]]]) -> Trace:
         Registers((0,) * 16, 0, 0, 0, 0),
         (),
         (),
-        tuple(Thread(t, 0, 0, 0, 0) for t in threads),
+        threads=tuple(Thread(t, 0, 0, 0, 0) for t in threads),
     )
 
 

@@ -123,7 +123,9 @@ def _base(case: Case, seen: Observation, verdict: model.Verdict, snapshot: Any) 
         "snapshot": snapshot,
         "threads": len(seen.trace.threads) or max(case.probe.threads, 1),
         "clock": case.clock,
-        "trace": model.TraceSummary(seen.trace.backend, seen.trace.accesses, seen.terms, seen.trace.truncated),
+        "trace": model.TraceSummary(
+            seen.trace.backend, seen.trace.accesses, seen.terms, seen.trace.truncated, seen.trace.limits
+        ),
         "structures": structures(seen),
         "shared_lines": shared_lines(seen),
         "verdict": verdict,

@@ -20,11 +20,12 @@ from layout_advise.progress import Progress
 from layout_advise.reports import model
 from layout_advise.rundir import RunDir, write_atomically
 from layout_advise.stages import describe
+from layout_advise.stages.annotate import annotated
 from layout_advise.stages.assemble import Conditions
 from layout_advise.stages.calls import ChosenCall
 from layout_advise.stages.case import Case
 from layout_advise.stages.linear import linearise
-from layout_advise.stages.observe import Observation
+from layout_advise.stages.observe import Observation, observed
 from layout_advise.stages.profile import Profiled
 from layout_advise.stages.selection import select
 from layout_advise.stages.trials import Trials, run_trials
@@ -68,7 +69,12 @@ def study(
             progress.note(beside_note(beside))
         progress.step("recording the accesses of one call")
         seen = case.observe(parked, chosen.call)
-        write_trace(seen.team or seen.trace, run.trace)
+        full = annotated(replace(seen, trace=seen.team or seen.trace), main)
+        kept = write_trace(full, run.trace, settings.max_bytes)
+        if kept is not full:
+            for text in kept.limits:
+                progress.note(f"layout-advise: {text}")
+            seen = observed(parked, main, seen.region, kept)
         if settings.until == "trace":
             return None
         progress.stage("explore", "looking for other layouts")
@@ -145,7 +151,7 @@ def _measure(
     if blocked is not None:
         return _modelled(case, seen, candidates, blocked, ())
     if seen.trace.truncated:
-        text = f"the trace was cut after {seen.trace.accesses} accesses (--max-refs), so no layout is claimed."
+        text = f"the trace is not whole ({'; '.join(seen.trace.limits)}), so no layout is claimed."
         return _modelled(case, seen, candidates, undecided("trace-truncated", text), ())
     if isinstance(lifted, NotLiftedError):
         stopped = describe.not_lifted(lifted, case.profiled.module, seen.region.load_base)

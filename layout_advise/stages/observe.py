@@ -44,6 +44,8 @@ class Observation:
     team: Trace | None = None
     shared: tuple[SharedObject, ...] = ()
     """False sharing between the threads of a parallel region."""
+    attribution: Attribution | None = None
+    """Which objects the trace touches, those that are not worth a structure included."""
 
     @property
     def structures(self) -> tuple[Structure, ...]:
@@ -85,7 +87,7 @@ def observed(program: StoppedProgram, main: Binary, region: Region, trace: Trace
     written, touched = _ranges(trace, writes=True), _ranges(trace, writes=False)
     shared = shared_objects(find_sharing(trace), attribution, trace) if trace.threads else ()
     team = trace if trace.threads else None
-    return Observation(region, merged(trace), derived, written, touched, team=team, shared=shared)
+    return Observation(region, merged(trace), derived, written, touched, team=team, shared=shared, attribution=attribution)
 
 
 def is_data(obj: MemoryObject) -> bool:

@@ -109,6 +109,7 @@ void la_sample_start(void);
 void la_sample_maps(void);
 void la_blocks_start(void);
 void la_blocks_stop(void);
+void la_blocks_go_on(void);
 struct la_block {
     uint64_t address, bytes, order, site;
 };

@@ -154,14 +154,18 @@ class AgentProcess:
     def allocations(self) -> tuple[Allocation, ...]:
         """The heap blocks alive at the entry, ascending by address."""
         if self._allocations is None:
-            path = self.folder.path / self.folder.fresh_name("blocks")
-            self._call(Verb.BLOCKS, (), str(path))
-            table = np.fromfile(path, dtype="<u8").reshape(-1, 4)
-            path.unlink()
-            table = table[table[:, 0] != 0]
-            rows = table[np.argsort(table[:, 0])].tolist()
-            self._allocations = tuple(Allocation(*row) for row in rows)
+            self._allocations = self.live_blocks()
         return self._allocations
+
+    def live_blocks(self) -> tuple[Allocation, ...]:
+        """The heap blocks alive now: after :meth:`trace`, those at the end of the call."""
+        path = self.folder.path / self.folder.fresh_name("blocks")
+        self._call(Verb.BLOCKS, (), str(path))
+        table = np.fromfile(path, dtype="<u8").reshape(-1, 4)
+        path.unlink()
+        table = table[table[:, 0] != 0]
+        rows = table[np.argsort(table[:, 0])].tolist()
+        return tuple(Allocation(*row) for row in rows)
 
     def read(self, address: int, size: int) -> bytes:
         """Memory of the process."""

@@ -90,6 +90,10 @@ class StoppedProgram(Protocol):
         """The heap blocks alive at the entry, ascending by address."""
         ...
 
+    def live_blocks(self) -> tuple[Allocation, ...]:
+        """The heap blocks alive now: after :meth:`trace`, those at the end of the call."""
+        ...
+
     def read(self, address: int, size: int) -> bytes:
         """Memory of the process."""
         ...
