@@ -167,7 +167,6 @@ def _identity(hotspot: HotspotReport) -> tuple[str, ...]:
 
 def _row(layout: wording.Layout, chosen: bool, several: bool) -> tuple[str, ...]:
     best: CandidateReport = layout.best
-    conversion = best.conversion
     of = f" of {', '.join(best.structures)}" if several else ""
     return (
         ("→ " if chosen else "  ") + layout.id,
@@ -177,7 +176,7 @@ def _row(layout: wording.Layout, chosen: bool, several: bool) -> tuple[str, ...]
         wording.interval(best.speedup),
         wording.interval(best.over_identity),
         wording.traffic(best),
-        f"{conversion.in_ms:.1f} / {conversion.out_ms:.1f} ms" if conversion else "–",
+        wording.conversion(best),
     )
 
 

@@ -25,8 +25,9 @@ from layout_advise.mockup.measure import (
     identity_ratio,
     noise_floor,
 )
+from layout_advise.mockup.view import NOTHING
 from layout_advise.reports import model
-from layout_advise.stages.assemble import Drawn, Outcome, candidate_report, interval, structure_report
+from layout_advise.stages.assemble import Converted, Drawn, Outcome, candidate_report, interval, structure_report
 from layout_advise.stages.case import Case
 from layout_advise.stages.observe import Observation
 from layout_advise.stages.timing import Decision, pick
@@ -190,7 +191,7 @@ def _rows(case: Case, trials: Trials) -> list[model.CandidateReport]:
             "rejected" if reason else "verified",
             reason or (trials.timings.dropped.get(name) if trials.timings else None),
             compared,
-            trials.conversion.get(name),
+            _converted(trials, name),
             traffic(candidate),
             readable(made.source),
             f"mockups/{name}.c",
@@ -198,6 +199,27 @@ def _rows(case: Case, trials: Trials) -> list[model.CandidateReport]:
         )
         rows.append(_row(case, trials, outcome, name))
     return rows
+
+
+def _converted(trials: Trials, name: str) -> Converted | None:
+    """What converting to the layout of recipe ``name`` costs; of the winner as it was measured again."""
+    decision, candidate = trials.decision, trials.made[name].recipe.candidate
+    name = trials.made[name].same_as or name
+    if decision is None or candidate is None:
+        return None
+    again = decision.again if decision.winner == name else None
+    timings, mode = again or decision.first, decision.mode or "steady"
+    costs = timings.conversion.get(name)
+    if costs is None:
+        return None
+    seen = trials.views.get(candidate.id, NOTHING)
+    return Converted(
+        *costs,
+        copied_in=seen.names(candidate, seen.inward),
+        copied_out=seen.names(candidate, seen.outward),
+        around=timings.net(name, mode),
+        break_even=timings.break_even(name, mode),
+    )
 
 
 def readable(source: str) -> str:

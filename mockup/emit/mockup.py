@@ -11,7 +11,7 @@ from layout_advise import tracer
 from layout_advise.layoutalgebra.structure import Candidate, FieldMap, Relayout, Structure
 from layout_advise.mockup.binding import Access, accesses, bind, executed
 from layout_advise.mockup.effects import BITS, Gpr
-from layout_advise.mockup.emit.copies import chosen_tables, copy_function, map_function
+from layout_advise.mockup.emit.copies import chosen_tables, copy_functions, map_function
 from layout_advise.mockup.emit.ctext import CTYPE
 from layout_advise.mockup.emit.program import Writer
 from layout_advise.mockup.emit.scope import Scope, analyse, gathers, identifier
@@ -78,8 +78,7 @@ def emit_mockup(
         _libm(scope),
         _specs(relayouts, offset),
         chosen_tables(relayouts),
-        copy_function(relayouts, first, None),
-        copy_function(relayouts, first, placed.written),
+        *copy_functions(candidate, binding, placed, first),
         *(map_function(r, f, settings.maps[r.structure.id]) for r, f in zip(relayouts, first, strict=True) if check),
         _kernel(lifted, scope, writer, kernel, [name for name, _ in parameters], variant),
         _run(kernel, [*_bases(lifted, writer), *(f"context->buffers[{first[r] + b}] + {o}" for _, (r, b, o) in parameters)]),
