@@ -52,6 +52,9 @@ def sentence(use: Use) -> str:
     if use.kind == "temporary":
         least = f"(at least {times(use.net.lo)})"
         return f"A temporary copy pays too: {around} {least}, which leaves the rest of the program as it is."
+    if use.net.hi >= 1.0:
+        span = f"({times(use.net.lo)} to {times(use.net.hi)})"
+        return f"Converting around each call is not shown to pay: {around} {span}. {_once(use)}"
     return f"Do not convert around each call: {around}. {_once(use)}"
 
 
@@ -59,6 +62,8 @@ def _once(use: Use) -> str:
     """What is to be done instead."""
     start = use.pays_from
     if start is None:
+        return "Store it so for good."
+    if start == 1:
         return "Store it so for good."
     many = f"a conversion there and back pays from {start} calls in a row on"
     return f"Store it so for good, or convert once for many calls: {many}{_enough(start, use.calls)}."

@@ -21,7 +21,8 @@ def test_only_what_stays_above_the_bound_may_be_temporary(net: float, lo: float,
     done = with_use(CHANGE, Use(ratio(net, lo), ratio(3.2), 100, 1.05))
     assert done.use == kind
     assert (done.action, done.candidate, done.gain) == (CHANGE.action, CHANGE.candidate, CHANGE.gain)
-    assert ("Do not convert around each call" in done.text) == (kind == "permanent")
+    assert ("Do not convert around each call" in done.text) == (net < 1)
+    assert ("not shown to pay" in done.text) == (kind == "permanent" and net > 1)
     assert f"{net:.2f} times as fast as now" in done.text
 
 
