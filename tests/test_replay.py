@@ -1,0 +1,148 @@
+"""A replay makes the accesses of the program, all of them, in the program's order; or it is refused."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from layout_advise.errors import ReplayError
+from layout_advise.layoutalgebra.structure import Candidate, Dim, Field, Structure
+from layout_advise.mockup.build import build
+from layout_advise.mockup.cfg import build_cfg
+from layout_advise.mockup.emit.replay import emit_replay
+from layout_advise.mockup.touches import Nest, Touch, frame, touches
+from layout_advise.tracer.binary import Binary
+from layout_advise.tracer.clone.image import build_clone
+from layout_advise.tracer.clone.place import choose_address
+from layout_advise.tracer.code import Region
+from layout_advise.tracer.folding import fold_records
+from layout_advise.tracer.snapshot.process import AgentProcess, park
+from layout_advise.tracer.trace import Trace
+from tests.test_agent_park import entry_of
+from tests.test_mockup_layouts import candidate, relayout
+
+MAIN = r"""
+#include <stdio.h>
+#include <stdlib.h>
+struct p { double x, v; float m, q; double rest[4]; };
+static double grid[40][24][2], rows[40], out[40];
+static struct p *ps;
+%s
+int main(void) {
+    ps = calloc(96, sizeof *ps);
+    for (int call = 0; call < 3; call++) hot(ps, 96);
+    printf("%%g\n", ps[3].x + out[3]);
+}
+"""
+PROGRAMS = {
+    "particles": "for (long i = 0; i < n; i++) { p[i].x += p[i].v * p[i].m; p[i].q = p[i].m; }",
+    "sweeps": "for (long k = 1; k < 5; k++) for (long i = 0; i < n - 8; i++) p[i].x += p[i + k].v;",
+    "rows": "(void)n; for (long r = 0; r < 40; r++) { double s = 0; for (long c = 0; c < 24; c++) "
+    "s += grid[r][c][0] * p[c].v; out[r] = s + rows[r]; }",
+    "flat": "(void)n; for (long r = 0; r < 40; r++) for (long c = 0; c < 24; c++) grid[r][c][1] = grid[r][c][0] + p[c].v;",
+    "twice": "for (long i = 0; i < n; i++) p[i].x = p[i].v; for (long i = 0; i < n / 2; i++) p[2 * i].v = p[i].x;",
+    "inner": "(void)n; for (long r = 0; r < 40; r++) { for (long c = 0; c < 24; c++) grid[r][c][1] += p[c].v; "
+    "for (long c = 0; c < 12; c++) grid[r][c][0] += p[c].x; }",
+}
+REFUSED = {
+    "conditional": ("for (long i = 0; i < n; i++) { p[i].q = 1; if (i % 3) p[i].x += p[i].v; }", "every iteration"),
+    "triangle": (
+        "(void)n; for (long r = 0; r < 24; r++) for (long c = r; c < 24; c++) grid[r][c][1] += p[c].v;",
+        "nest evenly",
+    ),
+    "irregular": ("for (long i = 0; i < n; i++) p[(i * i * 7) % 89].x += 1.0;", "reference"),
+}
+FLAGS = {"O2": ("-O2",), "O3": ("-O3", "-fno-tree-loop-vectorize")}
+
+
+@dataclass(frozen=True)
+class Case:
+    program: AgentProcess
+    region: Region
+    trace: Trace
+    records: np.ndarray
+    """As the clone wrote them: address | reference << 48, in the program's order."""
+    folder: Path
+
+
+@contextmanager
+def traced(text: str, flags: tuple[str, ...], folder: Path) -> Iterator[Case]:
+    source, target = folder / "program.c", folder / "program"
+    hot = "__attribute__((noinline, noclone)) void hot(struct p *p, long n) {\n" + text + "\n}"
+    source.write_text(MAIN % hot)
+    subprocess.run(["gcc", *flags, "-g", str(source), "-o", str(target)], check=True)
+    entry = entry_of(target, "hot")
+
+    binary = Binary.open(target)
+    with park([str(target)], entry, 2, timeout=60, command_timeout=20) as stopped:
+        region = binary.region(binary.find("hot"), stopped.load_base, callees=True)
+        image = build_clone(region, choose_address(stopped.mappings(), region.entry))
+        raw = folder / "raw"
+        with stopped.fork() as child:
+            taken, truncated = child.trace(image, raw, 1 << 20)
+        assert not truncated
+        records = np.fromfile(raw, np.uint64)
+        streams = tuple(fold_records(records, len(image.references)))
+        trace = Trace(
+            "hot", 2, "clone", image.references, streams, taken, False, stopped.registers(), stopped.mappings(),
+            stopped.allocations(),
+        )  # fmt: skip
+        yield Case(stopped, region, trace, records, folder)
+
+
+def body_of(case: Case) -> tuple[Touch | Nest, ...]:
+    return touches(case.trace, build_cfg(case.region), frame(case.trace))
+
+
+def replayed(case: Case, chosen: Candidate | None, wrong: bool = False) -> tuple[np.ndarray, int, int]:
+    """The records of the check build, its mismatches, and how many accesses it sent to new buffers."""
+    text = emit_replay(body_of(case), "hot", chosen, check=True, wrong=wrong)
+    built = build(text, case.folder / f"replay{chosen is not None}{wrong}.so", "gcc", ("-O1",))
+    assert built.path is not None, built.log
+    out = case.folder / "replayed"
+    with case.program.fork() as fork:
+        done = fork.run(fork.load(built.path), records=(out, 1 << 20))
+    return np.fromfile(out, np.uint64), done.mismatches, done.remapped
+
+
+def expected(case: Case) -> np.ndarray:
+    """The records of the program without those of its own frame."""
+    skipped = list(frame(case.trace))
+    return case.records[~np.isin((case.records >> np.uint64(48)).astype(np.int64), skipped)]
+
+
+def particles(case: Case) -> Structure:
+    block = next(a for a in case.trace.allocations if a.bytes == 96 * 56)
+    fields = tuple(
+        Field(name, at, size, None, 1, 1) for name, at, size in [("x", 0, 8), ("v", 8, 8), ("m", 16, 4), ("q", 20, 4)]
+    )
+    return Structure("s0", "p", block.address, block.bytes, (Dim(96, 56),), fields)
+
+
+@pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_accesses_are_the_program_s_in_its_order(name: str, flags: tuple[str, ...], tmp_path: Path) -> None:
+    with traced(PROGRAMS[name], flags, tmp_path) as case:
+        records, mismatches, _ = replayed(case, None)
+        assert mismatches == 0
+        assert np.array_equal(records, expected(case))
+        for kind, block in (("soa", 0), ("compact", 0), ("aosoa", 4), ("split", 0)):
+            chosen = candidate(relayout(particles(case), kind, block))
+            records, mismatches, moved = replayed(case, chosen)
+            assert np.array_equal(records, expected(case))
+            assert mismatches == 0
+            assert moved > 0
+        assert replayed(case, chosen, wrong=True)[1] > 0
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_not_known_is_refused(name: str, tmp_path: Path) -> None:
+    text, why = REFUSED[name]
+    with traced(text, ("-O1",), tmp_path) as case, pytest.raises(ReplayError, match=why):
+        body_of(case)
