@@ -51,7 +51,10 @@ PROGRAMS = {
     "for (long c = 0; c < 12; c++) grid[r][c][0] += p[c].x; }",
 }
 REFUSED = {
-    "conditional": ("for (long i = 0; i < n; i++) { p[i].q = 1; if (i % 3) p[i].x += p[i].v; }", "every iteration"),
+    "conditional": (
+        "for (long i = 0; i < n; i++) { p[i].q = 1; if (i % 3) p[i].x += p[i].v; }",
+        "every iteration|nest evenly",
+    ),
     "triangle": (
         "(void)n; for (long r = 0; r < 24; r++) for (long c = r; c < 24; c++) grid[r][c][1] += p[c].v;",
         "nest evenly",
@@ -119,9 +122,8 @@ def expected(case: Case) -> np.ndarray:
 
 def particles(case: Case) -> Structure:
     block = next(a for a in case.trace.allocations if a.bytes == 96 * 56)
-    fields = tuple(
-        Field(name, at, size, None, 1, 1) for name, at, size in [("x", 0, 8), ("v", 8, 8), ("m", 16, 4), ("q", 20, 4)]
-    )
+    places = {"x": (0, 8), "v": (8, 8), "m": (16, 4), "q": (20, 4), "a": (24, 8), "b": (32, 8), "c": (40, 8), "d": (48, 8)}
+    fields = tuple(Field(name, *place, None, 1, 1) for name, place in places.items())
     return Structure("s0", "p", block.address, block.bytes, (Dim(96, 56),), fields)
 
 
