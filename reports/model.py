@@ -232,6 +232,9 @@ class CandidateReport(msgspec.Struct, frozen=True):
     source: str = ""
     measured_again: bool = False
     classes: int | None = None
+    replay: Interval | None = None
+    """Time of the loads and stores alone, replayed in the present layout, over that in this one (evidence ``replayed``): no
+    speedup of the hotspot."""
 
 
 class Ablation(msgspec.Struct, frozen=True):

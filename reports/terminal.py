@@ -117,6 +117,13 @@ def _legend(hotspot: HotspotReport, shown: Sequence[wording.Layout]) -> list[str
         lines.append(f"  restrict: {wording.VARIANT_NOTES['restrict']}")
     if any(layout.best.evidence == "modelled" for layout in shown):
         lines.append(f"  modelled: {wording.EVIDENCE_NOTES['modelled']}")
+    replayed = [layout for layout in shown if layout.best.replay is not None]
+    if replayed:
+        lines.append(f"  replayed: {wording.EVIDENCE_NOTES['replayed']}")
+        lines += [
+            f"  {x.id}: replay in the present layout over replay in {x.id}: {wording.interval(x.best.replay)}"
+            for x in replayed
+        ]
     reasons: dict[str, list[str]] = {}
     for layout in shown:
         if layout.best.reason and layout.best.speedup is None:

@@ -60,7 +60,8 @@ LONGEST_TERM = 160
 EVIDENCE_NOTES = {
     "verified": "ran on the program's own data and left the same bytes and results as the original",
     "close": "differs from the original by rounding only (reassociated)",
-    "replayed": "addresses replayed in the new layout without the computation",
+    "replayed": "the hotspot's loads and stores alone, in its order and loops and in words of at most 8 bytes, without the "
+    "computation; compared with their replay in the present layout: no speedup of the hotspot is claimed",
     "modelled": "cache lines counted from the trace; no speedup is claimed",
     "rejected": "differed, crashed, hung, or could not be built; not a candidate",
 }
@@ -290,7 +291,7 @@ def ranked(hotspot: HotspotReport) -> list[CandidateReport]:
         return (
             0 if candidate.id == hotspot.verdict.candidate else 1,
             order[candidate.evidence],
-            -(candidate.speedup.median if candidate.speedup else 0.0),
+            -(shown.median if (shown := candidate.speedup or candidate.replay) else 0.0),
             lines,
             candidate.id,
         )

@@ -54,6 +54,7 @@ class Outcome:
     source: str
     mockup: str | None
     drawn: Drawn
+    replay: Ratio | None = None
 
 
 def interval(ratio: Ratio | None) -> model.Interval | None:
@@ -146,6 +147,7 @@ def candidate_report(
         cold=interval(cold if counted else None),
         conversion=costs,
         net_speedup=net,
+        replay=interval(outcome.replay),
         program_speedup=amdahl(share, speedup.median) if speedup else None,
         traffic=model.Traffic(*outcome.traffic) if outcome.traffic else None,
         bytes=model.Bytes(sum(r.structure.bytes for r in candidate.relayouts), sum(r.bytes for r in candidate.relayouts)),
