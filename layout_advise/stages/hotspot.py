@@ -158,11 +158,23 @@ def _try(
         trials = run_trials(case, parked, seen, candidates, lifted, lambda: snapshots(case, parked, stack))
     except SnapshotError as error:
         return _modelled(case, seen, candidates, undecided("not-measured", f"{error.line()}."), ())
-    trials = doubt_sparse(trials, seen)
+    trials = doubt_scattered(doubt_sparse(trials, seen), seen)
     report = describe.measured(case, seen, trials)
     return Studied(
         report, _conditions(case, seen, trials), trials.verdict.action != "undecided" or trials.timings is not None
     )
+
+
+def doubt_scattered(trials: Trials, seen: Observation) -> Trials:
+    """No ``keep`` where objects that were allocated one by one are reached through pointers: storing these together was not
+    tried."""
+    if trials.verdict.action != "keep" or not seen.scattered:
+        return trials
+    text = (
+        f"the hotspot reaches at least {seen.scattered} blocks of the heap through pointers; storing their contents "
+        "together, for good or for a call, is not tried yet."
+    )
+    return replace(trials, verdict=undecided("scattered-objects", text))
 
 
 def doubt_sparse(trials: Trials, seen: Observation) -> Trials:
