@@ -27,6 +27,7 @@ from layout_advise.stages.case import Case
 from layout_advise.stages.linear import linearise
 from layout_advise.stages.observe import Observation, observed
 from layout_advise.stages.profile import Profiled
+from layout_advise.stages.replays import Replays, replay_all, sentence
 from layout_advise.stages.selection import select
 from layout_advise.stages.trials import Trials, run_trials
 from layout_advise.tracer.binary import Binary
@@ -143,7 +144,10 @@ def _measure(
         stopped = describe.not_lifted(lifted, case.profiled.module, seen.region.load_base)
         place = f"{stopped.file}:{stopped.line}" if stopped.file else stopped.address
         text = f"the hotspot could not be turned into C: not lifted: {lifted.instruction} at {place} ({lifted.reason})."
-        return _modelled(case, seen, candidates, undecided("not-lifted", text), (stopped,))
+        with ExitStack() as stack:
+            replays = replay_all(case, parked, seen, candidates, lambda: snapshots(case, parked, stack))
+        text += sentence(replays)
+        return _modelled(case, seen, candidates, undecided("not-lifted", text), (stopped,), replays)
     with ExitStack() as stack:
         return _try(case, parked, seen, candidates, lifted, stack)
 
@@ -160,11 +164,23 @@ def _try(
         trials = run_trials(case, parked, seen, candidates, lifted, lambda: snapshots(case, parked, stack))
     except SnapshotError as error:
         return _modelled(case, seen, candidates, undecided("not-measured", f"{error.line()}."), ())
-    trials = doubt_sparse(trials, seen)
+    trials = doubt_scattered(doubt_sparse(trials, seen), seen)
     report = describe.measured(case, seen, trials)
     return Studied(
         report, _conditions(case, seen, trials), trials.verdict.action != "undecided" or trials.timings is not None
     )
+
+
+def doubt_scattered(trials: Trials, seen: Observation) -> Trials:
+    """No ``keep`` where objects that were allocated one by one are reached through pointers: storing these together was not
+    tried."""
+    if trials.verdict.action != "keep" or not seen.scattered:
+        return trials
+    text = (
+        f"the hotspot reaches at least {seen.scattered} blocks of the heap through pointers; storing their contents "
+        "together, for good or for a call, is not tried yet."
+    )
+    return replace(trials, verdict=undecided("scattered-objects", text))
 
 
 def doubt_sparse(trials: Trials, seen: Observation) -> Trials:
@@ -212,8 +228,9 @@ def _modelled(
     candidates: Sequence[Candidate],
     verdict: model.Verdict,
     not_lifted: tuple[model.NotLifted, ...],
+    replays: Replays | None = None,
 ) -> Studied:
-    report = describe.modelled(case, seen, candidates, verdict, not_lifted)
+    report = describe.modelled(case, seen, candidates, verdict, not_lifted, replays)
     conditions = Conditions(
         None, case.chosen.in_situ_ns, case.chosen.spread, None, seen.trace.truncated, None, 0, _same_end(case)
     )

@@ -19,6 +19,8 @@ from layout_advise.tracer.trace import Trace
 RSP = 4
 SMALLEST = 256
 """Bytes below which a memory object is not worth a line in the report."""
+SCATTERED = 16
+"""Heap blocks from which on those that one reference touches count as scattered objects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,8 @@ class Observation:
     """Ids of the structures that the code reaches through a loaded index."""
     used_part: Mapping[str, float] = field(default_factory=dict)
     """By id of such a structure: which part of its elements the call uses, where that is known exactly."""
+    scattered: int = 0
+    """How many heap blocks one reference reaches, where these are many: objects allocated one by one."""
     chosen: Mapping[str, Chosen] = field(default_factory=dict)
     """By id: the elements used, where they are at most one of each few neighbours."""
     attribution: Attribution | None = None
@@ -78,7 +82,16 @@ def observed(program: StoppedProgram, main: Binary, region: Region, trace: Trace
         derive(obj, number, attribution, trace) for number, obj in enumerate(o for o in attribution.objects if is_data(o))
     )
     written, touched = _ranges(trace, writes=True), _ranges(trace, writes=False)
-    return Observation(region, trace, derived, written, touched, attribution=attribution)
+    return Observation(
+        region, trace, derived, written, touched, attribution=attribution, scattered=scattered_blocks(attribution)
+    )
+
+
+def scattered_blocks(attribution: Attribution) -> int:
+    """How many heap blocks the reference touches that touches most of them; 0 where no reference touches many."""
+    heap = [obj.kind == "heap" for obj in attribution.objects]
+    most = max((sum(heap[t.object] for t in touches) for touches in attribution.touches), default=0)
+    return most if most >= SCATTERED else 0
 
 
 def is_data(obj: MemoryObject) -> bool:
