@@ -1,4 +1,5 @@
-/* daxpy.c with both arrays in one block, y an odd number of cache lines behind x, so that their lines share no set. SPDX-License-Identifier: MIT */
+/* daxpy.c with both arrays in one block, y an odd number of cache lines behind x, so that their lines share no set.
+ * SPDX-License-Identifier: MIT */
 #include "../common.h"
 
 __attribute__((noinline)) void daxpy(double *y, const double *x, long n, long sweeps, double a)

@@ -1,4 +1,5 @@
-/* entities.c with the flags in an array and position and velocity in a structure of their own. SPDX-License-Identifier: MIT */
+/* entities.c with the flags in an array and position and velocity in a structure of their own.
+ * SPDX-License-Identifier: MIT */
 #include "../common.h"
 
 enum { MOVING = 1 };

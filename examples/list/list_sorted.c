@@ -1,4 +1,5 @@
-/* list.c with the same nodes, moved in memory into the order of the list, as a copying allocator would. SPDX-License-Identifier: MIT */
+/* list.c with the same nodes, moved in memory into the order of the list, as a copying allocator would.
+ * SPDX-License-Identifier: MIT */
 #include "../common.h"
 
 struct order {

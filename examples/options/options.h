@@ -1,5 +1,6 @@
-/* What the versions of options share: a book of contracts whose spot prices move between two calls. A version defines before
- * it: the type `contracts`, allocate, put, spot, call_price, put_price, and the hotspot `price`. SPDX-License-Identifier: MIT */
+/* What the versions of options share: a book of contracts whose spot prices move between two calls. A version defines
+ * before it: the type `contracts`, allocate, put, spot, call_price, put_price, and the hotspot `price`.
+ * SPDX-License-Identifier: MIT */
 int main(int argc, char **argv)
 {
     const struct options o = read_options(argc, argv, 100000, 40, 500, 50000000);

@@ -1,5 +1,6 @@
 /* What the versions of stencil share. A version defines before it: the type `grid`, allocate, put, temperature, and the
- * hotspot `diffuse`, which reads the temperatures of one parity and writes those of the other. SPDX-License-Identifier: MIT */
+ * hotspot `diffuse`, which reads the temperatures of one parity and writes those of the other.
+ * SPDX-License-Identifier: MIT */
 int main(int argc, char **argv)
 {
     const struct options o = read_options(argc, argv, 600, 200, 720, 20000);

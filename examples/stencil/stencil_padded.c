@@ -22,7 +22,8 @@ __attribute__((noinline)) void diffuse(grid g, long n, long sweeps, int parity)
     for (long s = 0; s < sweeps; s++, keep_sweeps_apart())
         for (long i = 1; i < n - 1; i++)
             for (long j = 1; j < n - 1; j++) {
-                const double around = now[(i - 1) * row + j] + now[(i + 1) * row + j] + now[i * row + j - 1] + now[i * row + j + 1];
+                const double around =
+                    now[(i - 1) * row + j] + now[(i + 1) * row + j] + now[i * row + j - 1] + now[i * row + j + 1];
                 next[i * row + j] = now[i * row + j] + conductivity[i * row + j] * (around - 4.0 * now[i * row + j]);
             }
 }
