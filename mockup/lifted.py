@@ -107,6 +107,8 @@ class Load:
 
     ``lanes`` is not empty in a rerolled loop (:mod:`layout_advise.mockup.reroll`): in iteration k the access is that of
     ``lanes[k % len(lanes)]``; the first of them is its own; None: of no reference, the bytes were loaded by another lane.
+    ``turn`` is the iteration of the loops, outermost first, that were written out
+    (:mod:`layout_advise.mockup.unroll`): each executes the reference anew.
     """
 
     value: Val
@@ -115,11 +117,12 @@ class Load:
     operand: int = 0
     part: int = 0
     lanes: tuple[Executed | None, ...] = ()
+    turn: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """``*(ty *)address = stored``; ``lanes`` as for a :class:`Load`."""
+    """``*(ty *)address = stored``; ``lanes`` and ``turn`` as for a :class:`Load`."""
 
     ty: Ty
     address: Linear
@@ -128,6 +131,7 @@ class Store:
     operand: int = 0
     part: int = 0
     lanes: tuple[Executed | None, ...] = ()
+    turn: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,6 +67,25 @@ def residue(stream: Stream, base: int, modulus: int) -> int | None:
     return seen.pop() if len(seen) == 1 else None
 
 
+def residues(stream: Stream, base: int, modulus: int, limit: int = 64) -> frozenset[int] | None:
+    """All values of ``(address - base) % modulus``; None where there are more than ``limit`` or the set is inexact."""
+    if isinstance(stream, FoldedStream):
+        found = np.unique((expand_array(stream).astype(np.int64) - base) % modulus)
+    elif stream.gcd == 0:
+        found = np.array([(stream.minimum - base) % modulus])
+    elif stream.bitmap is None:
+        return None
+    else:
+        steps = np.flatnonzero(np.unpackbits(np.frombuffer(stream.bitmap, np.uint8), bitorder="little"))
+        found = np.unique((stream.minimum - base + stream.gcd * steps) % modulus)
+    return frozenset(int(r) for r in found) if found.size <= limit else None
+
+
+def first_address(stream: FoldedStream) -> int:
+    """The address of the first access."""
+    return next(stream.expand())
+
+
 def _points(nodes: tuple[Node, ...], depth: int) -> Iterator[tuple[Point, int]]:
     for node in nodes:
         if isinstance(node, Point):

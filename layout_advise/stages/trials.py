@@ -29,6 +29,7 @@ from layout_advise.mockup.order import in_pieces
 from layout_advise.mockup.placement import hot_loop
 from layout_advise.mockup.remap import plan
 from layout_advise.mockup.reroll import reroll
+from layout_advise.mockup.unroll import unroll_fields
 from layout_advise.mockup.view import View, view
 from layout_advise.reports import wording
 from layout_advise.reports.model import Verdict
@@ -154,7 +155,8 @@ def _place(case: Case, seen: Observation, lifted: Lifted, made: dict[str, Made])
 def code_of(seen: Observation, lifted: Lifted) -> Code:
     """The lifted hotspot in both forms, as far as the trace of ``seen`` shows them to be the same."""
     image = open_image(seen.region.path, seen.region.load_base)
-    return Code(lifted, in_pieces(reroll(lifted, seen.trace, seen.structures, image.read)))
+    written_out = unroll_fields(lifted, seen.trace, seen.structures)
+    return Code(lifted, in_pieces(reroll(written_out, seen.trace, seen.structures, image.read)))
 
 
 def _compiler(case: Case) -> Compiled:

@@ -103,11 +103,11 @@ def recorders(lifted: Lifted) -> dict[int, frozenset[int]]:
     for group in by_key.values():
         loads = [entry for entry in group if isinstance(entry[0], Load)] or group
         lowest = min(part for _, _, part in loads)
-        seen: list[tuple[Linear, int]] = []
+        seen: list[tuple[Linear, int, tuple[int, ...]]] = []
         for access, lane, part in loads:
             # the same piece read twice, as two types, is one reference
-            if part == lowest and (access.address, lane) not in seen:
-                seen.append((access.address, lane))
+            if part == lowest and (access.address, lane, access.turn) not in seen:
+                seen.append((access.address, lane, access.turn))
                 chosen[id(access)] = chosen.get(id(access), frozenset()) | {lane}
     return chosen
 
