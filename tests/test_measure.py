@@ -32,7 +32,7 @@ from layout_advise.stages.timing import Entrant, measured
 from layout_advise.stages.trials import around_a_call
 from layout_advise.tracer.snapshot.protocol import Sample
 
-TRUE_NS = {"original": 1000.0, "identity": 1010.0, "fast": 400.0, "slow": 3000.0}
+TRUE_NS = {"original": 1000.0, "identity": 1010.0, "identity-lanes": 420.0, "fast": 400.0, "slow": 3000.0}
 CONVERSION_NS = (700.0, 300.0)
 AROUND_NS = 200.0
 """Less than both together: what was copied in is at hand."""
@@ -104,6 +104,14 @@ def test_ratios_come_out_right_although_processes_differ() -> None:
     lo, hi = noise_floor(timings)
     assert 0.98 < lo <= 1 <= hi < 1.02
     assert machine.closed == 9
+
+
+def test_what_another_form_of_the_loop_gains_is_not_the_layouts() -> None:
+    timings = measure(FakeMachine(), timed("identity", "identity-lanes", "fast"), (), (), Plan(restores=9))
+    fast = summarise(timings, "fast")
+    assert fast is not None
+    assert fast.steady.median == pytest.approx(2.5, rel=0.02)
+    assert fast.steady_over_identity.median == pytest.approx(1.05, rel=0.02)
 
 
 def test_conversion_is_timed_in_the_first_restores_for_new_layouts_only() -> None:
