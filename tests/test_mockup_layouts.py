@@ -18,7 +18,7 @@ from layout_advise.mockup.binding import accesses
 from layout_advise.mockup.check import check_records
 from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.image import open_image
-from layout_advise.mockup.lifted import Let
+from layout_advise.mockup.lifted import Let, Load
 from layout_advise.mockup.reroll import reroll
 from layout_advise.mockup.unroll import unroll_fields
 from tests.mockup_native import Mockup, Native, candidate, relayout, traced
@@ -287,6 +287,23 @@ def test_loops_over_the_fields_of_an_element(kind: str, block: int, every: bool,
         emit_mockup(case.lifted, candidate(relayout(shape, kind, block)), case.trace, case.structures)
     written_out(case)
     verify(case, candidate(relayout(shape, kind, block)))
+
+
+@pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
+def test_floats_that_are_turned_and_stored_are_floats(flags: tuple[str, ...], tmp_path: Path) -> None:
+    """As integers a choice between them is made with moves and branches, as floats with blends."""
+    case = Case(ENTITIES, "fly", flags, tmp_path)
+    random = np.random.default_rng(9)
+    data = (random.random((41, 12)) - 0.5).astype(np.float32)
+    data.view(np.uint32)[:, 8] = random.integers(0, 2, 41)
+    step = np.array([4.0], np.float32)
+    case.arrays, case.integers = [data, step], [data.ctypes.data, 41, step.ctypes.data]
+    case.prepare()
+    assert case.run(None, "identity", variant="plain")[0] == case.expected
+    assert case.run(None, "identity", check=True)[0] == case.expected
+    loaded = {a.value.ty for a in accesses(case.lifted.body) if isinstance(a, Load)}
+    assert "f32" in loaded
+    assert "i32" not in loaded  # the flag is read as a byte
 
 
 @pytest.mark.parametrize(("kind", "block"), [("soa", 0), ("aosoa", 4)])
