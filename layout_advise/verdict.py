@@ -34,7 +34,7 @@ ASKED = {
 @dataclass(frozen=True, slots=True)
 class Measured:
     """What the verdict needs to know of a candidate; ratios of the mode that was chosen. ``net`` is the speedup with
-    the conversion of a temporary layout taken in (None for permanent ones)."""
+    the conversion of a temporary layout taken in (None for permanent ones); ``reason``: why there are no ratios."""
 
     id: str
     evidence: Evidence
@@ -42,6 +42,7 @@ class Measured:
     over_identity: Ratio | None
     net: Ratio | None = None
     title: str = ""
+    reason: str = ""
 
     @property
     def layout(self) -> str:
@@ -172,8 +173,9 @@ def _keep_or_undecided(candidates: Sequence[Measured], context: Context) -> Verd
     unmeasured = [c for c in candidates if c.ceiling() is None]
     near = [c for c in candidates if _reaches(c, context)]
     if not candidates or (unmeasured and len(unmeasured) == len(candidates)):
+        why = next((f": {c.reason}" for c in unmeasured if c.reason), "")
         return undecided(
-            "nothing-measured", "no candidate layout could be measured; the ranking is by modelled traffic only."
+            "nothing-measured", f"no candidate layout could be measured{why}; the ranking is by modelled traffic only."
         )
     above = [c for c in near if (c.ceiling() or 0.0) >= context.bound]
     if near and not above:

@@ -248,12 +248,20 @@ def _place(access: Access, chain: tuple[Loop, ...], relayout: Relayout, offset: 
         before: Item = chain[depth + 1]
     elif not chain or not is_innermost(chain[-1]):
         before = access
+    elif any(_read_as_it_goes(atom, chain[-1]) for atom, _ in fixed):
+        raise RemapError(where, "its address is read from the element before, as in a linked list: there is no index")
     else:
         raise RemapError(where, "its address has no part that an index can be made of (a pointer changes in the inner loop)")
     site = _site(result, before, relayout, Linear(access.address.const - structure.base - offset, tuple(fixed)))
     result.places[id(access)] = Place(relayout, site, tuple(terms), _pieces(access, offset, relayout, where))
     if isinstance(access, Store):
         result.written.update((structure.id, number) for number in _covered(access, offset, relayout))
+
+
+def _read_as_it_goes(atom: Operand, loop: Loop) -> bool:
+    """Whether the loop carries a value that it loads."""
+    loaded = {item.value for item in loop.body if isinstance(item, Load)}
+    return any(isinstance(i, Assign) and i.variable == atom and i.operand in loaded for i in loop.body)
 
 
 def _site(result: Plan, before: Item, relayout: Relayout, offset: Linear) -> Site:

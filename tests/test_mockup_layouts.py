@@ -320,6 +320,28 @@ def test_loops_over_a_whole_element(kind: str, block: int, tmp_path: Path) -> No
     verify(case, candidate(relayout(shape, kind, block)))
 
 
+LIST = """
+struct node { struct node *next; double key, sum; };
+void walk(struct node *p, double by) { for (; p; p = p->next) p->sum += by * p->key; }"""
+
+
+@pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
+def test_a_linked_list_is_refused_by_name(flags: tuple[str, ...], tmp_path: Path) -> None:
+    case = Case(LIST, "walk", flags, tmp_path)
+    data = np.zeros((9, 3))
+    order = np.random.default_rng(2).permutation(9)
+    places = data.ctypes.data + 24 * order
+    data.view(np.int64)[order, 0] = [*places[1:], 0]
+    case.arrays, case.integers, case.floats = [data], [int(places[0])], [0.5]
+    fields = (Field("next", 0, 8), *f64_fields(("key", 8), ("sum", 16)))
+    shape = Structure("s0", "nodes", data.ctypes.data, data.nbytes, (Dim(9, 24),), fields)
+    case.structures = (shape,)
+    case.prepare()
+    assert case.run(None, "identity")[0] == case.expected
+    with pytest.raises(RemapError, match="as in a linked list"):
+        emit_mockup(case.lifted, candidate(relayout(shape, "soa")), case.trace, case.structures)
+
+
 def test_a_structure_that_shares_a_reference_is_refused(tmp_path: Path) -> None:
     case, shape = particles(("-O2",), tmp_path)
     case.prepare()

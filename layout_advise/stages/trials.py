@@ -275,7 +275,8 @@ def _time(
             )
     for candidate in candidates:
         if not any(e.id.split("-")[0] == candidate.id for e in entrants):
-            unmeasured.append(Measured(candidate.id, "rejected", None, None))
+            why = made[candidate.id].reason or (found[candidate.id].reason if candidate.id in found else None)
+            unmeasured.append(Measured(candidate.id, "rejected", None, None, reason=why or ""))
     context = Context(snapshots.kind, "verified", None, 1.0, bool(by_id))
 
     def rebuild(best: str, names: Sequence[str]) -> dict[str, Path]:
