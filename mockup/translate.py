@@ -31,6 +31,7 @@ from layout_advise.mockup.effects import (
 )  # fmt: skip
 from layout_advise.mockup.flow import RSP, Step
 from layout_advise.mockup.lifted import Origin
+from layout_advise.mockup.opaque import INTEGERS, RESULTS, VECTOR_COUNT, VECTORS, Handed, Opaque
 from layout_advise.mockup.simplify import bitcast, build, hi32, is_const, lo32
 from layout_advise.mockup.values import Access, Graph, Node
 
@@ -82,10 +83,12 @@ ReadOnly = Callable[[int, int], bytes | None]
 
 
 class Translator:
-    """Translates steps into ``graph``; ``frame_cells`` False leaves the frame in memory."""
+    """Translates steps into ``graph``; ``frame_cells`` False leaves the frame in memory; ``wide``: there are instructions on
+    whole 256-bit registers."""
 
-    def __init__(self, graph: Graph, frame_cells: bool, constant: ReadOnly) -> None:
+    def __init__(self, graph: Graph, frame_cells: bool, constant: ReadOnly, wide: bool = True) -> None:
         self.graph = graph
+        self.wide = wide
         self.frame_cells = frame_cells
         self.constant = constant
         self.packs = 0
@@ -130,6 +133,9 @@ class Translator:
         if step.call is not None:
             self._call(state, step, events)
             return
+        if step.opaque is not None:
+            self._opaque(state, step, step.opaque, events)
+            return
         _OneStep(self, state, step, events, framed).run()
 
     def expression(self, state: State, expr: Expr, temps: dict[int, Node]) -> Node:
@@ -153,7 +159,13 @@ class Translator:
         args = tuple(bitcast(g, ty, x if ty == "f64" else lo32(g, x)) for x in raw)
         call = g.raw("call", ty, args, step.call)
         events.append(call)
-        gone = f"a register that the call of {step.call} does not keep"
+        lost = self._clobber(state, f"a register that the call of {step.call} does not keep")
+        bits = bitcast(g, "i64" if ty == "f64" else "i32", call)
+        state[Lane(0, 0)] = bits if ty == "f64" else build(g, "pair", "i64", (bits, hi32(g, lost)))
+
+    def _clobber(self, state: State, gone: str) -> Node:
+        """What a call may change is unknown after it; the node that stands for it in vector registers."""
+        g = self.graph
         for register in CALLER_SAVED:
             state[register] = g.raw("undef", "i64", (), gone)
         state[Flags()] = g.raw("undef", "flags", (), gone)
@@ -161,8 +173,54 @@ class Translator:
         for number in range(32):
             for index in range(8):
                 state[Lane(number, index)] = lost
-        bits = bitcast(g, "i64" if ty == "f64" else "i32", call)
-        state[Lane(0, 0)] = bits if ty == "f64" else build(g, "pair", "i64", (bits, hi32(g, lost)))
+        return lost
+
+    def _opaque(self, state: State, step: Step, call: Opaque, events: list[Node]) -> None:
+        """An event that is handed every register which may hold an argument, and events for what it may return."""
+        g = self.graph
+        g.origin = Origin(step.pc)
+        stack = self._stack_for(state, call)
+        handed: list[tuple[Gpr | Lane, Node]] = []
+        for place in (*INTEGERS, VECTOR_COUNT, *VECTORS):
+            value = self.read(state, place)
+            if value.op == "undef" or (place == VECTOR_COUNT and value.op != "const"):
+                continue  # nothing that the caller put there
+            if value.op == "livein" and isinstance(place, Lane) and place.index:
+                continue  # the upper half of what the caller itself was handed: no scalar argument
+            handed.append((place, value))
+        if self.wide and any(self._wide(state, number) for number in range(8)):
+            raise NotLiftedError(step.pc, step.text, "calls a function that is handed 256-bit registers")
+        target = self.expression(state, call.target, {})
+        args = (target, *(() if stack is None else (stack,)), *(value for _, value in handed))
+        event = g.raw("opaque", "i64", args, Handed(call.name, stack is not None, tuple(place for place, _ in handed)))
+        events.append(event)
+        self._clobber(state, f"a register that the call of {call.name or 'an unknown function'} does not keep")
+        for place in RESULTS:
+            state[place] = g.raw("result", "i64", (event,), place)
+            events.append(state[place])
+
+    def _stack_for(self, state: State, call: Opaque) -> Node | None:
+        """The stack pointer that the callee needs; None where it takes nothing from the stack."""
+        pointer = self.read(state, RSP)
+        if not self.frame_cells:
+            return self.graph.lin("i64", 8 if call.tail else 0, ((pointer, 1),))
+        if pointer.op != "frame":
+            raise FrameEscapes
+        base, offset = pointer.imm
+        if call.tail:  # our own caller's arguments on the stack are the callee's
+            return self._plain_address(self.graph.frame(base, offset + 8))
+        if self.read(state, Slot(base, offset & ~7)).op != "undef":
+            raise FrameEscapes  # perhaps an argument on the stack: then the frame has to be where the callee looks
+        return None
+
+    def _wide(self, state: State, number: int) -> bool:
+        upper = self.read(state, Lane(number, 2))
+        return upper.op not in ("undef", "livein") and not is_const(upper, 0)
+
+    def _plain_address(self, address: Node) -> Node:
+        if address.op == "frame" and address.imm[0] == 0 and address.imm[1] >= 0:
+            return self.graph.lin("i64", address.imm[1], ((self.stack_pointer(), 1),))
+        return address
 
 
 def make(g: Graph, name: str, ty: Ty, args: tuple[Node, ...]) -> Node:
@@ -299,9 +357,7 @@ class _OneStep:
         return Slot(base, offset)
 
     def _plain(self, address: Node) -> Node:
-        if address.op == "frame" and address.imm[0] == 0 and address.imm[1] >= 0:
-            return self.owner.graph.lin("i64", address.imm[1], ((self.owner.stack_pointer(), 1),))
-        return address
+        return self.owner._plain_address(address)
 
     def _cell(self, at: Slot) -> tuple[Slot, int]:
         return Slot(at.base, at.offset & ~7), at.offset & 7

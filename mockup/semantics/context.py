@@ -8,6 +8,7 @@ from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.disasm import Immediate, Insn, Memory, Operand, Register
 from layout_advise.mockup.effects import (
     BITS,
+    FS_BASE,
     CallEffect,
     Const,
     Effect,
@@ -101,10 +102,12 @@ class Context:
 
     def address(self, memory: Memory) -> Expr:
         """The i64 address of a memory operand without vector index."""
-        if memory.segment is not None:
-            raise self.refuse(f"thread-local memory ({memory.segment}:)")
         if memory.narrow:
             raise self.refuse("32-bit address arithmetic")
+        if memory.segment == "fs":
+            return build("add", "i64", Read(FS_BASE, "i64"), self.effective(memory))
+        if memory.segment is not None:
+            raise self.refuse(f"thread-local memory ({memory.segment}:)")
         return self.effective(memory)
 
     def effective(self, memory: Memory) -> Expr:
@@ -146,6 +149,8 @@ class Context:
             if operand.kind != "gpr":
                 raise self.refuse(f"register {operand.name}")
             return self.gpr(operand.number, size or operand.bytes, operand.high)
+        if is_canary(operand):
+            return Const("i64", 0)
         return self.load(INTEGER[size or operand.bytes], self.address(operand))
 
     def set_integer(self, operand: Operand, value: Expr) -> None:
@@ -251,6 +256,12 @@ class Context:
         for element in elements:
             self.store(address, element, part)
             part += BITS[element.ty] // 8
+
+
+def is_canary(memory: Memory) -> bool:
+    """The stack protector's secret, ``fs:[0x28]``: any number serves, since a mock-up compares it with itself only."""
+    plain = memory.base is None and memory.index is None and memory.vector_index is None
+    return memory.segment == "fs" and plain and memory.displacement == 0x28 and memory.bytes == 8
 
 
 def split(lanes: Sequence[Expr], ty: Ty) -> list[Expr]:

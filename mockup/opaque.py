@@ -1,0 +1,58 @@
+"""Calls of functions that are not lifted: which registers they are handed, and what is known after them (SysV ABI, 3.2).
+
+Such a call stays a call of the machine code. Every register that may hold an argument is handed over as it is; the stack
+pointer too where the frame is memory, so that arguments on the stack are where the callee looks for them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from layout_advise.mockup.effects import Expr, Gpr, Lane
+
+INTEGERS = tuple(Gpr(n) for n in (7, 6, 2, 1, 8, 9))
+"""rdi rsi rdx rcx r8 r9."""
+VECTOR_COUNT = Gpr(0)
+"""al: how many vector registers hold arguments of a function that takes any number of them."""
+VECTORS = tuple(Lane(number, index) for number in range(8) for index in range(2))
+"""The low 16 bytes of xmm0 to xmm7."""
+RESULTS: tuple[Gpr | Lane, ...] = (Gpr(0), Gpr(2), Lane(0, 0), Lane(0, 1), Lane(1, 0), Lane(1, 1))
+"""rax rdx xmm0 xmm1."""
+
+_TWICE = ("setjmp", "sigsetjmp", "vfork", "getcontext", "swapcontext")
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """A call of ``target`` (i64); ``tail``: a jump, the return address is already on the stack."""
+
+    name: str | None
+    target: Expr
+    tail: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Handed:
+    """``imm`` of an ``opaque`` node, whose args are the target, the stack pointer where ``stack``, and what ``places``
+    hold."""
+
+    name: str | None
+    stack: bool
+    places: tuple[Gpr | Lane, ...]
+
+
+def refusal(name: str | None) -> str | None:
+    """Why a function of this name cannot even be called; None where it can."""
+    bare = (name or "").lstrip("_")
+    if bare in _TWICE:
+        return f"calls {name}, which returns twice"
+    if (name or "").startswith("_ZGV"):
+        return f"calls {name}, which takes whole vectors"
+    return None
+
+
+def register_name(place: Gpr | Lane) -> str:
+    """``rax``, ``xmm0`` or, for the second eight bytes, ``xmm0h``."""
+    if isinstance(place, Gpr):
+        return ("rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9")[place.number]
+    return f"xmm{place.number}{'h' if place.index else ''}"
