@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,15 +72,17 @@ def _on_vectors(insn: Insn) -> bool:
 
 def has_float_loop(region: Region) -> bool:
     """Whether a cycle of the control flow (by direct jumps) holds an instruction that computes with floats."""
-    insns = decode(region)
+    return bool(float_loop_insns(decode(region)))
+
+
+def float_loop_insns(insns: Mapping[int, Insn]) -> set[int]:
+    """Addresses of the instructions that compute with floats and lie on a cycle of the control flow (by direct jumps)."""
     if not any(computes(insn) for insn in insns.values()):
-        return False
+        return set()
     graph: nx.DiGraph[int] = nx.DiGraph()
     graph.add_edges_from((at, to) for at, insn in insns.items() for to in _successors(insn) if to in insns)
-    for part in nx.strongly_connected_components(graph):
-        if (len(part) > 1 or any(graph.has_edge(at, at) for at in part)) and any(computes(insns[at]) for at in part):
-            return True
-    return False
+    cycles = (p for p in nx.strongly_connected_components(graph) if len(p) > 1 or any(graph.has_edge(at, at) for at in p))
+    return {at for part in cycles for at in part if computes(insns[at])}
 
 
 def _successors(insn: Insn) -> Iterator[int]:
