@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from layout_advise.mockup.disasm import decode
+from layout_advise.mockup.disasm import Immediate, decode
 from layout_advise.mockup.effects import BITS, Gpr
 from layout_advise.mockup.emit import include_directories
 from layout_advise.mockup.lifted import Lifted
@@ -20,20 +20,24 @@ SOURCE = Path(__file__).with_name("lift_runner.c")
 VERDICTS = ("agrees", "discarded", "same but for NaN", "differs")
 OUTCOMES = ("", "returned", "fault", "too long", "too much memory")
 _MARKS = 48
-_JOB = struct.Struct(f"<QII8s16sII{_MARKS}Q256s")
+_CONSTANTS = 24
+_JOB = struct.Struct(f"<QII8s16sII{_CONSTANTS}I{_MARKS}Q256s")
 _RESULT = struct.Struct("<6I2Q")
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A lifted function and its compiled mock-up; addresses are those at run time. ``marks`` are instructions of loops that
-    compute with floats: whether one was reached tells that a trial tried something."""
+    """A lifted function and its compiled mock-up; addresses are those at run time. ``results`` marks the bytes of rax and of
+    xmm0 that it returns, ``marks`` are instructions of loops that compute with floats: whether one was reached tells that a
+    trial tried something."""
 
     name: str
     address: int
-    lifted: Lifted
+    results: tuple[bytes, bytes]
     mockup: Path
     marks: tuple[int, ...]
+    constants: tuple[int, ...] = ()
+    """Numbers that the function compares with; some of the random ones are drawn from these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,26 @@ class Trial:
 def marks_of(region: Region) -> tuple[int, ...]:
     """The instructions of the region's loops that compute with floats, as far as the runner takes them."""
     return tuple(sorted(float_loop_insns(decode(region))))[:_MARKS]
+
+
+def results_of(lifted: Lifted) -> tuple[bytes, bytes]:
+    """Which bytes of rax and of xmm0 the lifted function returns: 1 for each."""
+    rax, xmm0 = bytearray(8), bytearray(16)
+    for out in lifted.live_outs:
+        start = 4 * (out.half or 0) + (0 if isinstance(out.location, Gpr) else 8 * out.location.index)
+        size = max(1, BITS[out.operand.ty] // 8)
+        (rax if isinstance(out.location, Gpr) else xmm0)[start : start + size] = bytes([1]) * size
+    return bytes(rax), bytes(xmm0)
+
+
+def constants_of(region: Region) -> tuple[int, ...]:
+    """The immediates of the region's compares, as far as the runner takes them."""
+    found = {
+        insn.operands[1].value % 2**32
+        for insn in decode(region).values()
+        if insn.mnemonic == "cmp" and isinstance(insn.operands[1], Immediate)
+    }
+    return tuple(sorted(found))[:_CONSTANTS]
 
 
 def build_runner(folder: Path) -> Path:
@@ -91,16 +115,11 @@ def _run(runner: Path, arguments: list[str], search: Sequence[Path]) -> subproce
 
 
 def _packed(job: Job, seeds: int) -> bytes:
-    rax, xmm0 = bytearray(8), bytearray(16)
-    for out in job.lifted.live_outs:
-        integer = isinstance(out.location, Gpr)
-        start = 4 * (out.half or 0) + (0 if isinstance(out.location, Gpr) else 8 * out.location.index)
-        size = max(1, BITS[out.operand.ty] // 8)
-        (rax if integer else xmm0)[start : start + size] = bytes([1]) * size
+    constants = (*job.constants, *(0,) * (_CONSTANTS - len(job.constants)))
     marks = (*job.marks, *(0,) * (_MARKS - len(job.marks)))
     place = str(job.mockup).encode()
     assert len(place) < 256
-    return _JOB.pack(job.address, seeds, 1, bytes(rax), bytes(xmm0), len(job.marks), 0, *marks, place)
+    return _JOB.pack(job.address, seeds, 1, *job.results, len(job.marks), len(job.constants), *constants, *marks, place)
 
 
 def _trial(words: tuple[int, ...]) -> Trial:

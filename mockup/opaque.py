@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from layout_advise.mockup.effects import Expr, Gpr, Lane
 
-INTEGERS = tuple(Gpr(n) for n in (7, 6, 2, 1, 8, 9))
+INTEGERS: tuple[Gpr | Lane, ...] = tuple(Gpr(n) for n in (7, 6, 2, 1, 8, 9))
 """rdi rsi rdx rcx r8 r9."""
-VECTOR_COUNT = Gpr(0)
+VECTOR_COUNT: Gpr | Lane = Gpr(0)
 """al: how many vector registers hold arguments of a function that takes any number of them."""
-VECTORS = tuple(Lane(number, index) for number in range(8) for index in range(2))
+VECTORS: tuple[Gpr | Lane, ...] = tuple(Lane(number, index) for number in range(8) for index in range(2))
 """The low 16 bytes of xmm0 to xmm7."""
 RESULTS: tuple[Gpr | Lane, ...] = (Gpr(0), Gpr(2), Lane(0, 0), Lane(0, 1), Lane(1, 0), Lane(1, 1))
 """rax rdx xmm0 xmm1."""
