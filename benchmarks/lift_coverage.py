@@ -2,9 +2,9 @@
 
     python benchmarks/lift_coverage.py [--cache DIR] [--sample 60] [--seeds 96] [LIBRARY...]
 
-Debian packages are downloaded and unpacked (not installed) into the cache folder. Of each library a sample of the functions
-with a floating-point loop (drawn by a fixed seed; all if there are fewer) is lifted and compiled; what compiles is run on
-random registers and memory against the original machine code (``lift_runner.c``). One JSON file a library is kept in
+Debian packages are downloaded and unpacked (not installed) into the cache folder. Of each library functions are drawn at
+random (from a fixed seed) until ``--sample`` with a floating-point loop are found; these are lifted, and what compiles is run
+on random registers and memory against the original machine code (``tests/lift_runner.c``). One JSON file a library is kept in
 ``benchmarks/results/lift``: a library that has one is not done again (``--again``). Prints the tables of RESULTS.md.
 """
 
@@ -16,7 +16,7 @@ import random
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -26,7 +26,13 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.lift_runner import (
+from layout_advise.errors import BinaryError, NotLiftedError
+from layout_advise.mockup.build import build
+from layout_advise.mockup.survey import has_float_loop, lift_function, source_of, surveyed
+from layout_advise.stages.survey import TooLong, time_limit
+from layout_advise.tracer.binary import Binary
+from layout_advise.tracer.symbols import Function
+from tests.lift_runner import (
     Job,
     Trial,
     build_runner,
@@ -36,12 +42,6 @@ from benchmarks.lift_runner import (
     results_of,
     run_jobs,
 )
-from layout_advise.errors import BinaryError, NotLiftedError
-from layout_advise.mockup.build import build
-from layout_advise.mockup.survey import has_float_loop, lift_function, source_of, surveyed
-from layout_advise.stages.survey import TooLong, time_limit
-from layout_advise.tracer.binary import Binary
-from layout_advise.tracer.symbols import Function
 
 RESULTS = Path(__file__).parent / "results" / "lift"
 SECONDS = 30.0
@@ -87,7 +87,7 @@ LIBRARIES = (
 
 
 def unpack(library: Library, cache: Path) -> tuple[Path, list[Path]]:
-    """The library's file, downloaded and unpacked into the cache where it is not there yet, and where to search for others."""
+    """The library's file, downloaded and unpacked where the cache has it not yet, and where to search for others."""
     root = cache / "root"
     folder = root / "usr" / "lib" / "x86_64-linux-gnu"
     for package in (library.package, *library.needs):
@@ -96,7 +96,7 @@ def unpack(library: Library, cache: Path) -> tuple[Path, list[Path]]:
             continue
         debs = cache / "debs" / package
         debs.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["apt-get", "-qq", "download", package], cwd=debs, check=True, timeout=300)
+        subprocess.run(["apt-get", "-qq", "download", package], cwd=debs, check=True, timeout=300, stderr=subprocess.DEVNULL)
         for deb in debs.glob("*.deb"):
             subprocess.run(["dpkg", "-x", str(deb), str(root)], check=True, timeout=300)
         done.touch()
@@ -110,13 +110,20 @@ def opened(path: Path) -> Binary:
     return Binary.open_module(path)
 
 
-def looping(path: Path) -> Iterator[Function]:
-    """The functions of the file with a floating-point loop."""
+def looping(path: Path, sample: int) -> tuple[list[Function], int]:
+    """So many functions of the file with a floating-point loop, drawn at random from a fixed seed, and how many functions were
+    looked at to find them."""
     binary = opened(path)
-    for function in surveyed(binary):
+    functions = list(surveyed(binary))
+    random.Random(path.name).shuffle(functions)
+    found: list[Function] = []
+    looked = 0
+    while looked < len(functions) and len(found) < sample:
         with suppress(BinaryError):
-            if has_float_loop(binary.region(function, 0)):
-                yield function
+            if has_float_loop(binary.region(functions[looked], 0)):
+                found.append(functions[looked])
+        looked += 1
+    return found, looked
 
 
 def attempt(path: Path, function: Function, base: int, folder: Path) -> tuple[Job | None, str]:
@@ -147,8 +154,7 @@ def study(library: Library, cache: Path, sample: int, seeds: int, jobs: int) -> 
     folder.mkdir(parents=True, exist_ok=True)
     runner = build_runner(cache)
     base = load_base(runner, path, search)
-    functions = list(looping(path))
-    chosen = sorted(random.Random(path.name).sample(functions, min(sample, len(functions))), key=lambda f: f.start)
+    chosen, looked = looping(path, sample)
     with ProcessPoolExecutor(jobs) as pool:
         size = len(chosen)
         made = list(pool.map(attempt, [path] * size, chosen, [base] * size, [folder] * size))
@@ -157,7 +163,8 @@ def study(library: Library, cache: Path, sample: int, seeds: int, jobs: int) -> 
     return {
         **asdict(library),
         "library": path.name,
-        "functions": len(functions),
+        "functions": len(surveyed(opened(path))),
+        "looked": looked,
         "sample": len(chosen),
         "lifted": len(ready),
         "stops": {f"{f.name}@{f.start:x}": why for f, (_, why) in zip(chosen, made, strict=True) if why},
@@ -180,8 +187,8 @@ def _summary(trials: Sequence[Trial]) -> dict[str, Any]:
 def tables(found: Sequence[dict[str, Any]]) -> str:
     """The tables of RESULTS.md."""
     lines = [
-        "| library | language | with a floating-point loop | tried | lifted | share | executed | in a loop | differ |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| library | language | functions | looked at | with a floating-point loop | lifted | share | executed | in a loop | differ |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     sums: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
@@ -190,7 +197,14 @@ def tables(found: Sequence[dict[str, Any]]) -> str:
         ran = sum(1 for r in runs if r["agree"] or r["nan"] or r["differs"])
         loop = sum(1 for r in runs if r["loop"] and not r["differs"])
         differ = sum(1 for r in runs if r["differs"])
-        row = {"functions": one["functions"], "sample": one["sample"], "lifted": one["lifted"], "ran": ran, "loop": loop}
+        row = {
+            "functions": one["functions"],
+            "looked": one["looked"],
+            "sample": one["sample"],
+            "lifted": one["lifted"],
+            "ran": ran,
+            "loop": loop,
+        }
         sums.update({**row, "differ": differ})
         reasons.update(_kind(why) for why in one["stops"].values())
         lines.append(f"| {one['library']} | {one['language']} | {_cells(row)} | {differ} |")
@@ -201,7 +215,7 @@ def tables(found: Sequence[dict[str, Any]]) -> str:
 
 def _cells(row: dict[str, int]) -> str:
     share = 100 * row["lifted"] / max(1, row["sample"])
-    return f"{row['functions']} | {row['sample']} | {row['lifted']} | {share:.0f} % | {row['ran']} | {row['loop']}"
+    return f"{row['functions']} | {row['looked']} | {row['sample']} | {row['lifted']} | {share:.0f} % | {row['ran']} | {row['loop']}"
 
 
 def _kind(why: str) -> str:

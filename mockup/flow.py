@@ -16,7 +16,7 @@ from layout_advise.errors import NotLiftedError
 from layout_advise.mockup import cfg as control
 from layout_advise.mockup.disasm import Insn
 from layout_advise.mockup.effects import CALL_TARGET, Const, Expr, Gpr, Op, Read, Semantics, SetEffect
-from layout_advise.mockup.opaque import Opaque, refusal
+from layout_advise.mockup.opaque import STRING_OPERATIONS, Opaque, refusal
 from layout_advise.mockup.semantics.control import call_target
 from layout_advise.tracer.code import Region
 
@@ -207,7 +207,12 @@ class _Builder:
         for insn in source.insns:
             called = graph.calls.get(insn.address)
             if called is None:
-                if insn.mnemonic not in ("ret", "jmp"):
+                if self.opaque and insn.prefixes == {"rep"} and insn.mnemonic in STRING_OPERATIONS:
+                    operation = f"rep {insn.mnemonic}"
+                    block.steps.append(
+                        Step(insn.address, insn.text, Semantics(()), opaque=Opaque(operation, Const("i64", 0)))
+                    )
+                elif insn.mnemonic not in ("ret", "jmp"):
                     block.steps.append(Step(insn.address, insn.text, self.semantics(insn)))
             elif not isinstance(source.terminator, control.Trap) or insn is not source.insns[-1]:
                 following = self.new(insn.end)

@@ -16,8 +16,15 @@ VECTOR_COUNT: Gpr | Lane = Gpr(0)
 """al: how many vector registers hold arguments of a function that takes any number of them."""
 VECTORS: tuple[Gpr | Lane, ...] = tuple(Lane(number, index) for number in range(8) for index in range(2))
 """The low 16 bytes of xmm0 to xmm7."""
+WIDE_VECTORS: tuple[Gpr | Lane, ...] = tuple(Lane(number, index) for number in range(8) for index in range(4))
+"""ymm0 to ymm7."""
 RESULTS: tuple[Gpr | Lane, ...] = (Gpr(0), Gpr(2), Lane(0, 0), Lane(0, 1), Lane(1, 0), Lane(1, 1))
 """rax rdx xmm0 xmm1."""
+
+STRING_OPERATIONS = {
+    f"{name}{letter}": size for name in ("movs", "stos") for letter, size in zip("bwdq", (1, 2, 4, 8), strict=True)
+}
+"""``rep`` operations that stay one instruction, with the bytes of an element."""
 
 _TWICE = ("setjmp", "sigsetjmp", "vfork", "getcontext", "swapcontext")
 
@@ -52,7 +59,7 @@ def refusal(name: str | None) -> str | None:
 
 
 def register_name(place: Gpr | Lane) -> str:
-    """``rax``, ``xmm0`` or, for the second eight bytes, ``xmm0h``."""
+    """``rax``, ``xmm0`` or, for the second eight bytes and those above, ``xmm0.1``..."""
     if isinstance(place, Gpr):
         return ("rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9")[place.number]
-    return f"xmm{place.number}{'h' if place.index else ''}"
+    return f"xmm{place.number}{f'.{place.index}' if place.index else ''}"

@@ -31,7 +31,16 @@ from layout_advise.mockup.effects import (
 )  # fmt: skip
 from layout_advise.mockup.flow import RSP, Step
 from layout_advise.mockup.lifted import Origin
-from layout_advise.mockup.opaque import INTEGERS, RESULTS, VECTOR_COUNT, VECTORS, Handed, Opaque
+from layout_advise.mockup.opaque import (
+    INTEGERS,
+    RESULTS,
+    STRING_OPERATIONS,
+    VECTOR_COUNT,
+    VECTORS,
+    WIDE_VECTORS,
+    Handed,
+    Opaque,
+)
 from layout_advise.mockup.simplify import bitcast, build, hi32, is_const, lo32
 from layout_advise.mockup.values import Access, Graph, Node
 
@@ -179,17 +188,18 @@ class Translator:
         """An event that is handed every register which may hold an argument, and events for what it may return."""
         g = self.graph
         g.origin = Origin(step.pc)
+        if (call.name or "").startswith("rep "):
+            self._string(state, call, events)
+            return
         stack = self._stack_for(state, call)
         handed: list[tuple[Gpr | Lane, Node]] = []
-        for place in (*INTEGERS, VECTOR_COUNT, *VECTORS):
+        for place in (*INTEGERS, VECTOR_COUNT, *(WIDE_VECTORS if self.wide else VECTORS)):
             value = self.read(state, place)
             if value.op == "undef" or (place == VECTOR_COUNT and value.op != "const"):
                 continue  # nothing that the caller put there
             if value.op == "livein" and isinstance(place, Lane) and place.index:
                 continue  # the upper half of what the caller itself was handed: no scalar argument
             handed.append((place, value))
-        if self.wide and any(self._wide(state, number) for number in range(8)):
-            raise NotLiftedError(step.pc, step.text, "calls a function that is handed 256-bit registers")
         target = self.expression(state, call.target, {})
         args = (target, *(() if stack is None else (stack,)), *(value for _, value in handed))
         event = g.raw("opaque", "i64", args, Handed(call.name, stack is not None, tuple(place for place, _ in handed)))
@@ -198,6 +208,21 @@ class Translator:
         for place in RESULTS:
             state[place] = g.raw("result", "i64", (event,), place)
             events.append(state[place])
+
+    def _string(self, state: State, call: Opaque, events: list[Node]) -> None:
+        """``rep movs`` or ``rep stos``, upwards (the ABI keeps the direction flag clear)."""
+        g = self.graph
+        name = (call.name or "").removeprefix("rep ")
+        size = STRING_OPERATIONS[name]
+        to, count = Gpr(7), Gpr(1)
+        source = Gpr(6) if name.startswith("movs") else Gpr(0)
+        places = (to, source, count)
+        args = (g.const("i64", 0), *(self.read(state, place) for place in places))
+        events.append(g.raw("opaque", "i64", args, Handed(call.name, False, places)))
+        for place in (to, source) if source != Gpr(0) else (to,):
+            moved = g.scale(self.read(state, count), size)
+            state[place] = g.add(self.read(state, place), moved)
+        state[count] = g.const("i64", 0)
 
     def _stack_for(self, state: State, call: Opaque) -> Node | None:
         """The stack pointer that the callee needs; None where it takes nothing from the stack."""
@@ -212,10 +237,6 @@ class Translator:
         if self.read(state, Slot(base, offset & ~7)).op != "undef":
             raise FrameEscapes  # perhaps an argument on the stack: then the frame has to be where the callee looks
         return None
-
-    def _wide(self, state: State, number: int) -> bool:
-        upper = self.read(state, Lane(number, 2))
-        return upper.op not in ("undef", "livein") and not is_const(upper, 0)
 
     def _plain_address(self, address: Node) -> Node:
         if address.op == "frame" and address.imm[0] == 0 and address.imm[1] >= 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from layout_advise.mockup.binding import Access, access_bytes, executed, key_of
-from layout_advise.mockup.effects import BITS
+from layout_advise.mockup.effects import BITS, Lane
 from layout_advise.mockup.emit.ctext import CTYPE, constant, operation
 from layout_advise.mockup.emit.places import Places
 from layout_advise.mockup.emit.scope import identifier
@@ -101,10 +101,16 @@ class Writer(Places):
             self.put(f"{self.text(assign.variable)} = t{first + k};")
 
     def opaque(self, call: OpaqueCall) -> None:
-        """A call of machine code: registers through a record, see ``opaque.h``."""
+        """A call of machine code: registers through a record, see ``opaque.h``; or a string instruction."""
+        if (call.function or "").startswith("rep "):
+            handed = ", ".join(self.text(operand) for _, operand in call.args)
+            self.put(f"la_{(call.function or '').replace(' ', '_')}({handed});")
+            return
         self.put(f"/* {(call.function or 'a function known at run time only').replace('*/', '')} */")
         for place, operand in call.args:
             self.put(f"call.{_handed(register_name(place))} = {self.text(operand)};")
+        wide = any(isinstance(place, Lane) and place.index > 1 for place, _ in call.args)
+        self.put(f"call.wide = {int(wide)};")
         stack = "0" if call.stack is None else self.text(call.stack)
         self.put(f"la_opaque(&call, {self.text(call.target)}, {stack});")
 
@@ -265,7 +271,7 @@ class Writer(Places):
 
 def _handed(name: str) -> str:
     """The member of ``struct la_call`` that stands for a register."""
-    return name if name[0] == "r" else f"vector[{name[3]}][{int(name.endswith('h'))}]"
+    return name if name[0] == "r" else f"vector[{name[3]}][{name[5:] or 0}]"
 
 
 def _new_cell(piece: Piece, ty: str) -> str:
