@@ -16,6 +16,7 @@ from layout_advise.errors import NotLiftedError
 from layout_advise.mockup import cfg as control
 from layout_advise.mockup.disasm import Insn
 from layout_advise.mockup.effects import CALL_TARGET, Const, Expr, Gpr, Op, Read, Semantics, SetEffect
+from layout_advise.mockup.image import open_image
 from layout_advise.mockup.opaque import STRING_OPERATIONS, Opaque, refusal
 from layout_advise.mockup.semantics.control import call_target
 from layout_advise.tracer.code import Region
@@ -179,6 +180,7 @@ def build_flow(region: Region, semantics: Semantic, pure: Callable[[str], bool],
 class _Builder:
     def __init__(self, region: Region, semantics: Semantic, pure: Callable[[str], bool], opaque: bool) -> None:
         self.semantics, self.pure, self.opaque = semantics, pure, opaque
+        self.is_stub = open_image(region.path, region.load_base).is_stub
         self.callees = {callee.entry: callee for callee in region.callees}
         self.blocks: dict[int, FlowBlock] = {}
 
@@ -283,12 +285,13 @@ class _Builder:
         if why is not None:
             raise NotLiftedError(*at, why)
         target: Expr = Read(CALL_TARGET, "i64")
+        local = called.target is not None and not self.is_stub(called.target)
         if called.target is not None:
             target = Const("i64", called.target)
         else:
             assert insn is not None
             block.steps.append(Step(*at, call_target(insn)))
-        block.steps.append(Step(*at, Semantics(()), opaque=Opaque(called.name, target, tail)))
+        block.steps.append(Step(*at, Semantics(()), opaque=Opaque(called.name, target, tail, local)))
 
 
 def _label(called: control.Called) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 from layout_advise.mockup.flow import build_flow
@@ -43,13 +44,29 @@ def _lift(region: Region, result: Result, opaque: bool, *, frame_cells: bool) ->
     retype(program)
     # a result register that a call or an undefined result has spoilt, on any path, cannot be what the function returns
     program.outs = {place: node for place, node in program.outs.items() if not _spoilt(node, result)}
-    writer = Writer(program, close_loops(program))
+    loops = close_loops(program)
+    _hand_over_kept(program)
+    writer = Writer(program, loops)
     body = writer.body()
     outs = writer.live_outs()
     executed: set[tuple[int, int]] = set()
     _references(body, executed)
     skipped = [_skipped(program, reference) for reference in sorted(program.references - executed)]
     return Lifted(region.symbol, region.entry, tuple(writer.live_ins), outs, body, tuple(skipped))
+
+
+def _hand_over_kept(program: Program) -> None:
+    """Registers that are used behind a call as if it had not been: their values are handed over with the arguments."""
+    live = program.live()
+    for events in program.events.values():
+        for result in events:
+            if result.op != "result" or result not in live or len(result.args) == 1:
+                continue
+            call, old = result.args
+            if result.imm not in call.imm.places:
+                call.args = (*call.args, old)
+                call.imm = replace(call.imm, places=(*call.imm.places, result.imm))
+            result.args = (call,)
 
 
 def _spoilt(out: Node, result: Result) -> bool:

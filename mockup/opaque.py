@@ -20,6 +20,11 @@ WIDE_VECTORS: tuple[Gpr | Lane, ...] = tuple(Lane(number, index) for number in r
 """ymm0 to ymm7."""
 RESULTS: tuple[Gpr | Lane, ...] = (Gpr(0), Gpr(2), Lane(0, 0), Lane(0, 1), Lane(1, 0), Lane(1, 1))
 """rax rdx xmm0 xmm1."""
+KEPT: tuple[Gpr | Lane, ...] = (
+    *(Gpr(n) for n in (0, 1, 2, 6, 7, 8, 9, 10, 11)),
+    *(Lane(number, index) for number in range(16) for index in range(2)),
+)
+"""All registers that a callee may change, and that a local one may be known not to change."""
 
 STRING_OPERATIONS = {
     f"{name}{letter}": size for name in ("movs", "stos") for letter, size in zip("bwdq", (1, 2, 4, 8), strict=True)
@@ -31,11 +36,24 @@ _TWICE = ("setjmp", "sigsetjmp", "vfork", "getcontext", "swapcontext")
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """A call of ``target`` (i64); ``tail``: a jump, the return address is already on the stack."""
+    """A call of ``target`` (i64); ``tail``: a jump, the return address is already on the stack; ``local``: of a function in
+    the same file, where the caller may rely on registers that the callee does not happen to change (gcc's -fipa-ra)."""
 
     name: str | None
     target: Expr
     tail: bool = False
+    local: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Clobbered:
+    """``imm`` of an ``undef`` node: what a function of another file left in a register that it may change. No compiler lets
+    anything depend on it; where it is computed with (to be masked away) any number serves."""
+
+    function: str | None
+
+    def __str__(self) -> str:
+        return f"a register that the call of {self.function or 'an unknown function'} does not keep"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,5 +79,5 @@ def refusal(name: str | None) -> str | None:
 def register_name(place: Gpr | Lane) -> str:
     """``rax``, ``xmm0`` or, for the second eight bytes and those above, ``xmm0.1``..."""
     if isinstance(place, Gpr):
-        return ("rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9")[place.number]
+        return ("rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11")[place.number]
     return f"xmm{place.number}{f'.{place.index}' if place.index else ''}"

@@ -28,7 +28,7 @@ from layout_advise.mockup.lifted import (
     Val,
     Var,
 )  # fmt: skip
-from layout_advise.mockup.opaque import Handed, register_name
+from layout_advise.mockup.opaque import Clobbered, Handed, register_name
 from layout_advise.mockup.place import Placement, stored_value
 from layout_advise.mockup.ssa import Program
 from layout_advise.mockup.translate import FrameEscapes
@@ -89,6 +89,8 @@ class Writer:
             return Imm(node.ty, node.imm)
         if node in self.operands:
             return self.operands[node]
+        if node.op == "undef" and isinstance(node.imm, Clobbered):
+            return Imm(node.ty, 0)
         self._refuse(node)
         made: Operand
         if node.op in ("phi", "exitphi"):

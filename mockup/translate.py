@@ -33,11 +33,13 @@ from layout_advise.mockup.flow import RSP, Step
 from layout_advise.mockup.lifted import Origin
 from layout_advise.mockup.opaque import (
     INTEGERS,
+    KEPT,
     RESULTS,
     STRING_OPERATIONS,
     VECTOR_COUNT,
     VECTORS,
     WIDE_VECTORS,
+    Clobbered,
     Handed,
     Opaque,
 )
@@ -168,16 +170,16 @@ class Translator:
         args = tuple(bitcast(g, ty, x if ty == "f64" else lo32(g, x)) for x in raw)
         call = g.raw("call", ty, args, step.call)
         events.append(call)
-        lost = self._clobber(state, f"a register that the call of {step.call} does not keep")
+        lost = self._clobber(state, Clobbered(step.call))
         bits = bitcast(g, "i64" if ty == "f64" else "i32", call)
         state[Lane(0, 0)] = bits if ty == "f64" else build(g, "pair", "i64", (bits, hi32(g, lost)))
 
-    def _clobber(self, state: State, gone: str) -> Node:
+    def _clobber(self, state: State, gone: Clobbered | str) -> Node:
         """What a call may change is unknown after it; the node that stands for it in vector registers."""
         g = self.graph
         for register in CALLER_SAVED:
             state[register] = g.raw("undef", "i64", (), gone)
-        state[Flags()] = g.raw("undef", "flags", (), gone)
+        state[Flags()] = g.raw("undef", "flags", (), str(gone))
         lost = g.raw("undef", "i64", (), gone)
         for number in range(32):
             for index in range(8):
@@ -204,9 +206,14 @@ class Translator:
         args = (target, *(() if stack is None else (stack,)), *(value for _, value in handed))
         event = g.raw("opaque", "i64", args, Handed(call.name, stack is not None, tuple(place for place, _ in handed)))
         events.append(event)
-        self._clobber(state, f"a register that the call of {call.name or 'an unknown function'} does not keep")
-        for place in RESULTS:
-            state[place] = g.raw("result", "i64", (event,), place)
+        before = {place: self.read(state, place) for place in KEPT} if call.local else {}
+        gone = Clobbered(call.name)
+        self._clobber(state, str(gone) if call.local else gone)
+        for place in before or RESULTS:
+            # of a local callee each register is read back: where it was not changed, it is what it was before the call
+            old = before.get(place)
+            made = (event,) if old is None or old.op == "undef" else (event, old)
+            state[place] = g.raw("result", "i64", made, place)
             events.append(state[place])
 
     def _string(self, state: State, call: Opaque, events: list[Node]) -> None:

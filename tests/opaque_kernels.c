@@ -89,3 +89,11 @@ double nested(double *a, long n)
     }
     return s;
 }
+
+/* Relies on registers that its callee happens not to change, as gcc does within a file (-fipa-ra). */
+double keeps(double *a, long n);
+__asm__(".text\n.globl keeps\n.type keeps, @function\nkeeps:\n"
+        "pushq %rbx\nmovq %rdi, %rbx\nmovl $5, %r10d\nmovl $7, %ecx\nmovsd (%rdi), %xmm9\nmovsd 8(%rdi), %xmm0\n"
+        "call .Lsquare\ncvtsi2sdq %r10, %xmm1\naddsd %xmm1, %xmm0\naddsd %xmm9, %xmm0\ncvtsi2sdl %ecx, %xmm1\n"
+        "mulsd %xmm1, %xmm0\nmovsd %xmm0, 16(%rbx)\npopq %rbx\nret\n.size keeps, .-keeps\n"
+        ".type .Lsquare, @function\n.Lsquare:\nmulsd %xmm0, %xmm0\nmovl $3, %ecx\nret\n");

@@ -271,7 +271,8 @@ class Writer(Places):
 
 def _handed(name: str) -> str:
     """The member of ``struct la_call`` that stands for a register."""
-    return name if name[0] == "r" else f"vector[{name[3]}][{name[5:] or 0}]"
+    number, _, lane = name.removeprefix("xmm").partition(".")
+    return name if name[0] == "r" else f"vector[{number}][{lane or 0}]"
 
 
 def _new_cell(piece: Piece, ty: str) -> str:
