@@ -164,12 +164,12 @@ class Cfg:
 Names = Callable[[int], str | None]
 
 
-def build_cfg(region: Region, names: Names | None = None, *, indirect_calls: bool = False) -> Cfg:
+def build_cfg(region: Region, names: Names | None = None, *, indirect_calls: bool = False, loops: bool = True) -> Cfg:
     """The control-flow graph of ``region`` (callees are not entered).
 
     ``names`` gives the symbol of a call target; by default the region's ELF file is asked (PLT stubs and symbol table).
-    Raises :class:`NotLiftedError` for undecodable bytes, unresolved indirect jumps, irreducible control flow, and, unless
-    ``indirect_calls``, for calls of what a register or memory holds.
+    Without ``loops`` these are not looked for. Raises :class:`NotLiftedError` for undecodable bytes, unresolved indirect
+    jumps, irreducible control flow (where loops are wanted), and, unless ``indirect_calls``, for calls of what a register or memory holds.
     """
     image = open_image(region.path, region.load_base)
     walk = _Walk(region, image, names or image.name_of, indirect_calls)
@@ -183,8 +183,10 @@ def build_cfg(region: Region, names: Names | None = None, *, indirect_calls: boo
     parents: dict[int, int | None] = {n: idom.get(n) if n != region.entry else None for n in order}
     ordered = {start: blocks[start] for start in order}
     cfg = Cfg(region.entry, ordered, parents, (), walk.calls)
-    loops = natural_loops(graph, order, cfg.dominates, lambda start: _text(blocks[start]))
-    return Cfg(region.entry, ordered, parents, loops, walk.calls)
+    if not loops:
+        return cfg
+    found = natural_loops(graph, order, cfg.dominates, lambda start: _text(blocks[start]))
+    return Cfg(region.entry, ordered, parents, found, walk.calls)
 
 
 def _text(block: Block) -> str:

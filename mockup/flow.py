@@ -18,6 +18,7 @@ from layout_advise.mockup.disasm import Insn
 from layout_advise.mockup.effects import CALL_TARGET, Const, Expr, Gpr, Op, Read, Semantics, SetEffect
 from layout_advise.mockup.image import open_image
 from layout_advise.mockup.opaque import STRING_OPERATIONS, Opaque, refusal
+from layout_advise.mockup.reducible import make_reducible
 from layout_advise.mockup.semantics.control import call_target
 from layout_advise.tracer.code import Region
 
@@ -169,6 +170,7 @@ def build_flow(region: Region, semantics: Semantic, pure: Callable[[str], bool],
     start = builder.new(region.entry)
     start.term = Go(builder.copy(region, exit_block.id, (region.entry,)))
     flow = Flow(builder.blocks, start.id, exit_block.id)
+    _reduce(flow, builder)
     analyse(flow)
     if exit_block.id not in flow.preds:
         raise NotLiftedError(region.entry, region.symbol, "never returns")
@@ -191,7 +193,7 @@ class _Builder:
 
     def copy(self, region: Region, after: int, active: tuple[int, ...]) -> int:
         """A fresh copy of the region's blocks that goes on at ``after``; its entry."""
-        graph = control.build_cfg(region, indirect_calls=self.opaque)
+        graph = control.build_cfg(region, indirect_calls=self.opaque, loops=False)
         ids = {start: self.new(start) for start in graph.blocks}
         for start, source in graph.blocks.items():
             self._fill(ids[start], source, graph, {s: b.id for s, b in ids.items()}, after, active)
@@ -301,6 +303,26 @@ def _label(called: control.Called) -> str:
 def _move_stack(pc: int, amount: int) -> Step:
     moved = Op("add", "i64", (Read(RSP, "i64"), Const("i64", amount % 2**64)))
     return Step(pc, "call/ret", Semantics((SetEffect(RSP, moved),)))
+
+
+def _reduce(flow: Flow, builder: _Builder) -> None:
+    """Give every loop one entry."""
+
+    def copy(block: int) -> int:
+        source, made = flow.blocks[block], builder.new(flow.blocks[block].start)
+        made.steps, made.term = list(source.steps), source.term
+        return made.id
+
+    stuck = make_reducible(
+        lambda block: flow.blocks[block].successors,
+        copy,
+        lambda block, old, new: flow.blocks[block].redirect(old, new),
+        flow.entry,
+    )
+    if stuck is not None:
+        raise NotLiftedError(
+            flow.blocks[stuck].start, "jump", "irreducible control flow (its loops would have to be copied)"
+        )
 
 
 def analyse(flow: Flow) -> None:

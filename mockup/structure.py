@@ -281,6 +281,9 @@ class Writer:
             latch = self.flow.loops[head].latch
             order.remove(latch)
             order.append(latch)
+        elif self.flow.exit in inside:  # returning is reaching the end: nothing may stand behind it (a block that hangs did)
+            order.remove(self.flow.exit)
+            order.append(self.flow.exit)
         return order
 
     def _past_pad(self, target: int) -> int:

@@ -271,7 +271,7 @@ static void run(const struct job *job, void (*mockup)(struct la_context *), int 
     *(uint64_t *)ENTRY_RSP = (uint64_t)la_back;
     if (side == 0)
         mark(job);
-    struct itimerval limit = {.it_value = side ? (struct timeval){4, 0} : (struct timeval){0, 150000}};
+    struct itimerval limit = {.it_value = side ? (struct timeval){4, 0} : (struct timeval){0, 40000}};
     setitimer(ITIMER_VIRTUAL, &limit, NULL);
     confine();
     if (side == 0) {

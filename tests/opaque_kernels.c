@@ -97,3 +97,15 @@ __asm__(".text\n.globl keeps\n.type keeps, @function\nkeeps:\n"
         "call .Lsquare\ncvtsi2sdq %r10, %xmm1\naddsd %xmm1, %xmm0\naddsd %xmm9, %xmm0\ncvtsi2sdl %ecx, %xmm1\n"
         "mulsd %xmm1, %xmm0\nmovsd %xmm0, 16(%rbx)\npopq %rbx\nret\n.size keeps, .-keeps\n"
         ".type .Lsquare, @function\n.Lsquare:\nmulsd %xmm0, %xmm0\nmovl $3, %ecx\nret\n");
+
+__attribute__((noreturn, noinline)) void gives_up(double x) { abort(); (void)x; }
+double tail_or_abort(double *a, long n)
+{
+    double s = 0;
+    for (int i = 0; i < N(n); i++)
+        s += a[i];
+    a[0] = s;
+    if (s > 1e200)
+        gives_up(s);
+    return n & 1 ? plain(s) : halved(s);
+}

@@ -44,6 +44,10 @@ _CHOICE = {"umin": "<", "smin": "<", "fmin": "<", "umax": ">", "smax": ">", "fma
 _ROUND = {"fsqrt": "sqrt", "fabs": "fabs", "floor": "floor", "ceil": "ceil", "ftrunc": "trunc", "rint": "rint", "fma": "fma"}
 
 
+_FLOAT_OVERFLOW = math.ldexp(1 - 2.0**-25, 128)
+"""What would be rounded to infinity."""
+
+
 def integer(value: int, ty: Ty) -> str:
     """An integer constant from its bit pattern."""
     if ty != "i64":
@@ -66,7 +70,7 @@ def floating(value: int, ty: Ty) -> str:
         return f"la_as_f32({value:#x}u)"
     for digits in range(1, 10):
         text = f"{number:.{digits}g}"
-        if struct.pack("<f", float(text)) == struct.pack("<f", number):
+        if abs(float(text)) < _FLOAT_OVERFLOW and struct.pack("<f", float(text)) == struct.pack("<f", number):
             break
     return f"{text}f" if any(c in text for c in ".e") else f"{text}.0f"
 

@@ -149,8 +149,6 @@ class Context:
             if operand.kind != "gpr":
                 raise self.refuse(f"register {operand.name}")
             return self.gpr(operand.number, size or operand.bytes, operand.high)
-        if is_canary(operand):
-            return Const("i64", 0)
         return self.load(INTEGER[size or operand.bytes], self.address(operand))
 
     def set_integer(self, operand: Operand, value: Expr) -> None:
@@ -256,12 +254,6 @@ class Context:
         for element in elements:
             self.store(address, element, part)
             part += BITS[element.ty] // 8
-
-
-def is_canary(memory: Memory) -> bool:
-    """The stack protector's secret, ``fs:[0x28]``: any number serves, since a mock-up compares it with itself only."""
-    plain = memory.base is None and memory.index is None and memory.vector_index is None
-    return memory.segment == "fs" and plain and memory.displacement == 0x28 and memory.bytes == 8
 
 
 def split(lanes: Sequence[Expr], ty: Ty) -> list[Expr]:
