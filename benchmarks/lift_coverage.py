@@ -187,7 +187,7 @@ def _summary(trials: Sequence[Trial]) -> dict[str, Any]:
 def tables(found: Sequence[dict[str, Any]]) -> str:
     """The tables of RESULTS.md."""
     lines = [
-        "| library | language | functions | looked at | with float loop | lifted | share | executed | loop reached | differ |",
+        "| library | language | functions | looked at | float loop | lifted | share | executed | loop reached | differ |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     sums: Counter[str] = Counter()

@@ -169,7 +169,8 @@ def build_cfg(region: Region, names: Names | None = None, *, indirect_calls: boo
 
     ``names`` gives the symbol of a call target; by default the region's ELF file is asked (PLT stubs and symbol table).
     Without ``loops`` these are not looked for. Raises :class:`NotLiftedError` for undecodable bytes, unresolved indirect
-    jumps, irreducible control flow (where loops are wanted), and, unless ``indirect_calls``, for calls of what a register or memory holds.
+    jumps, irreducible control flow (where loops are wanted), and, unless ``indirect_calls``, for calls of what a register
+    or memory holds.
     """
     image = open_image(region.path, region.load_base)
     walk = _Walk(region, image, names or image.name_of, indirect_calls)

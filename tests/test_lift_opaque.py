@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -9,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from layout_advise.cli import main
 from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.build import build
+from layout_advise.mockup.emit.ctext import floating
 from layout_advise.mockup.lift import lift
 from layout_advise.mockup.survey import lift_function, source_of
 from layout_advise.tracer.binary import Binary
@@ -77,6 +80,20 @@ def test_the_runner_notices_what_is_wrong(ran: Ran) -> None:
     memory = ran.job("tail", (r"(\*\(la_\w+ \*\)\((?!.*context).*\) = )", r"\1 1 + "))
     for trials in ran.run(result, memory).values():
         assert any(t.verdict == "differs" for t in trials)
+
+
+def test_doctor_surveys_a_library(ran: Ran, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--lift", str(ran.library), "--json", "-q"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    lifted = {o["function"] for o in found["outcomes"] if o["lifted"]}
+    assert set(KERNELS) <= lifted
+    assert found["lifted"] == len(lifted)
+    assert next(o for o in found["outcomes"] if o["function"] == "each")["float_loop"]
+    assert not next(o for o in found["outcomes"] if o["function"] == "plain")["float_loop"]
+
+
+def test_the_largest_single_is_written_so_that_it_reads_back() -> None:
+    assert float(floating(0x7F7FFFFF, "f32").rstrip("f")) == 3.4028235e38
 
 
 def test_calls_stop_the_lifter_unless_they_are_allowed(ran: Ran) -> None:
