@@ -154,6 +154,21 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class OpaqueCall:
+    """A call of machine code that is not lifted (``function`` where the name is known), at address ``target``.
+
+    ``args`` are the registers that may hold arguments; ``stack`` is the stack pointer at the call where the callee may look
+    there. What it returns are the ``Let`` named ``returned.REGISTER`` that follow. Anything may be read and written.
+    """
+
+    function: str | None
+    target: Operand
+    stack: Operand | None
+    args: tuple[tuple[Gpr | Lane, Operand], ...]
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
 class Goto:
     """Forward jump to ``label`` (in the same or an enclosing body; out of a loop too) when ``condition`` (i1) holds."""
 
@@ -184,7 +199,7 @@ class Loop:
     independent: bool = False
 
 
-Item = Let | LetLinear | Load | Store | Assign | Call | Goto | Label | Loop
+Item = Let | LetLinear | Load | Store | Assign | Call | OpaqueCall | Goto | Label | Loop
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from layout_advise.mockup.lifted import (
     Linear,
     Load,
     Loop,
+    OpaqueCall,
     Operand,
     Store,
     Val,
@@ -103,6 +104,10 @@ class _Copy:
             return replace(item, args=self._all(item.args), value=self._new(item.value))
         if isinstance(item, Call):
             return replace(item, args=self._all(item.args), value=self._new(item.value))
+        if isinstance(item, OpaqueCall):
+            stack = None if item.stack is None else self._operand(item.stack)
+            args = tuple((location, self._operand(operand)) for location, operand in item.args)
+            return replace(item, target=self._operand(item.target), stack=stack, args=args)
         if isinstance(item, LetLinear):
             return replace(item, linear=self._linear(item.linear), value=self._new(item.value))
         if isinstance(item, Load):

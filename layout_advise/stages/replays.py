@@ -85,7 +85,7 @@ def _body(seen: Observation) -> tuple[Touch | Nest, ...]:
 def _closed(cfg: Cfg) -> None:
     """Nothing but the hotspot's own code may run: what a call or the kernel does is not in the nests."""
     if cfg.calls:
-        names = sorted({call.name or hex(call.target) for call in cfg.calls.values()})
+        names = sorted({call.name or hex(call.target or 0) for call in cfg.calls.values()})
         raise ReplayError("the accesses cannot be replayed", f"the hotspot calls {', '.join(names)}")
     for block in cfg.blocks.values():
         for insn in block.insns:

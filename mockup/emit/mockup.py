@@ -10,7 +10,7 @@ from typing import Literal
 from layout_advise import tracer
 from layout_advise.layoutalgebra.structure import Candidate, FieldMap, Relayout, Structure
 from layout_advise.mockup.binding import Access, accesses, bind, executed
-from layout_advise.mockup.effects import BITS, Gpr
+from layout_advise.mockup.effects import BITS, FS_BASE, Gpr
 from layout_advise.mockup.emit.copies import chosen_tables, copy_functions, map_function
 from layout_advise.mockup.emit.ctext import CTYPE
 from layout_advise.mockup.emit.program import Writer
@@ -63,7 +63,7 @@ def emit_mockup(
     settings.registers = {
         live.value.number: trace.registers.gpr[live.location.number]
         for live in lifted.live_ins
-        if isinstance(live.location, Gpr) and live.value.number in scope.live_ins
+        if isinstance(live.location, Gpr) and live.value.number in scope.live_ins and live.location != FS_BASE
     }
     parameters = _pointers(relayouts, settings)
     settings.maps = {r.structure.id: f"map_{identifier(r.structure.name)}_{k}" for k, r in enumerate(relayouts)}
@@ -74,7 +74,7 @@ def emit_mockup(
     kernel = kernel_name(lifted)
     parts = [
         _header(lifted, candidate, variant, check, wrong),
-        '#include "mockup.h"',
+        '#include "mockup.h"' + ('\n#include "opaque.h"' if scope.opaque else ""),
         _libm(scope),
         buffer_specs(relayouts, offset),
         chosen_tables(relayouts),
@@ -223,6 +223,8 @@ def _kernel(lifted: Lifted, scope: Scope, writer: Writer, name: str, pointers: S
     bases = [(kind if not pointers else "uint8_t *") + name for _, name in sorted(writer.bases.items())]
     parameters = ", ".join(["struct la_context *context", *bases, *(kind + p for p in pointers)])
     lines = [f"static __attribute__((noinline)) void {name}({parameters})", "{"]
+    if scope.opaque:
+        lines.append("    struct la_call call = {0};")
     outs = [f"    {_live_out(live, writer)}" for live in lifted.live_outs]
     mentioned = set(re.findall(r"\w+", "\n".join([*writer.lines, *outs])))
     for live in lifted.live_ins:
@@ -244,7 +246,7 @@ def _kernel(lifted: Lifted, scope: Scope, writer: Writer, name: str, pointers: S
 def _live_in(live: LiveIn, scope: Scope) -> list[str]:
     name, ty = scope.names[live.value.number], live.value.ty
     if isinstance(live.location, Gpr):
-        source = f"context->in.gpr[{live.location.number}]"
+        source = "context->in.fs_base" if live.location == FS_BASE else f"context->in.gpr[{live.location.number}]"
         if live.half is not None or ty in ("i1", "i8", "i16", "i32"):
             return [f"const {CTYPE[ty]} {name} = ({CTYPE[ty]})({source} >> {32 * (live.half or 0)});"]
         return [f"const {CTYPE[ty]} {name} = {'la_as_f64((int64_t)' if ty == 'f64' else '(int64_t)('}{source});"]
