@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
 
 from layout_advise import __version__, machine
 from layout_advise.checks import check_command
@@ -12,6 +13,8 @@ from layout_advise.reports import html, model
 from layout_advise.rundir import RunDir, open_run, scratch, write_atomically
 from layout_advise.stages.assemble import quality
 from layout_advise.stages.backends import check_backend
+from layout_advise.stages.batches import Batch, plan_batch, too_short
+from layout_advise.stages.case import Case
 from layout_advise.stages.hotspot import Studied, study
 from layout_advise.stages.profile import Profiled, probe_calls, profile, spool
 from layout_advise.stages.statically import trace_static
@@ -41,7 +44,12 @@ def advise(settings: Settings, progress: Progress) -> model.Report | None:
             return None
         progress.step("counting and timing the hotspot's calls")
         seen, chosen = probe_calls(settings, profiled, stdin)
-        studied = study(settings, main, profiled, seen, chosen, stdin, run, work, progress)
+        batch: Batch | str = ""
+        if too_short(seen, chosen):
+            progress.step("recording calls, which are too short to be timed one by one")
+            chosen, batch = plan_batch(settings, profiled, stdin, seen, chosen)
+        case = Case(settings, main, profiled, seen, chosen, stdin, run, work, progress)
+        studied = study(case.unbatched(batch) if isinstance(batch, str) else replace(case, batch=batch))
         if studied is None:
             return None
         progress.stage("report", "writing the report")

@@ -76,6 +76,17 @@ def size(count: int) -> str:
     return f"{value:.1f} GiB"
 
 
+def stopped_at(hotspot: HotspotReport) -> str:
+    """``traced at call 5``, or how many short calls were taken together from which one on, and how much they differ."""
+    batch = hotspot.batch
+    if batch is None:
+        return f"traced at call {number(hotspot.call)}"
+    return (
+        f"traced {number(batch.calls)} calls together from call {number(hotspot.call)} on, of "
+        f"{nanoseconds(batch.ns_low)} to {nanoseconds(batch.ns_high)} (10th to 90th percentile)"
+    )
+
+
 def nanoseconds(value: float | None) -> str:
     """A duration with a unit that reads well."""
     if value is None:

@@ -115,6 +115,7 @@ def _base(case: Case, seen: Observation, verdict: model.Verdict, snapshot: Any) 
         "trace": model.TraceSummary(seen.trace.backend, seen.trace.accesses, seen.terms, seen.trace.truncated),
         "structures": structures(seen),
         "verdict": verdict,
+        "batch": model.Batch(case.batch.size, *case.batch.spread) if case.batch is not None else None,
     }
 
 
@@ -130,7 +131,7 @@ def modelled(
     rows = tuple(candidate_report(o, None, None, None, None, case.profiled.share, False) for o in outcomes)
     return model.HotspotReport(
         **_base(case, seen, verdict, "fork"),
-        original=model.Original(None, None, case.chosen.in_situ_ns),
+        original=model.Original(None, None, case.per_call(case.chosen.in_situ_ns)),
         identity=None,
         noise=None,
         candidates=rows,
@@ -149,9 +150,9 @@ def measured(case: Case, seen: Observation, trials: Trials) -> model.HotspotRepo
     return model.HotspotReport(
         **_base(case, seen, trials.verdict, decision.snapshot if decision else "fork"),
         original=model.Original(
-            timings.nanoseconds(ORIGINAL, "cold") if timings else None,
-            timings.nanoseconds(ORIGINAL) if timings else None,
-            decision.in_situ_ns if decision else case.chosen.in_situ_ns,
+            case.per_call(timings.nanoseconds(ORIGINAL, "cold") if timings else None),
+            case.per_call(timings.nanoseconds(ORIGINAL) if timings else None),
+            case.per_call(decision.in_situ_ns if decision else case.chosen.in_situ_ns),
         ),
         identity=model.Identity("rejected" if reason else "verified", interval(ratio), reason),
         noise=model.Span(*noise) if noise else None,
@@ -183,7 +184,7 @@ def _rows(case: Case, trials: Trials) -> list[model.CandidateReport]:
         reason = reason or failed
         compared = None
         if finding is not None and finding.reason is None:
-            compared = model.Verification(trials.calls, finding.bytes_compared, finding.bytes_changed, 0)
+            compared = model.Verification(trials.calls * case.timed_calls, finding.bytes_compared, finding.bytes_changed, 0)
         outcome = Outcome(
             _named(candidate, name),
             made.recipe.variant,
@@ -238,4 +239,5 @@ def _row(case: Case, trials: Trials, outcome: Outcome, name: str) -> model.Candi
     name = trials.made[name].same_as or name
     speedup, over = pick(timings, name, mode)
     cold = pick(timings, name, "cold")[0]
-    return candidate_report(outcome, speedup, over, cold, timings.nanoseconds(ORIGINAL, mode), case.profiled.share, again)
+    one = case.per_call(timings.nanoseconds(ORIGINAL, mode))
+    return candidate_report(outcome, speedup, over, cold, one, case.profiled.share, again)

@@ -37,6 +37,8 @@ class Observation:
     """By id of such a structure: which part of its elements the call uses, where that is known exactly."""
     chosen: Mapping[str, Chosen] = field(default_factory=dict)
     """By id: the elements used, where they are at most one of each few neighbours."""
+    varying: frozenset[int] = frozenset()
+    """General registers that differ at the entries of the traced calls, where it is a batch of them."""
 
     @property
     def structures(self) -> tuple[Structure, ...]:

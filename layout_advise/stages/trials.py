@@ -19,7 +19,6 @@ from layout_advise.mockup.reroll import reroll
 from layout_advise.reports import wording
 from layout_advise.reports.model import Verdict
 from layout_advise.rundir import write_atomically
-from layout_advise.stages.calls import VERIFIED_CALLS
 from layout_advise.stages.case import Case
 from layout_advise.stages.mockups import (
     Code,
@@ -138,6 +137,7 @@ def _make(
         compiler,
         folder,
         lambda i, n: case.progress.count("compiling mock-ups", i, n),
+        seen.varying,
     )
     return {m.recipe.name: m for m in done}
 
@@ -182,7 +182,7 @@ def _further_calls(
     fields than the one before). What differs there is rejected. Returns the findings, the calls compared at, and whether the
     structures that get another layout lay at the same addresses each time (others may change from call to call)."""
     calls, same = 1, True
-    for call in range(case.chosen.call + 1, min(case.chosen.call + VERIFIED_CALLS, case.probe.calls + 1)):
+    for call in case.calls_compared[1:]:
         good = [r for r in wanted if r.name in found and found[r.name].reason is None]
         case.progress.step(f"stopping the program at call {call}")
         with case.park(call) as program:
@@ -191,7 +191,9 @@ def _further_calls(
                 now.structures
             ):
                 return found, calls, False
-            at_call = Observation(now.region, now.trace, seen.derived, now.written, now.touched)
+            at_call = Observation(
+                now.region, now.trace, seen.derived, now.written, now.touched, varying=now.varying | seen.varying
+            )
             choices = choices_at({r.name: r.candidate for r in good if r.candidate is not None}, at_call, lifted)
             quick = [
                 Recipe(r.name, choice, r.variant, checked=chooses(choice) and r.checked)
@@ -252,7 +254,7 @@ def _time(
             entrants,
             unmeasured,
             rebuild,
-            lambda timings, name: around_a_call(timings, name) if case.settings.temporary else None,
+            lambda timings, name: around_a_call(timings, name, case.timed_calls) if case.settings.temporary else None,
         ),
         Bench(
             snapshots,
@@ -289,10 +291,11 @@ def _controls(made: dict[str, Made], found: dict[str, Finding], compared: bool) 
     return chosen
 
 
-def around_a_call(timings: Timings, name: str) -> float | None:
-    """What a layout that exists only during a call costs it, in ns: converting there and back. None when not measured."""
+def around_a_call(timings: Timings, name: str, calls: int = 1) -> float | None:
+    """What a layout that exists only during a call costs the ``calls`` that are timed together, in ns: converting there and
+    back around each. None when not measured."""
     costs = timings.conversion.get(name)
-    return None if costs is None else sum(costs)
+    return None if costs is None else calls * sum(costs)
 
 
 def title(candidate: Candidate, symbol: str) -> str:

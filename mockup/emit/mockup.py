@@ -43,6 +43,7 @@ def emit_mockup(
     check: bool = False,
     wrong: bool = False,
     offset: int = 0,
+    varying: frozenset[int] = frozenset(),
 ) -> str:
     """The C source of a mock-up; ``candidate`` None gives the identity.
 
@@ -51,6 +52,7 @@ def emit_mockup(
     records every reference and compares every new place with the map (slow). ``wrong`` reads (where nothing is read:
     writes) elements at wrong places, in bounds: such a mock-up must fail the comparison.
     ``offset`` places the new buffers that many bytes (a multiple of 64) after the start of a page.
+    ``varying`` are the general registers of which the mock-up must not take the traced value for granted.
     Raises RemapError where an access does not decompose over the candidate's structure.
     """
     binding = bind(lifted, trace, structures)
@@ -63,7 +65,7 @@ def emit_mockup(
     settings.registers = {
         live.value.number: trace.registers.gpr[live.location.number]
         for live in lifted.live_ins
-        if isinstance(live.location, Gpr) and live.value.number in scope.live_ins
+        if isinstance(live.location, Gpr) and live.value.number in scope.live_ins and live.location.number not in varying
     }
     parameters = _pointers(relayouts, settings)
     settings.maps = {r.structure.id: f"map_{identifier(r.structure.name)}_{k}" for k, r in enumerate(relayouts)}

@@ -133,6 +133,7 @@ static struct la_reply execute(const struct la_command *c)
     case LA_CMD_PREPARE: return la_cmd_prepare(c);
     case LA_CMD_BLOCK: return la_cmd_block(c);
     case LA_CMD_CONVERT: return la_cmd_convert(c);
+    case LA_CMD_BATCH: return la_cmd_batch(c);
     case LA_CMD_REAP: return reap(c);
     case LA_CMD_INFO: return info();
     case LA_CMD_MOVE: return la_answer(NULL, 0); /* the loop changes the channel after the answer */

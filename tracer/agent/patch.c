@@ -105,6 +105,24 @@ static int write_code(uint64_t at, const uint8_t *bytes, uint64_t n)
     return 0;
 }
 
+/* The table of recorded calls, shared with the controller. */
+static int map_calls(void)
+{
+    const uint64_t bytes = la_calls_bytes();
+    char path[4096];
+    if (!bytes)
+        return 0;
+    la_join(path, la_folder, "calls", "");
+    int fd = la_open(path, O_RDWR, 0);
+    void *p = fd < 0 ? NULL : la_mmap((void *)(la_near + la_near_bytes - bytes), bytes, PROT_READ | PROT_WRITE,
+                                      MAP_SHARED | MAP_FIXED, fd);
+    if (fd >= 0)
+        la_close(fd);
+    if (!p)
+        la_error("cannot map the table of calls");
+    return p ? 0 : -1;
+}
+
 int la_patch(uint64_t load_base)
 {
     uint64_t entry = load_base + la_config.entry;
@@ -115,7 +133,7 @@ int la_patch(uint64_t load_base)
             return -1;
         }
     if (!la_near) { /* a module that was closed and opened again keeps the old place if it is near */
-        la_near_bytes = LA_PAGE + status_bytes;
+        la_near_bytes = LA_PAGE + status_bytes + la_calls_bytes();
         la_near = find_near(entry, la_near_bytes);
         if (!la_near) {
             la_error("no free memory near the hotspot's entry");
@@ -130,6 +148,8 @@ int la_patch(uint64_t load_base)
             return -1;
         }
         la_close(fd);
+        if (map_calls())
+            return -1;
     }
     la_entry = entry;
     la_mprotect(la_near, LA_PAGE, PROT_READ | PROT_WRITE);
