@@ -17,6 +17,7 @@ from layout_advise.layoutalgebra.nests import FoldedStream
 from layout_advise.mockup.streams import expand_array
 from layout_advise.reports.model import read_report, schema
 from layout_advise.stages.batches import size_and_start
+from layout_advise.stages.trials import differing, left_behind
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.record import trace_call
 from layout_advise.tracer.snapshot.agent import ABI_HEADER
@@ -49,8 +50,11 @@ int main(int argc, char **argv)
     double total = 0;
     for (long i = 0; i < n; i++)
         ps[i] = (struct p){i, 0.5 * i, {1, 2, 3, 4, 5, 6}};
-    for (long c = 0; c < calls; c++)
+    for (long c = 0; c < calls; c++) {
         total += move(ps + c * 13 % (n - most), 1 + c % most, 0.25 * (c % 3));
+        if (argc > 4 && c % 10 == 9)
+            ps[c].rest[0] += c;
+    }
     printf("%.17g\n", total);
 }
 """
@@ -248,6 +252,22 @@ def test_timed_batches_leave_memory_as_it_was(parked: AgentProcess) -> None:
     assert np.array_equal(left, state_before(FIRST))
 
 
+@pytest.mark.parametrize("between", [False, True])
+def test_what_the_program_writes_between_the_calls_is_found(program: Path, between: bool) -> None:
+    words = [*command(program), "7", *(["between"] if between else [])]
+    batch = record_calls(words, entry(program), FIRST, SIZE, timeout=60)
+    with park(words, entry(program), FIRST, timeout=60, command_timeout=20) as stopped:
+        stopped.batch(batch)
+        place = particles(stopped)
+        left = left_behind(stopped, [place])
+    assert left is not None
+    with park(words, entry(program), FIRST + SIZE, timeout=60, command_timeout=20) as later:
+        found = differing(later, left)
+    written = [c for c in range(FIRST - 1, FIRST + SIZE - 1) if c % 10 == 9]
+    changed = [(struct.pack("<d", 1.0), struct.pack("<d", 1.0 + c)) for c in written]
+    assert found == (sum(a != b for old, new in changed for a, b in zip(old, new, strict=True)) if between else 0)
+
+
 def test_quick_times_are_of_the_calls_asked_for(program: Path) -> None:
     found = probe(command(program), entry(program), first=FIRST, timed=SIZE, max_calls=FIRST + SIZE - 1, quick=True)
     assert (found.calls, len(found.quick_ns), found.stopped) == (FIRST + SIZE - 1, SIZE, True)
@@ -291,4 +311,5 @@ def test_the_whole_road_with_calls_of_different_sizes(program: Path, tmp_path: P
     checks = {c.id: c.ok for c in report.quality.checks}
     assert checks["wrong-map"]
     assert checks["calls-verified"]
+    assert checks["replayed-batch"]
     assert hotspot.verdict.reason != "short-calls"

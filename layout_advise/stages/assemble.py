@@ -153,6 +153,8 @@ class Conditions:
     deterministic: bool | None
     batch: int = 1
     """How many calls are timed together."""
+    unlike: int | None = None
+    """In how many bytes a replayed batch leaves the memory that it touches otherwise than the program itself."""
 
 
 def quality(conditions: Conditions) -> model.Quality:
@@ -169,6 +171,12 @@ def quality(conditions: Conditions) -> model.Quality:
         count = conditions.calls_verified
         at = f"at {count} calls" if conditions.batch == 1 else f"after {count} batches of {conditions.batch} calls"
         checks.append(model.Check("calls-verified", count >= 3, float(count), f"compared {at} (3 wanted)"))
+    if conditions.unlike is not None:
+        n = conditions.unlike
+        text = "a replayed batch leaves the memory that it touches as the program itself does" + (
+            f", but for {n} bytes, which the program writes between the calls" if n else ""
+        )
+        checks.append(model.Check("replayed-batch", n == 0, float(n), text))
     if conditions.deterministic is not None:
         text = "the program ran the same way each time it was started"
         checks.append(model.Check("deterministic", conditions.deterministic, None, text))

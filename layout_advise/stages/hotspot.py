@@ -221,6 +221,7 @@ def _conditions(case: Case, seen: Observation, trials: Trials) -> Conditions:
         calls_verified=trials.calls,
         deterministic=_same_end(case) and trials.same_addresses,
         batch=case.timed_calls,
+        unlike=trials.unlike,
     )
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+import numpy as np
 
 from layout_advise.layoutalgebra.structure import Candidate, Relayout, Structure
 from layout_advise.mockup.emit import kernel_name
@@ -40,6 +42,7 @@ from layout_advise.tracer.snapshot.protocol import Range, Snapshots, StoppedProg
 from layout_advise.verdict import Context, Measured, Mode, for_program, undecided
 
 WRONG = "wrong"
+MOST_KEPT = 256 << 20
 LESS_ALIGNED = ("-falign-functions=32", "-falign-loops=16")
 """Code alignment of the second measurement: a gain must not hang on where the code happens to lie."""
 
@@ -57,6 +60,8 @@ class Trials:
     verdict: Verdict
     conversion: dict[str, tuple[float, float]] = field(default_factory=dict)
     """Nanoseconds of converting to and from the new layout, by recipe name."""
+    unlike: int | None = None
+    """In how many bytes the memory that a batch touches differs after it from the program's own; None where not compared."""
 
     @property
     def timings(self) -> Timings | None:
@@ -90,19 +95,20 @@ def run_trials(
     caught = found[WRONG].reason is not None if WRONG in found else None
     found.pop(WRONG, None)
     found = _inherit(found, made)
-    found, calls, same = _further_calls(case, seen, lifted, wanted, found)
+    left = left_behind(parked, seen.touched) if case.batch is not None else None
+    found, calls, same, unlike = _further_calls(case, seen, lifted, wanted, found, left)
     found |= {name: found[m.same_as] for name, m in made.items() if m.same_as in found}
     identity = found.get(IDENTITY)
     if identity is None or identity.reason is not None:
         why = (identity.reason if identity else made[IDENTITY].reason) or "it could not be built"
         text = f"the unchanged mock-up does not do what the original does ({why}), so no number counts."
-        return Trials(made, found, calls, same, caught, None, undecided("identity-not-verified", text))
+        return Trials(made, found, calls, same, caught, None, undecided("identity-not-verified", text), unlike=unlike)
     if caught is False:
         text = "a deliberately wrong layout went unnoticed: what the call leaves behind does not depend on these structures."
-        return Trials(made, found, calls, same, caught, None, undecided("comparison-blind", text))
+        return Trials(made, found, calls, same, caught, None, undecided("comparison-blind", text), unlike=unlike)
     decision = _time(case, seen, lifted, candidates, made, found, snapshots())
     verdict = for_program(decision.verdict, case.profiled.share)
-    return Trials(made, found, calls, same, caught, decision, verdict, decision.first.conversion)
+    return Trials(made, found, calls, same, caught, decision, verdict, decision.first.conversion, unlike)
 
 
 def _place(case: Case, seen: Observation, lifted: Lifted, made: dict[str, Made]) -> Made | None:
@@ -176,21 +182,29 @@ def _inherit(found: dict[str, Finding], made: dict[str, Made]) -> dict[str, Find
 
 
 def _further_calls(
-    case: Case, seen: Observation, lifted: Lifted, wanted: Sequence[Recipe], found: dict[str, Finding]
-) -> tuple[dict[str, Finding], int, bool]:
+    case: Case,
+    seen: Observation,
+    lifted: Lifted,
+    wanted: Sequence[Recipe],
+    found: dict[str, Finding],
+    left: Mapping[Range, bytes] | None,
+) -> tuple[dict[str, Finding], int, bool, int | None]:
     """Compare at the next two calls too, each in a program started anew and with a trace of its own (a call may use other
     fields than the one before). What differs there is rejected. Returns the findings, the calls compared at, and whether the
-    structures that get another layout lay at the same addresses each time (others may change from call to call)."""
-    calls, same = 1, True
+    structures that get another layout lay at the same addresses each time (others may change from call to call), and in how
+    many bytes ``left``, what the first batch left behind, differs from what is there where the next one begins."""
+    calls, same, unlike = 1, True, None
     for call in case.calls_compared[1:]:
         good = [r for r in wanted if r.name in found and found[r.name].reason is None]
         case.progress.step(f"stopping the program at call {call}")
         with case.park(call) as program:
+            if left is not None and calls == 1:
+                unlike = differing(program, left)
             now = case.observe(program, call)
             if not _blocks(r.structure for g in good if g.candidate for r in g.candidate.relayouts) <= _blocks(
                 now.structures
             ):
-                return found, calls, False
+                return found, calls, False, unlike
             at_call = Observation(
                 now.region, now.trace, seen.derived, now.written, now.touched, varying=now.varying | seen.varying
             )
@@ -208,7 +222,25 @@ def _further_calls(
             if reason is not None:
                 found[recipe.name] = Finding(f"at call {call}: {reason}")
         calls += 1
-    return found, calls, same
+    return found, calls, same, unlike
+
+
+def left_behind(program: StoppedProgram, ranges: Sequence[Range]) -> Mapping[Range, bytes] | None:
+    """What a call of the original leaves in ``ranges``; None where that is too much to be kept."""
+    if sum(r.end - r.start for r in ranges) > MOST_KEPT:
+        return None
+    with program.fork() as fork:
+        fork.run(0)
+        return {r: fork.read(r.start, r.end - r.start) for r in ranges}
+
+
+def differing(program: StoppedProgram, known: Mapping[Range, bytes]) -> int:
+    """In how many bytes the memory of ``program`` is not what is ``known`` of it."""
+    total = 0
+    for place, data in known.items():
+        now = np.frombuffer(program.read(place.start, len(data)), np.uint8)
+        total += int(np.count_nonzero(now != np.frombuffer(data, np.uint8)))
+    return total
 
 
 def _blocks(structures: Iterable[Structure]) -> set[tuple[int, int]]:
