@@ -16,10 +16,12 @@ from layout_advise.stages.backends import check_backend
 from layout_advise.stages.batches import Batch, plan_batch, too_short
 from layout_advise.stages.case import Case
 from layout_advise.stages.hotspot import Studied, study
+from layout_advise.stages.loops import find_loop
 from layout_advise.stages.profile import Profiled, probe_calls, profile, spool
 from layout_advise.stages.statically import trace_static
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.snapshot.launch import signal_name
+from layout_advise.verdict import FEWEST_CALLS
 
 
 def advise(settings: Settings, progress: Progress) -> model.Report | None:
@@ -44,11 +46,20 @@ def advise(settings: Settings, progress: Progress) -> model.Report | None:
             return None
         progress.step("counting and timing the hotspot's calls")
         seen, chosen = probe_calls(settings, profiled, stdin)
+        no_loop = ""
+        if seen.calls < FEWEST_CALLS and settings.call is None:
+            progress.step("looking for a loop that is entered more often")
+            found = find_loop(settings, main, profiled, stdin)
+            if isinstance(found, str):
+                no_loop = found
+            else:
+                profiled, seen, chosen = found
+                progress.note(f"hotspot: {profiled.name} ({profiled.share:.0%} of the samples)")
         batch: Batch | str = ""
-        if too_short(seen, chosen):
+        if too_short(profiled, seen, chosen):
             progress.step("recording calls, which are too short to be timed one by one")
             chosen, batch = plan_batch(settings, profiled, stdin, seen, chosen)
-        case = Case(settings, main, profiled, seen, chosen, stdin, run, work, progress)
+        case = Case(settings, main, profiled, seen, chosen, stdin, run, work, progress, no_loop=no_loop)
         studied = study(case.unbatched(batch) if isinstance(batch, str) else replace(case, batch=batch))
         if studied is None:
             return None

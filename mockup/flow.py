@@ -19,6 +19,8 @@ from layout_advise.mockup.effects import Const, Expr, Gpr, Op, Read, Semantics, 
 from layout_advise.tracer.code import Region
 
 RSP = Gpr(4)
+RIP = Gpr(16)
+"""Stands for the place where a loop is left: behind the general registers, as in the agent's ``la_registers``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +179,7 @@ class _Builder:
     def __init__(self, region: Region, semantics: Semantic, pure: Callable[[str], bool]) -> None:
         self.semantics, self.pure = semantics, pure
         self.callees = {callee.entry: callee for callee in region.callees}
+        self.exits = frozenset(region.exits)
         self.blocks: dict[int, FlowBlock] = {}
 
     def new(self, start: int) -> FlowBlock:
@@ -231,8 +234,11 @@ class _Builder:
     def _tail(
         self, block: FlowBlock, at: tuple[int, str], target: int, name: str | None, after: int, active: tuple[int, ...]
     ) -> None:
-        """A jump to a function: it returns to our caller itself."""
-        if (callee := self.callees.get(target)) is not None and target not in active:
+        """A jump to a function: it returns to our caller itself. Or the end of a loop."""
+        if target in self.exits and len(active) == 1:
+            block.steps.append(Step(at[0], at[1], Semantics((SetEffect(RIP, Const("i64", target)),))))
+            block.term = Go(after)
+        elif (callee := self.callees.get(target)) is not None and target not in active:
             block.term = Go(self.copy(callee, after, (*active, target)))
         elif name is not None and self.pure(name):
             block.steps.extend((Step(*at, Semantics(()), name), _move_stack(at[0], 8)))

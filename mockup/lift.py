@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from layout_advise.mockup.flow import build_flow
+from layout_advise.mockup.effects import Gpr, Lane
+from layout_advise.mockup.flow import RIP, build_flow
 from layout_advise.mockup.image import open_image
 from layout_advise.mockup.lifted import Item, Lifted, Load, Loop, Store
 from layout_advise.mockup.loops import close_loops
@@ -20,24 +21,27 @@ from layout_advise.tracer.code import Region
 Result = Literal["any", "int", "float", "none"]
 
 
-def lift(region: Region, *, result: Result = "any") -> Lifted:
+def lift(region: Region, *, result: Result = "any", outs: tuple[Gpr | Lane, ...] = ()) -> Lifted:
     """``region`` (and the callees it names, inlined) as structured, typed statements.
 
     ``result`` tells which register holds what the function returns (from its debug information); "any" keeps rax and
     xmm0 where the code writes them. Raises :class:`layout_advise.errors.NotLiftedError` with the instruction that cannot
     be lifted and why. The frame is kept in variables; where an address in it is computed at run time it stays memory
-    below the rsp of the entry.
+    below the rsp of the entry. Of a loop, whose frame is its function's, ``outs`` are the registers that the code after it
+    reads; the place where it is left (:data:`layout_advise.mockup.flow.RIP`) is one more.
     """
+    if region.kind == "loop":
+        return _lift(region, (*outs, RIP), frame_cells=False)
     try:
-        return _lift(region, result, frame_cells=True)
+        return _lift(region, RESULTS[result], frame_cells=True)
     except FrameEscapes:
-        return _lift(region, result, frame_cells=False)
+        return _lift(region, RESULTS[result], frame_cells=False)
 
 
-def _lift(region: Region, result: Result, *, frame_cells: bool) -> Lifted:
+def _lift(region: Region, results: tuple[Gpr | Lane, ...], *, frame_cells: bool) -> Lifted:
     flow = build_flow(region, semantics, PURE.__contains__)
     constant = open_image(region.path, region.load_base).read
-    program = build_ssa(flow, frame_cells=frame_cells, results=RESULTS[result], constant=constant)
+    program = build_ssa(flow, frame_cells=frame_cells, results=results, constant=constant)
     merge_tests(program)
     retype(program)
     # a result register that a call or an undefined result has spoilt, on any path, cannot be what the function returns

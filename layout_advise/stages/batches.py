@@ -57,10 +57,10 @@ class Batch:
         return float(low), float(middle), float(high)
 
 
-def too_short(seen: Probe, chosen: ChosenCall) -> bool:
+def too_short(profiled: Profiled, seen: Probe, chosen: ChosenCall) -> bool:
     """Whether the calls are to be timed as batches: short ones of one thread that make no calls of their own."""
     short = chosen.in_situ_ns is not None and chosen.in_situ_ns < SHORT_CALL_NS
-    return short and not seen.recursive and seen.threads <= 1 and seen.calls >= 2 * VERIFIED_CALLS
+    return short and profiled.nest is None and not seen.recursive and seen.threads <= 1 and seen.calls >= 2 * VERIFIED_CALLS
 
 
 def plan_batch(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from layout_advise.config import Settings
 from layout_advise.errors import SnapshotError, TraceError
+from layout_advise.mockup.effects import Gpr, Lane
 from layout_advise.progress import Progress
 from layout_advise.rundir import RunDir
 from layout_advise.stages.backends import Tracer
@@ -43,6 +44,8 @@ class Case:
     """Short calls are traced, compared and timed as batches."""
     no_batch: str = ""
     """Why there is no batch although the calls are short."""
+    no_loop: str = ""
+    """Why there is no loop instead of a hotspot that is entered too seldom."""
 
     @property
     def calls_compared(self) -> tuple[int, ...]:
@@ -59,6 +62,11 @@ class Case:
     def per_call(self, ns: float | None) -> float | None:
         """The time of one call, from that of what is timed."""
         return None if ns is None else ns / self.timed_calls
+
+    @property
+    def outs(self) -> tuple[Gpr | Lane, ...]:
+        """The registers that a loop leaves behind; a function's are known from its result."""
+        return self.profiled.nest.outs if self.profiled.nest is not None else ()
 
     def unbatched(self, why: str) -> Case:
         """The same case without its batch."""
@@ -78,6 +86,10 @@ class Case:
             program.batch(calls)
             trace = trace_call(program, region, call, self.settings.max_refs, folder=self.work)
             return replace(observed(program, self.main, region, trace), varying=calls.varying)
+        if self.profiled.nest is not None:
+            return observed(
+                program, self.main, region, trace_call(program, region, call, self.settings.max_refs, folder=self.work)
+            )
         trace = Tracer(self.settings, self.profiled.entry, self._region, self.stdin, self.work, self.progress.note).trace(
             program, call
         )
@@ -93,4 +105,4 @@ class Case:
         return None
 
     def _region(self, load_base: int) -> Region:
-        return self.profiled.module.region(self.profiled.function, load_base, callees=True)
+        return self.profiled.region(load_base)

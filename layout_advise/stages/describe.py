@@ -103,7 +103,7 @@ def _base(case: Case, seen: Observation, verdict: model.Verdict, snapshot: Any) 
     file, line = case.profiled.place
     return {
         "symbol": case.profiled.function.name,
-        "region": "function",
+        "region": "function" if case.profiled.nest is None else "loop",
         "file": file,
         "line": line,
         "share": case.profiled.share,

@@ -12,6 +12,7 @@ from layout_advise.errors import NotLiftedError, SnapshotError
 from layout_advise.layoutalgebra.derive import Derived
 from layout_advise.layoutalgebra.explore import HALF, Walk, explore
 from layout_advise.layoutalgebra.structure import Candidate
+from layout_advise.mockup.effects import Gpr, Lane
 from layout_advise.mockup.lift import lift
 from layout_advise.mockup.lifted import Lifted
 from layout_advise.reports import model
@@ -55,7 +56,7 @@ def study(case: Case) -> Studied | None:
         if settings.until == "trace":
             return None
         progress.stage("explore", "looking for other layouts")
-        lifted = attempt(seen.region, profiled.module.result_kind(profiled.function))
+        lifted = attempt(seen.region, profiled.module.result_kind(profiled.function), case.outs)
         if isinstance(lifted, Lifted):
             seen = select(linearise(seen, lifted), lifted)
         candidates = propose(seen, settings.candidates)
@@ -85,7 +86,8 @@ def obstacle(case: Case) -> model.Verdict | None:
     """Why this hotspot is not measured at all by this version, or None."""
     if case.probe.calls < FEWEST_CALLS:
         often = "once" if case.probe.calls == 1 else f"{case.probe.calls} times"
-        text = f"the hotspot is entered {often} only; at least {FEWEST_CALLS} calls are needed to measure one."
+        text = f"the hotspot is entered {often} only; at least {FEWEST_CALLS} calls are needed to measure one"
+        text += f", and {case.no_loop}." if case.no_loop else "."
         return undecided("few-calls", text)
     if case.probe.recursive:
         return undecided("recursive", "the hotspot calls itself; its calls are not alike and cannot be timed one by one.")
@@ -98,10 +100,11 @@ def obstacle(case: Case) -> model.Verdict | None:
     return None
 
 
-def attempt(region: Region, result: ResultKind) -> Lifted | NotLiftedError:
-    """The lifted hotspot, or what stopped the lifter. Only what it returns counts of the registers it leaves."""
+def attempt(region: Region, result: ResultKind, outs: tuple[Gpr | Lane, ...] = ()) -> Lifted | NotLiftedError:
+    """The lifted hotspot, or what stopped the lifter. Of the registers that a function leaves, only what it returns counts;
+    of those that a loop leaves, ``outs``."""
     try:
-        return lift(region, result=result)
+        return lift(region, result=result, outs=outs)
     except NotLiftedError as error:
         return error
 

@@ -12,8 +12,10 @@ from pathlib import Path
 
 from layout_advise.config import STDIN, Settings
 from layout_advise.errors import BinaryError, ProgramError
+from layout_advise.mockup.nests import Nest
 from layout_advise.stages.calls import IN_SITU_CALLS, ChosenCall, choose_call, in_situ_time
 from layout_advise.tracer.binary import Binary
+from layout_advise.tracer.code import Region
 from layout_advise.tracer.hotspots import Hotspot, choose, rank
 from layout_advise.tracer.perf import perf_available, sample_with_perf
 from layout_advise.tracer.snapshot.launch import signal_name
@@ -38,17 +40,39 @@ class Profiled:
     module: Binary
     function: Function
     share: float
+    nest: Nest | None = None
+    """The loop nest that stands for the function where that is entered too seldom."""
 
     @property
     def entry(self) -> Entry:
         """Where to stop the program."""
-        start, size = self.function.start, self.function.size
-        return Entry(Path(self.module.path).resolve(), start, self.module.read(start, size), self.function.name)
+        if self.nest is None:
+            return self._entry(self.function.start)
+        return replace(self._entry(self.nest.entry), exits=tuple(map(self._entry, self.nest.exits)))
+
+    def _entry(self, address: int) -> Entry:
+        """The code from ``address`` to the end of the function, or of the piece of it that ``address`` is in."""
+        piece = self.module.function_at(address) or self.function
+        code = self.module.read(address, piece.start + piece.size - address)
+        return Entry(Path(self.module.path).resolve(), address, code, self.name)
+
+    def region(self, load_base: int) -> Region:
+        """The hotspot's code at its run-time addresses."""
+        function = self.module.region(self.function, load_base, callees=True)
+        return function if self.nest is None else self.nest.region(function)
+
+    @property
+    def name(self) -> str:
+        """The function, or the loop in it."""
+        if self.nest is None:
+            return self.function.name
+        line = self.module.line(self.nest.head)
+        return f"the loop at {line.short() if line else hex(self.nest.head)} in {self.function.name}"
 
     @property
     def place(self) -> tuple[str | None, int | None]:
         """Source file and line of the hotspot's entry."""
-        line = self.module.line(self.function.start)
+        line = self.module.line(self.function.start if self.nest is None else self.nest.head)
         return (line.file, line.line) if line else (None, None)
 
 

@@ -265,7 +265,7 @@ def _time(
             continue
         if item.mockup is not None and name in found and found[name].reason is None:
             entrants.append(
-                Entrant(name, title(candidate, case.profiled.function.name), "verified", item.mockup, forbidden(candidate))
+                Entrant(name, title(candidate, case.profiled.name), "verified", item.mockup, forbidden(candidate))
             )
     for candidate in candidates:
         if not any(e.id.split("-")[0] == candidate.id for e in entrants):

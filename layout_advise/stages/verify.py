@@ -16,6 +16,7 @@ import numpy as np
 from layout_advise.errors import SnapshotError
 from layout_advise.mockup.check import check_records
 from layout_advise.mockup.effects import Gpr
+from layout_advise.mockup.flow import RIP
 from layout_advise.mockup.lifted import Lifted
 from layout_advise.tracer.snapshot.compare import compare
 from layout_advise.tracer.snapshot.protocol import Range, RunResult, StoppedProgram
@@ -52,7 +53,7 @@ def live_outs(registers: Registers, lifted: Lifted) -> tuple[bytes, ...]:
         if hasattr(location, "index"):
             raw = registers.vector[number][8 * location.index : 8 * location.index + 8]
         else:
-            raw = registers.gpr[number].to_bytes(8, "little")
+            raw = (registers.rip if location == RIP else registers.gpr[number]).to_bytes(8, "little")
         values.append(raw if out.half is None else raw[4 * out.half : 4 * out.half + 4])
     return tuple(values)
 
@@ -167,6 +168,6 @@ def _compare(
     if not found.equal:
         place = f", first at {found.differences[0][0]:#x}" if found.differences else ""
         return Finding(f"the written bytes differ{place}", found.bytes_compared, changed)
-    if changed == 0 and not lifted.live_outs:
+    if changed == 0 and all(out.location == RIP for out in lifted.live_outs):
         return Finding("the call neither changes memory nor returns anything: nothing to compare", found.bytes_compared, 0)
     return Finding(None, found.bytes_compared, changed)

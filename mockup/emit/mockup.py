@@ -16,6 +16,7 @@ from layout_advise.mockup.emit.ctext import CTYPE
 from layout_advise.mockup.emit.program import Writer
 from layout_advise.mockup.emit.scope import Scope, analyse, gathers, identifier
 from layout_advise.mockup.emit.text import Settings
+from layout_advise.mockup.flow import RIP
 from layout_advise.mockup.lifted import Imm, Lifted, Linear, LiveIn, LiveOut, Load
 from layout_advise.mockup.remap import Plan, plan
 from layout_advise.tracer.trace import Trace
@@ -256,7 +257,8 @@ def _live_in(live: LiveIn, scope: Scope) -> list[str]:
 def _live_out(live: LiveOut, writer: Writer) -> str:
     ty, text = live.operand.ty, writer.text(live.operand)
     if isinstance(live.location, Gpr):
-        place = f"(uint8_t *)&context->out.gpr[{live.location.number}] + {4 * (live.half or 0)}"
+        register = "rip" if live.location == RIP else f"gpr[{live.location.number}]"
+        place = f"(uint8_t *)&context->out.{register} + {4 * (live.half or 0)}"
     else:
         place = f"context->out.vector[{live.location.number}] + {8 * live.location.index + 4 * (live.half or 0)}"
     cell = "la_i8" if ty == "i1" else f"la_{ty}_u"

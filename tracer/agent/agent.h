@@ -17,6 +17,15 @@ struct la_fix { /* a rel32 field of the relocated instructions */
     uint64_t target; /* what it points at, as an address in the ELF file */
 };
 
+#define LA_MAX_EXITS 4
+struct la_exit { /* where control goes on after a loop; empty for functions, which return */
+    uint64_t address; /* in the ELF file */
+    uint32_t patch_bytes, blob_bytes, fixes, reserved;
+    uint8_t original[32];
+    uint8_t blob[64];
+    struct la_fix fix[4];
+};
+
 struct la_config { /* file "config", written by the launcher */
     uint64_t magic;
     uint64_t mode;
@@ -36,6 +45,8 @@ struct la_config { /* file "config", written by the launcher */
     struct la_fix fix[8];
     char module[4096];
     char preload[4096]; /* the program's own LD_PRELOAD */
+    uint64_t exits;
+    struct la_exit exit[LA_MAX_EXITS];
 };
 
 struct la_sample { /* one timed call */
@@ -56,6 +67,7 @@ struct la_status { /* file "status"; mapped shared until the program is parked *
     uint64_t entry; /* at run time */
     uint64_t start_wall, start_tsc, end_wall, end_tsc; /* probe: two readings of both clocks */
     uint64_t empty_tsc; /* quick: of a timed call that does nothing */
+    uint64_t left_by;   /* which exit a replayed loop took */
     char error[256];
     struct la_sample sample[LA_MAX_TIMED];
 };
@@ -76,12 +88,16 @@ void la_error(const char *text);
 /* patch.c */
 int la_patch(uint64_t load_base);
 void la_unpatch(void);
+void la_catch_exits(void); /* from now on the exits lead to la_capture */
+uint64_t la_exit_taken(void); /* run-time address of the exit that the replayed loop took */
 extern uint64_t la_entry, la_near, la_near_bytes;
 
 /* entry.S */
 void la_slow(void);
 void la_return(void);
 void la_empty(void);
+void la_left(void);
+void la_capture(void);
 void la_dl_hook(void);
 void la_on_stack(void *top, void (*function)(void)) __attribute__((noreturn));
 void la_replay_original(void);
@@ -99,6 +115,7 @@ struct la_replay {
     uint64_t tsc_end;         /*  72 */
     void *context;            /*  80 */
     uint64_t rax, rdx, rcx;   /*  88, 96, 104 */
+    uint64_t *slot_at;        /* 112: where the return address stands */
 };
 extern struct la_replay la_replay_state;
 
@@ -129,6 +146,7 @@ void la_mockup_batch(struct la_context *context);
 /* probe.c, sample.c, blocks.c */
 void la_probe_start(void);
 void la_probe_event(struct la_frame *frame);
+uint64_t la_exit_stub(uint64_t number); /* where the stub of an exit goes on */
 void la_sample_start(void);
 void la_sample_maps(void);
 void la_blocks_start(void);

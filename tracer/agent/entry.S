@@ -22,6 +22,24 @@
 la_slow:
     la_event *la_resume(%rip)
 
+/* A watched loop was left through an exit: its number and the flags are pushed already. la_on_left puts the address to go
+ * on at where the number stood. */
+    .globl la_left
+    .hidden la_left
+    .type la_left, @function
+la_left:
+    push %r15; push %r14; push %r13; push %r12; push %r11; push %r10; push %r9; push %r8
+    push %rdi; push %rsi; push %rbp; push %rbx; push %rdx; push %rcx; push %rax
+    lea 120(%rsp), %rdi
+    mov %rsp, %rbp
+    and $-16, %rsp
+    cld
+    call la_on_left
+    mov %rbp, %rsp
+    pop %rax; pop %rcx; pop %rdx; pop %rbx; pop %rbp; pop %rsi; pop %rdi
+    pop %r8; pop %r9; pop %r10; pop %r11; pop %r12; pop %r13; pop %r14; pop %r15
+    ret
+
 /* A function that does nothing, as if patched: what its timed calls take is the timing's own. */
     .globl la_empty
     .hidden la_empty
@@ -120,7 +138,7 @@ la_on_stack:
 la_replay_original:
     la_enter
     mov (%r15), %rbx
-    mov 32(%rbx), %rcx
+    mov 112(%r15), %rcx
     mov (%rcx), %rax
     mov %rax, 40(%r15)
     lea la_capture(%rip), %rax
@@ -145,6 +163,8 @@ la_replay_original:
     mov 120(%rbx), %r15
     mov 24(%rbx), %rbx
     jmp *la_replay_state+24(%rip)
+    .globl la_capture
+    .hidden la_capture
 la_capture:
     mov %rax, la_replay_state+88(%rip)
     mov %rdx, la_replay_state+96(%rip)
@@ -173,8 +193,7 @@ la_capture:
     popq 136(%rbx)
     cld
     la_stamp 72
-    mov (%r15), %rbx
-    mov 32(%rbx), %rcx
+    mov 112(%r15), %rcx
     mov 40(%r15), %rax
     mov %rax, (%rcx)
     la_leave

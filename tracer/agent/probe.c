@@ -62,7 +62,8 @@ static void open_timing(uint64_t slot, uint64_t call)
     open_call.back = *(uint64_t *)slot;
     open_call.call = call;
     open_call.slot = slot;
-    *(uint64_t *)slot = (uint64_t)la_return;
+    if (!la_config.exits)
+        *(uint64_t *)slot = (uint64_t)la_return;
     if (!la_config.quick) {
         open_call.faults = la_minor_faults();
         open_call.cpu = la_clock(CLOCK_THREAD_CPUTIME_ID);
@@ -113,6 +114,18 @@ static void calibrate(void)
     calibrating = 0;
 }
 
+static void close_timing(uint64_t tsc, uint64_t wall, uint64_t cpu);
+
+/* where[0] is the number of the exit. A loop that was not entered by its entry, or is not timed, has no open call. */
+void la_on_left(uint64_t *where) __attribute__((visibility("hidden")));
+void la_on_left(uint64_t *where)
+{
+    uint64_t tsc = la_tsc(), wall = la_clock(CLOCK_MONOTONIC), cpu = la_clock(CLOCK_THREAD_CPUTIME_ID);
+    where[0] = la_exit_stub(where[0]);
+    if (open_call.slot && la_alive() && timer_thread == thread_id())
+        close_timing(tsc, wall, cpu);
+}
+
 uint64_t la_on_return(uint64_t slot) __attribute__((visibility("hidden")));
 uint64_t la_on_return(uint64_t slot)
 {
@@ -123,13 +136,22 @@ uint64_t la_on_return(uint64_t slot)
     }
     uint64_t back = open_call.back;
     (void)slot;
-    open_call.slot = 0;
-    if (!la_alive())
+    if (!la_alive()) {
+        open_call.slot = 0;
         return back;
+    }
     if (calibrating) {
+        open_call.slot = 0;
         la_status->empty_tsc = tsc - open_call.tsc < la_status->empty_tsc ? tsc - open_call.tsc : la_status->empty_tsc;
         return back;
     }
+    close_timing(tsc, wall, cpu);
+    return back;
+}
+
+static void close_timing(uint64_t tsc, uint64_t wall, uint64_t cpu)
+{
+    open_call.slot = 0;
     uint64_t n = la_status->timed, call = open_call.call;
     if (n < LA_MAX_TIMED) {
         struct la_sample *s = &la_status->sample[n];
@@ -149,7 +171,6 @@ uint64_t la_on_return(uint64_t slot)
     }
     if (la_config.max_calls && call >= la_config.max_calls)
         stop_program();
-    return back;
 }
 
 /* The stub's slow path. */

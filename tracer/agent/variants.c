@@ -7,6 +7,7 @@
 struct la_variant la_variants[LA_MAX_VARIANTS];
 static uint64_t variant_count = 1; /* 0 is the original */
 static struct la_registers original_out;
+static uint64_t no_slot; /* a loop has no return address */
 
 #define POISON 0xdb
 
@@ -19,6 +20,7 @@ static void replay_setup(uint64_t target)
     la_replay_state.xsave_out = la_after_xsave;
     la_replay_state.mask = la_xsave_mask;
     la_replay_state.out = &original_out;
+    la_replay_state.slot_at = la_config.exits ? &no_slot : (uint64_t *)la_parked.gpr[4];
     la_replay_state.target = target;
 }
 
@@ -284,7 +286,7 @@ struct la_reply la_cmd_run(const struct la_command *c)
     if (!v->context) {
         la_unpack_vectors(la_after_xsave, &original_out);
         original_out.fs_base = la_parked.fs_base;
-        original_out.rip = la_replay_state.slot;
+        original_out.rip = la_config.exits ? la_exit_taken() : la_replay_state.slot;
         la_copy(&out.registers, &original_out, sizeof original_out);
         return run_answer(&out);
     }

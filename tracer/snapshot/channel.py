@@ -19,15 +19,16 @@ from enum import IntEnum
 from pathlib import Path
 
 from layout_advise.errors import SnapshotError
-from layout_advise.tracer.snapshot.patching import Entry, Patch
+from layout_advise.tracer.snapshot.patching import MAX_EXITS, Entry, Patch, plan_exit
 
 MAGIC = 0x3167617561796C61
 MAX_TIMED = 4096
 _HEAD = struct.Struct("<6Q")
 _REPLY = struct.Struct("<QQqQ")
 _CONFIG = struct.Struct("<8Q4IQ32s128s")
+_EXIT = struct.Struct("<Q4I32s64s")
 _FIX = struct.Struct("<IIQ")
-_STATUS = struct.Struct("<4Qqq9Q256s")
+_STATUS = struct.Struct("<4Qqq10Q256s")
 _SAMPLE = struct.Struct("<4Q")
 _PREFIX = "layout-advise-"
 
@@ -136,13 +137,14 @@ class RunFolder:
         data += b"".join(_FIX.pack(fix.at, fix.end, fix.target) for fix in fixes).ljust(8 * _FIX.size, b"\0")
         data += os.fsencode(entry.path.resolve() if entry else "").ljust(4096, b"\0")
         data += os.fsencode(preload).ljust(4096, b"\0")
+        data += _exits(entry.exits if entry else ())
         (self.path / "config").write_bytes(data)
         (self.path / "status").write_bytes(bytes(_STATUS.size + MAX_TIMED * _SAMPLE.size))
 
     def status(self) -> Status:
         """The status now."""
         data = (self.path / "status").read_bytes()
-        magic, state, pid, base, counter, armed, recursive, threads, timed, entry, *clocks, empty, error = (
+        magic, state, pid, base, counter, armed, recursive, threads, timed, entry, *clocks, empty, _, error = (
             _STATUS.unpack_from(data)
         )
         wall, ticks = (clocks[k + 2] - clocks[k] for k in (0, 1))
@@ -160,6 +162,16 @@ class RunFolder:
         """Remove the folder; idempotent."""
         shutil.rmtree(self.path, ignore_errors=True)
         self._alive.close()
+
+
+def _exits(places: Sequence[Entry]) -> bytes:
+    """The part of the orders that tells where a loop is left."""
+    data = struct.pack("<Q", len(places))
+    for place in places:
+        plan = plan_exit(place)
+        data += _EXIT.pack(place.address, plan.size, len(plan.blob), len(plan.fixes), 0, plan.original, plan.blob)
+        data += b"".join(_FIX.pack(fix.at, fix.end, fix.target) for fix in plan.fixes).ljust(4 * _FIX.size, b"\0")
+    return data.ljust(8 + MAX_EXITS * (_EXIT.size + 4 * _FIX.size), b"\0")
 
 
 class Channel:

@@ -107,13 +107,13 @@ class AgentProcess:
 
     def _words(self) -> tuple[int, ...]:
         if self._info is None:
-            self._info = struct.unpack("<10Q", self._call(Verb.INFO))
+            self._info = struct.unpack("<12Q", self._call(Verb.INFO))
         return self._info
 
     def own_ranges(self) -> tuple[Range, ...]:
-        """Memory of the agent: stack, block table, status, its own code and data."""
+        """Memory of the agent: stack, block table, status, its own code and data, the stubs of a loop's exits."""
         words = self._words()
-        return tuple(Range(words[i], words[i] + words[i + 1]) for i in (2, 4, 6, 8))
+        return tuple(Range(words[i], words[i] + words[i + 1]) for i in (2, 4, 6, 8, 10))
 
     def mappings_at_park(self) -> tuple[trace.Mapping, ...]:
         """The mappings before anything was loaded or allocated for a mock-up: what can be the program's own."""
