@@ -35,8 +35,6 @@ KNOWN: Mapping[str, tuple[int, int]] = {
 _WHOLE = frozenset(
     ["movaps", "movapd", "movups", "movupd", "movdqa", "movdqu", "movd", "movq", "cvtps2pd", "cvtdq2pd", "pshufd"]
 )
-    ["movaps", "movapd", "movups", "movupd", "movdqa", "movdqu", "movd", "movq", "cvtps2pd", "cvtdq2pd", "pshufd"]
-)
 
 
 @cache
