@@ -17,7 +17,7 @@ from layout_advise.stages.batches import Batch, plan_batch, too_short
 from layout_advise.stages.case import Case
 from layout_advise.stages.hotspot import Studied, study
 from layout_advise.stages.loops import find_loop
-from layout_advise.stages.profile import Profiled, probe_calls, profile, spool
+from layout_advise.stages.profile import Profiled, probe_calls, profile, spool, without_main
 from layout_advise.stages.statically import trace_static
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.snapshot.launch import signal_name
@@ -52,6 +52,12 @@ def advise(settings: Settings, progress: Progress) -> model.Report | None:
             found = find_loop(settings, main, profiled, stdin)
             if isinstance(found, str):
                 no_loop = found
+                other = without_main(profiled, main) if settings.hotspot is None else None
+                if other is not None:
+                    progress.note(f"passed over {profiled.name}: {no_loop}")
+                    progress.note(f"hotspot: {other.name} ({other.share:.0%} of the samples)")
+                    profiled, no_loop = other, ""
+                    seen, chosen = probe_calls(settings, profiled, stdin)
             else:
                 profiled, seen, chosen = found
                 progress.note(f"hotspot: {profiled.name} ({profiled.share:.0%} of the samples)")

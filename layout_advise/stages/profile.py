@@ -16,7 +16,7 @@ from layout_advise.mockup.nests import Nest
 from layout_advise.stages.calls import IN_SITU_CALLS, ChosenCall, choose_call, in_situ_time
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.code import Region
-from layout_advise.tracer.hotspots import Hotspot, choose, rank
+from layout_advise.tracer.hotspots import Choice, Hotspot, choose, rank
 from layout_advise.tracer.perf import perf_available, sample_with_perf
 from layout_advise.tracer.snapshot.launch import signal_name
 from layout_advise.tracer.snapshot.patching import Entry
@@ -115,7 +115,19 @@ def profile(settings: Settings, main: Binary, stdin: Path | None, output: Path |
             f"{len(run.samples)} samples in {run.seconds:.2g} s, too few to tell where the time goes",
             "give it more work, name a function with --hotspot, or, if it starts another program, advise on that one",
         )
-    choice = choose(ranking)
+    return _chosen(run, ranking, choose(ranking), main)
+
+
+def without_main(profiled: Profiled, main: Binary) -> Profiled | None:
+    """The hotspot to study where ``main`` has no loop that can be; None where there is no other."""
+    try:
+        other = _chosen(profiled.run, profiled.ranking, choose(profiled.ranking, main=False), main)
+    except ProgramError:
+        return None
+    return other if other.function != profiled.function else None
+
+
+def _chosen(run: SampleRun, ranking: Sequence[Hotspot], choice: Choice, main: Binary) -> Profiled:
     hot = choice.hotspot
     module = main if Path(hot.module).resolve() == Path(main.path).resolve() else Binary.open_module(hot.module)
     function = module.function_at(hot.address)
