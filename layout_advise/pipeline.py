@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import replace
+from pathlib import Path
 
 from layout_advise import __version__, machine
 from layout_advise.checks import check_command
@@ -13,7 +14,7 @@ from layout_advise.reports import html, model
 from layout_advise.rundir import RunDir, open_run, scratch, write_atomically
 from layout_advise.stages.assemble import quality
 from layout_advise.stages.backends import check_backend
-from layout_advise.stages.batches import Batch, plan_batch, too_short
+from layout_advise.stages.batches import plan_batch, too_short
 from layout_advise.stages.case import Case
 from layout_advise.stages.hotspot import Studied, study
 from layout_advise.stages.loops import find_loop
@@ -44,35 +45,42 @@ def advise(settings: Settings, progress: Progress) -> model.Report | None:
         progress.note(f"hotspot: {profiled.function.name} ({profiled.share:.0%} of the samples)")
         if settings.until == "sample":
             return None
-        progress.step("counting and timing the hotspot's calls")
-        seen, chosen = probe_calls(settings, profiled, stdin)
-        no_loop = ""
-        if seen.calls < FEWEST_CALLS and settings.call is None:
-            progress.step("looking for a loop that is entered more often")
-            found = find_loop(settings, main, profiled, stdin)
-            if isinstance(found, str):
-                no_loop = found
-                other = without_main(profiled, main) if settings.hotspot is None else None
-                if other is not None:
-                    progress.note(f"passed over {profiled.name}: {no_loop}")
-                    progress.note(f"hotspot: {other.name} ({other.share:.0%} of the samples)")
-                    profiled, no_loop = other, ""
-                    seen, chosen = probe_calls(settings, profiled, stdin)
-            else:
-                profiled, seen, chosen = found
-                progress.note(f"hotspot: {profiled.name} ({profiled.share:.0%} of the samples)")
-        batch: Batch | str = ""
-        if too_short(profiled, seen, chosen):
-            progress.step("recording calls, which are too short to be timed one by one")
-            chosen, batch = plan_batch(settings, profiled, stdin, seen, chosen)
-        case = Case(settings, main, profiled, seen, chosen, stdin, run, work, progress, no_loop=no_loop)
-        studied = study(case.unbatched(batch) if isinstance(batch, str) else replace(case, batch=batch))
+        case = watch(settings, main, profiled, stdin, run, work, progress)
+        profiled, studied = case.profiled, study(case)
         if studied is None:
             return None
         progress.stage("report", "writing the report")
         report = assemble(settings, main, profiled, studied, progress)
         write(run, report)
         return report
+
+
+def watch(
+    settings: Settings, main: Binary, profiled: Profiled, stdin: Path | None, run: RunDir, work: Path, progress: Progress
+) -> Case:
+    """Count and time the hotspot's calls: of a loop where there are too few, of many at a time where they are short."""
+    progress.step("counting and timing the hotspot's calls")
+    seen, chosen = probe_calls(settings, profiled, stdin)
+    no_loop = ""
+    if seen.calls < FEWEST_CALLS and settings.call is None:
+        progress.step("looking for a loop that is entered more often")
+        found = find_loop(settings, main, profiled, stdin)
+        if not isinstance(found, str):
+            profiled, seen, chosen = found
+            progress.note(f"hotspot: {profiled.name} ({profiled.share:.0%} of the samples)")
+        elif settings.hotspot is None and (other := without_main(profiled, main)) is not None:
+            progress.note(f"passed over {profiled.name}: {found}")
+            progress.note(f"hotspot: {other.name} ({other.share:.0%} of the samples)")
+            profiled = other
+            seen, chosen = probe_calls(settings, profiled, stdin)
+        else:
+            no_loop = found
+    case = Case(settings, main, profiled, seen, chosen, stdin, run, work, progress, no_loop=no_loop)
+    if not too_short(profiled, seen, chosen):
+        return case
+    progress.step("recording calls, which are too short to be timed one by one")
+    chosen, batch = plan_batch(settings, profiled, stdin, seen, chosen)
+    return case.unbatched(batch) if isinstance(batch, str) else replace(case, chosen=chosen, batch=batch)
 
 
 def assemble(settings: Settings, main: Binary, profiled: Profiled, studied: Studied, progress: Progress) -> model.Report:

@@ -12,18 +12,27 @@ from typing import Any
 
 import capstone
 
-from layout_advise.mockup.cfg import Cfg, Ret, TailCall
+from layout_advise.mockup.cfg import CONDITIONS, Cfg, Ret, TailCall
 from layout_advise.mockup.disasm import Insn, register
-from layout_advise.mockup.effects import Flags, Gpr, Lane
+from layout_advise.mockup.effects import Gpr, Lane
 
 Name = tuple[str, int]
-"""``("g", n)`` a general register, ``("v", n)`` a vector register, ``("f", 0)`` the flags."""
+"""``("g", n)`` a general register, ``("v", n)`` a vector register, ``("f", 0)`` the carry flag, ``("f", 1)`` the others."""
 
-FLAGS: Name = ("f", 0)
+CARRY: Name = ("f", 0)
+REST: Name = ("f", 1)
+FLAGS = frozenset({CARRY, REST})
+_SETTERS = frozenset(
+    (
+        *("cmp", "test", "add", "sub", "and", "or", "xor", "neg", "imul", "mul", "adc", "sbb", "popcnt", "lzcnt", "tzcnt"),
+        *("ucomisd", "ucomiss", "comisd", "comiss", "vucomisd", "vucomiss", "vcomisd", "vcomiss", "ptest", "vptest"),
+    )
+)
+"""Instructions that give every flag a value, or leave it undefined."""
 _ARGUMENTS = (7, 6, 2, 1, 8, 9)
 _SAVED = frozenset(("g", n) for n in (3, 4, 5, 12, 13, 14, 15))
 _RESULT: frozenset[Name] = frozenset({("g", 0), ("g", 2), ("v", 0), ("v", 1)})
-_SCRATCH = frozenset([*(("g", n) for n in (0, 1, 2, 6, 7, 8, 9, 10, 11)), *(("v", n) for n in range(32)), FLAGS])
+_SCRATCH = frozenset([*(("g", n) for n in (0, 1, 2, 6, 7, 8, 9, 10, 11)), *(("v", n) for n in range(32)), *FLAGS])
 _VECTORS = frozenset(("v", n) for n in range(8))
 KNOWN: Mapping[str, tuple[int, int]] = {
     "malloc": (1, 0), "calloc": (2, 0), "free": (1, 0), "realloc": (2, 0), "puts": (1, 0), "putchar": (1, 0), "time": (1, 0),
@@ -49,7 +58,7 @@ def _names(decoded: Any, numbers: list[int]) -> set[Name]:
     for number in numbers:
         text = decoded.reg_name(number)
         if text in ("rflags", "eflags"):
-            found.add(FLAGS)
+            found |= FLAGS
             continue
         known = register(text)
         if known.kind != "other":
@@ -70,24 +79,37 @@ def uses_and_kills(insn: Insn) -> tuple[set[Name], set[Name]]:
     decoded = next(_decoder().disasm(insn.bytes, insn.address, 1))
     read, written = (_names(decoded, list(part)) for part in decoded.regs_access())
     operands = insn.operands
+    if FLAGS & read:
+        read = (read - FLAGS) | _flags_read(insn.mnemonic)
     whole: set[Name] = set()
     for name in written:
         own = [o for o in operands[:1] if getattr(o, "kind", "") == ("gpr" if name[0] == "g" else "vector")]
         width = getattr(own[0], "bytes", 0) if own and getattr(own[0], "number", -1) == name[1] else 8
         conditional = insn.mnemonic.startswith("cmov")
-        if name == FLAGS:
-            whole |= {name} if insn.mnemonic in ("cmp", "test", "add", "sub", "and", "or", "xor", "neg") else set()
+        if name in FLAGS:
+            whole |= {name} if insn.mnemonic in _SETTERS or (name == REST and insn.mnemonic in ("inc", "dec")) else set()
         elif name[0] == "g":
             whole |= {name} if width >= 4 and not conditional else set()
         elif insn.vex or (insn.mnemonic in _WHOLE and name not in read):
             whole.add(name)
     if insn.mnemonic in ("xor", "pxor", "xorps", "xorpd", "vxorps", "vpxor", "vxorpd") and len(set(operands)) == 1:
-        name = next(iter(written - {FLAGS}), FLAGS)
+        name = next(iter(written - FLAGS))
         read, whole = read - {name}, whole | {name}
     if insn.mnemonic in ("movss", "movsd") and len(operands) == 2 and not hasattr(operands[1], "kind"):
         whole |= {n for n in written if n[0] == "v"}  # the load clears the rest
         read -= {n for n in read if n[0] == "v"}
     return read, whole
+
+
+def _flags_read(mnemonic: str) -> frozenset[Name]:
+    """Which flags an instruction that reads flags depends on."""
+    for prefix in ("cmov", "set", "j"):
+        condition = CONDITIONS.get(mnemonic.removeprefix(prefix)) if mnemonic.startswith(prefix) else None
+        if condition is not None:
+            return (
+                frozenset({CARRY}) if condition in ("b", "ae") else FLAGS if condition in ("a", "be") else frozenset({REST})
+            )
+    return frozenset({CARRY}) if mnemonic in ("adc", "sbb") else FLAGS
 
 
 class Liveness:
@@ -137,6 +159,3 @@ def places(live: frozenset[Name], lanes: int) -> tuple[Gpr | Lane, ...]:
         elif kind == "v":
             found += [Lane(number, k) for k in range(lanes)]
     return tuple(found)
-
-
-__all__ = ["FLAGS", "Flags", "Liveness", "Name", "places", "uses_and_kills"]

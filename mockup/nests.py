@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from layout_advise.errors import NotLiftedError
-from layout_advise.mockup.cfg import Block, Cfg, build_cfg
+from layout_advise.mockup.cfg import Block, Branch, Cfg, Jump, build_cfg
 from layout_advise.mockup.effects import Gpr, Lane
 from layout_advise.mockup.liveness import FLAGS, Liveness, places
 from layout_advise.mockup.naturalloops import NaturalLoop
@@ -84,7 +84,9 @@ def _nest(cfg: Cfg, loop: NaturalLoop, live: Liveness) -> Nest:
         if not short:
             break
         for one in short:
-            if one == preheader.start or any(i.address in cfg.calls for i in cfg.blocks[one].insns):
+            block = cfg.blocks[one]
+            closed = not isinstance(block.terminator, Jump | Branch) or any(i.address in cfg.calls for i in block.insns)
+            if one == preheader.start or closed:
                 raise NotLiftedError(one, "loop", "there is no room for a jump where it ends")
             blocks.add(one)
         exits = _exits(cfg, blocks, preheader)
@@ -93,7 +95,7 @@ def _nest(cfg: Cfg, loop: NaturalLoop, live: Liveness) -> Nest:
     if not 0 < len(exits) <= MAX_EXITS:
         raise NotLiftedError(loop.head, "loop", f"it ends in {len(exits)} places")
     after = frozenset().union(*(live.at_start[e] for e in exits))
-    if FLAGS in after:
+    if FLAGS & after:
         raise NotLiftedError(loop.head, "loop", "the code after it reads its flags")
     insns = [i for b in (*blocks, preheader.start) for i in cfg.blocks[b].insns]
     lanes = (
@@ -119,7 +121,7 @@ def _entry(preheader: Block, live: Liveness, exits: tuple[int, ...]) -> int:
         i.address
         for i in preheader.insns
         if i.address > max(calls, default=0)
-        and FLAGS not in live.before(preheader.start, i.address)
+        and not FLAGS & live.before(preheader.start, i.address)
         and not (i.address == preheader.start and preheader.start in exits)
     ]
     if not fit:
