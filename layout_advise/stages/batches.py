@@ -39,6 +39,8 @@ class Batch:
     size: int
     calls: Calls
     each_ns: tuple[float, ...]
+    runs: tuple[tuple[float, ...], ...] = ()
+    """The times of these calls in each of the processes."""
 
     @property
     def firsts(self) -> tuple[int, ...]:
@@ -77,7 +79,8 @@ def plan_batch(
     size, start = size_and_start(first.quick_ns, seen.calls, settings.call)
     if size == 0:
         return chosen, f"its {seen.calls} calls together are too short to be timed"
-    times = in_situ_each(settings, profiled, stdin, start, size)
+    runs = in_situ_runs(settings, profiled, stdin, start, size)
+    times = undisturbed_each(runs)
     calls = record_calls(
         settings.command, profiled.entry, start, VERIFIED_CALLS * size, stdin_path=stdin, timeout=settings.timeout
     )
@@ -87,7 +90,7 @@ def plan_batch(
         return chosen, "calls that come from different depths of the stack are not replayed as a batch"
     parts = [float(sum(part)) for part in np.array_split(times, PARTS)]
     spread = (max(parts) - min(parts)) / 2 / (sum(parts) / PARTS)
-    return replace(chosen, call=start, in_situ_ns=sum(times), spread=spread), Batch(size, calls, tuple(times))
+    return replace(chosen, call=start, in_situ_ns=sum(times), spread=spread), Batch(size, calls, times, runs)
 
 
 def size_and_start(times: Sequence[float], calls: int, wanted: int | None) -> tuple[int, int]:
@@ -107,9 +110,22 @@ def size_and_start(times: Sequence[float], calls: int, wanted: int | None) -> tu
     return size, first if wanted is not None else first + size
 
 
-def in_situ_each(settings: Settings, profiled: Profiled, stdin: Path | None, first: int, size: int) -> list[float]:
-    """The undisturbed time in ns of each call of the batch in the running program: over several processes."""
-    runs: list[Sequence[float]] = []
+def undisturbed_each(runs: Sequence[Sequence[float]]) -> tuple[float, ...]:
+    """Of each call the undisturbed time over the processes."""
+    return tuple(undisturbed(list(times)) for times in zip(*runs, strict=True))
+
+
+def look_again(settings: Settings, profiled: Profiled, stdin: Path | None, batch: Batch) -> float:
+    """The time of the batch in the running program, from further processes too."""
+    again = in_situ_runs(settings, profiled, stdin, batch.calls.first, batch.size)
+    return sum(undisturbed_each((*batch.runs, *again)))
+
+
+def in_situ_runs(
+    settings: Settings, profiled: Profiled, stdin: Path | None, first: int, size: int
+) -> tuple[tuple[float, ...], ...]:
+    """The time in ns of each call of the batch in the running program, in several processes; empty where it has fewer."""
+    runs: list[tuple[float, ...]] = []
     begun = time.monotonic()
     least, most = IN_SITU_PROCESSES
     while len(runs) < least or (len(runs) < most and time.monotonic() - begun < IN_SITU_SECONDS):
@@ -118,9 +134,9 @@ def in_situ_each(settings: Settings, profiled: Profiled, stdin: Path | None, fir
             max_calls=first + size - 1, quick=True,
         )  # fmt: skip
         if len(again.quick_ns) < size:
-            return []
+            return ()
         runs.append(again.quick_ns)
-    return [undisturbed([run[k] for run in runs]) for k in range(size)]
+    return tuple(runs)
 
 
 def obstacle(lifted: Lifted) -> str | None:

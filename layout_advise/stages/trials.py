@@ -21,6 +21,7 @@ from layout_advise.mockup.reroll import reroll
 from layout_advise.reports import wording
 from layout_advise.reports.model import Verdict
 from layout_advise.rundir import write_atomically
+from layout_advise.stages import batches, profile
 from layout_advise.stages.case import Case
 from layout_advise.stages.mockups import (
     Code,
@@ -34,7 +35,6 @@ from layout_advise.stages.mockups import (
     twins,
 )
 from layout_advise.stages.observe import Observation
-from layout_advise.stages.profile import look_again
 from layout_advise.stages.selection import choices_at, chooses
 from layout_advise.stages.timing import Bench, Contest, Decision, Entrant, decide_and_confirm, plan_for
 from layout_advise.stages.verify import Finding, Subject, verify
@@ -293,7 +293,7 @@ def _time(
             (seen.written, seen.touched),
             plan_for(case.chosen.in_situ_ns or 1e6, case.settings.restores, "thread-cpu"),
             case.progress.count,
-            lambda: look_again(case.settings, case.profiled, case.stdin, case.chosen).in_situ_ns,
+            lambda: look_again(case),
         ),
         case.chosen.in_situ_ns,
         context,
@@ -301,6 +301,13 @@ def _time(
     raw = {"first": _raw(decision.first), "again": _raw(decision.again) if decision.again else None}
     write_atomically(case.run.timings, json.dumps(raw, indent=1).encode())
     return decision
+
+
+def look_again(case: Case) -> float | None:
+    """What is timed, in further runs of the program (ns)."""
+    if case.batch is not None:
+        return batches.look_again(case.settings, case.profiled, case.stdin, case.batch)
+    return profile.look_again(case.settings, case.profiled, case.stdin, case.chosen).in_situ_ns
 
 
 def with_vectors(built: dict[str, Path], best: str) -> dict[str, Path]:
