@@ -9,6 +9,7 @@ from pathlib import Path
 from layout_advise import __version__, machine
 from layout_advise.checks import check_command
 from layout_advise.config import Settings
+from layout_advise.errors import UsageError
 from layout_advise.progress import Progress
 from layout_advise.reports import html, model
 from layout_advise.rundir import RunDir, open_run, scratch, write_atomically
@@ -60,9 +61,13 @@ def watch(
 ) -> Case:
     """Count and time the hotspot's calls: of a loop where there are too few, of many at a time where they are short."""
     progress.step("counting and timing the hotspot's calls")
-    seen, chosen = probe_calls(settings, profiled, stdin)
-    no_loop = ""
-    if seen.calls < FEWEST_CALLS and settings.call is None:
+    no_loop, beyond = "", None
+    try:
+        seen, chosen = probe_calls(settings, profiled, stdin)
+    except UsageError as error:  # there is no such call; of a loop in it there may be
+        beyond = error
+        seen, chosen = probe_calls(replace(settings, call=None), profiled, stdin)
+    if seen.calls < FEWEST_CALLS:
         progress.step("looking for a loop that is entered more often")
         found = find_loop(settings, main, profiled, stdin)
         if not isinstance(found, str):
@@ -75,6 +80,8 @@ def watch(
             seen, chosen = probe_calls(settings, profiled, stdin)
         else:
             no_loop = found
+    if beyond is not None and profiled.nest is None:
+        raise beyond
     case = Case(settings, main, profiled, seen, chosen, stdin, run, work, progress, no_loop=no_loop)
     if not too_short(profiled, seen, chosen):
         return case

@@ -163,11 +163,12 @@ class Cfg:
 Names = Callable[[int], str | None]
 
 
-def build_cfg(region: Region, names: Names | None = None) -> Cfg:
+def build_cfg(region: Region, names: Names | None = None, *, strict: bool = True) -> Cfg:
     """The control-flow graph of ``region`` (callees are not entered).
 
     ``names`` gives the symbol of a call target; by default the region's ELF file is asked (PLT stubs and symbol table).
-    Raises :class:`NotLiftedError` for undecodable bytes, unresolved indirect jumps, and irreducible control flow.
+    Raises :class:`NotLiftedError` for undecodable bytes, unresolved indirect jumps, and, with ``strict``, irreducible control
+    flow.
     """
     image = open_image(region.path, region.load_base)
     walk = _Walk(region, image, names or image.name_of)
@@ -181,7 +182,7 @@ def build_cfg(region: Region, names: Names | None = None) -> Cfg:
     parents: dict[int, int | None] = {n: idom.get(n) if n != region.entry else None for n in order}
     ordered = {start: blocks[start] for start in order}
     cfg = Cfg(region.entry, ordered, parents, (), walk.calls)
-    loops = natural_loops(graph, order, cfg.dominates, lambda start: _text(blocks[start]))
+    loops = natural_loops(graph, order, cfg.dominates, lambda start: _text(blocks[start]), strict=strict)
     return Cfg(region.entry, ordered, parents, loops, walk.calls)
 
 

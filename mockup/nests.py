@@ -51,7 +51,7 @@ class Nest:
 def hottest_nests(function: Region, samples: Mapping[int, int]) -> Iterator[Nest | NotLiftedError]:
     """The nests on the way from the hottest outermost loop to its hottest innermost one, the outermost first; where one of
     them is no region with one entry, the reason. ``function`` is at load base 0, ``samples`` counts addresses in it."""
-    cfg = build_cfg(function)
+    cfg = build_cfg(function, strict=False)  # a loop with two entries elsewhere in the function is no obstacle
     live = Liveness(cfg)
     parent: int | None = None
     while True:

@@ -23,6 +23,7 @@ from layout_advise.stages.profile import Profiled
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.code import CodeRange, Region
 from layout_advise.tracer.record import trace_call
+from layout_advise.tracer.snapshot.patching import plan_patch
 from layout_advise.tracer.snapshot.probe import SampleRun, probe
 from layout_advise.tracer.snapshot.process import AgentProcess, park
 
@@ -193,6 +194,53 @@ def test_the_lifted_search_leaves_the_index_and_says_where_it_left(folder: Path)
     assert any(isinstance(place, Gpr) and place.number < 16 for place in locations)
 
 
+ASSEMBLY = r"""
+#include <stdio.h>
+long sums[200];
+int main(void)
+{
+    __asm__ volatile("mov $60, %%ecx\n"
+                     "2: xor %%eax, %%eax\n" /* two bytes between two loop heads: no room for a jump */
+                     "1: add %%rcx, (%0, %%rax, 8)\n"
+                     "inc %%rax\n"
+                     "cmp $200, %%rax\n"
+                     "jne 1b\n"
+                     "dec %%ecx\n"
+                     "test %%ecx, %%ecx\n"
+                     "jne 2b\n"
+                     :
+                     : "r"(sums)
+                     : "rax", "rcx", "cc", "memory");
+    printf("%ld\n", sums[7]);
+    return 0;
+}
+"""
+
+
+def test_where_no_jump_fits_before_a_loop_a_trap_does(tmp_path: Path) -> None:
+    (tmp_path / "trap.c").write_text(ASSEMBLY)
+    subprocess.run(["gcc", "-g", "-O2", "-o", tmp_path / "trap", tmp_path / "trap.c"], check=True)
+    binary = Binary.open_module(str(tmp_path / "trap"))
+    function = binary.find("main")
+    inner = next(
+        i.address for b in build_cfg(binary.region(function, 0)).blocks.values() for i in b.insns if i.mnemonic == "inc"
+    )
+    nests = list(hottest_nests(binary.region(function, 0), {inner: 1}))
+    assert isinstance(nests[-1], Nest), nests
+    hotspot = Profiled(SampleRun(0, None, 1.0, np.empty(0, np.uint64), ()), (), (), binary, function, 1.0, nests[-1])
+    assert plan_patch(hotspot.entry).int3
+    seen = probe([str(tmp_path / "trap")], hotspot.entry, timeout=60)
+    assert (seen.calls, len(seen.times), seen.exit_status) == (60, 60, 0)
+    address = next(v.address for v in binary.variables if v.name == "sums")
+    with (
+        park([str(tmp_path / "trap")], hotspot.entry, 11, timeout=60, command_timeout=20) as stopped,
+        stopped.fork() as fork,
+    ):
+        fork.run(0)
+        after = np.frombuffer(fork.read(stopped.load_base + address, 1600), "<i8")
+    assert after.tolist() == [sum(range(50, 61))] * 200
+
+
 # ---- liveness, of code whose answer is plain ----------------------------------------------------------------------------
 
 
@@ -265,6 +313,15 @@ def test_refusals(tmp_path: Path, code: str, reason: str) -> None:
     (found,) = hottest_nests(region, dict.fromkeys(range(region.entry, region.ranges[0].end), 1))
     assert isinstance(found, NotLiftedError)
     assert reason in found.reason
+
+
+def test_a_loop_with_two_entries_elsewhere_is_no_obstacle(tmp_path: Path) -> None:
+    two = "test rdi, rdi; je 3f; 2: dec rdi; 3: dec rdi; jne 2b"
+    region = assembled(tmp_path, f"{two}; mov eax, 5; nop; 1: add rax, 1; cmp rax, 100; jne 1b; mov eax, 1; ret")
+    nests = list(hottest_nests(region, dict.fromkeys(range(region.entry, region.ranges[0].end), 1)))
+    assert [type(n) for n in nests] == [Nest]
+    with pytest.raises(NotLiftedError, match="two entries"):
+        build_cfg(region)
 
 
 def test_short_code_after_a_loop_is_taken_in(tmp_path: Path) -> None:

@@ -94,8 +94,10 @@ def obstacle(case: Case) -> model.Verdict | None:
     if case.probe.threads > 1:
         return undecided("threads", f"{case.probe.threads} threads enter the hotspot; threads are not measured yet.")
     if case.batch is None and case.chosen.in_situ_ns is not None and case.chosen.in_situ_ns < SHORT_CALL_NS:
-        why = case.no_batch or "there are too few for a batch"
-        text = f"a call takes {case.chosen.in_situ_ns / 1000:.1f} µs, too short to be timed by itself, and {why}."
+        alone = "loops are not timed several entries at a time" if case.profiled.nest else "there are too few for a batch"
+        why = case.no_batch or alone
+        one = "an entry" if case.profiled.nest else "a call"
+        text = f"{one} takes {case.chosen.in_situ_ns / 1000:.1f} µs, too short to be timed by itself, and {why}."
         return undecided("short-calls", text)
     return None
 

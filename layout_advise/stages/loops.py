@@ -27,6 +27,8 @@ def find_loop(
 ) -> tuple[Profiled, Probe, ChosenCall] | str:
     """The outermost loop nest, on the way to the hottest loop, that is entered at least three times; with the count and
     times of its entries. Otherwise why there is none, as the end of a sentence."""
+    if settings.backend not in ("auto", "clone"):
+        return "its loops can be traced by the clone only"
     samples = samples_of(main, profiled)
     total = max(len(profiled.run.samples), 1)
     why = "it has no hot loop"
