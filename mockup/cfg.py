@@ -167,8 +167,8 @@ def build_cfg(region: Region, names: Names | None = None, *, strict: bool = True
     """The control-flow graph of ``region`` (callees are not entered).
 
     ``names`` gives the symbol of a call target; by default the region's ELF file is asked (PLT stubs and symbol table).
-    Raises :class:`NotLiftedError` for undecodable bytes, unresolved indirect jumps, and, with ``strict``, irreducible control
-    flow.
+    Raises :class:`NotLiftedError` for undecodable bytes, unresolved indirect jumps, and, where
+    ``strict``, irreducible control flow.
     """
     image = open_image(region.path, region.load_base)
     walk = _Walk(region, image, names or image.name_of)
