@@ -17,6 +17,7 @@ from layout_advise.stages.calls import IN_SITU_CALLS, ChosenCall, choose_call, i
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.code import Region
 from layout_advise.tracer.hotspots import Choice, Hotspot, choose, rank
+from layout_advise.tracer.lines import SourceLine
 from layout_advise.tracer.perf import perf_available, sample_with_perf
 from layout_advise.tracer.snapshot.launch import signal_name
 from layout_advise.tracer.snapshot.patching import Entry
@@ -66,14 +67,22 @@ class Profiled:
         """The function, or the loop in it."""
         if self.nest is None:
             return self.function.name
-        line = self.module.line(self.nest.head)
+        line = self.line
         return f"the loop at {line.short() if line else hex(self.nest.head)} in {self.function.name}"
 
     @property
     def place(self) -> tuple[str | None, int | None]:
         """Source file and line of the hotspot's entry."""
-        line = self.module.line(self.function.start if self.nest is None else self.nest.head)
+        line = self.line
         return (line.file, line.line) if line else (None, None)
+
+    @property
+    def line(self) -> SourceLine | None:
+        """The source line of the entry; of a loop that of the first instruction from its head on that has one."""
+        if self.nest is None:
+            return self.module.line(self.function.start)
+        lines = (self.module.line(a) for a in range(self.nest.head, self.function.start + self.function.size))
+        return next((line for line in lines if line is not None and line.line), None)
 
 
 def spool(settings: Settings, work: Path) -> Path | None:
