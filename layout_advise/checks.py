@@ -8,8 +8,14 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from layout_advise.config import Settings
 from layout_advise.errors import BinaryError, UsageError
+from layout_advise.rundir import scratch_parent
 from layout_advise.tracer.binary import Binary
+from layout_advise.tracer.space import KEEP_FREE, RECORD_BYTES, RECORDS_ROOM, require
+
+RUN_ROOM = 16 << 20
+"""Bytes that a run directory needs without its trace: reports, mock-ups and their logs."""
 
 
 def check_command(command: Sequence[str], cwd: Path | None = None, *, static: bool = False) -> Binary:
@@ -48,3 +54,12 @@ def _near(folder: Path, name: str) -> str:
         programs = []
     close = difflib.get_close_matches(name, programs, n=3)
     return f"did you mean {', '.join('./' + c for c in close)}?" if close else "give the path of the program"
+
+
+def check_room(settings: Settings) -> None:
+    """Raise :class:`TraceError` where the disk of the run directory, or the scratch folder, has no room for what the run
+    writes: with ``--max-bytes`` that much has to be free, without it the least that makes a trace."""
+    asked = None if settings.max_bytes is None else min(settings.max_bytes, RECORD_BYTES * settings.max_refs)
+    hint = "free some space there" if asked is None else "free some space there, or lower --max-bytes"
+    require(settings.output.parent, RUN_ROOM + (asked or 0), "the run directory", f"{hint}, or choose another disk with -o")
+    require(scratch_parent(), KEEP_FREE + asked if asked else RECORDS_ROOM, "the records of a call", hint)

@@ -23,7 +23,8 @@ DEFAULT_MAX_REFS = 64_000_000
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """One run of the road. ``timeout`` in seconds for each run of the program; ``max_refs`` caps the trace."""
+    """One run of the road. ``timeout`` in seconds for each run of the program; ``max_refs`` accesses of a call are
+    recorded at most; ``max_bytes`` is the most room that the records, and the file of the trace, may each take."""
 
     command: tuple[str, ...]
     output: Path
@@ -37,6 +38,7 @@ class Settings:
     restores: int = DEFAULT_RESTORES
     candidates: int = DEFAULT_CANDIDATES
     max_refs: int = DEFAULT_MAX_REFS
+    max_bytes: int | None = None
     temporary: bool = False
     stdin: Path | None = None
     capture_output: bool = False

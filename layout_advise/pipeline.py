@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
+
 from layout_advise import __version__, machine
-from layout_advise.checks import check_command
+from layout_advise.checks import check_command, check_room
 from layout_advise.config import Settings
-from layout_advise.errors import UsageError
+from layout_advise.errors import RunDirError, UsageError
 from layout_advise.progress import Progress
 from layout_advise.reports import html, model
 from layout_advise.rundir import RunDir, open_run, scratch, write_atomically
@@ -32,12 +36,13 @@ def advise(settings: Settings, progress: Progress) -> model.Report | None:
     check_backend(settings)
     alone = settings.backend == "valgrind" and settings.until == "trace"
     main = check_command(settings.command, static=alone)
+    check_room(settings)
     if not main.dynamic:
         trace_static(settings, main, progress)
         return None
     for warning in main.warnings:
         progress.note(f"layout-advise: {warning}")
-    with open_run(settings.output, settings.force) as run, scratch() as work:
+    with open_run(settings.output, settings.force) as run, scratch() as work, stages_kept(run, progress):
         progress.stage("sample", "running the program, sampled")
         stdin = spool(settings, work)
         profiled = profile(settings, main, stdin, run.output if settings.capture_output else None)
@@ -88,6 +93,17 @@ def watch(
     progress.step("recording calls, which are too short to be timed one by one")
     chosen, batch = plan_batch(settings, profiled, stdin, seen, chosen)
     return case.unbatched(batch) if isinstance(batch, str) else replace(case, chosen=chosen, batch=batch)
+
+
+@contextlib.contextmanager
+def stages_kept(run: RunDir, progress: Progress) -> Iterator[None]:
+    """Write down when each stage ran, also of a run that stops early."""
+    try:
+        yield
+    finally:
+        progress.close_stage()
+        with contextlib.suppress(RunDirError):
+            write_atomically(run.stages, msgspec.json.encode(progress.spans))
 
 
 def assemble(settings: Settings, main: Binary, profiled: Profiled, studied: Studied, progress: Progress) -> model.Report:

@@ -24,6 +24,8 @@ class Progress:
         self._started = time.monotonic()
         self._stage = ""
         self.seconds: dict[str, float] = {}
+        self.spans: list[tuple[str, float, float]] = []
+        self._born = self._started
 
     def __enter__(self) -> Self:
         if not self.quiet and sys.stderr.isatty():
@@ -32,14 +34,15 @@ class Progress:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._close_stage()
+        self.close_stage()
         if self._status is not None:
             self._status.stop()
             self._status = None
 
     def stage(self, key: str, text: str) -> None:
-        """A stage of the road begins; its wall time is kept in ``seconds[key]``."""
-        self._close_stage()
+        """A stage of the road begins; its wall time is kept in ``seconds[key]``, and in ``spans``
+        (name, start, length in seconds) when it ends."""
+        self.close_stage()
         self._stage = key
         if self.verbose:
             self.note(f"{key}: {text}")
@@ -59,9 +62,11 @@ class Progress:
         if not self.quiet:
             self.console.print(text, soft_wrap=True, markup=False)
 
-    def _close_stage(self) -> None:
+    def close_stage(self) -> None:
+        """The stage that runs is over."""
         now = time.monotonic()
         if self._stage:
             self.seconds[self._stage] = self.seconds.get(self._stage, 0.0) + now - self._started
+            self.spans.append((self._stage, self._started - self._born, now - self._started))
         self._started = now
         self._stage = ""

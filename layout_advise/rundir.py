@@ -15,10 +15,12 @@ import msgspec
 
 from layout_advise import __version__
 from layout_advise.errors import RunDirError
+from layout_advise.tracer.space import RECORDS_ROOM, free_bytes
 
 FORMAT = "layout-advise.run/1"
 MARKER = "run.json"
 LOCK = ".lock"
+STAGES = "stages.json"
 
 
 class Marker(msgspec.Struct, frozen=True):
@@ -66,6 +68,11 @@ class RunDir:
         return self.path / "report.json"
 
     @property
+    def stages(self) -> Path:
+        """When the stages of the run began, and how long they took."""
+        return self.path / STAGES
+
+    @property
     def html(self) -> Path:
         """The report for reading."""
         return self.path / "report.html"
@@ -92,6 +99,14 @@ def write_atomically(path: Path, data: bytes) -> None:
         raise RunDirError(
             f"cannot write {path}", error.strerror or str(error), "free some space or choose another -o"
         ) from error
+
+
+def read_stages(folder: Path) -> list[tuple[str, float, float]]:
+    """Name, start and length (seconds) of the stages of the run in ``folder``; none where it does not say."""
+    try:
+        return msgspec.json.decode((folder / STAGES).read_bytes(), type=list[tuple[str, float, float]])
+    except (OSError, msgspec.MsgspecError):
+        return []
 
 
 def _inspect(path: Path, force: bool) -> None:
@@ -124,7 +139,7 @@ def _inspect(path: Path, force: bool) -> None:
 
 
 def _clear(path: Path) -> None:
-    for name in ("trace.lat", "candidates.json", "timings.json", "report.json", "report.html", "program.log"):
+    for name in ("trace.lat", "candidates.json", "timings.json", "report.json", "report.html", "program.log", STAGES):
         with contextlib.suppress(FileNotFoundError):
             (path / name).unlink()
     shutil.rmtree(path / "mockups", ignore_errors=True)
@@ -169,9 +184,10 @@ def open_run(path: Path, force: bool) -> Iterator[RunDir]:
 
 
 def scratch_parent() -> Path:
-    """tmpfs where there is one: records, command files and dumps must not touch a disk."""
+    """tmpfs where there is one with room: records, command files and dumps should not touch a disk."""
     shm = Path("/dev/shm")
-    return shm if shm.is_dir() and os.access(shm, os.W_OK) else Path(tempfile.gettempdir())
+    usable = shm.is_dir() and os.access(shm, os.W_OK) and free_bytes(shm) >= RECORDS_ROOM
+    return shm if usable else Path(tempfile.gettempdir())
 
 
 @contextlib.contextmanager

@@ -53,6 +53,11 @@ class Measured:
         """``plain``, ``restrict`` or ``simd``."""
         return self.id.partition("-")[2] or "plain"
 
+    @property
+    def counted(self) -> Ratio | None:
+        """The gain that is claimed: net of the conversion for a temporary layout."""
+        return self.net or self.speedup
+
     def floor(self) -> float:
         """The smallest of the lower bounds that a change must have above the bound."""
         bounds = [r.lo for r in (self.speedup, self.over_identity, self.net) if r is not None]
@@ -156,7 +161,7 @@ def decide(candidates: Sequence[Measured], context: Context) -> Verdict:
         return Verdict(
             "change",
             best.id,
-            best.speedup.median,
+            (best.counted or best.speedup).median,
             "measured-gain",
             f"Change it: {_gain(best)}.",
         )
@@ -213,11 +218,11 @@ def confirm(first: Verdict, again: Measured, context: Context) -> Verdict:
         return Verdict(
             "change",
             again.id,
-            again.speedup.median,
+            (again.counted or again.speedup).median,
             "measured-gain",
             f"Change it: {_gain(again)}.",
         )
-    seen = f", only {again.speedup.median:.2f} times ({_interval(again.speedup)})" if again.speedup is not None else ""
+    seen = f", only {again.counted.median:.2f} times ({_interval(again.counted)})" if again.counted is not None else ""
     return undecided(
         "not-confirmed",
         f"the best layout ({first.candidate}) ran {first.gain or 0:.2f} times as fast at first, but not reliably above "
@@ -240,16 +245,17 @@ def amdahl(share: float, speedup: float) -> float:
 
 def _gain(winner: Measured) -> str:
     """``store ... : step runs 4.9 times as fast (95 % interval 3.7 to 5.1, 9 processes)``."""
-    assert winner.speedup is not None
-    times = f"{_times(winner.speedup.median)} times as fast ({_interval(winner.speedup)})"
-    return f"{winner.title or winner.id}{ASKED[winner.variant]} runs {times}"
+    assert winner.counted is not None
+    net = ", conversion before and after each call included" if winner.net is not None else ""
+    gain = f"{times(winner.counted.median)} times as fast ({_interval(winner.counted)}{net})"
+    return f"{winner.title or winner.id}{ASKED[winner.variant]} runs {gain}"
 
 
 def _interval(ratio: Ratio) -> str:
-    return f"95 % interval {_times(ratio.lo)} to {_times(ratio.hi)}, {ratio.restores} processes"
+    return f"95 % interval {times(ratio.lo)} to {times(ratio.hi)}, {ratio.restores} processes"
 
 
-def _times(value: float) -> str:
+def times(value: float) -> str:
     """One digit after the point where that says enough, two near 1."""
     return f"{value:.1f}" if value >= 2 else f"{value:.2f}"
 

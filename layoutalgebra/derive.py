@@ -219,22 +219,9 @@ def _fields(
     """The used and the unused atomic fields of an element."""
     spans: list[tuple[int, int, Access, int]] = []
     for use in uses:
-        grain = use.what.grain or element
-        if grain % element == 0:
-            starts: Sequence[int] = ((use.what.first - base) % element,)
-        elif element <= LARGEST_RECORD:
-            starts = places_in(use.what, base, element)
-        else:
-            first = (use.what.first - base) % element
-            starts = [(first + shift) % element for shift in range(0, element, gcd(grain, element))]
-        for start in starts:
-            spans.append((start, use.access.bytes, use.access, use.what.count))
-            if start + use.access.bytes > element:  # a wide access over several elements
-                size = min(use.access.bytes, element)
-                spans[-1] = (start, element - start, use.access, use.what.count)
-                spans.append(
-                    (0, min(element, size if size == element else start + size - element), use.access, use.what.count)
-                )
+        spans += [
+            (start, size, use.access, use.what.count) for start, size in _covered(use.what, use.access.bytes, base, element)
+        ]
     covered = [(start, size) for start, size, _, _ in spans]
     atoms = declared_atoms(declared, element, covered) or seen_atoms(covered, element)
     fields: list[Field] = []
@@ -245,6 +232,33 @@ def _fields(
         writes = sum(n for a, n in hits if a.kind in ("write", "both"))
         (fields if hits else cold).append(replace(atom, reads=reads, writes=writes))
     return tuple(fields), tuple(cold)
+
+
+def covered(stream: Stream, size: int, base: int, element: int) -> tuple[tuple[int, int], ...] | None:
+    """The pieces (offset, bytes) of an element of ``element`` bytes that accesses of ``size`` bytes touch; ``base`` is where
+    an element begins. ``None`` where its addresses are not known exactly."""
+    what = touched(stream)
+    return tuple(_covered(what, size, base, element)) if what is not None else None
+
+
+def _covered(what: Touched, wide: int, base: int, element: int) -> list[tuple[int, int]]:
+    grain = what.grain or element
+    if grain % element == 0:
+        starts: Sequence[int] = ((what.first - base) % element,)
+    elif element <= LARGEST_RECORD:
+        starts = places_in(what, base, element)
+    else:
+        first = (what.first - base) % element
+        starts = [(first + shift) % element for shift in range(0, element, gcd(grain, element))]
+    found: list[tuple[int, int]] = []
+    for start in starts:
+        if start + wide <= element:
+            found.append((start, wide))
+            continue
+        size = min(wide, element)  # a wide access over several elements
+        found.append((start, element - start))
+        found.append((0, min(element, size if size == element else start + size - element)))
+    return found
 
 
 def _dims(

@@ -51,10 +51,10 @@ def node_text(node: Node, depth: int = 0) -> str:
         inner = inner.body[0]
     if isinstance(inner, Point):
         steps = [_step(inner.address, depth + place) for place in range(len(loops))]
-        text = [f"for {_affine(trip)} step {step}" for trip, step in zip(loops, steps, strict=True)]
+        text = [f"for {affine_text(trip)} step {step}" for trip, step in zip(loops, steps, strict=True)]
         outer = Affine(inner.address.const, inner.address.coefs[:depth])
-        return " ".join([*text, "from" if text else "at", _affine(outer, address=True)])
-    text = [f"for {_affine(trip)}" for trip in (*loops, inner.trip)]
+        return " ".join([*text, "from" if text else "at", affine_text(outer, address=True)])
+    text = [f"for {affine_text(trip)}" for trip in (*loops, inner.trip)]
     names = [f" ({_name(depth + place)})" for place in range(len(text))]
     heads = " ".join(one + name for one, name in zip(text, names, strict=True))
     return f"{heads} {{ {body_text(inner.body, depth + len(text))} }}"
@@ -73,7 +73,7 @@ def _name(depth: int) -> str:
     return NAMES[depth] if depth < len(NAMES) else f"i{depth}"
 
 
-def _affine(value: Affine, address: bool = False) -> str:
+def affine_text(value: Affine, address: bool = False) -> str:
     """``12 + 3i - j``."""
     terms = [(coef, _name(depth)) for depth, coef in enumerate(value.coefs) if coef]
     text = f"{value.const:#x}" if address else str(value.const) if value.const or not terms else ""

@@ -48,6 +48,8 @@ def _hotspot(console: Console, hotspot: HotspotReport, verbose: bool) -> None:
         _say(console, wording.permanence(advised, hotspot))
     console.print()
     _say(console, _hotspot_line(hotspot))
+    for limit in hotspot.trace.limits if hotspot.trace else ():
+        _say(console, f"  the trace is not whole: {limit}")
     for structure in hotspot.structures:
         _structure(console, structure, verbose)
     if hotspot.candidates:
@@ -118,6 +120,13 @@ def _legend(hotspot: HotspotReport, shown: Sequence[wording.Layout]) -> list[str
         lines.append(f"  restrict: {wording.VARIANT_NOTES['restrict']}")
     if any(layout.best.evidence == "modelled" for layout in shown):
         lines.append(f"  modelled: {wording.EVIDENCE_NOTES['modelled']}")
+    replayed = [layout for layout in shown if layout.best.replay is not None]
+    if replayed:
+        lines.append(f"  replayed: {wording.EVIDENCE_NOTES['replayed']}")
+        lines += [
+            f"  {x.id}: replay in the present layout over replay in {x.id}: {wording.interval(x.best.replay)}"
+            for x in replayed
+        ]
     reasons: dict[str, list[str]] = {}
     for layout in shown:
         if layout.best.reason and layout.best.speedup is None:
@@ -168,7 +177,6 @@ def _identity(hotspot: HotspotReport) -> tuple[str, ...]:
 
 def _row(layout: wording.Layout, chosen: bool, several: bool) -> tuple[str, ...]:
     best: CandidateReport = layout.best
-    conversion = best.conversion
     of = f" of {', '.join(best.structures)}" if several else ""
     return (
         ("→ " if chosen else "  ") + layout.id,
@@ -178,7 +186,7 @@ def _row(layout: wording.Layout, chosen: bool, several: bool) -> tuple[str, ...]
         wording.interval(best.speedup),
         wording.interval(best.over_identity),
         wording.traffic(best),
-        f"{conversion.in_ms:.1f} / {conversion.out_ms:.1f} ms" if conversion else "–",
+        wording.conversion(best),
     )
 
 

@@ -13,6 +13,7 @@ import signal
 import struct
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -295,7 +296,7 @@ def test_avx512_in_the_hotspot(victim: Path, tmp_path: Path) -> None:
     assert "zmm1" in stopped["instruction"]
     assert "AVX-512" in stopped["reason"]
     assert stopped["file"].endswith("victim.c")
-    assert {c["evidence"] for c in hotspot["candidates"]} == {"modelled"}
+    assert {c["evidence"] for c in hotspot["candidates"]} == {"replayed"}
     assert all(c["speedup"] is None for c in hotspot["candidates"])
 
 
@@ -328,10 +329,10 @@ def test_two_runs_at_once(victim: Path, tmp_path: Path) -> None:
 
 @pytest.fixture
 def full_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 64 kB."""
+    """A file system of 18 MB."""
     place = tmp_path / "disk"
     place.mkdir()
-    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", place], capture_output=True, text=True)
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=18m", "none", place], capture_output=True, text=True)
     if done.returncode:
         pytest.skip(f"no file system may be mounted here: {done.stderr.strip()}")
     try:
@@ -341,11 +342,35 @@ def full_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_disk_full(victim: Path, tmp_path: Path, full_disk: Path) -> None:
+    """It has room when the run begins, and is full by the time the trace is written."""
+    started = full_disk / "run" / "run.json"
+
+    def fill() -> None:
+        deadline = time.monotonic() + 60
+        while not started.exists() and time.monotonic() < deadline:
+            time.sleep(0.005)
+        with contextlib.suppress(OSError), (full_disk / "filler").open("wb") as file:
+            while True:
+                file.write(bytes(4096))
+                file.flush()
+
+    filler = threading.Thread(target=fill)
+    filler.start()
     outcome = advise(tmp_path, "-q", "--hotspot", "work", "--", "./victim", output=full_disk / "run")
+    filler.join()
     assert outcome.code == 1
     assert "No space left on device; free some space" in outcome.error
     assert outcome.out.startswith(PLAIN)
     assert not (outcome.run / "report.json").exists()
+
+
+def test_disk_full_before_the_run(victim: Path, tmp_path: Path, full_disk: Path) -> None:
+    (full_disk / "filler").write_bytes(bytes(4 << 20))
+    outcome = advise(tmp_path, "-q", "--hotspot", "work", "--", "./victim", output=full_disk / "run")
+    assert outcome.code == 1
+    assert "16,777,216 bytes are needed in" in outcome.error
+    assert outcome.out == ""
+    assert not outcome.run.exists()
 
 
 # --- being stopped -------------------------------------------------------------------------------------------------------

@@ -582,7 +582,7 @@ def test_an_interrupt_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, c
     def stop(_path: Path) -> Trace:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(show, "read_trace", stop)
+    monkeypatch.setattr(show, "read_what_is_there", stop)
     assert main(["show", str(run_dir(tmp_path))]) == 130
     assert capsys.readouterr().err.startswith("layout-advise: interrupted")
 

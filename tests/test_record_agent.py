@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -65,3 +66,29 @@ def test_a_full_buffer_is_reported_and_the_parked_program_unchanged(tmp_path: Pa
     assert cut.truncated
     assert not whole.truncated
     assert cut.accesses <= 200 < whole.accesses
+
+
+HEAP = r"""
+#include <stdlib.h>
+static void *keep, *old, *grown, *stays;
+__attribute__((noipa)) long hot(long n) { void *brief = malloc(500); *(volatile char *)brief = 1; free(brief);
+    keep = malloc(777); free(old); old = NULL; grown = realloc(grown, 300000 + n); *(volatile char *)stays = 2;
+    return keep != NULL; }
+int main(void) { old = malloc(333); grown = malloc(64); stays = malloc(99); return hot(4) + hot(5) == 0; }
+"""
+
+
+def test_the_calls_own_blocks_are_told(tmp_path: Path) -> None:
+    (tmp_path / "heap.c").write_text(HEAP)
+    subprocess.run(["gcc", "-O1", "-g", "-o", "heap", "heap.c"], cwd=tmp_path, check=True)
+    program = tmp_path / "heap"
+    for _ in range(2):  # watching leaves nothing in the parked program
+        with parked(program, 1) as process:
+            before = {a.order: a.bytes for a in process.allocations()}
+            for _ in range(2):
+                trace = trace_call(process, region_of(program, process.load_base), 1, folder=tmp_path)
+                assert trace.watched
+                assert sorted(a.bytes for a in trace.born) == [777, 300_004]
+                assert sorted(before[order] for order in trace.freed) == [64, 333]
+                assert {a.order: a.bytes for a in trace.allocations} == before
+                assert min(a.order for a in trace.born) > max(before)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ def fold_records(
     Returns one stream per reference, ``None`` where the site never occurs. Raises :class:`TraceError` at a site number
     that is not below ``references``, or for a file that is not a whole number of records.
     """
-    data = _open(records) if isinstance(records, Path) else np.ascontiguousarray(records, dtype=np.uint64)
+    data = open_records(records) if isinstance(records, Path) else np.ascontiguousarray(records, dtype=np.uint64)
     with _folder(references, bitmap_budget) as folder:
         for start in range(0, len(data), _CHUNK):
             part = data[start : start + _CHUNK]
@@ -55,6 +55,20 @@ def fold(addresses: NDArray[np.uint64] | list[int]) -> Stream:
     return FoldedStream((), 0) if stream is None else stream
 
 
+def fold_parts(parts: Iterable[NDArray[np.uint64]]) -> FoldedStream | None:
+    """Folds one stream given in parts, and gives up with ``None`` as soon as it turns out not to fold."""
+    with _folder(1, 0) as folder:
+        for part in parts:
+            for start in range(0, len(part), _CHUNK):
+                piece = np.ascontiguousarray(part[start : start + _CHUNK])
+                _nlr.lib.folder_feed(folder, _nlr.ffi.from_buffer("uint64_t[]", piece), len(piece))
+                if _nlr.lib.folder_state(folder, 0) != _FOLDING:
+                    return None
+        _nlr.lib.folder_finish(folder)
+        found = _stream(folder, 0)
+        return found if isinstance(found, FoldedStream) else None
+
+
 @contextmanager
 def _folder(references: int, budget: int) -> Iterator[Any]:
     folder = _nlr.lib.folder_new(references, budget)
@@ -66,7 +80,7 @@ def _folder(references: int, budget: int) -> Iterator[Any]:
         _nlr.lib.folder_free(folder)
 
 
-def _open(path: Path) -> NDArray[np.uint64]:
+def open_records(path: Path) -> NDArray[np.uint64]:
     """The file's records without reading them into memory."""
     try:
         size = path.stat().st_size

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from layout_advise.errors import TraceError
 from layout_advise.tracer.clone.image import build_clone
 from layout_advise.tracer.clone.place import choose_address
 from layout_advise.tracer.code import Region
+from layout_advise.tracer.control import fold_control
 from layout_advise.tracer.folding import fold_records
-from layout_advise.tracer.snapshot.protocol import StoppedProgram
-from layout_advise.tracer.trace import Trace
+from layout_advise.tracer.snapshot.protocol import CloneImage, StoppedProgram
+from layout_advise.tracer.space import KEEP_FREE, RECORDS_ROOM, free_bytes, require
+from layout_advise.tracer.trace import Allocation, Trace
 
 DEFAULT_CAP = 64 << 20
 """Records of one trace at most: 512 MB on tmpfs."""
-
-_KEEP_FREE = 64 << 20  # bytes of tmpfs that are left to others
 
 
 def trace_call(
@@ -31,24 +32,29 @@ def trace_call(
 ) -> Trace:
     """The folded trace of the call that ``program`` is about to make; ``program`` itself stays as it is.
 
-    ``cap`` is the most records taken; it shrinks to what the tmpfs has room for. The raw records go to a temporary folder in
-    ``folder`` (default /dev/shm, where it exists), which is removed in any case. With ``fork=False`` the clone runs in
-    ``program`` itself, which must not be used afterwards (a restore of an OpenMP program: a fork loses the workers).
+    ``cap`` is the most records taken; it shrinks to what the tmpfs has room for (``limits`` tells where that cut the trace).
+    The raw records go to a temporary folder in ``folder`` (default /dev/shm, where it exists), which is removed in any case.
+    With ``fork=False`` the clone runs in ``program`` itself, which must not be used afterwards (a restore of an OpenMP
+    program: a fork loses the workers).
     Raises :class:`TraceError` and the errors of ``program``.
     """
     image = build_clone(region, choose_address(program.mappings(), region.entry))
     place = folder if folder is not None else Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="layout-advise-", dir=place) as temporary:
         records = Path(temporary) / "records"
+        require(Path(temporary), RECORDS_ROOM, "the records of one call", "free some space there")
         capacity = min(cap, _room(Path(temporary)) // 8)
-        if capacity <= 0:
-            raise TraceError("no trace was taken", f"no room for records in {temporary}", "free some space there")
         if fork:
             with program.fork() as child:
                 taken, truncated = child.trace(image, records, capacity)
+                after = child.live_blocks()
         else:
             taken, truncated = program.trace(image, records, capacity)
+            after = program.live_blocks()
         streams = fold_records(records, len(image.references)) if taken else [None] * len(image.references)
+        control = fold_control(records, len(image.references)) if taken else None
+    before = program.allocations()
+    born, freed = _changes(before, after, image)
     return Trace(
         symbol=region.symbol,
         call=call,
@@ -59,10 +65,25 @@ def trace_call(
         truncated=truncated,
         registers=program.registers(),
         mappings=program.mappings(),
-        allocations=program.allocations(),
+        allocations=before,
+        limits=(f"cut after {taken:,} accesses: no room for more in {place}",) if truncated and capacity < cap else (),
+        control=control,
+        watched=True,
+        born=born,
+        freed=freed,
     )
 
 
+def _changes(
+    before: Sequence[Allocation], after: Sequence[Allocation], image: CloneImage
+) -> tuple[tuple[Allocation, ...], tuple[int, ...]]:
+    """The blocks that are there after the call only, and the orders of those that are not there any more. A site in the
+    clone is no place of the program: it is 0."""
+    earlier, later = {a.order for a in before}, {a.order for a in after}
+    ours = range(image.address, image.address + len(image.code))
+    born = [replace(a, site=0) if a.site in ours else a for a in after if a.order not in earlier]
+    return tuple(sorted(born, key=lambda a: a.order)), tuple(sorted(earlier - later))
+
+
 def _room(folder: Path) -> int:
-    room = os.statvfs(folder)
-    return room.f_bavail * room.f_frsize - _KEEP_FREE
+    return free_bytes(folder) - KEEP_FREE

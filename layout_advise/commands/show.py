@@ -1,9 +1,10 @@
-"""Print the folded trace of a run: what each reference of the hotspot touched, most accesses first.
+"""Print the folded trace of a run: what each reference of the hotspot touched, which structures, in which loops.
 
   layout-advise show app.layout
   layout-advise show app.layout -n 0 -v        every reference, nests in full, bounds and objects below
   layout-advise show app.layout --json -       for scripts
-  layout-advise show app.layout --csv app.csv  for spreadsheets and data frames
+  layout-advise show app.layout --csv app.csv  for spreadsheets and data frames (or --parquet)
+  layout-advise show app.layout --chrome app.trace.json   for chrome://tracing and ui.perfetto.dev
 
 A line is one memory operand of one instruction: its address, the source line (where the program is still the one that was
 traced), what it does, how many bytes, how often, where:
@@ -17,29 +18,31 @@ enclosing loops, outermost first. "random" is an access without order, known as 
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import json
+import os
 import sys
 from bisect import bisect_right
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from layout_advise.commands import common
+from layout_advise.commands.showfiles import as_csv, write_parquet
 from layout_advise.errors import RunDirError
 from layout_advise.layoutalgebra.nests import Stream
+from layout_advise.reports.chrometrace import events
 from layout_advise.reports.nests import stream_text
-from layout_advise.rundir import write_atomically
+from layout_advise.reports.traceview import control_text, heap_line, loop_lines, object_lines
+from layout_advise.rundir import read_stages, write_atomically
 from layout_advise.tracer.lines import SourceLine
 from layout_advise.tracer.modules import Module, Modules
 from layout_advise.tracer.spans import spans
-from layout_advise.tracer.trace import Allocation, Reference, Trace
-from layout_advise.tracer.trace_file import checksum, read_trace
+from layout_advise.tracer.trace import Allocation, InlinedCall, Reference, Trace
+from layout_advise.tracer.trace_file import checksum, read_what_is_there
 
-LIMIT, NEST = 20, 100
-"""Lines, and characters of a nest, printed by default."""
+LIMIT, NEST, ORDER = 20, 100, 300
+"""Lines, and characters of a nest and of the order of execution, printed by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,8 @@ class Row:
     low: int | None
     high: int | None
     objects: tuple[str, ...]
+    inlined: tuple[InlinedCall, ...] = ()
+    loop: int | None = None
 
     @property
     def count(self) -> int:
@@ -61,7 +66,8 @@ class Row:
 
 
 class Places:
-    """What code and data addresses of a trace are called.
+    """What code and data addresses of a trace are called. The trace itself comes first; for what it does not say, the
+    program's files are asked.
 
     Files that are gone, or newer than the trace (``written``, seconds), are not asked: their lines could be wrong. They
     stand in ``changed``.
@@ -72,6 +78,7 @@ class Places:
         self._written = written
         self._blocks = sorted(trace.allocations, key=lambda a: a.address)
         self._starts = [block.address for block in self._blocks]
+        self._stored = {place.pc: place for place in trace.places}
         self.changed: set[str] = set()
 
     def _module(self, address: int) -> Module | None:
@@ -89,11 +96,20 @@ class Places:
 
     def code(self, pc: int) -> tuple[str | None, SourceLine | None]:
         """Function and source line of an instruction."""
+        stored = self._stored.get(pc)
+        if stored is not None:
+            known = SourceLine(stored.file, stored.line) if stored.file and stored.line is not None else None
+            return stored.function, known
         module = self._module(pc)
         if module is None:
             return None, None
         function = module.binary.function_at(pc - module.load_base)
         return (function.name if function else None), module.binary.line(pc - module.load_base)
+
+    def around(self, pc: int) -> tuple[tuple[InlinedCall, ...], int | None]:
+        """What was inlined there, innermost first, and the number of the innermost loop."""
+        stored = self._stored.get(pc)
+        return (stored.inlined, stored.loop) if stored is not None else ((), None)
 
     def data(self, address: int) -> str:
         """The heap block, the variable or the mapping at ``address``."""
@@ -133,13 +149,13 @@ def rows(trace: Trace, places: Places) -> list[Row]:
         high = max((s.high for s in bounds), default=None)
         objects = dict.fromkeys(places.data(edge) for s in bounds for edge in (s.low, s.high))
         last = None if high is None else high + reference.bytes - 1
-        found.append(Row(reference, stream, function, source, low, last, tuple(objects)))
+        found.append(Row(reference, stream, function, source, low, last, tuple(objects), *places.around(reference.pc)))
     return sorted(found, key=lambda row: (-row.count, row.reference.id))
 
 
 def heading(trace: Trace) -> str:
     """The first line."""
-    whole = "truncated" if trace.truncated else "complete"
+    whole = "truncated" if trace.truncated or trace.limits else "complete"
     return (
         f"{trace.symbol}, call {trace.call}: {trace.accesses:,} accesses by {len(trace.references)} references, {whole} "
         f"(backend {trace.backend})"
@@ -169,6 +185,9 @@ def table(found: Sequence[Row], limit: int, verbose: bool) -> list[str]:
         lines.append("  ".join([*left, stream_text(row.stream, None if verbose else NEST)]))
         if verbose and row.low is not None and row.high is not None:
             lines.append(f"{' ' * widths[0]}  {row.low:#x} .. {row.high:#x}, {' and '.join(row.objects)}")
+        if verbose and row.inlined:
+            chain = ", ".join(f"{c.function} inlined at {os.path.basename(c.file)}:{c.line}" for c in row.inlined)
+            lines.append(f"{' ' * widths[0]}  {chain}")
     if len(shown) < len(found):
         rest = found[len(shown) :]
         lines.append(f"{len(rest)} more with {sum(row.count for row in rest):,} accesses (-n 0 prints all)")
@@ -196,6 +215,7 @@ def as_json(trace: Trace, found: Sequence[Row], sum_of_file: str) -> dict[str, A
         "backend": trace.backend,
         "accesses": trace.accesses,
         "truncated": trace.truncated,
+        "limits": list(trace.limits),
         "checksum": sum_of_file,
         "references": [
             {
@@ -208,30 +228,16 @@ def as_json(trace: Trace, found: Sequence[Row], sum_of_file: str) -> dict[str, A
                 "high": row.high,
                 "objects": list(row.objects),
                 "stream": stream_text(row.stream),
+                "inlined": [asdict(call) for call in row.inlined],
+                "loop": row.loop,
             }
             for row in found
         ],
+        "structures": [asdict(found) for found in trace.objects],
+        "loops": [asdict(loop) for loop in trace.loops],
+        "order": control_text(trace),
+        "heap": {"born": [asdict(block) for block in trace.born], "freed": list(trace.freed)} if trace.watched else None,
     }
-
-
-def as_csv(found: Sequence[Row]) -> str:
-    """One line a reference under a line of names, addresses in hex; what is not known is empty."""
-    text = io.StringIO()
-    sheet = csv.writer(text, lineterminator="\n")
-    sheet.writerow(
-        ("pc", "operand", "kind", "bytes", "count", "function", "file", "line", "low", "high", "objects", "stream")
-    )
-    for row in found:
-        reference, source = row.reference, row.source
-        sheet.writerow(
-            (
-                *(hex(reference.pc), reference.operand, reference.kind, reference.bytes, row.count, row.function or ""),
-                *((source.file, source.line) if source else ("", "")),
-                *("" if edge is None else hex(edge) for edge in (row.low, row.high)),
-                *("; ".join(row.objects), stream_text(row.stream)),
-            )
-        )
-    return text.getvalue()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -243,6 +249,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-v", "--verbose", action="store_true", help="nests in full; bounds and objects of every reference")
     parser.add_argument(
         "--csv", metavar="FILE", help="write the references as CSV to FILE ('-': stdout, nothing else there)"
+    )
+    parser.add_argument("--parquet", metavar="FILE", help="write the references as Parquet to FILE (needs pyarrow)")
+    parser.add_argument(
+        "--chrome", metavar="FILE", help="write Chrome trace events (for ui.perfetto.dev) to FILE ('-': stdout)"
     )
     parser.add_argument("--json", metavar="FILE", help="write the trace as JSON to FILE ('-': stdout, nothing else there)")
 
@@ -260,24 +270,51 @@ def trace_file(path: Path) -> Path:
 def run(arguments: argparse.Namespace) -> int:
     """Carry out ``show``."""
     file = trace_file(common.existing(arguments.run))
-    trace = read_trace(file)
+    there = read_what_is_there(file)
+    trace = there.trace if there.missing is None else replace(there.trace, limits=(*there.trace.limits, there.missing))
     places = Places(trace, file.stat().st_mtime)
     found = rows(trace, places)
     for path in sorted(places.changed):
         print(f"{path} has changed since it was traced: no source lines from it", file=sys.stderr)
-    if arguments.json:
-        text = json.dumps(as_json(trace, found, checksum(file)), indent=1) + "\n"
-        if arguments.json == "-":
-            sys.stdout.write(text)
-            return 0
-        write_atomically(Path(arguments.json), text.encode())
-    if arguments.csv:
-        if arguments.csv == "-":
-            sys.stdout.write(as_csv(found))
-            return 0
-        write_atomically(Path(arguments.csv), as_csv(found).encode())
+    if there.missing is not None:
+        print(f"{file} is incomplete: {there.missing}", file=sys.stderr)
+    if arguments.parquet:
+        write_parquet(found, Path(arguments.parquet))
+    if written_to_stdout(arguments, trace, found, file):
+        return 0
     print(heading(trace))
+    for limit in trace.limits:
+        print(f"not whole: {limit}")
     print("\n".join(table(found, max(0, arguments.limit), arguments.verbose)))
-    print("\naccesses, bounds and objects")
-    print("\n".join(hulls(found)))
+    print("\n".join(below(trace, found, arguments.verbose)))
     return 0
+
+
+def written_to_stdout(arguments: argparse.Namespace, trace: Trace, found: Sequence[Row], file: Path) -> bool:
+    """Write the files that are asked for; whether one of them is stdout, where nothing else may go then."""
+    makers: tuple[tuple[str | None, Callable[[], str]], ...] = (
+        (arguments.json, lambda: json.dumps(as_json(trace, found, checksum(file)), indent=1) + "\n"),
+        (arguments.csv, lambda: as_csv(found)),
+        (arguments.chrome, lambda: json.dumps(events(trace, read_stages(file.parent))) + "\n"),
+    )
+    for target, make in makers:
+        if target is not None and target != "-":
+            write_atomically(Path(target), make().encode())
+    for target, make in makers:
+        if target == "-":
+            sys.stdout.write(make())
+            return True
+    return False
+
+
+def below(trace: Trace, found: Sequence[Row], verbose: bool) -> list[str]:
+    """What stands under the references: structures, loops and order of execution, as far as the trace knows them."""
+    lines = ["", "structures", *object_lines(trace, verbose)] if trace.objects else []
+    if lines and (heap := heap_line(trace)):
+        lines.append(f"  {heap}")
+    if loops := loop_lines(trace):
+        lines += ["", "loops", *loops]
+    order = control_text(trace, None if verbose else ORDER)
+    if order is not None:
+        lines += ["", f"order of execution: {order}"]
+    return lines or ["", "accesses, bounds and objects", *hulls(found)]

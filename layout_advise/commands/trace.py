@@ -45,6 +45,15 @@ def positive(text: str) -> int:
     return value
 
 
+def size(text: str) -> int:
+    """A number of bytes, also as ``100K``, ``20M`` or ``1.5G`` (powers of 1024), for argparse."""
+    digits, unit = (text[:-1], text[-1].upper()) if text[-1:].upper() in tuple("KMG") else (text, "")
+    value = int(float(digits) * 1024 ** " KMG".index(unit or " "))
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return value
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of ``trace``."""
     parser.add_argument("program", nargs=argparse.REMAINDER, metavar="-- PROGRAM ARGS", help="the program and its arguments")
@@ -93,6 +102,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="accesses to record at most (default: %(default)s)",
     )
+    parser.add_argument(
+        "--max-bytes",
+        type=size,
+        metavar="SIZE",
+        help="room for the records of the call, and for the file of the trace, as 200M (default: what --max-refs takes)",
+    )
     parser.add_argument("--temporary", action="store_true", help="judge layouts that are converted around every call")
     common.add_output(parser)
 
@@ -135,6 +150,7 @@ def settings(arguments: argparse.Namespace) -> Settings:
         restores=arguments.restores,
         candidates=arguments.candidates,
         max_refs=arguments.max_refs,
+        max_bytes=arguments.max_bytes,
         temporary=arguments.temporary,
         stdin=_input(),
         capture_output=arguments.json == "-",

@@ -15,6 +15,7 @@ from layout_advise.tracer.record import trace_call
 from layout_advise.tracer.relocate import Foreign
 from layout_advise.tracer.snapshot.patching import Entry
 from layout_advise.tracer.snapshot.process import AgentProcess
+from layout_advise.tracer.space import RECORD_BYTES
 from layout_advise.tracer.spans import Span, spans
 from layout_advise.tracer.step_record import trace_step_by_step
 from layout_advise.tracer.trace import Trace
@@ -45,7 +46,29 @@ class Tracer:
     note: Callable[[str], None]
 
     def trace(self, program: AgentProcess, call: int) -> Trace:
-        """The trace of the call at which ``program`` is parked. Raises the errors of the backend."""
+        """The trace of the call at which ``program`` is parked, ``limits`` telling why it was cut where it was. Raises the
+        errors of the backend."""
+        found = self._trace(program, call)
+        if not found.truncated:
+            return found
+        limits = found.limits or (f"cut after {found.accesses:,} accesses ({self._limit(found.backend)})",)
+        for text in limits:
+            self.note(f"layout-advise: the trace was {text}")
+        return replace(found, limits=limits)
+
+    @property
+    def _records(self) -> int:
+        """Records of the clone at most."""
+        room = self.settings.max_bytes
+        return self.settings.max_refs if room is None else max(1, min(self.settings.max_refs, room // RECORD_BYTES))
+
+    def _limit(self, backend: str) -> str:
+        """The option that cuts a trace first."""
+        if backend == "clone" and self._records < self.settings.max_refs:
+            return f"--max-bytes {self.settings.max_bytes}, {RECORD_BYTES} a record"
+        return f"--max-refs {self.settings.max_refs}"
+
+    def _trace(self, program: AgentProcess, call: int) -> Trace:
         region = self.region_at(program.load_base)
         backend = self.settings.backend
         if backend == "valgrind":
@@ -58,7 +81,7 @@ class Tracer:
             )
             return self._said(found, region)
         try:
-            return trace_call(program, region, call, self.settings.max_refs, folder=self.work)
+            return trace_call(program, region, call, self._records, folder=self.work)
         except TraceError as error:
             if backend != "auto" or not error.what.startswith(_NO_CLONE):
                 raise

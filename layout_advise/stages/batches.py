@@ -72,6 +72,8 @@ def plan_batch(
     a whole batch. Instead of a batch the reason why there is none, as the end of a sentence."""
     if settings.backend not in ("auto", "clone"):
         return chosen, f"calls under {SHORT_CALL_NS / 1000:.0f} µs can be traced by the clone only"
+    if settings.temporary:
+        return chosen, "what converting around so short a call costs is not timed"
     first = probe(
         settings.command, profiled.entry, stdin_path=stdin, timeout=settings.timeout, timed=MAX_TIMED,
         max_calls=min(MAX_TIMED, seen.calls), quick=True,

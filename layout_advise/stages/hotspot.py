@@ -18,11 +18,13 @@ from layout_advise.mockup.lifted import Lifted
 from layout_advise.reports import model
 from layout_advise.rundir import write_atomically
 from layout_advise.stages import describe
+from layout_advise.stages.annotate import annotated
 from layout_advise.stages.assemble import Conditions
 from layout_advise.stages.batches import obstacle as not_recorded
 from layout_advise.stages.case import Case
 from layout_advise.stages.linear import linearise
-from layout_advise.stages.observe import Observation
+from layout_advise.stages.observe import Observation, observed
+from layout_advise.stages.replays import Replays, replay_all, sentence
 from layout_advise.stages.selection import select
 from layout_advise.stages.trials import Trials, run_trials
 from layout_advise.tracer.code import Region
@@ -52,7 +54,12 @@ def study(case: Case) -> Studied | None:
             case = case.unbatched(why)
         progress.step(f"recording the accesses of {f'{case.batch.size} calls' if case.batch else 'one call'}")
         seen = case.observe(parked, chosen.call)
-        write_trace(seen.trace, run.trace)
+        full = annotated(seen, case.main)
+        kept = write_trace(full, run.trace, settings.max_bytes)
+        if kept is not full:
+            for text in kept.limits:
+                progress.note(f"layout-advise: {text}")
+            seen = replace(observed(parked, case.main, seen.region, kept), varying=seen.varying)
         if settings.until == "trace":
             return None
         progress.stage("explore", "looking for other layouts")
@@ -122,13 +129,16 @@ def _measure(
     if blocked is not None:
         return _modelled(case, seen, candidates, blocked, ())
     if seen.trace.truncated:
-        text = f"the trace was cut after {seen.trace.accesses} accesses (--max-refs), so no layout is claimed."
+        text = f"the trace is not whole ({'; '.join(seen.trace.limits)}), so no layout is claimed."
         return _modelled(case, seen, candidates, undecided("trace-truncated", text), ())
     if isinstance(lifted, NotLiftedError):
         stopped = describe.not_lifted(lifted, case.profiled.module, seen.region.load_base)
         place = f"{stopped.file}:{stopped.line}" if stopped.file else stopped.address
         text = f"the hotspot could not be turned into C: not lifted: {lifted.instruction} at {place} ({lifted.reason})."
-        return _modelled(case, seen, candidates, undecided("not-lifted", text), (stopped,))
+        with ExitStack() as stack:
+            replays = replay_all(case, parked, seen, candidates, lambda: snapshots(case, parked, stack))
+        text += sentence(replays)
+        return _modelled(case, seen, candidates, undecided("not-lifted", text), (stopped,), replays)
     if case.batch is not None and (why := not_recorded(lifted)) is not None:
         return _modelled(case, seen, candidates, undecided("short-calls", f"{why}."), ())
     with ExitStack() as stack:
@@ -147,11 +157,23 @@ def _try(
         trials = run_trials(case, parked, seen, candidates, lifted, lambda: snapshots(case, parked, stack))
     except SnapshotError as error:
         return _modelled(case, seen, candidates, undecided("not-measured", f"{error.line()}."), ())
-    trials = doubt_sparse(trials, seen)
+    trials = doubt_scattered(doubt_sparse(trials, seen), seen)
     report = describe.measured(case, seen, trials)
     return Studied(
         report, _conditions(case, seen, trials), trials.verdict.action != "undecided" or trials.timings is not None
     )
+
+
+def doubt_scattered(trials: Trials, seen: Observation) -> Trials:
+    """No ``keep`` where objects that were allocated one by one are reached through pointers: storing these together was not
+    tried."""
+    if trials.verdict.action != "keep" or not seen.scattered:
+        return trials
+    text = (
+        f"the hotspot reaches at least {seen.scattered} blocks of the heap through pointers; storing their contents "
+        "together, for good or for a call, is not tried yet."
+    )
+    return replace(trials, verdict=undecided("scattered-objects", text))
 
 
 def doubt_sparse(trials: Trials, seen: Observation) -> Trials:
@@ -199,8 +221,9 @@ def _modelled(
     candidates: Sequence[Candidate],
     verdict: model.Verdict,
     not_lifted: tuple[model.NotLifted, ...],
+    replays: Replays | None = None,
 ) -> Studied:
-    report = describe.modelled(case, seen, candidates, verdict, not_lifted)
+    report = describe.modelled(case, seen, candidates, verdict, not_lifted, replays)
     conditions = Conditions(
         None,
         case.chosen.in_situ_ns,

@@ -19,6 +19,8 @@ from layout_advise.tracer.trace import Trace
 RSP = 4
 SMALLEST = 256
 """Bytes below which a memory object is not worth a line in the report."""
+SCATTERED = 16
+"""Heap blocks from which on those that one reference touches count as scattered objects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +37,14 @@ class Observation:
     """Ids of the structures that the code reaches through a loaded index."""
     used_part: Mapping[str, float] = field(default_factory=dict)
     """By id of such a structure: which part of its elements the call uses, where that is known exactly."""
+    scattered: int = 0
+    """How many heap blocks one reference reaches, where these are many: objects allocated one by one."""
     chosen: Mapping[str, Chosen] = field(default_factory=dict)
     """By id: the elements used, where they are at most one of each few neighbours."""
     varying: frozenset[int] = frozenset()
     """General registers that differ at the entries of the traced calls, where it is a batch of them."""
+    attribution: Attribution | None = None
+    """Which objects the trace touches, those that are not worth a structure included."""
 
     @property
     def structures(self) -> tuple[Structure, ...]:
@@ -79,7 +85,16 @@ def observed(program: StoppedProgram, main: Binary, region: Region, trace: Trace
     )
     own = trace.registers.gpr[RSP] + (8 if region.kind == "function" else 0)  # return address and frame; a loop has none
     written, touched = _ranges(trace, own, writes=True), _ranges(trace, own, writes=False)
-    return Observation(region, trace, derived, written, touched)
+    return Observation(
+        region, trace, derived, written, touched, attribution=attribution, scattered=scattered_blocks(attribution)
+    )
+
+
+def scattered_blocks(attribution: Attribution) -> int:
+    """How many heap blocks the reference touches that touches most of them; 0 where no reference touches many."""
+    heap = [obj.kind == "heap" for obj in attribution.objects]
+    most = max((sum(heap[t.object] for t in touches) for touches in attribution.touches), default=0)
+    return most if most >= SCATTERED else 0
 
 
 def is_data(obj: MemoryObject) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from layout_advise.config import Settings
@@ -50,4 +51,9 @@ def trace_static(settings: Settings, main: Binary, progress: Progress) -> None:
         )
         for text in found.notes:
             progress.note(text)
-        write_trace(found.trace, run.trace)
+        trace = found.trace
+        if trace.truncated:
+            trace = replace(trace, limits=(f"cut after {trace.accesses:,} accesses (--max-refs {settings.max_refs})",))
+        kept = write_trace(trace, run.trace, settings.max_bytes)
+        for text in kept.limits:
+            progress.note(f"layout-advise: {text}")

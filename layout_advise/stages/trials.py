@@ -4,20 +4,34 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
+from layout_advise.errors import RemapError
 from layout_advise.layoutalgebra.structure import Candidate, Relayout, Structure
+from layout_advise.mockup.binding import bind
 from layout_advise.mockup.emit import kernel_name
 from layout_advise.mockup.image import open_image
 from layout_advise.mockup.lifted import Lifted
 from layout_advise.mockup.machinecode import same_code
-from layout_advise.mockup.measure import CONTROLS, IDENTITY, IDENTITY_LANES, LAYOUT_SCALAR, PLACED, SCALAR, Timings
+from layout_advise.mockup.measure import (
+    CONTROLS,
+    IDENTITY,
+    IDENTITY_LANES,
+    LAYOUT_SCALAR,
+    PLACED,
+    SCALAR,
+    Timings,
+    noise_floor,
+)
 from layout_advise.mockup.order import in_pieces
 from layout_advise.mockup.placement import hot_loop
+from layout_advise.mockup.remap import plan
 from layout_advise.mockup.reroll import reroll
+from layout_advise.mockup.view import View, view
 from layout_advise.reports import wording
 from layout_advise.reports.model import Verdict
 from layout_advise.rundir import write_atomically
@@ -39,7 +53,8 @@ from layout_advise.stages.selection import choices_at, chooses
 from layout_advise.stages.timing import Bench, Contest, Decision, Entrant, decide_and_confirm, plan_for
 from layout_advise.stages.verify import Finding, Subject, verify
 from layout_advise.tracer.snapshot.protocol import Range, Snapshots, StoppedProgram
-from layout_advise.verdict import Context, Measured, Mode, for_program, undecided
+from layout_advise.usage import Use, with_use
+from layout_advise.verdict import SMALLEST_GAIN, Context, Measured, Mode, for_program, undecided
 
 WRONG = "wrong"
 MOST_KEPT = 256 << 20
@@ -58,8 +73,8 @@ class Trials:
     wrong_map_caught: bool | None
     decision: Decision | None
     verdict: Verdict
-    conversion: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """Nanoseconds of converting to and from the new layout, by recipe name."""
+    views: dict[str, View] = field(default_factory=dict)
+    """What a view of a layout copies around a call, by the candidate's id."""
     unlike: int | None = None
     """In how many bytes the memory that a batch touches differs after it from the program's own; None where not compared."""
 
@@ -108,7 +123,30 @@ def run_trials(
         return Trials(made, found, calls, same, caught, None, undecided("comparison-blind", text), unlike=unlike)
     decision = _time(case, seen, lifted, candidates, made, found, snapshots())
     verdict = for_program(decision.verdict, case.profiled.share)
-    return Trials(made, found, calls, same, caught, decision, verdict, decision.first.conversion, unlike)
+    if not case.settings.temporary and case.batch is None:  # what converting costs is timed around a batch, not a call
+        verdict = with_use(verdict, use_of(decision, case.probe.calls))
+    return Trials(
+        made, found, calls, same, caught, decision, verdict, _views(seen, code_of(seen, lifted).elements, candidates), unlike
+    )
+
+
+def use_of(decision: Decision, calls: int) -> Use:
+    """What is known of converting to the winner's layout instead of changing the program."""
+    timings, name = decision.again, decision.winner
+    if timings is None or name is None:
+        return Use(None, None, calls, 1.0)
+    mode = decision.mode or "steady"
+    bound = max(noise_floor(timings, mode)[1], SMALLEST_GAIN[decision.snapshot])
+    return Use(timings.net(name, mode), timings.break_even(name, mode), calls, bound)
+
+
+def _views(seen: Observation, lifted: Lifted, candidates: Sequence[Candidate]) -> dict[str, View]:
+    """What temporary versions of the candidates copy; of those that the lifted code can be re-indexed for."""
+    binding, found = bind(lifted, seen.trace, seen.structures), {}
+    for candidate in candidates:
+        with suppress(RemapError):
+            found[candidate.id] = view(candidate, binding, plan(lifted, candidate, binding))
+    return found
 
 
 def _place(case: Case, seen: Observation, lifted: Lifted, made: dict[str, Made]) -> Made | None:

@@ -11,7 +11,7 @@ from layout_advise import tracer
 from layout_advise.layoutalgebra.structure import Candidate, FieldMap, Relayout, Structure
 from layout_advise.mockup.binding import Access, accesses, bind, executed
 from layout_advise.mockup.effects import BITS, Gpr
-from layout_advise.mockup.emit.copies import chosen_tables, copy_function, map_function
+from layout_advise.mockup.emit.copies import chosen_tables, copy_functions, map_function
 from layout_advise.mockup.emit.ctext import CTYPE
 from layout_advise.mockup.emit.program import Writer
 from layout_advise.mockup.emit.scope import Scope, analyse, gathers, identifier
@@ -73,16 +73,15 @@ def emit_mockup(
     settings.gathers = gathers([a for a in accesses(lifted.body) if id(a) not in placed.places], scope)
     writer = Writer(scope, placed, binding, settings)
     writer.body(lifted.body)
-    first = _first_buffers(relayouts)
+    first = first_buffers(relayouts)
     kernel = kernel_name(lifted)
     parts = [
         _header(lifted, candidate, variant, check, wrong),
         '#include "mockup.h"',
         _libm(scope),
-        _specs(relayouts, offset),
+        buffer_specs(relayouts, offset),
         chosen_tables(relayouts),
-        copy_function(relayouts, first, None),
-        copy_function(relayouts, first, placed.written),
+        *copy_functions(candidate, binding, placed, first),
         *(map_function(r, f, settings.maps[r.structure.id]) for r, f in zip(relayouts, first, strict=True) if check),
         _kernel(lifted, scope, writer, kernel, [name for name, _ in parameters], variant),
         _run(kernel, [*_bases(lifted, writer), *(f"context->buffers[{first[r] + b}] + {o}" for _, (r, b, o) in parameters)]),
@@ -156,7 +155,8 @@ def in_record(relayout: Relayout, mapped: FieldMap) -> bool:
     return len(alike) > 1 and start == 0 and all(stride >= end - start for stride in strides)
 
 
-def _first_buffers(relayouts: Sequence[Relayout]) -> list[int]:
+def first_buffers(relayouts: Sequence[Relayout]) -> list[int]:
+    """The number of the first buffer of each."""
     first, total = [], 0
     for relayout in relayouts:
         first.append(total)
@@ -195,7 +195,8 @@ def _libm(scope: Scope) -> str:
     return "\n".join(lines)
 
 
-def _specs(relayouts: Sequence[Relayout], offset: int) -> str:
+def buffer_specs(relayouts: Sequence[Relayout], offset: int) -> str:
+    """What the agent is to allocate, ``offset`` bytes after the start of a page."""
     buffers = [(b, r.structure) for r in relayouts for b in r.buffers]
     lines = ["LA_EXPORT const uint32_t la_abi = LA_ABI;", f"LA_EXPORT const uint32_t la_buffer_count = {len(buffers)};"]
     lines.append("LA_EXPORT const struct la_buffer_spec la_buffers[] = {")

@@ -21,8 +21,8 @@ class Places(Text):
             return
         for base, stride in self.settings.gathers.get(value.number, ()):
             self.element(self.base(base), self.linear(Linear(0, ((value, stride),))))
-        for place in self.plan.places.values():
-            if place.site.number not in self.sites_written:
+        for number, place in self.plan.places.items():
+            if place.site.number not in self.sites_written or number in self.settings.wrong:
                 continue
             for piece in place.pieces if [t.atom for t in place.terms] == [value] else ():
                 moved = self.terms_text(place, piece)

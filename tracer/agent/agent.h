@@ -151,6 +151,7 @@ void la_sample_start(void);
 void la_sample_maps(void);
 void la_blocks_start(void);
 void la_blocks_stop(void);
+void la_blocks_go_on(void);
 struct la_block {
     uint64_t address, bytes, order, site;
 };
@@ -209,7 +210,8 @@ struct la_variant *la_variant(uint64_t number); /* NULL: no such variant */
 struct la_reply la_cmd_load(const struct la_command *c);
 struct la_reply la_cmd_run(const struct la_command *c);
 struct la_reply la_cmd_trace(const struct la_command *c);
-const char *la_fill_buffers(struct la_variant *v); /* allocate and copy in, once; an error text or NULL */
+/* Allocate and copy in, once; an error text or NULL. poison: what is not copied in holds no likely value before. */
+const char *la_fill_buffers(struct la_variant *v, int poison);
 void la_call(struct la_variant *v);
 
 /* timing.c */

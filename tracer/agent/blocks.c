@@ -104,6 +104,7 @@ void la_blocks_start(void)
     recording = la_blocks != NULL;
 }
 void la_blocks_stop(void) { recording = 0; }
+void la_blocks_go_on(void) { recording = la_blocks != NULL; }
 
 #define SITE ((uint64_t)__builtin_return_address(0))
 

@@ -122,6 +122,15 @@ static struct la_reply info(void)
     return la_answer(words, sizeof words);
 }
 
+/* Which blocks come and go in the traced call: the table goes on while it runs. */
+static struct la_reply trace_watched(const struct la_command *c)
+{
+    la_blocks_go_on();
+    struct la_reply reply = la_cmd_trace(c);
+    la_blocks_stop();
+    return reply;
+}
+
 static struct la_reply execute(const struct la_command *c)
 {
     switch (c->verb) {
@@ -129,7 +138,7 @@ static struct la_reply execute(const struct la_command *c)
     case LA_CMD_REGISTERS: return la_answer(&la_parked, sizeof la_parked);
     case LA_CMD_BLOCKS: return blocks(c);
     case LA_CMD_FORK: return fork_program(c);
-    case LA_CMD_TRACE: return la_cmd_trace(c);
+    case LA_CMD_TRACE: return trace_watched(c);
     case LA_CMD_LOAD: return la_cmd_load(c);
     case LA_CMD_RUN: return la_cmd_run(c);
     case LA_CMD_PREPARE: return la_cmd_prepare(c);

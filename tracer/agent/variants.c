@@ -146,7 +146,7 @@ static uint8_t *buffer(const struct la_buffer_spec *spec)
     return (uint8_t *)at + spec->offset;
 }
 
-const char *la_fill_buffers(struct la_variant *v)
+const char *la_fill_buffers(struct la_variant *v, int poison)
 {
     if (v == &la_variants[0] || v->filled)
         return NULL;
@@ -155,6 +155,8 @@ const char *la_fill_buffers(struct la_variant *v)
             v->context->buffers[i] = buffer(&v->spec[i]);
         if (!v->context->buffers[i])
             return "no memory for the mock-up's buffers";
+        if (poison)
+            la_fill(v->context->buffers[i], POISON, v->spec[i].bytes);
     }
     v->copy_in(v->context);
     v->filled = 1;
@@ -270,7 +272,7 @@ struct la_reply la_cmd_run(const struct la_command *c)
     struct la_variant *v = la_variant(c->word[0]);
     if (!v)
         return la_fail("no such variant");
-    const char *failed = la_fill_buffers(v);
+    const char *failed = la_fill_buffers(v, 1);
     if (failed)
         return la_fail(failed);
     uint64_t capacity = v->context ? c->word[1] : 0, kept = 0;

@@ -144,14 +144,18 @@ class AgentProcess:
     def allocations(self) -> tuple[Allocation, ...]:
         """The heap blocks alive at the entry, ascending by address."""
         if self._allocations is None:
-            path = self.folder.path / self.folder.fresh_name("blocks")
-            self._call(Verb.BLOCKS, (), str(path))
-            table = np.fromfile(path, dtype="<u8").reshape(-1, 4)
-            path.unlink()
-            table = table[table[:, 0] != 0]
-            rows = table[np.argsort(table[:, 0])].tolist()
-            self._allocations = tuple(Allocation(*row) for row in rows)
+            self._allocations = self.live_blocks()
         return self._allocations
+
+    def live_blocks(self) -> tuple[Allocation, ...]:
+        """The heap blocks alive now: after :meth:`trace`, those at the end of the call."""
+        path = self.folder.path / self.folder.fresh_name("blocks")
+        self._call(Verb.BLOCKS, (), str(path))
+        table = np.fromfile(path, dtype="<u8").reshape(-1, 4)
+        path.unlink()
+        table = table[table[:, 0] != 0]
+        rows = table[np.argsort(table[:, 0])].tolist()
+        return tuple(Allocation(*row) for row in rows)
 
     def read(self, address: int, size: int) -> bytes:
         """Memory of the process."""
@@ -216,15 +220,17 @@ class AgentProcess:
         (lines,) = struct.unpack("<Q", self._call(Verb.PREPARE, words))
         return int(lines)
 
-    def block(self, variant: int, calls: int, mode: Literal["steady", "cold"] = "steady") -> tuple[Sample, ...]:
+    def block(
+        self, variant: int, calls: int, mode: Literal["steady", "cold"] = "steady", *, converted: bool = False
+    ) -> tuple[Sample, ...]:
         """See the protocol; at most 4096 calls."""
-        data = self._call(Verb.BLOCK, (variant, calls, mode == "cold"))
+        data = self._call(Verb.BLOCK, (variant, calls, mode == "cold", converted))
         return tuple(Sample(wall, cpu, tsc, faults) for wall, cpu, tsc, faults in struct.iter_unpack("<4Q", data))
 
-    def convert(self, variant: int, times: int = 3) -> tuple[float, float]:
+    def convert(self, variant: int, times: int = 3) -> tuple[tuple[float, float], ...]:
         """See the protocol; at most 64 times."""
-        into, out = struct.unpack("<2Q", self._call(Verb.CONVERT, (variant, times)))
-        return float(into), float(out)
+        data = self._call(Verb.CONVERT, (variant, times))
+        return tuple((float(into), float(out)) for into, out in struct.iter_unpack("<2Q", data))
 
     def close(self) -> None:
         """Kill it and everything forked from it; idempotent."""

@@ -82,6 +82,10 @@ class StoppedProgram(Protocol):
         """The heap blocks alive at the entry, ascending by address."""
         ...
 
+    def live_blocks(self) -> tuple[Allocation, ...]:
+        """The heap blocks alive now: after :meth:`trace`, those at the end of the call."""
+        ...
+
     def read(self, address: int, size: int) -> bytes:
         """Memory of the process."""
         ...
@@ -119,13 +123,16 @@ class StoppedProgram(Protocol):
         ``original`` are the ranges to flush for cold calls."""
         ...
 
-    def block(self, variant: int, calls: int, mode: Literal["steady", "cold"] = "steady") -> tuple[Sample, ...]:
+    def block(
+        self, variant: int, calls: int, mode: Literal["steady", "cold"] = "steady", *, converted: bool = False
+    ) -> tuple[Sample, ...]:
         """``calls`` timed calls; before each the changed lines are put back by ordinary stores and the save copy is flushed;
-        with ``cold`` all ranges of the variant are flushed from the caches too."""
+        with ``cold`` all ranges of the variant are flushed from the caches too. ``converted``: each call converts the data
+        to the variant's layout before and back after it, all of which is timed; the original must be prepared too."""
         ...
 
-    def convert(self, variant: int, times: int = 3) -> tuple[float, float]:
-        """Thread-CPU ns of converting a prepared mock-up's data to its own buffers and back: medians of ``times`` runs."""
+    def convert(self, variant: int, times: int = 3) -> tuple[tuple[float, float], ...]:
+        """Thread-CPU ns of converting a prepared mock-up's data to its own buffers and back, of each of ``times`` runs."""
         ...
 
     def close(self) -> None:

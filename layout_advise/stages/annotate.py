@@ -1,0 +1,131 @@
+"""What the trace's file says besides the accesses, so that it can be read without the program: source places, loops, and
+what was touched, with its fields and the loops that use them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from layout_advise.errors import TraceError
+from layout_advise.layoutalgebra.derive import Derived, covered
+from layout_advise.stages.observe import Observation
+from layout_advise.tracer.binary import Binary
+from layout_advise.tracer.code import Region
+from layout_advise.tracer.codeloops import NaturalLoop, innermost, loops_of
+from layout_advise.tracer.modules import Modules
+from layout_advise.tracer.objects import Attribution, MemoryObject
+from layout_advise.tracer.spans import spans
+from layout_advise.tracer.trace import CodeLoop, InlinedCall, LoopUse, Place, Trace, TracedField, TracedObject
+
+
+def annotated(seen: Observation, main: Binary) -> Trace:
+    """The observation's trace with ``places``, ``loops`` and ``objects``."""
+    trace, loops = seen.trace, _loops(seen.region)
+    modules = Modules(trace.mappings, main)
+    found = {loop.head: place(modules, loop.head, None) for loop in loops}
+    pcs = sorted({r.pc for r, s in zip(trace.references, trace.streams, strict=True) if s is not None})
+    places = tuple(place(modules, pc, innermost(loops, pc)) for pc in pcs)
+    drawn = [CodeLoop(n.head, n.parent, n.depth, p.function, p.file, p.line) for n in loops for p in (found[n.head],)]
+    loop_at = {p.pc: p.loop for p in places}
+    derived = {d.structure.block_base: d for d in seen.derived}
+    attribution = seen.attribution or Attribution((), (), ())
+    objects = tuple(
+        _object(trace, attribution, number, derived.get(obj.element_base or obj.base), loop_at)
+        for number, obj in enumerate(attribution.objects)
+    )
+    return replace(trace, places=places, loops=tuple(drawn), objects=objects)
+
+
+def _loops(region: Region) -> tuple[NaturalLoop, ...]:
+    """The hotspot's loops; none where its code does not decode (then Valgrind has traced it)."""
+    try:
+        return loops_of(region)
+    except TraceError:
+        return ()
+
+
+def place(modules: Modules, pc: int, loop: int | None) -> Place:
+    """Where the instruction at ``pc`` stands in the source."""
+    module = modules.module_at(pc)
+    if module is None:
+        return Place(pc, None, None, None, (), loop)
+    address = pc - module.load_base
+    function, source = module.binary.function_at(address), module.binary.line(address)
+    inlined = tuple(InlinedCall(c.function, c.call.file, c.call.line) for c in module.binary.inlined(address))
+    name = function.name if function is not None else None
+    return Place(pc, name, source.file if source else None, source.line if source else None, inlined, loop)
+
+
+def _object(
+    trace: Trace, attribution: Attribution, number: int, derived: Derived | None, loop_at: dict[int, int | None]
+) -> TracedObject:
+    obj = attribution.objects[number]
+    low, high = _extent(trace, obj)
+    touches = [t for touched in attribution.touches for t in touched if t.object == number]
+    counts = [t.accesses for t in touches]
+    block = next((a for a in trace.allocations if a.address == obj.base), None) if obj.kind == "heap" else None
+    plain = TracedObject(
+        kind=obj.kind,
+        name=obj.name,
+        type=obj.type.name if obj.type is not None else None,
+        base=obj.base,
+        bytes=obj.bytes,
+        low=low,
+        high=high,
+        accesses=None if None in counts else sum(c for c in counts if c is not None),
+        references=obj.references,
+        order=block.order if block is not None else None,
+        site=obj.alloc_site,
+        life=("freed" if block.order in trace.freed else "whole") if block is not None and trace.watched else None,
+    )
+    if derived is None:
+        return plain
+    structure = derived.structure
+    return replace(
+        plain,
+        layout=str(derived.term) if derived.term is not None else None,
+        element_bytes=structure.element_bytes,
+        fields=_fields(trace, attribution, obj, derived, loop_at),
+    )
+
+
+def _extent(trace: Trace, obj: MemoryObject) -> tuple[int, int]:
+    """First and last byte of ``obj`` that is touched; where a reference's bounds go beyond it, those of the object."""
+    low, high = obj.end, obj.base - 1
+    for number in obj.references:
+        stream = trace.streams[number]
+        for span in spans(stream) if stream is not None else ():
+            last = span.high + trace.references[number].bytes - 1
+            if span.low < obj.end and last >= obj.base:
+                low, high = min(low, max(span.low, obj.base)), max(high, min(last, obj.end - 1))
+    return low, high
+
+
+def _fields(
+    trace: Trace, attribution: Attribution, obj: MemoryObject, derived: Derived, loop_at: dict[int, int | None]
+) -> tuple[TracedField, ...]:
+    """The fields of the object's element, counted by the loop that the access is made in."""
+    structure = derived.structure
+    counts: list[dict[int | None, list[int]]] = [{} for _ in structure.fields]
+    for number in obj.references:
+        stream, reference = trace.streams[number], trace.references[number]
+        if stream is None or attribution.mixed(number):
+            continue
+        pieces = covered(stream, reference.bytes, structure.base, structure.element_bytes) or ()
+        for field, count in zip(structure.fields, counts, strict=True):
+            hits = sum(start < field.offset + field.bytes and field.offset < start + size for start, size in pieces)
+            if hits:
+                row = count.setdefault(loop_at.get(reference.pc), [0, 0])
+                row[0] += hits * stream.count if reference.kind != "write" else 0
+                row[1] += hits * stream.count if reference.kind != "read" else 0
+    return tuple(
+        TracedField(f.name, f.offset, f.bytes, f.type, f.reads, f.writes, _uses(c))
+        for f, c in zip(structure.fields, counts, strict=True)
+    )
+
+
+def _uses(counts: dict[int | None, list[int]]) -> tuple[LoopUse, ...]:
+    def order(item: tuple[int | None, Sequence[int]]) -> tuple[int, int]:
+        return -sum(item[1]), -1 if item[0] is None else item[0]
+
+    return tuple(LoopUse(loop, reads, writes) for loop, (reads, writes) in sorted(counts.items(), key=order))

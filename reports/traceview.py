@@ -1,0 +1,179 @@
+"""What a trace's file knows besides the accesses, as text: the structures, the loops, the order of execution."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from layout_advise.layoutalgebra.nests import Affine, Node, Point
+from layout_advise.reports.nests import NAMES, PART, affine_text, cut
+from layout_advise.tracer.trace import CodeLoop, Control, Trace, TracedField, TracedObject
+
+TERM = 100
+"""Characters of a layout that are printed by default."""
+
+LIVES = {"whole": "alive all through the call", "freed": "freed in the call"}
+
+
+def object_lines(trace: Trace, verbose: bool = False) -> list[str]:
+    """One line for every piece of memory that the call touches, most accesses first; its layout and fields below."""
+    lines: list[str] = []
+    for found in trace.objects:
+        lines.append(f"  {found.name}: {_facts(found)}")
+        lines.append(f"     {_touched(found)}")
+        if found.layout is not None:
+            term = found.layout if verbose else cut(found.layout, TERM)
+            lines.append(f"     {term}, elements of {found.element_bytes} bytes")
+        lines += [f"     {text}" for text in _fields(trace, found.fields)]
+    return lines
+
+
+def heap_line(trace: Trace) -> str | None:
+    """What the call does to the heap; ``None`` where that was not watched."""
+    if not trace.watched:
+        return None
+    if not trace.born and not trace.freed:
+        return "the call leaves the heap's blocks as they were"
+    left = f"{_count(len(trace.born), 'block')} of {sum(a.bytes for a in trace.born):,} bytes"
+    return (
+        f"the call leaves {left} behind that it allocated, and frees {_count(len(trace.freed), 'block')} of those before it"
+    )
+
+
+def _facts(found: TracedObject) -> str:
+    what = f"{found.kind}, {found.bytes:,} bytes"
+    if found.kind == "heap" and found.order is not None:
+        what = f"heap block {found.order} of {found.bytes:,} bytes"
+    site = f" from {found.site}" if found.site else ""
+    kind = f", type {found.type}" if found.type else ""
+    life = f", {LIVES[found.life]}" if found.life is not None else ""
+    return f"{what}{site}{kind}{life}"
+
+
+def _touched(found: TracedObject) -> str:
+    counted = "accesses not told apart from others" if found.accesses is None else _count(found.accesses, "access")
+    if found.high < found.low:
+        return counted
+    part = (found.high - found.low + 1) / found.bytes if found.bytes else 1.0
+    share = "the whole of it" if part == 1 else f"{min(part, 0.999):.1%} of it"
+    return f"{counted} in {found.low:#x} .. {found.high:#x}" + (f" ({share})" if found.kind != "stack" else "")
+
+
+def _fields(trace: Trace, fields: Sequence[TracedField]) -> list[str]:
+    rows = [
+        (f.name, f.type or "", f"at {f.offset}", f"{f.reads:,} reads", f"{f.writes:,} writes", _uses(trace, f))
+        for f in fields
+    ]
+    widths = [max((len(row[k]) for row in rows), default=0) for k in range(5)]
+    lines = []
+    for row in rows:
+        left = [row[k].rjust(w) if k in (3, 4) else row[k].ljust(w) for k, w in enumerate(widths)]
+        lines.append("  ".join([*left, row[5]]).rstrip())
+    return lines
+
+
+def _uses(trace: Trace, found: TracedField) -> str:
+    """``in loop 1 (3 reads), outside loops (1 write)``; the counts only where there are several."""
+    if not trace.loops:
+        return ""
+    names = ["outside loops" if use.loop is None else f"in loop {use.loop}" for use in found.uses]
+    if len(found.uses) < 2:
+        return "".join(names)
+    counts = [", ".join(_count(n, word) for n, word in ((u.reads, "read"), (u.writes, "write")) if n) for u in found.uses]
+    return ", ".join(f"{name} ({count})" for name, count in zip(names, counts, strict=True))
+
+
+def _count(number: int, word: str) -> str:
+    plural = "es" if word.endswith("s") else "s"
+    return f"{number:,} {word}" + (plural if number != 1 else "")
+
+
+def loop_lines(trace: Trace) -> list[str]:
+    """The loops that make accesses, nested by indentation, each with its number, its place and its accesses."""
+    counts = loop_accesses(trace)
+    alive = {n for n, count in counts.items() if n is not None and count}
+    for number in sorted(alive):
+        parent = trace.loops[number].parent
+        while parent is not None:
+            alive.add(parent)
+            parent = trace.loops[parent].parent
+    lines: list[str] = []
+
+    def write(parent: int | None, depth: int) -> None:
+        for number in sorted(alive, key=lambda n: trace.loops[n].head):
+            loop = trace.loops[number]
+            if loop.parent == parent:
+                own = counts.get(number, 0)
+                lines.append(
+                    f"  {'  ' * depth}loop {number}  {loop_place(loop)}" + (f"  {_count(own, 'access')}" if own else "")
+                )
+                write(number, depth + 1)
+
+    write(None, 0)
+    return lines
+
+
+def loop_place(loop: CodeLoop) -> str:
+    """Where the loop begins, in the source where that is known."""
+    return f"{os.path.basename(loop.file)}:{loop.line}" if loop.file else loop.function or hex(loop.head)
+
+
+def loop_accesses(trace: Trace) -> dict[int | None, int]:
+    """Accesses whose innermost loop it is; ``None``: those outside all loops."""
+    loop_at = {place.pc: place.loop for place in trace.places}
+    counts: dict[int | None, int] = {}
+    for reference, stream in zip(trace.references, trace.streams, strict=True):
+        if stream is not None:
+            number = loop_at.get(reference.pc)
+            counts[number] = counts.get(number, 0) + stream.count
+    return counts
+
+
+def control_text(trace: Trace, limit: int | None = None) -> str | None:
+    """The order in which the pieces of code ran, each by its source lines; ``None`` where it was not recorded."""
+    if trace.control is None:
+        return None
+    if trace.control.nodes is None:
+        return trace.control.reason
+    names = piece_names(trace, trace.control)
+    return cut(_body(trace.control.nodes, names, 0), limit)
+
+
+def piece_names(trace: Trace, control: Control) -> list[str]:
+    """``particles.c:16-18`` for every piece, or the addresses of its instructions."""
+    places = {place.pc: place for place in trace.places}
+    names = []
+    for first, last in control.pieces:
+        pcs = [reference.pc for reference in trace.references[first : last + 1]]
+        known = [places[pc] for pc in pcs if pc in places]
+        files = {place.file for place in known}
+        lines = [place.line for place in known if place.line]
+        if len(files) == 1 and (file := next(iter(files))) and lines:
+            span = str(min(lines)) if min(lines) == max(lines) else f"{min(lines)}-{max(lines)}"
+            names.append(f"{os.path.basename(file)}:{span}")
+        else:
+            names.append(f"{pcs[0]:#x}" if pcs else "?")
+    return names
+
+
+def _body(nodes: Sequence[Node], names: Sequence[str], depth: int) -> str:
+    parts = [_node(node, names, depth) for node in nodes[:PART]]
+    return "; ".join([*parts, *([f"{len(nodes) - PART} more parts"] if len(nodes) > PART else [])])
+
+
+def _node(node: Node, names: Sequence[str], depth: int) -> str:
+    if isinstance(node, Point):
+        return names[node.address.const]
+    name = f" ({NAMES[depth]})" if depth < len(NAMES) and _mentions(node.body, depth) else ""
+    return f"for {affine_text(node.trip)}{name} {{ {_body(node.body, names, depth + 1)} }}"
+
+
+def _mentions(nodes: Sequence[Node], depth: int) -> bool:
+    """Whether a trip count within depends on the index of the loop at ``depth``."""
+    for node in nodes:
+        if isinstance(node, Point):
+            continue
+        trip: Affine = node.trip
+        if (depth < len(trip.coefs) and trip.coefs[depth]) or _mentions(node.body, depth):
+            return True
+    return False

@@ -1,0 +1,173 @@
+"""``--max-refs``, ``--max-bytes``, room on the disks: what is cut is told everywhere, what has no room is refused first."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from layout_advise.checks import RUN_ROOM
+from layout_advise.cli import main
+from layout_advise.commands.trace import size
+from layout_advise.errors import TraceError
+from layout_advise.rundir import scratch_parent
+from layout_advise.tracer import space
+from layout_advise.tracer.trace_file import read_trace
+
+SOURCE = """
+#include <stdlib.h>
+struct s { double a, b, c, d; };
+__attribute__((noipa)) void hot(struct s *p, const int *at, long n) { for (long i = 0; i < n; i++) p[at[i]].c += p[i].a; }
+int main(void) { long n = 20000; struct s *p = calloc(n, sizeof *p); int *at = malloc(n * sizeof *at);
+  for (long i = 0; i < n; i++) at[i] = rand() % n;
+  for (int k = 0; k < 500; k++) hot(p, at, n); return 0; }
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("limits")
+    (folder / "p.c").write_text(SOURCE)
+    subprocess.run(["gcc", "-O2", "-g", "-o", "p", "p.c"], cwd=folder, check=True)
+    return folder / "p"
+
+
+Trace = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def trace(program: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Trace:
+    """Exit code and stderr of ``layout-advise trace`` with these options."""
+
+    def call(*options: str, until: str = "trace", output: Path = tmp_path / "run") -> tuple[int, str]:
+        code = main(["trace", "-f", "-o", str(output), "--hotspot", "hot", "--until", until, *options, "--", str(program)])
+        return code, capfd.readouterr().err
+
+    return call
+
+
+def shown(folder: Path, capfd: pytest.CaptureFixture[str], *options: str) -> str:
+    assert main(["show", str(folder), *options]) == 0
+    return capfd.readouterr().out
+
+
+def test_what_max_refs_cuts_is_told(trace: Trace, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    code, said = trace("--max-refs", "1000", until="report")
+    assert code == 0
+    found = read_trace(tmp_path / "run" / "trace.lat")
+    assert 1000 - 48 <= found.accesses <= 1000
+    assert found.truncated
+    limit = f"cut after {found.accesses:,} accesses (--max-refs 1000)"
+    assert found.limits == (limit,)
+    assert f"the trace was {limit}" in said
+    hotspot = json.loads((tmp_path / "run" / "report.json").read_text())["hotspots"][0]
+    assert hotspot["trace"]["limits"] == [limit]
+    assert hotspot["trace"]["truncated"]
+    assert limit in hotspot["verdict"]["text"]
+    assert limit in (tmp_path / "run" / "report.html").read_text()
+    text = shown(tmp_path / "run", capfd)
+    assert f"not whole: {limit}" in text
+    assert "truncated" in text.splitlines()[0]
+    assert json.loads(shown(tmp_path / "run", capfd, "--json", "-"))["limits"] == [limit]
+    assert limit in shown_report(tmp_path / "run", capfd)
+
+
+def shown_report(folder: Path, capfd: pytest.CaptureFixture[str]) -> str:
+    assert main(["report", str(folder)]) == 0
+    return capfd.readouterr().out
+
+
+def test_what_max_bytes_cuts_of_the_records_is_told(trace: Trace, tmp_path: Path) -> None:
+    code, said = trace("--max-bytes", "80K")
+    assert code == 0
+    found = read_trace(tmp_path / "run" / "trace.lat")
+    assert 10_240 - 48 <= found.accesses <= 10_240
+    assert found.limits[0] == f"cut after {found.accesses:,} accesses (--max-bytes 81920, 8 a record)"
+    assert found.limits[0] in said
+    assert (tmp_path / "run" / "trace.lat").stat().st_size <= 81_920
+
+
+def test_a_whole_trace_tells_no_limit(trace: Trace, tmp_path: Path) -> None:
+    assert trace("--max-bytes", "20M")[0] == 0
+    found = read_trace(tmp_path / "run" / "trace.lat")
+    assert not found.truncated
+    assert found.limits == ()
+
+
+def test_a_file_without_room_is_cut_and_told(trace: Trace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import layout_advise.stages.hotspot as stage
+
+    write = stage.write_trace
+    monkeypatch.setattr(stage, "write_trace", lambda found, path, _limit: write(found, path, 3500))
+    code, said = trace(until="report")
+    assert code == 0
+    assert (tmp_path / "run" / "trace.lat").stat().st_size <= 3500
+    limits = read_trace(tmp_path / "run" / "trace.lat").limits
+    assert "keeps bounds and count only" in limits[0]
+    assert limits[0] in said
+    hotspot = json.loads((tmp_path / "run" / "report.json").read_text())["hotspots"][0]
+    assert hotspot["trace"]["limits"] == list(limits)
+    assert hotspot["verdict"]["reason"] == "trace-truncated"
+    assert not [c for c in hotspot["candidates"] if c["speedup"]]
+
+
+def refusal(said: str) -> str:
+    found = [text for text in said.splitlines() if text.startswith("layout-advise: ")]
+    assert len(found) == 1
+    assert said.count("\n") == 1
+    return found[0]
+
+
+def test_a_disk_without_room_is_refused_before_anything_runs(trace: Trace, small_disk: Path) -> None:
+    code, said = trace(output=small_disk / "run")
+    assert code == 1
+    free = os.statvfs(small_disk).f_bavail * os.statvfs(small_disk).f_frsize
+    text = refusal(said)
+    assert "no room for the run directory" in text
+    assert f"{RUN_ROOM:,} bytes are needed in {small_disk}, {free:,} are free" in text
+    assert list(small_disk.iterdir()) == []
+
+
+def full(free: int) -> Callable[[object], SimpleNamespace]:
+    return lambda _folder: SimpleNamespace(f_bavail=free // 4096, f_frsize=4096)
+
+
+def test_what_the_user_allows_must_be_free(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(space.os, "statvfs", full(400 << 20))
+    assert trace("--max-bytes", "300M", "--max-refs", "9")[0] == 0  # nine records need less
+    code, said = trace("--max-bytes", "390M")
+    assert code == 1
+    assert f"{(390 + 16) << 20:,} bytes are needed in " in refusal(said)
+    assert f"{400 << 20:,} are free; free some space there, or lower --max-bytes" in said
+    code, said = trace("--max-bytes", "380M")  # the run directory has room for it, the scratch folder keeps 64 MB free
+    assert code == 1
+    assert f"no room for the records of a call: {(380 + 64) << 20:,} bytes are needed in {scratch_parent()}" in refusal(said)
+
+
+def test_records_without_room_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(space.os, "statvfs", full(70 << 20))
+    with pytest.raises(TraceError, match=f"{72 << 20:,} bytes are needed in /somewhere, {70 << 20:,} are free"):
+        space.require(Path("/somewhere"), space.RECORDS_ROOM, "the records", "free some")
+
+
+def test_a_small_dev_shm_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(space.os, "statvfs", full(64 << 20))  # what containers get
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
+    assert scratch_parent() == tmp_path
+
+
+@pytest.mark.parametrize(("text", "value"), [("7", 7), ("80K", 81920), ("1.5G", 3 << 29), ("2m", 2 << 20)])
+def test_sizes(text: str, value: int) -> None:
+    assert size(text) == value
+
+
+@pytest.mark.parametrize("text", ["0", "", "K", "-3M", "12Q", "nan"])
+def test_no_sizes(text: str, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["trace", f"--max-bytes={text}", "--", "true"])
+    assert "--max-bytes" in capfd.readouterr().err
