@@ -221,7 +221,7 @@ def _rows(case: Case, trials: Trials) -> list[model.CandidateReport]:
             "rejected" if reason else "verified",
             reason or (trials.timings.dropped.get(name) if trials.timings else None),
             compared,
-            _converted(trials, name),
+            _converted(trials, name, alone=case.batch is None),
             traffic(candidate),
             readable(made.source),
             f"mockups/{name}.c",
@@ -231,7 +231,7 @@ def _rows(case: Case, trials: Trials) -> list[model.CandidateReport]:
     return rows
 
 
-def _converted(trials: Trials, name: str) -> Converted | None:
+def _converted(trials: Trials, name: str, *, alone: bool) -> Converted | None:
     """What converting to the layout of recipe ``name`` costs; of the winner as it was measured again."""
     decision, candidate = trials.decision, trials.made[name].recipe.candidate
     name = trials.made[name].same_as or name
@@ -247,8 +247,8 @@ def _converted(trials: Trials, name: str) -> Converted | None:
         *costs,
         copied_in=seen.names(candidate, seen.inward),
         copied_out=seen.names(candidate, seen.outward),
-        around=timings.net(name, mode) if case.batch is None else None,
-        break_even=timings.break_even(name, mode) if case.batch is None else None,
+        around=timings.net(name, mode) if alone else None,
+        break_even=timings.break_even(name, mode) if alone else None,
     )
 
 
