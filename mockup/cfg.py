@@ -164,13 +164,20 @@ class Cfg:
 Names = Callable[[int], str | None]
 
 
-def build_cfg(region: Region, names: Names | None = None, *, indirect_calls: bool = False, loops: bool = True) -> Cfg:
+def build_cfg(
+    region: Region,
+    names: Names | None = None,
+    *,
+    indirect_calls: bool = False,
+    loops: bool = True,
+    strict: bool = True,
+) -> Cfg:
     """The control-flow graph of ``region`` (callees are not entered).
 
     ``names`` gives the symbol of a call target; by default the region's ELF file is asked (PLT stubs and symbol table).
     Without ``loops`` these are not looked for. Raises :class:`NotLiftedError` for undecodable bytes, unresolved indirect
-    jumps, irreducible control flow (where loops are wanted), and, unless ``indirect_calls``, for calls of what a register
-    or memory holds.
+    jumps, irreducible control flow (where loops are wanted, and ``strict``), and, unless ``indirect_calls``, for calls of
+    what a register or memory holds.
     """
     image = open_image(region.path, region.load_base)
     walk = _Walk(region, image, names or image.name_of, indirect_calls)
@@ -186,7 +193,7 @@ def build_cfg(region: Region, names: Names | None = None, *, indirect_calls: boo
     cfg = Cfg(region.entry, ordered, parents, (), walk.calls)
     if not loops:
         return cfg
-    found = natural_loops(graph, order, cfg.dominates, lambda start: _text(blocks[start]))
+    found = natural_loops(graph, order, cfg.dominates, lambda start: _text(blocks[start]), strict=strict)
     return Cfg(region.entry, ordered, parents, found, walk.calls)
 
 

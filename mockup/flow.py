@@ -23,6 +23,8 @@ from layout_advise.mockup.semantics.control import call_target
 from layout_advise.tracer.code import Region
 
 RSP = Gpr(4)
+RIP = Gpr(16)
+"""Stands for the place where a loop is left: behind the general registers, as in the agent's ``la_registers``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +186,7 @@ class _Builder:
         self.semantics, self.pure, self.opaque = semantics, pure, opaque
         self.is_stub = open_image(region.path, region.load_base).is_stub
         self.callees = {callee.entry: callee for callee in region.callees}
+        self.exits = frozenset(region.exits)
         self.blocks: dict[int, FlowBlock] = {}
 
     def new(self, start: int) -> FlowBlock:
@@ -249,7 +252,12 @@ class _Builder:
         after: int,
         active: tuple[int, ...],
     ) -> None:
-        """A jump to a function: it returns to our caller itself."""
+        """A jump to a function: it returns to our caller itself. Or the end of a loop."""
+        if called.target in self.exits and len(active) == 1:
+            assert called.target is not None
+            block.steps.append(Step(at[0], at[1], Semantics((SetEffect(RIP, Const("i64", called.target)),))))
+            block.term = Go(after)
+            return
         callee = self.callees.get(called.target) if called.target is not None else None
         if callee is not None and callee.entry not in active:
             block.term = Go(self.copy(callee, after, (*active, callee.entry)))

@@ -273,6 +273,16 @@ class NotLifted(msgspec.Struct, frozen=True):
     reason: str
 
 
+class Batch(msgspec.Struct, frozen=True):
+    """Short calls, timed and compared so many at a time: ``ns_low`` and ``ns_high`` are the 10th and 90th percentile of
+    their times in the running program, which tell how much they differ from each other."""
+
+    calls: int
+    ns_low: float
+    ns_median: float
+    ns_high: float
+
+
 class HotspotReport(msgspec.Struct, frozen=True):
     """One hotspot with everything found about it."""
 
@@ -296,6 +306,8 @@ class HotspotReport(msgspec.Struct, frozen=True):
     not_lifted: tuple[NotLifted, ...] = ()
     ablation: Ablation | None = None
     """None where no build has vector instructions."""
+    batch: Batch | None = None
+    """None where calls are long enough to be timed one by one. All times are those of one call."""
 
 
 class Profile(msgspec.Struct, frozen=True):

@@ -65,7 +65,8 @@ def _hotspot_line(hotspot: HotspotReport) -> str:
     name = f"{hotspot.symbol} ({where})" if where else hotspot.symbol
     return (
         f"hotspot {name}: {hotspot.share:.0%} of the samples, {wording.number(hotspot.calls)} calls of "
-        f"{wording.nanoseconds(hotspot.original.ns_in_situ)}; traced at call {wording.number(hotspot.call)}"
+        f"{wording.nanoseconds(hotspot.original.ns_in_situ)}; "
+        f"{wording.stopped_at(hotspot)}"
     )
 
 

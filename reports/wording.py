@@ -37,6 +37,7 @@ VARIANT_NOTES = {
 }
 
 CHECK_NOTES = {
+    "replayed-batch": "the calls of a batch may find other data than in the program, and take other branches",
     "noise-floor": "the original timed against itself; a speedup within this band counts for nothing",
     "identity": "the hotspot as lifted C with its layout unchanged; 1.0 means that mock-ups run like the compiled code",
     "placement": "what it costs that a short loop straddles cache lines; -falign-loops=32 may gain it without a new layout",
@@ -75,6 +76,17 @@ def size(count: int) -> str:
             return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
         value /= 1024
     return f"{value:.1f} GiB"
+
+
+def stopped_at(hotspot: HotspotReport) -> str:
+    """``traced at call 5``, or how many short calls were taken together from which one on, and how much they differ."""
+    batch = hotspot.batch
+    if batch is None:
+        return f"traced at call {number(hotspot.call)}"
+    return (
+        f"traced {number(batch.calls)} calls together from call {number(hotspot.call)} on, of "
+        f"{nanoseconds(batch.ns_low)} to {nanoseconds(batch.ns_high)} (10th to 90th percentile)"
+    )
 
 
 def nanoseconds(value: float | None) -> str:

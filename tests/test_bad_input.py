@@ -278,7 +278,7 @@ def test_few_calls(victim: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_short_calls(victim: Path, tmp_path: Path) -> None:
-    verdict = undecided(tmp_path, "--hotspot", "work", "--", "./victim", "plain", "100", "1000")["verdict"]
+    verdict = undecided(tmp_path, "--hotspot", "work", "--", "./victim", "plain", "100", "20")["verdict"]
     assert verdict["reason"] == "short-calls"
     assert "µs" in verdict["text"]
 

@@ -172,6 +172,10 @@ class Conditions:
     wrong_map_caught: bool | None
     calls_verified: int
     deterministic: bool | None
+    batch: int = 1
+    """How many calls are timed together."""
+    unlike: int | None = None
+    """In how many bytes a replayed batch leaves the memory that it touches otherwise than the program itself."""
 
 
 def quality(conditions: Conditions) -> model.Quality:
@@ -186,7 +190,14 @@ def quality(conditions: Conditions) -> model.Quality:
         checks.append(model.Check("wrong-map", conditions.wrong_map_caught, None, text))
     if conditions.calls_verified:
         count = conditions.calls_verified
-        checks.append(model.Check("calls-verified", count >= 3, float(count), f"compared at {count} calls (3 wanted)"))
+        at = f"at {count} calls" if conditions.batch == 1 else f"after {count} batches of {conditions.batch} calls"
+        checks.append(model.Check("calls-verified", count >= 3, float(count), f"compared {at} (3 wanted)"))
+    if conditions.unlike is not None:
+        n = conditions.unlike
+        text = "a replayed batch leaves the memory that it touches as the program itself does" + (
+            f", but for {n} bytes, which the program writes between the calls" if n else ""
+        )
+        checks.append(model.Check("replayed-batch", n == 0, float(n), text))
     if conditions.deterministic is not None:
         text = "the program ran the same way each time it was started"
         checks.append(model.Check("deterministic", conditions.deterministic, None, text))
@@ -225,7 +236,10 @@ def _timing_checks(timings: Timings, conditions: Conditions) -> Sequence[model.C
             mode = conditions.mode or "neither warm nor cold"
             text = f"the original in the snapshot is {error:+.1%} off its time in the running program ({mode})"
             checks.append(model.Check("in-situ", abs(error) <= IN_SITU_TOLERANCE, error, text))
-        text = f"the calls around the one stopped at differ by ±{conditions.spread:.1%}"
+        which = (
+            "calls around the one stopped at" if conditions.batch == 1 else f"quarters of the {conditions.batch} calls timed"
+        )
+        text = f"the {which} differ by ±{conditions.spread:.1%}"
         checks.append(model.Check("steady-calls", conditions.spread <= SPREAD_LIMIT, conditions.spread, text))
     share = timings.rejected / timings.samples if timings.samples else 0.0
     text = f"{share:.0%} of the timed calls were left out for page faults"

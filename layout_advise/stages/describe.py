@@ -105,7 +105,7 @@ def _base(case: Case, seen: Observation, verdict: model.Verdict, snapshot: Any) 
     file, line = case.profiled.place
     return {
         "symbol": case.profiled.function.name,
-        "region": "function",
+        "region": "function" if case.profiled.nest is None else "loop",
         "file": file,
         "line": line,
         "share": case.profiled.share,
@@ -119,6 +119,7 @@ def _base(case: Case, seen: Observation, verdict: model.Verdict, snapshot: Any) 
         ),
         "structures": structures(seen),
         "verdict": verdict,
+        "batch": model.Batch(case.batch.size, *case.batch.spread) if case.batch is not None else None,
     }
 
 
@@ -139,9 +140,9 @@ def modelled(
     return model.HotspotReport(
         **_base(case, seen, verdict, done.snapshot),
         original=model.Original(
-            timings.nanoseconds(ORIGINAL, "cold") if timings else None,
-            timings.nanoseconds(ORIGINAL) if timings else None,
-            case.chosen.in_situ_ns,
+            case.per_call(timings.nanoseconds(ORIGINAL, "cold") if timings else None),
+            case.per_call(timings.nanoseconds(ORIGINAL) if timings else None),
+            case.per_call(case.chosen.in_situ_ns),
         ),
         identity=None,
         noise=model.Span(*noise_floor(timings)) if timings else None,
@@ -179,9 +180,9 @@ def measured(case: Case, seen: Observation, trials: Trials) -> model.HotspotRepo
     return model.HotspotReport(
         **_base(case, seen, trials.verdict, decision.snapshot if decision else "fork"),
         original=model.Original(
-            timings.nanoseconds(ORIGINAL, "cold") if timings else None,
-            timings.nanoseconds(ORIGINAL) if timings else None,
-            decision.in_situ_ns if decision else case.chosen.in_situ_ns,
+            case.per_call(timings.nanoseconds(ORIGINAL, "cold") if timings else None),
+            case.per_call(timings.nanoseconds(ORIGINAL) if timings else None),
+            case.per_call(decision.in_situ_ns if decision else case.chosen.in_situ_ns),
         ),
         identity=model.Identity("rejected" if reason else "verified", interval(ratio), reason),
         noise=model.Span(*noise) if noise else None,
@@ -213,14 +214,14 @@ def _rows(case: Case, trials: Trials) -> list[model.CandidateReport]:
         reason = reason or failed
         compared = None
         if finding is not None and finding.reason is None:
-            compared = model.Verification(trials.calls, finding.bytes_compared, finding.bytes_changed, 0)
+            compared = model.Verification(trials.calls * case.timed_calls, finding.bytes_compared, finding.bytes_changed, 0)
         outcome = Outcome(
             _named(candidate, name),
             made.recipe.variant,
             "rejected" if reason else "verified",
             reason or (trials.timings.dropped.get(name) if trials.timings else None),
             compared,
-            _converted(trials, name),
+            _converted(trials, name, alone=case.batch is None),
             traffic(candidate),
             readable(made.source),
             f"mockups/{name}.c",
@@ -230,7 +231,7 @@ def _rows(case: Case, trials: Trials) -> list[model.CandidateReport]:
     return rows
 
 
-def _converted(trials: Trials, name: str) -> Converted | None:
+def _converted(trials: Trials, name: str, *, alone: bool) -> Converted | None:
     """What converting to the layout of recipe ``name`` costs; of the winner as it was measured again."""
     decision, candidate = trials.decision, trials.made[name].recipe.candidate
     name = trials.made[name].same_as or name
@@ -246,8 +247,8 @@ def _converted(trials: Trials, name: str) -> Converted | None:
         *costs,
         copied_in=seen.names(candidate, seen.inward),
         copied_out=seen.names(candidate, seen.outward),
-        around=timings.net(name, mode),
-        break_even=timings.break_even(name, mode),
+        around=timings.net(name, mode) if alone else None,
+        break_even=timings.break_even(name, mode) if alone else None,
     )
 
 
@@ -289,4 +290,5 @@ def _row(case: Case, trials: Trials, outcome: Outcome, name: str) -> model.Candi
     name = trials.made[name].same_as or name
     speedup, over = pick(timings, name, mode)
     cold = pick(timings, name, "cold")[0]
-    return candidate_report(outcome, speedup, over, cold, timings.nanoseconds(ORIGINAL, mode), case.profiled.share, again)
+    one = case.per_call(timings.nanoseconds(ORIGINAL, mode))
+    return candidate_report(outcome, speedup, over, cold, one, case.profiled.share, again)

@@ -41,6 +41,8 @@ class Observation:
     """How many heap blocks one reference reaches, where these are many: objects allocated one by one."""
     chosen: Mapping[str, Chosen] = field(default_factory=dict)
     """By id: the elements used, where they are at most one of each few neighbours."""
+    varying: frozenset[int] = frozenset()
+    """General registers that differ at the entries of the traced calls, where it is a batch of them."""
     attribution: Attribution | None = None
     """Which objects the trace touches, those that are not worth a structure included."""
 
@@ -81,7 +83,8 @@ def observed(program: StoppedProgram, main: Binary, region: Region, trace: Trace
     derived = tuple(
         derive(obj, number, attribution, trace) for number, obj in enumerate(o for o in attribution.objects if is_data(o))
     )
-    written, touched = _ranges(trace, writes=True), _ranges(trace, writes=False)
+    own = trace.registers.gpr[RSP] + (8 if region.kind == "function" else 0)  # return address and frame; a loop has none
+    written, touched = _ranges(trace, own, writes=True), _ranges(trace, own, writes=False)
     return Observation(
         region, trace, derived, written, touched, attribution=attribution, scattered=scattered_blocks(attribution)
     )
@@ -125,15 +128,14 @@ def derive(obj: MemoryObject, number: int, attribution: Attribution, trace: Trac
     return derive_structure(shape, accesses, obj.type, inexact=inexact)
 
 
-def _ranges(trace: Trace, *, writes: bool) -> tuple[Range, ...]:
-    top = trace.registers.gpr[RSP]
+def _ranges(trace: Trace, top: int, *, writes: bool) -> tuple[Range, ...]:
     stack = next((m for m in trace.mappings if m.start <= top < m.end), None)
     found: list[Range] = []
     for reference, stream in zip(trace.references, trace.streams, strict=True):
         if stream is None or (writes and reference.kind == "read"):
             continue
         for span in spans(stream):
-            below = stack is not None and stack.start <= span.low < top + 8  # own frame and return address
+            below = stack is not None and stack.start <= span.low < top
             if not below:
                 found.append(Range(span.low, span.high + reference.bytes))
     return merge(found)

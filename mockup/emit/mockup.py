@@ -16,6 +16,7 @@ from layout_advise.mockup.emit.ctext import CTYPE
 from layout_advise.mockup.emit.program import Writer
 from layout_advise.mockup.emit.scope import Scope, analyse, gathers, identifier
 from layout_advise.mockup.emit.text import Settings
+from layout_advise.mockup.flow import RIP
 from layout_advise.mockup.lifted import Imm, Lifted, Linear, LiveIn, LiveOut, Load
 from layout_advise.mockup.remap import Plan, plan
 from layout_advise.tracer.trace import Trace
@@ -43,6 +44,7 @@ def emit_mockup(
     check: bool = False,
     wrong: bool = False,
     offset: int = 0,
+    varying: frozenset[int] = frozenset(),
 ) -> str:
     """The C source of a mock-up; ``candidate`` None gives the identity.
 
@@ -51,6 +53,7 @@ def emit_mockup(
     records every reference and compares every new place with the map (slow). ``wrong`` reads (where nothing is read:
     writes) elements at wrong places, in bounds: such a mock-up must fail the comparison.
     ``offset`` places the new buffers that many bytes (a multiple of 64) after the start of a page.
+    ``varying`` are the general registers of which the mock-up must not take the traced value for granted.
     Raises RemapError where an access does not decompose over the candidate's structure.
     """
     binding = bind(lifted, trace, structures)
@@ -63,7 +66,10 @@ def emit_mockup(
     settings.registers = {
         live.value.number: trace.registers.gpr[live.location.number]
         for live in lifted.live_ins
-        if isinstance(live.location, Gpr) and live.value.number in scope.live_ins and live.location != FS_BASE
+        if isinstance(live.location, Gpr)
+        and live.value.number in scope.live_ins
+        and live.location != FS_BASE
+        and live.location.number not in varying
     }
     parameters = _pointers(relayouts, settings)
     settings.maps = {r.structure.id: f"map_{identifier(r.structure.name)}_{k}" for k, r in enumerate(relayouts)}
@@ -257,7 +263,8 @@ def _live_in(live: LiveIn, scope: Scope) -> list[str]:
 def _live_out(live: LiveOut, writer: Writer) -> str:
     ty, text = live.operand.ty, writer.text(live.operand)
     if isinstance(live.location, Gpr):
-        place = f"(uint8_t *)&context->out.gpr[{live.location.number}] + {4 * (live.half or 0)}"
+        register = "rip" if live.location == RIP else f"gpr[{live.location.number}]"
+        place = f"(uint8_t *)&context->out.{register} + {4 * (live.half or 0)}"
     else:
         place = f"context->out.vector[{live.location.number}] + {8 * live.location.index + 4 * (live.half or 0)}"
     cell = "la_i8" if ty == "i1" else f"la_{ty}_u"

@@ -169,7 +169,7 @@ __attribute__((constructor)) static void la_start(int argc, char **argv, char **
     } else {
         pthread_atfork(NULL, NULL, in_child);
         la_probe_start();
-        if (la_config.mode == LA_MODE_PARK)
+        if (la_config.mode != LA_MODE_PROBE)
             la_blocks_start();
     }
     hook_loader();

@@ -7,6 +7,7 @@
 struct la_variant la_variants[LA_MAX_VARIANTS];
 static uint64_t variant_count = 1; /* 0 is the original */
 static struct la_registers original_out;
+static uint64_t no_slot; /* a loop has no return address */
 
 #define POISON 0xdb
 
@@ -19,18 +20,31 @@ static void replay_setup(uint64_t target)
     la_replay_state.xsave_out = la_after_xsave;
     la_replay_state.mask = la_xsave_mask;
     la_replay_state.out = &original_out;
+    la_replay_state.slot_at = la_config.exits ? &no_slot : (uint64_t *)la_parked.gpr[4];
     la_replay_state.target = target;
 }
 
 /* Both kinds of call load and save the same state, so that what surrounds the call costs the same. */
+static void rewind_batch(void)
+{
+    la_batch.at = la_batch.calls;
+    la_batch.to = la_batch.returned;
+    la_batch.left = la_batch.count;
+}
+
 void la_call(struct la_variant *v)
 {
+    rewind_batch();
     if (v == &la_variants[0]) {
         replay_setup(la_parked.rip);
-        la_replay_original();
+        if (la_batch.count)
+            la_replay_batch();
+        else
+            la_replay_original();
     } else {
-        replay_setup((uint64_t)v->run);
+        replay_setup(la_batch.count ? (uint64_t)la_mockup_batch : (uint64_t)v->run);
         la_replay_state.context = v->context;
+        la_batch.run = v->run;
         la_replay_mockup();
     }
 }
@@ -234,13 +248,27 @@ static uint64_t *map_records(const char *path, uint64_t capacity)
     return p;
 }
 
+struct la_run_answer {
+    struct la_registers registers;
+    uint64_t records, mismatches, first[3], remapped;
+};
+
+/* In a batch followed by what each call returned. */
+static struct la_reply run_answer(const struct la_run_answer *out)
+{
+    const uint64_t returned = la_batch.count * sizeof *la_batch.returned;
+    uint8_t *data = la_memory(la_up(sizeof *out + returned, LA_PAGE));
+    if (!data)
+        return la_fail("no memory for the answer");
+    la_copy(data, out, sizeof *out);
+    la_copy(data + sizeof *out, la_batch.returned, returned);
+    return la_answer(data, sizeof *out + returned);
+}
+
 /* Words: variant, records capacity (0: none), number of forbidden ranges, ranges. Path: the records file. */
 struct la_reply la_cmd_run(const struct la_command *c)
 {
-    static struct {
-        struct la_registers registers;
-        uint64_t records, mismatches, first[3], remapped;
-    } out;
+    static struct la_run_answer out;
     struct la_variant *v = la_variant(c->word[0]);
     if (!v)
         return la_fail("no such variant");
@@ -260,9 +288,9 @@ struct la_reply la_cmd_run(const struct la_command *c)
     if (!v->context) {
         la_unpack_vectors(la_after_xsave, &original_out);
         original_out.fs_base = la_parked.fs_base;
-        original_out.rip = la_replay_state.slot;
+        original_out.rip = la_config.exits ? la_exit_taken() : la_replay_state.slot;
         la_copy(&out.registers, &original_out, sizeof original_out);
-        return la_answer(&out, sizeof out);
+        return run_answer(&out);
     }
     v->copy_out(v->context);
     const struct la_check *check = &v->context->check;
@@ -280,7 +308,7 @@ struct la_reply la_cmd_run(const struct la_command *c)
         v->context->check.records = NULL;
         v->context->check.capacity = 0;
     }
-    return la_answer(&out, sizeof out);
+    return run_answer(&out);
 }
 
 /* Faults on fresh pages would be most of what a traced call costs: the first of them are had before it. */
@@ -288,6 +316,18 @@ static void populate_records(uint64_t *records, uint64_t bytes)
 {
     enum { AHEAD = 64 << 20 };
     la_madvise((uint64_t)records, bytes < AHEAD ? bytes : AHEAD, 23 /* MADV_POPULATE_WRITE */);
+}
+
+/* The clone's entry opens the record buffer anew, so a buffer that was full has to stay shut. */
+static void trace_batch(volatile uint64_t *header)
+{
+    rewind_batch();
+    for (uint64_t left = la_batch.count; left; left--) {
+        la_batch.left = 1;
+        la_replay_batch();
+        if (header[2])
+            header[1] = header[0];
+    }
 }
 
 /* Words: image address, image bytes, entry, capacity. Path: records file; the image is "image" in the run folder. */
@@ -315,7 +355,10 @@ struct la_reply la_cmd_trace(const struct la_command *c)
     header[2] = 0;
     replay_setup(c->word[2]);
     out[2] = la_clock(CLOCK_THREAD_CPUTIME_ID);
-    la_replay_original();
+    if (la_batch.count)
+        trace_batch(header);
+    else
+        la_replay_original();
     out[2] = la_clock(CLOCK_THREAD_CPUTIME_ID) - out[2];
     out[0] = (header[0] - (uint64_t)records) / 8;
     out[1] = header[2];

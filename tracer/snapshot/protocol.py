@@ -50,13 +50,16 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """Registers when the hotspot returned (rax, xmm0 and so on), and the check counters of a check build."""
+    """Registers when the hotspot returned (rax, xmm0 and so on), and the check counters of a check build.
+
+    Of a batch, ``returned`` holds rax, rdx, xmm0 and xmm1 after each call, and ``registers`` mean nothing."""
 
     registers: Registers
     records: int = 0
     mismatches: int = 0
     first_mismatch: tuple[int, int, int] | None = None  # site, old, new
     remapped: int = 0
+    returned: tuple[bytes, ...] = ()
 
 
 class StoppedProgram(Protocol):
