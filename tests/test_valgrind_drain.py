@@ -21,10 +21,11 @@ KERNELS = {
     "triangles": "double a[60][60]; void hot(long n) { for (long k = 0; k < n + 30; k++) for (long i = k + 1; i < 54; i++) { double f = a[i][k] /= a[k][k] + 2; for (long j = k + 1; j < 54; j++) a[i][j] -= f * a[k][j]; } }",
     "two loops in one": "long a[90][64], b[90][64]; void hot(long n) { for (long r = 0; r < 3; r++) for (long i = 0; i < n + 60; i++) { for (long j = 0; j < 40; j++) a[i][j] += r; a[i][63]++; for (long j = 60; j > 7; j -= 2) b[i][j] ^= a[i][5]; } }",
     "one function from two places": "long a[64][64]; static void __attribute__((noipa)) row(long *p, long n) { for (long j = 0; j < n; j++) p[j] += j; } void hot(long n) { for (long i = 0; i < 60; i++) { row(a[i], n); row(a[63 - i], 30); } }",
+    "a step here, a step there": "long a[400], b[180][16]; static void __attribute__((noipa)) step(long *p) { *p += 1; } void hot(long n) { for (long i = 0; i < 180; i++) { step(a + i); for (long j = 0; j < 12; j++) b[i][j] += n; step(a + 399 - i); } }",
     "rows that grow to a size": "long a[80][80]; void hot(long n) { for (long r = 0; r < 2; r++) for (long i = 0; i < 80; i++) for (long j = 0, m = i < n ? i : n; j < m; j++) a[i][j] += a[j][i]; }",
     "an index array": "long a[4000], at[64][32]; void hot(long n) { for (long i = 0; i < 64; i++) for (long j = 0; j < 32; j++) at[i][j] = (i * j * j * 17 + n) % 4000; for (long i = 0; i < 64; i++) for (long j = 0; j < 32; j++) a[at[i][j]] += at[i][j]; }",
     "one turn that differs": "long a[300][20]; void hot(long n) { for (long i = 0; i < 300; i++) for (long j = 0; j < 16; j++) a[i == 177 ? 3 : i][j] += n; }",
-    "masked": "float a[80][64], b[80][64]; void hot(long n) { for (long i = 0; i < 80; i++) for (long j = 0; j < 64; j++) if (b[i][j] >= (i % 7 ? 0 : 1)) a[i][j] = b[i][j] * n; }",
+    "masked": "#include <immintrin.h>\nint a[80][640]; volatile int some[8] = {-1, 0, -1, -1, 0, 0, -1, 0}; void hot(long n) { for (long i = 0; i < 80; i++) for (long j = 0; j < 160; j += 8) _mm256_maskstore_epi32(a[i] + j, _mm256_loadu_si256((void *)some), _mm256_set1_epi32(n)); }",
 }
 O2, HASWELL = ("-O2",), ("-O3", "-march=haswell")
 
