@@ -164,6 +164,8 @@ struct la_reply la_cmd_run(const struct la_command *c);
 struct la_reply la_cmd_trace(const struct la_command *c);
 /* Allocate and copy in, once; an error text or NULL. poison: what is not copied in holds no likely value before. */
 const char *la_fill_buffers(struct la_variant *v, int poison);
+void la_records_in_child(void);
+const char *la_fill_buffers(struct la_variant *v); /* allocate and copy in, once; an error text or NULL */
 void la_call(struct la_variant *v);
 
 /* timing.c */
