@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from layout_advise.errors import SnapshotError, TraceError
 from layout_advise.tracer.clone.image import build_clone
 from layout_advise.tracer.clone.place import choose_address
 from layout_advise.tracer.code import Region
@@ -46,7 +47,7 @@ def trace_call(
         capacity = min(cap, _room(Path(temporary)) // 8)
         if fork:
             with program.fork() as child:
-                taken, truncated = child.trace(image, records, capacity)
+                taken, truncated = _in_fork(child, image, records, capacity, region.symbol)
                 after = child.live_blocks()
         else:
             taken, truncated = program.trace(image, records, capacity)
@@ -83,6 +84,14 @@ def _changes(
     ours = range(image.address, image.address + len(image.code))
     born = [replace(a, site=0) if a.site in ours else a for a in after if a.order not in earlier]
     return tuple(sorted(born, key=lambda a: a.order)), tuple(sorted(earlier - later))
+
+
+def _in_fork(child: StoppedProgram, image: CloneImage, records: Path, capacity: int, symbol: str) -> tuple[int, bool]:
+    try:
+        return child.trace(image, records, capacity)
+    except SnapshotError as error:
+        why = f"{error.what} in the traced call ({error.why}): it ends there, or leaves by an exception or longjmp"
+        raise TraceError(f"no clone of {symbol}", why, "use --backend valgrind") from error
 
 
 def _room(folder: Path) -> int:

@@ -130,6 +130,7 @@ static void hook_loader(void)
 /* In a process that the program forked: the status pages are shared with its parent, whose calls alone count. */
 static void in_child(void)
 {
+    la_records_in_child();
     if (!la_near || la_status->state >= LA_PARKED)
         return;
     struct la_status *own = (struct la_status *)(la_near + LA_PAGE);

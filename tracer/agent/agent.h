@@ -210,6 +210,7 @@ struct la_variant *la_variant(uint64_t number); /* NULL: no such variant */
 struct la_reply la_cmd_load(const struct la_command *c);
 struct la_reply la_cmd_run(const struct la_command *c);
 struct la_reply la_cmd_trace(const struct la_command *c);
+void la_records_in_child(void);
 /* Allocate and copy in, once; an error text or NULL. poison: what is not copied in holds no likely value before. */
 const char *la_fill_buffers(struct la_variant *v, int poison);
 void la_call(struct la_variant *v);

@@ -330,6 +330,15 @@ static void trace_batch(volatile uint64_t *header)
     }
 }
 
+static uint64_t *traced_records, traced_bytes;
+
+/* In a process that the traced call forked: what it records must not stand among its parent's records, whose file it shares. */
+void la_records_in_child(void)
+{
+    if (traced_records)
+        la_mmap(traced_records, traced_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1);
+}
+
 /* Words: image address, image bytes, entry, capacity. Path: records file; the image is "image" in the run folder. */
 struct la_reply la_cmd_trace(const struct la_command *c)
 {
@@ -353,6 +362,8 @@ struct la_reply la_cmd_trace(const struct la_command *c)
     header[0] = (uint64_t)records;
     header[1] = (uint64_t)(records + capacity);
     header[2] = 0;
+    traced_records = records;
+    traced_bytes = capacity * 8;
     replay_setup(c->word[2]);
     out[2] = la_clock(CLOCK_THREAD_CPUTIME_ID);
     if (la_batch.count)
@@ -362,6 +373,7 @@ struct la_reply la_cmd_trace(const struct la_command *c)
     out[2] = la_clock(CLOCK_THREAD_CPUTIME_ID) - out[2];
     out[0] = (header[0] - (uint64_t)records) / 8;
     out[1] = header[2];
+    traced_records = NULL;
     la_munmap(records, capacity * 8);
     la_sys(SYS_truncate, la_command_path(c), out[0] * 8, 0);
     return la_answer(out, sizeof out);
