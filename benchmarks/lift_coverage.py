@@ -1,89 +1,250 @@
-"""Which instruction stops the lifter: functions with floating-point loops in real binaries, checked against the table.
+"""How many functions with a floating-point loop the lifter takes in real libraries, and whether what came out is right.
 
-    python benchmarks/lift_coverage.py FILE...      ELF files with function symbols (libraries: dynamic ones suffice)
+    python benchmarks/lift_coverage.py [--cache DIR] [--sample 60] [--seeds 96] [LIBRARY...]
 
-A function counts when a natural loop of it holds an instruction on vector registers. It passes when its control-flow graph
-can be built and every reachable instruction has semantics; calls pass here (whether the callee is known libm is for the
-lifter). Prints per file the share that passes, then the reasons and mnemonics that stopped the others.
+Debian packages are downloaded and unpacked (not installed) into the cache folder. Of each library functions are drawn at
+random (from a fixed seed) until ``--sample`` with a floating-point loop are found; these are lifted, and what compiles is
+run on random registers and memory against the original machine code (``tests/lift_runner.c``). One JSON file a library is
+kept in ``benchmarks/results/lift``: a library that has one is not done again (``--again``). Prints the tables of RESULTS.md.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
+import random
+import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
-from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import SymbolTableSection
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from layout_advise.errors import NotLiftedError
-from layout_advise.mockup.cfg import build_cfg
-from layout_advise.mockup.disasm import Insn, Register, decode
-from layout_advise.mockup.semantics import semantics
-from layout_advise.tracer.code import CodeRange, Region
+from layout_advise.errors import BinaryError, NotLiftedError
+from layout_advise.mockup.build import build
+from layout_advise.mockup.survey import has_float_loop, lift_function, source_of, surveyed
+from layout_advise.stages.survey import TooLong, time_limit
+from layout_advise.tracer.binary import Binary
+from layout_advise.tracer.symbols import Function
+from tests.lift_runner import (
+    Job,
+    Trial,
+    build_runner,
+    constants_of,
+    load_base,
+    marks_of,
+    results_of,
+    run_jobs,
+)
 
-_LARGEST = 20_000
-
-
-def functions(path: Path) -> Iterator[Region]:
-    """Every function of the file that has a size."""
-    with path.open("rb") as file:
-        elf = ELFFile(file)
-        table = elf.get_section_by_name(".symtab") or elf.get_section_by_name(".dynsym")
-        sections = [(s["sh_addr"], s.data()) for s in elf.iter_sections() if s["sh_flags"] & 4]
-        seen: set[int] = set()
-        if not isinstance(table, SymbolTableSection):
-            return
-        for symbol in table.iter_symbols():
-            start, size = symbol["st_value"], symbol["st_size"]
-            if symbol["st_info"]["type"] != "STT_FUNC" or not 0 < size < _LARGEST or start in seen:
-                continue
-            seen.add(start)
-            for at, data in sections:
-                if at <= start and start + size <= at + len(data):
-                    code = data[start - at : start - at + size]
-                    yield Region(symbol.name, "function", start, (CodeRange(start, code),), str(path), 0)
+RESULTS = Path(__file__).parent / "results" / "lift"
+SECONDS = 30.0
+FLAGS = ("-O1",)
 
 
-def is_vector(insn: Insn) -> bool:
-    """Whether the instruction names a vector register."""
-    return any(isinstance(op, Register) and op.kind == "vector" for op in insn.operands)
+@dataclass(frozen=True, slots=True)
+class Library:
+    """A shared library of a Debian package; ``needs`` are packages of libraries that it is linked with."""
+
+    package: str
+    file: str
+    language: str
+    needs: tuple[str, ...] = ()
 
 
-def stops(region: Region) -> tuple[str, str] | bool | None:
-    """False: not a floating-point loop; None: passes; else (reason, mnemonic) of the first instruction that stops it."""
-    if not any(is_vector(insn) for insn in decode(region).values()):
-        return False
+FORTRAN = ("libgfortran5", "libquadmath0", "libblas3")
+SPARSE = ("libsuitesparseconfig5", "libamd2", "libcolamd2", "libcamd2", "libccolamd2", "libmetis5", "libgomp1")
+LIBRARIES = (
+    Library("libblas3", "blas/libblas.so.3", "Fortran", FORTRAN),
+    Library("liblapack3", "lapack/liblapack.so.3", "Fortran", FORTRAN),
+    Library("libarpack2", "libarpack.so.2", "Fortran", (*FORTRAN, "liblapack3")),
+    Library("libminpack1", "libminpack.so.1", "Fortran", FORTRAN),
+    Library("libslicot0", "libslicot.so.0", "Fortran", (*FORTRAN, "liblapack3")),
+    Library("libgslcblas0", "libgslcblas.so.0", "C"),
+    Library("libgsl27", "libgsl.so.27", "C", ("libgslcblas0",)),
+    Library("libfftw3-double3", "libfftw3.so.3", "C"),
+    Library("libglpk40", "libglpk.so.40", "C", (*SPARSE, "libgmp10", "libltdl7", "zlib1g")),
+    Library("libsuperlu5", "libsuperlu.so.5", "C", FORTRAN),
+    Library("libcholmod3", "libcholmod.so.3", "C", (*SPARSE, *FORTRAN, "liblapack3")),
+    Library("libqhull-r8.0", "libqhull_r.so.8.0", "C"),
+    Library("libvorbis0a", "libvorbis.so.0", "C", ("libogg0",)),
+    Library("libopus0", "libopus.so.0", "C"),
+    Library("libsoxr0", "libsoxr.so.0", "C", ("libgomp1",)),
+    Library("libspeexdsp1", "libspeexdsp.so.1", "C"),
+    Library("liberfa1", "liberfa.so.1", "C"),
+    Library("libcminpack1", "libcminpack.so.1", "C", FORTRAN),
+    Library("libnlopt0", "libnlopt.so.0", "C++"),
+    Library("libbullet3.24", "libBulletCollision.so.3.24", "C++"),
+    Library("libsvm3", "libsvm.so.3", "C++"),
+    Library("libode8", "libode.so.8", "C++", ("libccd2",)),
+)
+
+
+def unpack(library: Library, cache: Path) -> tuple[Path, list[Path]]:
+    """The library's file, downloaded and unpacked where the cache has it not yet, and where to search for others."""
+    root = cache / "root"
+    folder = root / "usr" / "lib" / "x86_64-linux-gnu"
+    for package in (library.package, *library.needs):
+        done = cache / f"{package}.done"
+        if done.exists():
+            continue
+        debs = cache / "debs" / package
+        debs.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["apt-get", "-qq", "download", package], cwd=debs, check=True, timeout=300, stderr=subprocess.DEVNULL)
+        for deb in debs.glob("*.deb"):
+            subprocess.run(["dpkg", "-x", str(deb), str(root)], check=True, timeout=300)
+        done.touch()
+    search = [folder, folder / "blas", folder / "lapack", root / "lib" / "x86_64-linux-gnu"]
+    return (folder / library.file).resolve(), [s for s in search if s.is_dir()]
+
+
+@lru_cache(maxsize=1)
+def opened(path: Path) -> Binary:
+    """The file, parsed once a process."""
+    return Binary.open_module(path)
+
+
+def looping(path: Path, sample: int) -> tuple[list[Function], int]:
+    """So many functions of the file with a floating-point loop, drawn at random from a fixed seed, and how many functions
+    were looked at to find them."""
+    binary = opened(path)
+    functions = list(surveyed(binary))
+    random.Random(path.name).shuffle(functions)
+    found: list[Function] = []
+    looked = 0
+    while looked < len(functions) and len(found) < sample:
+        with suppress(BinaryError):
+            if has_float_loop(binary.region(functions[looked], 0)):
+                found.append(functions[looked])
+        looked += 1
+    return found, looked
+
+
+def attempt(path: Path, function: Function, base: int, folder: Path) -> tuple[Job | None, str]:
+    """Lift and compile one function at its run-time address: the job to run, or what stopped it."""
+    binary = opened(path)
     try:
-        cfg = build_cfg(region)
+        with time_limit(SECONDS):
+            region, lifted = lift_function(binary, function, base)
+            built = build(source_of(lifted), folder / f"{function.start:x}.so", "gcc", FLAGS)
     except NotLiftedError as error:
-        return error.reason, error.instruction.split()[0]
-    looped = {start for loop in cfg.loops for start in loop.blocks}
-    if not any(is_vector(insn) for start in looped for insn in cfg.blocks[start].insns):
-        return False
-    for block in cfg.blocks.values():
-        for insn in block.insns:
-            try:
-                semantics(insn)
-            except NotLiftedError as error:
-                return error.reason, insn.mnemonic
-    return None
+        word = error.instruction.split()[0] if error.reason in ("x87", "no rule for this instruction") else ""
+        return None, f"{error.reason} {word}".strip()
+    except TooLong:
+        return None, f"takes longer than {SECONDS:.0f} s"
+    except Exception as error:
+        return None, f"failure of the lifter itself: {type(error).__name__}: {error}"
+    if built.path is None:
+        return None, f"does not compile: {built.reason}"
+    name = f"{function.name}@{function.start:x}"
+    made = Job(name, function.start + base, results_of(lifted), built.path, marks_of(region), constants_of(region))
+    return made, ""
+
+
+def study(library: Library, cache: Path, sample: int, seeds: int, jobs: int) -> dict[str, Any]:
+    """Everything about one library, as JSON."""
+    path, search = unpack(library, cache)
+    folder = cache / "work" / path.name
+    folder.mkdir(parents=True, exist_ok=True)
+    runner = build_runner(cache)
+    base = load_base(runner, path, search)
+    chosen, looked = looping(path, sample)
+    with ProcessPoolExecutor(jobs) as pool:
+        size = len(chosen)
+        made = list(pool.map(attempt, [path] * size, chosen, [base] * size, [folder] * size))
+    ready = [job for job, _ in made if job is not None]
+    trials = run_jobs(runner, path, ready, folder, seeds=seeds, search=search)
+    return {
+        **asdict(library),
+        "library": path.name,
+        "functions": len(surveyed(opened(path))),
+        "looked": looked,
+        "sample": len(chosen),
+        "lifted": len(ready),
+        "stops": {f"{f.name}@{f.start:x}": why for f, (_, why) in zip(chosen, made, strict=True) if why},
+        "executed": {name: _summary(found) for name, found in trials.items()},
+    }
+
+
+def _summary(trials: Sequence[Trial]) -> dict[str, Any]:
+    good = [t for t in trials if t.verdict in ("agrees", "same but for NaN")]
+    return {
+        "agree": sum(t.verdict == "agrees" for t in trials),
+        "nan": sum(t.verdict == "same but for NaN" for t in trials),
+        "discarded": sum(t.verdict == "discarded" for t in trials),
+        "loop": sum(t.reached > 0 for t in good),
+        "changed": max((t.changed for t in good), default=0),
+        "differs": [asdict(t) for t in trials if t.verdict == "differs"],
+    }
+
+
+def tables(found: Sequence[dict[str, Any]]) -> str:
+    """The tables of RESULTS.md."""
+    lines = [
+        "| library | language | functions | looked at | float loop | lifted | share | executed | loop reached | differ |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    sums: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
+    for one in found:
+        runs = one["executed"].values()
+        ran = sum(1 for r in runs if r["agree"] or r["nan"] or r["differs"])
+        loop = sum(1 for r in runs if r["loop"] and not r["differs"])
+        differ = sum(1 for r in runs if r["differs"])
+        row = {
+            "functions": one["functions"],
+            "looked": one["looked"],
+            "sample": one["sample"],
+            "lifted": one["lifted"],
+            "ran": ran,
+            "loop": loop,
+        }
+        sums.update({**row, "differ": differ})
+        reasons.update(_kind(why) for why in one["stops"].values())
+        lines.append(f"| {one['library']} | {one['language']} | {_cells(row)} | {differ} |")
+    lines += [f"| together | | {_cells(sums)} | {sums['differ']} |", "", "| functions | what stops them |", "|---|---|"]
+    lines += [f"| {count} | {reason} |" for reason, count in reasons.most_common()]
+    return "\n".join(lines)
+
+
+def _cells(row: dict[str, int]) -> str:
+    share = 100 * row["lifted"] / max(1, row["sample"])
+    left = " | ".join(str(row[key]) for key in ("functions", "looked", "sample", "lifted"))
+    return f"{left} | {share:.0f} % | {row['ran']} | {row['loop']}"
+
+
+def _kind(why: str) -> str:
+    return "uses a register that a call does not keep" if why.startswith("uses a register that the call") else why
 
 
 def main() -> None:
-    """Prints the table for the files named on the command line."""
-    reasons: Counter[tuple[str, str]] = Counter()
-    total = passed = 0
-    for name in sys.argv[1:]:
-        found = [result for result in map(stops, functions(Path(name))) if result is not False]
-        good = sum(result is None for result in found)
-        reasons.update(result for result in found if isinstance(result, tuple))
-        total, passed = total + len(found), passed + good
-        print(f"{good:5d} of {len(found):5d}  {Path(name).name}")
-    print(f"{passed:5d} of {total:5d}  together")
-    for (reason, mnemonic), count in reasons.most_common(25):
-        print(f"{count:5d}  {mnemonic:12s} {reason}")
+    """Studies the libraries named on the command line (all without) and prints the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("libraries", nargs="*", metavar="LIBRARY", help="packages to study (default: all)")
+    parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "layout-advise" / "lift")
+    parser.add_argument("--sample", type=int, default=60, help="functions of each library (default 60)")
+    parser.add_argument("--seeds", type=int, default=96, help="random states a function (default 96)")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--again", action="store_true", help="do libraries again that have results")
+    arguments = parser.parse_args()
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    found = []
+    for library in LIBRARIES:
+        if arguments.libraries and library.package not in arguments.libraries:
+            continue
+        kept = RESULTS / f"{library.package}.json"
+        if arguments.again or not kept.exists():
+            print(library.package, file=sys.stderr)
+            one = study(library, arguments.cache.resolve(), arguments.sample, arguments.seeds, arguments.jobs)
+            kept.write_text(json.dumps(one, indent=1) + "\n")
+        found.append(json.loads(kept.read_text()))
+    print(tables(found))
 
 
 if __name__ == "__main__":

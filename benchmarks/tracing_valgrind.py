@@ -5,7 +5,8 @@ called once and sweeps its data; the run with many sweeps less the run with few 
 start-up and initialisation; that of our tool over that of ``--tool=none``. *over lackey*: the same, over ``lackey
 --trace-mem=yes`` whose output is thrown away. *outside*: whole runs of the examples with the hotspot's entry counted but its
 calls never recorded, over ``--tool=none``. *memory*: greatest resident size with 1e9 references over that with 1e6.
-*terms*: nodes of the folded trace of one sweep, the program's own code only.
+*terms*: nodes of the folded trace of one call of the kernel, the program's own code only. *random*: greatest resident size
+with 8-byte reads at random places in so many GB, less that with as many reads in a page; whether their set was kept is said.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pathlib import Path
 
 from tracing import HOTSPOTS, INSIDE, RESULTS, ROOT, Row, entry_of, row, table
 
+from layout_advise.layoutalgebra.nests import AddressSet
 from layout_advise.stages.observe import count_nodes
 from layout_advise.tracer.snapshot.launch import fixed_addresses
 from layout_advise.tracer.toolrun import file_offset
@@ -33,6 +35,7 @@ from layout_advise.tracer.valgrind.run import run_tool
 SOURCE = r"""
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 struct particle { double x, y, z, vx, vy, vz, m, q, age, P; };
 static struct particle p[400000];
 static double grid[2][22][22][22][22], wide[2][12][12][12][202], matrix[300][300], board[1000][1002];
@@ -54,12 +57,21 @@ static void lu(void) { for (int k = 0; k < 300; k++) for (int i = k + 1; i < 300
 static void checkerboard(void) { for (int colour = 0; colour < 2; colour++) for (int y = 1; y < 999; y++)
     for (int x = 1 + ((y + colour) & 1); x < 1001; x += 2)
         board[y][x] = 0.25 * (board[y - 1][x] + board[y + 1][x] + board[y][x - 1] + board[y][x + 1]); }
+static double *place;
+__attribute__((noipa)) double scattered(unsigned long places) { double sum = 0; unsigned long x = 1;
+    for (long i = 0; i < 2000000; i++) {
+        x = x * 6364136223846793005 + 1442695040888963407; sum += place[(x >> 20) % places]; }
+    return sum; }
 __attribute__((noipa)) void hot(const char *name, long sweeps) {
     for (long s = 0; s < sweeps; s++) {
         if (!strcmp(name, "particles")) particles(); else if (!strcmp(name, "stencil")) stencil();
         else if (!strcmp(name, "stencil-vectors")) vectors(); else if (!strcmp(name, "stencil-rows")) rows();
         else if (!strcmp(name, "lu")) lu(); else checkerboard(); } }
-int main(int argc, char **argv) { (void)argc; memset(p, 0, sizeof p); hot(argv[1], atol(argv[2])); return 0; }
+int main(int argc, char **argv) { (void)argc; memset(p, 0, sizeof p);
+    if (!strcmp(argv[1], "random")) {
+        place = mmap(0, 16ul << 30, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        return scattered(atol(argv[2])) != 0; }
+    hot(argv[1], atol(argv[2])); return 0; }
 """
 KERNELS = {
     "particles": (2, 100),
@@ -70,6 +82,9 @@ KERNELS = {
     "checkerboard": (2, 60),
 }
 """Few and many sweeps."""
+
+SYMBOLS = {"stencil-rows": "rows", "stencil-vectors": "vectors"}
+"""Where the function is not called as the kernel."""
 
 NEVER = 1_000_000_000
 LACKEY_SWEEPS = {"particles": (1, 2), "stencil": (1, 2)}
@@ -122,7 +137,7 @@ def inside(program: Path, kernel: str, rounds: int) -> list[Row]:
         traced = [ours([str(program), kernel, str(n)], "hot", 1).seconds for n in (few, many)]
         ratios.append((traced[1] - traced[0]) / (plain[1] - plain[0]))
         costs.append((traced[1] - traced[0]) / (many - few))
-    one = run_tool([str(program), kernel, "1"], entry_of(program, "hot"), 1, 1 << 60)
+    one = run_tool([str(program), kernel, "1"], entry_of(program, SYMBOLS.get(kernel, kernel)), 1, 1 << 60)
     rate = one.accesses / statistics.median(costs) / 1e6
     note = f"{rate:.0f} M references/s; {min(ratios):.2f} to {max(ratios):.2f} in {rounds} rounds"
     own = [m for m in one.process.mappings if m.path == str(program)]
@@ -165,6 +180,18 @@ def memory(program: Path) -> Row:
     )
 
 
+def random(program: Path, gigabytes: int) -> Row:
+    """What sets of random addresses take, and what of them is known."""
+    places = gigabytes * (1 << 27)
+    wide, narrow = (ours([str(program), "random", str(n)], "scattered", 1).megabytes for n in (places, 512))
+    run = run_tool([str(program), "random", str(places)], entry_of(program, "scattered"), 1, 1 << 60)
+    found = max((r.stream for r in run.references if r.stream), key=lambda stream: stream.count)
+    if not isinstance(found, AddressSet):
+        raise SystemExit("random reads folded")
+    note = f"{found.count} reads counted, their set {'exact' if found.exact else 'marked inexact'}"
+    return row(f"random: {gigabytes} GB", wide - narrow, "MB", 64, note)
+
+
 def main() -> int:
     """Measure everything, write the rows, print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -181,6 +208,7 @@ def main() -> int:
             rows += inside(program, kernel, rounds)
         rows += [over_lackey(program, kernel) for kernel in LACKEY_SWEEPS]
         rows.append(memory(program))
+        rows += [random(program, gigabytes) for gigabytes in (1, 4, 8)]
     for example in INSIDE:
         print(f"{example} …", file=sys.stderr)
         rows.append(outside(example, "O2", rounds))

@@ -75,5 +75,9 @@ class RemapError(LayoutAdviseError):
     """A lifted hotspot cannot be moved onto a candidate layout."""
 
 
+class ReplayError(LayoutAdviseError):
+    """The accesses of a hotspot cannot be replayed, or not in a candidate layout."""
+
+
 class RunDirError(LayoutAdviseError):
     """The run directory is missing, complete already, foreign, or from another version."""

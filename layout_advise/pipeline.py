@@ -5,23 +5,29 @@ from __future__ import annotations
 import contextlib
 import datetime
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 
 import msgspec
 
 from layout_advise import __version__, machine
 from layout_advise.checks import check_command, check_room
 from layout_advise.config import Settings
-from layout_advise.errors import RunDirError
+from layout_advise.errors import RunDirError, UsageError
 from layout_advise.progress import Progress
 from layout_advise.reports import html, model
 from layout_advise.rundir import RunDir, open_run, scratch, write_atomically
 from layout_advise.stages.assemble import quality
 from layout_advise.stages.backends import check_backend
+from layout_advise.stages.batches import plan_batch, too_short
+from layout_advise.stages.case import Case
 from layout_advise.stages.hotspot import Studied, study
-from layout_advise.stages.profile import Profiled, probe_calls, profile, spool
+from layout_advise.stages.loops import find_loop
+from layout_advise.stages.profile import Profiled, probe_calls, profile, spool, without_main
 from layout_advise.stages.statically import trace_static
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.snapshot.launch import signal_name
+from layout_advise.verdict import FEWEST_CALLS
 
 
 def advise(settings: Settings, progress: Progress) -> model.Report | None:
@@ -45,15 +51,48 @@ def advise(settings: Settings, progress: Progress) -> model.Report | None:
         progress.note(f"hotspot: {profiled.function.name} ({profiled.share:.0%} of the samples)")
         if settings.until == "sample":
             return None
-        progress.step("counting and timing the hotspot's calls")
-        seen, chosen = probe_calls(settings, profiled, stdin)
-        studied = study(settings, main, profiled, seen, chosen, stdin, run, work, progress)
+        case = watch(settings, main, profiled, stdin, run, work, progress)
+        profiled, studied = case.profiled, study(case)
         if studied is None:
             return None
         progress.stage("report", "writing the report")
         report = assemble(settings, main, profiled, studied, progress)
         write(run, report)
         return report
+
+
+def watch(
+    settings: Settings, main: Binary, profiled: Profiled, stdin: Path | None, run: RunDir, work: Path, progress: Progress
+) -> Case:
+    """Count and time the hotspot's calls: of a loop where there are too few, of many at a time where they are short."""
+    progress.step("counting and timing the hotspot's calls")
+    no_loop, beyond = "", None
+    try:
+        seen, chosen = probe_calls(settings, profiled, stdin)
+    except UsageError as error:  # there is no such call; of a loop in it there may be
+        beyond = error
+        seen, chosen = probe_calls(replace(settings, call=None), profiled, stdin)
+    if seen.calls < FEWEST_CALLS:
+        progress.step("looking for a loop that is entered more often")
+        found = find_loop(settings, main, profiled, stdin)
+        if not isinstance(found, str):
+            profiled, seen, chosen = found
+            progress.note(f"hotspot: {profiled.name} ({profiled.share:.0%} of the samples)")
+        elif settings.hotspot is None and (other := without_main(profiled, main)) is not None:
+            progress.note(f"passed over {profiled.name}: {found}")
+            progress.note(f"hotspot: {other.name} ({other.share:.0%} of the samples)")
+            profiled = other
+            seen, chosen = probe_calls(settings, profiled, stdin)
+        else:
+            no_loop = found
+    if beyond is not None and profiled.nest is None:
+        raise beyond
+    case = Case(settings, main, profiled, seen, chosen, stdin, run, work, progress, no_loop=no_loop)
+    if not too_short(profiled, seen, chosen):
+        return case
+    progress.step("recording calls, which are too short to be timed one by one")
+    chosen, batch = plan_batch(settings, profiled, stdin, seen, chosen)
+    return case.unbatched(batch) if isinstance(batch, str) else replace(case, chosen=chosen, batch=batch)
 
 
 @contextlib.contextmanager

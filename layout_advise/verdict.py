@@ -34,7 +34,7 @@ ASKED = {
 @dataclass(frozen=True, slots=True)
 class Measured:
     """What the verdict needs to know of a candidate; ratios of the mode that was chosen. ``net`` is the speedup with
-    the conversion of a temporary layout taken in (None for permanent ones)."""
+    the conversion of a temporary layout taken in (None for permanent ones); ``reason``: why there are no ratios."""
 
     id: str
     evidence: Evidence
@@ -42,6 +42,7 @@ class Measured:
     over_identity: Ratio | None
     net: Ratio | None = None
     title: str = ""
+    reason: str = ""
 
     @property
     def layout(self) -> str:
@@ -52,6 +53,11 @@ class Measured:
     def variant(self) -> str:
         """``plain``, ``restrict`` or ``simd``."""
         return self.id.partition("-")[2] or "plain"
+
+    @property
+    def counted(self) -> Ratio | None:
+        """The gain that is claimed: net of the conversion for a temporary layout."""
+        return self.net or self.speedup
 
     def floor(self) -> float:
         """The smallest of the lower bounds that a change must have above the bound."""
@@ -156,7 +162,7 @@ def decide(candidates: Sequence[Measured], context: Context) -> Verdict:
         return Verdict(
             "change",
             best.id,
-            best.speedup.median,
+            (best.counted or best.speedup).median,
             "measured-gain",
             f"Change it: {_gain(best)}.",
         )
@@ -167,8 +173,9 @@ def _keep_or_undecided(candidates: Sequence[Measured], context: Context) -> Verd
     unmeasured = [c for c in candidates if c.ceiling() is None]
     near = [c for c in candidates if _reaches(c, context)]
     if not candidates or (unmeasured and len(unmeasured) == len(candidates)):
+        why = next((f": {c.reason}" for c in unmeasured if c.reason), "")
         return undecided(
-            "nothing-measured", "no candidate layout could be measured; the ranking is by modelled traffic only."
+            "nothing-measured", f"no candidate layout could be measured{why}; the ranking is by modelled traffic only."
         )
     above = [c for c in near if (c.ceiling() or 0.0) >= context.bound]
     if near and not above:
@@ -213,11 +220,11 @@ def confirm(first: Verdict, again: Measured, context: Context) -> Verdict:
         return Verdict(
             "change",
             again.id,
-            again.speedup.median,
+            (again.counted or again.speedup).median,
             "measured-gain",
             f"Change it: {_gain(again)}.",
         )
-    seen = f", only {again.speedup.median:.2f} times ({_interval(again.speedup)})" if again.speedup is not None else ""
+    seen = f", only {again.counted.median:.2f} times ({_interval(again.counted)})" if again.counted is not None else ""
     return undecided(
         "not-confirmed",
         f"the best layout ({first.candidate}) ran {first.gain or 0:.2f} times as fast at first, but not reliably above "
@@ -240,16 +247,17 @@ def amdahl(share: float, speedup: float) -> float:
 
 def _gain(winner: Measured) -> str:
     """``store ... : step runs 4.9 times as fast (95 % interval 3.7 to 5.1, 9 processes)``."""
-    assert winner.speedup is not None
-    times = f"{_times(winner.speedup.median)} times as fast ({_interval(winner.speedup)})"
-    return f"{winner.title or winner.id}{ASKED[winner.variant]} runs {times}"
+    assert winner.counted is not None
+    net = ", conversion before and after each call included" if winner.net is not None else ""
+    gain = f"{times(winner.counted.median)} times as fast ({_interval(winner.counted)}{net})"
+    return f"{winner.title or winner.id}{ASKED[winner.variant]} runs {gain}"
 
 
 def _interval(ratio: Ratio) -> str:
-    return f"95 % interval {_times(ratio.lo)} to {_times(ratio.hi)}, {ratio.restores} processes"
+    return f"95 % interval {times(ratio.lo)} to {times(ratio.hi)}, {ratio.restores} processes"
 
 
-def _times(value: float) -> str:
+def times(value: float) -> str:
     """One digit after the point where that says enough, two near 1."""
     return f"{value:.1f}" if value >= 2 else f"{value:.2f}"
 

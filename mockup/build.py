@@ -12,7 +12,9 @@ from pathlib import Path
 
 from layout_advise.mockup.emit import include_directories
 
-EXACT = ("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fno-strict-aliasing", "-fno-fast-math")
+# -fno-fast-math comes first: it switches errno on again, and with that no square root is vectorised. A lifted square root is
+# an instruction and sets none. Whether operations may trap is left as the producer had it: it decides what is vectorised.
+EXACT = ("-fno-fast-math", "-ffp-contract=off", "-fno-math-errno", "-fno-strict-aliasing")
 PLACED = ("-falign-loops=32", "-falign-functions=64")
 # Without -fno-tree-ter a large vector body spilt: 2.7x where 4.1x was to be had. clang does not know the flag.
 # Merged branches (a & b != 0) hide from the loop passes that a trip count is positive; the original's branches are kept.

@@ -79,9 +79,9 @@ class Ret:
 
 @dataclass(frozen=True, slots=True)
 class TailCall:
-    """Leaves the region by a jump to ``target`` (symbol ``name`` where known)."""
+    """Leaves the region by a jump to ``target`` (symbol ``name`` where known; ``target`` None: memory holds it)."""
 
-    target: int
+    target: int | None
     name: str | None
 
 
@@ -97,9 +97,10 @@ Terminator = Jump | Branch | IndirectJump | Ret | TailCall | Trap
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A direct call. ``name`` is the symbol where known (``exp`` for ``exp@plt``)."""
+    """A call. ``name`` is the symbol where known (``exp`` for ``exp@plt``); ``target`` None: the address comes from a
+    register or from memory (a slot of the global offset table has a name)."""
 
-    target: int
+    target: int | None
     name: str | None
 
 
@@ -163,14 +164,23 @@ class Cfg:
 Names = Callable[[int], str | None]
 
 
-def build_cfg(region: Region, names: Names | None = None) -> Cfg:
+def build_cfg(
+    region: Region,
+    names: Names | None = None,
+    *,
+    indirect_calls: bool = False,
+    loops: bool = True,
+    strict: bool = True,
+) -> Cfg:
     """The control-flow graph of ``region`` (callees are not entered).
 
     ``names`` gives the symbol of a call target; by default the region's ELF file is asked (PLT stubs and symbol table).
-    Raises :class:`NotLiftedError` for undecodable bytes, unresolved indirect jumps, and irreducible control flow.
+    Without ``loops`` these are not looked for. Raises :class:`NotLiftedError` for undecodable bytes, unresolved indirect
+    jumps, irreducible control flow (where loops are wanted, and ``strict``), and, unless ``indirect_calls``, for calls of
+    what a register or memory holds.
     """
     image = open_image(region.path, region.load_base)
-    walk = _Walk(region, image, names or image.name_of)
+    walk = _Walk(region, image, names or image.name_of, indirect_calls)
     walk.run()
     blocks = walk.blocks()
     graph: nx.DiGraph[int] = nx.DiGraph()
@@ -181,8 +191,10 @@ def build_cfg(region: Region, names: Names | None = None) -> Cfg:
     parents: dict[int, int | None] = {n: idom.get(n) if n != region.entry else None for n in order}
     ordered = {start: blocks[start] for start in order}
     cfg = Cfg(region.entry, ordered, parents, (), walk.calls)
-    loops = natural_loops(graph, order, cfg.dominates, lambda start: _text(blocks[start]))
-    return Cfg(region.entry, ordered, parents, loops, walk.calls)
+    if not loops:
+        return cfg
+    found = natural_loops(graph, order, cfg.dominates, lambda start: _text(blocks[start]), strict=strict)
+    return Cfg(region.entry, ordered, parents, found, walk.calls)
 
 
 def _text(block: Block) -> str:
@@ -192,8 +204,8 @@ def _text(block: Block) -> str:
 class _Walk:
     """Recursive descent: instructions reached, where blocks start, and where they go."""
 
-    def __init__(self, region: Region, image: Image, names: Names) -> None:
-        self.region, self.image, self.names = region, image, names
+    def __init__(self, region: Region, image: Image, names: Names, indirect_calls: bool) -> None:
+        self.region, self.image, self.names, self.indirect_calls = region, image, names, indirect_calls
         self.insns: dict[int, Insn] = {}
         self.leaders: set[int] = {region.entry}
         self.ends: dict[int, Terminator] = {}
@@ -248,9 +260,11 @@ class _Walk:
             called = Called(target.value, self.names(target.value))
         elif isinstance(target, Memory) and target.base is None and target.index is None and target.segment is None:
             name = self.image.slot_name(target.displacement)
-            if name is None:
+            if name is None and not self.indirect_calls:
                 raise insn.refuse("indirect call")
-            called = Called(target.displacement, name)  # -fno-plt: the slot of the global offset table stands for it
+            called = Called(None, name)  # -fno-plt: the slot of the global offset table names it
+        elif self.indirect_calls:
+            called = Called(None, None)
         else:
             raise insn.refuse("indirect call")
         self.calls[insn.address] = called
@@ -267,7 +281,10 @@ class _Walk:
                 return Jump(target.value)
             return TailCall(target.value, self.names(target.value))
         if isinstance(target, Memory) and target.base is None and target.index is None:
-            return TailCall(target.displacement, self.image.slot_name(target.displacement))
+            name = self.image.slot_name(target.displacement)
+            return TailCall(None, name or f"[{target.displacement:#x}]")
+        if isinstance(target, Memory) and target.index is None and self.indirect_calls:
+            return TailCall(None, None)  # a jump table has an index: this is the function that a record names
         return IndirectJump(*jump_targets(insn, self._before(insn), self.image, self.region.contains))
 
     def _before(self, insn: Insn) -> list[Insn]:

@@ -24,6 +24,12 @@ class Gpr:
     number: int
 
 
+FS_BASE = Gpr(16)
+"""Pseudo-register: where the thread's own data is (``fs:0``)."""
+CALL_TARGET = Gpr(17)
+"""Pseudo-register: the address that an indirect call goes to, between the call's own load and the call."""
+
+
 @dataclass(frozen=True, slots=True)
 class Lane:
     """64-bit lane ``index`` (0..7) of vector register ``number`` (0..31)."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from layout_advise.mockup.flow import FlowLoop
 from layout_advise.mockup.ssa import Program, rebuilt
-from layout_advise.mockup.values import PINNED, Graph, Node
+from layout_advise.mockup.values import LASTING, PINNED, Graph, Node
 
 
 @dataclass(slots=True)
@@ -61,7 +61,7 @@ class _Exits:
             if block in inside:
                 continue
             for node in program.events[block]:
-                if node.op == "store" or node in live:
+                if node.op in LASTING or node in live:
                     node.args = tuple(self.outside(a, block) for a in node.args)
             if block in program.conds:
                 program.conds[block] = self.outside(program.conds[block], block)

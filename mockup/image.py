@@ -44,6 +44,15 @@ class Image:
         """The function that starts at ``address``; a PLT stub has the name of what it jumps to."""
         if address in self.functions:
             return self.functions[address]
+        slot = self._stub(address)
+        return None if slot is None else self.slot_name(slot)
+
+    def is_stub(self, address: int) -> bool:
+        """Whether the code at ``address`` does nothing but jump to what a slot holds: a call of another file's function."""
+        return self._stub(address) is not None
+
+    def _stub(self, address: int) -> int | None:
+        """The slot through which a PLT stub jumps."""
         at = address
         for _ in range(3):  # [endbr64] [bnd] jmp [slot]
             code = self._code(at)
@@ -55,7 +64,7 @@ class Image:
                 return None
             if insn.mnemonic == "jmp":
                 target = insn.operands[0]
-                return self.slot_name(target.displacement) if isinstance(target, Memory) and target.base is None else None
+                return target.displacement if isinstance(target, Memory) and target.base is None else None
             at = insn.end
         return None
 

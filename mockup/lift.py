@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
-from layout_advise.mockup.flow import build_flow
+from layout_advise.mockup.effects import Gpr, Lane
+from layout_advise.mockup.flow import RIP, build_flow
 from layout_advise.mockup.image import open_image
 from layout_advise.mockup.lifted import Item, Lifted, Load, Loop, Store
 from layout_advise.mockup.loops import close_loops
@@ -20,29 +22,35 @@ from layout_advise.tracer.code import Region
 Result = Literal["any", "int", "float", "none"]
 
 
-def lift(region: Region, *, result: Result = "any") -> Lifted:
+def lift(region: Region, *, result: Result = "any", opaque: bool = False, outs: tuple[Gpr | Lane, ...] = ()) -> Lifted:
     """``region`` (and the callees it names, inlined) as structured, typed statements.
 
     ``result`` tells which register holds what the function returns (from its debug information); "any" keeps rax and
     xmm0 where the code writes them. Raises :class:`layout_advise.errors.NotLiftedError` with the instruction that cannot
-    be lifted and why. The frame is kept in variables; where an address in it is computed at run time it stays memory
-    below the rsp of the entry.
+    be lifted and why; calls of functions that are neither among the region's callees nor pure are such, unless ``opaque``:
+    then they stay calls. The frame is kept in variables; where an address in it is computed at run time it stays memory
+    below the rsp of the entry. Of a loop, whose frame is its function's, ``outs`` are the registers that the code after it
+    reads; the place where it is left (:data:`layout_advise.mockup.flow.RIP`) is one more.
     """
+    if region.kind == "loop":
+        return _lift(region, (*outs, RIP), opaque, guess=False, frame_cells=False)
     try:
-        return _lift(region, result, frame_cells=True)
+        return _lift(region, RESULTS[result], opaque, guess=result == "any", frame_cells=True)
     except FrameEscapes:
-        return _lift(region, result, frame_cells=False)
+        return _lift(region, RESULTS[result], opaque, guess=result == "any", frame_cells=False)
 
 
-def _lift(region: Region, result: Result, *, frame_cells: bool) -> Lifted:
-    flow = build_flow(region, semantics, CALLED.__contains__)
+def _lift(region: Region, results: tuple[Gpr | Lane, ...], opaque: bool, *, guess: bool, frame_cells: bool) -> Lifted:
+    flow = build_flow(region, semantics, CALLED.__contains__, opaque=opaque)
     constant = open_image(region.path, region.load_base).read
-    program = build_ssa(flow, frame_cells=frame_cells, results=RESULTS[result], constant=constant)
+    program = build_ssa(flow, frame_cells=frame_cells, results=results, constant=constant)
     merge_tests(program)
     retype(program)
     # a result register that a call or an undefined result has spoilt, on any path, cannot be what the function returns
-    program.outs = {place: node for place, node in program.outs.items() if not _spoilt(node)}
-    writer = Writer(program, close_loops(program))
+    program.outs = {place: node for place, node in program.outs.items() if not _spoilt(node, guess)}
+    loops = close_loops(program)
+    _hand_over_kept(program)
+    writer = Writer(program, loops)
     body = writer.body()
     outs = writer.live_outs()
     executed: set[tuple[int, int]] = set()
@@ -51,13 +59,28 @@ def _lift(region: Region, result: Result, *, frame_cells: bool) -> Lifted:
     return Lifted(region.symbol, region.entry, tuple(writer.live_ins), outs, body, tuple(skipped))
 
 
-def _spoilt(out: Node) -> bool:
-    """Whether a call or an undefined result may have left what is there."""
+def _hand_over_kept(program: Program) -> None:
+    """Registers that are used behind a call as if it had not been: their values are handed over with the arguments."""
+    live = program.live()
+    for events in program.events.values():
+        for result in events:
+            if result.op != "result" or result not in live or len(result.args) == 1:
+                continue
+            call, old = result.args
+            if result.imm not in call.imm.places:
+                call.args = (*call.args, old)
+                call.imm = replace(call.imm, places=(*call.imm.places, result.imm))
+            result.args = (call,)
+
+
+def _spoilt(out: Node, guess: bool) -> bool:
+    """Whether a call or an undefined result may have left what is there. Of what an unknown function returned it is not
+    known whether it is more than what happened to be in the register, unless the result's kind is known (no ``guess``)."""
     seen: set[int] = set()
     work = [out]
     while work:
         node = work.pop()
-        if node.op == "undef":
+        if node.op == "undef" or (node.op == "result" and guess):
             return True
         if node.op in ("phi", "bitcast") and node.uid not in seen:
             seen.add(node.uid)

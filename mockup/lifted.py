@@ -107,6 +107,8 @@ class Load:
 
     ``lanes`` is not empty in a rerolled loop (:mod:`layout_advise.mockup.reroll`): in iteration k the access is that of
     ``lanes[k % len(lanes)]``; the first of them is its own; None: of no reference, the bytes were loaded by another lane.
+    ``turn`` is the iteration of the loops, outermost first, that were written out
+    (:mod:`layout_advise.mockup.unroll`): each executes the reference anew.
     """
 
     value: Val
@@ -115,11 +117,12 @@ class Load:
     operand: int = 0
     part: int = 0
     lanes: tuple[Executed | None, ...] = ()
+    turn: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """``*(ty *)address = stored``; ``lanes`` as for a :class:`Load`."""
+    """``*(ty *)address = stored``; ``lanes`` and ``turn`` as for a :class:`Load`."""
 
     ty: Ty
     address: Linear
@@ -128,6 +131,7 @@ class Store:
     operand: int = 0
     part: int = 0
     lanes: tuple[Executed | None, ...] = ()
+    turn: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +151,21 @@ class Call:
     value: Val
     function: str
     args: tuple[Operand, ...]
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class OpaqueCall:
+    """A call of machine code that is not lifted (``function`` where the name is known), at address ``target``.
+
+    ``args`` are the registers that may hold arguments; ``stack`` is the stack pointer at the call where the callee may look
+    there. What it returns are the ``Let`` named ``returned.REGISTER`` that follow. Anything may be read and written.
+    """
+
+    function: str | None
+    target: Operand
+    stack: Operand | None
+    args: tuple[tuple[Gpr | Lane, Operand], ...]
     origin: Origin
 
 
@@ -181,7 +200,7 @@ class Loop:
     independent: bool = False
 
 
-Item = Let | LetLinear | Load | Store | Assign | Call | Goto | Label | Loop
+Item = Let | LetLinear | Load | Store | Assign | Call | OpaqueCall | Goto | Label | Loop
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from layout_advise.mockup.exits import Counted, carry_out, varies
 from layout_advise.mockup.flow import Cond, Flow, FlowLoop, Go
 from layout_advise.mockup.simplify import build, is_const, lo32, negate
 from layout_advise.mockup.ssa import Program, rewrite
-from layout_advise.mockup.values import NOWHERE, Graph, Node, parts, signed
+from layout_advise.mockup.values import LASTING, NOWHERE, Graph, Node, parts, signed
 
 
 def close_loops(program: Program) -> dict[int, Counted]:
@@ -59,7 +59,7 @@ def _count(program: Program, counted: Counted) -> None:
         if not isinstance(flow.blocks[block].term, Cond) or flow.loop_of[block] != loop.head:
             continue
         bottom = _leads_to_latch(program, loop, block, live)
-        top = block == loop.head and not any(e.op == "store" or e in live for e in program.events[block])
+        top = block == loop.head and not any(e.op in LASTING or e in live for e in program.events[block])
         if not (bottom or top):
             continue
         term = flow.blocks[block].term
@@ -81,7 +81,7 @@ def _leads_to_latch(program: Program, loop: FlowLoop, block: int, live: set[Node
     stays = [s for s in flow.blocks[block].successors if s in loop.blocks]
     before, at = block, stays[0]
     while at != loop.latch:
-        busy = any(e.op == "store" or e in live for e in program.events[at])
+        busy = any(e.op in LASTING or e in live for e in program.events[at])
         if busy or flow.preds[at] != [before] or not isinstance(flow.blocks[at].term, Go):
             return False
         before, at = at, flow.blocks[at].successors[0]

@@ -35,6 +35,8 @@ DROP_AFTER = 3
 CONVERTED_IN = 3
 """In how many restored processes the conversion to and from a new layout is timed: it needs no interval."""
 
+FEWEST_AROUND, AROUND_PART = 4, 4
+"""Calls with the conversion around them: one for so many of the others, at least so many."""
 
 PLACED = "identity-placed"
 """The identity with its hot loop where the original has it (:mod:`layout_advise.mockup.placement`)."""
@@ -46,6 +48,11 @@ BRIEF = (SCALAR, LAYOUT_SCALAR)
 """Slow ones that no verdict hangs on: timed in the first restores only."""
 CONTROLS = (IDENTITY, PLACED, SCALAR, IDENTITY_RESTRICT, IDENTITY_SIMD, IDENTITY_LANES)
 """What is timed besides candidates; never dropped, no layout of its own."""
+
+
+def converted(name: str) -> str:
+    """Under which name the times of ``name`` with the conversion around every call are kept."""
+    return f"{name}+conversion"
 
 
 class Restorer(Protocol):
@@ -76,6 +83,8 @@ class Plan:
     warm: int = 2
     cold_calls: int = 2
     clock: Literal["thread-cpu", "wall"] = "thread-cpu"
+    around: bool = False
+    """Whether new layouts are also timed with the conversion around every call (under the name :func:`converted` gives)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,15 +107,37 @@ class Timings:
     samples: int = 0
     failed: dict[str, str] = field(default_factory=dict)
     dropped: dict[str, str] = field(default_factory=dict)
-    conversions: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
+    conversions: dict[str, list[tuple[float, float] | None]] = field(default_factory=dict)
+    """By variant, of each restored process: ns of converting to its layout and back; None where that was not timed."""
 
     @property
     def conversion(self) -> dict[str, tuple[float, float]]:
         """ns of converting to and from a variant's layout, medians over the restores; not for the identity."""
-        return {
-            name: (median_of([into for into, _ in runs]), median_of([out for _, out in runs]))
-            for name, runs in self.conversions.items()
-        }
+        found = {}
+        for name, restores in self.conversions.items():
+            runs = [one for one in restores if one is not None]
+            found[name] = median_of([into for into, _ in runs]), median_of([out for _, out in runs])
+        return found
+
+    def break_even(self, name: str, mode: Literal["steady", "cold"] = "steady") -> Ratio | None:
+        """After how many calls one conversion there and back is paid back: in each restored process its cost over what a
+        call gains there. None when not measured, or where some process shows no gain."""
+        values = []
+        times = self.steady if mode == "steady" else self.cold
+        for restore, cost in zip(times, self.conversions.get(name, ()), strict=False):
+            a, b = restore.get(ORIGINAL), restore.get(name)
+            if cost is None or not a or not b:
+                continue
+            gain = undisturbed(a) - undisturbed(b)
+            if gain <= 0:
+                return None
+            values.append(sum(cost) / gain)
+        return ratio_interval(values) if values else None
+
+    def net(self, name: str, mode: Literal["steady", "cold"] = "steady") -> Ratio | None:
+        """Speedup of ``name`` over the original with the conversion around every call, as it was timed; None when it was
+        not."""
+        return self.ratio(ORIGINAL, converted(name), mode)
 
     def exchanged(self, one: str, other: str) -> Timings:
         """The same times, those of two variants under each other's name."""
@@ -212,7 +243,7 @@ def _one_restore(
     current = ORIGINAL
     steady: dict[str, list[float]] = {}
     cold: dict[str, list[float]] = {}
-    converted: dict[str, tuple[float, float]] = {}
+    costs: dict[str, tuple[float, float]] = {}
     with snapshots.restore() as program:
         try:
             numbers: dict[str, int] = {ORIGINAL: 0, SHADOW: 0}
@@ -232,15 +263,25 @@ def _one_restore(
                 for current in rotated(names, index):
                     samples = program.block(numbers[current], plan.cold_calls, "cold")
                     _note(cold, current, samples, 0, plan, timings)
-            if index < CONVERTED_IN:
-                for current in [n for n in names if n not in (ORIGINAL, SHADOW, *CONTROLS)]:
-                    converted[current] = program.convert(numbers[current])
+            new = [n for n in names if n not in (ORIGINAL, SHADOW, LAYOUT_SCALAR, *CONTROLS)]
+            for current in new if index < CONVERTED_IN or plan.around else ():
+                runs = program.convert(numbers[current])
+                costs[current] = undisturbed([into for into, _ in runs]), undisturbed([out for _, out in runs])
+            for current in new if plan.around else ():
+                calls = max(FEWEST_AROUND, plan.calls // AROUND_PART)
+                samples = program.block(numbers[current], calls, "steady", converted=True)
+                _note(steady, converted(current), samples, 1, plan, timings)
+                if plan.cold_calls:
+                    samples = program.block(numbers[current], plan.cold_calls, "cold", converted=True)
+                    _note(cold, converted(current), samples, 0, plan, timings)
         except SnapshotError as error:
             return (ORIGINAL if current == SHADOW else current), str(error)
     timings.steady.append(steady)
     timings.cold.append(cold)
-    for name, costs in converted.items():
-        timings.conversions.setdefault(name, []).append(costs)
+    for name, cost in costs.items():
+        known = timings.conversions.setdefault(name, [])
+        known += [None] * (len(timings.steady) - 1 - len(known))
+        known.append(cost)
     return None
 
 
@@ -273,9 +314,16 @@ def summarise(timings: Timings, name: str) -> Ratios | None:
 
 
 def identity_of(timings: Timings, name: str) -> str:
-    """The identity mock-up that the variant ``name`` is compared with: that of its own kind where it was timed."""
+    """The identity mock-up that the variant ``name`` is compared with: that of its own kind where it was timed.
+
+    Candidates are made of another form of the loops (rerolled, written out) than the original's. Where the unchanged layout
+    gains by that form alone, the gain is not the layout's: the faster form is what candidates are held against.
+    """
     own = {"simd": IDENTITY_SIMD, "restrict": IDENTITY_RESTRICT}.get(name.rpartition("-")[2])
-    return own if own is not None and timings.restores(own) else IDENTITY
+    if own is not None and timings.restores(own):
+        return own
+    other = timings.ratio(IDENTITY_LANES, IDENTITY)
+    return IDENTITY_LANES if other is not None and other.hi < 1.0 else IDENTITY
 
 
 def identity_ratio(timings: Timings, mode: Literal["steady", "cold"] = "steady") -> Ratio | None:

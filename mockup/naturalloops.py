@@ -25,11 +25,17 @@ class NaturalLoop:
 
 
 def natural_loops(
-    graph: nx.DiGraph[int], order: list[int], dominates: Callable[[int, int], bool], text: Callable[[int], str]
+    graph: nx.DiGraph[int],
+    order: list[int],
+    dominates: Callable[[int, int], bool],
+    text: Callable[[int], str],
+    *,
+    strict: bool = True,
 ) -> tuple[NaturalLoop, ...]:
     """The loops of ``graph``, outermost first; ``order`` is a reverse postorder of it.
 
-    Raises NotLiftedError for irreducible control flow, with the ``text`` of the block whose jump enters the loop anew.
+    Raises NotLiftedError for irreducible control flow, with the ``text`` of the block whose jump enters the loop anew; not
+    ``strict``: what has two entries is no loop here, and the others are found.
     """
     position = {start: i for i, start in enumerate(order)}
     latches: dict[int, list[int]] = {}
@@ -38,6 +44,8 @@ def natural_loops(
             if position[successor] > position[start]:
                 continue
             if not dominates(successor, start):
+                if not strict:
+                    continue
                 raise NotLiftedError(start, text(start), "irreducible control flow (a loop with two entries)")
             latches.setdefault(successor, []).append(start)
     bodies = {head: _body(graph, head, tails) for head, tails in latches.items()}

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from layout_advise.mockup.exits import Counted
 from layout_advise.mockup.ssa import Program
-from layout_advise.mockup.values import FAULTING, PINNED, Node
+from layout_advise.mockup.values import FAULTING, LASTING, PINNED, Node
 
 
 class Placement:
@@ -36,7 +36,7 @@ class Placement:
         flow, program = self.flow, self.program
         for block in flow.order:
             for event in program.events[block]:
-                if event.op == "store" or event in self.live:
+                if event.op in LASTING or event in self.live:
                     yield from ((block, a) for a in operands(event))
             if block in program.conds:
                 yield block, program.conds[block]
@@ -130,7 +130,7 @@ class Placement:
         return self.known[node]
 
     def _ordered(self, block: int) -> list[Node]:
-        events = [e for e in self.program.events[block] if e.op == "store" or e in self.live]
+        events = [e for e in self.program.events[block] if e.op in LASTING or e in self.live]
         nodes = [*self.nodes[block], *events]
         here = set(nodes)
         waiting: dict[Node, int] = {}

@@ -13,8 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from layout_advise.errors import RemapError
+from layout_advise.layoutalgebra.nests import FoldedStream
 from layout_advise.layoutalgebra.structure import Candidate, FieldMap, Relayout
-from layout_advise.mockup.binding import Access, Binding, access_bytes, key_of, span
+from layout_advise.mockup.binding import Access, Binding, Key, access_bytes, key_of, span
 from layout_advise.mockup.lifted import (
     Assign,
     Call,
@@ -30,7 +31,7 @@ from layout_advise.mockup.lifted import (
     Val,
     Var,
 )
-from layout_advise.mockup.streams import residue
+from layout_advise.mockup.streams import first_address, residue, residues
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +99,14 @@ def plan(lifted: Lifted, candidate: Candidate | None, binding: Binding) -> Plan:
             raise RemapError(f"candidate {candidate.id}", binding.impossible[name])
         _check_extent(relayout)
     levels = _Levels(lifted)
-    for access, chain in _with_loops(lifted.body, ()):
-        name = binding.structure_of.get(key_of(access), "")
-        if name in relayouts:
-            _place(access, chain, relayouts[name], binding, levels, result)
+    moved = [(a, chain) for a, chain in _with_loops(lifted.body, ()) if binding.structure_of.get(key_of(a), "") in relayouts]
+    copies: dict[Key, list[Access]] = {}
+    for access, _ in moved:
+        copies.setdefault(key_of(access), []).append(access)
+    for access, chain in moved:
+        relayout = relayouts[binding.structure_of[key_of(access)]]
+        offset = _offset(access, copies[key_of(access)], relayout, binding)
+        _place(access, chain, relayout, offset, levels, result)
     for loop in _innermost(lifted.body):
         block = _strip_block(loop, result)
         if block:
@@ -194,16 +199,40 @@ def _term(atom: Operand, coef: int, strides: tuple[int, ...]) -> Term | None:
     return None
 
 
-def _place(
-    access: Access, chain: tuple[Loop, ...], relayout: Relayout, binding: Binding, levels: _Levels, result: Plan
-) -> None:
+def _where(access: Access, relayout: Relayout) -> str:
+    return f"the access at {access.origin.pc:#x} to {relayout.structure.name}"
+
+
+def _offset(access: Access, copies: Sequence[Access], relayout: Relayout, binding: Binding) -> int:
+    """The access's place in the element.
+
+    Where a loop over fields was written out, its iterations (``copies`` of one reference) are known from each other by their
+    addresses' constants, and which fields they go to together by the trace. Raises RemapError where that is ambiguous; a
+    wrong answer would not pass the check build.
+    """
+    structure = relayout.structure
+    size = structure.element_bytes
+    stream = binding.streams[key_of(access)]
+    only = residue(stream, structure.base, size)
+    if only is not None:
+        return (only + access.part) % size
+    distances = {(a.address.const - a.part - access.address.const + access.part) % size for a in copies}
+    traced = residues(stream, structure.base, size) if len(distances) > 1 else None
+    if traced is None:
+        raise RemapError(_where(access, relayout), "a loop runs over the fields of an element")
+    fitting = [r for r in traced if {(r + d) % size for d in distances} == traced]
+    if len(fitting) > 1 and isinstance(stream, FoldedStream):  # all fields alike: the first copy runs first
+        start = copies[0].address.const - copies[0].part - access.address.const + access.part
+        fitting = [(first_address(stream) - structure.base - start) % size]
+    if len(fitting) != 1:
+        raise RemapError(_where(access, relayout), "which fields a loop over them goes to is not clear from the trace")
+    return (fitting[0] + access.part) % size
+
+
+def _place(access: Access, chain: tuple[Loop, ...], relayout: Relayout, offset: int, levels: _Levels, result: Plan) -> None:
     structure = relayout.structure
     strides = tuple(d.stride for d in structure.dims)
-    where = f"the access at {access.origin.pc:#x} to {structure.name}"
-    offset = residue(binding.streams[key_of(access)], structure.base, strides[-1])
-    if offset is None:
-        raise RemapError(where, "a loop runs over the fields of an element")
-    offset = (offset + access.part) % strides[-1]
+    where = _where(access, relayout)
     terms: list[Term] = []
     fixed: list[tuple[Operand, int]] = []
     depth = -1
@@ -219,12 +248,20 @@ def _place(
         before: Item = chain[depth + 1]
     elif not chain or not is_innermost(chain[-1]):
         before = access
+    elif any(_read_as_it_goes(atom, chain[-1]) for atom, _ in fixed):
+        raise RemapError(where, "its address is read from the element before, as in a linked list: there is no index")
     else:
         raise RemapError(where, "its address has no part that an index can be made of (a pointer changes in the inner loop)")
     site = _site(result, before, relayout, Linear(access.address.const - structure.base - offset, tuple(fixed)))
     result.places[id(access)] = Place(relayout, site, tuple(terms), _pieces(access, offset, relayout, where))
     if isinstance(access, Store):
         result.written.update((structure.id, number) for number in _covered(access, offset, relayout))
+
+
+def _read_as_it_goes(atom: Operand, loop: Loop) -> bool:
+    """Whether the loop carries a value that it loads."""
+    loaded = {item.value for item in loop.body if isinstance(item, Load)}
+    return any(isinstance(i, Assign) and i.variable == atom and i.operand in loaded for i in loop.body)
 
 
 def _site(result: Plan, before: Item, relayout: Relayout, offset: Linear) -> Site:

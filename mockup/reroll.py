@@ -56,10 +56,13 @@ class _Reroller:
         self.binding = bind(lifted, trace, structures)
         self.elements = {s.id: s.element_bytes for s in structures}
         self.names = constant_names(lifted, read)
-        per_key = Counter(key for key, _ in {(key_of(a), home) for a, home in _homes(lifted.body, 0)})
+        # a loop that was written out has an access for each iteration
+        per_key = Counter(
+            key for key, *_ in {(key_of(a), home, a.address.const - a.part) for a, home in _homes(lifted.body, 0)}
+        )
         alone = frozenset(key for key, count in per_key.items() if count == 1)
         self.independence = Independence(self.binding, structures, alone)
-        self.next = max(_numbers(lifted), default=0) + 1
+        self.next = first_free_number(lifted)
         self.uses = Counter(_used(lifted.body))
         self.uses.update(out.operand for out in lifted.live_outs)
 
@@ -189,6 +192,11 @@ def _used(items: Sequence[Item]) -> Iterator[Operand]:
                 yield item.condition
         else:
             yield from read_by(item)
+
+
+def first_free_number(lifted: Lifted) -> int:
+    """A number above those of all values and variables."""
+    return max(_numbers(lifted), default=0) + 1
 
 
 def _numbers(lifted: Lifted) -> Iterator[int]:

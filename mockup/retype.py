@@ -2,14 +2,14 @@
 
 A location is a raw i64. Where every use reads it as a double it becomes one; where its halves are read it is split in two
 (and each half becomes a float likewise); where a 32-bit register is carried round a loop it becomes an i32. The use is
-looked for through phis and selects; mere copying (storing what was loaded) does not decide.
+looked for through phis and selects; mere copying (storing what was loaded) and turning the sign do not decide.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from layout_advise.mockup.effects import Ty
+from layout_advise.mockup.effects import BITS, Ty
 from layout_advise.mockup.simplify import bitcast, build, hi32, lo32
 from layout_advise.mockup.ssa import Program, rewrite
 from layout_advise.mockup.translate import StoreTo
@@ -55,6 +55,8 @@ def _kind(user: Node, index: int) -> str:
         return "copy"
     if user.op == "bitcast" and user.ty in ("f64", "f32"):
         return "float"
+    if user.op == "xor" and user.args[1 - index].op == "const" and user.args[1 - index].imm == 1 << (BITS[user.ty] - 1):
+        return "sign"  # of a float as of an integer: does not decide
     return "half" if user.op in ("lo32", "hi32") else "integer"
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from layout_advise.mockup.effects import Expr, Flags, Gpr, Lane, LoadEffect, StoreEffect
+from layout_advise.mockup.effects import Const, Expr, Flags, Gpr, Lane, LoadEffect, Semantics, SetEffect, StoreEffect
 from layout_advise.mockup.flow import RSP, Cond, Flow, Switch
 from layout_advise.mockup.lifted import Origin
 from layout_advise.mockup.translate import Place, ReadOnly, State, Translator, make
-from layout_advise.mockup.values import PINNED, Access, Graph, Node
+from layout_advise.mockup.values import LASTING, PINNED, Access, Graph, Node
 
 
 @dataclass(slots=True)
@@ -34,9 +34,9 @@ class Program:
     framed: set[tuple[int, int]] = field(default_factory=set)
 
     def roots(self) -> Iterator[Node]:
-        """What must be computed whatever happens: stores, conditions, jump targets, results."""
+        """What must be computed whatever happens: stores, unknown calls, conditions, jump targets, results."""
         for events in self.events.values():
-            yield from (node for node in events if node.op == "store")
+            yield from (node for node in events if node.op in LASTING)
         yield from self.conds.values()
         yield from self.switches.values()
         yield from self.trips.values()
@@ -61,7 +61,8 @@ def build_ssa(flow: Flow, *, frame_cells: bool, results: tuple[Gpr | Lane, ...],
     """
     frames, written = _frame_states(flow, frame_cells, constant)
     program = Program(flow, Graph())
-    builder = _Builder(program, Translator(program.graph, frame_cells, constant), frames, written)
+    wide = any(_widens(step.semantics) for block in flow.order for step in flow.blocks[block].steps)
+    builder = _Builder(program, Translator(program.graph, frame_cells, constant, wide), frames, written)
     for block in flow.order:
         builder.block(block)
     builder.close_loops()
@@ -71,13 +72,19 @@ def build_ssa(flow: Flow, *, frame_cells: bool, results: tuple[Gpr | Lane, ...],
     return program
 
 
+def _widens(semantics: Semantics) -> bool:
+    """Whether something other than zeros goes to the upper half of a 256-bit register."""
+    sets = (e for e in semantics.effects if isinstance(e, SetEffect))
+    return any(isinstance(s.location, Lane) and s.location.index > 1 and s.value != Const("i64", 0) for s in sets)
+
+
 def _frame_states(flow: Flow, frame_cells: bool, constant: ReadOnly) -> tuple[dict[int, State], dict[int, set[Place]]]:
     """Which places hold frame addresses at the start of each block, and what each block writes.
 
     A forward analysis to a fixed point: places whose frame address differs between predecessors are dropped.
     """
     graph = Graph()
-    owner = Translator(graph, frame_cells, constant)
+    owner = Translator(graph, frame_cells, constant, wide=False)
     at: dict[int, State] = {flow.entry: {RSP: owner.default(RSP)} if frame_cells else {}}
     written: dict[int, set[Place]] = {block: set() for block in flow.order}
     changed = True

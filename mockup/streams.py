@@ -67,6 +67,39 @@ def residue(stream: Stream, base: int, modulus: int) -> int | None:
     return seen.pop() if len(seen) == 1 else None
 
 
+_residues: dict[tuple[int, int, int], tuple[Stream, frozenset[int] | None]] = {}
+"""Known residues by the stream's identity, base and modulus: each mock-up asks for all."""
+
+
+def residues(stream: Stream, base: int, modulus: int) -> frozenset[int] | None:
+    """All values of ``(address - base) % modulus``; None where the set of addresses is inexact."""
+    key = id(stream), base, modulus
+    known = _residues.get(key)
+    if known is None or known[0] is not stream:
+        if len(_residues) >= HULLS:
+            _residues.clear()
+        known = _residues[key] = stream, _all_residues(stream, base, modulus)
+    return known[1]
+
+
+def _all_residues(stream: Stream, base: int, modulus: int) -> frozenset[int] | None:
+    if isinstance(stream, FoldedStream):
+        distances = expand_array(stream).astype(np.int64) - base
+    elif stream.gcd == 0:
+        distances = np.array([stream.minimum - base])
+    elif stream.bitmap is None:
+        return None
+    else:
+        steps = np.flatnonzero(np.unpackbits(np.frombuffer(stream.bitmap, np.uint8), bitorder="little"))
+        distances = stream.minimum - base + stream.gcd * steps
+    return frozenset(int(r) for r in np.flatnonzero(np.bincount(distances % modulus)))
+
+
+def first_address(stream: FoldedStream) -> int:
+    """The address of the first access."""
+    return next(stream.expand())
+
+
 def _points(nodes: tuple[Node, ...], depth: int) -> Iterator[tuple[Point, int]]:
     for node in nodes:
         if isinstance(node, Point):

@@ -22,11 +22,13 @@ from layout_advise.mockup.lifted import (
     LiveOut,
     Load,
     Loop,
+    OpaqueCall,
     Operand,
     Store,
     Val,
     Var,
 )  # fmt: skip
+from layout_advise.mockup.opaque import Clobbered, Handed, register_name
 from layout_advise.mockup.place import Placement, stored_value
 from layout_advise.mockup.ssa import Program
 from layout_advise.mockup.translate import FrameEscapes
@@ -87,6 +89,8 @@ class Writer:
             return Imm(node.ty, node.imm)
         if node in self.operands:
             return self.operands[node]
+        if node.op == "undef" and isinstance(node.imm, Clobbered):
+            return Imm(node.ty, 0)
         self._refuse(node)
         made: Operand
         if node.op in ("phi", "exitphi"):
@@ -128,6 +132,12 @@ class Writer:
                 value = self._operand(node)
                 assert isinstance(value, Val)
                 items.append(Call(value, node.imm, tuple(self._operand(a) for a in node.args), origin))
+            case "opaque":
+                items.append(self._opaque(node))
+            case "result":
+                value = self._operand(node)
+                assert isinstance(value, Val)
+                items.append(Let(value, f"returned.{register_name(node.imm)}", (), origin))
             case "lin" if node.ty == "i64":
                 value = self._operand(node)
                 assert isinstance(value, Val)
@@ -139,6 +149,13 @@ class Writer:
                 value = self._operand(node)
                 assert isinstance(value, Val)
                 items.append(Let(value, node.op, tuple(self._operand(a) for a in node.args), origin))
+
+    def _opaque(self, node: Node) -> OpaqueCall:
+        handed: Handed = node.imm
+        operands = [Imm(a.ty, 0) if a.op == "undef" else self._operand(a) for a in node.args]
+        stack = operands[1] if handed.stack else None
+        args = tuple(zip(handed.places, operands[2 if handed.stack else 1 :], strict=True))
+        return OpaqueCall(handed.name, operands[0], stack, args, node.origin)
 
     def _narrow_linear(self, node: Node, items: list[Item]) -> None:
         """32-bit sums, written out operation by operation."""
@@ -264,6 +281,9 @@ class Writer:
             latch = self.flow.loops[head].latch
             order.remove(latch)
             order.append(latch)
+        elif self.flow.exit in inside:  # returning is reaching the end: nothing may stand behind it (a block that hangs did)
+            order.remove(self.flow.exit)
+            order.append(self.flow.exit)
         return order
 
     def _past_pad(self, target: int) -> int:
@@ -437,6 +457,10 @@ def _used(items: tuple[Item, ...], used: set[Operand]) -> None:
         match item:
             case Let(_, _, args, _) | Call(_, _, args, _):
                 used.update(args)
+            case OpaqueCall(_, target, stack, handed, _):
+                used.update((target, *(operand for _, operand in handed)))
+                if stack is not None:
+                    used.add(stack)
             case LetLinear(_, linear, _) | Load(_, linear, _, _, _):
                 used.update(atom for atom, _ in linear.terms)
             case Store(_, linear, stored, _, _, _):

@@ -31,6 +31,18 @@ from layout_advise.mockup.effects import (
 )  # fmt: skip
 from layout_advise.mockup.flow import RSP, Step
 from layout_advise.mockup.lifted import Origin
+from layout_advise.mockup.opaque import (
+    INTEGERS,
+    KEPT,
+    RESULTS,
+    STRING_OPERATIONS,
+    VECTOR_COUNT,
+    VECTORS,
+    WIDE_VECTORS,
+    Clobbered,
+    Handed,
+    Opaque,
+)
 from layout_advise.mockup.simplify import bitcast, build, hi32, is_const, lo32
 from layout_advise.mockup.values import Access, Graph, Node
 
@@ -89,10 +101,12 @@ ReadOnly = Callable[[int, int], bytes | None]
 
 
 class Translator:
-    """Translates steps into ``graph``; ``frame_cells`` False leaves the frame in memory."""
+    """Translates steps into ``graph``; ``frame_cells`` False leaves the frame in memory; ``wide``: there are instructions on
+    whole 256-bit registers."""
 
-    def __init__(self, graph: Graph, frame_cells: bool, constant: ReadOnly) -> None:
+    def __init__(self, graph: Graph, frame_cells: bool, constant: ReadOnly, wide: bool = True) -> None:
         self.graph = graph
+        self.wide = wide
         self.frame_cells = frame_cells
         self.constant = constant
         self.packs = 0
@@ -137,6 +151,9 @@ class Translator:
         if step.call is not None:
             self._call(state, step, events)
             return
+        if step.opaque is not None:
+            self._opaque(state, step, step.opaque, events)
+            return
         _OneStep(self, state, step, events, framed).run()
 
     def expression(self, state: State, expr: Expr, temps: dict[int, Node]) -> Node:
@@ -160,19 +177,88 @@ class Translator:
         args = tuple(bitcast(g, ty, x if ty == "f64" else lo32(g, x)) for x in raw)
         call = g.raw("call", ty, args, step.call)
         events.append(call)
-        gone = f"a register that the call of {step.call} does not keep"
+        lost = self._clobber(state, Clobbered(step.call))
+        if ty == "i32":
+            state[RAX] = build(g, "pair", "i64", (call, hi32(g, state[RAX])))
+            return
+        bits = bitcast(g, "i64" if ty == "f64" else "i32", call)
+        state[Lane(0, 0)] = bits if ty == "f64" else build(g, "pair", "i64", (bits, hi32(g, lost)))
+
+    def _clobber(self, state: State, gone: Clobbered | str) -> Node:
+        """What a call may change is unknown after it; the node that stands for it in vector registers."""
+        g = self.graph
         for register in CALLER_SAVED:
             state[register] = g.raw("undef", "i64", (), gone)
-        state[Flags()] = g.raw("undef", "flags", (), gone)
+        state[Flags()] = g.raw("undef", "flags", (), str(gone))
         lost = g.raw("undef", "i64", (), gone)
         for number in range(32):
             for index in range(8):
                 state[Lane(number, index)] = lost
-        if ty == "i32":
-            state[RAX] = build(g, "pair", "i64", (call, hi32(g, g.raw("undef", "i64", (), gone))))
+        return lost
+
+    def _opaque(self, state: State, step: Step, call: Opaque, events: list[Node]) -> None:
+        """An event that is handed every register which may hold an argument, and events for what it may return."""
+        g = self.graph
+        g.origin = Origin(step.pc)
+        if (call.name or "").startswith("rep "):
+            self._string(state, call, events)
             return
-        bits = bitcast(g, "i64" if ty == "f64" else "i32", call)
-        state[Lane(0, 0)] = bits if ty == "f64" else build(g, "pair", "i64", (bits, hi32(g, lost)))
+        stack = self._stack_for(state, call)
+        handed: list[tuple[Gpr | Lane, Node]] = []
+        for place in (*INTEGERS, VECTOR_COUNT, *(WIDE_VECTORS if self.wide else VECTORS)):
+            value = self.read(state, place)
+            if value.op == "undef" or (place == VECTOR_COUNT and value.op != "const"):
+                continue  # nothing that the caller put there
+            if value.op == "livein" and isinstance(place, Lane) and place.index:
+                continue  # the upper half of what the caller itself was handed: no scalar argument
+            handed.append((place, value))
+        target = self.expression(state, call.target, {})
+        args = (target, *(() if stack is None else (stack,)), *(value for _, value in handed))
+        event = g.raw("opaque", "i64", args, Handed(call.name, stack is not None, tuple(place for place, _ in handed)))
+        events.append(event)
+        before = {place: self.read(state, place) for place in KEPT} if call.local else {}
+        gone = Clobbered(call.name)
+        self._clobber(state, str(gone) if call.local else gone)
+        for place in before or RESULTS:
+            # of a local callee each register is read back: where it was not changed, it is what it was before the call
+            old = before.get(place)
+            made = (event,) if old is None or old.op == "undef" else (event, old)
+            state[place] = g.raw("result", "i64", made, place)
+            events.append(state[place])
+
+    def _string(self, state: State, call: Opaque, events: list[Node]) -> None:
+        """``rep movs`` or ``rep stos``, upwards (the ABI keeps the direction flag clear)."""
+        g = self.graph
+        name = (call.name or "").removeprefix("rep ")
+        size = STRING_OPERATIONS[name]
+        to, count = Gpr(7), Gpr(1)
+        source = Gpr(6) if name.startswith("movs") else Gpr(0)
+        places = (to, source, count)
+        args = (g.const("i64", 0), *(self.read(state, place) for place in places))
+        events.append(g.raw("opaque", "i64", args, Handed(call.name, False, places)))
+        for place in (to, source) if source != Gpr(0) else (to,):
+            moved = g.scale(self.read(state, count), size)
+            state[place] = g.add(self.read(state, place), moved)
+        state[count] = g.const("i64", 0)
+
+    def _stack_for(self, state: State, call: Opaque) -> Node | None:
+        """The stack pointer that the callee needs; None where it takes nothing from the stack."""
+        pointer = self.read(state, RSP)
+        if not self.frame_cells:
+            return self.graph.lin("i64", 8 if call.tail else 0, ((pointer, 1),))
+        if pointer.op != "frame":
+            raise FrameEscapes
+        base, offset = pointer.imm
+        if call.tail:  # our own caller's arguments on the stack are the callee's
+            return self._plain_address(self.graph.frame(base, offset + 8))
+        if self.read(state, Slot(base, offset & ~7)).op != "undef":
+            raise FrameEscapes  # perhaps an argument on the stack: then the frame has to be where the callee looks
+        return None
+
+    def _plain_address(self, address: Node) -> Node:
+        if address.op == "frame" and address.imm[0] == 0 and address.imm[1] >= 0:
+            return self.graph.lin("i64", address.imm[1], ((self.stack_pointer(), 1),))
+        return address
 
 
 def make(g: Graph, name: str, ty: Ty, args: tuple[Node, ...]) -> Node:
@@ -309,9 +395,7 @@ class _OneStep:
         return Slot(base, offset)
 
     def _plain(self, address: Node) -> Node:
-        if address.op == "frame" and address.imm[0] == 0 and address.imm[1] >= 0:
-            return self.owner.graph.lin("i64", address.imm[1], ((self.owner.stack_pointer(), 1),))
-        return address
+        return self.owner._plain_address(address)
 
     def _cell(self, at: Slot) -> tuple[Slot, int]:
         return Slot(at.base, at.offset & ~7), at.offset & 7

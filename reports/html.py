@@ -35,6 +35,8 @@ def environment() -> Environment:
     env.filters["traffic"] = wording.traffic
     env.filters["inverse"] = wording.inverse
     env.filters["term"] = wording.term
+    env.filters["conversion"] = wording.conversion
+    env.filters["view"] = wording.view
     env.filters["declaration"] = wording.declaration
     env.filters["shape"] = wording.shape
     env.filters["structure_line"] = wording.structure_line

@@ -175,11 +175,18 @@ class Verification(msgspec.Struct, frozen=True):
 
 
 class Conversion(msgspec.Struct, frozen=True):
-    """Cost of converting to and from the new layout once; calls after which that is paid back (None: never)."""
+    """Cost of converting to and from the new layout once; calls after which that is paid back (None: never).
+
+    ``copied_in`` and ``copied_out`` are the fields that a view around one call copies. ``around`` is the speedup with the
+    conversion around every call as it was timed, where it was; ``break_even`` the break-even's interval over processes."""
 
     in_ms: float
     out_ms: float
     break_even_calls: int | None
+    copied_in: tuple[str, ...] = ()
+    copied_out: tuple[str, ...] = ()
+    around: Interval | None = None
+    break_even: Interval | None = None
 
 
 class Traffic(msgspec.Struct, frozen=True):
@@ -226,6 +233,9 @@ class CandidateReport(msgspec.Struct, frozen=True):
     source: str = ""
     measured_again: bool = False
     classes: int | None = None
+    replay: Interval | None = None
+    """Time of the loads and stores alone, replayed in the present layout, over that in this one (evidence ``replayed``): no
+    speedup of the hotspot."""
 
 
 class Ablation(msgspec.Struct, frozen=True):
@@ -240,13 +250,17 @@ class Ablation(msgspec.Struct, frozen=True):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What to do. ``candidate`` and ``gain`` only with ``change``; ``reason`` is a stable word, ``text`` a sentence."""
+    """What to do. ``candidate`` and ``gain`` only with ``change``; ``reason`` is a stable word, ``text`` a sentence.
+
+    ``use``: ``temporary`` where the gain stays although the data is converted before each call and back after it,
+    ``permanent`` where it does not; None where that was not measured."""
 
     action: Action
     candidate: str | None
     gain: float | None
     reason: str
     text: str
+    use: Literal["permanent", "temporary"] | None = None
 
 
 class NotLifted(msgspec.Struct, frozen=True):
@@ -271,6 +285,16 @@ class SharedLines(msgspec.Struct, frozen=True):
     threads: tuple[int, ...]
     fields: tuple[str, ...]
     places: tuple[str, ...]
+
+
+class Batch(msgspec.Struct, frozen=True):
+    """Short calls, timed and compared so many at a time: ``ns_low`` and ``ns_high`` are the 10th and 90th percentile of
+    their times in the running program, which tell how much they differ from each other."""
+
+    calls: int
+    ns_low: float
+    ns_median: float
+    ns_high: float
 
 
 class HotspotReport(msgspec.Struct, frozen=True):
@@ -298,6 +322,8 @@ class HotspotReport(msgspec.Struct, frozen=True):
     """None where no build has vector instructions."""
     shared_lines: tuple[SharedLines, ...] = ()
     """False sharing between the threads of a parallel region."""
+    batch: Batch | None = None
+    """None where calls are long enough to be timed one by one. All times are those of one call."""
 
 
 class Profile(msgspec.Struct, frozen=True):

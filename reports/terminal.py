@@ -67,7 +67,8 @@ def _hotspot_line(hotspot: HotspotReport) -> str:
     name = f"{hotspot.symbol} ({where})" if where else hotspot.symbol
     return (
         f"hotspot {name}: {hotspot.share:.0%} of the samples, {wording.number(hotspot.calls)} calls of "
-        f"{wording.nanoseconds(hotspot.original.ns_in_situ)}; traced at call {wording.number(hotspot.call)}"
+        f"{wording.nanoseconds(hotspot.original.ns_in_situ)}; "
+        f"{wording.stopped_at(hotspot)}"
     )
 
 
@@ -121,6 +122,13 @@ def _legend(hotspot: HotspotReport, shown: Sequence[wording.Layout]) -> list[str
         lines.append(f"  restrict: {wording.VARIANT_NOTES['restrict']}")
     if any(layout.best.evidence == "modelled" for layout in shown):
         lines.append(f"  modelled: {wording.EVIDENCE_NOTES['modelled']}")
+    replayed = [layout for layout in shown if layout.best.replay is not None]
+    if replayed:
+        lines.append(f"  replayed: {wording.EVIDENCE_NOTES['replayed']}")
+        lines += [
+            f"  {x.id}: replay in the present layout over replay in {x.id}: {wording.interval(x.best.replay)}"
+            for x in replayed
+        ]
     reasons: dict[str, list[str]] = {}
     for layout in shown:
         if layout.best.reason and layout.best.speedup is None:
@@ -171,7 +179,6 @@ def _identity(hotspot: HotspotReport) -> tuple[str, ...]:
 
 def _row(layout: wording.Layout, chosen: bool, several: bool) -> tuple[str, ...]:
     best: CandidateReport = layout.best
-    conversion = best.conversion
     of = f" of {', '.join(best.structures)}" if several else ""
     return (
         ("→ " if chosen else "  ") + layout.id,
@@ -181,7 +188,7 @@ def _row(layout: wording.Layout, chosen: bool, several: bool) -> tuple[str, ...]
         wording.interval(best.speedup),
         wording.interval(best.over_identity),
         wording.traffic(best),
-        f"{conversion.in_ms:.1f} / {conversion.out_ms:.1f} ms" if conversion else "–",
+        wording.conversion(best),
     )
 
 

@@ -37,6 +37,7 @@ VARIANT_NOTES = {
 }
 
 CHECK_NOTES = {
+    "replayed-batch": "the calls of a batch may find other data than in the program, and take other branches",
     "noise-floor": "the original timed against itself; a speedup within this band counts for nothing",
     "identity": "the hotspot as lifted C with its layout unchanged; 1.0 means that mock-ups run like the compiled code",
     "placement": "what it costs that a short loop straddles cache lines; -falign-loops=32 may gain it without a new layout",
@@ -60,7 +61,8 @@ LONGEST_TERM = 160
 EVIDENCE_NOTES = {
     "verified": "ran on the program's own data and left the same bytes and results as the original",
     "close": "differs from the original by rounding only (reassociated)",
-    "replayed": "addresses replayed in the new layout without the computation",
+    "replayed": "the hotspot's loads and stores alone, in its order and loops and in words of at most 8 bytes, without the "
+    "computation; compared with their replay in the present layout: no speedup of the hotspot is claimed",
     "modelled": "cache lines counted from the trace; no speedup is claimed",
     "rejected": "differed, crashed, hung, or could not be built; not a candidate",
 }
@@ -74,6 +76,17 @@ def size(count: int) -> str:
             return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
         value /= 1024
     return f"{value:.1f} GiB"
+
+
+def stopped_at(hotspot: HotspotReport) -> str:
+    """``traced at call 5``, or how many short calls were taken together from which one on, and how much they differ."""
+    batch = hotspot.batch
+    if batch is None:
+        return f"traced at call {number(hotspot.call)}"
+    return (
+        f"traced {number(batch.calls)} calls together from call {number(hotspot.call)} on, of "
+        f"{nanoseconds(batch.ns_low)} to {nanoseconds(batch.ns_high)} (10th to 90th percentile)"
+    )
 
 
 def nanoseconds(value: float | None) -> str:
@@ -171,9 +184,36 @@ def permanence(candidate: CandidateReport, hotspot: HotspotReport) -> str:
         return (
             f"The layout is temporary: {names} is converted before the hotspot and back after it, which the gain includes."
         )
-    return (
-        f"The layout is permanent: all code that uses {names} has to change with it, and nothing is converted at run time."
+    rest = (
+        f"The layout is permanent: all code that uses {names} has to change with it, and nothing is converted at run time "
+        f"(which other functions use {'it' if len(candidate.structures) == 1 else 'them'} was not looked at)."
     )
+    copied = view(candidate)
+    return f"{rest} A temporary one: {copied}." if hotspot.verdict.use == "temporary" and copied else rest
+
+
+def view(candidate: CandidateReport) -> str:
+    """What a view around a call copies: ``copy x, y in before the call, P back after it``; empty where it is not known."""
+    costs = candidate.conversion
+    if costs is None or not (costs.copied_in or costs.copied_out):
+        return ""
+    back = f"{listing(costs.copied_out)} back after it" if costs.copied_out else "nothing back"
+    inward = f"copy {listing(costs.copied_in)} in before the call" if costs.copied_in else "copy nothing in"
+    return f"{inward}, {back}"
+
+
+def conversion(candidate: CandidateReport) -> str:
+    """``3.1 / 0.0 ms, pays from 4 calls on``, or a dash."""
+    costs = candidate.conversion
+    if costs is None:
+        return "–"
+    spent = f"{costs.in_ms:.{digits(costs.in_ms)}f} / {costs.out_ms:.{digits(costs.out_ms)}f} ms"
+    return f"{spent}, pays from {number(costs.break_even_calls)} on" if costs.break_even_calls else f"{spent}, never pays"
+
+
+def digits(value: float) -> int:
+    """Digits after the point that milliseconds need."""
+    return 1 if value >= 1 or value == 0 else 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +312,7 @@ def ranked(hotspot: HotspotReport) -> list[CandidateReport]:
         return (
             0 if candidate.id == hotspot.verdict.candidate else 1,
             order[candidate.evidence],
-            -(candidate.speedup.median if candidate.speedup else 0.0),
+            -(shown.median if (shown := candidate.speedup or candidate.replay) else 0.0),
             lines,
             candidate.id,
         )

@@ -17,7 +17,7 @@ static uint64_t next(uint64_t below)
     return state % below;
 }
 
-static uint64_t expected[60000], got[60000], count, found;
+static uint64_t expected[60000], got[60000], count, found, many;
 
 static uint64_t body(uint64_t at, int depth)
 {
@@ -33,6 +33,22 @@ static uint64_t body(uint64_t at, int depth)
             }
         }
     return at;
+}
+
+/* Nests of three loops, some triangular or with rows that are left out or shifted, again and again. */
+static void nests(void)
+{
+    uint64_t trip[3], stride[3], kind = next(6), copies = 1 + next(6);
+    for (int k = 0; k < 3; k++) {
+        trip[k] = 1 + next(14);
+        stride[k] = next(3) ? 8 * next(99) : 0 - 8 * next(99);
+    }
+    for (uint64_t c = 0; c < copies; c++)
+        for (uint64_t i = 0; i < trip[0]; i++)
+            for (uint64_t j = 0; j < trip[1] + (kind == 1 ? i : 0); j++)
+                for (uint64_t k = 0, shift = kind == 2 && !next(9) ? 8 : 0; k < trip[2] + (kind == 3 ? j < 9 ? j : 9 : 0) + (kind == 4 ? i : 0); k++)
+                    if (count < 50000 && (kind != 5 || next(99)))
+                        expected[count++] = (1 << 24) + stride[0] * i + stride[1] * j + stride[2] * k + shift;
 }
 
 static void expand(const struct nlr_node *node, uint64_t nodes, const uint64_t *index)
@@ -80,22 +96,58 @@ static int verify(const struct nlr_stream *s)
     return 1;
 }
 
+/* Feeds what comes next as single addresses, as a run or as rows. Returns how many addresses that were. */
+static uint64_t feed(struct nlr_stream *s, uint64_t at)
+{
+    uint64_t left = count - at, length = 2, stride, advance, rows = 1;
+    if (left < 2 || next(3) == 0) {
+        nlr_add(s, expected[at]);
+        return 1;
+    }
+    stride = expected[at + 1] - expected[at];
+    while (length < left && expected[at + length] - expected[at + length - 1] == stride)
+        length++;
+    if (next(4) == 0)
+        length = 1 + next(length);
+    if (length == left || next(3) == 0) {
+        nlr_add_run(s, expected[at], stride, length);
+        return length;
+    }
+    advance = expected[at + length] - expected[at];
+    for (uint64_t i = 0; (rows + 1) * length <= left && expected[at + rows * length + i] == expected[at] + advance * rows + stride * i;)
+        if (++i == length) {
+            i = 0;
+            rows++;
+        }
+    if (rows > 1 && next(4) == 0)
+        rows = 1 + next(rows);
+    many += rows > 3;
+    nlr_add_rows(s, expected[at], stride, length, advance, rows);
+    return length * rows;
+}
+
 int main(void)
 {
     int kinds[3] = {0, 0, 0};
-    for (int round = 0; round < 400; round++) {
+    for (int round = 0; round < 600; round++) {
         struct nlr_memory memory = {take, give, 0, next(3) ? UINT64_C(1) << 30 : 5000};
         struct nlr_stream stream;
         count = 0;
-        if (round % 4 == 0)
+        if (round % 8 < 2)
             for (uint64_t n = next(9000), span = 1 + next(UINT64_C(1) << next(46)); count < n;)
                 expected[count++] = 8 * next(span);
         else
             for (uint64_t n = next(30); n > 0 && count < 50000; n--)
-                body(1 << 24, 0);
+                if (round % 3)
+                    nests();
+                else
+                    body(1 << 24, 0);
         nlr_open(&stream, &memory);
-        for (uint64_t i = 0; i < count; i++)
-            nlr_add(&stream, expected[i]);
+        for (uint64_t i = 0; i < count;)
+            if (round % 2)
+                nlr_add(&stream, expected[i++]);
+            else
+                i += feed(&stream, i);
         nlr_finish(&stream);
         if (!verify(&stream)) {
             printf("round %d: %llu addresses differ\n", round, (unsigned long long)count);
@@ -108,6 +160,6 @@ int main(void)
             return 1;
         }
     }
-    printf("%d %d %d\n", kinds[0], kinds[1], kinds[2]);
+    printf("%d %d %d %llu\n", kinds[0], kinds[1], kinds[2], (unsigned long long)many);
     return 0;
 }

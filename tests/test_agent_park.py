@@ -239,10 +239,17 @@ def test_timing_restores_what_a_call_writes(parked: AgentProcess, folder: Path) 
             assert len(samples) == 4
             assert all(s.tsc > 0 and s.wall_ns > 0 and s.faults == 0 for s in samples)
             assert fork.read(data.start, 64 * N) == before
+    for mode in ("steady", "cold"):
+        samples = fork.block(number, 3, mode, converted=True)
+        assert len(samples) == 3
+        assert all(s.cpu_ns > 0 for s in samples)
+        assert fork.read(data.start, 64 * N) == before
+    with pytest.raises(SnapshotError):
+        fork.block(0, 3, converted=True)
     for times in (1, 4):
-        into, out = fork.convert(number, times)
-        assert into > 0
-        assert out > 0
+        runs = fork.convert(number, times)
+        assert len(runs) == times
+        assert all(into > 0 and out > 0 for into, out in runs)
     assert fork.read(data.start, 64 * N) == before
     for bad in ((0, 3), (number, 0), (number, 65), (9, 3)):
         with pytest.raises(SnapshotError):

@@ -134,7 +134,7 @@ def test_refused_control_flow(text: str, reason: str, tmp_path: Path) -> None:
     [
         ("vaddpd zmm0, zmm1, zmm2", "AVX-512"), ("vaddpd xmm16, xmm1, xmm2", "AVX-512"), ("fld qword ptr [rax]", "x87"),
         ("fadd st(0), st(1)", "x87"), ("lock add [rax], ecx", "lock"), ("rep movsq", "string"), ("syscall", "system call"),
-        ("cpuid", "cpuid"), ("rdtsc", "time stamp"), ("mov rax, fs:[0x28]", "thread-local"), ("movsd", "string"),
+        ("cpuid", "cpuid"), ("rdtsc", "time stamp"), ("mov rax, gs:[0x28]", "thread-local"), ("movsd", "string"),
         ("movsq", "rule"), ("vpshufb xmm1, xmm2, xmm3", "shuffle"), ("rcpps xmm1, xmm2", "approximation"), ("emms", "MMX"),
         ("paddw mm0, mm1", "MMX"), ("xchg [rdi], rax", "atomic"), ("call rax", "indirect call"), 
         ("pdep eax, ebx, ecx", "rule"),

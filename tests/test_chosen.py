@@ -200,8 +200,13 @@ def test_copies_there_and_back(tmp_path: Path, case: tuple[int, list[int | None]
     used = numbers(block, picks)
     data = np.random.default_rng(1).random((block * len(picks), inner, 4))
     layout = by_class(structure(len(data), data.ctypes.data, inner), used, block)
+    every = frozenset({("s0", m.field) for m in layout.fields})
     text = HEADER + "\n".join(
-        [chosen_tables([layout]), copy_function([layout], [0], None), copy_function([layout], [0], {("s0", 0)})]
+        [
+            chosen_tables([layout]),
+            copy_function([layout], [0], every, True),
+            copy_function([layout], [0], frozenset({("s0", 0)}), False),
+        ]
     )
     out = tmp_path / f"copies{abs(hash(text))}.so"
     built = build(text, out, "gcc", ("-O0", "-Wall", "-Wextra", "-Werror"))

@@ -90,6 +90,13 @@ def test_choice_passes_over_what_cannot_be_studied() -> None:
     assert "once" in choice.skipped[2][1]
 
 
+def test_main_where_it_is_far_hotter_than_any_other() -> None:
+    ranking = [_spot("main", 0.9), _spot("fill", 0.05)]
+    assert choose(ranking).hotspot.symbol == "main"
+    assert choose(ranking, main=False).hotspot.symbol == "fill"
+    assert choose([_spot("main", 0.6), _spot("work", 0.3)]).hotspot.symbol == "work"
+
+
 def test_main_is_the_last_resort_and_nothing_is_an_error() -> None:
     assert choose([_spot("memcpy", 0.4, "/lib/libc.so.6"), _spot("main", 0.6)]).hotspot.symbol == "main"
     with pytest.raises(ProgramError, match="memcpy 100%"):

@@ -127,7 +127,6 @@ REFUSED = {
     ("clang-O3-haswell", "zero"): "calls memset",
     ("clang-O3-haswell", "bytes"): "byte shuffle by a variable mask",
     ("clang-O3-haswell", "shorts"): "byte shuffle by a variable mask",
-    ("gcc-O3-haswell", "triangular_down"): "irreducible control flow",
 }
 """What cannot be lifted yet, and the reason that must be given. Other compiler versions may not need it."""
 

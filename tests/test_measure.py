@@ -19,6 +19,7 @@ from layout_advise.mockup.measure import (
     ORIGINAL,
     Plan,
     Timed,
+    Timings,
     clear_losers,
     measure,
     noise_floor,
@@ -31,8 +32,10 @@ from layout_advise.stages.timing import Entrant, measured
 from layout_advise.stages.trials import around_a_call
 from layout_advise.tracer.snapshot.protocol import Sample
 
-TRUE_NS = {"original": 1000.0, "identity": 1010.0, "fast": 400.0, "slow": 3000.0}
+TRUE_NS = {"original": 1000.0, "identity": 1010.0, "identity-lanes": 420.0, "fast": 400.0, "slow": 3000.0}
 CONVERSION_NS = (700.0, 300.0)
+AROUND_NS = 200.0
+"""Less than both together: what was copied in is at hand."""
 
 
 class FakeProgram:
@@ -58,18 +61,19 @@ class FakeProgram:
             raise SnapshotError("died: SIGSEGV")
         return 0
 
-    def block(self, variant: int, calls: int, mode: str = "steady") -> tuple[Sample, ...]:
+    def block(self, variant: int, calls: int, mode: str = "steady", converted: bool = False) -> tuple[Sample, ...]:
         self.machine.order.append(self.names[variant])
         true = TRUE_NS[self.names[variant]] * self.speed * (2 if mode == "cold" else 1)
+        true += AROUND_NS * self.speed if converted else 0
         noise = [true * self.machine.random.uniform(0.995, 1.005) for _ in range(calls)]
         return tuple(
             Sample(t, t, 0, 50 if i == calls - 1 else 0) if i % 4 else Sample(t * 9, t * 9, 0, 90)
             for i, t in enumerate(noise)
         )
 
-    def convert(self, variant: int, times: int = 3) -> tuple[float, float]:
+    def convert(self, variant: int, times: int = 3) -> tuple[tuple[float, float], ...]:
         self.machine.converted.append(self.names[variant])
-        return CONVERSION_NS[0] * self.speed, CONVERSION_NS[1] * self.speed
+        return ((CONVERSION_NS[0] * self.speed, CONVERSION_NS[1] * self.speed),) * times
 
 
 class FakeMachine:
@@ -102,6 +106,14 @@ def test_ratios_come_out_right_although_processes_differ() -> None:
     assert machine.closed == 9
 
 
+def test_what_another_form_of_the_loop_gains_is_not_the_layouts() -> None:
+    timings = measure(FakeMachine(), timed("identity", "identity-lanes", "fast"), (), (), Plan(restores=9))
+    fast = summarise(timings, "fast")
+    assert fast is not None
+    assert fast.steady.median == pytest.approx(2.5, rel=0.02)
+    assert fast.steady_over_identity.median == pytest.approx(1.05, rel=0.02)
+
+
 def test_conversion_is_timed_in_the_first_restores_for_new_layouts_only() -> None:
     machine = FakeMachine()
     timings = measure(machine, timed("identity", "fast", "slow"), (), (), Plan(restores=5))
@@ -110,6 +122,34 @@ def test_conversion_is_timed_in_the_first_restores_for_new_layouts_only() -> Non
     into, out = timings.conversion["fast"]
     assert 700 * 0.8 <= into <= 700 * 1.25
     assert out == pytest.approx(into * 3 / 7)
+
+
+def test_calls_with_the_conversion_around_them_are_timed_in_every_restore() -> None:
+    timings = measure(FakeMachine(), timed("identity", "fast", "slow"), (), (), Plan(restores=5, around=True))
+    fast, slow = timings.net("fast"), timings.net("slow")
+    assert fast is not None
+    assert slow is not None
+    assert fast.restores == 5
+    assert fast.median == pytest.approx(1000 / 600, rel=0.02)
+    assert slow.median == pytest.approx(1000 / 3200, rel=0.02)
+    assert timings.net("identity") is None
+    cold = timings.net("fast", "cold")
+    assert cold is not None
+    assert cold.median == pytest.approx(2000 / 1000, rel=0.02)
+    entrant = Entrant("fast", "title", "verified", Path("fast"))
+    assert measured(entrant, timings, "steady", 1000.0).net == fast
+    paid = timings.break_even("fast")
+    assert paid is not None
+    assert paid.median == pytest.approx(1000 / 600, rel=0.02)
+    assert paid.restores == 5
+    assert timings.break_even("slow") is None
+
+
+def test_costs_belong_to_the_process_in_which_they_were_timed() -> None:
+    times = [{ORIGINAL: [100.0], "late": [50.0]}, {ORIGINAL: [200.0], "late": [100.0]}]
+    paid = Timings(steady=times, conversions={"late": [None, (300.0, 100.0)]}).break_even("late")
+    assert paid is not None
+    assert (paid.median, paid.restores) == (4.0, 1)
 
 
 def test_a_temporary_layout_pays_for_its_conversion() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from layout_advise.mockup.statistics import Ratio
@@ -59,6 +61,8 @@ def test_a_noisy_machine_makes_no_keep_of_what_was_faster() -> None:
 def test_an_unmeasured_candidate_forbids_keep() -> None:
     assert decide([LOSS, UNMEASURED], context()).reason == "not-all-measured"
     assert decide([UNMEASURED], context()).reason == "nothing-measured"
+    told = decide([replace(UNMEASURED, reason="its map is not known")], context())
+    assert "could be measured: its map is not known; the ranking" in told.text
 
 
 @pytest.mark.parametrize(

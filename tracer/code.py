@@ -21,7 +21,7 @@ class CodeRange:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A region of code with one entry (design, section 3): today a function with its ``.cold``/``.part`` pieces.
+    """A region of code with one entry (design, section 3): a function with its ``.cold``/``.part`` pieces, or a loop nest.
 
     All addresses are run-time addresses (load base already added). ``path`` is the ELF file the code comes from,
     ``load_base`` what must be subtracted to look an address up in it. ``callees`` are functions that the region calls
@@ -35,6 +35,8 @@ class Region:
     path: str
     load_base: int
     callees: tuple[Region, ...] = ()
+    exits: tuple[int, ...] = ()
+    """Of a loop: where control goes on after it."""
 
     def contains(self, address: int) -> bool:
         """Whether ``address`` lies in the region itself (not in a callee)."""

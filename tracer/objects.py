@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, replace
 from typing import Literal
+
+from elftools.dwarf.die import DIE
 
 from layout_advise.layoutalgebra.declared import Declared
 from layout_advise.tracer.binary import Binary
@@ -224,10 +226,32 @@ class _Memory:
     def described(self, objects: list[MemoryObject]) -> tuple[MemoryObject, ...]:
         """The same objects with the names and types that the source gives them."""
         pointers = all_pointers(self._entry, self._direct, self._held)
-        return tuple(_described(found, pointers, self._held) for found in objects)
+        order = sorted(range(len(pointers)), key=lambda k: pointers[k].value)
+        values = [pointers[k].value for k in order]
+        described, types = [], _Types()
+        for found in objects:  # a table of pointers may lead to as many objects: not each pointer is tried with each of them
+            inside = sorted(order[bisect_left(values, found.base) : bisect_left(values, found.end)])
+            described.append(_described(found, [pointers[k] for k in inside], self._held, types))
+        return tuple(described)
 
 
-def _described(found: MemoryObject, pointers: list[Pointer], held: list[Held]) -> MemoryObject:
+class _Types:
+    """Declared types of pointers' targets, each looked up once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, int], Declared | None] = {}
+
+    def of(self, target: DIE | None) -> Declared | None:
+        """What a target's debugging entry declares; ``None`` where it says nothing."""
+        if target is None:
+            return describe(target)
+        key = id(target.dwarfinfo), target.offset
+        if key not in self._known:
+            self._known[key] = describe(target)
+        return self._known[key]
+
+
+def _described(found: MemoryObject, pointers: list[Pointer], held: list[Held], types: _Types) -> MemoryObject:
     if found.type is not None or found.name.startswith(_STACK_NAMES):
         return found
     if found.kind == "global":
@@ -240,7 +264,7 @@ def _described(found: MemoryObject, pointers: list[Pointer], held: list[Held]) -
     for pointer in pointers:
         if not found.base <= pointer.value < found.end:
             continue
-        declared = describe(pointer.target)
+        declared = types.of(pointer.target)
         if declared is not None and declared.bytes > found.end - pointer.value:
             declared = None
         score = (_worth(declared), pointer.level)

@@ -80,6 +80,11 @@ def variables(entry: Entry) -> tuple[list[Pointer], list[Held]]:
     held: list[Held] = []
     here = entry.modules.module_at(entry.registers.rip)
     function = here.binary.function_at(entry.registers.rip - here.load_base) if here is not None else None
+    if here is not None and function is not None and entry.registers.rip != here.load_base + function.start:
+        for variable in locals_at(here.binary.debug, entry.registers.rip - here.load_base):  # a loop in the function
+            _place(entry, here, variable, pointers, held, inside=True)
+        held += _globals([(here, entry.registers.rip - here.load_base)])
+        return pointers, held
     if here is not None and function is not None:
         for variable in parameters(here.binary.debug, function.start, clone=function.clone is not None):
             if is_pointer(variable.type):
@@ -95,15 +100,19 @@ def variables(entry: Entry) -> tuple[list[Pointer], list[Held]]:
     return pointers, held
 
 
-def _place(entry: Entry, caller: Module, variable: Variable, pointers: list[Pointer], held: list[Held]) -> None:
+def _place(
+    entry: Entry, caller: Module, variable: Variable, pointers: list[Pointer], held: list[Held], *, inside: bool = False
+) -> None:
+    """Where a local of the hotspot's caller is; with ``inside`` of the function that the hotspot is a loop in."""
     place: Place = variable.place
     gpr = entry.registers.gpr
     if place.kind == "register":
         # at the hotspot's entry the callee-saved registers still hold the caller's values
-        if place.number in _CALLEE_SAVED and is_pointer(variable.type):
+        if (inside or place.number in _CALLEE_SAVED) and is_pointer(variable.type):
             pointers.append(Pointer(variable.name, gpr[place.number], pointee(variable.type), 0))
-    elif place.kind == "indirect" and place.number in (RSP, *_CALLEE_SAVED):
-        start = gpr[RSP] + 8 if place.number == RSP else gpr[place.number]  # the return address is popped in the caller
+    elif place.kind == "indirect" and (inside or place.number in (RSP, *_CALLEE_SAVED)):
+        popped = 8 if place.number == RSP and not inside else 0  # the return address is popped in the caller
+        start = gpr[place.number] + popped
         held.append(Held(variable.name, start + place.offset, variable.type))
     elif place.kind == "memory":
         held.append(Held(variable.name, caller.load_base + place.offset, variable.type))

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from layout_advise.errors import SnapshotError, TraceError
 from layout_advise.tracer.clone.image import build_clone
 from layout_advise.tracer.clone.place import choose_address
 from layout_advise.tracer.code import Region
@@ -45,7 +46,7 @@ def trace_call(
         capacity = min(cap, room_for_records(Path(temporary)))
         if fork:
             with program.fork() as child:
-                taken, truncated = child.trace(image, records, capacity)
+                taken, truncated = _in_fork(child, image, records, capacity, region.symbol)
                 after = child.live_blocks()
         else:
             taken, truncated = program.trace(image, records, capacity)
@@ -94,3 +95,11 @@ def records_folder(wanted: Path | None) -> Path | None:
 def room_for_records(folder: Path) -> int:
     """How many records fit there, others' room left free."""
     return (free_bytes(folder) - KEEP_FREE) // 8
+
+
+def _in_fork(child: StoppedProgram, image: CloneImage, records: Path, capacity: int, symbol: str) -> tuple[int, bool]:
+    try:
+        return child.trace(image, records, capacity)
+    except SnapshotError as error:
+        why = f"{error.what} in the traced call ({error.why}): it ends there, or leaves by an exception or longjmp"
+        raise TraceError(f"no clone of {symbol}", why, "use --backend valgrind") from error

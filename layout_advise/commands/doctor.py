@@ -1,6 +1,7 @@
 """Say what this machine can do, and how to get the rest.
 
   layout-advise doctor
+  layout-advise doctor --lift BINARY     which functions of a program or library can be lifted, what stops the others
 
 Exit code 4 when something is missing without which no advice is possible.
 """
@@ -22,7 +23,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
-from layout_advise.commands import common
+from layout_advise.commands import common, doctor_lift
 from layout_advise.errors import MachineError
 from layout_advise.machine import vector_bytes
 
@@ -137,10 +138,13 @@ CHECKS: tuple[Callable[[], Finding], ...] = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of ``doctor``."""
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
+    doctor_lift.add_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Carry out ``doctor``."""
+    if arguments.lift is not None:
+        return doctor_lift.run(arguments)
     findings = [check() for check in CHECKS]
     if arguments.json:
         print(json.dumps([asdict(f) for f in findings], indent=1))

@@ -28,6 +28,19 @@ class Drawn:
 
 
 @dataclass(frozen=True, slots=True)
+class Converted:
+    """What converting to a layout and back costs, in ns, and which fields a view around a call copies. ``around`` and
+    ``break_even`` as in the report."""
+
+    into_ns: float
+    out_ns: float
+    copied_in: tuple[str, ...] = ()
+    copied_out: tuple[str, ...] = ()
+    around: Ratio | None = None
+    break_even: Ratio | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """Everything about one candidate after the trials."""
 
@@ -36,11 +49,12 @@ class Outcome:
     evidence: model.Evidence
     reason: str | None
     verification: model.Verification | None
-    conversion_ns: tuple[float, float] | None
+    conversion: Converted | None
     traffic: tuple[int, int] | None
     source: str
     mockup: str | None
     drawn: Drawn
+    replay: Ratio | None = None
 
 
 def interval(ratio: Ratio | None) -> model.Interval | None:
@@ -79,18 +93,24 @@ def structure_report(
 
 
 def conversion(
-    costs: tuple[float, float] | None, original_ns: float | None, speedup: float | None
+    costs: Converted | None, original_ns: float | None, speedup: float | None
 ) -> tuple[model.Conversion | None, float | None]:
-    """The conversion's cost with its break-even, and the net speedup when converting around every call."""
+    """The conversion's cost with its break-even, and the net speedup when converting around every call: as it was timed,
+    else the sum of what the call and the conversion took apart from each other."""
     if costs is None:
         return None, None
-    into, out = costs
+    into, out = costs.into_ns, costs.out_ns
     calls, net = None, None
     if original_ns and speedup:
         saved = original_ns - original_ns / speedup
-        calls = math.ceil((into + out) / saved) if saved > 0 else None
+        calls = max(1, math.ceil((into + out) / saved)) if saved > 0 else None
         net = original_ns / (original_ns / speedup + into + out)
-    return model.Conversion(into / 1e6, out / 1e6, calls), net
+    if costs.break_even is not None:
+        calls = max(1, math.ceil(costs.break_even.median))
+    report = model.Conversion(
+        into / 1e6, out / 1e6, calls, costs.copied_in, costs.copied_out, interval(costs.around), interval(costs.break_even)
+    )
+    return report, costs.around.median if costs.around is not None else net
 
 
 def candidate_report(
@@ -106,7 +126,7 @@ def candidate_report(
     candidate = outcome.candidate
     counted = outcome.evidence in ("verified", "close")
     speedup = steady if counted else None
-    costs, net = conversion(outcome.conversion_ns, original_ns, speedup.median if speedup else None)
+    costs, net = conversion(outcome.conversion, original_ns, speedup.median if speedup else None)
     return model.CandidateReport(
         id=candidate.id,
         structures=tuple(r.structure.id for r in candidate.relayouts),
@@ -127,6 +147,7 @@ def candidate_report(
         cold=interval(cold if counted else None),
         conversion=costs,
         net_speedup=net,
+        replay=interval(outcome.replay),
         program_speedup=amdahl(share, speedup.median) if speedup else None,
         traffic=model.Traffic(*outcome.traffic) if outcome.traffic else None,
         bytes=model.Bytes(sum(r.structure.bytes for r in candidate.relayouts), sum(r.bytes for r in candidate.relayouts)),
@@ -151,6 +172,10 @@ class Conditions:
     wrong_map_caught: bool | None
     calls_verified: int
     deterministic: bool | None
+    batch: int = 1
+    """How many calls are timed together."""
+    unlike: int | None = None
+    """In how many bytes a replayed batch leaves the memory that it touches otherwise than the program itself."""
 
 
 def quality(conditions: Conditions) -> model.Quality:
@@ -165,7 +190,14 @@ def quality(conditions: Conditions) -> model.Quality:
         checks.append(model.Check("wrong-map", conditions.wrong_map_caught, None, text))
     if conditions.calls_verified:
         count = conditions.calls_verified
-        checks.append(model.Check("calls-verified", count >= 3, float(count), f"compared at {count} calls (3 wanted)"))
+        at = f"at {count} calls" if conditions.batch == 1 else f"after {count} batches of {conditions.batch} calls"
+        checks.append(model.Check("calls-verified", count >= 3, float(count), f"compared {at} (3 wanted)"))
+    if conditions.unlike is not None:
+        n = conditions.unlike
+        text = "a replayed batch leaves the memory that it touches as the program itself does" + (
+            f", but for {n} bytes, which the program writes between the calls" if n else ""
+        )
+        checks.append(model.Check("replayed-batch", n == 0, float(n), text))
     if conditions.deterministic is not None:
         text = "the program ran the same way each time it was started"
         checks.append(model.Check("deterministic", conditions.deterministic, None, text))
@@ -204,7 +236,10 @@ def _timing_checks(timings: Timings, conditions: Conditions) -> Sequence[model.C
             mode = conditions.mode or "neither warm nor cold"
             text = f"the original in the snapshot is {error:+.1%} off its time in the running program ({mode})"
             checks.append(model.Check("in-situ", abs(error) <= IN_SITU_TOLERANCE, error, text))
-        text = f"the calls around the one stopped at differ by ±{conditions.spread:.1%}"
+        which = (
+            "calls around the one stopped at" if conditions.batch == 1 else f"quarters of the {conditions.batch} calls timed"
+        )
+        text = f"the {which} differ by ±{conditions.spread:.1%}"
         checks.append(model.Check("steady-calls", conditions.spread <= SPREAD_LIMIT, conditions.spread, text))
     share = timings.rejected / timings.samples if timings.samples else 0.0
     text = f"{share:.0%} of the timed calls were left out for page faults"

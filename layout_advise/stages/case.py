@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from layout_advise.config import Settings
+from layout_advise.errors import SnapshotError, TraceError
+from layout_advise.mockup.effects import Gpr, Lane
 from layout_advise.progress import Progress
 from layout_advise.rundir import RunDir
 from layout_advise.stages.backends import Tracer
-from layout_advise.stages.calls import ChosenCall
+from layout_advise.stages.batches import Batch
+from layout_advise.stages.calls import VERIFIED_CALLS, ChosenCall
 from layout_advise.stages.observe import Observation, observed
 from layout_advise.stages.profile import Profiled
 from layout_advise.tracer.binary import Binary
+from layout_advise.tracer.clone.image import build_clone
+from layout_advise.tracer.clone.place import choose_address
 from layout_advise.tracer.code import Region
+from layout_advise.tracer.record import trace_call
 from layout_advise.tracer.snapshot.fork import whole_copies
 from layout_advise.tracer.snapshot.probe import Probe
 from layout_advise.tracer.snapshot.process import AgentProcess, park
+
+ENTRY_REGISTERS = (4, 7, 6, 2, 1, 8, 9)
+"""rsp and those of the first six arguments, in encoding order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +42,37 @@ class Case:
     run: RunDir
     work: Path
     progress: Progress
+    batch: Batch | None = None
+    """Short calls are traced, compared and timed as batches."""
+    no_batch: str = ""
+    """Why there is no batch although the calls are short."""
+    no_loop: str = ""
+    """Why there is no loop instead of a hotspot that is entered too seldom."""
+
+    @property
+    def calls_compared(self) -> tuple[int, ...]:
+        """The calls at which the program is stopped to compare: of the first, the structures are known."""
+        if self.batch is not None:
+            return self.batch.firsts
+        return tuple(range(self.chosen.call, min(self.chosen.call + VERIFIED_CALLS, self.probe.calls + 1)))
+
+    @property
+    def timed_calls(self) -> int:
+        """How many calls are timed together."""
+        return self.batch.size if self.batch is not None else 1
+
+    def per_call(self, ns: float | None) -> float | None:
+        """The time of one call, from that of what is timed."""
+        return None if ns is None else ns / self.timed_calls
+
+    @property
+    def outs(self) -> tuple[Gpr | Lane, ...]:
+        """The registers that a loop leaves behind; a function's are known from its result."""
+        return self.profiled.nest.outs if self.profiled.nest is not None else ()
+
+    def unbatched(self, why: str) -> Case:
+        """The same case without its batch."""
+        return replace(self, batch=None, no_batch=why)
 
     @property
     def clock(self) -> Literal["thread-cpu", "wall"]:
@@ -53,11 +93,32 @@ class Case:
         return program
 
     def observe(self, program: AgentProcess, call: int) -> Observation:
-        """Trace the call at which ``program`` is stopped."""
+        """Trace the call at which ``program`` is stopped; from then on a call of it is the batch that begins there."""
+        region = self._region(program.load_base)
+        if self.batch is not None:
+            calls = self.batch.at(call)
+            if not calls.starts_like(program.registers(), ENTRY_REGISTERS):
+                raise SnapshotError("the recorded calls are not those of the stopped program", "it differs from run to run")
+            program.batch(calls)
+            trace = trace_call(program, region, call, self.settings.max_refs, folder=self.work)
+            return replace(observed(program, self.main, region, trace), varying=calls.varying)
+        if self.profiled.nest is not None:
+            return observed(
+                program, self.main, region, trace_call(program, region, call, self.settings.max_refs, folder=self.work)
+            )
         trace = Tracer(self.settings, self.profiled.entry, self._region, self.stdin, self.work, self.progress.note).trace(
             program, call
         )
-        return observed(program, self.main, self._region(program.load_base), trace)
+        return observed(program, self.main, region, trace)
+
+    def clone_refusal(self, program: AgentProcess) -> str | None:
+        """Why the clone cannot trace the hotspot, or None."""
+        region = self._region(program.load_base)
+        try:
+            build_clone(region, choose_address(program.mappings(), region.entry))
+        except TraceError as error:
+            return error.line()
+        return None
 
     def _region(self, load_base: int) -> Region:
-        return self.profiled.module.region(self.profiled.function, load_base, callees=True)
+        return self.profiled.region(load_base)

@@ -25,10 +25,12 @@ from layout_advise.mockup.measure import (
     identity_ratio,
     noise_floor,
 )
+from layout_advise.mockup.view import NOTHING
 from layout_advise.reports import model
-from layout_advise.stages.assemble import Drawn, Outcome, candidate_report, interval, structure_report
+from layout_advise.stages.assemble import Converted, Drawn, Outcome, candidate_report, interval, structure_report
 from layout_advise.stages.case import Case
 from layout_advise.stages.observe import Observation
+from layout_advise.stages.replays import Replays
 from layout_advise.stages.timing import Decision, pick
 from layout_advise.stages.trials import Trials
 from layout_advise.tracer.binary import Binary
@@ -114,7 +116,7 @@ def _base(case: Case, seen: Observation, verdict: model.Verdict, snapshot: Any) 
     file, line = case.profiled.place
     return {
         "symbol": case.profiled.function.name,
-        "region": "function",
+        "region": "function" if case.profiled.nest is None else "loop",
         "file": file,
         "line": line,
         "share": case.profiled.share,
@@ -129,6 +131,7 @@ def _base(case: Case, seen: Observation, verdict: model.Verdict, snapshot: Any) 
         "structures": structures(seen),
         "shared_lines": shared_lines(seen),
         "verdict": verdict,
+        "batch": model.Batch(case.batch.size, *case.batch.spread) if case.batch is not None else None,
     }
 
 
@@ -138,17 +141,43 @@ def modelled(
     candidates: Sequence[Candidate],
     verdict: model.Verdict,
     stopped: tuple[model.NotLifted, ...],
+    replays: Replays | None = None,
 ) -> model.HotspotReport:
-    """The report of a hotspot that was not measured: cache lines counted from the trace, no speedup."""
-    outcomes = [Outcome(c, "plain", "modelled", None, None, None, traffic(c), "", None, drawn(c)) for c in candidates]
+    """The report of a hotspot that was not measured: cache lines counted from the trace, and what was replayed of it; no
+    speedup."""
+    done = replays or Replays()
+    outcomes = [_unmeasured(c, done) for c in candidates]
+    timings = done.timings
     rows = tuple(candidate_report(o, None, None, None, None, case.profiled.share, False) for o in outcomes)
     return model.HotspotReport(
-        **_base(case, seen, verdict, "fork"),
-        original=model.Original(None, None, case.chosen.in_situ_ns),
+        **_base(case, seen, verdict, done.snapshot),
+        original=model.Original(
+            case.per_call(timings.nanoseconds(ORIGINAL, "cold") if timings else None),
+            case.per_call(timings.nanoseconds(ORIGINAL) if timings else None),
+            case.per_call(case.chosen.in_situ_ns),
+        ),
         identity=None,
-        noise=None,
+        noise=model.Span(*noise_floor(timings)) if timings else None,
         candidates=rows,
         not_lifted=stopped,
+    )
+
+
+def _unmeasured(candidate: Candidate, replays: Replays) -> Outcome:
+    name, ratio = candidate.id, replays.ratios.get(candidate.id)
+    reason = None if ratio is not None else replays.reasons.get(name, replays.reason)
+    return Outcome(
+        candidate,
+        "plain",
+        "modelled" if ratio is None else "replayed",
+        reason and f"not replayed: {reason}",
+        None,
+        None,
+        traffic(candidate),
+        readable(replays.sources.get(name, "")) if ratio is not None else "",
+        f"mockups/{name}-replay.c" if ratio is not None else None,
+        drawn(candidate),
+        ratio,
     )
 
 
@@ -163,9 +192,9 @@ def measured(case: Case, seen: Observation, trials: Trials) -> model.HotspotRepo
     return model.HotspotReport(
         **_base(case, seen, trials.verdict, decision.snapshot if decision else "fork"),
         original=model.Original(
-            timings.nanoseconds(ORIGINAL, "cold") if timings else None,
-            timings.nanoseconds(ORIGINAL) if timings else None,
-            decision.in_situ_ns if decision else case.chosen.in_situ_ns,
+            case.per_call(timings.nanoseconds(ORIGINAL, "cold") if timings else None),
+            case.per_call(timings.nanoseconds(ORIGINAL) if timings else None),
+            case.per_call(decision.in_situ_ns if decision else case.chosen.in_situ_ns),
         ),
         identity=model.Identity("rejected" if reason else "verified", interval(ratio), reason),
         noise=model.Span(*noise) if noise else None,
@@ -197,14 +226,14 @@ def _rows(case: Case, trials: Trials) -> list[model.CandidateReport]:
         reason = reason or failed
         compared = None
         if finding is not None and finding.reason is None:
-            compared = model.Verification(trials.calls, finding.bytes_compared, finding.bytes_changed, 0)
+            compared = model.Verification(trials.calls * case.timed_calls, finding.bytes_compared, finding.bytes_changed, 0)
         outcome = Outcome(
             _named(candidate, name),
             made.recipe.variant,
             "rejected" if reason else "verified",
             reason or (trials.timings.dropped.get(name) if trials.timings else None),
             compared,
-            trials.conversion.get(name),
+            _converted(trials, name, alone=case.batch is None),
             traffic(candidate),
             readable(made.source),
             f"mockups/{name}.c",
@@ -212,6 +241,27 @@ def _rows(case: Case, trials: Trials) -> list[model.CandidateReport]:
         )
         rows.append(_row(case, trials, outcome, name))
     return rows
+
+
+def _converted(trials: Trials, name: str, *, alone: bool) -> Converted | None:
+    """What converting to the layout of recipe ``name`` costs; of the winner as it was measured again."""
+    decision, candidate = trials.decision, trials.made[name].recipe.candidate
+    name = trials.made[name].same_as or name
+    if decision is None or candidate is None:
+        return None
+    again = decision.again if decision.winner == name else None
+    timings, mode = again or decision.first, decision.mode or "steady"
+    costs = timings.conversion.get(name)
+    if costs is None:
+        return None
+    seen = trials.views.get(candidate.id, NOTHING)
+    return Converted(
+        *costs,
+        copied_in=seen.names(candidate, seen.inward),
+        copied_out=seen.names(candidate, seen.outward),
+        around=timings.net(name, mode) if alone else None,
+        break_even=timings.break_even(name, mode) if alone else None,
+    )
 
 
 def readable(source: str) -> str:
@@ -252,4 +302,5 @@ def _row(case: Case, trials: Trials, outcome: Outcome, name: str) -> model.Candi
     name = trials.made[name].same_as or name
     speedup, over = pick(timings, name, mode)
     cold = pick(timings, name, "cold")[0]
-    return candidate_report(outcome, speedup, over, cold, timings.nanoseconds(ORIGINAL, mode), case.profiled.share, again)
+    one = case.per_call(timings.nanoseconds(ORIGINAL, mode))
+    return candidate_report(outcome, speedup, over, cold, one, case.profiled.share, again)

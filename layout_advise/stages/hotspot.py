@@ -6,35 +6,31 @@ import json
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from layout_advise import machine
-from layout_advise.config import Settings
 from layout_advise.errors import NotLiftedError, SnapshotError
 from layout_advise.layoutalgebra.derive import Derived
 from layout_advise.layoutalgebra.explore import HALF, Walk, explore
 from layout_advise.layoutalgebra.structure import Candidate
+from layout_advise.mockup.effects import Gpr, Lane
 from layout_advise.mockup.lift import lift
 from layout_advise.mockup.lifted import Lifted
-from layout_advise.progress import Progress
 from layout_advise.reports import model
-from layout_advise.rundir import RunDir, write_atomically
+from layout_advise.rundir import write_atomically
 from layout_advise.stages import describe
 from layout_advise.stages.annotate import annotated
 from layout_advise.stages.assemble import Conditions
-from layout_advise.stages.calls import ChosenCall
+from layout_advise.stages.batches import obstacle as not_recorded
 from layout_advise.stages.case import Case
 from layout_advise.stages.linear import linearise
 from layout_advise.stages.observe import Observation, observed
-from layout_advise.stages.profile import Profiled
+from layout_advise.stages.replays import Replays, replay_all, sentence
 from layout_advise.stages.selection import select
 from layout_advise.stages.trials import Trials, run_trials
-from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.code import Region
 from layout_advise.tracer.dwarf_types import ResultKind
 from layout_advise.tracer.snapshot.criu import find_criu
 from layout_advise.tracer.snapshot.fork import CriuSnapshots, ForkSnapshots
-from layout_advise.tracer.snapshot.probe import Probe
 from layout_advise.tracer.snapshot.process import AgentProcess
 from layout_advise.tracer.snapshot.procfs import thread_count
 from layout_advise.tracer.trace_file import write_trace
@@ -50,35 +46,28 @@ class Studied:
     complete: bool
 
 
-def study(
-    settings: Settings,
-    main: Binary,
-    profiled: Profiled,
-    probe: Probe,
-    chosen: ChosenCall,
-    stdin: Path | None,
-    run: RunDir,
-    work: Path,
-    progress: Progress,
-) -> Studied | None:
+def study(case: Case) -> Studied | None:
     """Trace, explore, try and decide; None when ``--until`` ends the road before the verdict."""
-    case = Case(settings, main, profiled, probe, chosen, stdin, run, work, progress)
+    settings, profiled, chosen, run, progress = case.settings, case.profiled, case.chosen, case.run, case.progress
     progress.stage("trace", f"stopping the program at call {chosen.call}")
     with case.park(chosen.call) as parked:
         if not profiled.threaded and (beside := thread_count(parked.pid) - 1) > 0:
             progress.note(beside_note(beside))
-        progress.step("recording the accesses of one call")
+        if case.batch is not None and (why := case.clone_refusal(parked)) is not None:
+            case = case.unbatched(why)
+        progress.step(f"recording the accesses of {f'{case.batch.size} calls' if case.batch else 'one call'}")
         seen = case.observe(parked, chosen.call)
-        full = annotated(replace(seen, trace=seen.team or seen.trace), main)
+        full = annotated(replace(seen, trace=seen.team or seen.trace), case.main)
         kept = write_trace(full, run.trace, settings.max_bytes)
         if kept is not full:
             for text in kept.limits:
                 progress.note(f"layout-advise: {text}")
-            seen = observed(parked, main, seen.region, kept)
+            seen = replace(observed(parked, case.main, seen.region, kept), varying=seen.varying)
         if settings.until == "trace":
             return None
         progress.stage("explore", "looking for other layouts")
-        lifted = attempt(seen.region, "none" if profiled.threaded else profiled.module.result_kind(profiled.function))
+        kind = "none" if profiled.threaded else profiled.module.result_kind(profiled.function)
+        lifted = attempt(seen.region, kind, case.outs)
         if isinstance(lifted, Lifted):
             seen = select(linearise(seen, lifted), lifted)
         candidates = propose(seen, settings.candidates)
@@ -117,25 +106,30 @@ def obstacle(case: Case) -> model.Verdict | None:
     """Why this hotspot is not measured at all by this version, or None."""
     if case.probe.calls < FEWEST_CALLS:
         often = "once" if case.probe.calls == 1 else f"{case.probe.calls} times"
-        text = f"the hotspot is entered {often} only; at least {FEWEST_CALLS} calls are needed to measure one."
+        text = f"the hotspot is entered {often} only; at least {FEWEST_CALLS} calls are needed to measure one"
+        text += f", and {case.no_loop}." if case.no_loop else "."
         return undecided("few-calls", text)
-    if case.chosen.in_situ_ns is not None and case.chosen.in_situ_ns < SHORT_CALL_NS:
-        least = f"{SHORT_CALL_NS / 1000:.0f} µs"
-        text = f"a call takes {case.chosen.in_situ_ns / 1000:.1f} µs; calls under {least} are not timed yet."
-        return undecided("short-calls", text)
     if case.probe.recursive:
         return undecided("recursive", "the hotspot calls itself; its calls are not alike and cannot be timed one by one.")
     if case.probe.threads > 1:
         what = "start this parallel region" if case.profiled.threaded else "enter the hotspot"
         text = f"{case.probe.threads} threads {what}; only parallel regions that one thread starts are measured."
         return undecided("threads", text)
+    if case.batch is None and case.chosen.in_situ_ns is not None and case.chosen.in_situ_ns < SHORT_CALL_NS:
+        alone = "loops are not timed several entries at a time" if case.profiled.nest else "there are too few for a batch"
+        alone = "parallel regions are not timed several at a time" if case.profiled.threaded else alone
+        why = case.no_batch or alone
+        one = "an entry" if case.profiled.nest else "a call"
+        text = f"{one} takes {case.chosen.in_situ_ns / 1000:.1f} µs, too short to be timed by itself, and {why}."
+        return undecided("short-calls", text)
     return None
 
 
-def attempt(region: Region, result: ResultKind) -> Lifted | NotLiftedError:
-    """The lifted hotspot, or what stopped the lifter. Only what it returns counts of the registers it leaves."""
+def attempt(region: Region, result: ResultKind, outs: tuple[Gpr | Lane, ...] = ()) -> Lifted | NotLiftedError:
+    """The lifted hotspot, or what stopped the lifter. Of the registers that a function leaves, only what it returns counts;
+    of those that a loop leaves, ``outs``."""
     try:
-        return lift(region, result=result)
+        return lift(region, result=result, outs=outs)
     except NotLiftedError as error:
         return error
 
@@ -157,7 +151,12 @@ def _measure(
         stopped = describe.not_lifted(lifted, case.profiled.module, seen.region.load_base)
         place = f"{stopped.file}:{stopped.line}" if stopped.file else stopped.address
         text = f"the hotspot could not be turned into C: not lifted: {lifted.instruction} at {place} ({lifted.reason})."
-        return _modelled(case, seen, candidates, undecided("not-lifted", text), (stopped,))
+        with ExitStack() as stack:
+            replays = replay_all(case, parked, seen, candidates, lambda: snapshots(case, parked, stack))
+        text += sentence(replays)
+        return _modelled(case, seen, candidates, undecided("not-lifted", text), (stopped,), replays)
+    if case.batch is not None and (why := not_recorded(lifted)) is not None:
+        return _modelled(case, seen, candidates, undecided("short-calls", f"{why}."), ())
     with ExitStack() as stack:
         return _try(case, parked, seen, candidates, lifted, stack)
 
@@ -174,11 +173,23 @@ def _try(
         trials = run_trials(case, parked, seen, candidates, lifted, lambda: snapshots(case, parked, stack))
     except SnapshotError as error:
         return _modelled(case, seen, candidates, undecided("not-measured", f"{error.line()}."), ())
-    trials = doubt_sparse(trials, seen)
+    trials = doubt_scattered(doubt_sparse(trials, seen), seen)
     report = describe.measured(case, seen, trials)
     return Studied(
         report, _conditions(case, seen, trials), trials.verdict.action != "undecided" or trials.timings is not None
     )
+
+
+def doubt_scattered(trials: Trials, seen: Observation) -> Trials:
+    """No ``keep`` where objects that were allocated one by one are reached through pointers: storing these together was not
+    tried."""
+    if trials.verdict.action != "keep" or not seen.scattered:
+        return trials
+    text = (
+        f"the hotspot reaches at least {seen.scattered} blocks of the heap through pointers; storing their contents "
+        "together, for good or for a call, is not tried yet."
+    )
+    return replace(trials, verdict=undecided("scattered-objects", text))
 
 
 def doubt_sparse(trials: Trials, seen: Observation) -> Trials:
@@ -228,10 +239,19 @@ def _modelled(
     candidates: Sequence[Candidate],
     verdict: model.Verdict,
     not_lifted: tuple[model.NotLifted, ...],
+    replays: Replays | None = None,
 ) -> Studied:
-    report = describe.modelled(case, seen, candidates, verdict, not_lifted)
+    report = describe.modelled(case, seen, candidates, verdict, not_lifted, replays)
     conditions = Conditions(
-        None, case.chosen.in_situ_ns, case.chosen.spread, None, seen.trace.truncated, None, 0, _same_end(case)
+        None,
+        case.chosen.in_situ_ns,
+        case.chosen.spread,
+        None,
+        seen.trace.truncated,
+        None,
+        0,
+        _same_end(case),
+        case.timed_calls,
     )
     return Studied(report, conditions, complete=True)
 
@@ -246,6 +266,8 @@ def _conditions(case: Case, seen: Observation, trials: Trials) -> Conditions:
         wrong_map_caught=trials.wrong_map_caught,
         calls_verified=trials.calls,
         deterministic=_same_end(case) and trials.same_addresses,
+        batch=case.timed_calls,
+        unlike=trials.unlike,
     )
 
 

@@ -117,14 +117,16 @@ def make_all(
     compiler: Compiled,
     folder: Path,
     progress: Callable[[int, int], None] = lambda done, total: None,
+    varying: frozenset[int] = frozenset(),
 ) -> tuple[Made, ...]:
-    """Emit and compile, two at a time; C sources and build logs go to ``folder``."""
+    """Emit and compile, two at a time; C sources and build logs go to ``folder``. ``varying`` registers differ between the
+    traced calls."""
     folder.mkdir(parents=True, exist_ok=True)
     finished = 0
 
     def one(recipe: Recipe) -> Made:
         nonlocal finished
-        result = _make(recipe, code.of(recipe), trace, structures, compiler, folder)
+        result = _make(recipe, code.of(recipe), trace, structures, compiler, folder, varying)
         finished += 1
         progress(finished, len(wanted))
         return result
@@ -177,6 +179,7 @@ def _make(
     structures: Sequence[Structure],
     compiler: Compiled,
     folder: Path,
+    varying: frozenset[int],
 ) -> Made:
     source = ""
     built: list[Path | None] = [None, None]
@@ -191,6 +194,7 @@ def _make(
                 check=check,
                 wrong=recipe.wrong,
                 offset=recipe.offset,
+                varying=varying,
             )
         except LayoutAdviseError as error:
             return Made(recipe, source, None, None, error.line())

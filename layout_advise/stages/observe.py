@@ -22,6 +22,8 @@ from layout_advise.tracer.trace import Trace
 RSP = 4
 SMALLEST = 256
 """Bytes below which a memory object is not worth a line in the report."""
+SCATTERED = 16
+"""Heap blocks from which on those that one reference touches count as scattered objects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +41,15 @@ class Observation:
     """Ids of the structures that the code reaches through a loaded index."""
     used_part: Mapping[str, float] = field(default_factory=dict)
     """By id of such a structure: which part of its elements the call uses, where that is known exactly."""
+    scattered: int = 0
+    """How many heap blocks one reference reaches, where these are many: objects allocated one by one."""
     chosen: Mapping[str, Chosen] = field(default_factory=dict)
     """By id: the elements used, where they are at most one of each few neighbours."""
     team: Trace | None = None
     shared: tuple[SharedObject, ...] = ()
     """False sharing between the threads of a parallel region."""
+    varying: frozenset[int] = frozenset()
+    """General registers that differ at the entries of the traced calls, where it is a batch of them."""
     attribution: Attribution | None = None
     """Which objects the trace touches, those that are not worth a structure included."""
 
@@ -84,10 +90,26 @@ def observed(program: StoppedProgram, main: Binary, region: Region, trace: Trace
     derived = tuple(
         derive(obj, number, attribution, trace) for number, obj in enumerate(o for o in attribution.objects if is_data(o))
     )
-    written, touched = _ranges(trace, writes=True), _ranges(trace, writes=False)
-    shared = shared_objects(find_sharing(trace), attribution, trace) if trace.threads else ()
-    team = trace if trace.threads else None
-    return Observation(region, merged(trace), derived, written, touched, team=team, shared=shared, attribution=attribution)
+    own = trace.registers.gpr[RSP] + (8 if region.kind == "function" else 0)  # return address and frame; a loop has none
+    written, touched = _ranges(trace, own, writes=True), _ranges(trace, own, writes=False)
+    return Observation(
+        region,
+        merged(trace),
+        derived,
+        written,
+        touched,
+        team=trace if trace.threads else None,
+        shared=shared_objects(find_sharing(trace), attribution, trace) if trace.threads else (),
+        attribution=attribution,
+        scattered=scattered_blocks(attribution),
+    )
+
+
+def scattered_blocks(attribution: Attribution) -> int:
+    """How many heap blocks the reference touches that touches most of them; 0 where no reference touches many."""
+    heap = [obj.kind == "heap" for obj in attribution.objects]
+    most = max((sum(heap[t.object] for t in touches) for touches in attribution.touches), default=0)
+    return most if most >= SCATTERED else 0
 
 
 def is_data(obj: MemoryObject) -> bool:
@@ -121,15 +143,14 @@ def derive(obj: MemoryObject, number: int, attribution: Attribution, trace: Trac
     return derive_structure(shape, accesses, obj.type, inexact=inexact)
 
 
-def _ranges(trace: Trace, *, writes: bool) -> tuple[Range, ...]:
-    top = trace.registers.gpr[RSP]
+def _ranges(trace: Trace, top: int, *, writes: bool) -> tuple[Range, ...]:
     stack = next((m for m in trace.mappings if m.start <= top < m.end), None)
     found: list[Range] = []
     for reference, stream in zip(trace.references, trace.streams, strict=True):
         if stream is None or (writes and reference.kind == "read"):
             continue
         for span in spans(stream):
-            below = stack is not None and stack.start <= span.low < top + 8  # own frame and return address
+            below = stack is not None and stack.start <= span.low < top
             below = below or any(thread.owns(span.low) for thread in trace.threads)
             if not below:
                 found.append(Range(span.low, span.high + reference.bytes))

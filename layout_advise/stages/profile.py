@@ -12,9 +12,12 @@ from pathlib import Path
 
 from layout_advise.config import STDIN, Settings
 from layout_advise.errors import BinaryError, ProgramError
+from layout_advise.mockup.nests import Nest
 from layout_advise.stages.calls import IN_SITU_CALLS, ChosenCall, choose_call, in_situ_time
 from layout_advise.tracer.binary import Binary
-from layout_advise.tracer.hotspots import Hotspot, choose, rank
+from layout_advise.tracer.code import Region
+from layout_advise.tracer.hotspots import Choice, Hotspot, choose, rank
+from layout_advise.tracer.lines import SourceLine
 from layout_advise.tracer.openmp import is_region_body, region_entry
 from layout_advise.tracer.perf import perf_available, sample_with_perf
 from layout_advise.tracer.snapshot.launch import signal_name
@@ -39,6 +42,8 @@ class Profiled:
     module: Binary
     function: Function
     share: float
+    nest: Nest | None = None
+    """The loop nest that stands for the function where that is entered too seldom."""
 
     @property
     def threaded(self) -> bool:
@@ -50,14 +55,42 @@ class Profiled:
         """Where to stop the program: at the start of the parallel region whose body is the hotspot, else at its entry."""
         if self.threaded:
             return region_entry(self.module, self.function, self.run.mappings)
-        start, size = self.function.start, self.function.size
-        return Entry(Path(self.module.path).resolve(), start, self.module.read(start, size), self.function.name)
+        if self.nest is None:
+            return self._entry(self.function.start)
+        return replace(self._entry(self.nest.entry), exits=tuple(map(self._entry, self.nest.exits)))
+
+    def _entry(self, address: int) -> Entry:
+        """The code from ``address`` to the end of the function, or of the piece of it that ``address`` is in."""
+        piece = self.module.function_at(address) or self.function
+        code = self.module.read(address, piece.start + piece.size - address)
+        return Entry(Path(self.module.path).resolve(), address, code, self.name)
+
+    def region(self, load_base: int) -> Region:
+        """The hotspot's code at its run-time addresses."""
+        function = self.module.region(self.function, load_base, callees=True)
+        return function if self.nest is None else self.nest.region(function)
+
+    @property
+    def name(self) -> str:
+        """The function, or the loop in it."""
+        if self.nest is None:
+            return self.function.name
+        line = self.line
+        return f"the loop at {line.short() if line else hex(self.nest.head)} in {self.function.name}"
 
     @property
     def place(self) -> tuple[str | None, int | None]:
         """Source file and line of the hotspot's entry."""
-        line = self.module.line(self.function.start)
+        line = self.line
         return (line.file, line.line) if line else (None, None)
+
+    @property
+    def line(self) -> SourceLine | None:
+        """The source line of the entry; of a loop that of the first instruction from its head on that has one."""
+        if self.nest is None:
+            return self.module.line(self.function.start)
+        lines = (self.module.line(a) for a in range(self.nest.head, self.function.start + self.function.size))
+        return next((line for line in lines if line is not None and line.line), None)
 
 
 def spool(settings: Settings, work: Path) -> Path | None:
@@ -99,7 +132,19 @@ def profile(settings: Settings, main: Binary, stdin: Path | None, output: Path |
             f"{len(run.samples)} samples in {run.seconds:.2g} s, too few to tell where the time goes",
             "give it more work, name a function with --hotspot, or, if it starts another program, advise on that one",
         )
-    choice = choose(ranking)
+    return _chosen(run, ranking, choose(ranking), main)
+
+
+def without_main(profiled: Profiled, main: Binary) -> Profiled | None:
+    """The hotspot to study where ``main`` has no loop that can be; None where there is no other."""
+    try:
+        other = _chosen(profiled.run, profiled.ranking, choose(profiled.ranking, main=False), main)
+    except ProgramError:
+        return None
+    return other if other.function != profiled.function else None
+
+
+def _chosen(run: SampleRun, ranking: Sequence[Hotspot], choice: Choice, main: Binary) -> Profiled:
     hot = choice.hotspot
     module = main if Path(hot.module).resolve() == Path(main.path).resolve() else Binary.open_module(hot.module)
     function = module.function_at(hot.address)

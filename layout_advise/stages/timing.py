@@ -90,9 +90,12 @@ def pick(timings: Timings, name: str, mode: Mode) -> tuple[Ratio | None, Ratio |
 
 
 def measured(entrant: Entrant, timings: Timings, mode: Mode, net_ns: float | None) -> Measured:
-    """What the verdict needs of one candidate. ``net_ns`` is the cost of converting around a call, for temporary layouts."""
+    """What the verdict needs of one candidate. ``net_ns`` is the cost of converting around a call, for temporary layouts;
+    where calls were timed with the conversion around them, these count."""
     speedup, over = pick(timings, entrant.id, mode)
-    net = None
+    net = timings.net(entrant.id, mode) if net_ns is not None else None
+    if net is not None:
+        return Measured(entrant.id, entrant.evidence, speedup, over, net, entrant.title)
     original = timings.nanoseconds(ORIGINAL, mode)
     if net_ns is not None and speedup is not None and original:
         share = net_ns / original
@@ -178,7 +181,8 @@ def _decided(contest: Contest, bench: Bench, context: Context, first: Timings, m
     built = _again(contest, winner.id)
     if built is None:
         raise LayoutAdviseError("the winner could not be built again", "its compiler refused what it took before")
-    longer = replace(bench, plan=replace(bench.plan, calls=max(bench.plan.calls, min(MOST_CALLS, 3 * bench.plan.calls))))
+    calls = max(bench.plan.calls, min(MOST_CALLS, 3 * bench.plan.calls))
+    longer = replace(bench, plan=replace(bench.plan, calls=calls, around=True))
     second = longer.measure(built, "measuring the winner again", max(FEWEST_AGAIN, bench.plan.restores - 2), drop=False)
     second = second.exchanged(IDENTITY, IDENTITY_LANES) if lanes else second
     again = measured(winner, second, mode, contest.conversion(first, winner.id))

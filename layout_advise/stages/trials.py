@@ -3,23 +3,40 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
+
+from layout_advise.errors import RemapError
 from layout_advise.layoutalgebra.structure import Candidate, Relayout, Structure
+from layout_advise.mockup.binding import bind
 from layout_advise.mockup.emit import kernel_name
 from layout_advise.mockup.image import open_image
 from layout_advise.mockup.lifted import Lifted
 from layout_advise.mockup.machinecode import same_code
-from layout_advise.mockup.measure import CONTROLS, IDENTITY, IDENTITY_LANES, LAYOUT_SCALAR, PLACED, SCALAR, Timings
+from layout_advise.mockup.measure import (
+    CONTROLS,
+    IDENTITY,
+    IDENTITY_LANES,
+    LAYOUT_SCALAR,
+    PLACED,
+    SCALAR,
+    Timings,
+    noise_floor,
+)
 from layout_advise.mockup.order import in_pieces
 from layout_advise.mockup.placement import hot_loop
+from layout_advise.mockup.remap import plan
 from layout_advise.mockup.reroll import reroll
+from layout_advise.mockup.unroll import unroll_fields
+from layout_advise.mockup.view import View, view
 from layout_advise.reports import wording
 from layout_advise.reports.model import Verdict
 from layout_advise.rundir import write_atomically
-from layout_advise.stages.calls import VERIFIED_CALLS
+from layout_advise.stages import batches, profile
 from layout_advise.stages.case import Case
 from layout_advise.stages.mockups import (
     Code,
@@ -33,15 +50,16 @@ from layout_advise.stages.mockups import (
     twins,
 )
 from layout_advise.stages.observe import Observation
-from layout_advise.stages.profile import look_again
 from layout_advise.stages.selection import choices_at, chooses
 from layout_advise.stages.timing import Bench, Contest, Decision, Entrant, decide_and_confirm, plan_for
 from layout_advise.stages.verify import Finding, Subject, verify
 from layout_advise.stages.verify_team import verify_team
 from layout_advise.tracer.snapshot.protocol import Range, Snapshots, StoppedProgram
-from layout_advise.verdict import Context, Measured, Mode, for_program, undecided
+from layout_advise.usage import Use, with_use
+from layout_advise.verdict import SMALLEST_GAIN, Context, Measured, Mode, for_program, undecided
 
 WRONG = "wrong"
+MOST_KEPT = 256 << 20
 LESS_ALIGNED = ("-falign-functions=32", "-falign-loops=16")
 """Code alignment of the second measurement: a gain must not hang on where the code happens to lie."""
 
@@ -57,8 +75,10 @@ class Trials:
     wrong_map_caught: bool | None
     decision: Decision | None
     verdict: Verdict
-    conversion: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """Nanoseconds of converting to and from the new layout, by recipe name."""
+    views: dict[str, View] = field(default_factory=dict)
+    """What a view of a layout copies around a call, by the candidate's id."""
+    unlike: int | None = None
+    """In how many bytes the memory that a batch touches differs after it from the program's own; None where not compared."""
 
     @property
     def timings(self) -> Timings | None:
@@ -92,19 +112,43 @@ def run_trials(
     caught = found[WRONG].reason is not None if WRONG in found else None
     found.pop(WRONG, None)
     found = _inherit(found, made)
-    found, calls, same = _further_calls(case, seen, lifted, wanted, found)
+    left = left_behind(parked, seen.touched) if case.batch is not None else None
+    found, calls, same, unlike = _further_calls(case, seen, lifted, wanted, found, left)
     found |= {name: found[m.same_as] for name, m in made.items() if m.same_as in found}
     identity = found.get(IDENTITY)
     if identity is None or identity.reason is not None:
         why = (identity.reason if identity else made[IDENTITY].reason) or "it could not be built"
         text = f"the unchanged mock-up does not do what the original does ({why}), so no number counts."
-        return Trials(made, found, calls, same, caught, None, undecided("identity-not-verified", text))
+        return Trials(made, found, calls, same, caught, None, undecided("identity-not-verified", text), unlike=unlike)
     if caught is False:
         text = "a deliberately wrong layout went unnoticed: what the call leaves behind does not depend on these structures."
-        return Trials(made, found, calls, same, caught, None, undecided("comparison-blind", text))
+        return Trials(made, found, calls, same, caught, None, undecided("comparison-blind", text), unlike=unlike)
     decision = _time(case, seen, lifted, candidates, made, found, snapshots())
     verdict = for_program(decision.verdict, case.profiled.share)
-    return Trials(made, found, calls, same, caught, decision, verdict, decision.first.conversion)
+    if not case.settings.temporary and case.batch is None:  # what converting costs is timed around a batch, not a call
+        verdict = with_use(verdict, use_of(decision, case.probe.calls))
+    return Trials(
+        made, found, calls, same, caught, decision, verdict, _views(seen, code_of(seen, lifted).elements, candidates), unlike
+    )
+
+
+def use_of(decision: Decision, calls: int) -> Use:
+    """What is known of converting to the winner's layout instead of changing the program."""
+    timings, name = decision.again, decision.winner
+    if timings is None or name is None:
+        return Use(None, None, calls, 1.0)
+    mode = decision.mode or "steady"
+    bound = max(noise_floor(timings, mode)[1], SMALLEST_GAIN[decision.snapshot])
+    return Use(timings.net(name, mode), timings.break_even(name, mode), calls, bound)
+
+
+def _views(seen: Observation, lifted: Lifted, candidates: Sequence[Candidate]) -> dict[str, View]:
+    """What temporary versions of the candidates copy; of those that the lifted code can be re-indexed for."""
+    binding, found = bind(lifted, seen.trace, seen.structures), {}
+    for candidate in candidates:
+        with suppress(RemapError):
+            found[candidate.id] = view(candidate, binding, plan(lifted, candidate, binding))
+    return found
 
 
 def _place(case: Case, seen: Observation, lifted: Lifted, made: dict[str, Made]) -> Made | None:
@@ -117,7 +161,8 @@ def _place(case: Case, seen: Observation, lifted: Lifted, made: dict[str, Made])
 def code_of(seen: Observation, lifted: Lifted) -> Code:
     """The lifted hotspot in both forms, as far as the trace of ``seen`` shows them to be the same."""
     image = open_image(seen.region.path, seen.region.load_base)
-    return Code(lifted, in_pieces(reroll(lifted, seen.trace, seen.structures, image.read)))
+    written_out = unroll_fields(lifted, seen.trace, seen.structures)
+    return Code(lifted, in_pieces(reroll(written_out, seen.trace, seen.structures, image.read)))
 
 
 def _compiler(case: Case) -> Compiled:
@@ -139,6 +184,7 @@ def _make(
         compiler,
         folder,
         lambda i, n: case.progress.count("compiling mock-ups", i, n),
+        seen.varying,
     )
     return {m.recipe.name: m for m in done}
 
@@ -185,22 +231,33 @@ def _inherit(found: dict[str, Finding], made: dict[str, Made]) -> dict[str, Find
 
 
 def _further_calls(
-    case: Case, seen: Observation, lifted: Lifted, wanted: Sequence[Recipe], found: dict[str, Finding]
-) -> tuple[dict[str, Finding], int, bool]:
+    case: Case,
+    seen: Observation,
+    lifted: Lifted,
+    wanted: Sequence[Recipe],
+    found: dict[str, Finding],
+    left: Mapping[Range, bytes] | None,
+) -> tuple[dict[str, Finding], int, bool, int | None]:
     """Compare at the next two calls too, each in a program started anew and with a trace of its own (a call may use other
     fields than the one before). What differs there is rejected. Returns the findings, the calls compared at, and whether the
-    structures that get another layout lay at the same addresses each time (others may change from call to call)."""
-    calls, same = 1, True
-    for call in range(case.chosen.call + 1, min(case.chosen.call + VERIFIED_CALLS, case.probe.calls + 1)):
+    structures that get another layout lay at the same addresses each time (others may change from call to call), and in how
+    many bytes ``left``, what the first batch left behind, differs from what is there where the next one begins."""
+    calls, same, unlike = 1, True, None
+    for call in case.calls_compared[1:]:
         good = [r for r in wanted if r.name in found and found[r.name].reason is None]
         case.progress.step(f"stopping the program at call {call}")
         with case.park(call) as program:
+            if left is not None and calls == 1:
+                unlike = differing(program, left)
             now = case.observe(program, call)
             if not _blocks(r.structure for g in good if g.candidate for r in g.candidate.relayouts) <= _blocks(
                 now.structures
             ):
-                return found, calls, False
-            at_call = Observation(now.region, now.trace, seen.derived, now.written, now.touched, team=now.team)
+                return found, calls, False, unlike
+            at_call = Observation(
+                now.region, now.trace, seen.derived, now.written, now.touched, team=now.team,
+                varying=now.varying | seen.varying,
+            )  # fmt: skip
             choices = choices_at({r.name: r.candidate for r in good if r.candidate is not None}, at_call, lifted)
             quick = [
                 Recipe(r.name, choice, r.variant, checked=chooses(choice) and r.checked)
@@ -215,7 +272,25 @@ def _further_calls(
             if reason is not None:
                 found[recipe.name] = Finding(f"at call {call}: {reason}")
         calls += 1
-    return found, calls, same
+    return found, calls, same, unlike
+
+
+def left_behind(program: StoppedProgram, ranges: Sequence[Range]) -> Mapping[Range, bytes] | None:
+    """What a call of the original leaves in ``ranges``; None where that is too much to be kept."""
+    if sum(r.end - r.start for r in ranges) > MOST_KEPT:
+        return None
+    with program.fork() as fork:
+        fork.run(0)
+        return {r: fork.read(r.start, r.end - r.start) for r in ranges}
+
+
+def differing(program: StoppedProgram, known: Mapping[Range, bytes]) -> int:
+    """In how many bytes the memory of ``program`` is not what is ``known`` of it."""
+    total = 0
+    for place, data in known.items():
+        now = np.frombuffer(program.read(place.start, len(data)), np.uint8)
+        total += int(np.count_nonzero(now != np.frombuffer(data, np.uint8)))
+    return total
 
 
 def _blocks(structures: Iterable[Structure]) -> set[tuple[int, int]]:
@@ -240,11 +315,12 @@ def _time(
             continue
         if item.mockup is not None and name in found and found[name].reason is None:
             entrants.append(
-                Entrant(name, title(candidate, case.profiled.function.name), "verified", item.mockup, forbidden(candidate))
+                Entrant(name, title(candidate, case.profiled.name), "verified", item.mockup, forbidden(candidate))
             )
     for candidate in candidates:
         if not any(e.id.split("-")[0] == candidate.id for e in entrants):
-            unmeasured.append(Measured(candidate.id, "rejected", None, None))
+            why = made[candidate.id].reason or (found[candidate.id].reason if candidate.id in found else None)
+            unmeasured.append(Measured(candidate.id, "rejected", None, None, reason=why or ""))
     context = Context(snapshots.kind, "verified", None, 1.0, bool(by_id))
 
     def rebuild(best: str, names: Sequence[str]) -> dict[str, Path]:
@@ -261,14 +337,14 @@ def _time(
             entrants,
             unmeasured,
             rebuild,
-            lambda timings, name: around_a_call(timings, name) if case.settings.temporary else None,
+            lambda timings, name: around_a_call(timings, name, case.timed_calls) if case.settings.temporary else None,
         ),
         Bench(
             snapshots,
             (seen.written, seen.touched),
             plan_for(case.chosen.in_situ_ns or 1e6, case.settings.restores, case.clock),
             case.progress.count,
-            lambda: look_again(case.settings, case.profiled, case.stdin, case.chosen).in_situ_ns,
+            lambda: look_again(case),
         ),
         case.chosen.in_situ_ns,
         context,
@@ -276,6 +352,13 @@ def _time(
     raw = {"first": _raw(decision.first), "again": _raw(decision.again) if decision.again else None}
     write_atomically(case.run.timings, json.dumps(raw, indent=1).encode())
     return decision
+
+
+def look_again(case: Case) -> float | None:
+    """What is timed, in further runs of the program (ns)."""
+    if case.batch is not None:
+        return batches.look_again(case.settings, case.profiled, case.stdin, case.batch)
+    return profile.look_again(case.settings, case.profiled, case.stdin, case.chosen).in_situ_ns
 
 
 def with_vectors(built: dict[str, Path], best: str) -> dict[str, Path]:
@@ -298,10 +381,11 @@ def _controls(made: dict[str, Made], found: dict[str, Finding], compared: bool) 
     return chosen
 
 
-def around_a_call(timings: Timings, name: str) -> float | None:
-    """What a layout that exists only during a call costs it, in ns: converting there and back. None when not measured."""
+def around_a_call(timings: Timings, name: str, calls: int = 1) -> float | None:
+    """What a layout that exists only during a call costs the ``calls`` that are timed together, in ns: converting there and
+    back around each. None when not measured."""
     costs = timings.conversion.get(name)
-    return None if costs is None else sum(costs)
+    return None if costs is None else calls * sum(costs)
 
 
 def title(candidate: Candidate, symbol: str) -> str:

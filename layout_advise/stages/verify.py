@@ -15,6 +15,8 @@ import numpy as np
 
 from layout_advise.errors import SnapshotError
 from layout_advise.mockup.check import check_records
+from layout_advise.mockup.effects import Gpr
+from layout_advise.mockup.flow import RIP
 from layout_advise.mockup.lifted import Lifted
 from layout_advise.tracer.snapshot.compare import compare
 from layout_advise.tracer.snapshot.protocol import Range, RunResult, StoppedProgram
@@ -51,8 +53,25 @@ def live_outs(registers: Registers, lifted: Lifted) -> tuple[bytes, ...]:
         if hasattr(location, "index"):
             raw = registers.vector[number][8 * location.index : 8 * location.index + 8]
         else:
-            raw = registers.gpr[number].to_bytes(8, "little")
+            raw = (registers.rip if location == RIP else registers.gpr[number]).to_bytes(8, "little")
         values.append(raw if out.half is None else raw[4 * out.half : 4 * out.half + 4])
+    return tuple(values)
+
+
+def outcome(result: RunResult, lifted: Lifted) -> tuple[tuple[bytes, ...], ...]:
+    """The values of the live-out registers after each call."""
+    if not result.returned:
+        return (live_outs(result.registers, lifted),)
+    return tuple(_returned(each, lifted) for each in result.returned)
+
+
+def _returned(each: bytes, lifted: Lifted) -> tuple[bytes, ...]:
+    """Of a call of a batch: rax and rdx, 8 bytes each, then xmm0 and xmm1."""
+    values = []
+    for out in lifted.live_outs:
+        place = out.location
+        at = 8 * (place.number == 2) if isinstance(place, Gpr) else 16 + 16 * place.number + 8 * place.index
+        values.append(each[at : at + 8] if out.half is None else each[at + 4 * out.half : at + 4 * out.half + 4])
     return tuple(values)
 
 
@@ -145,11 +164,11 @@ def _compare(
         except SnapshotError as error:
             return Finding(str(error))
         found = compare(witness, original, fork, new, changes=False)
-    if live_outs(result.registers, lifted) != live_outs(expected.registers, lifted):
+    if outcome(result, lifted) != outcome(expected, lifted):
         return Finding("the returned value differs", found.bytes_compared, changed)
     if not found.equal:
         place = f", first at {found.differences[0][0]:#x}" if found.differences else ""
         return Finding(f"the written bytes differ{place}", found.bytes_compared, changed)
-    if changed == 0 and not lifted.live_outs:
+    if changed == 0 and all(out.location == RIP for out in lifted.live_outs):
         return Finding("the call neither changes memory nor returns anything: nothing to compare", found.bytes_compared, 0)
     return Finding(None, found.bytes_compared, changed)

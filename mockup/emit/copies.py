@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from hashlib import sha256
 
-from layout_advise.layoutalgebra.structure import Axis, Chosen, FieldMap, Relayout
+from layout_advise.layoutalgebra.structure import Axis, Candidate, Chosen, FieldMap, Relayout
+from layout_advise.mockup.binding import Binding
+from layout_advise.mockup.remap import Plan
+from layout_advise.mockup.view import FieldKey, view
 
 _BY = {"whole": "", "div": " / {}", "mod": " % {}"}
 _CELLS = {1: "la_i8", 2: "la_i16", 4: "la_i32", 8: "la_i64"}
@@ -64,12 +67,26 @@ def _skip(relayout: Relayout, statement: str) -> list[str]:
     return [f"if (!(({_table_name(chosen)}[{number} / 64] >> ({number} % 64)) & 1))", f"    {statement}"]
 
 
-def copy_function(relayouts: Sequence[Relayout], first_buffer: Sequence[int], fields: set[tuple[str, int]] | None) -> str:
-    """``la_copy_in`` (``fields`` None: all mapped fields) or ``la_copy_out`` of the given (structure id, field number)."""
-    inward = fields is None
+def copy_functions(
+    candidate: Candidate | None, binding: Binding, plan: Plan, first_buffer: Sequence[int]
+) -> tuple[str, str]:
+    """``la_copy_in`` and ``la_copy_out``: of the fields that a view around the call needs."""
+    if candidate is None:
+        return copy_function((), (), frozenset(), True), copy_function((), (), frozenset(), False)
+    seen = view(candidate, binding, plan)
+    return (
+        copy_function(candidate.relayouts, first_buffer, seen.inward, True),
+        copy_function(candidate.relayouts, first_buffer, seen.outward, False),
+    )
+
+
+def copy_function(
+    relayouts: Sequence[Relayout], first_buffer: Sequence[int], fields: frozenset[FieldKey], inward: bool
+) -> str:
+    """``la_copy_in`` (``inward``) or ``la_copy_out`` of ``fields``; the first buffer of each of ``relayouts`` is given."""
     lines = [f"LA_EXPORT void la_copy_{'in' if inward else 'out'}(struct la_context *context)", "{", "    (void)context;"]
     for relayout, start in zip(relayouts, first_buffer, strict=True):
-        maps = [m for m in relayout.fields if inward or (relayout.structure.id, m.field) in (fields or ())]
+        maps = [m for m in relayout.fields if (relayout.structure.id, m.field) in fields]
         if maps:
             lines += _copy_loops(relayout, start, maps, inward)
     return "\n".join([*lines, "}"])

@@ -64,11 +64,16 @@ def floating(value: int, ty: Ty) -> str:
     number = struct.unpack("<f", value.to_bytes(4, "little"))[0]
     if not math.isfinite(number):
         return f"la_as_f32({value:#x}u)"
-    for digits in range(1, 10):
-        text = f"{number:.{digits}g}"
-        if struct.pack("<f", float(text)) == struct.pack("<f", number):
-            break
+    text = next(t for t in (f"{number:.{digits}g}" for digits in range(1, 10)) if _reads_as(t, number))
     return f"{text}f" if any(c in text for c in ".e") else f"{text}.0f"
+
+
+def _reads_as(text: str, number: float) -> bool:
+    """Whether ``text`` is the float ``number``: the greatest float, shortened, may lie beyond it (3.403e+38)."""
+    try:
+        return struct.pack("<f", float(text)) == struct.pack("<f", number)
+    except OverflowError:
+        return False
 
 
 def constant(imm: Imm) -> str:

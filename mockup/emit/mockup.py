@@ -10,12 +10,13 @@ from typing import Literal
 from layout_advise import tracer
 from layout_advise.layoutalgebra.structure import Candidate, FieldMap, Relayout, Structure
 from layout_advise.mockup.binding import Access, accesses, bind, executed
-from layout_advise.mockup.effects import BITS, Gpr
-from layout_advise.mockup.emit.copies import chosen_tables, copy_function, map_function
+from layout_advise.mockup.effects import BITS, FS_BASE, Gpr
+from layout_advise.mockup.emit.copies import chosen_tables, copy_functions, map_function
 from layout_advise.mockup.emit.ctext import CTYPE
 from layout_advise.mockup.emit.program import Writer
 from layout_advise.mockup.emit.scope import Scope, analyse, gathers, identifier
 from layout_advise.mockup.emit.text import Settings
+from layout_advise.mockup.flow import RIP
 from layout_advise.mockup.lifted import Imm, Lifted, Linear, LiveIn, LiveOut, Load
 from layout_advise.mockup.remap import Plan, plan
 from layout_advise.tracer.trace import Trace
@@ -43,6 +44,7 @@ def emit_mockup(
     check: bool = False,
     wrong: bool = False,
     offset: int = 0,
+    varying: frozenset[int] = frozenset(),
 ) -> str:
     """The C source of a mock-up; ``candidate`` None gives the identity.
 
@@ -51,6 +53,7 @@ def emit_mockup(
     records every reference and compares every new place with the map (slow). ``wrong`` reads (where nothing is read:
     writes) elements at wrong places, in bounds: such a mock-up must fail the comparison.
     ``offset`` places the new buffers that many bytes (a multiple of 64) after the start of a page.
+    ``varying`` are the general registers of which the mock-up must not take the traced value for granted.
     Raises RemapError where an access does not decompose over the candidate's structure.
     """
     binding = bind(lifted, trace, structures)
@@ -63,23 +66,26 @@ def emit_mockup(
     settings.registers = {
         live.value.number: trace.registers.gpr[live.location.number]
         for live in lifted.live_ins
-        if isinstance(live.location, Gpr) and live.value.number in scope.live_ins and not trace.threads
+        if isinstance(live.location, Gpr)
+        and live.value.number in scope.live_ins
+        and live.location != FS_BASE
+        and live.location.number not in varying
+        and not trace.threads
     }
     parameters = _pointers(relayouts, settings)
     settings.maps = {r.structure.id: f"map_{identifier(r.structure.name)}_{k}" for k, r in enumerate(relayouts)}
     settings.gathers = gathers([a for a in accesses(lifted.body) if id(a) not in placed.places], scope)
     writer = Writer(scope, placed, binding, settings)
     writer.body(lifted.body)
-    first = _first_buffers(relayouts)
+    first = first_buffers(relayouts)
     kernel = kernel_name(lifted)
     parts = [
         _header(lifted, candidate, variant, check, wrong),
-        '#include "mockup.h"',
+        '#include "mockup.h"' + ('\n#include "opaque.h"' if scope.opaque else ""),
         _libm(scope),
-        _specs(relayouts, offset),
+        buffer_specs(relayouts, offset),
         chosen_tables(relayouts),
-        copy_function(relayouts, first, None),
-        copy_function(relayouts, first, placed.written),
+        *copy_functions(candidate, binding, placed, first),
         *(map_function(r, f, settings.maps[r.structure.id]) for r, f in zip(relayouts, first, strict=True) if check),
         _kernel(lifted, scope, writer, kernel, [name for name, _ in parameters], variant),
         _run(kernel, [*_bases(lifted, writer), *(f"context->buffers[{first[r] + b}] + {o}" for _, (r, b, o) in parameters)]),
@@ -104,11 +110,11 @@ def recorders(lifted: Lifted) -> dict[int, frozenset[int]]:
     for group in by_key.values():
         loads = [entry for entry in group if isinstance(entry[0], Load)] or group
         lowest = min(part for _, _, part in loads)
-        seen: list[tuple[Linear, int]] = []
+        seen: list[tuple[Linear, int, tuple[int, ...]]] = []
         for access, lane, part in loads:
             # the same piece read twice, as two types, is one reference
-            if part == lowest and (access.address, lane) not in seen:
-                seen.append((access.address, lane))
+            if part == lowest and (access.address, lane, access.turn) not in seen:
+                seen.append((access.address, lane, access.turn))
                 chosen[id(access)] = chosen.get(id(access), frozenset()) | {lane}
     return chosen
 
@@ -153,7 +159,8 @@ def in_record(relayout: Relayout, mapped: FieldMap) -> bool:
     return len(alike) > 1 and start == 0 and all(stride >= end - start for stride in strides)
 
 
-def _first_buffers(relayouts: Sequence[Relayout]) -> list[int]:
+def first_buffers(relayouts: Sequence[Relayout]) -> list[int]:
+    """The number of the first buffer of each."""
     first, total = [], 0
     for relayout in relayouts:
         first.append(total)
@@ -192,7 +199,8 @@ def _libm(scope: Scope) -> str:
     return "\n".join(lines)
 
 
-def _specs(relayouts: Sequence[Relayout], offset: int) -> str:
+def buffer_specs(relayouts: Sequence[Relayout], offset: int) -> str:
+    """What the agent is to allocate, ``offset`` bytes after the start of a page."""
     buffers = [(b, r.structure) for r in relayouts for b in r.buffers]
     lines = ["LA_EXPORT const uint32_t la_abi = LA_ABI;", f"LA_EXPORT const uint32_t la_buffer_count = {len(buffers)};"]
     lines.append("LA_EXPORT const struct la_buffer_spec la_buffers[] = {")
@@ -222,6 +230,8 @@ def _kernel(lifted: Lifted, scope: Scope, writer: Writer, name: str, pointers: S
     bases = [(kind if not pointers else "uint8_t *") + name for _, name in sorted(writer.bases.items())]
     parameters = ", ".join(["struct la_context *context", *bases, *(kind + p for p in pointers)])
     lines = [f"static __attribute__((noinline)) void {name}({parameters})", "{"]
+    if scope.opaque:
+        lines.append("    struct la_call call = {0};")
     outs = [f"    {_live_out(live, writer)}" for live in lifted.live_outs]
     mentioned = set(re.findall(r"\w+", "\n".join([*writer.lines, *outs])))
     for live in lifted.live_ins:
@@ -243,7 +253,7 @@ def _kernel(lifted: Lifted, scope: Scope, writer: Writer, name: str, pointers: S
 def _live_in(live: LiveIn, scope: Scope) -> list[str]:
     name, ty = scope.names[live.value.number], live.value.ty
     if isinstance(live.location, Gpr):
-        source = f"context->in.gpr[{live.location.number}]"
+        source = "context->in.fs_base" if live.location == FS_BASE else f"context->in.gpr[{live.location.number}]"
         if live.half is not None or ty in ("i1", "i8", "i16", "i32"):
             return [f"const {CTYPE[ty]} {name} = ({CTYPE[ty]})({source} >> {32 * (live.half or 0)});"]
         return [f"const {CTYPE[ty]} {name} = {'la_as_f64((int64_t)' if ty == 'f64' else '(int64_t)('}{source});"]
@@ -254,7 +264,8 @@ def _live_in(live: LiveIn, scope: Scope) -> list[str]:
 def _live_out(live: LiveOut, writer: Writer) -> str:
     ty, text = live.operand.ty, writer.text(live.operand)
     if isinstance(live.location, Gpr):
-        place = f"(uint8_t *)&context->out.gpr[{live.location.number}] + {4 * (live.half or 0)}"
+        register = "rip" if live.location == RIP else f"gpr[{live.location.number}]"
+        place = f"(uint8_t *)&context->out.{register} + {4 * (live.half or 0)}"
     else:
         place = f"context->out.vector[{live.location.number}] + {8 * live.location.index + 4 * (live.half or 0)}"
     cell = "la_i8" if ty == "i1" else f"la_{ty}_u"

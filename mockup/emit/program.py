@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from layout_advise.mockup.binding import Access, access_bytes, executed, key_of
-from layout_advise.mockup.effects import BITS
+from layout_advise.mockup.effects import BITS, Lane
 from layout_advise.mockup.emit.ctext import CTYPE, constant, operation
 from layout_advise.mockup.emit.places import Places
 from layout_advise.mockup.emit.scope import identifier
@@ -20,9 +20,11 @@ from layout_advise.mockup.lifted import (
     LetLinear,
     Load,
     Loop,
+    OpaqueCall,
     Store,
     Val,
 )
+from layout_advise.mockup.opaque import register_name
 from layout_advise.mockup.remap import Piece, Place
 from layout_advise.mockup.streams import residue
 
@@ -53,7 +55,9 @@ class Writer(Places):
         """One item other than an Assign."""
         if isinstance(item, Let | LetLinear) and not self.scope.uses.get(item.value.number):
             return  # nobody reads it
-        if isinstance(item, Let):
+        if isinstance(item, Let) and item.name.startswith("returned."):
+            self.put(f"{self.declare(item.value)} = call.{_handed(item.name.removeprefix('returned.'))};")
+        elif isinstance(item, Let):
             args = [self.text(a) for a in item.args]
             self.put(f"{self.declare(item.value)} = {operation(item.name, item.value.ty, args, [a.ty for a in item.args])};")
         elif isinstance(item, LetLinear):
@@ -65,6 +69,8 @@ class Writer(Places):
         elif isinstance(item, Call):
             args_ = ", ".join(self.text(a) for a in item.args)
             self.put(f"{self.declare(item.value)} = la_libm_{item.function}({args_});")
+        elif isinstance(item, OpaqueCall):
+            self.opaque(item)
         elif isinstance(item, Goto):
             jump = f"goto {self.label(item.label)};"
             self.put(jump if item.condition is None else f"if ({self.text(item.condition)}) {jump}")
@@ -93,6 +99,20 @@ class Writer(Places):
             self.put(f"const {CTYPE[assign.variable.ty]} t{first + k} = {self.text(assign.operand)};")
         for k, assign in enumerate(group):
             self.put(f"{self.text(assign.variable)} = t{first + k};")
+
+    def opaque(self, call: OpaqueCall) -> None:
+        """A call of machine code: registers through a record, see ``opaque.h``; or a string instruction."""
+        if (call.function or "").startswith("rep "):
+            handed = ", ".join(self.text(operand) for _, operand in call.args)
+            self.put(f"la_{(call.function or '').replace(' ', '_')}({handed});")
+            return
+        self.put(f"/* {(call.function or 'a function known at run time only').replace('*/', '')} */")
+        for place, operand in call.args:
+            self.put(f"call.{_handed(register_name(place))} = {self.text(operand)};")
+        wide = any(isinstance(place, Lane) and place.index > 1 for place, _ in call.args)
+        self.put(f"call.wide = {int(wide)};")
+        stack = "0" if call.stack is None else self.text(call.stack)
+        self.put(f"la_opaque(&call, {self.text(call.target)}, {stack});")
 
     # ---- loops ----------------------------------------------------------------------------------------------------
 
@@ -247,6 +267,12 @@ class Writer(Places):
                 self.put("context->check.remapped++;")
             if len(lanes) > 1:
                 self.put("}")
+
+
+def _handed(name: str) -> str:
+    """The member of ``struct la_call`` that stands for a register."""
+    number, _, lane = name.removeprefix("xmm").partition(".")
+    return name if name[0] == "r" else f"vector[{number}][{lane or 0}]"
 
 
 def _new_cell(piece: Piece, ty: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from layout_advise.mockup.binding import Access
-from layout_advise.mockup.effects import Gpr, Ty
+from layout_advise.mockup.effects import FS_BASE, Gpr, Ty
 from layout_advise.mockup.lifted import (
     Assign,
     Call,
@@ -19,13 +19,14 @@ from layout_advise.mockup.lifted import (
     LiveIn,
     Load,
     Loop,
+    OpaqueCall,
     Operand,
     Store,
     Val,
     Var,
 )
 
-GPR_NAMES = ("rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", *(f"r{n}" for n in range(8, 16)))
+GPR_NAMES = ("rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", *(f"r{n}" for n in range(8, 16)), "fs_base")
 COUNTERS = "ijklmnopq"
 
 
@@ -39,6 +40,11 @@ def operands(item: Item) -> Iterator[Operand]:
     """The operands that ``item`` itself reads (a loop: its trip count, not its body)."""
     if isinstance(item, Let | Call):
         yield from item.args
+    elif isinstance(item, OpaqueCall):
+        yield item.target
+        yield from (operand for _, operand in item.args)
+        if item.stack is not None:
+            yield item.stack
     elif isinstance(item, LetLinear):
         yield from (atom for atom, _ in item.linear.terms)
     elif isinstance(item, Load | Store):
@@ -69,6 +75,8 @@ class Scope:
     variables: dict[int, Ty] = field(default_factory=dict)
     uses: dict[int, int] = field(default_factory=dict)
     calls: dict[str, tuple[Ty, tuple[Ty, ...]]] = field(default_factory=dict)
+    opaque: bool = False
+    """Whether there are calls of functions that are not lifted."""
     live_ins: frozenset[int] = frozenset()
     """Values that arrive in whole general registers."""
 
@@ -80,7 +88,9 @@ def analyse(lifted: Lifted) -> Scope:
     for live in lifted.live_ins:
         scope.names[live.value.number] = live_in_name(live)
     scope.live_ins = frozenset(
-        live.value.number for live in lifted.live_ins if isinstance(live.location, Gpr) and live.value.ty == "i64"
+        live.value.number
+        for live in lifted.live_ins
+        if isinstance(live.location, Gpr) and live.value.ty == "i64" and live.location != FS_BASE
     )
     _walk(lifted.body, (), scope, home)
     for out in lifted.live_outs:
@@ -129,6 +139,8 @@ def _walk(body: Sequence[Item], path: tuple[int, ...], scope: Scope, home: dict[
             scope.variables[item.variable.number] = item.variable.ty
         elif isinstance(item, Call):
             scope.calls[item.function] = (item.value.ty, tuple(a.ty for a in item.args))
+        elif isinstance(item, OpaqueCall):
+            scope.opaque = True
         elif isinstance(item, Loop):
             home[item.counter.number] = (*path, id(item))
             depth = len(path)

@@ -8,6 +8,7 @@ from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.disasm import Immediate, Insn, Memory, Operand, Register
 from layout_advise.mockup.effects import (
     BITS,
+    FS_BASE,
     CallEffect,
     Const,
     Effect,
@@ -101,10 +102,12 @@ class Context:
 
     def address(self, memory: Memory) -> Expr:
         """The i64 address of a memory operand without vector index."""
-        if memory.segment is not None:
-            raise self.refuse(f"thread-local memory ({memory.segment}:)")
         if memory.narrow:
             raise self.refuse("32-bit address arithmetic")
+        if memory.segment == "fs":
+            return build("add", "i64", Read(FS_BASE, "i64"), self.effective(memory))
+        if memory.segment is not None:
+            raise self.refuse(f"thread-local memory ({memory.segment}:)")
         return self.effective(memory)
 
     def effective(self, memory: Memory) -> Expr:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from layout_advise.mockup.cfg import CONDITIONS
-from layout_advise.mockup.disasm import Immediate, Memory
-from layout_advise.mockup.effects import CallEffect, Const, Gpr, Lane, Read
+from layout_advise.mockup.disasm import Immediate, Insn, Memory
+from layout_advise.mockup.effects import CALL_TARGET, CallEffect, Const, Gpr, Lane, Read, Semantics
 from layout_advise.mockup.expr import build
 from layout_advise.mockup.semantics.context import LANES, ZERO, Context, rule
 
@@ -30,6 +30,13 @@ def call(c: Context) -> None:
         c.calls.append(CallEffect(target.displacement, None))
     else:
         raise c.refuse("indirect call")
+
+
+def call_target(insn: Insn) -> Semantics:
+    """What an indirect call or jump does before it goes anywhere: its target into ``CALL_TARGET``."""
+    c = Context(insn)
+    c.sets[CALL_TARGET] = c.integer(insn.operands[0], 8)
+    return c.finish()
 
 
 @rule("push")

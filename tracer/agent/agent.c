@@ -149,6 +149,7 @@ static void hook_loader(void)
 /* In a process that the program forked: the status pages are shared with its parent, whose calls alone count. */
 static void in_child(void)
 {
+    la_records_in_child();
     if (!la_near || la_status->state >= LA_PARKED)
         return;
     struct la_status *own = (struct la_status *)(la_near + LA_PAGE);
@@ -188,7 +189,7 @@ __attribute__((constructor)) static void la_start(int argc, char **argv, char **
     } else {
         pthread_atfork(NULL, NULL, in_child);
         la_probe_start();
-        if (la_config.mode == LA_MODE_PARK)
+        if (la_config.mode != LA_MODE_PROBE)
             la_blocks_start();
     }
     hook_loader();

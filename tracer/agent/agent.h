@@ -8,7 +8,7 @@
 #define LA_MAGIC 0x3167617561796c61ull
 #define LA_EXPORT __attribute__((visibility("default")))
 
-enum { LA_MODE_SAMPLE = 1, LA_MODE_PROBE = 2, LA_MODE_PARK = 3 };
+enum { LA_MODE_SAMPLE = 1, LA_MODE_PROBE = 2, LA_MODE_PARK = 3, LA_MODE_RECORD = 4 };
 enum { LA_LOADED = 1, LA_PATCHED = 2, LA_PARKED = 3, LA_STOPPED = 4 };
 
 struct la_fix { /* a rel32 field of the relocated instructions */
@@ -17,19 +17,29 @@ struct la_fix { /* a rel32 field of the relocated instructions */
     uint64_t target; /* what it points at, as an address in the ELF file */
 };
 
+#define LA_MAX_EXITS 4
+struct la_exit { /* where control goes on after a loop; empty for functions, which return */
+    uint64_t address; /* in the ELF file */
+    uint32_t patch_bytes, blob_bytes, fixes, reserved;
+    uint8_t original[32];
+    uint8_t blob[64];
+    struct la_fix fix[4];
+};
+
 struct la_config { /* file "config", written by the launcher */
     uint64_t magic;
     uint64_t mode;
     uint64_t controller; /* pid: the program dies with it */
     uint64_t entry;      /* address in the ELF file */
-    uint64_t first;      /* probe: first timed call, park: the call to stop at; from 1 */
-    uint64_t timed;      /* probe: number of calls to time */
+    uint64_t first;      /* probe, record: first call to time or record, park: the call to stop at; from 1 */
+    uint64_t timed;      /* probe, record: number of calls to time or record */
     uint64_t max_calls;  /* probe: end the program after that many calls; 0: never */
     uint64_t interval;   /* sample: ns of CPU time */
     uint32_t patch_bytes; /* bytes of original code that the blob stands for */
     uint32_t blob_bytes;
     uint32_t int3;
     uint32_t fixes;
+    uint64_t quick; /* probe: read only the time stamp counter around a call */
     uint8_t original[32];
     uint8_t blob[128];
     struct la_fix fix[8];
@@ -37,6 +47,8 @@ struct la_config { /* file "config", written by the launcher */
     char preload[4096]; /* the program's own LD_PRELOAD */
     uint64_t outlined;  /* 0, or: only calls with this function as first argument count (its address in the ELF file ...) */
     char outlined_module[4096]; /* ... that this is) */
+    uint64_t exits;
+    struct la_exit exit[LA_MAX_EXITS];
 };
 
 struct la_sample { /* one timed call */
@@ -55,6 +67,9 @@ struct la_status { /* file "status"; mapped shared until the program is parked *
     volatile uint64_t threads;
     volatile uint64_t timed;
     uint64_t entry; /* at run time */
+    uint64_t start_wall, start_tsc, end_wall, end_tsc; /* probe: two readings of both clocks */
+    uint64_t empty_tsc; /* quick: of a timed call that does nothing */
+    uint64_t left_by;   /* which exit a replayed loop took */
     char error[256];
     struct la_sample sample[LA_MAX_TIMED];
     volatile uint64_t outlined; /* at run time */
@@ -76,11 +91,16 @@ void la_error(const char *text);
 /* patch.c */
 int la_patch(uint64_t load_base);
 void la_unpatch(void);
+void la_catch_exits(void); /* from now on the exits lead to la_capture */
+uint64_t la_exit_taken(void); /* run-time address of the exit that the replayed loop took */
 extern uint64_t la_entry, la_near, la_near_bytes;
 
 /* entry.S */
 void la_slow(void);
 void la_return(void);
+void la_empty(void);
+void la_left(void);
+void la_capture(void);
 void la_dl_hook(void);
 void la_on_stack(void *top, void (*function)(void)) __attribute__((noreturn));
 void la_replay_original(void);
@@ -99,12 +119,38 @@ struct la_replay {
     uint64_t tsc_end;         /*  72 */
     void *context;            /*  80 */
     uint64_t rax, rdx, rcx;   /*  88, 96, 104 */
+    uint64_t *slot_at;        /* 112: where the return address stands */
 };
 extern struct la_replay la_replay_state;
+
+/* calls.c: one call's arguments as recorded, and what it returned */
+struct la_recorded {
+    uint64_t gpr[16]; /* in encoding order, as in la_registers */
+    uint8_t xmm[8][16];
+};
+struct la_returned {
+    uint64_t rax, rdx;
+    uint8_t xmm0[16], xmm1[16];
+};
+struct la_batch { /* entry.S knows the offsets */
+    struct la_recorded *calls;                  /*  0 */
+    struct la_returned *returned;               /*  8 */
+    uint64_t count;                             /* 16; 0: one call, with the parked registers */
+    const struct la_recorded *at;               /* 24: the replay's own */
+    struct la_returned *to;                     /* 32 */
+    uint64_t left;                              /* 40 */
+    void (*run)(struct la_context *);           /* 48: of the mock-up */
+};
+extern struct la_batch la_batch;
+uint64_t la_calls_bytes(void);
+void la_record_event(const struct la_frame *frame);
+void la_replay_batch(void);
+void la_mockup_batch(struct la_context *context);
 
 /* probe.c, sample.c, blocks.c */
 void la_probe_start(void);
 void la_probe_event(struct la_frame *frame);
+uint64_t la_exit_stub(uint64_t number); /* where the stub of an exit goes on */
 void la_sample_start(void);
 void la_sample_maps(void);
 void la_blocks_start(void);
@@ -128,7 +174,8 @@ extern uint8_t *la_stack;
 /* loop.c */
 enum {
     LA_CMD_PING = 1, LA_CMD_REGISTERS, LA_CMD_BLOCKS, LA_CMD_FORK, LA_CMD_TRACE, LA_CMD_LOAD, LA_CMD_RUN,
-    LA_CMD_PREPARE, LA_CMD_BLOCK, LA_CMD_MOVE, LA_CMD_REAP, LA_CMD_INFO, LA_CMD_CONVERT, LA_CMD_TEAM, LA_CMD_TRACE_TEAM
+    LA_CMD_PREPARE, LA_CMD_BLOCK, LA_CMD_MOVE, LA_CMD_REAP, LA_CMD_INFO, LA_CMD_CONVERT, LA_CMD_TEAM, LA_CMD_TRACE_TEAM,
+    LA_CMD_BATCH
 };
 struct la_command {
     uint64_t magic, sequence, verb, timeout_ns, words, path_bytes;
@@ -145,6 +192,8 @@ struct la_reply la_fail(const char *text);
 struct la_reply la_answer(const void *data, uint64_t bytes);
 char *la_read_file(const char *path, uint64_t *bytes); /* mmap'ed (LA_READ_ROOM(bytes)), 0-terminated; NULL */
 void la_free_file(char *text, uint64_t bytes);
+
+struct la_reply la_cmd_batch(const struct la_command *c);
 
 /* variants.c */
 struct la_variant {
@@ -168,7 +217,9 @@ struct la_variant *la_variant(uint64_t number); /* NULL: no such variant */
 struct la_reply la_cmd_load(const struct la_command *c);
 struct la_reply la_cmd_run(const struct la_command *c);
 struct la_reply la_cmd_trace(const struct la_command *c);
-const char *la_fill_buffers(struct la_variant *v); /* allocate and copy in, once; an error text or NULL */
+void la_records_in_child(void);
+/* Allocate and copy in, once; an error text or NULL. poison: what is not copied in holds no likely value before. */
+const char *la_fill_buffers(struct la_variant *v, int poison);
 void la_call(struct la_variant *v);
 void la_replay_at(uint64_t target, struct la_registers *in);
 uint64_t *la_map_records(const char *path, uint64_t capacity); /* a file on tmpfs; NULL */

@@ -3,10 +3,7 @@
     .text
 
 /* Slow path of the entry stub: flags are pushed already, below a skipped red zone. Builds struct la_frame. */
-    .globl la_slow
-    .hidden la_slow
-    .type la_slow, @function
-la_slow:
+    .macro la_event resume
     push %r15; push %r14; push %r13; push %r12; push %r11; push %r10; push %r9; push %r8
     push %rdi; push %rsi; push %rbp; push %rbx; push %rdx; push %rcx; push %rax
     mov %rsp, %rdi
@@ -17,7 +14,43 @@ la_slow:
     mov %rbp, %rsp
     pop %rax; pop %rcx; pop %rdx; pop %rbx; pop %rbp; pop %rsi; pop %rdi
     pop %r8; pop %r9; pop %r10; pop %r11; pop %r12; pop %r13; pop %r14; pop %r15
-    jmp *la_resume(%rip)
+    jmp \resume
+    .endm
+    .globl la_slow
+    .hidden la_slow
+    .type la_slow, @function
+la_slow:
+    la_event *la_resume(%rip)
+
+/* A watched loop was left through an exit: its number and the flags are pushed already. la_on_left puts the address to go
+ * on at where the number stood. */
+    .globl la_left
+    .hidden la_left
+    .type la_left, @function
+la_left:
+    push %r15; push %r14; push %r13; push %r12; push %r11; push %r10; push %r9; push %r8
+    push %rdi; push %rsi; push %rbp; push %rbx; push %rdx; push %rcx; push %rax
+    lea 120(%rsp), %rdi
+    mov %rsp, %rbp
+    and $-16, %rsp
+    cld
+    call la_on_left
+    mov %rbp, %rsp
+    pop %rax; pop %rcx; pop %rdx; pop %rbx; pop %rbp; pop %rsi; pop %rdi
+    pop %r8; pop %r9; pop %r10; pop %r11; pop %r12; pop %r13; pop %r14; pop %r15
+    ret
+
+/* A function that does nothing, as if patched: what its timed calls take is the timing's own. */
+    .globl la_empty
+    .hidden la_empty
+    .type la_empty, @function
+la_empty:
+    lea -128(%rsp), %rsp
+    pushfq
+    la_event 1f
+1:  popfq
+    lea 128(%rsp), %rsp
+    ret
 
 /* A timed call returns here. la_on_return gives back the true return address. */
     .globl la_return
@@ -105,7 +138,7 @@ la_on_stack:
 la_replay_original:
     la_enter
     mov (%r15), %rbx
-    mov 32(%rbx), %rcx
+    mov 112(%r15), %rcx
     mov (%rcx), %rax
     mov %rax, 40(%r15)
     lea la_capture(%rip), %rax
@@ -130,6 +163,8 @@ la_replay_original:
     mov 120(%rbx), %r15
     mov 24(%rbx), %rbx
     jmp *la_replay_state+24(%rip)
+    .globl la_capture
+    .hidden la_capture
 la_capture:
     mov %rax, la_replay_state+88(%rip)
     mov %rdx, la_replay_state+96(%rip)
@@ -158,11 +193,105 @@ la_capture:
     popq 136(%rbx)
     cld
     la_stamp 72
-    mov (%r15), %rbx
-    mov 32(%rbx), %rcx
+    mov 112(%r15), %rcx
     mov 40(%r15), %rax
     mov %rax, (%rcx)
     la_leave
+
+/* The original, once for each of la_batch.left recorded calls from la_batch.at on. All are entered with the same rsp; the
+ * call instruction puts the return address where the program's own stood. */
+    .globl la_replay_batch
+    .hidden la_replay_batch
+    .type la_replay_batch, @function
+la_replay_batch:
+    la_enter
+    mov la_batch+24(%rip), %rbx
+    mov 32(%rbx), %rcx
+    mov (%rcx), %rax
+    mov %rax, 40(%r15)
+    cld
+    la_stamp 64
+1:  mov la_batch+24(%rip), %rbx
+    movups 128(%rbx), %xmm0
+    movups 144(%rbx), %xmm1
+    movups 160(%rbx), %xmm2
+    movups 176(%rbx), %xmm3
+    movups 192(%rbx), %xmm4
+    movups 208(%rbx), %xmm5
+    movups 224(%rbx), %xmm6
+    movups 240(%rbx), %xmm7
+    mov 0(%rbx), %rax
+    mov 8(%rbx), %rcx
+    mov 16(%rbx), %rdx
+    mov 32(%rbx), %rsp
+    lea 8(%rsp), %rsp
+    mov 40(%rbx), %rbp
+    mov 48(%rbx), %rsi
+    mov 56(%rbx), %rdi
+    mov 64(%rbx), %r8
+    mov 72(%rbx), %r9
+    mov 80(%rbx), %r10
+    mov 88(%rbx), %r11
+    mov 96(%rbx), %r12
+    mov 104(%rbx), %r13
+    mov 112(%rbx), %r14
+    mov 120(%rbx), %r15
+    mov 24(%rbx), %rbx
+    call *la_replay_state+24(%rip)
+    mov la_batch+32(%rip), %rcx
+    mov %rax, 0(%rcx)
+    mov %rdx, 8(%rcx)
+    movups %xmm0, 16(%rcx)
+    movups %xmm1, 32(%rcx)
+    add $48, %rcx
+    mov %rcx, la_batch+32(%rip)
+    addq $256, la_batch+24(%rip)
+    decq la_batch+40(%rip)
+    jnz 1b
+    cld
+    lea la_replay_state(%rip), %r15
+    lea -8(%rsp), %rcx
+    mov 40(%r15), %rax
+    mov %rax, (%rcx)
+    mov 32(%r15), %rsp
+    la_stamp 72
+    la_leave
+
+/* The mock-up la_batch.run, once for each of la_batch.count recorded calls; called through la_replay_mockup. */
+    .globl la_mockup_batch
+    .hidden la_mockup_batch
+    .type la_mockup_batch, @function
+la_mockup_batch:
+    push %rbx; push %rbp; push %r12; push %r13; push %r14
+    mov %rdi, %r12
+    mov la_batch(%rip), %rbx
+    mov la_batch+8(%rip), %rbp
+    mov la_batch+16(%rip), %r13
+    mov la_batch+48(%rip), %r14
+1:  .irp n, 0, 1, 2, 3, 4, 5, 6, 7
+    movups 16*\n(%rbx), %xmm0
+    movups %xmm0, 520+16*\n(%r12)
+    .endr
+    .irp n, 0, 1, 2, 3, 4, 5, 6, 7
+    movups 128+16*\n(%rbx), %xmm0
+    movups %xmm0, 680+64*\n(%r12)
+    .endr
+    mov %r12, %rdi
+    call *%r14
+    mov 2728(%r12), %rax
+    mov %rax, 0(%rbp)
+    mov 2744(%r12), %rax
+    mov %rax, 8(%rbp)
+    movups 2888(%r12), %xmm0
+    movups %xmm0, 16(%rbp)
+    movups 2952(%r12), %xmm0
+    movups %xmm0, 32(%rbp)
+    add $256, %rbx
+    add $48, %rbp
+    dec %r13
+    jnz 1b
+    pop %r14; pop %r13; pop %r12; pop %rbp; pop %rbx
+    ret
 
 /* A mock-up: an ordinary C call on the agent's stack, with the parked vector state and MXCSR. */
     .globl la_replay_mockup

@@ -106,7 +106,7 @@ static struct la_reply blocks(const struct la_command *c)
 static struct la_reply info(void)
 {
     extern char __ehdr_start[] __attribute__((visibility("hidden"))), _end[] __attribute__((visibility("hidden")));
-    static uint64_t words[10];
+    static uint64_t words[12];
     words[0] = la_status->load_base;
     words[1] = la_status->entry;
     words[2] = (uint64_t)la_stack;
@@ -117,6 +117,8 @@ static struct la_reply info(void)
     words[7] = la_up(sizeof *la_status, LA_PAGE);
     words[8] = (uint64_t)__ehdr_start; /* the agent's file and its .bss, which has no name in maps */
     words[9] = la_up((uint64_t)_end, LA_PAGE) - words[8];
+    words[10] = la_near;
+    words[11] = la_near ? la_near_bytes : 0;
     return la_answer(words, sizeof words);
 }
 
@@ -142,6 +144,7 @@ static struct la_reply execute(const struct la_command *c)
     case LA_CMD_PREPARE: return la_cmd_prepare(c);
     case LA_CMD_BLOCK: return la_cmd_block(c);
     case LA_CMD_CONVERT: return la_cmd_convert(c);
+    case LA_CMD_BATCH: return la_cmd_batch(c);
     case LA_CMD_REAP: return reap(c);
     case LA_CMD_INFO: return info();
     case LA_CMD_TEAM: return la_cmd_team(c);

@@ -63,8 +63,13 @@ static void make_private(void)
     if (copy)
         la_copy(copy, la_status, sizeof *copy);
     la_munmap(la_status, bytes);
-    la_munmap((void *)la_near, la_near_bytes);
-    la_near = 0;
+    if (la_config.exits) { /* the loop's exits need a place near the code */
+        la_mmap((void *)(la_near + LA_PAGE), la_near_bytes - LA_PAGE, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1);
+    } else {
+        la_munmap((void *)la_near, la_near_bytes);
+        la_near = 0;
+    }
     la_status = copy;
 }
 
@@ -94,5 +99,6 @@ void la_park(struct la_frame *frame)
     la_mprotect((uint64_t)la_stack, LA_PAGE, PROT_NONE); /* guard */
     la_status->state = LA_PARKED;
     make_private();
+    la_catch_exits();
     la_on_stack(la_stack + LA_PAGE + LA_STACK_BYTES, la_loop);
 }

@@ -86,6 +86,73 @@ static void write_stub(struct la_status *near_status, uint64_t load_base)
     *(uint64_t *)p = (uint64_t)la_slow;
 }
 
+/* Room for the stubs of exits in the page of the entry's stub. */
+static uint8_t *exit_stub(uint64_t number) { return (uint8_t *)(la_near + 1024 + 512 * number); }
+static uint64_t exit_resume[LA_MAX_EXITS];
+uint64_t la_exit_stub(uint64_t number) { return exit_resume[number]; }
+
+static int write_code(uint64_t at, const uint8_t *bytes, uint64_t n);
+
+/* Tells la_left the exit's number, then does what its first instructions did. */
+static void write_exit(uint64_t number, uint64_t load_base)
+{
+    const struct la_exit *e = &la_config.exit[number];
+    uint8_t *p = exit_stub(number);
+    p = put(p, "\x48\x8d\x64\x24\x80", 5); /* lea rsp, [rsp-128] */
+    p = put(p, "\x9c\x6a", 2);             /* pushfq; push number */
+    *p++ = (uint8_t)number;
+    p = put(p, "\xff\x25\x00\x00\x00\x00", 6); /* jmp [rip] */
+    *(uint64_t *)p = (uint64_t)la_left;
+    p += 8;
+    exit_resume[number] = (uint64_t)p;
+    p = put(p, "\x9d", 1);                             /* popfq */
+    p = put(p, "\x48\x8d\xa4\x24\x80\x00\x00\x00", 8); /* lea rsp, [rsp+128] */
+    uint8_t *blob = p;
+    p = put(p, (const char *)e->blob, e->blob_bytes);
+    for (uint32_t i = 0; i < e->fixes; i++) {
+        int64_t distance = (int64_t)(load_base + e->fix[i].target - (uint64_t)(blob + e->fix[i].end));
+        *(int32_t *)(blob + e->fix[i].at) = (int32_t)distance;
+    }
+    p = put(p, "\xe9", 1);
+    put_rel(p, load_base + e->address + e->patch_bytes);
+}
+
+static int lead_exit(uint64_t number, uint64_t load_base)
+{
+    const struct la_exit *e = &la_config.exit[number];
+    uint8_t jump[5] = {0xe9};
+    put_rel(jump + 1, 0);
+    *(int32_t *)(jump + 1) = (int32_t)((uint64_t)exit_stub(number) - (load_base + e->address + 5));
+    return write_code(load_base + e->address, jump, 5);
+}
+
+/* The parked loop is replayed in place: what leaves it comes to la_capture, with its number in the status. */
+void la_catch_exits(void)
+{
+    struct la_status *status = (struct la_status *)(la_near + LA_PAGE);
+    if (!la_config.exits)
+        return;
+    la_mprotect(la_near, LA_PAGE, PROT_READ | PROT_WRITE);
+    for (uint64_t i = 0; i < la_config.exits; i++) {
+        uint8_t *p = exit_stub(i);
+        p = put(p, "\xc7\x05", 2); /* mov dword [rip + left_by], number */
+        *(int32_t *)p = (int32_t)((int64_t)((uint64_t)&status->left_by - (uint64_t)(p + 8)));
+        *(uint32_t *)(p + 4) = (uint32_t)i;
+        p = put(p + 8, "\xff\x25\x00\x00\x00\x00", 6); /* jmp [rip] */
+        *(uint64_t *)p = (uint64_t)la_capture;
+    }
+    la_mprotect(la_near, LA_PAGE, PROT_READ | PROT_EXEC);
+    for (uint64_t i = 0; i < la_config.exits; i++)
+        if (lead_exit(i, la_status->load_base))
+            la_error("the code after the loop cannot be made writable");
+}
+
+uint64_t la_exit_taken(void)
+{
+    const struct la_status *status = (const struct la_status *)(la_near + LA_PAGE);
+    return la_status->load_base + la_config.exit[(uint32_t)status->left_by % LA_MAX_EXITS].address;
+}
+
 static void on_int3(int number, siginfo_t *info, void *context)
 {
     ucontext_t *u = context;
@@ -115,6 +182,24 @@ static int write_code(uint64_t at, const uint8_t *bytes, uint64_t n)
     return 0;
 }
 
+/* The table of recorded calls, shared with the controller. */
+static int map_calls(void)
+{
+    const uint64_t bytes = la_calls_bytes();
+    char path[4096];
+    if (!bytes)
+        return 0;
+    la_join(path, la_folder, "calls", "");
+    int fd = la_open(path, O_RDWR, 0);
+    void *p = fd < 0 ? NULL : la_mmap((void *)(la_near + la_near_bytes - bytes), bytes, PROT_READ | PROT_WRITE,
+                                      MAP_SHARED | MAP_FIXED, fd);
+    if (fd >= 0)
+        la_close(fd);
+    if (!p)
+        la_error("cannot map the table of calls");
+    return p ? 0 : -1;
+}
+
 int la_patch(uint64_t load_base)
 {
     uint64_t entry = load_base + la_config.entry;
@@ -125,7 +210,7 @@ int la_patch(uint64_t load_base)
             return -1;
         }
     if (!la_near) { /* a module that was closed and opened again keeps the old place if it is near */
-        la_near_bytes = LA_PAGE + status_bytes;
+        la_near_bytes = LA_PAGE + status_bytes + la_calls_bytes();
         la_near = find_near(entry, la_near_bytes);
         if (!la_near) {
             la_error("no free memory near the hotspot's entry");
@@ -140,10 +225,15 @@ int la_patch(uint64_t load_base)
             return -1;
         }
         la_close(fd);
+        if (map_calls())
+            return -1;
     }
     la_entry = entry;
     la_mprotect(la_near, LA_PAGE, PROT_READ | PROT_WRITE);
     write_stub((struct la_status *)(la_near + LA_PAGE), load_base);
+    const uint64_t watched = la_config.mode == LA_MODE_PROBE ? la_config.exits : 0;
+    for (uint64_t i = 0; i < watched; i++)
+        write_exit(i, load_base);
     la_mprotect(la_near, LA_PAGE, PROT_READ | PROT_EXEC);
     if (!la_config.outlined)
         la_status->load_base = load_base;
@@ -157,6 +247,8 @@ int la_patch(uint64_t load_base)
         sigaction(SIGTRAP, &action, NULL);
     }
     int failed = la_config.int3 ? write_code(entry, &trap, 1) : write_code(entry, jump, 5);
+    for (uint64_t i = 0; i < watched; i++)
+        failed |= lead_exit(i, load_base);
     if (failed) {
         la_error("the hotspot's code cannot be made writable");
         return -1;

@@ -13,6 +13,7 @@ static struct {
 } open_call;
 static uint64_t timer_thread;
 static volatile uint64_t thread_seen[64];
+static int calibrating;
 
 static uint64_t thread_id(void)
 {
@@ -21,7 +22,12 @@ static uint64_t thread_id(void)
     return id;
 }
 
-void la_probe_start(void) { la_status->armed = la_status->counter = (int64_t)la_config.first; }
+void la_probe_start(void)
+{
+    la_status->armed = la_status->counter = (int64_t)la_config.first;
+    la_status->start_wall = la_clock(CLOCK_MONOTONIC);
+    la_status->start_tsc = la_tsc();
+}
 
 static void note_thread(uint64_t id)
 {
@@ -56,10 +62,13 @@ static void open_timing(uint64_t slot, uint64_t call)
     open_call.back = *(uint64_t *)slot;
     open_call.call = call;
     open_call.slot = slot;
-    *(uint64_t *)slot = (uint64_t)la_return;
-    open_call.faults = la_minor_faults();
-    open_call.cpu = la_clock(CLOCK_THREAD_CPUTIME_ID);
-    open_call.wall = la_clock(CLOCK_MONOTONIC);
+    if (!la_config.exits)
+        *(uint64_t *)slot = (uint64_t)la_return;
+    if (!la_config.quick) {
+        open_call.faults = la_minor_faults();
+        open_call.cpu = la_clock(CLOCK_THREAD_CPUTIME_ID);
+        open_call.wall = la_clock(CLOCK_MONOTONIC);
+    }
     open_call.tsc = la_tsc();
 }
 
@@ -67,6 +76,10 @@ void la_probe_event(struct la_frame *frame)
 {
     uint64_t call = (uint64_t)(la_status->armed - la_status->counter);
     uint64_t slot = LA_FRAME_RSP(frame), thread = thread_id();
+    if (calibrating) {
+        open_timing(slot, call);
+        return;
+    }
     if (la_config.max_calls && call > la_config.max_calls)
         stop_program();
     note_thread(thread);
@@ -88,27 +101,76 @@ void la_probe_event(struct la_frame *frame)
     open_timing(slot, call); /* a call left by longjmp is forgotten here: its slot is at or below this one */
 }
 
+/* What timing an empty call takes, once the code is warm. */
+static void calibrate(void)
+{
+    enum { WARM = 16, CALLS = 64 };
+    calibrating = 1;
+    for (int i = 0; i < CALLS; i++) {
+        if (i == WARM)
+            la_status->empty_tsc = ~0ull;
+        la_empty();
+    }
+    calibrating = 0;
+}
+
+static void close_timing(uint64_t tsc, uint64_t wall, uint64_t cpu);
+
+/* where[0] is the number of the exit. A loop that was not entered by its entry, or is not timed, has no open call. */
+void la_on_left(uint64_t *where) __attribute__((visibility("hidden")));
+void la_on_left(uint64_t *where)
+{
+    uint64_t tsc = la_tsc(), wall = la_clock(CLOCK_MONOTONIC), cpu = la_clock(CLOCK_THREAD_CPUTIME_ID);
+    where[0] = la_exit_stub(where[0]);
+    if (open_call.slot && la_alive() && timer_thread == thread_id())
+        close_timing(tsc, wall, cpu);
+}
+
 uint64_t la_on_return(uint64_t slot) __attribute__((visibility("hidden")));
 uint64_t la_on_return(uint64_t slot)
 {
-    uint64_t tsc = la_tsc(), wall = la_clock(CLOCK_MONOTONIC), cpu = la_clock(CLOCK_THREAD_CPUTIME_ID);
+    uint64_t tsc = la_tsc(), wall = 0, cpu = 0;
+    if (!la_config.quick) {
+        wall = la_clock(CLOCK_MONOTONIC);
+        cpu = la_clock(CLOCK_THREAD_CPUTIME_ID);
+    }
     uint64_t back = open_call.back;
     (void)slot;
-    open_call.slot = 0;
-    if (!la_alive())
+    if (!la_alive()) {
+        open_call.slot = 0;
         return back;
-    uint64_t n = la_status->timed;
+    }
+    if (calibrating) {
+        open_call.slot = 0;
+        la_status->empty_tsc = tsc - open_call.tsc < la_status->empty_tsc ? tsc - open_call.tsc : la_status->empty_tsc;
+        return back;
+    }
+    close_timing(tsc, wall, cpu);
+    return back;
+}
+
+static void close_timing(uint64_t tsc, uint64_t wall, uint64_t cpu)
+{
+    open_call.slot = 0;
+    uint64_t n = la_status->timed, call = open_call.call;
     if (n < LA_MAX_TIMED) {
         struct la_sample *s = &la_status->sample[n];
-        s->wall = wall - open_call.wall;
-        s->cpu = cpu - open_call.cpu;
         s->tsc = tsc - open_call.tsc;
-        s->faults = la_minor_faults() - open_call.faults;
+        if (!la_config.quick) {
+            s->wall = wall - open_call.wall;
+            s->cpu = cpu - open_call.cpu;
+            s->faults = la_minor_faults() - open_call.faults;
+        }
         la_status->timed = n + 1;
+        if (n + 1 == la_config.timed) {
+            la_status->end_wall = la_clock(CLOCK_MONOTONIC);
+            la_status->end_tsc = la_tsc();
+            if (la_config.quick)
+                calibrate();
+        }
     }
-    if (la_config.max_calls && open_call.call >= la_config.max_calls)
+    if (la_config.max_calls && call >= la_config.max_calls)
         stop_program();
-    return back;
 }
 
 /* The stub's slow path. */
@@ -120,6 +182,8 @@ void la_on_event(struct la_frame *frame)
         return;
     if (la_config.mode == LA_MODE_PROBE)
         la_probe_event(frame);
+    else if (la_config.mode == LA_MODE_RECORD)
+        la_record_event(frame);
     else if (!__atomic_exchange_n(&parking, 1, __ATOMIC_SEQ_CST)) /* of several threads the first */
         la_park(frame);
 }

@@ -222,7 +222,7 @@ struct la_reply la_cmd_prepare(const struct la_command *c)
         return la_fail("no such variant");
     if (v->line_at)
         return la_fail("this variant is prepared already");
-    const char *failed = la_fill_buffers(v);
+    const char *failed = la_fill_buffers(v, 0);
     if (!failed)
         failed = note_ranges(v, c->word + 3 + 2 * written, original);
     uint64_t bytes = la_up((written + LA_MAX_BUFFERS) * sizeof(struct span), LA_PAGE);
@@ -242,7 +242,8 @@ static void nothing(uint64_t number, uint64_t count)
     (void)count;
 }
 
-static void timed_call(struct la_variant *v, struct la_sample *s)
+/* converted: with the layout converted before the call and back after it, as a temporary one is. */
+static void timed_call(struct la_variant *v, int converted, struct la_sample *s)
 {
     /* What comes before took the workers longer than they wait awake; to wake them is no part of a program that starts one
      * region after another. */
@@ -250,49 +251,50 @@ static void timed_call(struct la_variant *v, struct la_sample *s)
         la_team_work(nothing);
     const int whose = la_is_team() ? 0 /* RUSAGE_SELF */ : 1 /* RUSAGE_THREAD */;
     uint64_t faults = la_faults_of(whose), cpu = la_clock(CLOCK_THREAD_CPUTIME_ID), wall = la_clock(CLOCK_MONOTONIC);
+    if (converted)
+        v->copy_in(v->context);
     la_call(v);
+    if (converted)
+        v->copy_out(v->context);
     s->wall = la_clock(CLOCK_MONOTONIC) - wall;
     s->cpu = la_clock(CLOCK_THREAD_CPUTIME_ID) - cpu;
     s->faults = la_faults_of(whose) - faults;
     s->tsc = la_replay_state.tsc_end - la_replay_state.tsc_start;
 }
 
-/* Words: variant, calls, cold. */
+/* Words: variant, calls, cold, converted. A call with conversions writes to the old layout what the original writes: then
+ * the original's lines are put back before it. */
 struct la_reply la_cmd_block(const struct la_command *c)
 {
-    struct la_variant *v = la_variant(c->word[0]);
+    struct la_variant *v = la_variant(c->word[0]), *writer = v;
     uint64_t calls = c->word[1];
-    if (!v || !v->line_at)
+    const int converted = c->word[3] != 0;
+    if (converted)
+        writer = &la_variants[0];
+    if (!v || !v->line_at || !writer->line_at)
         return la_fail("this variant is not prepared");
+    if (converted && !v->context)
+        return la_fail("the original has nothing to convert");
     if (calls > MAX_CALLS)
         return la_fail("too many calls in one block");
     for (uint64_t i = 0; i < calls; i++) {
-        restore_lines(v);
+        restore_lines(writer);
         for (uint64_t k = 0; c->word[2] && k < v->ranges; k++)
             flush(v->range[2 * k], v->range[2 * k + 1]);
-        timed_call(v, &samples[i]);
+        timed_call(v, converted, &samples[i]);
     }
-    restore_lines(v); /* the next block may be another variant's, which reads what this one wrote */
+    restore_lines(writer);
+    if (converted)
+        restore_lines(v); /* the next block may be another variant's, which reads what this one wrote */
     return la_answer(samples, calls * sizeof *samples);
 }
 
-static uint64_t median(uint64_t *value, uint64_t n)
-{
-    for (uint64_t i = 1; i < n; i++)
-        for (uint64_t j = i; j > 0 && value[j] < value[j - 1]; j--) {
-            uint64_t t = value[j];
-            value[j] = value[j - 1];
-            value[j - 1] = t;
-        }
-    return value[n / 2];
-}
-
-/* Words: variant, times. Between blocks the old layout and the buffers both hold the state before the call, so that
- * copying to and fro changes nothing; the buffers have been touched since they were prepared. */
+/* Words: variant, times; answers (in, out) of each. Between blocks the old layout and the buffers both hold the state before the call, so that
+ * copying to and fro changes nothing that is read; the buffers have been touched since they were prepared. */
 struct la_reply la_cmd_convert(const struct la_command *c)
 {
     enum { MAX_TIMES = 64 };
-    static uint64_t in[MAX_TIMES], out[MAX_TIMES], answer[2];
+    static uint64_t answer[2 * MAX_TIMES];
     struct la_variant *v = la_variant(c->word[0]);
     const uint64_t times = c->word[1];
     if (!v || !v->context || !v->line_at)
@@ -304,10 +306,10 @@ struct la_reply la_cmd_convert(const struct la_command *c)
         v->copy_in(v->context);
         uint64_t middle = la_clock(CLOCK_THREAD_CPUTIME_ID);
         v->copy_out(v->context);
-        out[i] = la_clock(CLOCK_THREAD_CPUTIME_ID) - middle;
-        in[i] = middle - start;
+        answer[2 * i + 1] = la_clock(CLOCK_THREAD_CPUTIME_ID) - middle;
+        answer[2 * i] = middle - start;
     }
-    answer[0] = median(in, times);
-    answer[1] = median(out, times);
-    return la_answer(answer, sizeof answer);
+    if (la_variants[0].line_at) /* what is written only is not copied in: copying it out changed the old layout */
+        restore_lines(&la_variants[0]);
+    return la_answer(answer, 16 * times);
 }

@@ -7,6 +7,7 @@
 struct la_variant la_variants[LA_MAX_VARIANTS];
 static uint64_t variant_count = 1; /* 0 is the original */
 static struct la_registers original_out;
+static uint64_t no_slot; /* a loop has no return address */
 
 #define POISON 0xdb
 
@@ -19,6 +20,7 @@ static void replay_setup(uint64_t target, struct la_registers *in)
     la_replay_state.xsave_out = la_after_xsave;
     la_replay_state.mask = la_xsave_mask;
     la_replay_state.out = &original_out;
+    la_replay_state.slot_at = la_config.exits ? &no_slot : (uint64_t *)la_parked.gpr[4];
     la_replay_state.target = target;
 }
 
@@ -30,15 +32,30 @@ void la_replay_at(uint64_t target, struct la_registers *in)
 }
 
 /* Both kinds of call load and save the same state, so that what surrounds the call costs the same. */
+static void rewind_batch(void)
+{
+    la_batch.at = la_batch.calls;
+    la_batch.to = la_batch.returned;
+    la_batch.left = la_batch.count;
+}
+
 void la_call(struct la_variant *v)
 {
     if (la_is_team()) {
         la_team_call(v);
-    } else if (v == &la_variants[0]) {
-        la_replay_at(la_parked.rip, &la_parked);
+        return;
+    }
+    rewind_batch();
+    if (v == &la_variants[0]) {
+        replay_setup(la_parked.rip, &la_parked);
+        if (la_batch.count)
+            la_replay_batch();
+        else
+            la_replay_original();
     } else {
-        replay_setup((uint64_t)v->run, &la_parked);
+        replay_setup(la_batch.count ? (uint64_t)la_mockup_batch : (uint64_t)v->run, &la_parked);
         la_replay_state.context = v->context;
+        la_batch.run = v->run;
         la_replay_mockup();
     }
 }
@@ -140,7 +157,7 @@ static uint8_t *buffer(const struct la_buffer_spec *spec)
     return (uint8_t *)at + spec->offset;
 }
 
-const char *la_fill_buffers(struct la_variant *v)
+const char *la_fill_buffers(struct la_variant *v, int poison)
 {
     if (v == &la_variants[0] || v->filled)
         return NULL;
@@ -149,6 +166,8 @@ const char *la_fill_buffers(struct la_variant *v)
             v->context->buffers[i] = buffer(&v->spec[i]);
         if (!v->context->buffers[i])
             return "no memory for the mock-up's buffers";
+        if (poison)
+            la_fill(v->context->buffers[i], POISON, v->spec[i].bytes);
     }
     v->copy_in(v->context);
     v->filled = 1;
@@ -240,17 +259,31 @@ uint64_t *la_map_records(const char *path, uint64_t capacity)
     return p;
 }
 
+struct la_run_answer {
+    struct la_registers registers;
+    uint64_t records, mismatches, first[3], remapped;
+};
+
+/* In a batch followed by what each call returned. */
+static struct la_reply run_answer(const struct la_run_answer *out)
+{
+    const uint64_t returned = la_batch.count * sizeof *la_batch.returned;
+    uint8_t *data = la_memory(la_up(sizeof *out + returned, LA_PAGE));
+    if (!data)
+        return la_fail("no memory for the answer");
+    la_copy(data, out, sizeof *out);
+    la_copy(data + sizeof *out, la_batch.returned, returned);
+    return la_answer(data, sizeof *out + returned);
+}
+
 /* Words: variant, records capacity (0: none), number of forbidden ranges, ranges. Path: the records file. */
 struct la_reply la_cmd_run(const struct la_command *c)
 {
-    static struct {
-        struct la_registers registers;
-        uint64_t records, mismatches, first[3], remapped;
-    } out;
+    static struct la_run_answer out;
     struct la_variant *v = la_variant(c->word[0]);
     if (!v)
         return la_fail("no such variant");
-    const char *failed = la_fill_buffers(v);
+    const char *failed = la_fill_buffers(v, 1);
     if (failed)
         return la_fail(failed);
     uint64_t capacity = v->context ? c->word[1] : 0, kept = 0;
@@ -270,9 +303,9 @@ struct la_reply la_cmd_run(const struct la_command *c)
     if (!v->context) {
         la_unpack_vectors(la_after_xsave, &original_out);
         original_out.fs_base = la_parked.fs_base;
-        original_out.rip = la_replay_state.slot;
+        original_out.rip = la_config.exits ? la_exit_taken() : la_replay_state.slot;
         la_copy(&out.registers, &original_out, sizeof original_out);
-        return la_answer(&out, sizeof out);
+        return run_answer(&out);
     }
     v->copy_out(v->context);
     const struct la_check *check = &v->context->check;
@@ -290,7 +323,7 @@ struct la_reply la_cmd_run(const struct la_command *c)
         v->context->check.records = NULL;
         v->context->check.capacity = 0;
     }
-    return la_answer(&out, sizeof out);
+    return run_answer(&out);
 }
 
 /* Faults on fresh pages would be most of what a traced call costs: the first of them are had before it. */
@@ -298,6 +331,27 @@ static void populate_records(uint64_t *records, uint64_t bytes)
 {
     enum { AHEAD = 64 << 20 };
     la_madvise((uint64_t)records, bytes < AHEAD ? bytes : AHEAD, 23 /* MADV_POPULATE_WRITE */);
+}
+
+/* The clone's entry opens the record buffer anew, so a buffer that was full has to stay shut. */
+static void trace_batch(volatile uint64_t *header)
+{
+    rewind_batch();
+    for (uint64_t left = la_batch.count; left; left--) {
+        la_batch.left = 1;
+        la_replay_batch();
+        if (header[2])
+            header[1] = header[0];
+    }
+}
+
+static uint64_t *traced_records, traced_bytes;
+
+/* In a process that the traced call forked: what it records must not stand among its parent's records, whose file it shares. */
+void la_records_in_child(void)
+{
+    if (traced_records)
+        la_mmap(traced_records, traced_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1);
 }
 
 int la_map_image(uint64_t at, uint64_t bytes, const char *name)
@@ -329,11 +383,18 @@ struct la_reply la_cmd_trace(const struct la_command *c)
     header[0] = (uint64_t)records;
     header[1] = (uint64_t)(records + capacity);
     header[2] = 0;
+    traced_records = records;
+    traced_bytes = capacity * 8;
+    replay_setup(c->word[2], &la_parked);
     out[2] = la_clock(CLOCK_THREAD_CPUTIME_ID);
-    la_replay_at(c->word[2], &la_parked);
+    if (la_batch.count)
+        trace_batch(header);
+    else
+        la_replay_original();
     out[2] = la_clock(CLOCK_THREAD_CPUTIME_ID) - out[2];
     out[0] = (header[0] - (uint64_t)records) / 8;
     out[1] = header[2];
+    traced_records = NULL;
     la_munmap(records, capacity * 8);
     la_sys(SYS_truncate, la_command_path(c), out[0] * 8, 0);
     return la_answer(out, sizeof out);

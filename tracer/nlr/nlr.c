@@ -309,12 +309,58 @@ again:
     }
 }
 
+/* Is the run the next iteration of the nest on top of the stack? */
+static int is_next_row(const struct nlr_stack *k, uint64_t address, uint64_t stride, uint64_t count)
+{
+    const struct nlr_node *loop = k->node + k->start[k->terms - 1], *row = loop + 1, *point = loop + 2;
+    uint64_t trip = loop->constant;
+
+    return loop->size == 3 && loop->arity == 1 && row->arity == 1 && point->coef[0] == stride &&
+           point->constant + point->coef[1] * trip == address && row->constant + row->coef[0] * trip == count;
+}
+
+/* Appends that row and those after it. Most runs are such rows, so it is done without building terms; what the longer loop
+ * makes of the terms below is looked at when something else comes. */
+static void next_rows(struct nlr_stream *s, uint64_t count, uint64_t rows)
+{
+    s->stack->node[s->stack->start[s->stack->terms - 1]].constant += rows;
+    s->stack->grown = 1;
+    s->count += rows * count;
+}
+
+/* Pushes `rows` runs as a nest. */
+static void nest(struct nlr_stream *s, uint64_t address, uint64_t stride, uint64_t count, uint64_t advance, uint64_t rows)
+{
+    struct nlr_stack *k = s->stack;
+    struct nlr_node *n = k->node + k->nodes;
+
+    n[0] = (struct nlr_node){.constant = rows, .size = 3, .height = 2, .arity = 1};
+    n[1] = (struct nlr_node){.constant = count, .size = 2, .depth = 1, .height = 1, .arity = 1};
+    n[2] = (struct nlr_node){.constant = address, .coef = {stride, advance}, .size = 1, .depth = 2};
+    k->nodes += 3;
+    k->start[++k->terms] = (uint16_t)k->nodes;
+    k->grown = 1;
+    s->count += rows * count;
+}
+
+static void settle(struct nlr_stack *k)
+{
+    if (k->grown)
+        reduce(k);
+    k->grown = 0;
+}
+
 /* Pushes a point, or a run of `count` > 1 addresses as a loop. 0: the stream became a set, the term is still to be added. */
 static int push(struct nlr_stream *s, uint64_t address, uint64_t stride, uint64_t count)
 {
     struct nlr_stack *k = s->stack;
     struct nlr_node *n;
 
+    if (count > 1 && k->terms && is_next_row(k, address, stride, count)) {
+        next_rows(s, count, 1);
+        return 1;
+    }
+    settle(k);
     if ((k->terms == NLR_TERMS || k->nodes + 2 > NLR_STACK) && !evict(s))
         return 0;
     n = k->node + k->nodes;
@@ -374,17 +420,51 @@ void nlr_slow(struct nlr_stream *s, uint64_t address)
             return;
         }
         s->run -= taken;
-        if (s->run == 1) /* the next address decides the stride */
-            s->expected -= s->stride;
     }
-    if (s->run == 0) {
-        s->expected = address;
-        s->stride = 0;
+    if (s->run == 0) { /* a row often has the stride of the one before */
+        s->expected = address + s->stride;
         s->run = 1;
-    } else { /* one address waits: `expected` holds it */
-        s->stride = address - s->expected;
+    } else { /* one address waits: the new one decides the stride */
+        s->stride = address - (s->expected - s->stride);
         s->expected = address + s->stride;
         s->run = 2;
+    }
+}
+
+/* The growing run is a row, that before the one at `address`. Takes `rows` more at once: into the nest on top of the stack, which
+ * the row continues, or as a new nest. The last row is the growing run then. 0: not taken. */
+static int rows_at_once(struct nlr_stream *s, uint64_t address, uint64_t stride, uint64_t count, uint64_t advance, uint64_t rows)
+{
+    struct nlr_stack *k = s->stack;
+    const struct nlr_node *top = k->terms ? k->node + k->start[k->terms - 1] : 0;
+
+    if (top && is_next_row(k, address - advance, stride, count)) {
+        if (top[1].coef[0] != 0 || top[2].coef[1] != advance)
+            return 0;
+        next_rows(s, count, rows);
+    } else {
+        if (rows < 3 || (top && top->size == 2 && top->constant == count && top[1].constant == address - 2 * advance))
+            return 0; /* a nest has at least three rows, and the rows before belong to it */
+        settle(k);
+        if (k->terms == NLR_TERMS || k->nodes + 3 > NLR_STACK)
+            return 0;
+        nest(s, address - advance, stride, count, advance, rows);
+    }
+    s->expected += advance * rows;
+    return 1;
+}
+
+void nlr_add_rows(struct nlr_stream *s, uint64_t address, uint64_t stride, uint64_t count, uint64_t advance, uint64_t rows)
+{
+    if (count == 1 || advance == stride * count) {
+        nlr_add_run(s, address, count == 1 ? advance : stride, count * rows);
+        return;
+    }
+    for (; rows; rows--, address += advance) {
+        if (s->state == NLR_FOLDING && s->run == count && s->stride == stride && count >= NLR_RUN &&
+            s->expected == address - advance + stride * count && rows_at_once(s, address, stride, count, advance, rows))
+            return;
+        nlr_add_run(s, address, stride, count);
     }
 }
 
@@ -392,9 +472,6 @@ void nlr_finish(struct nlr_stream *s)
 {
     if (s->state != NLR_FOLDING)
         return;
-    if (s->run == 1) {
-        s->stride = 0; /* `expected` holds the waiting address itself */
-    }
     while (s->run > 0) {
         uint64_t taken = s->run >= NLR_RUN ? s->run : 1;
         if (!push(s, s->expected - s->stride * s->run, s->stride, taken)) {
@@ -403,6 +480,8 @@ void nlr_finish(struct nlr_stream *s)
         }
         s->run -= taken;
     }
+    if (s->stack)
+        settle(s->stack);
     if (s->stack && s->evicted_nodes) {
         if (evicted_reserve(s, s->stack->nodes)) {
             for (uint32_t i = 0; i < s->stack->nodes; i++)

@@ -46,12 +46,15 @@ enum nlr_state { NLR_FOLDING = 0, NLR_SET = 1, NLR_INEXACT = 2 };
 
 struct nlr_stack {
     uint32_t terms, nodes;
+    uint32_t grown; /* the top term took another iteration; what that makes of the terms below it was not looked at yet */
     uint16_t start[NLR_TERMS + 1];
     struct nlr_node node[NLR_STACK];
 };
 
 struct nlr_stream {
-    uint64_t expected, stride, run;  /* the run that is growing: next address, stride, addresses so far */
+    /* the run that is growing: next address, stride, addresses so far. After one address the stride is a guess, that of the
+     * run before; after two it is theirs. */
+    uint64_t expected, stride, run;
     uint64_t count;                  /* addresses before the growing run, in a set: all */
     uint32_t state;
     struct nlr_memory *memory;
@@ -65,6 +68,9 @@ struct nlr_stream {
 
 void nlr_open(struct nlr_stream *stream, struct nlr_memory *memory);
 void nlr_slow(struct nlr_stream *stream, uint64_t address);
+/* `rows` times `count` addresses: `stride` apart within a row, and `advance` from row to row. */
+void nlr_add_rows(struct nlr_stream *stream, uint64_t address, uint64_t stride, uint64_t count, uint64_t advance,
+                  uint64_t rows);
 void nlr_finish(struct nlr_stream *stream); /* nothing may be added afterwards */
 void nlr_close(struct nlr_stream *stream);
 
@@ -77,11 +83,24 @@ uint64_t nlr_feed(struct nlr_stream *streams, uint64_t sites, const uint64_t *re
 
 static inline void nlr_add(struct nlr_stream *stream, uint64_t address)
 {
-    if (address == stream->expected && stream->run >= 2) {
+    if (address == stream->expected && stream->run) {
         stream->expected += stream->stride;
         stream->run++;
     } else {
         nlr_slow(stream, address);
+    }
+}
+
+/* `count` addresses, `stride` apart. */
+static inline void nlr_add_run(struct nlr_stream *stream, uint64_t address, uint64_t stride, uint64_t count)
+{
+    for (; count; address += stride, count--) {
+        if (address == stream->expected && stride == stream->stride && stream->run) {
+            stream->expected += stride * count;
+            stream->run += count;
+            return;
+        }
+        nlr_add(stream, address);
     }
 }
 #endif

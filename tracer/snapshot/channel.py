@@ -19,15 +19,16 @@ from enum import IntEnum
 from pathlib import Path
 
 from layout_advise.errors import SnapshotError
-from layout_advise.tracer.snapshot.patching import Entry, Patch
+from layout_advise.tracer.snapshot.patching import MAX_EXITS, Entry, Patch, plan_exit
 
 MAGIC = 0x3167617561796C61
 MAX_TIMED = 4096
 _HEAD = struct.Struct("<6Q")
 _REPLY = struct.Struct("<QQqQ")
-_CONFIG = struct.Struct("<8Q4I32s128s")
+_CONFIG = struct.Struct("<8Q4IQ32s128s")
+_EXIT = struct.Struct("<Q4I32s64s")
 _FIX = struct.Struct("<IIQ")
-_STATUS = struct.Struct("<4Qqq4Q256s")
+_STATUS = struct.Struct("<4Qqq10Q256s")
 _SAMPLE = struct.Struct("<4Q")
 _PREFIX = "layout-advise-"
 
@@ -50,6 +51,7 @@ class Verb(IntEnum):
     CONVERT = 13
     TEAM = 14
     TRACE_TEAM = 15
+    BATCH = 16
 
 
 class Mode(IntEnum):
@@ -58,6 +60,7 @@ class Mode(IntEnum):
     SAMPLE = 1
     PROBE = 2
     PARK = 3
+    RECORD = 4
 
 
 class State(IntEnum):
@@ -82,6 +85,8 @@ class Status:
     threads: int
     timed: int
     entry: int
+    ns_per_tick: float | None
+    empty: int
     error: str
 
 
@@ -121,7 +126,7 @@ class RunFolder:
 
     def configure(
         self, mode: Mode, entry: Entry | None, patch: Patch | None, *, first: int = 1, timed: int = 0, max_calls: int = 0,
-        interval_ns: int = 0, preload: str = "",
+        interval_ns: int = 0, preload: str = "", quick: bool = False,
     ) -> None:  # fmt: skip
         """Write the agent's orders and an empty status file."""
         size, blob, fixes, original, int3 = (
@@ -129,7 +134,7 @@ class RunFolder:
         )
         data = _CONFIG.pack(
             MAGIC, mode, os.getpid(), entry.address if entry else 0, first, timed, max_calls, interval_ns,
-            size, len(blob), int3, len(fixes), original, blob,
+            size, len(blob), int3, len(fixes), quick, original, blob,
         )  # fmt: skip
         data += b"".join(_FIX.pack(fix.at, fix.end, fix.target) for fix in fixes).ljust(8 * _FIX.size, b"\0")
         data += os.fsencode(entry.path.resolve() if entry else "").ljust(4096, b"\0")
@@ -137,16 +142,21 @@ class RunFolder:
         outlined = entry.outlined if entry else None
         data += struct.pack("<Q", outlined.address if outlined else 0)
         data += os.fsencode(outlined.path.resolve() if outlined else "").ljust(4096, b"\0")
+        data += _exits(entry.exits if entry else ())
         (self.path / "config").write_bytes(data)
         (self.path / "status").write_bytes(bytes(_STATUS.size + MAX_TIMED * _SAMPLE.size + 8))
 
     def status(self) -> Status:
         """The status now."""
         data = (self.path / "status").read_bytes()
-        magic, state, pid, base, counter, armed, recursive, threads, timed, entry, error = _STATUS.unpack_from(data)
+        magic, state, pid, base, counter, armed, recursive, threads, timed, entry, *clocks, empty, _, error = (
+            _STATUS.unpack_from(data)
+        )
+        wall, ticks = (clocks[k + 2] - clocks[k] for k in (0, 1))
+        rate = wall / ticks if clocks[2] and ticks > 0 else None
         known = State(state) if magic == MAGIC else State.ABSENT
         text = error.split(b"\0")[0].decode(errors="replace")
-        return Status(known, pid, base, armed - counter, bool(recursive), threads, timed, entry, text)
+        return Status(known, pid, base, armed - counter, bool(recursive), threads, timed, entry, rate, empty, text)
 
     def samples(self, count: int) -> list[tuple[int, int, int, int]]:
         """(wall ns, cpu ns, tsc, faults) of the first ``count`` timed calls."""
@@ -157,6 +167,16 @@ class RunFolder:
         """Remove the folder; idempotent."""
         shutil.rmtree(self.path, ignore_errors=True)
         self._alive.close()
+
+
+def _exits(places: Sequence[Entry]) -> bytes:
+    """The part of the orders that tells where a loop is left."""
+    data = struct.pack("<Q", len(places))
+    for place in places:
+        plan = plan_exit(place)
+        data += _EXIT.pack(place.address, plan.size, len(plan.blob), len(plan.fixes), 0, plan.original, plan.blob)
+        data += b"".join(_FIX.pack(fix.at, fix.end, fix.target) for fix in plan.fixes).ljust(4 * _FIX.size, b"\0")
+    return data.ljust(8 + MAX_EXITS * (_EXIT.size + 4 * _FIX.size), b"\0")
 
 
 class Channel:

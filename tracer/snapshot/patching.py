@@ -16,6 +16,7 @@ from layout_advise.errors import SnapshotError
 
 JUMP_BYTES = 5
 MAX_BLOB, MAX_FIXES = 128, 8
+MAX_EXITS, MAX_EXIT_BLOB, MAX_EXIT_FIXES = 4, 64, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,8 @@ class Entry:
     code: bytes
     symbol: str = ""
     outlined: Outlined | None = None
+    exits: tuple[Entry, ...] = ()
+    """Where control goes on after a loop; a function returns instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +123,23 @@ def _relocate(insns: list[capstone.CsInsn], wanted: int) -> tuple[int, bytes, tu
     return (size, blob, tuple(fixes)) if size >= wanted else None
 
 
+def plan_exit(entry: Entry) -> Patch:
+    """How to patch the place where a loop is left. Raises :class:`SnapshotError` where there is no room for a jump."""
+    moved = _relocate(_decode(entry), JUMP_BYTES)
+    if moved is None or len(moved[1]) > MAX_EXIT_BLOB or len(moved[2]) > MAX_EXIT_FIXES:
+        what = f"cannot watch the end of the loop at {entry.address:#x}"
+        raise SnapshotError(what, "the instructions after it cannot be moved")
+    size, blob, fixes = moved
+    return Patch(size, blob, fixes, entry.code[:size], False)
+
+
 def plan_patch(entry: Entry) -> Patch:
     """How to patch ``entry``. Raises :class:`SnapshotError` where neither way works."""
     insns = _decode(entry)
     if not insns:
         raise SnapshotError(f"cannot stop at {entry.symbol or hex(entry.address)}", "its first instruction does not decode")
     targets = {target for insn in insns if not insn.group(x86.X86_GRP_CALL) and (target := _branch_target(insn)) is not None}
-    if entry.address in targets:
+    if entry.address in targets and not entry.exits:  # a loop's entry stands before its head
         raise SnapshotError(
             f"cannot stop at {entry.symbol or hex(entry.address)}",
             "its first instruction is the head of a loop, so passes would be counted as calls",

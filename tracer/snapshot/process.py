@@ -25,6 +25,7 @@ from layout_advise.tracer.snapshot.launch import describe_end, kill_session, lau
 from layout_advise.tracer.snapshot.patching import Entry, plan_patch
 from layout_advise.tracer.snapshot.procfs import how_it_ended, outer_pid, read_mappings, read_memory
 from layout_advise.tracer.snapshot.protocol import CloneImage, Member, Range, RunResult, Sample
+from layout_advise.tracer.snapshot.recorded import RETURNED, Calls
 from layout_advise.tracer.trace import Allocation, Registers
 
 _REGISTERS = struct.Struct("<16QQQQII2048s")
@@ -73,6 +74,7 @@ class AgentProcess:
         self._info: tuple[int, ...] | None = None
         self._born: tuple[trace.Mapping, ...] | None = None
         self._closed = False
+        self._batch = 0
         self.traced_ns: float | None = None
         """Thread-CPU ns of the last traced call, what its page faults cost included."""
 
@@ -93,6 +95,7 @@ class AgentProcess:
     def _inherit(self, other: AgentProcess) -> None:
         self._registers, self._allocations, self._info = other._registers, other._allocations, other._info
         self._born = other.mappings_at_park()
+        self._batch = other._batch
 
     def _call(self, verb: Verb, words: Sequence[int] = (), path: str = "") -> bytes:
         if self._closed:
@@ -117,13 +120,13 @@ class AgentProcess:
 
     def _words(self) -> tuple[int, ...]:
         if self._info is None:
-            self._info = struct.unpack("<10Q", self._call(Verb.INFO))
+            self._info = struct.unpack("<12Q", self._call(Verb.INFO))
         return self._info
 
     def own_ranges(self) -> tuple[Range, ...]:
-        """Memory of the agent: stack, block table, status, its own code and data."""
+        """Memory of the agent: stack, block table, status, its own code and data, the stubs of a loop's exits."""
         words = self._words()
-        return tuple(Range(words[i], words[i] + words[i + 1]) for i in (2, 4, 6, 8))
+        return tuple(Range(words[i], words[i] + words[i + 1]) for i in (2, 4, 6, 8, 10))
 
     def mappings_at_park(self) -> tuple[trace.Mapping, ...]:
         """The mappings before anything was loaded or allocated for a mock-up: what can be the program's own."""
@@ -225,6 +228,17 @@ class AgentProcess:
         members = [Member(bool(e), n, bool(full), rsp, fs) for e, n, full, rsp, fs in struct.iter_unpack("<5Q", data[16:])]
         return tuple(members), stray
 
+    def batch(self, calls: Calls) -> None:
+        """From here on a call, of this process and of all copies made of it, is all of ``calls``, one after the other, with
+        memory as the calls themselves leave it. They must have the same rsp, and the first must be the parked call."""
+        path = self.folder.path / self.folder.fresh_name("batch")
+        path.write_bytes(calls.data)
+        try:
+            self._call(Verb.BATCH, (len(calls),), str(path))
+        finally:
+            path.unlink()
+        self._batch = len(calls)
+
     def load(self, shared_object: Path) -> int:
         """dlopen a mock-up; returns its variant number (from 1; 0 is the original)."""
         (number,) = struct.unpack("<Q", self._call(Verb.LOAD, (), str(shared_object.resolve())))
@@ -238,7 +252,9 @@ class AgentProcess:
         data = self._call(Verb.RUN, (variant, capacity, len(forbidden), *_flat(forbidden)), path)
         count, mismatches, site, old, new, remapped = _RUN_TAIL.unpack_from(data, _REGISTERS.size)
         first = (site, old, new) if mismatches else None
-        return RunResult(_registers(data), count, mismatches, first, remapped)
+        returned = data[_REGISTERS.size + _RUN_TAIL.size :]
+        each = tuple(returned[k : k + RETURNED] for k in range(0, len(returned), RETURNED))
+        return RunResult(_registers(data), count, mismatches, first, remapped, each)
 
     def prepare(self, variant: int, written: Sequence[Range], original: Sequence[Range] = ()) -> int:
         """See the protocol; once per variant and process."""
@@ -246,15 +262,17 @@ class AgentProcess:
         (lines,) = struct.unpack("<Q", self._call(Verb.PREPARE, words))
         return int(lines)
 
-    def block(self, variant: int, calls: int, mode: Literal["steady", "cold"] = "steady") -> tuple[Sample, ...]:
+    def block(
+        self, variant: int, calls: int, mode: Literal["steady", "cold"] = "steady", *, converted: bool = False
+    ) -> tuple[Sample, ...]:
         """See the protocol; at most 4096 calls."""
-        data = self._call(Verb.BLOCK, (variant, calls, mode == "cold"))
+        data = self._call(Verb.BLOCK, (variant, calls, mode == "cold", converted))
         return tuple(Sample(wall, cpu, tsc, faults) for wall, cpu, tsc, faults in struct.iter_unpack("<4Q", data))
 
-    def convert(self, variant: int, times: int = 3) -> tuple[float, float]:
+    def convert(self, variant: int, times: int = 3) -> tuple[tuple[float, float], ...]:
         """See the protocol; at most 64 times."""
-        into, out = struct.unpack("<2Q", self._call(Verb.CONVERT, (variant, times)))
-        return float(into), float(out)
+        data = self._call(Verb.CONVERT, (variant, times))
+        return tuple((float(into), float(out)) for into, out in struct.iter_unpack("<2Q", data))
 
     def close(self) -> None:
         """Kill it and everything forked from it; idempotent."""

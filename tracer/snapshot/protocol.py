@@ -61,13 +61,16 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """Registers when the hotspot returned (rax, xmm0 and so on), and the check counters of a check build."""
+    """Registers when the hotspot returned (rax, xmm0 and so on), and the check counters of a check build.
+
+    Of a batch, ``returned`` holds rax, rdx, xmm0 and xmm1 after each call, and ``registers`` mean nothing."""
 
     registers: Registers
     records: int = 0
     mismatches: int = 0
     first_mismatch: tuple[int, int, int] | None = None  # site, old, new
     remapped: int = 0
+    returned: tuple[bytes, ...] = ()
 
 
 class StoppedProgram(Protocol):
@@ -131,13 +134,16 @@ class StoppedProgram(Protocol):
         ``original`` are the ranges to flush for cold calls."""
         ...
 
-    def block(self, variant: int, calls: int, mode: Literal["steady", "cold"] = "steady") -> tuple[Sample, ...]:
+    def block(
+        self, variant: int, calls: int, mode: Literal["steady", "cold"] = "steady", *, converted: bool = False
+    ) -> tuple[Sample, ...]:
         """``calls`` timed calls; before each the changed lines are put back by ordinary stores and the save copy is flushed;
-        with ``cold`` all ranges of the variant are flushed from the caches too."""
+        with ``cold`` all ranges of the variant are flushed from the caches too. ``converted``: each call converts the data
+        to the variant's layout before and back after it, all of which is timed; the original must be prepared too."""
         ...
 
-    def convert(self, variant: int, times: int = 3) -> tuple[float, float]:
-        """Thread-CPU ns of converting a prepared mock-up's data to its own buffers and back: medians of ``times`` runs."""
+    def convert(self, variant: int, times: int = 3) -> tuple[tuple[float, float], ...]:
+        """Thread-CPU ns of converting a prepared mock-up's data to its own buffers and back, of each of ``times`` runs."""
         ...
 
     def close(self) -> None:

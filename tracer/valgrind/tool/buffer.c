@@ -1,21 +1,16 @@
-/* The record buffer, and its way into the folding code.
- *
- * Loops leave the same pieces again and again. Where a sequence of at most PERIOD pieces repeats, each of its references is
- * a column of the buffer, which is folded as a whole; everything else goes row by row.
+/* The record buffer, the references in it, and its way into the folding code piece by piece (drain.c has the faster ways).
  * SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tool.h"
 
 #define BUFFER_WORDS (1u << 13) /* stays in the second-level cache */
-#define PERIOD 8u
-#define FEWEST_ROWS 4u
 
 struct reference **references;
 ULong reference_count, taken, foreign;
-static ULong reference_room, piece_count, piece_room, stamp;
-static struct piece *pieces;
+struct piece *pieces;
+ULong *buffer;
+static ULong reference_room, piece_count, piece_room;
 static UInt *table; /* hash of references: number + 1 */
 static ULong table_slots;
-static ULong *buffer;
 static struct nlr_memory memory;
 static ULong raw[4096];
 static UInt raw_used;
@@ -110,7 +105,7 @@ void la_raw_flush(void)
     raw_used = 0;
 }
 
-static void one(struct reference *r, ULong address)
+void la_one(struct reference *r, ULong address)
 {
     if (!address)
         return;
@@ -128,7 +123,7 @@ static void one(struct reference *r, ULong address)
 }
 
 /* One piece; False when the cap is reached in it. */
-static Bool row(const ULong *word)
+Bool la_row(const ULong *word)
 {
     const struct piece *p = pieces + word[0];
 
@@ -141,120 +136,7 @@ static Bool row(const ULong *word)
     for (UInt i = 0; i < p->references; i++) {
         if (taken >= options.cap)
             return False;
-        one(p->reference[i], word[1 + i]);
-    }
-    return True;
-}
-
-/* `rows` addresses of one reference, `step` words apart. */
-static void column(struct nlr_stream *s, const ULong *word, ULong step, ULong rows)
-{
-    while (rows) {
-        if (s->run >= 2) {
-            uint64_t expected = s->expected, stride = s->stride;
-            ULong before = rows;
-            while (rows && *word == expected) {
-                expected += stride;
-                word += step;
-                rows--;
-            }
-            s->expected = expected;
-            s->run += before - rows;
-            if (!rows)
-                return;
-        }
-        nlr_slow(s, *word);
-        word += step;
-        rows--;
-    }
-}
-
-static void columns(const ULong *word, ULong width, ULong rows)
-{
-    for (ULong at = 0; at < width;) {
-        const struct piece *p = pieces + word[at];
-        for (UInt i = 0; i < p->references; i++) {
-            struct reference *r = p->reference[i];
-            if (r->guarded) {
-                for (ULong k = 0; k < rows; k++)
-                    one(r, word[at + 1 + i + k * width]);
-            } else {
-                column(&r->stream, word + at + 1 + i, width, rows);
-                taken += rows;
-            }
-        }
-        at += p->references + 1;
-    }
-}
-
-/* Does every reference occur once in the pattern? Else its column would not be its order. */
-static Bool distinct(const ULong *word, ULong width)
-{
-    stamp++;
-    for (ULong at = 0; at < width;) {
-        const struct piece *p = pieces + word[at];
-        for (UInt i = 0; i < p->references; i++) {
-            if (p->reference[i]->stamp == stamp)
-                return False;
-            p->reference[i]->stamp = stamp;
-        }
-        at += p->references + 1;
-    }
-    return True;
-}
-
-/* How often the pattern of `width` words at `word` stands there in a row. */
-static ULong repeats(const ULong *word, ULong width, const ULong *end)
-{
-    ULong rows = 1;
-    for (const ULong *next = word + width; next + width <= end; next += width, rows++)
-        for (ULong at = 0; at < width; at += pieces[word[at]].references + 1)
-            if (next[at] != word[at])
-                return rows;
-    return rows;
-}
-
-/* The first piece from `word` on that stands there again within PERIOD pieces, and in `*again` where. `end` if there is none:
- * then `*again` is where the search ended. */
-static const ULong *find_pattern(const ULong *word, const ULong *end, const ULong **again)
-{
-    const ULong *place[PERIOD];
-    UInt count = 0;
-
-    for (; word < end && count < PERIOD; word += pieces[*word].references + 1) {
-        for (UInt i = 0; i < count; i++)
-            if (*place[i] == *word) {
-                *again = word;
-                return place[i];
-            }
-        place[count++] = word;
-    }
-    *again = word;
-    return end;
-}
-
-Bool la_drain(void)
-{
-    const ULong *word = buffer, *end = (const ULong *)hot.next, *again;
-
-    hot.next = (Addr)buffer;
-    while (word < end) {
-        const ULong *first = find_pattern(word, end, &again);
-        const ULong *rest = first < end ? first : again;
-        for (; word < rest; word += pieces[*word].references + 1)
-            if (!row(word))
-                return False;
-        if (first == end)
-            continue;
-        ULong width = (ULong)(again - first), rows = options.raw ? 1 : repeats(first, width, end);
-        if (rows >= FEWEST_ROWS && taken + rows * width < options.cap && distinct(first, width)) {
-            columns(first, width, rows);
-            word += rows * width;
-        } else {
-            for (; word < again; word += pieces[*word].references + 1)
-                if (!row(word))
-                    return False;
-        }
+        la_one(p->reference[i], word[1 + i]);
     }
     return True;
 }

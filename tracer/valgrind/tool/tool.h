@@ -35,6 +35,7 @@ struct reference {
     UInt guarded; /* the address may be 0: no access */
     UInt number;
     ULong stamp;  /* the last pattern that it was seen in */
+    ULong start, stride, advance, times; /* in that one: where it begins, from place to place, from row to row; places */
     struct nlr_stream stream;
 };
 
@@ -79,9 +80,15 @@ extern ULong reference_count, taken, foreign;
 void la_buffer_open(void);
 UInt la_reference(Addr pc, UInt ordinal, UInt kind, UInt bytes, Bool guarded);
 UInt la_piece(const UInt *reference, UInt count);
-Bool la_drain(void); /* False: the cap is reached */
+extern struct piece *pieces;
+extern ULong *buffer;
+void la_one(struct reference *reference, ULong address);
+Bool la_row(const ULong *word); /* one piece; False: the cap is reached */
 void la_forget(void);
 void la_raw_flush(void);
+
+/* drain.c */
+Bool la_drain(void); /* False: the cap is reached */
 
 /* window.c */
 void la_find_entry(Addr code);

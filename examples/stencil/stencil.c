@@ -1,0 +1,45 @@
+/* Heat spreads on a square whose conductivity varies: an array for each quantity and the last index innermost, nothing to
+ * gain. SPDX-License-Identifier: MIT */
+#include "../common.h"
+
+struct arrays {
+    double *temperature[2], *conductivity;
+};
+
+typedef struct arrays *grid;
+
+__attribute__((noinline)) void diffuse(grid g, long n, long sweeps, int parity)
+{
+    const double *now = g->temperature[parity];
+    double *next = g->temperature[1 - parity];
+    const double *conductivity = g->conductivity;
+    for (long s = 0; s < sweeps; s++, keep_sweeps_apart())
+        for (long i = 1; i < n - 1; i++)
+            for (long j = 1; j < n - 1; j++) {
+                const double around = now[(i - 1) * n + j] + now[(i + 1) * n + j] + now[i * n + j - 1] + now[i * n + j + 1];
+                next[i * n + j] = now[i * n + j] + conductivity[i * n + j] * (around - 4.0 * now[i * n + j]);
+            }
+}
+
+static grid allocate(long n)
+{
+    grid g = checked(malloc(sizeof *g));
+    const size_t cells = (size_t)n * (size_t)n;
+    for (int k = 0; k < 2; k++)
+        g->temperature[k] = checked(malloc(cells * sizeof(double)));
+    g->conductivity = checked(malloc(cells * sizeof(double)));
+    return g;
+}
+
+static void put(grid g, long n, long i, long j, double hot, double conductivity)
+{
+    g->temperature[0][i * n + j] = g->temperature[1][i * n + j] = hot;
+    g->conductivity[i * n + j] = conductivity;
+}
+
+static double temperature(grid g, long n, long i, long j, int parity)
+{
+    return g->temperature[parity][i * n + j];
+}
+
+#include "stencil.h"

@@ -1,0 +1,81 @@
+"""A hotspot that is entered too seldom: the hottest loop nest of it that is entered often enough takes its place."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from layout_advise.config import Settings
+from layout_advise.errors import LayoutAdviseError, NotLiftedError, SnapshotError
+from layout_advise.mockup.nests import Nest, hottest_nests
+from layout_advise.stages.calls import ChosenCall
+from layout_advise.stages.profile import Profiled, probe_calls
+from layout_advise.tracer.binary import Binary
+from layout_advise.tracer.modules import Modules
+from layout_advise.tracer.snapshot.probe import Probe
+from layout_advise.verdict import FEWEST_CALLS
+
+LEAST_SHARE = 0.05
+"""Of the samples: a colder loop is not worth a study."""
+
+
+def find_loop(
+    settings: Settings, main: Binary, profiled: Profiled, stdin: Path | None
+) -> tuple[Profiled, Probe, ChosenCall] | str:
+    """The outermost loop nest, on the way to the hottest loop, that is entered at least three times; with the count and
+    times of its entries. Otherwise why there is none, as the end of a sentence."""
+    if settings.backend not in ("auto", "clone"):
+        return "its loops can be traced by the clone only"
+    if profiled.threaded:
+        return "the loops of a parallel region are not measured apart"
+    samples = samples_of(main, profiled)
+    total = max(len(profiled.run.samples), 1)
+    why = "it has no hot loop"
+    try:
+        nests = list(hottest_nests(profiled.module.region(profiled.function, 0, callees=True), samples))
+    except NotLiftedError as error:
+        return f"its loops are not known ({error.instruction} at {error.address:#x}: {error.reason})"
+    for nest in nests:
+        if isinstance(nest, NotLiftedError):
+            why = f"its loop at {place(profiled, nest.address)} cannot be stopped at: {nest.reason}"
+            continue
+        share = sum(count for address, count in samples.items() if nest.contains(address)) / total
+        if share < LEAST_SHARE:
+            break
+        found = replace(profiled, nest=nest, share=share)
+        try:
+            seen, chosen = probe_calls(settings, found, stdin)
+        except SnapshotError as error:
+            why = f"its loop at {place(profiled, nest.head)} cannot be stopped at: {error.why or error.what}"
+            continue
+        except LayoutAdviseError as error:
+            why = f"its loop at {place(profiled, nest.head)}: {error.line()}"
+            continue
+        if seen.calls >= FEWEST_CALLS:
+            return found, seen, chosen
+        why = f"so is its hottest loop, at {place(profiled, nest.head)} (entered {seen.calls} times)"
+    return why
+
+
+def samples_of(main: Binary, profiled: Profiled) -> Counter[int]:
+    """How many samples fell on each address (of the file) of the hotspot."""
+    modules = Modules(profiled.run.mappings, main, profiled.module)
+    found: Counter[int] = Counter()
+    addresses, counts = np.unique(np.asarray(profiled.run.samples, dtype=np.uint64), return_counts=True)
+    for address, count in zip(addresses.tolist(), counts.tolist(), strict=True):
+        module = modules.module_at(address)
+        if module is not None and module.binary.path.resolve() == profiled.module.path.resolve():
+            found[address - module.load_base] += count
+    return found
+
+
+def place(profiled: Profiled, address: int) -> str:
+    """``file:line`` of an address of the file, else the address."""
+    line = profiled.module.line(address)
+    return line.short() if line else f"{address:#x}"
+
+
+__all__ = ["Nest", "find_loop", "samples_of"]

@@ -1,0 +1,158 @@
+"""Loops over the fields of an element (``for (k = 0; k < 3; k++) p[i].x[k] += ...``) written out.
+
+In another layout the fields of an element are apart, and no address is linear in ``k`` any more. Where the trip count is a
+small constant each iteration gets its own statements, so that every access is one to a single field. That is what the
+compiler does with the short loops of a source once each access has an array of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import count
+
+from layout_advise.layoutalgebra.structure import Structure
+from layout_advise.mockup.binding import Binding, accesses, bind, key_of
+from layout_advise.mockup.lifted import (
+    Assign,
+    Call,
+    Goto,
+    Imm,
+    Item,
+    Label,
+    Let,
+    LetLinear,
+    Lifted,
+    Linear,
+    Load,
+    Loop,
+    OpaqueCall,
+    Operand,
+    Store,
+    Val,
+)
+from layout_advise.mockup.reroll import first_free_number
+from layout_advise.tracer.trace import Trace
+
+MOST_ITERATIONS = 16
+MOST_STATEMENTS = 600
+
+
+def unroll_fields(lifted: Lifted, trace: Trace, structures: Sequence[Structure]) -> Lifted:
+    """``lifted`` with its short constant loops over the fields of an element of ``structures`` written out."""
+    binding = bind(lifted, trace, structures)
+    elements = {s.id: s.element_bytes for s in structures}
+    everything = list(_items(lifted.body))
+    unroller = _Unroller(binding, elements, everything, first_free_number(lifted))
+    return replace(lifted, body=unroller.body(lifted.body))
+
+
+class _Unroller:
+    """The pass over one hotspot; numbers of its own follow those that are taken."""
+
+    def __init__(self, binding: Binding, elements: dict[str, int], items: Sequence[Item], first: int) -> None:
+        self.binding, self.elements = binding, elements
+        self.values = count(first)
+        self.labels = count(max((i.number for i in items if isinstance(i, Label)), default=0) + 1)
+        self.groups = count(max((i.group for i in items if isinstance(i, Assign)), default=0) + 1)
+
+    def body(self, items: Sequence[Item]) -> tuple[Item, ...]:
+        """A body, inner loops first."""
+        found: list[Item] = []
+        for item in items:
+            if not isinstance(item, Loop):
+                found.append(item)
+                continue
+            loop = replace(item, body=self.body(item.body))
+            found += self._written_out(loop) if self._over_fields(loop) else [loop]
+        return tuple(found)
+
+    def _over_fields(self, loop: Loop) -> bool:
+        if not isinstance(loop.trip, Imm) or not 1 < loop.trip.value <= MOST_ITERATIONS:
+            return False
+        if loop.trip.value * sum(1 for _ in _items(loop.body)) > MOST_STATEMENTS:
+            return False
+        for access in accesses(loop.body):
+            size = self.elements.get(self.binding.structure_of.get(key_of(access), ""))
+            step = next((coef for atom, coef in access.address.terms if atom == loop.counter), 0)
+            if size is not None and step % size:
+                return True
+        return False
+
+    def _written_out(self, loop: Loop) -> Iterator[Item]:
+        assert isinstance(loop.trip, Imm)
+        for k in range(loop.trip.value):
+            yield from _Copy(self, {loop.counter: Imm("i64", k)}, k).items(loop.body)
+
+
+class _Copy:
+    """One iteration's statements: values, labels and groups of moves are its own; variables are shared."""
+
+    def __init__(self, unroller: _Unroller, known: dict[Operand, Operand], turn: int) -> None:
+        self.unroller, self.known, self.turn = unroller, known, turn
+        self.labels: dict[int, int] = {}
+        self.groups: dict[int, int] = {}
+
+    def items(self, items: Sequence[Item]) -> Iterator[Item]:
+        """The statements of a body."""
+        self.labels |= {i.number: next(self.unroller.labels) for i in items if isinstance(i, Label)}
+        for item in items:
+            yield self._item(item)
+
+    def _item(self, item: Item) -> Item:
+        if isinstance(item, Let):
+            return replace(item, args=self._all(item.args), value=self._new(item.value))
+        if isinstance(item, Call):
+            return replace(item, args=self._all(item.args), value=self._new(item.value))
+        if isinstance(item, OpaqueCall):
+            stack = None if item.stack is None else self._operand(item.stack)
+            args = tuple((location, self._operand(operand)) for location, operand in item.args)
+            return replace(item, target=self._operand(item.target), stack=stack, args=args)
+        if isinstance(item, LetLinear):
+            return replace(item, linear=self._linear(item.linear), value=self._new(item.value))
+        if isinstance(item, Load):
+            turn = (self.turn, *item.turn)
+            return replace(item, address=self._linear(item.address), value=self._new(item.value), turn=turn)
+        if isinstance(item, Store):
+            turn = (self.turn, *item.turn)
+            return replace(item, address=self._linear(item.address), stored=self._operand(item.stored), turn=turn)
+        if isinstance(item, Assign):
+            group = self.groups.setdefault(item.group, -1)
+            if group < 0:
+                group = self.groups[item.group] = next(self.unroller.groups)
+            return replace(item, operand=self._operand(item.operand), group=group)
+        if isinstance(item, Goto):
+            condition = None if item.condition is None else self._operand(item.condition)
+            return Goto(self.labels.get(item.label, item.label), condition)
+        if isinstance(item, Label):
+            return Label(self.labels[item.number])
+        trip = None if item.trip is None else self._operand(item.trip)
+        return replace(item, trip=trip, counter=self._new(item.counter), body=tuple(self.items(item.body)))
+
+    def _new(self, value: Val) -> Val:
+        made = Val(next(self.unroller.values), value.ty)
+        self.known[value] = made
+        return made
+
+    def _operand(self, operand: Operand) -> Operand:
+        return self.known.get(operand, operand)
+
+    def _all(self, operands: Sequence[Operand]) -> tuple[Operand, ...]:
+        return tuple(self._operand(o) for o in operands)
+
+    def _linear(self, linear: Linear) -> Linear:
+        const, terms = linear.const, []
+        for atom, coef in linear.terms:
+            known = self._operand(atom)
+            if isinstance(known, Imm):
+                const += coef * known.value
+            else:
+                terms.append((known, coef))
+        return Linear(const % (1 << 64), tuple(terms))
+
+
+def _items(items: Sequence[Item]) -> Iterator[Item]:
+    for item in items:
+        yield item
+        if isinstance(item, Loop):
+            yield from _items(item.body)

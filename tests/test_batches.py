@@ -1,0 +1,315 @@
+"""Short calls recorded and replayed as a batch, against what the program's own arithmetic says."""
+
+from __future__ import annotations
+
+import json
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+
+from layout_advise.layoutalgebra.nests import FoldedStream
+from layout_advise.mockup.streams import expand_array
+from layout_advise.reports.model import read_report, schema
+from layout_advise.stages.batches import size_and_start
+from layout_advise.stages.trials import differing, left_behind
+from layout_advise.tracer.binary import Binary
+from layout_advise.tracer.record import trace_call
+from layout_advise.tracer.snapshot.agent import ABI_HEADER
+from layout_advise.tracer.snapshot.compare import compare
+from layout_advise.tracer.snapshot.patching import Entry
+from layout_advise.tracer.snapshot.probe import probe
+from layout_advise.tracer.snapshot.process import AgentProcess, park
+from layout_advise.tracer.snapshot.protocol import Range, RunResult
+from layout_advise.tracer.snapshot.recorded import Calls, record_calls
+
+COUNT, CALLS, FIRST, SIZE = 3000, 400, 21, 60
+
+PROGRAM = r"""
+#include <stdio.h>
+#include <stdlib.h>
+struct p { double x, v, rest[6]; };
+__attribute__((noipa)) double move(struct p *q, long n, double dt)
+{
+    double s = 0;
+    for (long i = 0; i < n; i++) {
+        q[i].x += q[i].v * dt;
+        s += q[i].x;
+    }
+    return s;
+}
+int main(int argc, char **argv)
+{
+    long n = atol(argv[1]), calls = atol(argv[2]), most = argc > 3 ? atol(argv[3]) : 7;
+    struct p *ps = calloc(n, sizeof *ps);
+    double total = 0;
+    for (long i = 0; i < n; i++)
+        ps[i] = (struct p){i, 0.5 * i, {1, 2, 3, 4, 5, 6}};
+    for (long c = 0; c < calls; c++) {
+        total += move(ps + c * 13 % (n - most), 1 + c % most, 0.25 * (c % 3));
+        if (argc > 4 && c % 10 == 9)
+            ps[c].rest[0] += c;
+    }
+    printf("%.17g\n", total);
+}
+"""
+
+MOCKUP = r"""
+#include "abi.h"
+#include <string.h>
+struct p { double x, v, rest[6]; };
+enum { N = %(count)d };
+#define OLD ((struct p *)%(base)dul)
+const uint32_t la_abi = LA_ABI, la_buffer_count = 2;
+const struct la_buffer_spec la_buffers[2] = {{8 * N, 64, 0, 0}, {8 * N, 64, 128, 0}};
+void la_copy_in(struct la_context *c) {
+    for (long i = 0; i < N; i++) {
+        ((double *)c->buffers[0])[i] = OLD[i].x;
+        ((double *)c->buffers[1])[i] = OLD[i].v;
+    }
+}
+void la_run(struct la_context *c) {
+    long first = (struct p *)c->in.gpr[7] - OLD;
+    double *x = (double *)c->buffers[0] + first, *v = (double *)c->buffers[1] + first, s = 0, dt;
+    memcpy(&dt, c->in.vector[0], 8);
+    for (long i = 0; i < (long)c->in.gpr[6]; i++) { x[i] += v[i] * dt; s += x[i]; }
+    %(extra)s
+    memcpy(c->out.vector[0], &s, 8);
+}
+void la_copy_out(struct la_context *c) {
+    for (long i = 0; i < N; i++) OLD[i].x = ((double *)c->buffers[0])[i];
+}
+"""
+
+
+def arguments(call: int) -> tuple[int, int, float]:
+    """First particle, number of particles and dt of call ``call`` (from 1), as main computes them."""
+    c = call - 1
+    return c * 13 % (COUNT - 7), 1 + c % 7, 0.25 * (c % 3)
+
+
+def state_before(call: int) -> np.ndarray:
+    """x of all particles before ``call``."""
+    x = np.arange(COUNT, dtype=float)
+    for earlier in range(1, call):
+        one_call(x, earlier)
+    return x
+
+
+def one_call(x: np.ndarray, call: int) -> float:
+    first, n, dt = arguments(call)
+    total = 0.0
+    for i in range(first, first + n):
+        x[i] += 0.5 * i * dt
+        total += x[i]
+    return total
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("batch")
+    (folder / "move.c").write_text(PROGRAM)
+    subprocess.run(["gcc", "-g", "-O2", "-o", str(folder / "move"), str(folder / "move.c")], check=True)
+    return folder / "move"
+
+
+def entry(program: Path) -> Entry:
+    binary = Binary.open_module(str(program))
+    function = binary.find("move")
+    return Entry(program, function.start, binary.read(function.start, function.size), "move")
+
+
+def command(program: Path) -> list[str]:
+    return [str(program), str(COUNT), str(CALLS)]
+
+
+@pytest.fixture
+def calls(program: Path) -> Calls:
+    return record_calls(command(program), entry(program), FIRST, 3 * SIZE, timeout=60)
+
+
+@pytest.fixture
+def parked(program: Path, calls: Calls) -> Iterator[AgentProcess]:
+    with park(command(program), entry(program), FIRST, timeout=60, command_timeout=20) as stopped:
+        stopped.batch(calls.part(FIRST, SIZE))
+        yield stopped
+
+
+def particles(stopped: AgentProcess) -> Range:
+    (found,) = [a for a in stopped.allocations() if a.bytes == 64 * COUNT]
+    return Range(found.address, found.address + found.bytes)
+
+
+def positions(stopped: AgentProcess, place: Range) -> np.ndarray:
+    return np.frombuffer(stopped.read(place.start, 64 * COUNT), dtype="<f8").reshape(COUNT, 8)[:, 0]
+
+
+def sums(result: RunResult) -> list[float]:
+    """What each call returned in xmm0."""
+    return [struct.unpack_from("<d", each, 16)[0] for each in result.returned]
+
+
+def test_the_recorded_arguments_are_the_program_s(calls: Calls, parked: AgentProcess) -> None:
+    base = particles(parked).start
+    assert len(calls) == 3 * SIZE
+    for k in range(len(calls)):
+        first, n, dt = arguments(FIRST + k)
+        assert (calls.gpr(k)[7], calls.gpr(k)[6]) == (base + 64 * first, n)
+        assert struct.unpack_from("<d", calls.data, 256 * k + 128) == (dt,)
+    assert {6, 7} <= calls.varying
+    assert 4 not in calls.varying  # rsp
+    differing = [n for n in range(16) if calls.gpr(0)[n] != parked.registers().gpr[n]]
+    assert differing == [], [(n, hex(calls.gpr(0)[n]), hex(parked.registers().gpr[n])) for n in differing]
+    assert not calls.part(FIRST + 1, 5).starts_like(parked.registers(), (7,))
+    assert calls.part(FIRST + 70, 2).gpr(1) == calls.gpr(71)
+
+
+def test_a_program_with_fewer_calls(program: Path) -> None:
+    found = record_calls(command(program), entry(program), CALLS - 9, 60, timeout=60)
+    assert (found.first, len(found)) == (CALLS - 9, 10)
+
+
+def test_the_batch_does_what_the_calls_do(parked: AgentProcess) -> None:
+    place, x = particles(parked), state_before(FIRST)
+    assert np.array_equal(positions(parked, place), x)
+    with parked.fork() as fork:
+        result = fork.run(0)
+        after = positions(fork, place)
+        slot = fork.read(parked.registers().gpr[4], 8)
+    expected = [one_call(x, FIRST + k) for k in range(SIZE)]
+    assert sums(result) == expected
+    assert np.array_equal(after, x)
+    assert slot == parked.read(parked.registers().gpr[4], 8)  # the program's own return address is back
+
+
+def test_a_mock_up_of_the_batch_and_a_wrong_one(parked: AgentProcess, tmp_path: Path) -> None:
+    place = particles(parked)
+    made = []
+    for name, extra in (("right", ""), ("wrong", "if (c->in.gpr[6] == 7) s += 1;"), ("astray", "x[0] += first == 390;")):
+        source, target = tmp_path / f"{name}.c", tmp_path / f"{name}.so"
+        source.write_text(MOCKUP % {"count": COUNT, "base": place.start, "extra": extra})
+        flags = ["-O2", "-ffp-contract=off", "-shared", "-fPIC", f"-I{ABI_HEADER.parent}"]
+        subprocess.run(["gcc", *flags, "-o", str(target), str(source)], check=True)
+        made.append(target)
+    assert 390 in {arguments(FIRST + k)[0] for k in range(SIZE)}
+    with parked.fork() as witness:
+        numbers = [witness.load(path) for path in made]
+        with witness.fork() as original:
+            reference = sums(original.run(0))
+            results, equal = [], []
+            for number in numbers:
+                with witness.fork() as fork:
+                    results.append(sums(fork.run(number, forbidden=[place])))
+                    equal.append(compare(witness, original, fork).equal)
+    assert [r == reference for r in results] == [True, False, True]
+    differing = [k for k in range(SIZE) if results[1][k] != reference[k]]
+    assert differing == [k for k in range(SIZE) if arguments(FIRST + k)[1] == 7]
+    assert equal == [True, True, False]
+
+
+def test_the_trace_holds_all_calls_in_order(parked: AgentProcess, program: Path) -> None:
+    binary = Binary.open_module(str(program))
+    region = binary.region(binary.find("move"), parked.load_base, callees=True)
+    trace = trace_call(parked, region, FIRST)
+    base = particles(parked).start
+    wanted = [base + 64 * i for k in range(SIZE) for f, n, _ in [arguments(FIRST + k)] for i in range(f, f + n)]
+    stores = [
+        s for r, s in zip(trace.references, trace.streams, strict=True) if r.kind == "write" and isinstance(s, FoldedStream)
+    ]
+    assert [expand_array(s).tolist() for s in stores] == [wanted]
+    assert not trace.truncated
+
+
+def test_a_full_buffer_stays_shut_for_the_calls_after(parked: AgentProcess, program: Path) -> None:
+    binary = Binary.open_module(str(program))
+    region = binary.region(binary.find("move"), parked.load_base, callees=True)
+    whole = trace_call(parked, region, FIRST)
+    cut = trace_call(parked, region, FIRST, 200)
+    assert cut.truncated
+    assert 100 < cut.accesses <= 200
+    for short, long in zip(cut.streams, whole.streams, strict=True):
+        if isinstance(short, FoldedStream) and isinstance(long, FoldedStream):
+            beginning = expand_array(short).tolist()
+            assert beginning == expand_array(long).tolist()[: len(beginning)]
+
+
+def test_timed_batches_leave_memory_as_it_was(parked: AgentProcess) -> None:
+    place, x = particles(parked), state_before(FIRST)
+    for k in range(SIZE):
+        one_call(x, FIRST + k)
+    changed = np.flatnonzero(x != state_before(FIRST))
+    with parked.fork() as fork:
+        lines = fork.prepare(0, [place])
+        samples = fork.block(0, 5) + fork.block(0, 2, "cold")
+        left = positions(fork, place)
+    assert lines == len(changed)  # a particle is one line, and blocks of this size are page-aligned plus 16
+    assert len(samples) == 7
+    assert np.array_equal(left, state_before(FIRST))
+
+
+@pytest.mark.parametrize("between", [False, True])
+def test_what_the_program_writes_between_the_calls_is_found(program: Path, between: bool) -> None:
+    words = [*command(program), "7", *(["between"] if between else [])]
+    batch = record_calls(words, entry(program), FIRST, SIZE, timeout=60)
+    with park(words, entry(program), FIRST, timeout=60, command_timeout=20) as stopped:
+        stopped.batch(batch)
+        place = particles(stopped)
+        left = left_behind(stopped, [place])
+    assert left is not None
+    with park(words, entry(program), FIRST + SIZE, timeout=60, command_timeout=20) as later:
+        found = differing(later, left)
+    written = [c for c in range(FIRST - 1, FIRST + SIZE - 1) if c % 10 == 9]
+    changed = [(struct.pack("<d", 1.0), struct.pack("<d", 1.0 + c)) for c in written]
+    assert found == (sum(a != b for old, new in changed for a, b in zip(old, new, strict=True)) if between else 0)
+
+
+def test_quick_times_are_of_the_calls_asked_for(program: Path) -> None:
+    found = probe(command(program), entry(program), first=FIRST, timed=SIZE, max_calls=FIRST + SIZE - 1, quick=True)
+    assert (found.calls, len(found.quick_ns), found.stopped) == (FIRST + SIZE - 1, SIZE, True)
+    assert all(0 <= ns < 1e7 for ns in found.quick_ns)
+    assert any(ns > 0 for ns in found.quick_ns)
+
+
+def test_how_many_calls_make_a_batch() -> None:
+    assert size_and_start([1000.0] * 4096, 100_000, None) == (2000, 2001)  # 2 ms; one batch goes before
+    assert size_and_start([1000.0] * 4096, 100_000, 7) == (2000, 7)
+    assert size_and_start([100.0] * 4096, 10**6, None) == (4096, 4097)  # no more can be timed
+    assert size_and_start([1000.0] * 400, 400, None) == (100, 101)  # three batches, and one before
+    assert size_and_start([1000.0] * 40, 40, None)[0] == 0  # 10 µs
+    assert size_and_start([], 0, None)[0] == 0
+
+
+@pytest.mark.slow
+def test_the_whole_road_with_calls_of_different_sizes(program: Path, tmp_path: Path) -> None:
+    """Registers as they are: bases, trip counts and a factor differ from call to call."""
+    options = ["-q", "--restores", "5", "--hotspot", "move", "-o", str(tmp_path / "run"), "--"]
+    words = [str(program), "20000", "40000", "100"]
+    subprocess.run(
+        [sys.executable, "-m", "layout_advise", "trace", *options, *words],
+        check=True,
+        stdout=subprocess.DEVNULL,
+        cwd=tmp_path,
+    )
+    jsonschema.validate(json.loads((tmp_path / "run" / "report.json").read_text()), schema())
+    report = read_report(tmp_path / "run")
+    (hotspot,) = report.hotspots
+    batch = hotspot.batch
+    assert batch is not None
+    assert batch.calls >= 1000
+    assert hotspot.call == batch.calls + 1
+    assert batch.ns_low <= batch.ns_median <= batch.ns_high
+    assert hotspot.identity is not None
+    assert hotspot.identity.evidence == "verified"
+    compact = [c for c in hotspot.candidates if "compact" in c.families and c.evidence == "verified"]
+    assert compact
+    assert all(c.verification is not None and c.verification.calls == 3 * batch.calls for c in compact)
+    checks = {c.id: c.ok for c in report.quality.checks}
+    assert checks["wrong-map"]
+    assert checks["calls-verified"]
+    assert checks["replayed-batch"]
+    assert hotspot.verdict.reason != "short-calls"

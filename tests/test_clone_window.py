@@ -1,0 +1,127 @@
+# ruff: noqa: E501  (C source, a line a statement list)
+"""What hotspots do within the traced call but read and write: the clone and Valgrind trace it alike and rightly, or refuse."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from layout_advise.errors import TraceError
+from layout_advise.layoutalgebra.nests import FoldedStream
+from layout_advise.tracer.binary import Binary
+from layout_advise.tracer.record import trace_call
+from layout_advise.tracer.relocate import Foreign
+from layout_advise.tracer.snapshot.patching import Entry
+from layout_advise.tracer.snapshot.process import park
+from layout_advise.tracer.trace import Trace
+from layout_advise.tracer.valgrind.record import trace_under_valgrind
+from tests.test_valgrind_window import BODIES, HEAD
+
+LOOP = 'extern "C" HOT void hot(long n) { for (long i = 0; i < n; i++) data[i] = i;'
+MAIN = "for (int k = 0; k < 3; k++) { hot(100 + k); for (int i = 0; i < 500; i++) other[i]++; } }"
+PROGRAMS = {
+    **{name: BODIES[name] for name in ("exception", "longjmp", "recursion", "fork", "signal", "descriptors", "exit")},
+    "caught within": f"HOT void thrower(long n) {{ data[997] = 1; throw n; }} {LOOP} try {{ thrower(n); }} catch (long x) {{ data[999] = x; }} }} int main() {{ {MAIN}",
+    "mapped": f"{LOOP} long *m = (long *)mmap(0, 8192, 3, 34, -1, 0); for (long i = 0; i < n; i++) m[i] = data[i]; munmap(m, 8192); data[999] = 1; }} int main() {{ {MAIN}",
+    "unmapped": f"static long *p; {LOOP} for (long i = 0; i < n; i++) p[i] = i; munmap(p, 8192); p = (long *)mmap(0, 8192, 3, 34, -1, 0); for (long i = 0; i < n; i++) p[i] = 1; }} int main() {{ p = (long *)mmap(0, 8192, 3, 34, -1, 0); {MAIN}",
+    "moved": f"static long *p; {LOOP} for (long i = 0; i < n; i++) p[i] = i; p = (long *)realloc(p, 800000 * (n - 98)); for (long i = 0; i < n; i++) p[i + 500]++; }} int main() {{ p = (long *)calloc(1000, 8); {MAIN}",
+    "freed": f"static long *p; {LOOP} for (long i = 0; i < n; i++) p[i] = i; free(p); p = (long *)malloc(8000); for (long i = 0; i < n; i++) p[i] = 1; }} int main() {{ p = (long *)malloc(8000); {MAIN}",
+    "three bytes": r'extern "C" void hot(long *p); __asm__(".globl hot\n.type hot, @function\nhot: incb (%rdi)\n ret\n.size hot, 3\n"); int main() { for (int k = 0; k < 3; k++) { hot((long *)data + k); for (int i = 0; i < 500; i++) other[i]++; } }',
+}
+
+
+def compiled(folder: Path, text: str) -> tuple[Path, Binary, Entry]:
+    source, program = folder / "p.cpp", folder / "p"
+    source.write_text(f"{HEAD}#include <sys/mman.h>\n{text}")
+    subprocess.run(["g++", "-O1", "-w", "-g", "-o", str(program), str(source), "-lpthread"], check=True)
+    binary = Binary.open(program)
+    function = binary.find("hot")
+    return program, binary, Entry(program, function.start, binary.read(function.start, function.size), "hot")
+
+
+def traces(folder: Path, text: str, call: int) -> tuple[Trace | TraceError, Foreign, Binary, int]:
+    """By the clone, which may refuse, and under Valgrind; the program, and where it was loaded."""
+    program, binary, entry = compiled(folder, text)
+    work = folder / "work"
+    work.mkdir()
+    with park([str(program)], entry, call, timeout=60) as parked:
+        region = binary.region(binary.find("hot"), parked.load_base, callees=True)
+        clone: Trace | TraceError
+        try:
+            clone = trace_call(parked, region, call, folder=work)
+        except TraceError as error:
+            clone = error
+        found = trace_under_valgrind(parked, [str(program)], entry, region, call, 1 << 40, folder=work, timeout=60)
+        base = parked.load_base
+        assert parked.registers().rip == region.entry  # it is as it was
+    assert not list(work.iterdir())
+    return clone, found, binary, base
+
+
+def accessed(trace: Trace, binary: Binary, base: int) -> dict[str, int]:
+    """How often the program's own code accessed each of its variables, and memory that is neither a variable nor stack."""
+    own = [m for m in trace.mappings if m.path == str(binary.path)]
+    counts = {"data": 0, "other": 0, "elsewhere": 0}
+    for reference, stream in zip(trace.references, trace.streams, strict=True):
+        if stream is None or not own[0].start <= reference.pc < own[-1].end:
+            continue
+        assert isinstance(stream, FoldedStream)
+        for address in stream.expand():
+            variable = binary.variable_at(address - base)
+            if variable is not None:
+                if variable.name in counts:
+                    counts[variable.name] += 1
+            elif abs(address - trace.registers.gpr[4]) > 1 << 20 and not own[0].start <= address < own[-1].end:
+                counts["elsewhere"] += 1
+    return counts
+
+
+@pytest.mark.parametrize(
+    ("name", "call", "data", "elsewhere"),
+    [
+        ("recursion", 3, 101 + 1 + 2, 0),
+        ("fork", 2, 101, 0),
+        ("descriptors", 2, 101, 0),
+        ("three bytes", 2, 1, 0),
+        ("mapped", 2, 101 + 101 + 1, 101),
+        ("unmapped", 2, 101, 202),
+        ("moved", 2, 101, 202),
+        ("freed", 2, 101, 202),
+    ],
+)
+def test_the_clone_and_valgrind_agree(tmp_path: Path, name: str, call: int, data: int, elsewhere: int) -> None:
+    clone, found, binary, base = traces(tmp_path, PROGRAMS[name], call)
+    assert isinstance(clone, Trace)
+    expected = {"data": data, "other": 0, "elsewhere": elsewhere}
+    assert accessed(clone, binary, base) == expected
+    assert accessed(found.trace, binary, base) == expected
+    assert not clone.truncated
+    # what the call itself mapped is not in the parked program: that is said, and such addresses are none of its own
+    assert bool(found.notes) == (name in ("mapped", "unmapped", "moved", "freed"))
+
+
+def test_a_signal_handler_is_none_of_the_hotspots_code(tmp_path: Path) -> None:
+    clone, found, binary, base = traces(tmp_path, PROGRAMS["signal"], 2)
+    assert isinstance(clone, Trace)
+    assert accessed(clone, binary, base)["data"] == 101
+    assert accessed(found.trace, binary, base)["data"] == 101 + 1  # Valgrind sees the handler, too
+
+
+@pytest.mark.parametrize(
+    ("name", "why", "data"),
+    [
+        ("exception", "killed by SIGABRT", 101),
+        ("caught within", "killed by SIGABRT", 101 + 2),
+        ("longjmp", "it ends there, or leaves by an exception or longjmp", 101),
+        ("exit", "exit status 3", 101),
+    ],
+)
+def test_a_call_that_does_not_return_has_no_clone(tmp_path: Path, name: str, why: str, data: int) -> None:
+    clone, found, binary, base = traces(tmp_path, PROGRAMS[name], 2)
+    assert isinstance(clone, TraceError)
+    assert clone.what == "no clone of hot"  # with --backend auto: Valgrind takes over
+    assert why in str(clone)
+    assert "the program died in the traced call" in str(clone)
+    assert accessed(found.trace, binary, base)["data"] == data

@@ -1,0 +1,50 @@
+"""Which kind of change is advised, and the sentence that says so."""
+
+from __future__ import annotations
+
+import pytest
+
+from layout_advise.mockup.statistics import Ratio
+from layout_advise.reports.model import Verdict
+from layout_advise.usage import Use, with_use
+from layout_advise.verdict import Context, Measured, confirm, decide
+
+CHANGE = Verdict("change", "c1", 3.0, "measured-gain", "Change it: it runs 3.0 times as fast.")
+
+
+def ratio(median: float, lo: float | None = None) -> Ratio:
+    return Ratio(median, median if lo is None else lo, median, 7)
+
+
+@pytest.mark.parametrize(("net", "lo", "kind"), [(1.9, 1.7, "temporary"), (1.2, 1.01, "permanent"), (0.3, 0.3, "permanent")])
+def test_only_what_stays_above_the_bound_may_be_temporary(net: float, lo: float, kind: str) -> None:
+    done = with_use(CHANGE, Use(ratio(net, lo), ratio(3.2), 100, 1.05))
+    assert done.use == kind
+    assert (done.action, done.candidate, done.gain) == (CHANGE.action, CHANGE.candidate, CHANGE.gain)
+    assert ("Do not convert around each call" in done.text) == (net < 1)
+    assert ("not shown to pay" in done.text) == (kind == "permanent" and net > 1)
+    assert f"{net:.2f} times as fast as now" in done.text
+
+
+def test_it_says_from_how_many_calls_on_a_conversion_pays() -> None:
+    assert "pays from 4 calls in a row on." in with_use(CHANGE, Use(ratio(0.5), ratio(3.2), 100, 1.05)).text
+    few = with_use(CHANGE, Use(ratio(0.5), ratio(3.2), 3, 1.05)).text
+    assert "pays from 4 calls in a row on, more than the 3 of this run." in few
+    assert "Store it so for good." in with_use(CHANGE, Use(ratio(0.5), None, 3, 1.05)).text
+
+
+def test_without_a_measurement_or_a_change_nothing_is_said() -> None:
+    keep = Verdict("keep", None, None, "no-gain", "Keep it.")
+    assert with_use(keep, Use(ratio(2.0), ratio(1.0), 9, 1.05)) == keep
+    assert with_use(CHANGE, Use(None, None, 9, 1.05)) == CHANGE
+
+
+def test_a_temporary_layout_that_loses_by_its_conversion_is_not_advised() -> None:
+    context = Context("criu", "verified", ratio(1.0), 1.01, True)
+    streaming = Measured("c1", "verified", ratio(2.5), ratio(2.5), ratio(0.4), "store it")
+    assert decide([streaming], context).action == "keep"
+    paying = Measured("c1", "verified", ratio(2.5), ratio(2.5), ratio(1.8), "store it")
+    verdict = confirm(decide([paying], context), paying, context)
+    assert (verdict.action, verdict.gain) == ("change", 1.8)
+    assert "1.80 times as fast" in verdict.text
+    assert "conversion before and after each call included" in verdict.text

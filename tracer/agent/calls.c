@@ -1,0 +1,64 @@
+/* Short calls, many at a time: recording the registers of consecutive calls while the program runs, and replaying them.
+ * SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "agent.h"
+#include <stddef.h>
+
+struct la_batch la_batch;
+
+/* The offsets that entry.S uses. */
+_Static_assert(offsetof(struct la_context, in) == 520 && offsetof(struct la_context, out) == 2728, "abi.h");
+_Static_assert(offsetof(struct la_registers, vector) == 160, "abi.h");
+_Static_assert(sizeof(struct la_recorded) == 256 && sizeof(struct la_returned) == 48, "agent.h");
+
+/* The table stands behind the status pages near the hotspot, so that the program's own mappings lie as in other runs. */
+static struct la_recorded *table(void) { return (struct la_recorded *)(la_near + la_near_bytes - la_calls_bytes()); }
+
+uint64_t la_calls_bytes(void)
+{
+    return la_config.mode == LA_MODE_RECORD ? la_up(la_config.timed * sizeof(struct la_recorded), LA_PAGE) : 0;
+}
+
+/* Runs with the program's vector registers live: they are stored, nothing else touches them. */
+void la_record_event(const struct la_frame *f)
+{
+    uint64_t n = la_status->timed;
+    if (n >= la_config.timed)
+        return;
+    struct la_recorded *r = table() + n;
+    const uint64_t gpr[16] = {f->rax, f->rcx, f->rdx, f->rbx, LA_FRAME_RSP(f), f->rbp, f->rsi, f->rdi,
+                              f->r8,  f->r9,  f->r10, f->r11, f->r12,          f->r13, f->r14, f->r15};
+    la_copy(r->gpr, gpr, sizeof gpr);
+    __asm__ volatile("movups %%xmm0, (%0); movups %%xmm1, 16(%0); movups %%xmm2, 32(%0); movups %%xmm3, 48(%0);"
+                     "movups %%xmm4, 64(%0); movups %%xmm5, 80(%0); movups %%xmm6, 96(%0); movups %%xmm7, 112(%0)"
+                     : : "r"(r->xmm) : "memory");
+    la_status->timed = n + 1;
+    if (n + 1 == la_config.timed) {
+        la_status->state = LA_STOPPED;
+        la_sys(SYS_exit_group, 0, 0, 0);
+    }
+}
+
+/* Path: file of recorded calls. From here on a "call" of this process and of its copies is all of them, in order. */
+struct la_reply la_cmd_batch(const struct la_command *c)
+{
+    uint64_t count = c->word[0], bytes = la_up(count * sizeof(struct la_recorded), LA_PAGE);
+    struct la_recorded *calls = la_memory(bytes);
+    struct la_returned *returned = la_memory(la_up(count * sizeof *returned, LA_PAGE));
+    int fd = la_open(la_command_path(c), O_RDONLY, 0);
+    uint64_t got = 0;
+    while (calls && fd >= 0 && got < count * sizeof *calls) {
+        long n = la_sys(SYS_read, fd, (char *)calls + got, count * sizeof *calls - got);
+        if (n <= 0)
+            break;
+        got += (uint64_t)n;
+    }
+    if (fd >= 0)
+        la_close(fd);
+    if (!count || !calls || !returned || got != count * sizeof *calls)
+        return la_fail("cannot read the recorded calls");
+    la_batch.calls = calls;
+    la_batch.returned = returned;
+    la_batch.count = count;
+    return la_answer(NULL, 0);
+}
