@@ -353,7 +353,8 @@ def test_a_region_is_the_code_at_its_run_time_addresses(folder: Path) -> None:
 
 
 def run_report(program: Path, folder: Path, *arguments: str) -> Path:
-    command = [sys.executable, "-m", "layout_advise", "trace", "-q", "--restores", "5", "-o", str(folder / "run"), "--"]
+    command = [sys.executable, "-m", "layout_advise", "trace", "-q", "--call", "5", "--restores", "5"]
+    command += ["-o", str(folder / "run"), "--"]
     environment = {**os.environ, "TERM": "dumb"}
     subprocess.run([*command, str(program), *arguments], check=True, cwd=folder, stdout=subprocess.DEVNULL, env=environment)
     return folder / "run"

@@ -31,7 +31,11 @@ PROGRAM = r"""
 #include <stdlib.h>
 #include <x86intrin.h>
 struct body { double x, v, rest[6]; } *bodies;
-long n = 40000; double sum; struct { double count, stamp; } own[32];
+#ifndef SIZE
+#define SIZE 40000
+#define CALLS 12
+#endif
+long n = SIZE; double sum; struct { double count, stamp; } own[32];
 __attribute__((noinline)) void move(double dt)
 {
 #ifdef REDUCE
@@ -53,7 +57,7 @@ int main(void)
 {
     bodies = calloc(n, sizeof *bodies);
     for (long i = 0; i < n; i++) bodies[i].v = bodies[i].x = i;
-    for (int call = 0; call < 12; call++) move(0.25);
+    for (int call = 0; call < CALLS; call++) move(0.25);
     double total = sum; for (long i = 0; i < n; i++) total += bodies[i].x;
     printf("%.17g\n", total + own[0].count);
 }
@@ -140,9 +144,26 @@ def test_two_threads_trace_lift_and_compare(tmp_path: Path) -> None:
 
 
 def test_sums_of_all_threads_are_not_lifted_and_say_so(tmp_path: Path) -> None:
-    found = advised(build(tmp_path, "-DREDUCE"), 2)
+    found = advised(build(tmp_path, "-DREDUCE", "-DSIZE=400000", "-DCALLS=12"), 2)
     assert (found.verdict.action, found.verdict.reason) == ("undecided", "not-lifted")
     assert found.threads == 2
+
+
+@pytest.mark.parametrize(
+    ("size", "calls", "reason", "text"),
+    [
+        (64, 12, "short-calls", "parallel regions are not timed several at a time"),
+        (40000, 2, "few-calls", "the loops of a parallel region are not measured apart"),
+    ],
+)
+def test_short_and_rare_regions_are_neither_batched_nor_taken_apart(
+    tmp_path: Path, size: int, calls: int, reason: str, text: str
+) -> None:
+    found = advised(build(tmp_path, f"-DSIZE={size}", f"-DCALLS={calls}"), 1)
+    assert (found.verdict.action, found.verdict.reason) == ("undecided", reason)
+    assert text in found.verdict.text
+    assert found.batch is None
+    assert found.region == "function"
 
 
 def test_false_sharing_is_found_with_fields_and_lines(tmp_path: Path) -> None:
@@ -152,7 +173,7 @@ def test_false_sharing_is_found_with_fields_and_lines(tmp_path: Path) -> None:
     (shared,) = seen.shared
     assert (shared.object.name, shared.false, shared.true, shared.threads) == ("own", 1, 0, (0, 1))
     assert shared.fields == ("count",)
-    assert shared.places == ("bodies.c:19",)
+    assert shared.places == ("bodies.c:23",)
 
 
 def test_a_region_that_leaves_other_bytes_each_time_cannot_be_compared(tmp_path: Path) -> None:
