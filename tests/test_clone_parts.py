@@ -143,6 +143,9 @@ class Ptraced:
     def allocations(self) -> tuple[Allocation, ...]:
         return ()
 
+    def live_blocks(self) -> tuple[Allocation, ...]:
+        return ()
+
     def fork(self) -> Ptraced:
         return Ptraced(self.program, self.call)
 
