@@ -17,7 +17,7 @@ lint: setup ## style and types
 	.venv/bin/mypy
 
 test: lint ## style, types, and the tests but the long ones
-	.venv/bin/python -m pytest -q -m "not slow"
+	.venv/bin/python -m pytest -q -n 2 -m "not slow"
 
 test-all: lint ## all tests
 	.venv/bin/python -m pytest -q
