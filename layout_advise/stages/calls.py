@@ -28,9 +28,19 @@ class ChosenCall:
     windows: tuple[tuple[float, ...], ...] = ()
 
 
+def undisturbed_calls(processes: Sequence[Sequence[float]]) -> list[float]:
+    """The least time of each call over processes that do the same work: a disturbed phase covers not all of them."""
+    return [min(times) for times in zip(*processes, strict=False)]
+
+
 def latest(calls: int) -> int:
     """The last call that leaves room for the two further calls to verify at."""
     return max(1, calls - (VERIFIED_CALLS - 1))
+
+
+def preferred(calls: int) -> int:
+    """The call to stop at where all are alike."""
+    return min(PREFERRED_CALL, latest(calls))
 
 
 def choose_call(times: Sequence[float], calls: int, wanted: int | None) -> ChosenCall:
@@ -48,15 +58,15 @@ def choose_call(times: Sequence[float], calls: int, wanted: int | None) -> Chose
         return _chosen(wanted, times, calls)
     steady = list(times[1:]) or list(times)
     if not steady:
-        return _chosen(min(PREFERRED_CALL, latest(calls)), times, calls)
+        return _chosen(preferred(calls), times, calls)
     middle = median_of(steady)
-    preferred = min(PREFERRED_CALL, latest(calls))
+    first = preferred(calls)
     last = min(latest(calls), LATEST_CALL, len(times))
-    order = [preferred, *(n for n in range(2, last + 1) if n != preferred)]
+    order = [first, *(n for n in range(2, last + 1) if n != first)]
     for number in order:
         if number <= len(times) and abs(times[number - 1] / middle - 1) <= NEAR:
             return _chosen(number, times, calls)
-    return _chosen(preferred, times, calls)
+    return _chosen(first, times, calls)
 
 
 def _chosen(call: int, times: Sequence[float], calls: int) -> ChosenCall:

@@ -13,7 +13,15 @@ from pathlib import Path
 from layout_advise.config import STDIN, Settings
 from layout_advise.errors import BinaryError, ProgramError
 from layout_advise.mockup.nests import Nest
-from layout_advise.stages.calls import IN_SITU_CALLS, ChosenCall, choose_call, in_situ_time
+from layout_advise.stages.calls import (
+    IN_SITU_CALLS,
+    LATEST_CALL,
+    ChosenCall,
+    choose_call,
+    in_situ_time,
+    preferred,
+    undisturbed_calls,
+)
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.code import Region
 from layout_advise.tracer.hotspots import Choice, Hotspot, choose, rank
@@ -203,11 +211,31 @@ def probe_calls(settings: Settings, profiled: Profiled, stdin: Path | None) -> t
     seen = probe(settings.command, profiled.entry, stdin_path=stdin, timeout=settings.timeout)
     times = _times(profiled, seen)
     chosen = choose_call(times, seen.calls, settings.call)
+    if settings.call is None and chosen.call != preferred(seen.calls) and len(times) > 1:
+        # either the program's calls differ, or a disturbed phase lay over the first ones: a second look tells
+        times = [*_first_calls(settings, profiled, stdin, times), *times[LATEST_CALL:]]
+        chosen = choose_call(times[:LATEST_CALL], seen.calls, None)
     if chosen.in_situ_ns is None:
         return seen, chosen
     last = chosen.call + IN_SITU_CALLS - 1
     chosen = replace(chosen, windows=(tuple(times[chosen.call - 1 : last]),))
     return seen, look_again(settings, profiled, stdin, chosen)
+
+
+def _first_calls(settings: Settings, profiled: Profiled, stdin: Path | None, times: list[float]) -> list[float]:
+    """The first calls as undisturbed as in two further processes."""
+    processes = [times[:LATEST_CALL]]
+    for _ in range(2):
+        again = probe(
+            settings.command,
+            profiled.entry,
+            stdin_path=stdin,
+            timeout=settings.timeout,
+            timed=LATEST_CALL,
+            max_calls=LATEST_CALL,
+        )
+        processes.append(_times(profiled, again))
+    return undisturbed_calls(processes)
 
 
 def look_again(settings: Settings, profiled: Profiled, stdin: Path | None, chosen: ChosenCall) -> ChosenCall:
