@@ -42,11 +42,12 @@ def expr_to_sympy(expr: Expr) -> Any:
             value = sympy.floor(expr_to_sympy(of) / div)
             return sympy.Mod(value, mod) if mod else value
         case Linear(terms=terms, const=const):
-            return const + sum(coef * expr_to_sympy(part) for coef, part in terms)
+            return sympy.Integer(const) + sum(coef * expr_to_sympy(part) for coef, part in terms)
         case Rank(of=of, indices=indices):
             at = expr_to_sympy(of)
             below = (sympy.ceiling((at - run[0]) / run.step) for run in indices.runs)
-            return sum(sympy.Max(0, sympy.Min(len(run), number)) for run, number in zip(indices.runs, below, strict=True))
+            counts = (sympy.Max(0, sympy.Min(len(run), number)) for run, number in zip(indices.runs, below, strict=True))
+            return sum(counts, sympy.Integer(0))
         case Nth(of=of, indices=indices):
             return _nth_sympy(expr_to_sympy(of), indices)
 

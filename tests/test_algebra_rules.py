@@ -156,6 +156,15 @@ def test_sympy_says_the_same(term: Term, steps: list[Rule]) -> None:
         assert back.subs(x, offset) == done.map.inverse()(offset)
 
 
+def test_a_map_to_one_place_is_a_sympy_expression_too() -> None:
+    """A plain 0 came out, which cannot be asked like other expressions."""
+    term = parse("S_{0;2} ⊗ S_{0;2}")
+    done = applied(term, [Fuse(0), Compact(0)])
+    x = sympy.Symbol("x", integer=True, nonnegative=True)
+    assert done.map.sympy().subs(x, 0) == 0
+    assert done.map.inverse().sympy().subs(x, 0) == 0
+
+
 def test_c_says_the_same(tmp_path: Path) -> None:
     """A hundred random chains and their inverses, compiled together and called on every accessed offset."""
     cases: list[IndexMap] = []
