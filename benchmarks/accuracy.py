@@ -225,11 +225,12 @@ def speedup_of(rounds: list[dict[str, float]], original: str, version: str) -> f
     return undisturbed([r[original] for r in rounds]) / undisturbed([r[version] for r in rounds])
 
 
-def advise(example: str, flags: str, arguments: tuple[str, ...]) -> tuple[HotspotReport, float]:
-    """The tool's report on the original."""
+def advise(example: str, flags: str, arguments: tuple[str, ...], keep: Path | None) -> tuple[HotspotReport, float]:
+    """The tool's report on the original; its run stays in ``keep``, where that is given."""
     program = EXAMPLES / example / "bin" / flags / example
     with tempfile.TemporaryDirectory() as folder:
-        run = Path(folder) / "run"
+        run = (keep or Path(folder)).absolute() / "-".join((example, *arguments, flags))
+        shutil.rmtree(run, ignore_errors=True)
         command = [sys.executable, "-m", "layout_advise", "trace", "-q", "-o", str(run), "--", str(program), *arguments]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=folder)
         report = read_report(run)
@@ -242,12 +243,12 @@ def predicted(hotspot: HotspotReport, match: Match) -> CandidateReport | None:
     return max(found, key=lambda c: c.speedup.median if c.speedup else 0.0, default=None)
 
 
-def measure(example: str, size: str, flags: str, rounds: int) -> list[dict[str, Any]]:
+def measure(example: str, size: str, flags: str, rounds: int, keep: Path | None) -> list[dict[str, Any]]:
     """All rows of one example at one size and set of flags."""
     case = CASES[example]
     arguments, versions = case.sizes[size], list(case.versions)
     before = hand_rounds(example, flags, versions, arguments, rounds)
-    hotspot, seconds = advise(example, flags, arguments)
+    hotspot, seconds = advise(example, flags, arguments, keep)
     after = hand_rounds(example, flags, versions, arguments, rounds)
     identity = hotspot.identity
     rows = []
@@ -322,6 +323,7 @@ def main() -> int:
     parser.add_argument(
         "--rounds", type=int, default=3, help="at least so many rounds of processes before and after (default: 3)"
     )
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the tool's runs in this folder")
     parser.add_argument("--again", action="store_true", help="measure rows again that are there")
     arguments = parser.parse_args()
     subprocess.run(["make", "-s", "-C", str(EXAMPLES)], check=True)
@@ -336,7 +338,8 @@ def main() -> int:
                 file = RESULTS / f"accuracy-{example}-{size}-{flags}.json"
                 if arguments.again or not file.exists():
                     print(f"{example} {size} {flags} …", file=sys.stderr)
-                    file.write_text(json.dumps(measure(example, size, flags, arguments.rounds), indent=1) + "\n")
+                    rows = measure(example, size, flags, arguments.rounds, arguments.keep)
+                    file.write_text(json.dumps(rows, indent=1) + "\n")
                 shown += json.loads(file.read_text())
     print(table(shown))
     return 0

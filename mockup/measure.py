@@ -1,8 +1,9 @@
 """Timing: original, identity and candidates in rotated blocks of calls, in many restored processes.
 
 The rules are those of the design, section 3: blocks of calls of one variant, never call by call; the order of the
-variants rotates between rounds; a ratio pairs two variants within one restored process, which gives one number: the ratio of
-the undisturbed times (first decile of the calls of all its rounds, ``docs/decisions/0005``); intervals are over processes.
+variants rotates between rounds; of each variant a restored process gives one number, its undisturbed time (first decile of
+the calls of all its rounds, ``docs/decisions/0005``); a ratio is that of the undisturbed times over all processes, with an
+interval over the processes (``docs/decisions/0021``).
 The original runs twice in each round (A and A'): the range of their ratios is the noise floor.
 """
 
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from layout_advise.errors import SnapshotError
-from layout_advise.mockup.statistics import Ratio, median_of, ratio_interval, undisturbed
+from layout_advise.mockup.statistics import Ratio, median_of, undisturbed, undisturbed_ratio
 from layout_advise.tracer.snapshot.protocol import Range, Sample, StoppedProgram
 
 ORIGINAL = "original"
@@ -120,19 +121,18 @@ class Timings:
         return found
 
     def break_even(self, name: str, mode: Literal["steady", "cold"] = "steady") -> Ratio | None:
-        """After how many calls one conversion there and back is paid back: in each restored process its cost over what a
-        call gains there. None when not measured, or where some process shows no gain."""
-        values = []
+        """After how many calls one conversion there and back is paid back: its cost over what a call gains. None when not
+        measured, or where some process shows no gain."""
         times = self.steady if mode == "steady" else self.cold
-        for restore, cost in zip(times, self.conversions.get(name, ()), strict=False):
-            a, b = restore.get(ORIGINAL), restore.get(name)
-            if cost is None or not a or not b:
-                continue
-            gain = undisturbed(a) - undisturbed(b)
-            if gain <= 0:
-                return None
-            values.append(sum(cost) / gain)
-        return ratio_interval(values) if values else None
+        runs = [
+            (sum(cost), undisturbed(a), undisturbed(b))
+            for restore, cost in zip(times, self.conversions.get(name, ()), strict=False)
+            if cost is not None and (a := restore.get(ORIGINAL)) and (b := restore.get(name))
+        ]
+        if not runs or any(before <= after for _, before, after in runs):
+            return None
+        costs, before, after = zip(*runs, strict=True)
+        return undisturbed_ratio(costs, before, after)
 
     def net(self, name: str, mode: Literal["steady", "cold"] = "steady") -> Ratio | None:
         """Speedup of ``name`` over the original with the conversion around every call, as it was timed; None when it was
@@ -149,19 +149,23 @@ class Timings:
         """In how many restored processes ``name`` was timed."""
         return sum(1 for restore in self.steady if restore.get(name))
 
-    def per_restore(self, over: str, under: str, mode: Literal["steady", "cold"] = "steady") -> list[float]:
-        """Undisturbed time of ``over`` divided by that of ``under``, for each restored process that ran both."""
+    def paired(self, over: str, under: str, mode: Literal["steady", "cold"] = "steady") -> list[tuple[float, float]]:
+        """Undisturbed times of ``over`` and ``under`` in each restored process that ran both."""
         values = []
         for restore in self.steady if mode == "steady" else self.cold:
             a, b = restore.get(over), restore.get(under)
             if a and b and (below := undisturbed(b)) > 0:
-                values.append(undisturbed(a) / below)
+                values.append((undisturbed(a), below))
         return values
 
+    def per_restore(self, over: str, under: str, mode: Literal["steady", "cold"] = "steady") -> list[float]:
+        """Undisturbed time of ``over`` divided by that of ``under``, for each restored process that ran both."""
+        return [a / b for a, b in self.paired(over, under, mode)]
+
     def ratio(self, over: str, under: str, mode: Literal["steady", "cold"] = "steady") -> Ratio | None:
-        """Interval over the restores of time(over) / time(under); None where nothing was measured."""
-        values = self.per_restore(over, under, mode)
-        return ratio_interval(values) if values else None
+        """Time(over) / time(under), undisturbed, with its interval over the restores; None where nothing was measured."""
+        values = self.paired(over, under, mode)
+        return undisturbed_ratio(*zip(*values, strict=True)) if values else None
 
     def nanoseconds(self, name: str, mode: Literal["steady", "cold"] = "steady") -> float | None:
         """The undisturbed time of one call, over all restores: they all do the same work."""

@@ -27,7 +27,7 @@ from layout_advise.mockup.measure import (
     summarise,
     valid_times,
 )
-from layout_advise.mockup.statistics import ratio_interval, undisturbed
+from layout_advise.mockup.statistics import undisturbed, undisturbed_ratio
 from layout_advise.stages.timing import Entrant, measured
 from layout_advise.stages.trials import around_a_call
 from layout_advise.tracer.snapshot.protocol import Sample
@@ -234,15 +234,64 @@ def test_losers_need_disjoint_intervals() -> None:
     assert timings.nanoseconds(IDENTITY) is not None
 
 
-@given(st.lists(st.floats(0.1, 10), min_size=1, max_size=12))
-@example([1.0, 1.0, 1.0, 5.126086088036266])
-def test_interval_holds_the_median_and_lies_within_the_values(values: list[float]) -> None:
-    ratio = ratio_interval(values)
-    assert min(values) <= ratio.lo <= ratio.median <= ratio.hi <= max(values)
-    assert ratio.median == pytest.approx(float(np.median(values)))
+def times_of_processes(least: int = 1) -> st.SearchStrategy[list[tuple[float, float]]]:
+    """Of each process the times of two variants."""
+    return st.lists(st.tuples(st.floats(0.1, 10), st.floats(0.1, 10)), min_size=least, max_size=12)
+
+
+@given(times_of_processes())
+@example([(1.0, 1.0), (1.0, 1.0), (1.0, 1.0), (5.126086088036266, 1.0)])
+def test_the_ratio_is_that_of_the_shortest_times_and_lies_in_its_interval(values: list[tuple[float, float]]) -> None:
+    over, under = zip(*values, strict=True)
+    ratio = undisturbed_ratio(over, under)
+    assert ratio.lo <= ratio.median <= ratio.hi
+    assert ratio.median == pytest.approx(np.quantile(over, 0.1) / np.quantile(under, 0.1))
+    assert min(over) / max(under) <= ratio.lo * (1 + 1e-12)
+    assert ratio.hi <= max(over) / min(under) * (1 + 1e-12)
+    assert ratio.restores == len(values)
+
+
+@given(st.lists(st.tuples(st.floats(0.1, 10), st.floats(0.1, 10)), min_size=1, max_size=3))
+def test_the_interval_of_few_processes_holds_all_of_their_ratios(values: list[tuple[float, float]]) -> None:
+    ratio = undisturbed_ratio(*zip(*values, strict=True))
+    assert all(ratio.lo <= a / b <= ratio.hi for a, b in values)
+
+
+@given(times_of_processes(), st.floats(0.1, 10))
+def test_a_process_that_is_slower_as_a_whole_changes_no_ratio_of_two_variants_that_keep_theirs(
+    values: list[tuple[float, float]], speedup: float
+) -> None:
+    over = [a for a, _ in values]
+    ratio = undisturbed_ratio(over, [a / speedup for a in over])
+    assert (ratio.lo, ratio.median, ratio.hi) == pytest.approx((speedup, speedup, speedup))
+
+
+def test_the_ratio_of_a_difference() -> None:
+    ratio = undisturbed_ratio([6.0, 6.0, 6.0, 6.0], [4.0, 4.0, 4.0, 4.0], [1.0, 1.0, 1.0, 1.0])
+    assert (ratio.lo, ratio.median, ratio.hi) == (2.0, 2.0, 2.0)
+
+
+def test_times_of_different_processes_have_no_ratio() -> None:
+    for over, under in (([], []), ([1.0], [1.0, 2.0])):
+        with pytest.raises(ValueError, match="no process"):
+            undisturbed_ratio(over, under)
 
 
 def test_interval_covers_the_truth_about_as_often_as_it_says() -> None:
+    """Nine processes; others slow each variant in half of them, one bound by memory by up to 1.6, the other by up to 2.1."""
     generator = np.random.default_rng(3)
-    hits = sum(r.lo <= 1.5 <= r.hi for r in (ratio_interval(list(generator.normal(1.5, 0.05, 9))) for _ in range(120)))
-    assert hits >= 102  # 95 % nominal; the percentile bootstrap of 9 medians is a little narrow
+
+    def phases(slowest: float) -> np.ndarray:
+        disturbed = generator.random(9) < 0.5
+        return np.where(disturbed, generator.uniform(1.0, slowest, 9), 1.0) * generator.normal(1.0, 0.01, 9)
+
+    hits, off, off_medians = 0, [], []
+    for _ in range(200):
+        over, under = 1.5 * phases(1.6), phases(2.1)
+        ratio = undisturbed_ratio(over, under)
+        hits += ratio.lo <= 1.5 <= ratio.hi
+        off.append(abs(ratio.median / 1.5 - 1))
+        off_medians.append(abs(float(np.median(over / under)) / 1.5 - 1))
+    assert hits >= 186
+    assert 2 * np.median(off) < np.median(off_medians)
+    assert np.median(off) < 0.01

@@ -203,12 +203,13 @@ struct la_variant {
     void (*run)(struct la_context *);
     void (*copy_out)(struct la_context *);
     int filled;
-    uint64_t lines;      /* changed lines of one run */
-    uint64_t *line_at;   /* their addresses */
-    uint64_t *line_data; /* and what they held before: 8 words each */
-    uint64_t spans;      /* the lines lie in so many pieces of memory */
-    uint64_t *span_end;  /* number of lines up to the end of each */
-    uint64_t ranges;     /* to flush for a cold call: start, end */
+    uint64_t lines;       /* changed lines of one run */
+    uint64_t *line_at;    /* their addresses, and in the highest byte which words */
+    uint64_t *word;       /* what these words held before */
+    uint64_t *batch_word; /* the first word of each batch of lines */
+    uint64_t spans;       /* the lines lie in so many pieces of memory */
+    uint64_t *span_end;   /* number of lines up to the end of each */
+    uint64_t ranges;      /* to flush for a cold call: start, end */
     uint64_t *range;
 };
 #define LA_MAX_VARIANTS 64
@@ -234,6 +235,11 @@ const char *la_team_check(struct la_variant *v); /* the next call is that of a c
 void la_team_checked(void);
 struct la_reply la_cmd_team(const struct la_command *c);
 struct la_reply la_cmd_trace_team(const struct la_command *c);
+
+/* lines.c */
+const char *la_note_lines(struct la_variant *v, const uint64_t *written, uint64_t n); /* n pairs; an error text or NULL */
+void la_restore_lines(const struct la_variant *v);
+void la_flush(uint64_t start, uint64_t end);
 
 /* timing.c */
 struct la_reply la_cmd_prepare(const struct la_command *c);
