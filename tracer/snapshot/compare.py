@@ -183,11 +183,14 @@ def _ulp(a: NDArray[np.uint8], b: NDArray[np.uint8], offsets: NDArray[np.intp]) 
     words = np.unique(offsets // 8)
     words = words[(words + 1) * 8 <= a.size]
 
-    def ordered(data: NDArray[np.uint8]) -> list[int]:
+    def ordered(data: NDArray[np.uint8]) -> NDArray[np.int64]:
         values = data[: data.size // 8 * 8].view(np.int64)[words]
-        return [int(v) if v >= 0 else -(int(v) & 0x7FFFFFFFFFFFFFFF) for v in values]
+        return np.where(values >= 0, values, -(values & 0x7FFFFFFFFFFFFFFF))
 
-    return max((abs(x - y) for x, y in zip(ordered(a), ordered(b), strict=True)), default=0)
+    one, other = ordered(a), ordered(b)
+    # modulo 2**64 the difference is right also where it does not fit into 63 bits
+    distance = np.maximum(one, other).astype(np.uint64) - np.minimum(one, other).astype(np.uint64)
+    return int(distance.max(initial=0))
 
 
 class _Tally:
