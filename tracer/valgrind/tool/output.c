@@ -5,6 +5,8 @@
 
 #define MAGIC 0x314c41565641414cull /* "LAAVVAL1" */
 
+#define PART 2048u
+
 static ULong held[4096];
 static UInt held_used;
 
@@ -129,6 +131,7 @@ static void write_nodes(Int fd, const struct nlr_stream *s)
 
 static void write_set(Int fd, const struct nlr_stream *s)
 {
+    static ULong part[PART];
     ULong bytes = nlr_bitmap_bytes(s);
 
     word(fd, s->minimum);
@@ -137,14 +140,12 @@ static void write_set(Int fd, const struct nlr_stream *s)
     word(fd, bytes);
     if (!bytes)
         return;
-    UChar *copy = VG_(calloc)("la.bitmap", 1, bytes + 8);
-    nlr_bitmap(s, copy);
-    for (ULong i = 0; i < bytes; i += 8) {
-        ULong value;
-        VG_(memcpy)(&value, copy + i, 8);
-        word(fd, value);
+    for (ULong at = 0; at < bytes; at += sizeof part) { /* in parts: a set is kept as its bits nowhere */
+        ULong words = bytes - at < sizeof part ? (bytes - at + 7) / 8 : PART;
+        nlr_bitmap(s, at, words * 8, (UChar *)part);
+        for (ULong i = 0; i < words; i++)
+            word(fd, part[i]);
     }
-    VG_(free)(copy);
 }
 
 void la_write_result(enum outcome outcome, const HChar *why)
