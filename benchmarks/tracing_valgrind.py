@@ -12,8 +12,11 @@ with 8-byte reads at random places in so many GB, less that with as many reads i
 from __future__ import annotations
 
 import argparse
+import atexit
+import functools
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -73,6 +76,19 @@ int main(int argc, char **argv) { (void)argc; memset(p, 0, sizeof p);
         return scattered(atol(argv[2])) != 0; }
     hot(argv[1], atol(argv[2])); return 0; }
 """
+STARTER = r"""
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int argc, char **argv) { int status; struct rusage u; pid_t pid = fork();
+    (void)argc;
+    if (!pid) { execvp(argv[1], argv + 1); _exit(127); }
+    if (wait4(pid, &status, 0, &u) != pid) return 1;
+    fprintf(stderr, "%ld %ld\n", (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000 + u.ru_utime.tv_usec + u.ru_stime.tv_usec,
+            u.ru_maxrss);
+    return status != 0; }
+"""
 KERNELS = {
     "particles": (2, 100),
     "stencil": (2, 200),
@@ -100,16 +116,25 @@ class Used:
     megabytes: float
 
 
+@functools.cache
+def starter() -> str:
+    """A small program that runs its arguments as a command and says what that used: the greatest resident size of a process
+    is never below that of the one it was started from, and this one is large."""
+    folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder)
+    program = Path(folder) / "starter"
+    subprocess.run(["gcc", "-O1", "-xc", "-o", str(program), "-"], input=STARTER, text=True, check=True)
+    return str(program)
+
+
 def used(command: Sequence[str], environment: dict[str, str] | None = None) -> Used:
     """Run ``command``; what it used."""
     full = dict(os.environ) | (environment or {})
-    pid = os.posix_spawnp(
-        command[0], list(command), full, file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
-    )
-    _, status, usage = os.wait4(pid, 0)
-    if os.waitstatus_to_exitcode(status):
+    done = subprocess.run([starter(), *command], env=full, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    if done.returncode:
         raise SystemExit(f"{' '.join(command)} failed")
-    return Used(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1000)
+    microseconds, kilobytes = map(int, done.stderr.split()[-2:])
+    return Used(microseconds / 1e6, kilobytes / 1024)
 
 
 def other_tool(tool: str, program: Sequence[str], *options: str) -> Used:
@@ -208,7 +233,7 @@ def main() -> int:
             rows += inside(program, kernel, rounds)
         rows += [over_lackey(program, kernel) for kernel in LACKEY_SWEEPS]
         rows.append(memory(program))
-        rows += [random(program, gigabytes) for gigabytes in (1, 4, 8)]
+        rows += [random(program, gigabytes) for gigabytes in (1, 2, 4, 8)]
     for example in INSIDE:
         print(f"{example} …", file=sys.stderr)
         rows.append(outside(example, "O2", rounds))

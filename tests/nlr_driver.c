@@ -4,8 +4,14 @@
 #include <stdlib.h>
 #include "nlr.h"
 
-static uint64_t live;
-static void *take(void *owner, uint64_t bytes) { (void)owner; live += bytes; return calloc(1, bytes); }
+static uint64_t live, peak;
+static void *take(void *owner, uint64_t bytes)
+{
+    (void)owner;
+    live += bytes;
+    peak = live > peak ? live : peak;
+    return calloc(1, bytes);
+}
 static void give(void *owner, void *memory, uint64_t bytes) { (void)owner; live -= bytes; free(memory); }
 
 static uint64_t state = 88172645463325252u;
@@ -68,6 +74,42 @@ static void expand(const struct nlr_node *node, uint64_t nodes, const uint64_t *
     }
 }
 
+static int ascending(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The addresses of a set in ascending order, against its bitmap, which is asked for in parts. */
+static int same_set(const struct nlr_stream *s, uint64_t *address, uint64_t addresses)
+{
+    uint64_t bytes = nlr_bitmap_bytes(s), at = 0, next_bit = 0;
+    uint8_t *map = malloc(bytes);
+
+    while (at < bytes) {
+        uint64_t part = next(2) ? 1 + next(300) : 1 + next(1 << 20);
+        part = part < bytes - at ? part : bytes - at;
+        nlr_bitmap(s, at, part, map + at);
+        at += part;
+    }
+    qsort(address, addresses, sizeof *address, ascending);
+    if (s->minimum != address[0] || s->maximum != address[addresses - 1])
+        return 0;
+    for (uint64_t i = 0; i < addresses; i++) {
+        uint64_t k = s->unit ? (address[i] - s->minimum) / s->unit : 0;
+        if (s->minimum + k * s->unit != address[i])
+            return 0;
+        for (; next_bit < k; next_bit++)
+            if (map[next_bit / 8] >> (next_bit % 8) & 1)
+                return 0;
+        if (!(map[k / 8] >> (k % 8) & 1))
+            return 0;
+        next_bit = k + 1;
+    }
+    free(map);
+    return 1;
+}
+
 static int verify(const struct nlr_stream *s)
 {
     if (s->count != count)
@@ -82,18 +124,24 @@ static int verify(const struct nlr_stream *s)
                 return 0;
         return found == count;
     }
-    if (s->state == NLR_SET) {
-        uint64_t bytes = nlr_bitmap_bytes(s);
-        uint8_t *map = calloc(1, bytes);
-        nlr_bitmap(s, map);
-        for (uint64_t i = 0; i < count; i++) {
-            uint64_t k = s->unit ? (expected[i] - s->minimum) / s->unit : 0;
-            if (expected[i] < s->minimum || s->minimum + k * s->unit != expected[i] || !(map[k / 8] >> (k % 8) & 1))
-                return 0;
-        }
-        free(map);
+    return s->state != NLR_SET || same_set(s, expected, count);
+}
+
+/* Irregular addresses: from sparse to dense, growing to either side, in steps that become smaller. */
+static void scattered(void)
+{
+    static const uint64_t units[] = {8, 8, 24, 1, 7, 4096, 40, 64};
+    uint64_t n = next(9000), span, unit = units[next(8)], parts = 1 + next(4), middle = UINT64_C(1) << 46;
+
+    for (uint64_t part = 0; part < parts && count < 50000; part++) {
+        span = 1 + next(UINT64_C(1) << (next(2) ? next(20) : next(34)));
+        for (uint64_t i = 0; i < n && count < 50000; i++)
+            expected[count++] = middle + unit * next(span);
+        middle = next(2) ? middle + unit * next(span) : middle - unit * next(span);
+        unit = next(2) || unit % 8 ? unit : unit / 8;
+        middle += next(9) ? 0 : unit / 4;
+        n = next(30000);
     }
-    return 1;
 }
 
 /* Feeds what comes next as single addresses, as a run or as rows. Returns how many addresses that were. */
@@ -126,16 +174,39 @@ static uint64_t feed(struct nlr_stream *s, uint64_t at)
     return length * rows;
 }
 
-int main(void)
+/* `reads` of random places in `places` words of 8 bytes. Prints the state and the most memory that was taken. */
+static int large(uint64_t places, uint64_t reads)
+{
+    struct nlr_memory memory = {take, give, 0, UINT64_C(1) << 30};
+    struct nlr_stream stream;
+    uint64_t *address = malloc(reads * sizeof *address);
+
+    nlr_open(&stream, &memory);
+    for (uint64_t i = 0; i < reads; i++)
+        nlr_add(&stream, address[i] = (UINT64_C(5) << 40) + 8 * next(places));
+    nlr_finish(&stream);
+    printf("%u %llu %llu\n", stream.state, (unsigned long long)stream.count, (unsigned long long)peak);
+    if (stream.state == NLR_SET && !same_set(&stream, address, reads))
+        return 1;
+    nlr_close(&stream);
+    free(address);
+    return live != 0 || memory.left != UINT64_C(1) << 30;
+}
+
+int main(int argc, char **argv)
 {
     int kinds[3] = {0, 0, 0};
+    if (argc > 2)
+        return large(strtoull(argv[1], 0, 0), strtoull(argv[2], 0, 0));
     for (int round = 0; round < 600; round++) {
         struct nlr_memory memory = {take, give, 0, next(3) ? UINT64_C(1) << 30 : 5000};
         struct nlr_stream stream;
         count = 0;
-        if (round % 8 < 2)
+        if (round % 8 < 1)
             for (uint64_t n = next(9000), span = 1 + next(UINT64_C(1) << next(46)); count < n;)
                 expected[count++] = 8 * next(span);
+        else if (round % 8 < 3)
+            scattered();
         else
             for (uint64_t n = next(30); n > 0 && count < 50000; n--)
                 if (round % 3)

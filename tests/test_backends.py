@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 import stat
 import subprocess
 from collections.abc import Callable
@@ -91,23 +92,49 @@ def test_a_report_from_a_trace_under_valgrind(run: Run, tmp_path: Path, particle
     assert hotspot["identity"]["evidence"] == "verified"
 
 
-def test_what_the_clone_refuses_is_traced_under_valgrind(run: Run, tmp_path: Path) -> None:
-    source, program = tmp_path / "p.c", tmp_path / "p"
-    source.write_text(
-        "#include <stdlib.h>\nstruct s { long a, b, c, d; };\n"
-        "__attribute__((noipa)) void hot(struct s *p, long n) { for (long i = 0; i < n; i++) { p[i].a += i;\n"
-        '  __asm__ volatile("btsq %1, %0" : "+m"(p[i].c) : "r"(i & 31)); } }\n'
-        "int main(void) { struct s *p = calloc(9000, sizeof *p); for (int k = 0; k < 300; k++) hot(p, 9000); return 0; }\n"
-    )
-    subprocess.run(["gcc", "-O2", "-g", "-o", str(program), str(source)], check=True)
-    arguments = ("--until", "trace", "--hotspot", "hot", "--", "./p")
-    refused = run("--backend", "clone", *arguments)
-    assert refused.returncode == 1
-    assert "bts" in line(refused)
-    done = run(*arguments)
+REFUSED = """
+#include <stdlib.h>
+struct s { long a, b, c, d; };
+__attribute__((noipa)) void hot(struct s *p, long n) {
+    for (long i = 0; i < n; i++) { p[i].a += i; __asm__ volatile("btsq %1, %0" : "+m"(p[i].c) : "r"(i & 31)); } }
+int main(void) {
+    struct s *p = calloc(9000, sizeof *p);
+    for (int k = 0; k < 300; k++) hot(p, 9000);
+    return 0; }
+"""
+
+
+@pytest.fixture
+def refused(tmp_path: Path) -> tuple[str, ...]:
+    """A program that the clone refuses, and the arguments that trace it."""
+    (tmp_path / "p.c").write_text(REFUSED)
+    subprocess.run(["gcc", "-O2", "-g", "-o", str(tmp_path / "p"), str(tmp_path / "p.c")], check=True)
+    return ("--until", "trace", "--hotspot", "hot", "--", "./p")
+
+
+def test_what_the_clone_refuses_is_traced_under_valgrind(run: Run, tmp_path: Path, refused: tuple[str, ...]) -> None:
+    without = run("--backend", "clone", *refused)
+    assert without.returncode == 1
+    assert "bts" in line(without)
+    done = run(*refused)
     assert done.returncode == 0, done.stderr
-    assert "traced under Valgrind instead" in done.stderr
-    assert read_trace(tmp_path / "run" / "trace.lat").backend == "valgrind"
+    assert re.search(r"no clone of `bts.*; traced under Valgrind instead", done.stderr)
+    trace = read_trace(tmp_path / "run" / "trace.lat")
+    assert (trace.backend, trace.truncated) == ("valgrind", False)
+    (block,) = trace.allocations
+    assert block.bytes == 9000 * 32
+    places = {address for s in trace.streams if s is not None and s.count == 9000 for address in s.expand()}
+    expected = {block.address + 32 * i for i in range(9000)}  # in the parked program, not in that under Valgrind
+    assert places == expected | {a + 16 + (i & 31) // 8 for i, a in enumerate(sorted(expected))}
+
+
+def test_without_valgrind_the_clones_reason_is_told(
+    run: Run, tmp_path: Path, refused: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAYOUT_ADVISE_VALGRIND", str(tmp_path / "none"))
+    done = run(*refused)
+    assert done.returncode == 1
+    assert line(done).startswith("layout-advise: no clone of `bts")
 
 
 def test_a_static_program_is_traced_alone(run: Run, tmp_path: Path) -> None:

@@ -48,8 +48,9 @@ cd "$(dirname "$0")" && cp maps blocks "$out" && ./replay "$out" {calls} {outcom
 @pytest.fixture(scope="module")
 def replay(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("replay")
-    subprocess.run(["gcc", "-O1", "-c", "-o", str(folder / "nlr.o"), str(NLR / "nlr.c")], check=True)
-    sources = (str(STUB / "replay.cpp"), str(PIN / "report.cpp"), str(folder / "nlr.o"))
+    for name in ("nlr", "nlr_set"):
+        subprocess.run(["gcc", "-O1", "-c", "-o", str(folder / f"{name}.o"), str(NLR / f"{name}.c")], check=True)
+    sources = (str(STUB / "replay.cpp"), str(PIN / "report.cpp"), str(folder / "nlr.o"), str(folder / "nlr_set.o"))
     flags = ("-std=c++11", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers", f"-I{PIN}", f"-I{NLR}")
     subprocess.run(["g++", *flags, "-o", str(folder / "replay"), *sources], check=True)
     return folder / "replay"

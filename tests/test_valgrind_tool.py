@@ -11,7 +11,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from layout_advise.errors import ProgramError
-from layout_advise.layoutalgebra.nests import AddressSet, Stream
+from layout_advise.layoutalgebra.nests import AddressSet, FoldedStream, Stream
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.clone.operands import GPR_NAMES
 from layout_advise.tracer.code import Region
@@ -261,3 +261,47 @@ def test_heap_blocks_are_those_of_the_parked_program(tmp_path: Path) -> None:
     assert len(theirs) > 50
     mine = {a.order: a.bytes for a in run.process.allocations}
     assert mine == {a.order: a.bytes for a in theirs}
+
+
+HEAPS = r"""
+#include <stdlib.h>
+struct node { struct node *next; long v; } *head; long *wide; int *at;
+__attribute__((noipa)) long hot(long n) { long s = 0; for (struct node *k = head; k; k = k->next) s += k->v++;
+    for (int i = 0; i < 40000; i++) wide[at[i]] += n; return s; }
+int main(void) { void *gone[200]; wide = calloc(1 << 19, 8); at = malloc(40000 * sizeof *at); unsigned long x = 1;
+    for (int i = 0; i < 40000; i++) { x = x * 6364136223846793005 + 1442695040888963407; at[i] = x >> 45; }
+    for (int i = 0; i < 200; i++) gone[i] = malloc(16 + 24 * (i % 9));
+    for (int i = 0; i < 200; i += 1 + i % 3) { free(gone[i]); gone[i] = 0; }
+    for (int i = 0; i < 300; i++) { struct node *k = malloc(sizeof *k + 8 * (i % 5)); k->next = head; k->v = i; head = k; }
+    long total = 0; for (int call = 0; call < 3; call++) total += hot(call); return total == 7; }
+"""
+
+
+def test_heaps_at_other_addresses_are_those_of_the_parked_program(tmp_path: Path) -> None:
+    source, program = tmp_path / "p.c", tmp_path / "p"
+    source.write_text(HEAPS)
+    subprocess.run(["gcc", "-O1", "-o", str(program), str(source)], check=True)
+    there = {a.order: a.address for a in run_tool([str(program)], entry_of(program), 2, MANY).process.allocations}
+    with parked(program, 2) as process:
+        region = region_of(program, process.load_base)
+        clone = trace_call(process, region, 2, folder=tmp_path)
+        found = trace_under_valgrind(process, [str(program)], entry_of(program), region, 2, MANY, folder=tmp_path)
+    here = {a.order: a.address for a in clone.allocations}
+    assert here.keys() == there.keys()
+    assert len(here) > 350
+    assert len({here[n] - there[n] for n in here}) > 1  # not even all moved alike
+    assert all(here[n] != there[n] for n in here)
+    assert found.notes == ()
+    assert found.trace.references[: len(clone.references)] == clone.references
+    kinds = set()
+    for mine, other in zip(found.trace.streams, clone.streams, strict=False):
+        assert (mine is None) == (other is None)
+        if mine is None or other is None:
+            continue
+        kinds.add(type(other))
+        if isinstance(mine, AddressSet):
+            assert mine == other
+        else:
+            assert isinstance(other, FoldedStream)
+            assert list(mine.expand()) == list(other.expand())
+    assert kinds == {AddressSet, FoldedStream}

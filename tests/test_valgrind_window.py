@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from layout_advise.cli import main
 from layout_advise.errors import ProgramError, TraceError
 from layout_advise.layoutalgebra.nests import FoldedStream
 from layout_advise.tracer.binary import Binary
@@ -205,3 +206,77 @@ def test_a_program_that_allocates_otherwise_under_valgrind(tmp_path: Path) -> No
     assert isinstance(read, FoldedStream)
     assert list(write.expand()) == [first.address + 8 * k for k in range(100)]
     assert not {a for a in read.expand() if second.address <= a < second.address + second.bytes}
+
+
+SCATTERED = """
+#include <stdlib.h>
+static long data[1 << 25]; /* a set of them is a bitmap of 4 MB */
+__attribute__((noipa)) void hot(unsigned long x) { for (int i = 0; i < 50000; i++) { x = x * 6364136223846793005 + 1; data[x >> 39]++; } }
+int main(void) { for (int k = 0; k < 3; k++) hot(k); return 0; }
+"""
+
+
+def scattered(folder: Path) -> Path:
+    source, program = folder / "p.c", folder / "p"
+    source.write_text(SCATTERED)
+    subprocess.run(["gcc", "-O1", "-g", "-o", str(program), str(source)], check=True)
+    return program
+
+
+def entry_of(program: Path) -> Entry:
+    binary = Binary.open(program)
+    function = binary.find("hot")
+    return Entry(program, function.start, binary.read(function.start, function.size), "hot")
+
+
+@pytest.mark.parametrize("raw", [False, True])
+def test_a_disk_that_is_full_while_the_tool_writes(tmp_path: Path, small_disk: Path, raw: bool) -> None:
+    program = scattered(tmp_path)
+    filler = small_disk / "filler"
+    filler.write_bytes(bytes(700 << 10))
+    with pytest.raises(TraceError, match="cannot write what was traced to .*small-disk: No space left on device; free some"):
+        run_tool([str(program)], entry_of(program), 2, 1 << 40, raw=raw, folder=small_disk, timeout=60)
+    assert list(small_disk.iterdir()) == [filler]
+
+
+def test_a_disk_that_is_full_when_the_tool_begins(tmp_path: Path, small_disk: Path) -> None:
+    program = scattered(tmp_path)
+    with (small_disk / "filler").open("wb", buffering=0) as file, pytest.raises(OSError, match="No space left"):
+        while True:
+            file.write(bytes(4096))
+    with pytest.raises(TraceError, match="cannot write .* to .*small-disk: No space left on device; free some space"):
+        run_tool([str(program)], entry_of(program), 2, 1 << 40, folder=small_disk, timeout=60)
+    assert [path.name for path in small_disk.iterdir()] == ["filler"]
+
+
+def test_the_command_says_that_the_disk_is_full(
+    tmp_path: Path, small_disk: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    scattered(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("layout_advise.checks.scratch_parent", lambda: tmp_path)  # there is room when the run begins
+    monkeypatch.setattr("layout_advise.rundir.scratch_parent", lambda: small_disk)
+    code = main(["trace", "-f", "-o", "run", "--backend", "valgrind", "--until", "trace", "--hotspot", "hot", "--", "./p"])
+    lines = [text for text in capfd.readouterr().err.splitlines() if text.startswith("layout-advise: ")]
+    assert code == 1
+    assert len(lines) == 1, lines
+    assert "hot was not traced under Valgrind: the tool cannot write" in lines[0]
+    assert "No space left on device; free some space" in lines[0]
+    assert not list(small_disk.iterdir())
+
+
+@pytest.mark.parametrize("calls", [5_000_000, pytest.param(100_000_000, marks=pytest.mark.slow)])
+def test_calls_that_are_passed_leave_nothing(tmp_path: Path, calls: int) -> None:
+    source, program = tmp_path / "p.c", tmp_path / "p"
+    source.write_text(
+        "long data[1000];\n__attribute__((noipa)) void hot(long n) { data[n % 1000] += n; }\n"
+        f"int main(void) {{ for (long k = 1; k <= {calls}; k++) hot(k); return data[1] == 0; }}\n"
+    )
+    subprocess.run(["gcc", "-O1", "-g", "-o", str(program), str(source)], check=True)
+    call = calls - 7
+    run, counts = traced(program, call)
+    assert counts == {"data": 1, "other": 0}  # the read and the write of one instruction
+    assert run.process.registers.gpr[7] == call  # rdi
+    assert run.accesses < 20
+    with pytest.raises(ProgramError, match=f"no call {calls + 1} under Valgrind: hot was entered {calls} times"):
+        traced(program, calls + 1)

@@ -111,10 +111,13 @@ static void folder_limits(const struct folder *f, uint64_t i, uint64_t *out)
 }
 
 static uint64_t folder_bitmap_bytes(const struct folder *f, uint64_t i) { return nlr_bitmap_bytes(f->stream + i); }
-static void folder_copy_bitmap(const struct folder *f, uint64_t i, uint8_t *out) { nlr_bitmap(f->stream + i, out); }
+static void folder_copy_bitmap(const struct folder *f, uint64_t i, uint8_t *out) { 
+{
+    nlr_bitmap(f->stream + i, 0, nlr_bitmap_bytes(f->stream + i), out);
+}
 """,
-    sources=["tracer/nlr/nlr.c"],
-    depends=["tracer/nlr/nlr.h"],
+    sources=["tracer/nlr/nlr.c", "tracer/nlr/nlr_set.c"],
+    depends=["tracer/nlr/nlr.h", "tracer/nlr/nlr_set.h"],
     include_dirs=["tracer/nlr"],
     extra_compile_args=["-O2", "-std=gnu11"],
 )

@@ -13,95 +13,46 @@ static uint64_t gcd(uint64_t a, uint64_t b)
     return a;
 }
 
-static void set_drop(struct nlr_stream *s)
+static void lose_set(struct nlr_stream *s)
 {
-    if (s->bitmap) {
-        uint64_t bytes = (s->bits + 7) / 8;
-        s->memory->give(s->memory->owner, s->bitmap, bytes);
-        s->memory->left += bytes;
-    }
-    s->bitmap = 0;
-    s->bits = 0;
+    nlr_set_drop(&s->set, s->memory);
+    s->state = NLR_INEXACT;
 }
 
-/* A bitmap for [low, high] in steps of `unit`, with room to grow on both sides where the limit allows it. */
-static int set_rebuild(struct nlr_stream *s, uint64_t low, uint64_t high, uint64_t unit)
+/* Makes the set one of `low` to `high` in steps of `unit`, with `address` in it. 0: no room. */
+static int widen_set(struct nlr_stream *s, uint64_t low, uint64_t high, uint64_t unit, uint64_t address)
 {
-    const uint64_t limit = NLR_BITMAP * 8;
-    uint64_t need = (high - low) / unit + 1, below = 0, above = 0, bits, bytes;
-    uint64_t old_bits = s->bits, old_base = s->base, old_unit = s->unit;
-    uint8_t *fresh, *old = s->bitmap;
+    int fresh = s->set.unit == 0;
+    int64_t place;
 
-    if (need > limit)
+    if (!nlr_set_widen(&s->set, s->memory, s->minimum, low, high, unit))
         return 0;
-    if (old_bits) { /* it grew once, so it may grow again; the first bitmap of a stream is exactly as large as needed */
-        uint64_t slack = need / 2 < limit - need ? need / 2 : limit - need;
-        if (low < s->minimum)
-            below = slack < low / unit ? slack : low / unit;
-        else
-            above = slack;
-    }
-    bits = need + below + above;
-    bytes = (bits + 7) / 8;
-    if (bytes > s->memory->left)
+    if (fresh && !nlr_set_put(&s->set, s->memory, 0)) /* the only address so far */
         return 0;
-    fresh = s->memory->take(s->memory->owner, bytes);
-    if (!fresh)
-        return 0;
-    s->memory->left -= bytes;
-    s->base = low - below * unit;
-    for (uint64_t byte = 0; old && byte < (old_bits + 7) / 8; byte++) {
-        uint8_t value = old[byte];
-        for (uint64_t bit = byte * 8; value; bit++, value >>= 1)
-            if (value & 1) {
-                uint64_t k = (old_base + old_unit * bit - s->base) / unit;
-                fresh[k >> 3] |= (uint8_t)(1u << (k & 7));
-            }
-    }
-    if (old) {
-        s->memory->give(s->memory->owner, old, (old_bits + 7) / 8);
-        s->memory->left += (old_bits + 7) / 8;
-    }
-    s->bitmap = fresh;
-    s->bits = bits;
-    return 1;
+    nlr_set_place(&s->set, address, &place);
+    return nlr_set_put(&s->set, s->memory, place);
 }
 
 static void set_add(struct nlr_stream *s, uint64_t address)
 {
-    uint64_t k, unit, low, high;
+    uint64_t unit, low, high;
+    int64_t place;
 
     s->count++;
-    if (s->bitmap) {
-        k = (address - s->base) / s->unit;
-        if (address >= s->base && k < s->bits && s->base + k * s->unit == address) {
-            s->bitmap[k >> 3] |= (uint8_t)(1u << (k & 7));
-            s->minimum = address < s->minimum ? address : s->minimum;
-            s->maximum = address > s->maximum ? address : s->maximum;
-            return;
-        }
+    if (s->set.unit && address >= s->minimum && address <= s->maximum && nlr_set_place(&s->set, address, &place)) {
+        if (!nlr_set_put(&s->set, s->memory, place))
+            lose_set(s);
+        return;
     }
     if (s->count == 1) {
-        s->minimum = s->maximum = s->base = address;
+        s->minimum = s->maximum = address;
         s->unit = 0;
     }
     low = address < s->minimum ? address : s->minimum;
     high = address > s->maximum ? address : s->maximum;
     unit = gcd(s->unit, address > s->minimum ? address - s->minimum : s->minimum - address);
-    if (s->state == NLR_SET && unit) {
-        int first = s->bitmap == 0;
-        if (!set_rebuild(s, low, high, unit)) {
-            set_drop(s);
-            s->state = NLR_INEXACT;
-        } else {
-            if (first) { /* the only address so far */
-                k = (s->minimum - s->base) / unit;
-                s->bitmap[k >> 3] |= (uint8_t)(1u << (k & 7));
-            }
-            k = (address - s->base) / unit;
-            s->bitmap[k >> 3] |= (uint8_t)(1u << (k & 7));
-        }
-    }
+    if (s->state == NLR_SET && unit && !widen_set(s, low, high, unit, address))
+        lose_set(s);
     s->minimum = low;
     s->maximum = high;
     s->unit = unit;
@@ -497,7 +448,7 @@ void nlr_finish(struct nlr_stream *s)
 void nlr_close(struct nlr_stream *stream)
 {
     release_nodes(stream);
-    set_drop(stream);
+    nlr_set_drop(&stream->set, stream->memory);
 }
 
 uint64_t nlr_bitmap_bytes(const struct nlr_stream *s)
@@ -506,22 +457,14 @@ uint64_t nlr_bitmap_bytes(const struct nlr_stream *s)
     return s->state == NLR_SET && s->count ? steps / 8 + 1 : 0;
 }
 
-void nlr_bitmap(const struct nlr_stream *s, uint8_t *out)
+void nlr_bitmap(const struct nlr_stream *s, uint64_t from, uint64_t bytes, uint8_t *out)
 {
-    uint64_t bytes = nlr_bitmap_bytes(s), total = (s->bits + 7) / 8, first, shift;
+    int64_t first = 0;
 
-    if (s->unit == 0) { /* one address only: there never was a bitmap */
-        if (bytes)
-            out[0] = 1;
-        return;
-    }
-    first = (s->minimum - s->base) / s->unit;
-    shift = first & 7;
-    for (uint64_t i = 0; i < bytes; i++) {
-        uint64_t at = first / 8 + i;
-        unsigned low = s->bitmap[at], high = at + 1 < total ? s->bitmap[at + 1] : 0;
-        out[i] = (uint8_t)((low | high << 8) >> shift);
-    }
+    nlr_set_place(&s->set, s->minimum, &first);
+    nlr_set_bits(&s->set, first + (int64_t)from * 8, bytes, out);
+    if (s->unit == 0 && from == 0 && bytes) /* one address only: there never was a set */
+        out[0] = 1;
 }
 
 uint64_t nlr_feed(struct nlr_stream *streams, uint64_t sites, const uint64_t *records, uint64_t count)

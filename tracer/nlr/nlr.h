@@ -1,14 +1,16 @@
 /* Folding of address streams: run lengths first, then nested loop recognition (A. Ketterlin, P. Clauss, "Prediction and
  * trace compression of data access addresses through nested loop recognition", CGO 2008).
  *
- * Freestanding: no libc, memory comes from the caller, so that a Valgrind tool can include the same two files. One
+ * Freestanding: no libc, memory comes from the caller, so that a Valgrind tool can include the same files. One
  * `struct nlr_stream` takes the addresses of one reference, in order. It ends either as NODES (exact, with order) or, where
- * the addresses do not fold, as a SET: minimum, maximum, gcd and a bitmap.
+ * the addresses do not fold, as a SET: minimum, maximum, gcd and a bitmap (nlr_set.h).
  *
  * SPDX-License-Identifier: MIT */
 #ifndef LAYOUT_ADVISE_NLR_H
 #define LAYOUT_ADVISE_NLR_H
 #include <stdint.h>
+
+#include "nlr_set.h"
 
 #define NLR_DEPTH 8       /* deepest nest */
 #define NLR_TERMS 64      /* terms on the stack */
@@ -18,7 +20,6 @@
 #define NLR_TRIAL 2048    /* evicted terms before a stream may be called irregular */
 #define NLR_WORTH 16      /* ... which it is with fewer references a term */
 #define NLR_NODES 16384   /* evicted nodes kept per stream; with more it becomes a set */
-#define NLR_BITMAP (UINT64_C(64) << 20) /* largest bitmap in bytes (design, section 3) */
 
 /* A node of a term, in preorder: a loop is followed by its body. `constant + sum(coef[k] * index)` is the address of a point
  * or the trip count of a loop; coef[0] belongs to the NEAREST enclosing loop, so that wrapping a term into a new outermost
@@ -31,15 +32,6 @@ struct nlr_node {
     uint8_t height;  /* loops on the longest path down, itself included; 0 for a point */
     uint8_t arity;   /* top-level terms of a loop's body; 0 for a point */
     uint8_t reserved;
-};
-
-/* Memory of the caller. `take` returns zeroed memory or a null pointer. `left` is how many bytes of bitmap all streams
- * together may still take. */
-struct nlr_memory {
-    void *(*take)(void *owner, uint64_t bytes);
-    void (*give)(void *owner, void *memory, uint64_t bytes);
-    void *owner;
-    uint64_t left;
 };
 
 enum nlr_state { NLR_FOLDING = 0, NLR_SET = 1, NLR_INEXACT = 2 };
@@ -61,9 +53,8 @@ struct nlr_stream {
     struct nlr_stack *stack;
     struct nlr_node *evicted;
     uint64_t evicted_nodes, evicted_room, evicted_terms, evicted_count;
-    /* the set: bit k of the bitmap is the address `base + unit * k`; unit is the gcd so far */
-    uint64_t minimum, maximum, unit, base, bits;
-    uint8_t *bitmap;
+    uint64_t minimum, maximum, unit; /* of a set; unit is the gcd so far, 0 for a single address */
+    struct nlr_set set;              /* without a unit: of one address at most, or inexact */
 };
 
 void nlr_open(struct nlr_stream *stream, struct nlr_memory *memory);
@@ -74,9 +65,9 @@ void nlr_add_rows(struct nlr_stream *stream, uint64_t address, uint64_t stride, 
 void nlr_finish(struct nlr_stream *stream); /* nothing may be added afterwards */
 void nlr_close(struct nlr_stream *stream);
 
-/* Bytes of the final bitmap, and the bitmap itself, whose bit k stands for `minimum + unit * k`. */
+/* Bytes of the final bitmap, whose bit k stands for `minimum + unit * k`; and `bytes` of them from the byte `from` on. */
 uint64_t nlr_bitmap_bytes(const struct nlr_stream *stream);
-void nlr_bitmap(const struct nlr_stream *stream, uint8_t *out);
+void nlr_bitmap(const struct nlr_stream *stream, uint64_t from, uint64_t bytes, uint8_t *out);
 
 /* `count` records `address | site << 48`. Returns how many were taken: fewer than `count` at a site out of range. */
 uint64_t nlr_feed(struct nlr_stream *streams, uint64_t sites, const uint64_t *records, uint64_t count);

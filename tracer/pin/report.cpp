@@ -58,7 +58,7 @@ void put_set(words &out, const struct nlr_stream &s)
     out.push_back(s.unit);
     out.push_back(bytes);
     if (bytes)
-        nlr_bitmap(&s, reinterpret_cast<uint8_t *>(bits.data()));
+        nlr_bitmap(&s, 0, bytes, reinterpret_cast<uint8_t *>(bits.data()));
     out.insert(out.end(), bits.begin(), bits.begin() + (bytes + 7) / 8);
 }
 

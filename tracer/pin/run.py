@@ -42,7 +42,7 @@ def tool_path(kit: Path) -> Path:
     """The tool built against ``kit``, from the user's cache. Raises :class:`MachineError` where it does not compile."""
     digest = hashlib.sha256(str(kit).encode() + (kit / "source/include/pin/pin.H").read_bytes())
     for path in sorted(
-        [*_HERE.glob("*.cpp"), *_HERE.glob("*.h"), _HERE / "makefile", *(_HERE.parent / "nlr").glob("nlr.*")]
+        [*_HERE.glob("*.cpp"), *_HERE.glob("*.h"), _HERE / "makefile", *(_HERE.parent / "nlr").glob("nlr*.[ch]")]
     ):
         digest.update(path.name.encode() + path.read_bytes())
     target = cache_folder() / "pin" / digest.hexdigest()[:20]

@@ -61,8 +61,8 @@ def tool_folder(valgrind: Valgrind) -> Path:
 
     Raises :class:`MachineError` where it does not compile or the cache cannot be written.
     """
-    sources = [*sorted((_HERE / "tool").glob("*.c")), _NLR / "nlr.c"]
-    headers = [_HERE / "tool" / "tool.h", _NLR / "nlr.h"]
+    sources = [*sorted((_HERE / "tool").glob("*.c")), *sorted(_NLR.glob("*.c"))]
+    headers = [_HERE / "tool" / "tool.h", *sorted(_NLR.glob("*.h"))]
     place = (valgrind.version, str(valgrind.headers), str(valgrind.libraries), str(valgrind.support), *_CFLAGS, *_LINK)
     target = cache_folder() / "valgrind" / _key(place, [*sources, *headers])
     if target.is_dir():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -16,11 +17,14 @@ from layout_advise.tracer.clone.decode import functions_of
 from layout_advise.tracer.code import CodeRange, Region
 from layout_advise.tracer.snapshot.launch import describe_end, fixed_addresses
 from layout_advise.tracer.snapshot.patching import Entry
+from layout_advise.tracer.space import free_bytes
 from layout_advise.tracer.toolrun import ToolRun, file_offset, read_run, run_to_end
 from layout_advise.tracer.valgrind.build import TOOL, blocks_library, blocks_symbols, tool_folder
 from layout_advise.tracer.valgrind.install import Valgrind, find_valgrind
 
 _EVEX = 0x62
+_UNWRITTEN = re.compile(r"cannot write ([\w ]+): error (\d+)")
+_LOG_BYTES = 4096
 _UNKNOWN = re.compile(r"unhandled instruction bytes: ([0-9A-Fx ]+)")
 
 
@@ -50,7 +54,7 @@ def run_tool(
         code = run_to_end(full, stdin=stdin_path, cwd=cwd, timeout=timeout, entry=entry, under="Valgrind")
         log = (out / "log").read_text(errors="replace") if (out / "log").exists() else ""
         if not (out / "result").exists() or (code < 0 and _UNKNOWN.search(log)):
-            raise _failed(log, code, entry)
+            raise _failed(out, log, code, entry)
         return read_run(out, code, entry, call, "Valgrind")
 
 
@@ -78,8 +82,13 @@ def _command(
     return [*fixed_addresses(), env, *variables, str(valgrind.launcher), *quiet, *given, *command]
 
 
-def _failed(log: str, code: int, entry: Entry) -> ProgramError | TraceError:
+def _failed(out: Path, log: str, code: int, entry: Entry) -> ProgramError | TraceError:
     what = f"{entry.symbol} was not traced under Valgrind"
+    unwritten = _UNWRITTEN.search(log)
+    if unwritten or (not log and free_bytes(out) < _LOG_BYTES):
+        number = int(unwritten[2]) if unwritten else errno.ENOSPC
+        why = f"the tool cannot write {unwritten[1] if unwritten else 'anything'} to {out.parent}: {os.strerror(number)}"
+        return TraceError(what, why, "free some space there")
     unknown = _UNKNOWN.search(log)
     if unknown:
         evex = " (AVX-512)" if unknown[1].split()[0].lower() == "0x62" else ""

@@ -5,6 +5,8 @@
 
 #define MAGIC 0x314c41565641414cull /* "LAAVVAL1" */
 
+#define PART 2048u
+
 static ULong held[4096];
 static UInt held_used;
 
@@ -13,15 +15,27 @@ static void path_of(HChar *out, SizeT room, const HChar *name)
     VG_(snprintf)(out, (Int)room, "%s/%s", options.out, name);
 }
 
+/* Everything is given up: the files go first, which makes room for the message in the log. */
+static void give_up(const HChar *what, Int error)
+{
+    static const HChar *const files[] = {"records", "result", "blocks", "maps"};
+    HChar path[4200];
+
+    for (UInt i = 0; i < sizeof files / sizeof *files; i++) {
+        path_of(path, sizeof path, files[i]);
+        VG_(unlink)(path);
+    }
+    VG_(umsg)("cannot write %s: error %d\n", what, error);
+    VG_(exit)(3);
+}
+
 static void write_all(Int fd, const void *data, ULong bytes)
 {
     const HChar *p = data;
     while (bytes) {
         Int n = VG_(write)(fd, p, bytes > (1u << 30) ? (Int)(1u << 30) : (Int)bytes);
-        if (n <= 0) {
-            VG_(umsg)("cannot write to %s\n", options.out);
-            VG_(exit)(3);
-        }
+        if (n <= 0)
+            give_up("what was traced", -n);
         p += n;
         bytes -= (ULong)n;
     }
@@ -32,10 +46,8 @@ static Int open_at(const HChar *name, Int flags)
     HChar path[4200];
     path_of(path, sizeof path, name);
     SysRes r = VG_(open)(path, VKI_O_WRONLY | VKI_O_CREAT | flags, 0600);
-    if (sr_isError(r)) {
-        VG_(umsg)("cannot open %s\n", path);
-        VG_(exit)(3);
-    }
+    if (sr_isError(r))
+        give_up(name, (Int)sr_Err(r));
     return (Int)sr_Res(r);
 }
 
@@ -129,6 +141,7 @@ static void write_nodes(Int fd, const struct nlr_stream *s)
 
 static void write_set(Int fd, const struct nlr_stream *s)
 {
+    static ULong part[PART];
     ULong bytes = nlr_bitmap_bytes(s);
 
     word(fd, s->minimum);
@@ -137,14 +150,12 @@ static void write_set(Int fd, const struct nlr_stream *s)
     word(fd, bytes);
     if (!bytes)
         return;
-    UChar *copy = VG_(calloc)("la.bitmap", 1, bytes + 8);
-    nlr_bitmap(s, copy);
-    for (ULong i = 0; i < bytes; i += 8) {
-        ULong value;
-        VG_(memcpy)(&value, copy + i, 8);
-        word(fd, value);
+    for (ULong at = 0; at < bytes; at += sizeof part) { /* in parts: a set is kept as its bits nowhere */
+        ULong words = bytes - at < sizeof part ? (bytes - at + 7) / 8 : PART;
+        nlr_bitmap(s, at, words * 8, (UChar *)part);
+        for (ULong i = 0; i < words; i++)
+            word(fd, part[i]);
     }
-    VG_(free)(copy);
 }
 
 void la_write_result(enum outcome outcome, const HChar *why)
