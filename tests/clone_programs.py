@@ -117,7 +117,7 @@ static long double t[60]; static double d[60]; static float f[60]; static int k[
 static void prepare(void) { for (int i = 0; i < 60; i++) { t[i] = i + 0.5L; d[i] = 3 - i; f[i] = i; k[i] = 9 * i; h[i] = i - 7; l[i] = 1L << i; } }
 NOINLINE long hot(long n) { for (int i = 0; i < 50; i++) { t[i] = t[i + 1] * d[i] + f[i] - k[i] / (t[i] + 100) + h[i]; d[i] = (double)(t[i] - l[i]);
     f[i] = (float)(t[i] + n); k[i] = (int)t[i + 2]; h[i] = (short)t[i + 3]; l[i] = (long)(t[i] / 1e9L); if (t[i] > t[i + 1]) t[i + 2] = -t[i + 2]; }
-    __asm__ volatile("fildl %%1; fiaddl %%2; ficoml %%1; fcomps %%3; fnstcw %%4; fldcw %%4; fnstsw %%0" : "=m"(h[1]) : "m"(k[1]), "m"(k[2]), "m"(f[3]), "m"(h[2]) : "memory", "st");
+    __asm__ volatile("fildl %%1; fiaddl %%2; fisubl %%1; fcomps %%3; fnstcw %%4; fldcw %%4; fnstsw %%0" : "=m"(h[1]) : "m"(k[1]), "m"(k[2]), "m"(f[3]), "m"(h[2]) : "memory", "st");
     return k[7] + h[9]; }
 """,
     "atomics": r"""
