@@ -1,9 +1,12 @@
 """What tracing costs: ``python benchmarks/tracing.py``.
 
-*inside*: thread CPU time of the traced call over that of the untraced one, both in the same process, a fork of the program
-parked at its third call, with the pages that the call writes copied before either. *in a fresh fork*: the traced call as the
-tool makes it, the copying of those pages included, over the same untraced call. *outside*: CPU time of a whole run with the
-agent loaded and its probe armed, but passing every call, over that without it; of alternating runs the least counts.
+*inside*: thread CPU time of the traced call over that of the untraced one, in forks of the program parked at its third call,
+with the pages that the call writes copied before either. *in a fresh fork*: the traced call as the tool makes it, over the
+same call without records (the clone with a full buffer) in a fresh fork as well: there the kernel copies every page at the
+first store to it, traced or not. What that takes (the call without records in a fresh fork less the same with all pages
+copied) is the row *copying of pages*, in times of the untraced call; it is no part of the tracing. *outside*: CPU time of a
+run of three times the calls with the agent loaded and its probe armed, but passing every call, over that without it;
+of alternating runs the least counts. What the agent takes once, at the program's start, has a row of its own.
 *folding*: 10 million references. *file*: the folded trace of one call at the example's default size.
 """
 
@@ -47,6 +50,8 @@ HOTSPOTS = {
     "pixels": "grade",
 }
 INSIDE = ("particles", "wave", "lattice")
+LONGER = {"particles": (1300000, 600), "wave": (1000, 900), "lattice": (20, 2400)}
+PAGE = os.sysconf("SC_PAGE_SIZE")
 CALL = 3
 CAP = 64 << 20
 REFERENCES = 10_000_000
@@ -73,14 +78,14 @@ def entry_of(path: Path, symbol: str) -> Entry:
     return Entry(path, function.start, binary.read(function.start, function.size), symbol)
 
 
-def traced_ns(program: AgentProcess, image: CloneImage, own: Sequence[Range] | None, folder: Path) -> float:
-    """The traced call in a fork; with ``own``, the pages there are copied before."""
+def traced_ns(program: AgentProcess, image: CloneImage, own: Sequence[Range] | None, folder: Path, cap: int = CAP) -> float:
+    """The traced call in a fork; with ``own``, the pages there are copied before. With ``cap`` 1 it is not recorded."""
     with program.fork() as child:
         if own is not None:
             child.prepare(0, own)
-        _, truncated = child.trace(image, folder / "records", CAP)
-        if truncated or child.traced_ns is None:
-            raise SystemExit("the trace was cut")
+        _, truncated = child.trace(image, folder / "records", cap)
+        if truncated != (cap == 1) or child.traced_ns is None:
+            raise SystemExit("the trace was cut, or not")
         return child.traced_ns
 
 
@@ -103,18 +108,22 @@ def inside(example: str, flags: str, rounds: int) -> list[Row]:
         if example not in INSIDE:
             return rows
         image = build_clone(region, choose_address(program.mappings(), region.entry))
-        ratios, forked, natives = [], [], []
+        ratios, forked, natives, copied = [], [], [], []
         with program.fork() as native:
             native.prepare(0, seen.written)
             for _ in range(rounds):
                 plain = statistics.median(s.cpu_ns for s in native.block(0, 5)[1:])
                 natives.append(plain)
                 ratios.append(traced_ns(program, image, seen.written, folder) / plain)
-                forked.append(traced_ns(program, image, None, folder) / plain)
+                fresh = traced_ns(program, image, None, folder, 1)
+                forked.append(traced_ns(program, image, None, folder) / fresh)
+                copied.append((fresh - traced_ns(program, image, seen.written, folder, 1)) / plain)
     note = f"untraced {statistics.median(natives) / 1e6:.2f} ms"
+    pages = sum(-(-r.end // PAGE) - r.start // PAGE for r in seen.written)
     return [
-        row(f"inside: {name}", statistics.median(ratios), "x", 16, note),
-        row(f"inside, in a fresh fork: {name}", statistics.median(forked), "x", 16, "copying of written pages included"),
+        row(f"inside: {name}", statistics.median(ratios), "x", 8, note),
+        row(f"inside, in a fresh fork: {name}", statistics.median(forked), "x", 8, "over the same without records"),
+        row(f"copying of pages: {name}", statistics.median(copied), "x", None, f"at most {pages} pages, traced or not"),
         *rows,
     ]
 
@@ -144,7 +153,7 @@ def outside(example: str, flags: str, rounds: int) -> Row:
     """CPU time of the whole program with every call passed, the least of all runs over the least without. A round is plain,
     armed, armed, plain: which of two runs comes first matters by itself (the second finds memory just given back)."""
     path = ROOT / "examples" / example / "bin" / flags / example
-    entry, command = entry_of(path, HOTSPOTS[example]), [str(path)]
+    entry, command = entry_of(path, HOTSPOTS[example]), [str(path), *(str(n) for n in LONGER[example])]
     plain_seconds(command)
     plain, armed, calls = [], [], 0
     for _ in range(rounds):
@@ -153,8 +162,8 @@ def outside(example: str, flags: str, rounds: int) -> Row:
             seconds, calls = armed_seconds(command, entry)
             armed.append(seconds)
         plain.append(plain_seconds(command))
-    note = f"{calls} calls, {rounds} rounds; start-up of the agent included"
-    return row(f"outside: {example} {flags}", min(armed) / min(plain), "x", 1.05, note)
+    note = f"{calls} calls, {min(plain):.2f} s, {rounds} rounds"
+    return row(f"outside: {example} {flags}", min(armed) / min(plain), "x", 1.02, note)
 
 
 def passing(folder: Path, rounds: int) -> Row:
@@ -170,7 +179,15 @@ def passing(folder: Path, rounds: int) -> Row:
         if calls != TINY_CALLS:
             raise SystemExit("calls were missed")
         costs.append((seconds - without) / TINY_CALLS * 1e9)
-    return row("passed call", statistics.median(costs), "ns", None, f"{TINY_CALLS} calls of an empty function")
+    return row("passed call", statistics.median(costs), "ns", 10, f"{TINY_CALLS} calls of an empty function")
+
+
+def starting(folder: Path, rounds: int) -> Row:
+    """What the agent takes at the start of a program, by runs of one that makes a single call."""
+    entry, command = entry_of(folder / "tiny", "tiny"), [str(folder / "tiny"), "1"]
+    plain = min(plain_seconds(command) for _ in range(10 * rounds))
+    armed = min(armed_seconds(command, entry)[0] for _ in range(10 * rounds))
+    return row("start of the agent", (armed - plain) * 1e3, "ms", None, f"{plain * 1e3:.2f} ms without it")
 
 
 def folding(rounds: int) -> list[Row]:
@@ -216,6 +233,7 @@ def main() -> int:
                 rows.append(outside(example, flags, rounds))
     with tempfile.TemporaryDirectory() as folder:
         rows.append(passing(Path(folder), min(rounds, 3)))
+        rows.append(starting(Path(folder), min(rounds, 3)))
     rows += folding(min(rounds, 3))
     busy = os.getloadavg()[0]
     rows.append(

@@ -86,9 +86,10 @@ def derive_structure(
     """The structure of ``obj`` and the exact term of what ``accesses`` touch of it.
 
     ``inexact`` (a truncated trace, say) is passed on: then no term is claimed. ``finer_rows`` also looks for rows that the
-    folding has taken together by twos or more (checkerboards). Raises :class:`AlgebraError` without accesses.
+    folding has taken together by twos or more (checkerboards). Raises :class:`AlgebraError` without accesses and without a
+    reason why there are none.
     """
-    if not accesses:
+    if not accesses and inexact is None:
         raise AlgebraError(f"no accesses to {obj.name}", "a structure is derived from streams")
     uses: list[_Use] = []
     for access in accesses:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from layout_advise.layoutalgebra.nests import Affine, Node, Point
 from layout_advise.reports.nests import NAMES, PART, affine_text, cut
-from layout_advise.tracer.trace import CodeLoop, Control, Trace, TracedField, TracedObject
+from layout_advise.tracer.trace import CodeLoop, Control, LoopUse, Place, Trace, TracedField, TracedObject
 
 TERM = 100
 """Characters of a layout that are printed by default."""
@@ -20,6 +20,8 @@ def object_lines(trace: Trace, verbose: bool = False) -> list[str]:
     lines: list[str] = []
     for found in trace.objects:
         lines.append(f"  {found.name}: {_facts(found)}")
+        if found.stack:
+            lines.append(f"     allocated in {stack_text(found.stack)}")
         lines.append(f"     {_touched(found)}")
         if found.layout is not None:
             term = found.layout if verbose else cut(found.layout, TERM)
@@ -50,6 +52,20 @@ def _facts(found: TracedObject) -> str:
     return f"{what}{site}{kind}{life}"
 
 
+def stack_text(stack: Sequence[Place]) -> str:
+    """``grow (a.c:12), build (a.c:20), main (a.c:31)``: who called whom, innermost first, inlined calls like others; what
+    called ``main`` is left out."""
+    calls: list[str] = []
+    for place in stack:
+        functions = [*(c.function for c in place.inlined), place.function or hex(place.pc)]
+        places = [(place.file, place.line), *((c.file, c.line) for c in place.inlined)]
+        for function, (file, line) in zip(functions, places, strict=True):
+            calls.append(f"{function} ({os.path.basename(file)}:{line})" if file else function)
+        if place.function == "main":
+            break
+    return ", ".join(calls)
+
+
 def _touched(found: TracedObject) -> str:
     counted = "accesses not told apart from others" if found.accesses is None else _count(found.accesses, "access")
     if found.high < found.low:
@@ -76,11 +92,16 @@ def _uses(trace: Trace, found: TracedField) -> str:
     """``in loop 1 (3 reads), outside loops (1 write)``; the counts only where there are several."""
     if not trace.loops:
         return ""
-    names = ["outside loops" if use.loop is None else f"in loop {use.loop}" for use in found.uses]
+    names = [_where(use) for use in found.uses]
     if len(found.uses) < 2:
         return "".join(names)
     counts = [", ".join(_count(n, word) for n, word in ((u.reads, "read"), (u.writes, "write")) if n) for u in found.uses]
     return ", ".join(f"{name} ({count})" for name, count in zip(names, counts, strict=True))
+
+
+def _where(use: LoopUse) -> str:
+    loop = "outside loops" if use.loop is None else f"in loop {use.loop}"
+    return loop if use.thread is None else f"{loop} by thread {use.thread}"
 
 
 def _count(number: int, word: str) -> str:

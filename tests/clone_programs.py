@@ -104,6 +104,43 @@ NOINLINE long hot(long n) { long t = 0; for (long i = 0; i < 30; i++) { unsigned
         : "=&r"(t), "=&q"(o), "=&q"(c) : "r"(i - 9), "r"((i & 1) ? n - 30 : (long)0x8000000000000000), "r"(m + i) : "cc", "memory");
     m[i] = t + 2 * o + c; t += m[i]; } __asm__ volatile("mov $5, %%%%ecx; 2: addq (%%1), %%0; loop 2b" : "+r"(t) : "r"(m) : "rcx"); return t; }
 """,
+    "tail": r"""
+static long m[300]; static void prepare(void) { m[5] = 3; }
+static NOINLINE long up(long *p) { return *p += 2; } static NOINLINE long down(long *p) { return *p -= 1; }
+static long (*volatile which[2])(long *) = {up, down};
+static NOINLINE long walk(long *p) { p[1] ^= p[0]; return up(p + 2); }
+static NOINLINE long fill(long *p, long k) { p[3] += k; return which[k & 1](p); }
+NOINLINE long hot(long n) { for (long i = 0; i < 40; i++) m[i + 100] += walk(m + i) - fill(m + 2 * i, i); m[n] = n; return fill(m + 7, n); }
+""",
+    "x87": r"""
+static long double t[60]; static double d[60]; static float f[60]; static int k[60]; static short h[60]; static long l[60];
+static void prepare(void) { for (int i = 0; i < 60; i++) { t[i] = i + 0.5L; d[i] = 3 - i; f[i] = i; k[i] = 9 * i; h[i] = i - 7; l[i] = 1L << i; } }
+NOINLINE long hot(long n) { for (int i = 0; i < 50; i++) { t[i] = t[i + 1] * d[i] + f[i] - k[i] / (t[i] + 100) + h[i]; d[i] = (double)(t[i] - l[i]);
+    f[i] = (float)(t[i] + n); k[i] = (int)t[i + 2]; h[i] = (short)t[i + 3]; l[i] = (long)(t[i] / 1e9L); if (t[i] > t[i + 1]) t[i + 2] = -t[i + 2]; }
+    __asm__ volatile("fildl %%1; fiaddl %%2; fisubl %%1; fcomps %%3; fnstcw %%4; fldcw %%4; fnstsw %%0" : "=m"(h[1]) : "m"(k[1]), "m"(k[2]), "m"(f[3]), "m"(h[2]) : "memory", "st");
+    return k[7] + h[9]; }
+""",
+    "atomics": r"""
+static unsigned long bits[16]; static long w[64]; static int v[64]; static unsigned char c[64]; static __attribute__((aligned(16))) long pair[8];
+static void prepare(void) { for (int i = 0; i < 64; i++) { w[i] = i %% 5; c[i] = i; v[i] = -i; } }
+NOINLINE long hot(long n) { long t = 0; for (long i = 0; i < 30; i++) { unsigned char b; long a = pair[0], d = pair[1];
+    __asm__ volatile("btsq $5, %%0; btq $9, %%0; setc %%1; lock btcl $3, %%0; btrw $2, %%0" : "+m"(bits[i & 7]), "=q"(b) : : "cc");
+    __asm__ volatile("lock cmpxchg16b %%0; setz %%1" : "+m"(*(__int128 *)pair), "+q"(b), "+a"(a), "+d"(d) : "b"(n + i), "c"(i) : "cc", "memory");
+    t += b + __atomic_fetch_add(&w[i], n, 5) + __atomic_exchange_n(&v[i + 1], (int)i, 5);
+    long e = i %% 5; t += __atomic_compare_exchange_n(&w[i + 3], &e, t, 0, 5, 5); t += e; __atomic_fetch_or(&c[i], 3, 5);
+    unsigned char z = (unsigned char)i; __atomic_compare_exchange_n(&c[i + 9], &z, 7, 0, 5, 5);
+    __asm__ volatile("cmpxchgl %%1, %%0" : "+m"(v[i]) : "r"((int)t), "a"((int)i) : "cc"); } return t; }
+""",
+    "masked": r"""
+#include <immintrin.h>
+static double x[300], y[300]; static int p[300], q[300]; static long u[300];
+static void prepare(void) { for (int i = 0; i < 300; i++) { x[i] = rand() %% 7 - 3; p[i] = rand(); q[i] = rand() - (1 << 30); u[i] = (long)(rand() - (1 << 30)) << 33; } }
+__attribute__((target("avx2"))) NOINLINE long hot(long n) { long t = n; for (int i = 0; i < 160; i += 4) {
+    __m256i four = _mm256_loadu_si256((void *)(u + i)); __m128i small = _mm_loadu_si128((void *)(q + i));
+    _mm256_maskstore_pd(y + i, four, _mm256_maskload_pd(x + i, four)); _mm_maskstore_epi32(p + i + 1, small, _mm_maskload_epi32(q + i + 2, small));
+    _mm256_maskstore_epi64((long long *)u + i + 100, four, _mm256_maskload_epi64((long long *)u + i + 101, four));
+    _mm_maskstore_pd(x + i, _mm256_castsi256_si128(four), _mm_set1_pd(t)); t += p[i]; } return t; }
+""",
 }  # fmt: skip
 
 

@@ -21,6 +21,7 @@ FLAGS = {
     "O1-static": ("-O1", "-fno-pic", "-no-pie"),
     "Ofast-static": ("-Ofast", "-march=haswell", "-fno-pic", "-no-pie"),
 }
+INSTRUCTIONS = ("tail", "x87", "atomics", "masked")  # what they are about does not depend on where the code stands
 Accesses = list[tuple[int, int, int]]
 
 
@@ -48,8 +49,14 @@ def step_run(program: Path, call: int) -> tuple[Accesses, UserRegisters]:
         return [(s.pc, s.operand, s.address) for s in steps], process.registers()
 
 
-@pytest.mark.parametrize("flags", FLAGS)
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(
+    ("name", "flags"),
+    [
+        pytest.param(name, flags, marks=[pytest.mark.slow] * (name in INSTRUCTIONS and flags.endswith("static")))
+        for name in PROGRAMS
+        for flags in FLAGS
+    ],
+)
 def test_same_accesses_and_result(tmp_path: Path, name: str, flags: str) -> None:
     program = build(tmp_path, name, *FLAGS[flags])
     expected, stepped = step_run(program, 2)
@@ -89,6 +96,18 @@ def test_a_full_buffer_cuts_the_trace_and_nothing_else(tmp_path: Path, name: str
         ("gather", "O3", "vgatherqps"),
         ("gather", "O3", "vmaskmovps"),
         ("strings", "O2", "movsq"),
+        ("tail", "O2", "jump-indirect"),
+        ("x87", "O2", "fmul"),
+        ("x87", "O2", "fistp"),
+        ("x87", "O2", "fldcw"),
+        ("atomics", "O2", "cmpxchg16b"),
+        ("atomics", "O2", "cmpxchg"),
+        ("atomics", "O2", "xadd"),
+        ("atomics", "O2", "btc"),
+        ("atomics", "O2", "bt"),
+        ("masked", "O3", "vmaskmovpd"),
+        ("masked", "O3", "vpmaskmovq"),
+        ("masked", "O3", "vpmaskmovd"),
     ],
 )
 def test_the_programs_have_what_they_are_for(tmp_path: Path, name: str, flags: str, wanted: str) -> None:

@@ -15,7 +15,7 @@ from layout_advise.tracer.code import Region
 from layout_advise.tracer.control import fold_control
 from layout_advise.tracer.folding import fold_records
 from layout_advise.tracer.snapshot.protocol import CloneImage, StoppedProgram
-from layout_advise.tracer.space import KEEP_FREE, RECORDS_ROOM, free_bytes, require
+from layout_advise.tracer.space import KEEP_FREE, RECORDS_ROOM, free_bytes, is_full, require
 from layout_advise.tracer.trace import Allocation, Trace
 
 DEFAULT_CAP = 64 << 20
@@ -45,9 +45,7 @@ def trace_call(
         require(Path(temporary), RECORDS_ROOM, "the records of one call", "free some space there")
         capacity = min(cap, room_for_records(Path(temporary)))
         if fork:
-            with program.fork() as child:
-                taken, truncated = _in_fork(child, image, records, capacity, region.symbol)
-                after = child.live_blocks()
+            taken, truncated, after, capacity = _in_fork(program, image, records, capacity, region.symbol)
         else:
             taken, truncated = program.trace(image, records, capacity)
             after = program.live_blocks()
@@ -83,7 +81,7 @@ def _changes(
     clone is no place of the program: it is 0."""
     earlier, later = {a.order for a in before}, {a.order for a in after}
     ours = range(image.address, image.address + len(image.code))
-    born = [replace(a, site=0) if a.site in ours else a for a in after if a.order not in earlier]
+    born = [replace(a, site=0, stack=()) if a.site in ours else a for a in after if a.order not in earlier]
     return tuple(sorted(born, key=lambda a: a.order)), tuple(sorted(earlier - later))
 
 
@@ -97,9 +95,28 @@ def room_for_records(folder: Path) -> int:
     return (free_bytes(folder) - KEEP_FREE) // 8
 
 
-def _in_fork(child: StoppedProgram, image: CloneImage, records: Path, capacity: int, symbol: str) -> tuple[int, bool]:
-    try:
-        return child.trace(image, records, capacity)
-    except SnapshotError as error:
-        why = f"{error.what} in the traced call ({error.why}): it ends there, or leaves by an exception or longjmp"
-        raise TraceError(f"no clone of {symbol}", why, "use --backend valgrind") from error
+def _in_fork(
+    program: StoppedProgram, image: CloneImage, records: Path, capacity: int, symbol: str
+) -> tuple[int, bool, tuple[Allocation, ...], int]:
+    """Records, whether that is not all, the blocks after the call, and how many records there was room for: once more with
+    what room is left where others filled the disk in the meantime."""
+    for last in (False, True):
+        try:
+            with program.fork() as child:
+                return *child.trace(image, records, capacity), child.live_blocks(), capacity
+        except SnapshotError as error:
+            full = is_full(records.parent)  # a store to a page that it has no room for ends the fork
+            if not full:
+                why = f"{error.what} in the traced call ({error.why}): it ends there, or leaves by an exception or longjmp"
+                raise TraceError(f"no clone of {symbol}", why, "use --backend valgrind") from error
+            records.unlink(missing_ok=True)
+            capacity = min(capacity, room_for_records(records.parent))
+            if last or capacity <= 0:
+                raise disk_full(symbol, records.parent) from error
+    raise AssertionError
+
+
+def disk_full(symbol: str, folder: Path) -> TraceError:
+    """What to say where the disk of the records was filled while the call ran."""
+    why = f"{folder.parent} was filled while its call was recorded"
+    return TraceError(f"no trace of {symbol}", why, "free some space there, or lower --max-refs")

@@ -26,6 +26,11 @@ def free_bytes(folder: Path) -> int:
     return found.f_bavail * found.f_frsize
 
 
+def is_full(folder: Path) -> bool:
+    """Whether next to nothing can be written there any more."""
+    return free_bytes(folder) < 1 << 16
+
+
 def require(folder: Path, needed: int, what: str, hint: str) -> None:
     """Raises :class:`TraceError` that names both where fewer than ``needed`` bytes are free."""
     free = free_bytes(folder)

@@ -12,15 +12,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from layout_advise.errors import TraceError
+from layout_advise.errors import SnapshotError, TraceError
 from layout_advise.layoutalgebra.nests import Stream
 from layout_advise.tracer.clone.image import build_clone
 from layout_advise.tracer.clone.place import choose_address
 from layout_advise.tracer.code import Region
 from layout_advise.tracer.folding import BITMAP_BUDGET, fold_records
-from layout_advise.tracer.record import DEFAULT_CAP, records_folder, room_for_records
+from layout_advise.tracer.record import DEFAULT_CAP, disk_full, records_folder, room_for_records
 from layout_advise.tracer.snapshot.process import AgentProcess
 from layout_advise.tracer.snapshot.protocol import CloneImage, Member
+from layout_advise.tracer.space import is_full
 from layout_advise.tracer.trace import Mapping, Reference, Thread, Trace
 
 _RSI = 6
@@ -49,7 +50,12 @@ def trace_region(
         if capacity <= 0:
             raise TraceError("no trace was taken", f"no room for records in {temporary}", "free some space there")
         mappings = copy.mappings()
-        members, stray = copy.trace_team(images, records, capacity)
+        try:
+            members, stray = copy.trace_team(images, records, capacity)
+        except SnapshotError as error:
+            if is_full(records.parent):
+                raise disk_full(region.symbol, records.parent) from error
+            raise
         if stray:
             why = f"its body was entered {stray} times more than the team has threads"
             raise TraceError(f"no trace of {region.symbol}", why, "regions inside regions are not handled")

@@ -56,12 +56,17 @@ class Mapping:
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """A live heap block: ``order`` counts allocations from 0; ``site`` is the run-time return address of the call."""
+    """A live heap block: ``order`` counts allocations from 0; ``site`` is the run-time return address of the call.
+
+    ``stack`` are the return addresses from ``site`` on outwards, at most 16. Only the agent takes it, and only for blocks
+    of 64 KiB or more; where code has no unwind tables it ends there.
+    """
 
     address: int
     bytes: int
     order: int
     site: int
+    stack: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +123,13 @@ class CodeLoop:
 
 @dataclass(frozen=True, slots=True)
 class LoopUse:
-    """How often a field is read and written in one loop (``None``: outside all loops) of the hotspot."""
+    """How often a field is read and written in one loop (``None``: outside all loops) of the hotspot; in a parallel region
+    by one ``thread``."""
 
     loop: int | None
     reads: int
     writes: int
+    thread: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +153,9 @@ Life = Literal["whole", "freed"]
 class TracedObject:
     """Memory that the call touches: ``bytes`` bytes at ``base``, touched from ``low`` to ``high`` (both included).
 
-    Of a heap block ``site`` is the allocating call in the source, ``order`` its number among all allocations, ``life`` what
-    becomes of it in the call where that was watched. ``references`` are ids of the trace's; ``accesses`` is ``None`` where
+    Of a heap block ``site`` is the allocating call in the source, ``stack`` the calls that led to it, innermost first, where
+    they are known (``pc`` is the return address); ``order`` is its number among all allocations, ``life`` what becomes of
+    it in the call where that was watched. ``references`` are ids of the trace's; ``accesses`` is ``None`` where
     theirs cannot be told apart from those to other objects.
     """
 
@@ -166,6 +174,7 @@ class TracedObject:
     layout: str | None = None
     element_bytes: int | None = None
     fields: tuple[TracedField, ...] = ()
+    stack: tuple[Place, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

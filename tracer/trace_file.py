@@ -193,7 +193,7 @@ def _write_blocks(writer: ChunkWriter, trace: Trace, max_bytes: int | None) -> i
     """As many of the heap blocks as there is room for; how many that is."""
     for first in range(0, len(trace.allocations), _BLOCKS_PER_CHUNK):
         group = trace.allocations[first : first + _BLOCKS_PER_CHUNK]
-        chunk = pack(b"HEAP", [[a.address, a.bytes, a.order, a.site] for a in group])
+        chunk = pack(b"HEAP", [[a.address, a.bytes, a.order, a.site, *([a.stack] if a.stack else [])] for a in group])
         if not _fits(writer, chunk, max_bytes):
             return first
         writer.add(chunk)
@@ -273,7 +273,7 @@ class _Parts:
             truncated=head["truncated"] or bool(self.limits),
             registers=Registers(tuple(gpr), rip, rflags, mxcsr, fs_base, tuple(vector)),
             mappings=tuple(Mapping(*row) for row in self.tables.get(b"MAPS", ())),
-            allocations=tuple(Allocation(*row) for row in self.tables.get(b"HEAP", ())),
+            allocations=tuple(Allocation(*row[:4], *map(tuple, row[4:])) for row in self.tables.get(b"HEAP", ())),
             limits=(*head["limits"], *self.limits),
             control=control or None,
             **self.named,

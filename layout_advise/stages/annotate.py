@@ -15,7 +15,16 @@ from layout_advise.tracer.codeloops import NaturalLoop, innermost, loops_of
 from layout_advise.tracer.modules import Modules
 from layout_advise.tracer.objects import Attribution, MemoryObject
 from layout_advise.tracer.spans import spans
-from layout_advise.tracer.trace import CodeLoop, InlinedCall, LoopUse, Place, Trace, TracedField, TracedObject
+from layout_advise.tracer.trace import (
+    Allocation,
+    CodeLoop,
+    InlinedCall,
+    LoopUse,
+    Place,
+    Trace,
+    TracedField,
+    TracedObject,
+)
 
 
 def annotated(seen: Observation, main: Binary) -> Trace:
@@ -30,7 +39,7 @@ def annotated(seen: Observation, main: Binary) -> Trace:
     derived = {d.structure.block_base: d for d in seen.derived}
     attribution = seen.attribution or Attribution((), (), ())
     objects = tuple(
-        _object(trace, attribution, number, derived.get(obj.element_base or obj.base), loop_at)
+        _object(trace, attribution, number, derived.get(obj.element_base or obj.base), loop_at, modules)
         for number, obj in enumerate(attribution.objects)
     )
     return replace(trace, places=places, loops=tuple(drawn), objects=objects)
@@ -56,8 +65,25 @@ def place(modules: Modules, pc: int, loop: int | None) -> Place:
     return Place(pc, name, source.file if source else None, source.line if source else None, inlined, loop)
 
 
+def _callers(block: Allocation, modules: Modules) -> tuple[Place, ...]:
+    """The calls that led to the block's allocation; a call is the instruction before the one it returns to."""
+    found = []
+    for pc in block.stack:
+        where, module = place(modules, pc - 1, None), modules.module_at(pc - 1)
+        name = where.function
+        if module is not None and name is not None and name.startswith("_Z"):
+            name = module.binary.demangled.get(name, name)
+        found.append(replace(where, pc=pc, function=name))
+    return tuple(found)
+
+
 def _object(
-    trace: Trace, attribution: Attribution, number: int, derived: Derived | None, loop_at: dict[int, int | None]
+    trace: Trace,
+    attribution: Attribution,
+    number: int,
+    derived: Derived | None,
+    loop_at: dict[int, int | None],
+    modules: Modules,
 ) -> TracedObject:
     obj = attribution.objects[number]
     low, high = _extent(trace, obj)
@@ -76,6 +102,7 @@ def _object(
         references=obj.references,
         order=block.order if block is not None else None,
         site=obj.alloc_site,
+        stack=_callers(block, modules) if block is not None else (),
         life=("freed" if block.order in trace.freed else "whole") if block is not None and trace.watched else None,
     )
     if derived is None:
@@ -104,9 +131,10 @@ def _extent(trace: Trace, obj: MemoryObject) -> tuple[int, int]:
 def _fields(
     trace: Trace, attribution: Attribution, obj: MemoryObject, derived: Derived, loop_at: dict[int, int | None]
 ) -> tuple[TracedField, ...]:
-    """The fields of the object's element, counted by the loop that the access is made in."""
+    """The fields of the object's element, counted by the loop that the access is made in, and by the thread where there are
+    several."""
     structure = derived.structure
-    counts: list[dict[int | None, list[int]]] = [{} for _ in structure.fields]
+    counts: list[dict[_Use, list[int]]] = [{} for _ in structure.fields]
     for number in obj.references:
         stream, reference = trace.streams[number], trace.references[number]
         if stream is None or attribution.mixed(number):
@@ -115,7 +143,8 @@ def _fields(
         for field, count in zip(structure.fields, counts, strict=True):
             hits = sum(start < field.offset + field.bytes and field.offset < start + size for start, size in pieces)
             if hits:
-                row = count.setdefault(loop_at.get(reference.pc), [0, 0])
+                thread = reference.thread if trace.threads else None
+                row = count.setdefault((loop_at.get(reference.pc), thread), [0, 0])
                 row[0] += hits * stream.count if reference.kind != "write" else 0
                 row[1] += hits * stream.count if reference.kind != "read" else 0
     return tuple(
@@ -124,8 +153,12 @@ def _fields(
     )
 
 
-def _uses(counts: dict[int | None, list[int]]) -> tuple[LoopUse, ...]:
-    def order(item: tuple[int | None, Sequence[int]]) -> tuple[int, int]:
-        return -sum(item[1]), -1 if item[0] is None else item[0]
+_Use = tuple[int | None, int | None]  # loop, thread
 
-    return tuple(LoopUse(loop, reads, writes) for loop, (reads, writes) in sorted(counts.items(), key=order))
+
+def _uses(counts: dict[_Use, list[int]]) -> tuple[LoopUse, ...]:
+    def order(item: tuple[_Use, Sequence[int]]) -> tuple[int, int, int]:
+        (loop, thread), count = item
+        return -sum(count), -1 if loop is None else loop, thread or 0
+
+    return tuple(LoopUse(loop, reads, writes, t) for (loop, t), (reads, writes) in sorted(counts.items(), key=order))

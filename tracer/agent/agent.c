@@ -189,8 +189,10 @@ __attribute__((constructor)) static void la_start(int argc, char **argv, char **
     } else {
         pthread_atfork(NULL, NULL, in_child);
         la_probe_start();
-        if (la_config.mode != LA_MODE_PROBE)
+        if (la_config.mode != LA_MODE_PROBE) {
+            la_stacks_start();
             la_blocks_start();
+        }
     }
     hook_loader();
     la_on_modules();

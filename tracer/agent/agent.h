@@ -157,10 +157,24 @@ void la_blocks_start(void);
 void la_blocks_stop(void);
 void la_blocks_go_on(void);
 struct la_block {
-    uint64_t address, bytes, order, site;
+    uint64_t address, bytes;
+    uint64_t order : 40, stack : 24; /* stack: 0, or which of la_stacks */
+    uint64_t site;
 };
 extern struct la_block *la_blocks; /* hash table; address 0: free slot */
 extern uint64_t la_blocks_slots;
+
+/* stacks.c: who called the function that allocated a large block */
+#define LA_FRAMES 16
+#define LA_LARGE (64ull << 10) /* bytes of a block from which on that is asked */
+struct la_stack {
+    uint64_t pc[LA_FRAMES]; /* return addresses, the allocation's first; 0: no more */
+};
+extern struct la_stack *la_stacks; /* from number 1 on; NULL: none */
+extern uint64_t la_stacks_count;
+void la_stacks_start(void);
+uint64_t la_stacks_bytes(void);
+uint64_t la_stack_of(uint64_t site);
 
 /* park.c */
 void la_park(struct la_frame *frame);

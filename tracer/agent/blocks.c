@@ -65,9 +65,10 @@ static void record(void *p, uint64_t bytes, uint64_t site)
         site = pending_site;
         pending_site = 0;
     }
+    uint64_t stack = bytes >= LA_LARGE ? la_stack_of(site) : 0;
     take();
     if (recording && (used * 5 < la_blocks_slots * 3 || !grow()))
-        insert((struct la_block){(uint64_t)p, bytes, order++, site});
+        insert((struct la_block){(uint64_t)p, bytes, order++, stack, site});
     give();
 }
 

@@ -93,20 +93,23 @@ static struct la_reply reap(const struct la_command *c)
     return la_answer(&status, sizeof status);
 }
 
+/* Into the file: all slots, then the stacks from number 0 (empty) on. Answers the number of slots. */
 static struct la_reply blocks(const struct la_command *c)
 {
     int fd = la_open(la_command_path(c), O_WRONLY | O_CREAT | O_TRUNC, 0600);
     if (fd < 0)
         return la_fail("cannot write the block table");
     int64_t failed = la_write_all(fd, la_blocks, la_blocks_slots * sizeof *la_blocks);
+    if (!failed && la_stacks)
+        failed = la_write_all(fd, la_stacks, (la_stacks_count + 1) * sizeof *la_stacks);
     la_close(fd);
-    return failed ? la_fail("cannot write the block table (disk full?)") : la_answer(NULL, 0);
+    return failed ? la_fail("cannot write the block table (disk full?)") : la_answer(&la_blocks_slots, sizeof la_blocks_slots);
 }
 
 static struct la_reply info(void)
 {
     extern char __ehdr_start[] __attribute__((visibility("hidden"))), _end[] __attribute__((visibility("hidden")));
-    static uint64_t words[12];
+    static uint64_t words[14];
     words[0] = la_status->load_base;
     words[1] = la_status->entry;
     words[2] = (uint64_t)la_stack;
@@ -119,6 +122,8 @@ static struct la_reply info(void)
     words[9] = la_up((uint64_t)_end, LA_PAGE) - words[8];
     words[10] = la_near;
     words[11] = la_near ? la_near_bytes : 0;
+    words[12] = (uint64_t)la_stacks;
+    words[13] = la_stacks ? la_stacks_bytes() : 0;
     return la_answer(words, sizeof words);
 }
 

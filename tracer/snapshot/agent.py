@@ -18,6 +18,7 @@ FLAGS = [
     # The agent runs while the program's vector registers are live; exceptions may pass through operator new.
     *("-fcf-protection=none", "-mgeneral-regs-only", "-fexceptions"),
     *("-Wall", "-Wextra", "-Werror", "-Wl,-z,defs", "-Wl,-z,now", "-Wl,-z,noexecstack"),
+    "-static-libgcc",  # the unwinder: no library more in the program
 ]
 
 

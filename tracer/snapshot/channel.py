@@ -212,6 +212,8 @@ class Channel:
             with contextlib.suppress(FileNotFoundError):
                 data = reply.read_bytes()
                 reply.unlink()
+                if len(data) < _REPLY.size:
+                    raise SnapshotError("the program's answer is cut", f"is the disk of {self.folder.path} full?")
                 magic, sequence, status, size = _REPLY.unpack_from(data)
                 if magic == MAGIC and sequence == self._sequence:
                     body = data[_REPLY.size : _REPLY.size + size]

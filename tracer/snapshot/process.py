@@ -16,10 +16,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, Protocol, Self
 
-import numpy as np
-
 from layout_advise.errors import ProgramError, SnapshotError
 from layout_advise.tracer import trace
+from layout_advise.tracer.snapshot.blocktable import read_blocks
 from layout_advise.tracer.snapshot.channel import Channel, Mode, RunFolder, State, Verb
 from layout_advise.tracer.snapshot.launch import describe_end, kill_session, launch
 from layout_advise.tracer.snapshot.patching import Entry, plan_patch
@@ -120,13 +119,14 @@ class AgentProcess:
 
     def _words(self) -> tuple[int, ...]:
         if self._info is None:
-            self._info = struct.unpack("<12Q", self._call(Verb.INFO))
+            self._info = struct.unpack("<14Q", self._call(Verb.INFO))
         return self._info
 
     def own_ranges(self) -> tuple[Range, ...]:
-        """Memory of the agent: stack, block table, status, its own code and data, the stubs of a loop's exits."""
+        """Memory of the agent: stack, block table, status, its own code and data, the stubs of a loop's exits, the stacks of
+        allocations."""
         words = self._words()
-        return tuple(Range(words[i], words[i] + words[i + 1]) for i in (2, 4, 6, 8, 10))
+        return tuple(Range(words[i], words[i] + words[i + 1]) for i in (2, 4, 6, 8, 10, 12))
 
     def mappings_at_park(self) -> tuple[trace.Mapping, ...]:
         """The mappings before anything was loaded or allocated for a mock-up: what can be the program's own."""
@@ -163,12 +163,11 @@ class AgentProcess:
     def live_blocks(self) -> tuple[Allocation, ...]:
         """The heap blocks alive now: after :meth:`trace`, those at the end of the call."""
         path = self.folder.path / self.folder.fresh_name("blocks")
-        self._call(Verb.BLOCKS, (), str(path))
-        table = np.fromfile(path, dtype="<u8").reshape(-1, 4)
-        path.unlink()
-        table = table[table[:, 0] != 0]
-        rows = table[np.argsort(table[:, 0])].tolist()
-        return tuple(Allocation(*row) for row in rows)
+        try:
+            (slots,) = struct.unpack("<Q", self._call(Verb.BLOCKS, (), str(path)))
+            return read_blocks(path, slots)
+        finally:
+            path.unlink(missing_ok=True)
 
     def read(self, address: int, size: int) -> bytes:
         """Memory of the process."""

@@ -1,0 +1,109 @@
+"""Very many calls of a hotspot, and a disk that is filled in the middle of the traced one."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from layout_advise.errors import TraceError
+from layout_advise.layoutalgebra.nests import FoldedStream
+from layout_advise.tracer import record
+from layout_advise.tracer.binary import Binary
+from layout_advise.tracer.code import Region
+from layout_advise.tracer.record import trace_call
+from layout_advise.tracer.snapshot.patching import Entry, plan_patch
+from layout_advise.tracer.snapshot.probe import probe
+from layout_advise.tracer.snapshot.process import AgentProcess, park
+
+SOURCE = """
+#include <stdlib.h>
+static long data[1000];
+__attribute__((noipa)) void hot(long k) { data[k % 1000] += k; data[(k + 1) % 1000] = 1; }
+int main(int argc, char **argv) { for (long k = 1; k <= atol(argv[argc - 1]); k++) hot(k); return 0; }
+"""
+
+
+@pytest.mark.parametrize("calls", [10_000_000, pytest.param(100_000_000, marks=pytest.mark.slow)])
+def test_the_last_of_many_calls_is_counted_and_traced(tmp_path: Path, calls: int) -> None:
+    (tmp_path / "many.c").write_text(SOURCE)
+    subprocess.run(["gcc", "-O2", "-g", "-o", "many", "many.c"], cwd=tmp_path, check=True)
+    binary = Binary.open(tmp_path / "many")
+    function = binary.find("hot")
+    entry = Entry(binary.path, function.start, binary.read(function.start, function.size), "hot")
+    assert not plan_patch(entry).int3  # a trap each call would take minutes
+    command = [str(binary.path), str(calls)]
+    seen = probe(command, entry, timeout=300)
+    assert (seen.calls, seen.exit_status) == (calls, 0)
+    with park(command, entry, calls, timeout=300) as parked:
+        assert parked.registers().gpr[7] == calls
+        region = binary.region(function, parked.load_base, callees=True)
+        trace = trace_call(parked, region, calls, folder=tmp_path)
+        data = next(v for v in binary.variables if v.name == "data").address + parked.load_base
+    assert (trace.call, trace.truncated) == (calls, False)
+    stored = [
+        (address - data, reference.kind)
+        for reference, stream in zip(trace.references, trace.streams, strict=True)
+        if reference.kind != "read" and isinstance(stream, FoldedStream)
+        for address in stream.expand()
+    ]
+    assert stored == [(8 * (calls % 1000), "both"), (8 * ((calls + 1) % 1000), "write")]
+
+
+LONG = """
+#include <stdlib.h>
+static long data[200000];
+__attribute__((noipa)) void hot(long k) { for (long i = 0; i < 200000; i++) data[i] += k; }
+int main(void) { for (long k = 0; k < 3; k++) hot(k); return 0; }
+"""
+
+
+@pytest.fixture
+def stopped(tmp_path: Path) -> Iterator[tuple[AgentProcess, Region]]:
+    """Parked at a call that makes 200,001 accesses: its records take 1.6 MB."""
+    (tmp_path / "long.c").write_text(LONG)
+    subprocess.run(["gcc", "-O1", "-g", "-o", "long", "long.c"], cwd=tmp_path, check=True)
+    binary = Binary.open(tmp_path / "long")
+    function = binary.find("hot")
+    entry = Entry(binary.path, function.start, binary.read(function.start, function.size), "hot")
+    with park([str(binary.path)], entry, 2, timeout=60) as parked:
+        yield parked, binary.region(function, parked.load_base, callees=True)
+
+
+def rooms(monkeypatch: pytest.MonkeyPatch, *records: int) -> None:
+    """What the disk has room for, as it is asked for it: others fill it in between."""
+    left = list(records)
+    monkeypatch.setattr(record, "require", lambda *_: None)
+    monkeypatch.setattr(record, "room_for_records", lambda _: left.pop(0))
+
+
+def test_a_disk_that_is_full_in_the_middle_of_the_call(
+    stopped: tuple[AgentProcess, Region], small_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parked, region = stopped
+    before = parked.registers()
+    rooms(monkeypatch, 1 << 24, 50_000)
+    trace = trace_call(parked, region, 2, folder=small_disk)
+    assert trace.truncated
+    assert 50_000 - 48 <= trace.accesses <= 50_000
+    assert trace.limits == (f"cut after {trace.accesses:,} accesses: no room for more in {small_disk}",)
+    assert list(small_disk.iterdir()) == []
+    assert parked.registers() == before
+
+
+@pytest.mark.parametrize("room", [0, 1 << 24])
+def test_a_disk_that_stays_full_is_told(
+    stopped: tuple[AgentProcess, Region], small_disk: Path, monkeypatch: pytest.MonkeyPatch, room: int
+) -> None:
+    parked, region = stopped
+    rooms(monkeypatch, 1 << 24, room, room)
+    with pytest.raises(
+        TraceError, match=f"^no trace of hot: {small_disk} was filled while its call was recorded; free some"
+    ):
+        trace_call(parked, region, 2, folder=small_disk)  # not "no clone": Valgrind would not help
+    assert list(small_disk.iterdir()) == []
+    rooms(monkeypatch, 1 << 20)
+    whole = trace_call(parked, region, 2, folder=small_disk.parent)  # the parked program is as it was
+    assert (whole.accesses, whole.truncated) == (200_001, False)
