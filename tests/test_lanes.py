@@ -1,0 +1,108 @@
+"""Loops whose iterations run side by side do what the machine code does: branches, NaNs, remainders, any layout."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+
+from layout_advise.errors import NotVectorisedError
+from layout_advise.layoutalgebra.structure import Candidate, Dim, Field, Structure
+from layout_advise.mockup.emit import emit_mockup
+from layout_advise.mockup.lifted import Item, Lifted, Loop
+from layout_advise.mockup.reroll import reroll
+from layout_advise.mockup.unroll import unroll_fields
+from layout_advise.tracer.trace import Trace
+from tests.mockup_native import Mockup, Native, candidate, relayout, traced
+
+HASWELL = ("-O3", "-march=haswell")
+FLAGS = {16: ("-O2",), 32: HASWELL}
+
+KMEANS = """
+struct point { float x[3]; int label; float distance; };
+void assign(struct point *p, long n, float (*centre)[3], long centres)
+{
+    for (long i = 0; i < n; i++) {
+        float nearest = 3.4e38f;
+        int best = 0;
+        for (long c = 0; c < centres; c++) {
+            float d = 0.0f;
+            for (int k = 0; k < 3; k++) {
+                const float t = p[i].x[k] - centre[c][k];
+                d += t * t;
+            }
+            best = d < nearest ? (int)c : best;
+            nearest = d < nearest ? d : nearest;
+        }
+        p[i].label = best;
+        p[i].distance = nearest;
+    }
+}
+"""
+
+
+def loops(items: tuple[Item, ...]) -> list[Loop]:
+    return [x for item in items if isinstance(item, Loop) for x in (item, *loops(item.body))]
+
+
+class Case:
+    """A kernel over an array of structures of 4-byte words, and a table that all elements read."""
+
+    def __init__(self, source: str, symbol: str, words: int, where: Path, flags: tuple[str, ...]) -> None:
+        self.native = Native(source, symbol, where, flags)
+        self.lifted, self.words, self.where = self.native.lifted(), words, where
+
+    def run(self, data: np.ndarray, table: np.ndarray, kinds: tuple[str, ...], vector_bytes: int, block: int) -> set[str]:
+        """Compare the native run with mock-ups of each kind of layout; which of these ran side by side."""
+        count = len(data) // self.words
+        work, start = data.copy(), data.copy()
+        rows = len(table) // 3
+        arguments = (work.ctypes.data, count, table.ctypes.data, rows)
+        self.native.function(*(ctypes.c_uint64(a) for a in arguments))
+        expected = work.copy()
+        work[:] = start
+        trace = traced(self.lifted, self.where, arguments, (), 1 << 18)
+        work[:] = start
+        fields = tuple(Field(f"f{k}", 4 * k, 4, "float", 1, 1) for k in range(self.words))
+        structure = Structure(
+            "s0", "p", work.ctypes.data, work.nbytes, (Dim(count, 4 * self.words),), fields, (), work.ctypes.data
+        )
+        lifted = reroll(unroll_fields(self.lifted, trace, (structure,)), trace, (structure,))
+        done = set()
+        for kind in kinds:
+            layout = None if kind == "identity" else candidate(relayout(structure, kind, block))
+            text = self.emitted(lifted, layout, trace, structure, vector_bytes)
+            mockup = Mockup(text, self.where / f"{kind}.so", FLAGS[vector_bytes])
+            mockup.arguments(arguments)
+            mockup.run()
+            assert work.tobytes() == expected.tobytes(), f"{kind}\n{text}"
+            work[:] = start
+            if "side by side" in text:
+                done.add(kind)
+        return done
+
+    def emitted(
+        self, lifted: Lifted, layout: Candidate | None, trace: Trace, structure: Structure, vector_bytes: int
+    ) -> str:
+        return emit_mockup(lifted, layout, trace, (structure,), variant="simd", vector_bytes=vector_bytes)
+
+
+ALL = ("identity", "soa", "aosoa", "compact")
+
+
+@pytest.mark.parametrize("vector_bytes", [16, 32])
+@pytest.mark.parametrize("block", [4, 8, 16])
+@pytest.mark.parametrize("count", [3, 8, 29])
+def test_kmeans_runs_points_side_by_side(tmp_path: Path, count: int, block: int, vector_bytes: int) -> None:
+    case = Case(KMEANS, "assign", 5, tmp_path, FLAGS[vector_bytes])
+    values = np.random.default_rng(1)
+    data = values.standard_normal(5 * count).astype(np.float32)
+    data[::7] = np.nan
+    table = values.standard_normal(12).astype(np.float32)
+    done = case.run(data, table, ALL, vector_bytes, block)
+    assert done == set(ALL)
