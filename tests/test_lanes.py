@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -106,3 +105,82 @@ def test_kmeans_runs_points_side_by_side(tmp_path: Path, count: int, block: int,
     table = values.standard_normal(12).astype(np.float32)
     done = case.run(data, table, ALL, vector_bytes, block)
     assert done == set(ALL)
+
+
+def kernel(body: str, before: str = "", after: str = "") -> str:
+    """A loop over elements ``p[i]`` of five words, with a loop over the rows of a table in it."""
+    return f"""
+#include <math.h>
+#include <stdint.h>
+struct element {{ float a, b; int32_t n, m; float out; }};
+void run(struct element *p, long count, float (*table)[3], long rows)
+{{
+    for (long i = 0; i < count; i++) {{
+        float s = p[i].a, q = p[i].b;
+        int32_t n = p[i].n, m = p[i].m;
+        float u = 1.5f, v = -0.5f, w = 0.25f;
+        long r = 3;
+        {before}
+        for (r = 0; r < rows; r++) {{
+            u = table[r][0], v = table[r][1], w = table[r][2];
+            {body}
+        }}
+        {after}
+        p[i].out = s + q;
+        p[i].m = n ^ m;
+    }}
+}}
+"""
+
+
+TERMS = st.sampled_from(("s", "q", "u", "v", "w", "s * u", "q + v", "s - w", "q / v", "fabsf(s)", "sqrtf(fabsf(q))"))
+NUMBERS = st.sampled_from(
+    ("n", "m", "n + (int32_t)r", "m * 3", "n ^ m", "(int32_t)i", "n >> 2", "m & 12", "(int32_t)(uint8_t)n")
+)
+TESTS = st.sampled_from(
+    ("s < u", "q >= v", "s != s", "n < m", "(n & 3) == 0", "s < q && n > 0", "!(q > w) || m == n", "u < v")
+)
+
+
+@st.composite
+def statements(draw: st.DrawFn, depth: int = 0) -> str:
+    """Assignments, some under conditions."""
+    kind = draw(st.sampled_from(("float", "number", "if", "else", "choice") if depth < 2 else ("float", "number", "choice")))
+    if kind == "float":
+        return f"{draw(st.sampled_from('sq'))} = {draw(TERMS)} {draw(st.sampled_from('+-*'))} {draw(TERMS)};"
+    if kind == "number":
+        return f"{draw(st.sampled_from('nm'))} = (int32_t)((uint32_t)({draw(NUMBERS)}) + (uint32_t)({draw(NUMBERS)}));"
+    if kind == "choice":
+        return f"s = {draw(TESTS)} ? {draw(TERMS)} : {draw(TERMS)};"
+    inner = " ".join(draw(st.lists(statements(depth + 1), min_size=1, max_size=3)))
+    if kind == "if":
+        return f"if ({draw(TESTS)}) {{ {inner} }}"
+    return f"if ({draw(TESTS)}) {{ {inner} }} else {{ {draw(statements(depth + 1))} }}"
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_random_kernels_leave_the_same_bytes(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    some = st.lists(statements(), min_size=1, max_size=3).map(" ".join)
+    source = kernel(data.draw(some), data.draw(some), data.draw(st.one_of(st.just(""), some)))
+    vector_bytes = data.draw(st.sampled_from((16, 32)))
+    seed, count = data.draw(st.integers(0, 1000)), data.draw(st.integers(1, 40))
+    compare(source, tmp_path_factory.mktemp("lanes"), vector_bytes, seed, count, data.draw(st.integers(0, 4)))
+
+
+def compare(source: str, where: Path, vector_bytes: int, seed: int, count: int, rows: int) -> set[str]:
+    """Random elements, some of them not numbers, infinite or zero."""
+    flags = ("-fno-math-errno", "-fno-strict-aliasing", *FLAGS[vector_bytes])
+    case = Case(source, "run", 5, where, flags)
+    values = np.random.default_rng(seed)
+    words = values.standard_normal((count, 5)).astype(np.float32)
+    words[values.random((count, 5)) < 0.1] = values.choice(np.array([np.nan, np.inf, -0.0, 0.0, -np.inf], np.float32))
+    words[:, 2:4] = values.integers(-9, 9, (count, 2)).astype(np.int32).view(np.float32)
+    table = values.standard_normal(3 * rows).astype(np.float32)
+    try:
+        done = case.run(words.ravel(), np.append(table, np.float32(0))[: 3 * rows + 1], ALL, vector_bytes, 8)
+    except NotVectorisedError as error:
+        event(error.why)
+        return set()
+    event(f"{len(done)} side by side")
+    return done
