@@ -75,6 +75,10 @@ class RemapError(LayoutAdviseError):
     """A lifted hotspot cannot be moved onto a candidate layout."""
 
 
+class NotVectorisedError(LayoutAdviseError):
+    """The iterations of a loop cannot be run side by side in the lanes of vector registers."""
+
+
 class ReplayError(LayoutAdviseError):
     """The accesses of a hotspot cannot be replayed, or not in a candidate layout."""
 

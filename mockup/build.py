@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shlex
 import subprocess
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from layout_advise.mockup.emit import include_directories
@@ -85,6 +87,18 @@ def build(source: str, out: Path, compiler: str = "gcc", flags: Sequence[str] = 
         return BuiltMockup(None, message, f"{compiler}: {errors[0].strip()}")
     _built[digest] = out
     return BuiltMockup(out, message)
+
+
+@lru_cache(maxsize=64)
+def vector_bytes(compiler: str, flags: tuple[str, ...]) -> int:
+    """Width of the vector registers that ``flags`` allow for integers and floats: 16 or 32. Compilers leave the 64 bytes of
+    AVX-512 unused unless told otherwise."""
+    argv = [compiler, *flags, "-dM", "-E", "-x", "c", os.devnull]
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=TIME_LIMIT, check=False)
+    except (FileNotFoundError, subprocess.TimeoutExpired):
+        return 16
+    return 32 if "#define __AVX2__ 1" in done.stdout.splitlines() else 16
 
 
 def build_all(

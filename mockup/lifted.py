@@ -190,7 +190,8 @@ class Loop:
 
     ``counter`` is i64 and defined inside the body only; what must be known after the loop is in variables or is linear in
     ``trip``. ``trip`` is a value computed before the loop, at least 0 (signed). ``head`` is the run-time address of the
-    loop's first instruction. ``independent`` tells that no iteration stores what another one loads or stores.
+    loop's first instruction. ``independent`` tells that no iteration stores what another one loads or stores; ``abreast``
+    the same of a loop around others that are not independent: its iterations may run side by side.
     """
 
     counter: Val
@@ -198,6 +199,7 @@ class Loop:
     body: tuple[Item, ...]
     head: int
     independent: bool = False
+    abreast: bool = False
 
 
 Item = Let | LetLinear | Load | Store | Assign | Call | OpaqueCall | Goto | Label | Loop

@@ -81,7 +81,8 @@ class _Reroller:
 
     def _loop(self, loop: Loop) -> list[Item]:
         if any(isinstance(item, Loop) for item in loop.body):
-            return [replace(loop, body=self._items(loop.body))]
+            loop = replace(loop, body=self._items(loop.body))
+            return [replace(loop, abreast=not _marked(loop.body) and self._independent(loop))]
         before, loop = self._rolled(loop)
         return [*before, replace(loop, independent=self._independent(loop))]
 
@@ -173,12 +174,20 @@ def _homes(items: Sequence[Item], home: int) -> Iterator[tuple[Access, int]]:
 
 
 def _defined(items: Sequence[Item]) -> Iterator[Operand]:
-    """The values and variables that the items of an innermost loop define."""
+    """The values and variables that the items of a loop define, those of the loops in it included."""
     for item in items:
         if isinstance(item, Let | LetLinear | Load | Call):
             yield item.value
         elif isinstance(item, Assign):
             yield item.variable
+        elif isinstance(item, Loop):
+            yield item.counter
+            yield from _defined(item.body)
+
+
+def _marked(items: Sequence[Item]) -> bool:
+    """Whether a loop among or in ``items`` is known to be independent."""
+    return any(isinstance(i, Loop) and (i.independent or i.abreast or _marked(i.body)) for i in items)
 
 
 def _used(items: Sequence[Item]) -> Iterator[Operand]:

@@ -11,7 +11,7 @@ from typing import Literal
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.layoutalgebra.structure import Candidate, Structure
 from layout_advise.mockup.binding import bind, keys_made
-from layout_advise.mockup.build import build
+from layout_advise.mockup.build import build, vector_bytes
 from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.lifted import Lifted, Loop
 from layout_advise.mockup.machinecode import same_code
@@ -63,7 +63,7 @@ def _independent(items: Sequence[object]) -> bool:
     """Whether a loop is worth telling the compiler that its iterations are independent. Bodies of some hundred statements
     (lanes that could not be rerolled) gain nothing by it, and gcc 12 takes minutes over them."""
     loops = [i for i in items if isinstance(i, Loop)]
-    return any((i.independent and len(i.body) <= LONGEST_BODY) or _independent(i.body) for i in loops)
+    return any((i.independent and len(i.body) <= LONGEST_BODY) or i.abreast or _independent(i.body) for i in loops)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def recipes(candidates: Sequence[Candidate], code: Code) -> tuple[Recipe, ...]:
     if "restrict" in variants and candidates:
         made.append(Recipe(IDENTITY_RESTRICT, None, "restrict", checked=False))
     if "simd" in variants:
-        made.append(Recipe(IDENTITY_SIMD, None, "simd"))
+        made.append(Recipe(IDENTITY_SIMD, None, "simd", checked=False))
     made += [_recipe(c, variant) for c in candidates for variant in variants]
     if candidates:
         made.append(Recipe("wrong", candidates[0], variants[0], wrong=True))
@@ -195,6 +195,7 @@ def _make(
                 wrong=recipe.wrong,
                 offset=recipe.offset,
                 varying=varying,
+                vector_bytes=vector_bytes(compiler.executable, compiler.flags),
             )
         except LayoutAdviseError as error:
             return Made(recipe, source, None, None, error.line())

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
 from layout_advise import tracer
-from layout_advise.layoutalgebra.structure import Candidate, FieldMap, Relayout, Structure
+from layout_advise.errors import NotVectorisedError
+from layout_advise.layoutalgebra.structure import Axis, Candidate, FieldMap, Relayout, Structure
 from layout_advise.mockup.binding import Access, accesses, bind, executed
 from layout_advise.mockup.effects import BITS, FS_BASE, Gpr
 from layout_advise.mockup.emit.copies import chosen_tables, copy_functions, map_function
 from layout_advise.mockup.emit.ctext import CTYPE
+from layout_advise.mockup.emit.lanes import LaneWriter, lanes_text
 from layout_advise.mockup.emit.program import Writer
 from layout_advise.mockup.emit.scope import Scope, analyse, gathers, identifier
+from layout_advise.mockup.emit.sidebyside import side_by_side
 from layout_advise.mockup.emit.text import Settings
 from layout_advise.mockup.flow import RIP
-from layout_advise.mockup.lifted import Imm, Lifted, Linear, LiveIn, LiveOut, Load
+from layout_advise.mockup.lifted import Imm, Item, Lifted, Linear, LiveIn, LiveOut, Load, Loop
 from layout_advise.mockup.remap import Plan, plan
 from layout_advise.tracer.trace import Trace
 
@@ -45,6 +48,7 @@ def emit_mockup(
     wrong: bool = False,
     offset: int = 0,
     varying: frozenset[int] = frozenset(),
+    vector_bytes: int = 16,
 ) -> str:
     """The C source of a mock-up; ``candidate`` None gives the identity.
 
@@ -54,7 +58,10 @@ def emit_mockup(
     writes) elements at wrong places, in bounds: such a mock-up must fail the comparison.
     ``offset`` places the new buffers that many bytes (a multiple of 64) after the start of a page.
     ``varying`` are the general registers of which the mock-up must not take the traced value for granted.
-    Raises RemapError where an access does not decompose over the candidate's structure.
+    ``vector_bytes`` is the width of the vector registers that the compiler's flags allow: of loops around others whose
+    iterations are independent, ``simd`` runs as many side by side as fill one.
+    Raises RemapError where an access does not decompose over the candidate's structure, NotVectorisedError where ``simd``
+    is asked for and nothing in the hotspot can be told of or written so.
     """
     binding = bind(lifted, trace, structures)
     placed = plan(lifted, candidate, binding)
@@ -75,13 +82,17 @@ def emit_mockup(
     parameters = _pointers(relayouts, settings)
     settings.maps = {r.structure.id: f"map_{identifier(r.structure.name)}_{k}" for k, r in enumerate(relayouts)}
     settings.gathers = gathers([a for a in accesses(lifted.body) if id(a) not in placed.places], scope)
-    writer = Writer(scope, placed, binding, settings)
+    refused = ""
+    if variant == "simd" and not check and not wrong:
+        refused = _side_by_side(lifted, placed, settings, vector_bytes)
+    writer = LaneWriter(scope, placed, binding, settings)
     writer.body(lifted.body)
     first = first_buffers(relayouts)
     kernel = kernel_name(lifted)
     parts = [
-        _header(lifted, candidate, variant, check, wrong),
-        '#include "mockup.h"' + ('\n#include "opaque.h"' if scope.opaque else ""),
+        _header(lifted, candidate, variant, check, wrong, refused),
+        (lanes_text(settings.lanes, vector_bytes) if settings.abreast else '#include "mockup.h"')
+        + ('\n#include "opaque.h"' if scope.opaque else ""),
         _libm(scope),
         buffer_specs(relayouts, offset),
         chosen_tables(relayouts),
@@ -91,6 +102,37 @@ def emit_mockup(
         _run(kernel, [*_bases(lifted, writer), *(f"context->buffers[{first[r] + b}] + {o}" for _, (r, b, o) in parameters)]),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _side_by_side(lifted: Lifted, placed: Plan, settings: Settings, vector_bytes: int) -> str:
+    """Settle which loops run elements side by side, and how many; the reason where one of them cannot."""
+    loops = list(_loops(lifted.body))
+    sizes, refused = [], ""
+    for loop in (x for x in loops if x.abreast):
+        try:
+            found = side_by_side(loop, lifted)
+        except NotVectorisedError as error:
+            refused = error.line()
+            if not any(x.independent for x in loops):
+                raise
+            continue
+        settings.abreast[id(loop)] = found
+        blocks = [a.block for x in accesses(loop.body) for a in _split(placed, x)]
+        sizes.append(min([vector_bytes // found.size(loop.body), *blocks]))
+    settings.lanes = min(sizes, default=1)
+    return refused
+
+
+def _split(placed: Plan, access: Access) -> list[Axis]:
+    place = placed.places.get(id(access))
+    return [a for p in place.pieces for a in p.map.axes if a.part == "mod"] if place is not None else []
+
+
+def _loops(items: Sequence[Item]) -> Iterator[Loop]:
+    for item in items:
+        if isinstance(item, Loop):
+            yield item
+            yield from _loops(item.body)
 
 
 def kernel_name(lifted: Lifted) -> str:
@@ -168,7 +210,7 @@ def first_buffers(relayouts: Sequence[Relayout]) -> list[int]:
     return first
 
 
-def _header(lifted: Lifted, candidate: Candidate | None, variant: str, check: bool, wrong: bool) -> str:
+def _header(lifted: Lifted, candidate: Candidate | None, variant: str, check: bool, wrong: bool, refused: str) -> str:
     lines = [f"/* Mock-up of {lifted.symbol}, lifted from machine code at {lifted.entry:#x}."]
     if candidate is None:
         lines.append(" * Layout: as in the program (identity).")
@@ -183,6 +225,8 @@ def _header(lifted: Lifted, candidate: Candidate | None, variant: str, check: bo
             lines.append(f" *   {', '.join(part.fields)}: {part.term}, units of {part.unit_bytes} bytes")
     if candidate is not None:
         lines.append(f" * Candidate {candidate.id}: {', '.join(candidate.families)}; variant {variant}.")
+    if refused:
+        lines.append(f" * {refused[0].upper()}{refused[1:]}.")
     if check:
         lines.append(" * Check build: records every reference and compares every new address with the map.")
     if wrong:

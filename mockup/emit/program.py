@@ -130,15 +130,19 @@ class Writer(Places):
             trip = f"n{self.temporaries}"
             self.put(f"int64_t {trip} = {constant(loop.trip)};")
             self.put(f"LA_OPAQUE({trip});")
-        start = "0"
-        if id(loop) in self.plan.blocks and not self.settings.wrong:
-            start = self.stripped(loop, name, trip, self.plan.blocks[id(loop)])
+        start = self.begun(loop, name, trip)
         self.promise(loop)
         self.put(f"for (int64_t {name} = {start}; {name} < {trip}; ++{name}) {{")
         self.counting.append(name)
         self.inner(loop.body)
         self.counting.pop()
         self.put("}")
+
+    def begun(self, loop: Loop, name: str, trip: str) -> str:
+        """What is written before the plain loop, which starts where that ends."""
+        if id(loop) in self.plan.blocks and not self.settings.wrong:
+            return self.stripped(loop, name, trip, self.plan.blocks[id(loop)])
+        return "0"
 
     def promise(self, loop: Loop) -> None:
         """Tells the compiler what is known of the loop that follows."""
@@ -203,37 +207,47 @@ class Writer(Places):
     def load(self, load: Load) -> None:
         """A load, in one or several pieces."""
         place = self.plan.places.get(id(load))
-        ty = load.value.ty
+        self.name_load(load, place)
+        places = self.pieces(load, place)
+        self.put(f"{self.declare(load.value)} = {self.loaded(load, place, places)};")
+
+    def name_load(self, load: Load, place: Place | None) -> None:
+        """What is loaded is called by its field."""
         if place is not None and load.value.number not in self.scope.names:
             field_ = place.relayout.structure.fields[place.pieces[0].map.field]
             self.scope.names[load.value.number] = f"{identifier(field_.name)}_{load.value.number}"
-        places = self.pieces(load, place)
+
+    def loaded(self, load: Load, place: Place | None, places: Sequence[str]) -> str:
+        """What is at the ``places`` of the pieces, as one value."""
+        ty = load.value.ty
         if len(places) == 1:
             cell = self.cell(load, ty) if place is None else _new_cell(place.pieces[0], ty)
-            self.put(f"{self.declare(load.value)} = *(const {cell} *)({places[0]});")
-            return
+            return f"*(const {cell} *)({places[0]})"
         assert place is not None
         bits = " | ".join(
             f"(uint64_t)*(const {_new_cell(p, f'i{8 * p.bytes}')} *)({at})" + (f" << {8 * p.at}" if p.at else "")
             for p, at in zip(place.pieces, places, strict=True)
         )
         whole = f"(int{BITS[ty]}_t)({bits})" if ty[0] == "f" or ty == "i64" else f"({CTYPE[ty]})({bits})"
-        self.put(f"{self.declare(load.value)} = {f'la_as_{ty}({whole})' if ty[0] == 'f' else whole};")
+        return f"la_as_{ty}({whole})" if ty[0] == "f" else whole
 
     def store(self, store: Store) -> None:
         """A store, in one or several pieces."""
         place = self.plan.places.get(id(store))
-        places = self.pieces(store, place)
-        value = self.text(store.stored)
+        for line in self.stored(store, place, self.pieces(store, place), self.text(store.stored)):
+            self.put(line)
+
+    def stored(self, store: Store, place: Place | None, places: Sequence[str], value: str) -> list[str]:
+        """The statements that store ``value`` to the ``places`` of the pieces."""
         if len(places) == 1:
             cell = self.cell(store, store.ty) if place is None else _new_cell(place.pieces[0], store.ty)
-            self.put(f"*({cell} *)({places[0]}) = {value};")
-            return
+            return [f"*({cell} *)({places[0]}) = {value};"]
         assert place is not None
         bits = f"la_as_i{BITS[store.ty]}({value})" if store.ty[0] == "f" else value
-        for piece, at in zip(place.pieces, places, strict=True):
-            cell = _new_cell(piece, f"i{8 * piece.bytes}")
-            self.put(f"*({cell} *)({at}) = ({CTYPE[f'i{8 * piece.bytes}']})((uint64_t){bits} >> {8 * piece.at});")
+        return [
+            f"*({_new_cell(p, f'i{8 * p.bytes}')} *)({at}) = ({CTYPE[f'i{8 * p.bytes}']})((uint64_t){bits} >> {8 * p.at});"
+            for p, at in zip(place.pieces, places, strict=True)
+        ]
 
     def pieces(self, access: Access, place: Place | None) -> list[str]:
         """The address of every piece; in a check build recorded and compared first."""

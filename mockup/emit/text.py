@@ -8,6 +8,7 @@ from layout_advise.layoutalgebra.structure import Axis
 from layout_advise.mockup.binding import Binding
 from layout_advise.mockup.emit.ctext import CTYPE, constant, integer
 from layout_advise.mockup.emit.scope import COUNTERS, Scope
+from layout_advise.mockup.emit.sidebyside import Lanes
 from layout_advise.mockup.lifted import Imm, Linear, Operand, Val
 from layout_advise.mockup.remap import Plan
 
@@ -33,6 +34,10 @@ class Settings:
     """Number of an index -> (base, bytes an element) of the unchanged records that it picks (:func:`scope.gathers`)."""
     independent: bool = False
     """Whether the compiler is told which loops' iterations are independent."""
+    abreast: dict[int, Lanes] = field(default_factory=dict)
+    """id(loop) -> how its iterations run side by side (:mod:`layout_advise.mockup.emit.lanes`)."""
+    lanes: int = 1
+    """How many of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,186 @@
+"""Loops whose iterations run side by side do what the machine code does: branches, NaNs, remainders, any layout."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+
+from layout_advise.errors import NotVectorisedError
+from layout_advise.layoutalgebra.structure import Candidate, Dim, Field, Structure
+from layout_advise.mockup.emit import emit_mockup
+from layout_advise.mockup.lifted import Item, Lifted, Loop
+from layout_advise.mockup.reroll import reroll
+from layout_advise.mockup.unroll import unroll_fields
+from layout_advise.tracer.trace import Trace
+from tests.mockup_native import Mockup, Native, candidate, relayout, traced
+
+HASWELL = ("-O3", "-march=haswell")
+FLAGS = {16: ("-O2",), 32: HASWELL}
+
+KMEANS = """
+struct point { float x[3]; int label; float distance; };
+void assign(struct point *p, long n, float (*centre)[3], long centres)
+{
+    for (long i = 0; i < n; i++) {
+        float nearest = 3.4e38f;
+        int best = 0;
+        for (long c = 0; c < centres; c++) {
+            float d = 0.0f;
+            for (int k = 0; k < 3; k++) {
+                const float t = p[i].x[k] - centre[c][k];
+                d += t * t;
+            }
+            best = d < nearest ? (int)c : best;
+            nearest = d < nearest ? d : nearest;
+        }
+        p[i].label = best;
+        p[i].distance = nearest;
+    }
+}
+"""
+
+
+def loops(items: tuple[Item, ...]) -> list[Loop]:
+    return [x for item in items if isinstance(item, Loop) for x in (item, *loops(item.body))]
+
+
+class Case:
+    """A kernel over an array of structures of 4-byte words, and a table that all elements read."""
+
+    def __init__(self, source: str, symbol: str, words: int, where: Path, flags: tuple[str, ...]) -> None:
+        self.native = Native(source, symbol, where, flags)
+        self.lifted, self.words, self.where = self.native.lifted(), words, where
+
+    def run(self, data: np.ndarray, table: np.ndarray, kinds: tuple[str, ...], vector_bytes: int, block: int) -> set[str]:
+        """Compare the native run with mock-ups of each kind of layout; which of these ran side by side."""
+        count = len(data) // self.words
+        work, start = data.copy(), data.copy()
+        rows = len(table) // 3
+        arguments = (work.ctypes.data, count, table.ctypes.data, rows)
+        self.native.function(*(ctypes.c_uint64(a) for a in arguments))
+        expected = work.copy()
+        work[:] = start
+        trace = traced(self.lifted, self.where, arguments, (), 1 << 18)
+        work[:] = start
+        fields = tuple(Field(f"f{k}", 4 * k, 4, "float", 1, 1) for k in range(self.words))
+        structure = Structure(
+            "s0", "p", work.ctypes.data, work.nbytes, (Dim(count, 4 * self.words),), fields, (), work.ctypes.data
+        )
+        lifted = reroll(unroll_fields(self.lifted, trace, (structure,)), trace, (structure,))
+        done = set()
+        for kind in kinds:
+            layout = None if kind == "identity" else candidate(relayout(structure, kind, block))
+            text = self.emitted(lifted, layout, trace, structure, vector_bytes)
+            mockup = Mockup(text, self.where / f"{kind}.so", FLAGS[vector_bytes])
+            mockup.arguments(arguments)
+            mockup.run()
+            assert work.tobytes() == expected.tobytes(), f"{kind}\n{text}"
+            work[:] = start
+            if "side by side" in text:
+                done.add(kind)
+        return done
+
+    def emitted(
+        self, lifted: Lifted, layout: Candidate | None, trace: Trace, structure: Structure, vector_bytes: int
+    ) -> str:
+        return emit_mockup(lifted, layout, trace, (structure,), variant="simd", vector_bytes=vector_bytes)
+
+
+ALL = ("identity", "soa", "aosoa", "compact")
+
+
+@pytest.mark.parametrize("vector_bytes", [16, 32])
+@pytest.mark.parametrize("block", [4, 8, 16])
+@pytest.mark.parametrize("count", [3, 8, 29])
+def test_kmeans_runs_points_side_by_side(tmp_path: Path, count: int, block: int, vector_bytes: int) -> None:
+    case = Case(KMEANS, "assign", 5, tmp_path, FLAGS[vector_bytes])
+    values = np.random.default_rng(1)
+    data = values.standard_normal(5 * count).astype(np.float32)
+    data[::7] = np.nan
+    table = values.standard_normal(12).astype(np.float32)
+    done = case.run(data, table, ALL, vector_bytes, block)
+    assert done == set(ALL)
+
+
+def kernel(body: str, before: str = "", after: str = "") -> str:
+    """A loop over elements ``p[i]`` of five words, with a loop over the rows of a table in it."""
+    return f"""
+#include <math.h>
+#include <stdint.h>
+struct element {{ float a, b; int32_t n, m; float out; }};
+void run(struct element *p, long count, float (*table)[3], long rows)
+{{
+    for (long i = 0; i < count; i++) {{
+        float s = p[i].a, q = p[i].b;
+        int32_t n = p[i].n, m = p[i].m;
+        float u = 1.5f, v = -0.5f, w = 0.25f;
+        long r = 3;
+        {before}
+        for (r = 0; r < rows; r++) {{
+            u = table[r][0], v = table[r][1], w = table[r][2];
+            {body}
+        }}
+        {after}
+        p[i].out = s + q;
+        p[i].m = n ^ m;
+    }}
+}}
+"""
+
+
+TERMS = st.sampled_from(("s", "q", "u", "v", "w", "s * u", "q + v", "s - w", "q / v", "fabsf(s)", "sqrtf(fabsf(q))"))
+NUMBERS = st.sampled_from(
+    ("n", "m", "n + (int32_t)r", "m * 3", "n ^ m", "(int32_t)i", "n >> 2", "m & 12", "(int32_t)(uint8_t)n")
+)
+TESTS = st.sampled_from(
+    ("s < u", "q >= v", "s != s", "n < m", "(n & 3) == 0", "s < q && n > 0", "!(q > w) || m == n", "u < v")
+)
+
+
+@st.composite
+def statements(draw: st.DrawFn, depth: int = 0) -> str:
+    """Assignments, some under conditions."""
+    kind = draw(st.sampled_from(("float", "number", "if", "else", "choice") if depth < 2 else ("float", "number", "choice")))
+    if kind == "float":
+        return f"{draw(st.sampled_from('sq'))} = {draw(TERMS)} {draw(st.sampled_from('+-*'))} {draw(TERMS)};"
+    if kind == "number":
+        return f"{draw(st.sampled_from('nm'))} = (int32_t)((uint32_t)({draw(NUMBERS)}) + (uint32_t)({draw(NUMBERS)}));"
+    if kind == "choice":
+        return f"s = {draw(TESTS)} ? {draw(TERMS)} : {draw(TERMS)};"
+    inner = " ".join(draw(st.lists(statements(depth + 1), min_size=1, max_size=3)))
+    if kind == "if":
+        return f"if ({draw(TESTS)}) {{ {inner} }}"
+    return f"if ({draw(TESTS)}) {{ {inner} }} else {{ {draw(statements(depth + 1))} }}"
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_random_kernels_leave_the_same_bytes(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    some = st.lists(statements(), min_size=1, max_size=3).map(" ".join)
+    source = kernel(data.draw(some), data.draw(some), data.draw(st.one_of(st.just(""), some)))
+    vector_bytes = data.draw(st.sampled_from((16, 32)))
+    seed, count = data.draw(st.integers(0, 1000)), data.draw(st.integers(1, 40))
+    compare(source, tmp_path_factory.mktemp("lanes"), vector_bytes, seed, count, data.draw(st.integers(0, 4)))
+
+
+def compare(source: str, where: Path, vector_bytes: int, seed: int, count: int, rows: int) -> set[str]:
+    """Random elements, some of them not numbers, infinite or zero."""
+    flags = ("-fno-math-errno", "-fno-strict-aliasing", *FLAGS[vector_bytes])
+    case = Case(source, "run", 5, where, flags)
+    values = np.random.default_rng(seed)
+    words = values.standard_normal((count, 5)).astype(np.float32)
+    words[values.random((count, 5)) < 0.1] = values.choice(np.array([np.nan, np.inf, -0.0, 0.0, -np.inf], np.float32))
+    words[:, 2:4] = values.integers(-9, 9, (count, 2)).astype(np.int32).view(np.float32)
+    table = values.standard_normal(3 * rows).astype(np.float32)
+    try:
+        done = case.run(words.ravel(), np.append(table, np.float32(0))[: 3 * rows + 1], ALL, vector_bytes, 8)
+    except NotVectorisedError as error:
+        event(error.why)
+        return set()
+    event(f"{len(done)} side by side")
+    return done
