@@ -9,8 +9,10 @@ Nothing of this is taken on trust: it only decides what random bits are drawn fr
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from math import gcd
 from typing import Literal
 
@@ -220,12 +222,27 @@ class _Reader:
             if location == RSP:
                 self.place[operand] = (self.memories.new(), 0)
                 self.memories.frame = self.place[operand][0]
+        self.reused = self._reused()
         self._addresses()
         for item in self.items:
             if isinstance(item, OpaqueCall):
                 self._called(item, callees(item) if (item.function or "").split(" ")[0] != "rep" else None)
         self._explain()
         self._contents()
+
+    def _reused(self) -> set[int]:
+        """Offsets in the frame that are stored to more than once: what lies there differs from time to time."""
+        stores = [self.in_frame(item.address) for item in self.items if isinstance(item, Store)]
+        return {at for at, count in Counter(at for at in stores if at is not None).items() if count > 1}
+
+    def in_frame(self, address: Linear) -> int | None:
+        """The constant distance from the stack pointer at the entry; None of other addresses."""
+        const, terms = self.flat(address)
+        if len(terms) != 1:
+            return None
+        ((atom, coef),) = terms.items()
+        const %= 2**64
+        return const - (const >> 63 << 64) if coef == 1 and self.entry.get(atom) == RSP else None
 
     # ---- which values are pointers, and where to ------------------------------------------------------------------------
 
@@ -374,15 +391,16 @@ class _Reader:
                 self._handed(operand, state.registers[place.number], fresh)
         if call.stack is None:
             return
-        base, const, _ = self.split(Linear(0, ((call.stack, 1),)))
-        if base is None or self.entry.get(base) != RSP:
+        top = self.in_frame(Linear(0, ((call.stack, 1),)))
+        if top is None:
             return
-        for item in self.items:
-            if isinstance(item, Store) and item.origin.pc < call.origin.pc:
-                where, offset, steps = self.split(item.address)
-                slot, rest = divmod(offset - const, 8)
-                if where == base and not steps and not rest and slot in state.slots:
-                    self._handed(item.stored, state.slots[slot], fresh)
+        last: dict[int, Operand] = {}
+        for item in takewhile(lambda item: item is not call, self.items):
+            if isinstance(item, Store) and (at := self.in_frame(item.address)) is not None:
+                last[at] = item.stored
+        for slot, kind in state.slots.items():
+            if top + 8 * slot in last:
+                self._handed(last[top + 8 * slot], kind, fresh)
 
     def _handed(self, operand: Operand, kind: Kind, fresh: Sequence[int]) -> None:
         if kind.what == "pointer" and not isinstance(operand, Imm):
@@ -413,7 +431,7 @@ class _Reader:
 
     def _stored(self, item: Store) -> None:
         place = self.at(item.address, 8)
-        if place is None:
+        if place is None or self.in_frame(item.address) in self.reused:
             return
         memory, offset = self.memories.find(place)
         step = self.memories.stride[memory]
@@ -433,7 +451,7 @@ class _Reader:
                 operand = item.stored
             else:
                 continue
-            if place is not None:
+            if place is not None and self.in_frame(item.address) not in self.reused:
                 what = self._what(operand)
                 target = self.place[operand] if what == "pointer" else None
                 choices = frozenset(self.choices.get(operand, ()))
