@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import struct
 import subprocess
 import sys
 from collections import Counter
@@ -49,6 +50,7 @@ SECONDS = 30.0
 ENOUGH = 12
 """Random states that agree and reached a loop, after which a function is done."""
 FLAGS = ("-O1",)
+_PIE = 0x08000000  # DF_1_PIE
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,7 @@ LIBRARIES = (
     Library("libnlopt0", "libnlopt.so.0", "C++"),
     Library("libbullet3.24", "libBulletCollision.so.3.24", "C++"),
     Library("libsvm3", "libsvm.so.3", "C++"),
+    Library("dcraw", "../../bin/dcraw", "C", ("liblcms2-2", "libjpeg62-turbo")),
     Library("libode8", "libode.so.8", "C++", ("libccd2",)),
 )
 
@@ -104,7 +107,23 @@ def unpack(library: Library, cache: Path) -> tuple[Path, list[Path]]:
             subprocess.run(["dpkg", "-x", str(deb), str(root)], check=True, timeout=300)
         done.touch()
     search = [folder, folder / "blas", folder / "lapack", root / "lib" / "x86_64-linux-gnu"]
-    return (folder / library.file).resolve(), [s for s in search if s.is_dir()]
+    return as_library((folder / library.file).resolve()), [s for s in search if s.is_dir()]
+
+
+def as_library(path: Path) -> Path:
+    """The file itself, or of a position-independent program a copy that the dynamic loader takes for a library: without the
+    one bit that says what it is."""
+    with path.open("rb") as file:
+        dynamic = ELFFile(file).get_section_by_name(".dynamic")
+        tags = [] if dynamic is None else list(dynamic.iter_tags())
+    flags = next((k for k, tag in enumerate(tags) if tag.entry.d_tag == "DT_FLAGS_1"), None)
+    if dynamic is None or flags is None or not tags[flags].entry.d_val & _PIE:
+        return path
+    code = bytearray(path.read_bytes())
+    struct.pack_into("<Q", code, dynamic["sh_offset"] + 16 * flags + 8, tags[flags].entry.d_val & ~_PIE)
+    copy = path.with_suffix(".so")
+    copy.write_bytes(code)
+    return copy
 
 
 def linked(path: Path, search: Sequence[Path]) -> list[Path]:

@@ -12,7 +12,8 @@ from layout_advise.mockup.survey import lift_function
 from layout_advise.stages.survey import TooLong, time_limit
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.symbols import Function
-from tests.lift_state import State, state_of
+from tests.lift_memories import State
+from tests.lift_state import state_of
 
 DEPTH = 2
 """Calls of calls are followed."""

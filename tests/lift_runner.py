@@ -15,7 +15,7 @@ from layout_advise.mockup.emit import include_directories
 from layout_advise.mockup.lifted import Lifted
 from layout_advise.mockup.survey import float_loop_insns
 from layout_advise.tracer.code import Region
-from tests.lift_state import BYTES, State
+from tests.lift_memories import BYTES, State
 
 SOURCE = Path(__file__).with_name("lift_runner.c")
 VERDICTS = ("agrees", "discarded", "same but for NaN", "differs")
