@@ -1,6 +1,6 @@
 """How many functions with a floating-point loop the lifter takes in real libraries, and whether what came out is right.
 
-    python benchmarks/lift_coverage.py [--cache DIR] [--sample 60] [--seeds 96] [LIBRARY...]
+    python benchmarks/lift_coverage.py [--cache DIR] [--sample 60] [--seeds 800] [LIBRARY...]
 
 Debian packages are downloaded and unpacked (not installed) into the cache folder. Of each library functions are drawn at
 random (from a fixed seed) until ``--sample`` with a floating-point loop are found; these are lifted, and what compiles is
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import struct
 import subprocess
 import sys
 from collections import Counter
@@ -20,9 +21,10 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+from elftools.elf.elffile import ELFFile
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -30,8 +32,8 @@ from layout_advise.errors import BinaryError, NotLiftedError
 from layout_advise.mockup.build import build
 from layout_advise.mockup.survey import has_float_loop, lift_function, source_of, surveyed
 from layout_advise.stages.survey import TooLong, time_limit
-from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.symbols import Function
+from tests.lift_callees import arguments_of, opened
 from tests.lift_runner import (
     Job,
     Trial,
@@ -45,7 +47,10 @@ from tests.lift_runner import (
 
 RESULTS = Path(__file__).parent / "results" / "lift"
 SECONDS = 30.0
+ENOUGH = 12
+"""Random states that agree and reached a loop, after which a function is done."""
 FLAGS = ("-O1",)
+_PIE = 0x08000000  # DF_1_PIE
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +87,7 @@ LIBRARIES = (
     Library("libnlopt0", "libnlopt.so.0", "C++"),
     Library("libbullet3.24", "libBulletCollision.so.3.24", "C++"),
     Library("libsvm3", "libsvm.so.3", "C++"),
+    Library("dcraw", "../../bin/dcraw", "C", ("liblcms2-2", "libjpeg62-turbo")),
     Library("libode8", "libode.so.8", "C++", ("libccd2",)),
 )
 
@@ -101,13 +107,31 @@ def unpack(library: Library, cache: Path) -> tuple[Path, list[Path]]:
             subprocess.run(["dpkg", "-x", str(deb), str(root)], check=True, timeout=300)
         done.touch()
     search = [folder, folder / "blas", folder / "lapack", root / "lib" / "x86_64-linux-gnu"]
-    return (folder / library.file).resolve(), [s for s in search if s.is_dir()]
+    return as_library((folder / library.file).resolve()), [s for s in search if s.is_dir()]
 
 
-@lru_cache(maxsize=1)
-def opened(path: Path) -> Binary:
-    """The file, parsed once a process."""
-    return Binary.open_module(path)
+def as_library(path: Path) -> Path:
+    """The file itself, or of a position-independent program a copy that the dynamic loader takes for a library: without the
+    one bit that says what it is."""
+    with path.open("rb") as file:
+        dynamic = ELFFile(file).get_section_by_name(".dynamic")
+        tags = [] if dynamic is None else list(dynamic.iter_tags())
+    flags = next((k for k, tag in enumerate(tags) if tag.entry.d_tag == "DT_FLAGS_1"), None)
+    if dynamic is None or flags is None or not tags[flags].entry.d_val & _PIE:
+        return path
+    code = bytearray(path.read_bytes())
+    struct.pack_into("<Q", code, dynamic["sh_offset"] + 16 * flags + 8, tags[flags].entry.d_val & ~_PIE)
+    copy = path.with_suffix(".so")
+    copy.write_bytes(code)
+    return copy
+
+
+def linked(path: Path, search: Sequence[Path]) -> list[Path]:
+    """The unpacked libraries that the file is linked with, directly."""
+    with path.open("rb") as file:
+        dynamic = ELFFile(file).get_section_by_name(".dynamic")
+        names = [] if dynamic is None else [tag.needed for tag in dynamic.iter_tags("DT_NEEDED")]
+    return [folder / name for name in names for folder in search if (folder / name).exists()]
 
 
 def looping(path: Path, sample: int) -> tuple[list[Function], int]:
@@ -126,7 +150,9 @@ def looping(path: Path, sample: int) -> tuple[list[Function], int]:
     return found, looked
 
 
-def attempt(path: Path, function: Function, base: int, folder: Path) -> tuple[Job | None, str]:
+def attempt(
+    path: Path, function: Function, base: int, folder: Path, others: tuple[Path, ...], by_reference: bool
+) -> tuple[Job | None, str]:
     """Lift and compile one function at its run-time address: the job to run, or what stopped it."""
     binary = opened(path)
     try:
@@ -143,8 +169,9 @@ def attempt(path: Path, function: Function, base: int, folder: Path) -> tuple[Jo
     if built.path is None:
         return None, f"does not compile: {built.reason}"
     name = f"{function.name}@{function.start:x}"
-    made = Job(name, function.start + base, results_of(lifted), built.path, marks_of(region), constants_of(region))
-    return made, ""
+    state = arguments_of(lifted, (path, *others), base, by_reference=by_reference)
+    results, marks, constants = results_of(lifted), marks_of(region), constants_of(region)
+    return Job(name, function.start + base, results, built.path, marks, constants, state, ENOUGH), ""
 
 
 def study(library: Library, cache: Path, sample: int, seeds: int, jobs: int) -> dict[str, Any]:
@@ -157,7 +184,9 @@ def study(library: Library, cache: Path, sample: int, seeds: int, jobs: int) -> 
     chosen, looked = looping(path, sample)
     with ProcessPoolExecutor(jobs) as pool:
         size = len(chosen)
-        made = list(pool.map(attempt, [path] * size, chosen, [base] * size, [folder] * size))
+        others = tuple(linked(path, search))
+        fixed = ([base] * size, [folder] * size, [others] * size, [library.language == "Fortran"] * size)
+        made = list(pool.map(attempt, [path] * size, chosen, *fixed))
     ready = [job for job, _ in made if job is not None]
     trials = run_jobs(runner, path, ready, folder, seeds=seeds, search=search)
     return {
@@ -229,7 +258,7 @@ def main() -> None:
     parser.add_argument("libraries", nargs="*", metavar="LIBRARY", help="packages to study (default: all)")
     parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "layout-advise" / "lift")
     parser.add_argument("--sample", type=int, default=60, help="functions of each library (default 60)")
-    parser.add_argument("--seeds", type=int, default=96, help="random states a function (default 96)")
+    parser.add_argument("--seeds", type=int, default=800, help="random states a function at most (default 800)")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--again", action="store_true", help="do libraries again that have results")
     arguments = parser.parse_args()

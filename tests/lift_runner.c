@@ -39,18 +39,37 @@
 #define HIGHEST 0x7f0000000000ul
 #define MOST_MARKS 48
 #define CONSTANTS 24
+#define SLOTS 32
+#define MEMORIES 48
+#define FIELDS 24
+#define CHOICES 6
+#define SHAPED 0x210000000000ul
+#define ORIGIN 0x8000000ul
 
 enum { RETURNED = 1, FAULTED, LONG, TOO_MUCH };
 enum { AGREES = 0, DISCARDED, SAME_BUT_NAN, DIFFERS };
 
+/* What the function is known to take (tests/lift_state.py). */
+enum { ANY, INTEGER, DOUBLE, SINGLE, POINTER, CODE };
+struct kind { uint8_t what, memory; uint16_t count; int32_t shift, choices[CHOICES]; };
+struct field { int32_t offset; uint32_t bytes; struct kind kind; };
+struct memory { int32_t stride; uint32_t count; struct field fields[FIELDS]; };
+struct state {
+    struct kind gpr[16], vector[16], slot[SLOTS];
+    uint32_t known, count;
+    struct memory memories[MEMORIES];
+};
+
 struct job {
     uint64_t function;             /* run-time address */
     uint32_t seeds, first_seed;
+    uint32_t enough, unused;       /* after so many that agree and reached a loop no more are tried; 0: all are */
     uint8_t rax[8], xmm0[16];      /* 1 where the byte is part of the result */
     uint32_t mark_count, constant_count;
     uint32_t constants[CONSTANTS]; /* numbers that the function compares with: drawn now and then */
     uint64_t marks[MOST_MARKS];    /* instructions of a loop that compute with floats */
     char mockup[256];
+    struct state state;
 };
 struct result {
     uint32_t seed, verdict, original, lifted, signal, reached;
@@ -118,10 +137,19 @@ static uint64_t a_pointer(uint64_t r)
     return 0x200000000000ul + ((r >> 8 & 15) << 28) + ((r >> 16 & 31) << 16) + ((r >> 24 & 15) << 6) + 0x8000;
 }
 
+/* Whether this state is made of what the function is known to take: three in four are. */
+static int shaped(void)
+{
+    return current->state.known && (seed & 3) != 3;
+}
+
+static const uint8_t letters[] = "NULTRCNULV";
+
 static uint64_t an_int(uint64_t r)
 {
-    static const uint8_t letters[] = "NTCULRVANU";
     uint64_t draw = r >> 20, kind = r % 16;
+    if (shaped() && (seed & 3) == 0 && kind > 1)
+        return 1 + mix(seed) % 6; /* sizes, strides and leading dimensions that agree */
     if (kind < 3 && current->constant_count)
         return current->constants[draw % current->constant_count];
     return kind == 3 ? letters[draw % 10] : kind == 4 ? 0 : 1 + (draw & 7);
@@ -132,9 +160,70 @@ static uint64_t numbers(uint64_t r)
     return seed & 1 ? two_floats(r) : a_double(r);
 }
 
+extern char la_callback[];
+__asm__(".text\nla_callback:\nmulsd la_half(%rip), %xmm0\nxor %eax, %eax\nret\n.p2align 3\nla_half: .double 0.5\n");
+
+/* Whether one of the numbers that it is compared with is no size. */
+static int a_code(const struct kind *kind)
+{
+    for (int k = 0; k < kind->count; k++)
+        if (kind->choices[k] > 8)
+            return 1;
+    return 0;
+}
+
+static uint64_t draw(const struct kind *kind, uint32_t bytes, uint64_t r)
+{
+    switch (kind->what) {
+    case INTEGER:
+        if (kind->count && r % 8 < (a_code(kind) ? 7 : 2)) /* what it is compared with */
+            return (uint64_t)(int64_t)kind->choices[(r >> 20) % kind->count];
+        return bytes == 1 && r % 8 ? letters[(r >> 20) % 10] : an_int(r >> 3);
+    case DOUBLE: return a_double(r);
+    case SINGLE: return two_floats(r);
+    case POINTER: return SHAPED + ((uint64_t)kind->memory << 32) + ((r >> 8 & 15) << 28) + ORIGIN + (uint64_t)kind->shift;
+    case CODE: return (uint64_t)la_callback;
+    default: return r % 3 == 0 ? a_pointer(r >> 3) : r % 3 == 1 ? an_int(r / 3) : a_double(r / 3);
+    }
+}
+
+/* Eight bytes of a memory whose fields are known. */
+static uint64_t shaped_word(uint64_t address, uint64_t r)
+{
+    const struct memory *m = &current->state.memories[(address - SHAPED) >> 32];
+    int64_t offset = (int64_t)(address & 0xfffffff) - (int64_t)ORIGIN;
+    if (m->count == 0) { /* nothing is known: all of one kind */
+        static const struct kind kinds[] = {{.what = INTEGER}, {.what = DOUBLE}, {.what = SINGLE}, {.what = INTEGER}};
+        uint64_t which = mix((address >> 28) + seed) & 3;
+        return draw(&kinds[which], which == 3 ? 1 : 4, r);
+    }
+    uint64_t bits = draw(&(struct kind){.what = ANY}, 8, mix(r));
+    for (uint32_t k = 0; k < m->count; k++) {
+        const struct field *f = &m->fields[k];
+        int64_t at = f->offset;
+        if (m->stride && at <= offset - (int64_t)f->bytes)
+            at += (offset - (int64_t)f->bytes - at) / m->stride * m->stride;
+        if (m->stride && at > offset)
+            at -= (at - offset + m->stride - 1) / m->stride * m->stride;
+        do {
+            uint64_t own = mix(mix(address + (uint64_t)(at - offset)) + seed * 0x632be59bd9b4e019ul + k);
+            uint64_t value = f->kind.what == POINTER && own % 16 == 0 ? 0 : draw(&f->kind, f->bytes, own >> 4);
+            for (int64_t b = 0; b < (int64_t)f->bytes; b++)
+                if (at + b >= offset && at + b < offset + 8)
+                    ((uint8_t *)&bits)[at + b - offset] = ((uint8_t *)&value)[b];
+            at += m->stride;
+        } while (m->stride && at < offset + 8);
+    }
+    return bits;
+}
+
 static uint64_t word(uint64_t address)
 {
     uint64_t r = mix(mix(address ^ 0x9e3779b97f4a7c15ul) + seed * 0x632be59bd9b4e019ul);
+    if (shaped() && address - SHAPED < (uint64_t)current->state.count << 32)
+        return shaped_word(address, r);
+    if (shaped() && address - ENTRY_RSP - 8 < 8 * SLOTS && current->state.slot[(address - ENTRY_RSP - 8) / 8].what)
+        return draw(&current->state.slot[(address - ENTRY_RSP - 8) / 8], 4, r);
     switch (address >> 28 & 3) {
     case 0: return an_int(r) | (r >> 40 & 3 ? an_int(mix(r)) << 32 : 0);
     case 3: return r % 3 == 0 ? a_pointer(r >> 3) : r % 3 == 1 ? an_int(r / 3) : numbers(r);
@@ -215,8 +304,12 @@ static void registers(struct la_registers *in)
     for (unsigned k = 0; k < 16; k++) {
         uint64_t r = mix(seed * 1315423911ul + k + 77);
         in->gpr[k] = r % 16 < (seed % 3 == 2 ? 6 : 11) ? a_pointer(r >> 4) : an_int(r >> 4);
+        if (shaped() && current->state.gpr[k].what)
+            in->gpr[k] = draw(&current->state.gpr[k], 4, r);
         for (unsigned lane = 0; lane < 2; lane++) {
             uint64_t bits = numbers(mix(r + 1000 + lane));
+            if (shaped() && current->state.vector[k].what)
+                bits = draw(&current->state.vector[k], 8, mix(r + 1000 + lane));
             memcpy(in->vector[k] + 8 * lane, &bits, 8);
         }
     }
@@ -389,13 +482,14 @@ static int one_job(const struct job *job, FILE *out)
 {
     fflush(out);
     current = job;
+    long last = ftell(out) + (long)(job->seeds * sizeof(struct result));
     pid_t child = fork(); /* what the mock-up's loading changes stays in here */
     if (child == 0) {
         void *loaded = dlopen(job->mockup, RTLD_NOW);
         void (*mockup)(struct la_context *) = NULL;
         if (loaded)
             *(void **)&mockup = dlsym(loaded, "la_run");
-        for (uint32_t k = 0; k < job->seeds; k++) {
+        for (uint32_t k = 0, good = 0; k < job->seeds && (!job->enough || good < job->enough); k++) {
             struct result r = {.seed = job->first_seed + k, .verdict = DIFFERS};
             seed = job->first_seed + k;
             if (mockup)
@@ -403,7 +497,10 @@ static int one_job(const struct job *job, FILE *out)
             else if (k == 0)
                 fprintf(stderr, "%s\n", dlerror());
             fwrite(&r, sizeof r, 1, out);
+            good += r.reached && (r.verdict == AGREES || r.verdict == SAME_BUT_NAN);
         }
+        for (struct result none = {0}; ftell(out) < last;)
+            fwrite(&none, sizeof none, 1, out);
         fflush(out);
         _exit(0);
     }

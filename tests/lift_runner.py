@@ -15,13 +15,14 @@ from layout_advise.mockup.emit import include_directories
 from layout_advise.mockup.lifted import Lifted
 from layout_advise.mockup.survey import float_loop_insns
 from layout_advise.tracer.code import Region
+from tests.lift_memories import BYTES, State
 
 SOURCE = Path(__file__).with_name("lift_runner.c")
 VERDICTS = ("agrees", "discarded", "same but for NaN", "differs")
 OUTCOMES = ("", "returned", "fault", "too long", "too much memory")
 _MARKS = 48
 _CONSTANTS = 24
-_JOB = struct.Struct(f"<QII8s16sII{_CONSTANTS}I{_MARKS}Q256s")
+_JOB = struct.Struct(f"<QIIII8s16sII{_CONSTANTS}I{_MARKS}Q256s{BYTES}s")
 _RESULT = struct.Struct("<6I2Q")
 
 
@@ -38,6 +39,12 @@ class Job:
     marks: tuple[int, ...]
     constants: tuple[int, ...] = ()
     """Numbers that the function compares with; some of the random ones are drawn from these."""
+    state: State | None = None
+    """What it takes, as far as that is known: three of four states are made of it."""
+    enough: int = 0
+    """After so many states that agree and reached a loop no more are tried; 0: all are."""
+    enough: int = 0
+    """After so many states that agree and reached a loop no more are tried; 0: all are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +110,7 @@ def run_jobs(
     if done.returncode != 0:
         raise RuntimeError(f"lift_runner ended with {done.returncode}: {done.stderr.strip()[:300]}")
     trials = [_trial(words) for words in _RESULT.iter_unpack(got.read_bytes())]
-    return {job.name: tuple(trials[k * seeds : (k + 1) * seeds]) for k, job in enumerate(jobs)}
+    return {job.name: tuple(t for t in trials[k * seeds : (k + 1) * seeds] if t.seed) for k, job in enumerate(jobs)}
 
 
 def _run(runner: Path, arguments: list[str], search: Sequence[Path]) -> subprocess.CompletedProcess[str]:
@@ -119,7 +126,9 @@ def _packed(job: Job, seeds: int) -> bytes:
     marks = (*job.marks, *(0,) * (_MARKS - len(job.marks)))
     place = str(job.mockup).encode()
     assert len(place) < 256
-    return _JOB.pack(job.address, seeds, 1, *job.results, len(job.marks), len(job.constants), *constants, *marks, place)
+    state = bytes(BYTES) if job.state is None else job.state.packed()
+    counts = (len(job.marks), len(job.constants))
+    return _JOB.pack(job.address, seeds, 1, job.enough, 0, *job.results, *counts, *constants, *marks, place, state)
 
 
 def _trial(words: tuple[int, ...]) -> Trial:
