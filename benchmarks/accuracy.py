@@ -34,7 +34,7 @@ MOST_ROUNDS = 40
 """Rounds of processes before the tool's run, and as many after it, where processes are short."""
 
 HAND_SECONDS = 12.0
-"""After that long no further round is begun (but ``--rounds`` at least are made, before and after).
+"""After that long no further round is begun (but ``--rounds`` at least are made, before and after), unless ``--seconds``.
 
 A process of some ten milliseconds lies as a whole in a disturbed or in a quiet phase of the machine: the same binary on
 the same data took 63 µs a call in most processes and 153 µs in others. The decile of few processes is then luck.
@@ -207,14 +207,22 @@ def run_program(example: str, flags: str, version: str, arguments: tuple[str, ..
     return float(next(line.split()[1] for line in out.splitlines() if line.startswith("undisturbed_ns")))
 
 
+@dataclass(frozen=True)
+class Effort:
+    """At least ``rounds`` rounds of processes before and after the tool's run, none begun after ``seconds`` beyond that."""
+
+    rounds: int
+    seconds: float
+
+
 def hand_rounds(
-    example: str, flags: str, versions: list[str], arguments: tuple[str, ...], least: int
+    example: str, flags: str, versions: list[str], arguments: tuple[str, ...], effort: Effort
 ) -> list[dict[str, float]]:
-    """Every version once a round, the order rotated; ``least`` to ``MOST_ROUNDS`` rounds within ``HAND_SECONDS``."""
+    """Every version once a round, the order rotated; at most ``MOST_ROUNDS`` rounds."""
     names = [example, *versions]
     measured: list[dict[str, float]] = []
     begun = time.monotonic()
-    while len(measured) < least or (len(measured) < MOST_ROUNDS and time.monotonic() - begun < HAND_SECONDS):
+    while len(measured) < effort.rounds or (len(measured) < MOST_ROUNDS and time.monotonic() - begun < effort.seconds):
         turn = len(measured) % len(names)
         measured.append({v: run_program(example, flags, v, arguments) for v in [*names[turn:], *names[:turn]]})
     return measured
@@ -243,13 +251,13 @@ def predicted(hotspot: HotspotReport, match: Match) -> CandidateReport | None:
     return max(found, key=lambda c: c.speedup.median if c.speedup else 0.0, default=None)
 
 
-def measure(example: str, size: str, flags: str, rounds: int, keep: Path | None) -> list[dict[str, Any]]:
+def measure(example: str, size: str, flags: str, effort: Effort, keep: Path | None) -> list[dict[str, Any]]:
     """All rows of one example at one size and set of flags."""
     case = CASES[example]
     arguments, versions = case.sizes[size], list(case.versions)
-    before = hand_rounds(example, flags, versions, arguments, rounds)
+    before = hand_rounds(example, flags, versions, arguments, effort)
     hotspot, seconds = advise(example, flags, arguments, keep)
-    after = hand_rounds(example, flags, versions, arguments, rounds)
+    after = hand_rounds(example, flags, versions, arguments, effort)
     identity = hotspot.identity
     rows = []
     for version, match in case.versions.items():
@@ -323,11 +331,18 @@ def main() -> int:
     parser.add_argument(
         "--rounds", type=int, default=3, help="at least so many rounds of processes before and after (default: 3)"
     )
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=HAND_SECONDS,
+        help="begin no further round after that long, before and after (default: %(default)s)",
+    )
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the tool's runs in this folder")
     parser.add_argument("--again", action="store_true", help="measure rows again that are there")
     arguments = parser.parse_args()
     subprocess.run(["make", "-s", "-C", str(EXAMPLES)], check=True)
     compilers = [arguments.compiler] if arguments.compiler else [name for name in SETS if shutil.which(name)]
+    effort = Effort(arguments.rounds, arguments.seconds)
     RESULTS.mkdir(exist_ok=True)
     shown: list[dict[str, Any]] = []
     for example in arguments.only or CASES:
@@ -338,7 +353,7 @@ def main() -> int:
                 file = RESULTS / f"accuracy-{example}-{size}-{flags}.json"
                 if arguments.again or not file.exists():
                     print(f"{example} {size} {flags} …", file=sys.stderr)
-                    rows = measure(example, size, flags, arguments.rounds, arguments.keep)
+                    rows = measure(example, size, flags, effort, arguments.keep)
                     file.write_text(json.dumps(rows, indent=1) + "\n")
                 shown += json.loads(file.read_text())
     print(table(shown))
