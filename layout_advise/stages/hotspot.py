@@ -8,7 +8,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from layout_advise import machine
-from layout_advise.errors import NotLiftedError, SnapshotError
+from layout_advise.errors import LayoutAdviseError, NotLiftedError, SnapshotError
+from layout_advise.kinds import LEAST_SHARE, MOST_KINDS
 from layout_advise.layoutalgebra.derive import Derived
 from layout_advise.layoutalgebra.explore import HALF, Walk, explore
 from layout_advise.layoutalgebra.structure import Candidate
@@ -22,11 +23,12 @@ from layout_advise.stages.annotate import annotated
 from layout_advise.stages.assemble import Conditions
 from layout_advise.stages.batches import obstacle as not_recorded
 from layout_advise.stages.case import Case
+from layout_advise.stages.kinds import Kinds, at_kind, find_kinds
 from layout_advise.stages.linear import linearise
-from layout_advise.stages.observe import Observation, observed
+from layout_advise.stages.observe import Observation, observed, united
 from layout_advise.stages.replays import Replays, replay_all, sentence
 from layout_advise.stages.selection import select
-from layout_advise.stages.trials import Trials, run_trials
+from layout_advise.stages.trials import Other, Others, Trials, run_trials
 from layout_advise.tracer.code import Region
 from layout_advise.tracer.dwarf_types import ResultKind
 from layout_advise.tracer.snapshot.criu import find_criu
@@ -35,6 +37,9 @@ from layout_advise.tracer.snapshot.process import AgentProcess
 from layout_advise.tracer.snapshot.procfs import thread_count
 from layout_advise.tracer.trace_file import write_trace
 from layout_advise.verdict import FEWEST_CALLS, SHORT_CALL_NS, undecided
+
+NEARLY_MOST = 0.75
+"""A kind of calls with this part of the greatest share may stand first: the program need not be stopped at another call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +53,18 @@ class Studied:
 
 def study(case: Case) -> Studied | None:
     """Trace, explore, try and decide; None when ``--until`` ends the road before the verdict."""
+    outcome = _study(case, None)
+    if isinstance(outcome, Kinds):  # the calls differ, and another one has to stand for them
+        outcome = _study(at_kind(case, outcome.found), outcome)
+    assert not isinstance(outcome, Kinds)
+    return outcome
+
+
+def _study(case: Case, kinds: Kinds | None) -> Studied | Kinds | None:
+    """The study at the call chosen; the ``kinds`` of calls, where they were not known and another call is to be chosen."""
     settings, profiled, chosen, run, progress = case.settings, case.profiled, case.chosen, case.run, case.progress
     progress.stage("trace", f"stopping the program at call {chosen.call}")
-    with case.park(chosen.call) as parked:
+    with case.park(chosen.call) as parked, ExitStack() as stack:
         if not profiled.threaded and (beside := thread_count(parked.pid) - 1) > 0:
             progress.note(beside_note(beside))
         if case.batch is not None and (why := case.clone_refusal(parked)) is not None:
@@ -65,7 +79,16 @@ def study(case: Case) -> Studied | None:
             seen = replace(observed(parked, case.main, seen.region, kept), varying=seen.varying)
         if settings.until == "trace":
             return None
+        if kinds is None and obstacle(case) is None:
+            kinds = find_kinds(case, seen)
+            if kinds:
+                ordered = in_order(kinds, chosen.call, settings.call)
+                case = at_kind(case, ordered.found)
+                if case.chosen.call != chosen.call:
+                    return ordered
         progress.stage("explore", "looking for other layouts")
+        others = observe_others(case, stack)
+        seen = united(seen, [one.seen for one in others.tried])
         kind = "none" if profiled.threaded else profiled.module.result_kind(profiled.function)
         lifted = attempt(seen.region, kind, case.outs)
         if isinstance(lifted, Lifted):
@@ -75,7 +98,43 @@ def study(case: Case) -> Studied | None:
         if settings.until == "explore":
             return None
         progress.stage("measure", "compiling mock-ups")
-        return _measure(case, parked, seen, candidates, lifted)
+        return _measure(case, parked, seen, candidates, lifted, others)
+
+
+def in_order(kinds: Kinds, call: int, wanted: int | None) -> Kinds:
+    """``kinds`` with that of ``call`` first, where the user asked for it or hardly another one takes more time."""
+    enough = 0.0 if wanted is not None else NEARLY_MOST * kinds.found[0].share
+    mine = [kind for kind in kinds.found if call in kind.members and kind.share >= enough]
+    return replace(kinds, found=(*mine, *(kind for kind in kinds.found if kind not in mine)))
+
+
+def observe_others(case: Case, stack: ExitStack) -> Others:
+    """Stop the program at calls of the other kinds too, which live as long as ``stack``, and see what they touch."""
+    tried: list[Other] = []
+    left_out: dict[int, str] = {}
+    for number, kind in enumerate(case.kinds[1:], 1):
+        if kind.share < LEAST_SHARE:
+            left_out[kind.call] = "too little of the hotspot's time"
+            continue
+        if kind.ns is not None and kind.ns < SHORT_CALL_NS:
+            left_out[kind.call] = "too short to be timed one by one"
+            continue
+        if len(tried) == MOST_KINDS - 1:
+            left_out[kind.call] = f"at most {MOST_KINDS} kinds are measured"
+            continue
+        case.progress.step(f"stopping the program at call {kind.call}, for {kind.text}")
+        own = at_kind(case, (kind, *case.kinds[:number], *case.kinds[number + 1 :]))
+        try:
+            program = stack.enter_context(own.park(kind.call))
+            now = own.observe(program, kind.call)
+        except LayoutAdviseError as error:
+            left_out[kind.call] = error.line()
+            continue
+        if now.trace.truncated:
+            left_out[kind.call] = "its trace is not whole"
+            continue
+        tried.append(Other(own, program, now, lambda own=own, program=program: snapshots(own, program, stack)))  # type: ignore[misc]
+    return Others(tuple(tried), left_out)
 
 
 def beside_note(threads: int) -> str:
@@ -140,6 +199,7 @@ def _measure(
     seen: Observation,
     candidates: Sequence[Candidate],
     lifted: Lifted | NotLiftedError,
+    others: Others,
 ) -> Studied:
     blocked = obstacle(case)
     if blocked is not None:
@@ -158,7 +218,7 @@ def _measure(
     if case.batch is not None and (why := not_recorded(lifted)) is not None:
         return _modelled(case, seen, candidates, undecided("short-calls", f"{why}."), ())
     with ExitStack() as stack:
-        return _try(case, parked, seen, candidates, lifted, stack)
+        return _try(case, parked, seen, candidates, lifted, stack, others)
 
 
 def _try(
@@ -168,9 +228,10 @@ def _try(
     candidates: Sequence[Candidate],
     lifted: Lifted,
     stack: ExitStack,
+    others: Others,
 ) -> Studied:
     try:
-        trials = run_trials(case, parked, seen, candidates, lifted, lambda: snapshots(case, parked, stack))
+        trials = run_trials(case, parked, seen, candidates, lifted, lambda: snapshots(case, parked, stack), others)
     except SnapshotError as error:
         return _modelled(case, seen, candidates, undecided("not-measured", f"{error.line()}."), ())
     trials = doubt_scattered(doubt_sparse(trials, seen), seen)

@@ -7,11 +7,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
 from layout_advise.errors import RemapError
+from layout_advise.kinds import LEAST_SHARE
 from layout_advise.layoutalgebra.structure import Candidate, Relayout, Structure
+from layout_advise.mixture import Portion
 from layout_advise.mockup.binding import bind
 from layout_advise.mockup.emit import kernel_name
 from layout_advise.mockup.image import open_image
@@ -38,6 +41,8 @@ from layout_advise.reports.model import Verdict
 from layout_advise.rundir import write_atomically
 from layout_advise.stages import batches, profile
 from layout_advise.stages.case import Case
+from layout_advise.stages.kinds import timed_again
+from layout_advise.stages.mixed import Race, decide_mixed
 from layout_advise.stages.mockups import (
     Code,
     Compiled,
@@ -79,6 +84,8 @@ class Trials:
     """What a view of a layout copies around a call, by the candidate's id."""
     unlike: int | None = None
     """In how many bytes the memory that a batch touches differs after it from the program's own; None where not compared."""
+    left_out: Mapping[int, str] = field(default_factory=dict)
+    """Of kinds of calls that were not measured, by the call that stands for them: why not."""
 
     @property
     def timings(self) -> Timings | None:
@@ -91,6 +98,24 @@ class Trials:
         return self.decision.mode if self.decision else None
 
 
+@dataclass(frozen=True, slots=True)
+class Other:
+    """The program stopped at a call of another kind, and what this call touches."""
+
+    case: Case
+    program: StoppedProgram
+    seen: Observation
+    snapshots: Callable[[], Snapshots]
+
+
+@dataclass(frozen=True, slots=True)
+class Others:
+    """The other kinds of calls of the hotspot: those to measure, and why the rest is not, by the call that stands for it."""
+
+    tried: tuple[Other, ...] = ()
+    left_out: Mapping[int, str] = field(default_factory=dict)
+
+
 def run_trials(
     case: Case,
     parked: StoppedProgram,
@@ -98,6 +123,7 @@ def run_trials(
     candidates: Sequence[Candidate],
     lifted: Lifted,
     snapshots: Callable[[], Snapshots],
+    others: Others = Others(),
 ) -> Trials:
     """All trials of one hotspot. Raises SnapshotError when the original cannot be run or no snapshot can be taken."""
     candidates = [replace(c, temporary=case.settings.temporary) for c in candidates]
@@ -114,6 +140,11 @@ def run_trials(
     found = _inherit(found, made)
     left = left_behind(parked, seen.touched) if case.batch is not None else None
     found, calls, same, unlike = _further_calls(case, seen, lifted, wanted, found, left)
+    ready = []
+    for other in others.tried:
+        one, found = _ready(other, seen, lifted, wanted, found)
+        ready.append(one)
+        calls, same = min(calls, one.calls), same and one.same
     found |= {name: found[m.same_as] for name, m in made.items() if m.same_as in found}
     identity = found.get(IDENTITY)
     if identity is None or identity.reason is not None:
@@ -123,13 +154,86 @@ def run_trials(
     if caught is False:
         text = "a deliberately wrong layout went unnoticed: what the call leaves behind does not depend on these structures."
         return Trials(made, found, calls, same, caught, None, undecided("comparison-blind", text), unlike=unlike)
-    decision = _time(case, seen, lifted, candidates, made, found, snapshots())
+    decision = _time(case, seen, lifted, candidates, made, found, snapshots(), ready, others.left_out)
     verdict = for_program(decision.verdict, case.profiled.share)
-    if not case.settings.temporary and case.batch is None:  # what converting costs is timed around a batch, not a call
+    # what converting costs is timed around a batch, not a call, and at calls of one kind only
+    if not case.settings.temporary and case.batch is None and not case.kinds:
         verdict = with_use(verdict, use_of(decision, case.probe.calls))
-    return Trials(
-        made, found, calls, same, caught, decision, verdict, _views(seen, code_of(seen, lifted).elements, candidates), unlike
+    views = _views(seen, code_of(seen, lifted).elements, candidates)
+    return Trials(made, found, calls, same, caught, decision, verdict, views, unlike, others.left_out)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """The mock-ups for the calls of another kind, compared at up to three of them. ``unaffected``: candidates (recipe names)
+    that re-lay memory which these calls do not touch."""
+
+    other: Other
+    seen: Observation
+    made: dict[str, Made]
+    unaffected: frozenset[str]
+    calls: int
+    same: bool
+
+
+def _ready(
+    other: Other, seen: Observation, lifted: Lifted, wanted: Sequence[Recipe], found: dict[str, Finding]
+) -> tuple[_Ready, dict[str, Finding]]:
+    """Make the mock-ups for the calls of another kind and compare them there; what differs is rejected in ``found``."""
+    case, now = other.case, other.seen
+    touched = _blocks(now.structures)
+    good = [r for r in wanted if r.name in found and found[r.name].reason is None]
+    concerned = [r for r in good if r.candidate is None or _relaid(r.candidate) & touched]
+    at_call = _with_structures(now, seen)
+    case.progress.step(f"compiling mock-ups for {case.kinds[0].text}")
+    made, here, choices = _compare_at(case, other.program, at_call, lifted, concerned)
+    found = dict(found)
+    _reject(found, concerned, here, made, choices, case.chosen.call)
+    found, calls, same, _ = _further_calls(case, seen, lifted, concerned, found, None)
+    unaffected = frozenset(r.name for r in good if r not in concerned)
+    return _Ready(other, at_call, made, unaffected, calls, same), found
+
+
+def _relaid(candidate: Candidate) -> set[tuple[int, int]]:
+    return _blocks(r.structure for r in candidate.relayouts)
+
+
+def _with_structures(now: Observation, seen: Observation) -> Observation:
+    """What another call touches, with the structures of ``seen``."""
+    return Observation(
+        now.region, now.trace, seen.derived, now.written, now.touched, team=now.team, varying=now.varying | seen.varying
     )
+
+
+def _compare_at(
+    case: Case, program: StoppedProgram, at_call: Observation, lifted: Lifted, good: Sequence[Recipe]
+) -> tuple[dict[str, Made], dict[str, Finding], Mapping[str, Candidate | str]]:
+    """The mock-ups of ``good`` made anew for the call that ``program`` is stopped at and compared there; and the candidates
+    as they are at that call, or why there is none."""
+    choices = choices_at({r.name: r.candidate for r in good if r.candidate is not None}, at_call, lifted)
+    quick = [
+        Recipe(r.name, choice, r.variant, vectorised=r.vectorised, checked=chooses(choice) and r.checked)
+        for r in good
+        if not isinstance(choice := choices.get(r.name), str)
+    ]
+    made = _make(case, at_call, lifted, quick, case.work / f"call{at_call.trace.call}", ())
+    return made, _verify(case, program, at_call, lifted, made), choices
+
+
+def _reject(
+    found: dict[str, Finding],
+    good: Sequence[Recipe],
+    here: Mapping[str, Finding],
+    made: Mapping[str, Made],
+    choices: Mapping[str, Candidate | str],
+    call: int,
+) -> None:
+    """Note in ``found`` what differed at ``call``."""
+    for recipe in good:
+        one, choice = here.get(recipe.name), choices.get(recipe.name)
+        reason = choice if isinstance(choice, str) else one.reason if one else made[recipe.name].reason
+        if reason is not None:
+            found[recipe.name] = Finding(f"at call {call}: {reason}")
 
 
 def use_of(decision: Decision, calls: int) -> Use:
@@ -254,23 +358,8 @@ def _further_calls(
                 now.structures
             ):
                 return found, calls, False, unlike
-            at_call = Observation(
-                now.region, now.trace, seen.derived, now.written, now.touched, team=now.team,
-                varying=now.varying | seen.varying,
-            )  # fmt: skip
-            choices = choices_at({r.name: r.candidate for r in good if r.candidate is not None}, at_call, lifted)
-            quick = [
-                Recipe(r.name, choice, r.variant, checked=chooses(choice) and r.checked)
-                for r in good
-                if not isinstance(choice := choices.get(r.name), str)
-            ]
-            made = _make(case, at_call, lifted, quick, case.work / f"call{call}", ())
-            here = _verify(case, program, at_call, lifted, made)
-        for recipe in good:
-            one, choice = here.get(recipe.name), choices.get(recipe.name)
-            reason = choice if isinstance(choice, str) else one.reason if one else made[recipe.name].reason
-            if reason is not None:
-                found[recipe.name] = Finding(f"at call {call}: {reason}")
+            made, here, choices = _compare_at(case, program, _with_structures(now, seen), lifted, good)
+        _reject(found, good, here, made, choices, call)
         calls += 1
     return found, calls, same, unlike
 
@@ -306,8 +395,68 @@ def _time(
     made: dict[str, Made],
     found: dict[str, Finding],
     snapshots: Snapshots,
+    ready: Sequence[_Ready] = (),
+    left_out: Mapping[int, str] = MappingProxyType({}),
 ) -> Decision:
-    by_id = {c.id: c for c in candidates}
+    context = Context(snapshots.kind, "verified", None, 1.0, bool(candidates))
+    contest = _contest(case, seen, lifted, candidates, made, found)
+    bench = _bench(case, seen, snapshots)
+    if not case.kinds:
+        decision = decide_and_confirm(contest, bench, case.chosen.in_situ_ns, context)
+    else:
+        kind = case.kinds[0]
+        races = [Race(kind.text, kind.share, contest, bench, case.chosen.in_situ_ns)]
+        races += [_race(one, lifted, candidates, found, {e.id for e in contest.entrants}) for one in ready]
+        rest = [Portion(k.text, k.share, None) for k in case.kinds if k.call in left_out]
+        decision = decide_mixed(races, rest, context)
+        if any(k.share >= LEAST_SHARE for k in case.kinds if k.call in left_out):
+            decision = replace(decision, verdict=not_all_kinds(decision.verdict))
+    raw = {"first": _raw(decision.first), "again": _raw(decision.again) if decision.again else None}
+    if decision.kinds:
+        raw["kinds"] = {k.text: _raw(k.again or k.first) for k in decision.kinds}
+    write_atomically(case.run.timings, json.dumps(raw, indent=1).encode())
+    return decision
+
+
+def not_all_kinds(verdict: Verdict) -> Verdict:
+    """No answer where calls with much of the hotspot's time were not measured."""
+    if verdict.action == "undecided":
+        return verdict
+    text = f"calls with a good part of the hotspot's time were not measured. Of the others: {verdict.text}"
+    return undecided("kinds-not-measured", text)
+
+
+def _race(
+    one: _Ready, lifted: Lifted, candidates: Sequence[Candidate], found: dict[str, Finding], entrants: set[str]
+) -> Race:
+    """The contest at the calls of another kind; none where no candidate concerns them."""
+    case, kind = one.other.case, one.other.case.kinds[0]
+    contest = _contest(case, one.seen, lifted, candidates, one.made, found)
+    if entrants <= one.unaffected:
+        return Race(kind.text, kind.share, None, None, case.chosen.in_situ_ns, one.unaffected)
+    bench = _bench(case, one.seen, one.other.snapshots())
+    return Race(kind.text, kind.share, contest, bench, case.chosen.in_situ_ns, one.unaffected)
+
+
+def _bench(case: Case, seen: Observation, snapshots: Snapshots) -> Bench:
+    return Bench(
+        snapshots,
+        (seen.written, seen.touched),
+        plan_for(case.chosen.in_situ_ns or 1e6, case.settings.restores, case.clock),
+        case.progress.count,
+        lambda: look_again(case),
+    )
+
+
+def _contest(
+    case: Case,
+    seen: Observation,
+    lifted: Lifted,
+    candidates: Sequence[Candidate],
+    made: dict[str, Made],
+    found: dict[str, Finding],
+) -> Contest:
+    """What takes part at the calls of one kind: what was verified at all of them."""
     entrants, unmeasured = [], []
     for name, item in made.items():
         candidate = item.recipe.candidate
@@ -319,45 +468,33 @@ def _time(
             )
     for candidate in candidates:
         if not any(e.id.split("-")[0] == candidate.id for e in entrants):
-            why = made[candidate.id].reason or (found[candidate.id].reason if candidate.id in found else None)
+            why = made[candidate.id].reason if candidate.id in made else None
+            why = why or (found[candidate.id].reason if candidate.id in found else None)
             unmeasured.append(Measured(candidate.id, "rejected", None, None, reason=why or ""))
-    context = Context(snapshots.kind, "verified", None, 1.0, bool(by_id))
 
     def rebuild(best: str, names: Sequence[str]) -> dict[str, Path]:
         recipe = made[best].recipe
         wanted = [made[name].recipe for name in (best, *names)]
         wanted.append(Recipe(LAYOUT_SCALAR, recipe.candidate, "plain", vectorised=False))
         fresh = [replace(r, checked=False, offset=64 * 5) for r in wanted]
-        again = _make(case, seen, lifted, fresh, case.work / "again", LESS_ALIGNED)
+        again = _make(case, seen, lifted, fresh, case.work / f"again{case.chosen.call}", LESS_ALIGNED)
         return with_vectors({name: m.mockup for name, m in again.items() if m.mockup is not None}, best)
 
-    decision = decide_and_confirm(
-        Contest(
-            _controls(made, found, bool(entrants)),
-            entrants,
-            unmeasured,
-            rebuild,
-            lambda timings, name: around_a_call(timings, name, case.timed_calls) if case.settings.temporary else None,
-        ),
-        Bench(
-            snapshots,
-            (seen.written, seen.touched),
-            plan_for(case.chosen.in_situ_ns or 1e6, case.settings.restores, case.clock),
-            case.progress.count,
-            lambda: look_again(case),
-        ),
-        case.chosen.in_situ_ns,
-        context,
+    return Contest(
+        _controls(made, found, bool(entrants)),
+        entrants,
+        unmeasured,
+        rebuild,
+        lambda timings, name: around_a_call(timings, name, case.timed_calls) if case.settings.temporary else None,
     )
-    raw = {"first": _raw(decision.first), "again": _raw(decision.again) if decision.again else None}
-    write_atomically(case.run.timings, json.dumps(raw, indent=1).encode())
-    return decision
 
 
 def look_again(case: Case) -> float | None:
     """What is timed, in further runs of the program (ns)."""
     if case.batch is not None:
         return batches.look_again(case.settings, case.profiled, case.stdin, case.batch)
+    if case.kinds:
+        return timed_again(case, case.kinds[0])
     return profile.look_again(case.settings, case.profiled, case.stdin, case.chosen).in_situ_ns
 
 
