@@ -8,8 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from layout_advise import machine
-from layout_advise.errors import LayoutAdviseError, NotLiftedError, SnapshotError
-from layout_advise.kinds import LEAST_SHARE, MOST_KINDS
+from layout_advise.errors import NotLiftedError, SnapshotError
 from layout_advise.layoutalgebra.derive import Derived
 from layout_advise.layoutalgebra.explore import HALF, Walk, explore
 from layout_advise.layoutalgebra.structure import Candidate
@@ -26,9 +25,10 @@ from layout_advise.stages.case import Case
 from layout_advise.stages.kinds import Kinds, at_kind, find_kinds
 from layout_advise.stages.linear import linearise
 from layout_advise.stages.observe import Observation, observed, united
+from layout_advise.stages.others import Others, in_order, observe_others
 from layout_advise.stages.replays import Replays, replay_all, sentence
 from layout_advise.stages.selection import select
-from layout_advise.stages.trials import Other, Others, Trials, run_trials
+from layout_advise.stages.trials import Trials, run_trials
 from layout_advise.tracer.code import Region
 from layout_advise.tracer.dwarf_types import ResultKind
 from layout_advise.tracer.snapshot.criu import find_criu
@@ -37,9 +37,6 @@ from layout_advise.tracer.snapshot.process import AgentProcess
 from layout_advise.tracer.snapshot.procfs import thread_count
 from layout_advise.tracer.trace_file import write_trace
 from layout_advise.verdict import FEWEST_CALLS, SHORT_CALL_NS, undecided
-
-NEARLY_MOST = 0.75
-"""A kind of calls with this part of the greatest share may stand first: the program need not be stopped at another call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +79,14 @@ def _study(case: Case, kinds: Kinds | None) -> Studied | Kinds | None:
         if kinds is None and obstacle(case) is None:
             kinds = find_kinds(case, seen)
             if kinds:
+                said = ", ".join(f"{kind.text} ({kind.share:.0%} of its time)" for kind in kinds.found)
+                progress.note(f"calls differ: {said}")
                 ordered = in_order(kinds, chosen.call, settings.call)
                 case = at_kind(case, ordered.found)
                 if case.chosen.call != chosen.call:
                     return ordered
         progress.stage("explore", "looking for other layouts")
-        others = observe_others(case, stack)
+        others = observe_others(case, stack, snapshots)
         seen = united(seen, [one.seen for one in others.tried])
         kind = "none" if profiled.threaded else profiled.module.result_kind(profiled.function)
         lifted = attempt(seen.region, kind, case.outs)
@@ -99,42 +98,6 @@ def _study(case: Case, kinds: Kinds | None) -> Studied | Kinds | None:
             return None
         progress.stage("measure", "compiling mock-ups")
         return _measure(case, parked, seen, candidates, lifted, others)
-
-
-def in_order(kinds: Kinds, call: int, wanted: int | None) -> Kinds:
-    """``kinds`` with that of ``call`` first, where the user asked for it or hardly another one takes more time."""
-    enough = 0.0 if wanted is not None else NEARLY_MOST * kinds.found[0].share
-    mine = [kind for kind in kinds.found if call in kind.members and kind.share >= enough]
-    return replace(kinds, found=(*mine, *(kind for kind in kinds.found if kind not in mine)))
-
-
-def observe_others(case: Case, stack: ExitStack) -> Others:
-    """Stop the program at calls of the other kinds too, which live as long as ``stack``, and see what they touch."""
-    tried: list[Other] = []
-    left_out: dict[int, str] = {}
-    for number, kind in enumerate(case.kinds[1:], 1):
-        if kind.share < LEAST_SHARE:
-            left_out[kind.call] = "too little of the hotspot's time"
-            continue
-        if kind.ns is not None and kind.ns < SHORT_CALL_NS:
-            left_out[kind.call] = "too short to be timed one by one"
-            continue
-        if len(tried) == MOST_KINDS - 1:
-            left_out[kind.call] = f"at most {MOST_KINDS} kinds are measured"
-            continue
-        case.progress.step(f"stopping the program at call {kind.call}, for {kind.text}")
-        own = at_kind(case, (kind, *case.kinds[:number], *case.kinds[number + 1 :]))
-        try:
-            program = stack.enter_context(own.park(kind.call))
-            now = own.observe(program, kind.call)
-        except LayoutAdviseError as error:
-            left_out[kind.call] = error.line()
-            continue
-        if now.trace.truncated:
-            left_out[kind.call] = "its trace is not whole"
-            continue
-        tried.append(Other(own, program, now, lambda own=own, program=program: snapshots(own, program, stack)))  # type: ignore[misc]
-    return Others(tuple(tried), left_out)
 
 
 def beside_note(threads: int) -> str:

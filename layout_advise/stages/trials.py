@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,7 +13,7 @@ import numpy as np
 
 from layout_advise.errors import RemapError
 from layout_advise.kinds import LEAST_SHARE
-from layout_advise.layoutalgebra.structure import Candidate, Relayout, Structure
+from layout_advise.layoutalgebra.structure import Candidate, Relayout
 from layout_advise.mixture import Portion
 from layout_advise.mockup.binding import bind
 from layout_advise.mockup.emit import kernel_name
@@ -55,6 +55,17 @@ from layout_advise.stages.mockups import (
     twins,
 )
 from layout_advise.stages.observe import Observation
+from layout_advise.stages.others import (
+    NO_OTHERS,
+    Other,
+    Others,
+    Ready,
+    blocks_of,
+    not_all_kinds,
+    reject,
+    relaid,
+    with_structures,
+)
 from layout_advise.stages.selection import choices_at, chooses
 from layout_advise.stages.timing import Bench, Contest, Decision, Entrant, decide_and_confirm, plan_for
 from layout_advise.stages.verify import Finding, Subject, verify
@@ -98,24 +109,6 @@ class Trials:
         return self.decision.mode if self.decision else None
 
 
-@dataclass(frozen=True, slots=True)
-class Other:
-    """The program stopped at a call of another kind, and what this call touches."""
-
-    case: Case
-    program: StoppedProgram
-    seen: Observation
-    snapshots: Callable[[], Snapshots]
-
-
-@dataclass(frozen=True, slots=True)
-class Others:
-    """The other kinds of calls of the hotspot: those to measure, and why the rest is not, by the call that stands for it."""
-
-    tried: tuple[Other, ...] = ()
-    left_out: Mapping[int, str] = field(default_factory=dict)
-
-
 def run_trials(
     case: Case,
     parked: StoppedProgram,
@@ -123,7 +116,7 @@ def run_trials(
     candidates: Sequence[Candidate],
     lifted: Lifted,
     snapshots: Callable[[], Snapshots],
-    others: Others = Others(),
+    others: Others = NO_OTHERS,
 ) -> Trials:
     """All trials of one hotspot. Raises SnapshotError when the original cannot be run or no snapshot can be taken."""
     candidates = [replace(c, temporary=case.settings.temporary) for c in candidates]
@@ -163,46 +156,22 @@ def run_trials(
     return Trials(made, found, calls, same, caught, decision, verdict, views, unlike, others.left_out)
 
 
-@dataclass(frozen=True, slots=True)
-class _Ready:
-    """The mock-ups for the calls of another kind, compared at up to three of them. ``unaffected``: candidates (recipe names)
-    that re-lay memory which these calls do not touch."""
-
-    other: Other
-    seen: Observation
-    made: dict[str, Made]
-    unaffected: frozenset[str]
-    calls: int
-    same: bool
-
-
 def _ready(
     other: Other, seen: Observation, lifted: Lifted, wanted: Sequence[Recipe], found: dict[str, Finding]
-) -> tuple[_Ready, dict[str, Finding]]:
+) -> tuple[Ready, dict[str, Finding]]:
     """Make the mock-ups for the calls of another kind and compare them there; what differs is rejected in ``found``."""
     case, now = other.case, other.seen
-    touched = _blocks(now.structures)
+    touched = blocks_of(now.structures)
     good = [r for r in wanted if r.name in found and found[r.name].reason is None]
-    concerned = [r for r in good if r.candidate is None or _relaid(r.candidate) & touched]
-    at_call = _with_structures(now, seen)
+    concerned = [r for r in good if r.candidate is None or relaid(r.candidate) & touched]
+    at_call = with_structures(now, seen)
     case.progress.step(f"compiling mock-ups for {case.kinds[0].text}")
     made, here, choices = _compare_at(case, other.program, at_call, lifted, concerned)
     found = dict(found)
-    _reject(found, concerned, here, made, choices, case.chosen.call)
+    reject(found, concerned, here, made, choices, case.chosen.call)
     found, calls, same, _ = _further_calls(case, seen, lifted, concerned, found, None)
     unaffected = frozenset(r.name for r in good if r not in concerned)
-    return _Ready(other, at_call, made, unaffected, calls, same), found
-
-
-def _relaid(candidate: Candidate) -> set[tuple[int, int]]:
-    return _blocks(r.structure for r in candidate.relayouts)
-
-
-def _with_structures(now: Observation, seen: Observation) -> Observation:
-    """What another call touches, with the structures of ``seen``."""
-    return Observation(
-        now.region, now.trace, seen.derived, now.written, now.touched, team=now.team, varying=now.varying | seen.varying
-    )
+    return Ready(other, at_call, made, unaffected, calls, same), found
 
 
 def _compare_at(
@@ -218,22 +187,6 @@ def _compare_at(
     ]
     made = _make(case, at_call, lifted, quick, case.work / f"call{at_call.trace.call}", ())
     return made, _verify(case, program, at_call, lifted, made), choices
-
-
-def _reject(
-    found: dict[str, Finding],
-    good: Sequence[Recipe],
-    here: Mapping[str, Finding],
-    made: Mapping[str, Made],
-    choices: Mapping[str, Candidate | str],
-    call: int,
-) -> None:
-    """Note in ``found`` what differed at ``call``."""
-    for recipe in good:
-        one, choice = here.get(recipe.name), choices.get(recipe.name)
-        reason = choice if isinstance(choice, str) else one.reason if one else made[recipe.name].reason
-        if reason is not None:
-            found[recipe.name] = Finding(f"at call {call}: {reason}")
 
 
 def use_of(decision: Decision, calls: int) -> Use:
@@ -354,12 +307,12 @@ def _further_calls(
             if left is not None and calls == 1:
                 unlike = differing(program, left)
             now = case.observe(program, call)
-            if not _blocks(r.structure for g in good if g.candidate for r in g.candidate.relayouts) <= _blocks(
+            if not blocks_of(r.structure for g in good if g.candidate for r in g.candidate.relayouts) <= blocks_of(
                 now.structures
             ):
                 return found, calls, False, unlike
-            made, here, choices = _compare_at(case, program, _with_structures(now, seen), lifted, good)
-        _reject(found, good, here, made, choices, call)
+            made, here, choices = _compare_at(case, program, with_structures(now, seen), lifted, good)
+        reject(found, good, here, made, choices, call)
         calls += 1
     return found, calls, same, unlike
 
@@ -382,11 +335,6 @@ def differing(program: StoppedProgram, known: Mapping[Range, bytes]) -> int:
     return total
 
 
-def _blocks(structures: Iterable[Structure]) -> set[tuple[int, int]]:
-    """Where the memory of structures begins, and how much it is."""
-    return {(s.block_base or s.base, s.bytes) for s in structures}
-
-
 def _time(
     case: Case,
     seen: Observation,
@@ -395,7 +343,7 @@ def _time(
     made: dict[str, Made],
     found: dict[str, Finding],
     snapshots: Snapshots,
-    ready: Sequence[_Ready] = (),
+    ready: Sequence[Ready] = (),
     left_out: Mapping[int, str] = MappingProxyType({}),
 ) -> Decision:
     context = Context(snapshots.kind, "verified", None, 1.0, bool(candidates))
@@ -418,16 +366,8 @@ def _time(
     return decision
 
 
-def not_all_kinds(verdict: Verdict) -> Verdict:
-    """No answer where calls with much of the hotspot's time were not measured."""
-    if verdict.action == "undecided":
-        return verdict
-    text = f"calls with a good part of the hotspot's time were not measured. Of the others: {verdict.text}"
-    return undecided("kinds-not-measured", text)
-
-
 def _race(
-    one: _Ready, lifted: Lifted, candidates: Sequence[Candidate], found: dict[str, Finding], entrants: set[str]
+    one: Ready, lifted: Lifted, candidates: Sequence[Candidate], found: dict[str, Finding], entrants: set[str]
 ) -> Race:
     """The contest at the calls of another kind; none where no candidate concerns them."""
     case, kind = one.other.case, one.other.case.kinds[0]
