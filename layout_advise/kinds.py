@@ -179,7 +179,7 @@ def _run(labels: Mapping[int, int], call: int) -> int:
 
 def label_calls(labels: Mapping[int, int], times: Sequence[float]) -> Mapping[int, int]:
     """The kind of every call of which there is a time: by the period of those known exactly, else by the time, where the
-    kinds' times are clearly apart. Where neither tells, the longest run of consecutive calls known stands for all."""
+    kinds' times are clearly apart. Where neither tells, the calls known stand for all."""
     calls = range(1, len(times) + 1)
     period = period_of(labels)
     if period is not None:
@@ -193,8 +193,7 @@ def label_calls(labels: Mapping[int, int], times: Sequence[float]) -> Mapping[in
         if all(b > OTHER_TIME * a for a, b in pairwise(steps)):
             near = {c: min(kinds, key=lambda k: abs(math.log(max(times[c - 1], 1.0) / middle[k]))) for c in calls}
             return {**near, **{c: k for c, k in labels.items() if c in near}}
-    start = max(labels, key=lambda call: _run(labels, call))
-    return {call: labels[call] for call in range(start, start + _run(labels, start)) if call <= len(times)}
+    return {call: kind for call, kind in labels.items() if call <= len(times)}
 
 
 def weigh(

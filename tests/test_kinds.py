@@ -126,7 +126,7 @@ def test_times_far_apart_label_calls_that_follow_no_period(data: st.DataObject) 
 
 def test_where_neither_tells_the_calls_known_stand_for_all() -> None:
     known = {5: 0, 6: 1, 7: 1, 8: 0, 9: 0, 10: 0, 30: 1}
-    assert label_calls(known, [100.0] * 30) == {call: known[call] for call in range(5, 11)}
+    assert label_calls(known, [100.0] * 30) == known
 
 
 def test_shares_are_those_of_the_time() -> None:

@@ -53,6 +53,8 @@ def find_kinds(case: Case, seen: Observation) -> Kinds:
     known = case.probe.calls
     if case.batch is not None or case.profiled.threaded or case.probe.recursive or seen.trace.truncated:
         return Kinds()
+    if seen.trace.backend != "clone":  # other tracers count otherwise, and take too long
+        return Kinds()
     works = {call: work_of(seen.trace, seen.structures)}
     times = call_times(case.profiled, case.probe)[:LATEST_CALL]
     beside = [c for c in (call + 1, call + 2, call - 1, call - 2) if 1 <= c <= known][:BESIDE]

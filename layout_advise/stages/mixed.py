@@ -17,6 +17,7 @@ from layout_advise.stages.timing import (
     KindTimes,
     built_again,
     context_of,
+    doubt_scalar,
     first_look,
     has_vectors,
     lanes_nearer,
@@ -68,16 +69,17 @@ def decide_mixed(races: Sequence[Race], left_out: Sequence[Portion], context: Co
     assert main.race.contest is not None
     kinds = {e.id: [_measured(run, e.id) for run in runs] for e in main.race.contest.entrants}
     verdict = first_verdict(kinds, [r.race.share for r in runs], main.race.contest.unmeasured, widest, context)
+    for number, run in enumerate(runs):
+        if run.race.contest is not None and run.times.mode is not None:
+            verdict = doubt_scalar(verdict, run.times.first, [each[number] for each in kinds.values()], run.times.mode)
     if verdict.action != "change" or verdict.candidate is None:
         best = max(kinds, key=lambda name: _middle(_mixed(runs, kinds[name])), default=None)
-        said = portions(runs, kinds[best], left_out) if best is not None else [*left_out]
-        text = f"Calls differ: {sentence(said, _mixed(runs, kinds[best]).speedup if best else None)}{_about(best)}."
+        if best is None:
+            return replace(decision, verdict=verdict)
+        said = sentence(portions(runs, kinds[best], left_out), _mixed(runs, kinds[best]).counted)
+        text = f"Calls differ; with {best}, the best layout tried: {said}."
         return replace(decision, verdict=with_kinds(verdict, text))
     return _confirmed(decision, runs, verdict, left_out)
-
-
-def _about(best: str | None) -> str:
-    return f" (with {best}, the best layout tried)" if best is not None else ""
 
 
 def _middle(one: Measured) -> float:

@@ -9,6 +9,7 @@ from functools import partial
 
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.kinds import LEAST_SHARE, MOST_KINDS
+from layout_advise.layoutalgebra.derive import plain_reason
 from layout_advise.layoutalgebra.structure import Candidate, Structure
 from layout_advise.reports.model import Verdict
 from layout_advise.stages.case import Case
@@ -94,8 +95,25 @@ def observe_others(case: Case, stack: ExitStack, snapshots: Callable[[Case, Agen
     return Others(tuple(tried), left_out)
 
 
-def relaid(candidate: Candidate) -> set[tuple[int, int]]:
-    return blocks_of(r.structure for r in candidate.relayouts)
+def concerns(candidate: Candidate, now: Observation) -> bool:
+    """Whether the call touches memory that the candidate re-lays."""
+    mine, touched = blocks_of(r.structure for r in candidate.relayouts), blocks_of(now.structures)
+    return any(a < b + size and b < a + count for a, count in mine for b, size in touched)
+
+
+def untried(seen: Observation, others: Others) -> tuple[str, ...]:
+    """Structures that only calls of other kinds use and that could be laid out otherwise."""
+    known = blocks_of(seen.structures)
+    found = [s for one in others.tried for s in one.seen.structures if plain_reason(s) is None]
+    return tuple(dict.fromkeys(s.name for s in found if not blocks_of((s,)) <= known))
+
+
+def doubt_untried(verdict: Verdict, names: Sequence[str]) -> Verdict:
+    """No ``keep`` where calls of other kinds use structures of their own, for which no layout was tried."""
+    if verdict.action != "keep" or not names:
+        return verdict
+    text = f"no measured layout is faster, but {', '.join(names)}, which only calls of another kind use, was not re-laid."
+    return undecided("not-all-tried", text)
 
 
 def with_structures(now: Observation, seen: Observation) -> Observation:

@@ -40,6 +40,7 @@ from layout_advise.reports import wording
 from layout_advise.reports.model import Verdict
 from layout_advise.rundir import write_atomically
 from layout_advise.stages import batches, profile
+from layout_advise.stages.calls import VERIFIED_CALLS
 from layout_advise.stages.case import Case
 from layout_advise.stages.kinds import timed_again
 from layout_advise.stages.mixed import Race, decide_mixed
@@ -61,9 +62,11 @@ from layout_advise.stages.others import (
     Others,
     Ready,
     blocks_of,
+    concerns,
+    doubt_untried,
     not_all_kinds,
     reject,
-    relaid,
+    untried,
     with_structures,
 )
 from layout_advise.stages.selection import choices_at, chooses
@@ -148,7 +151,7 @@ def run_trials(
         text = "a deliberately wrong layout went unnoticed: what the call leaves behind does not depend on these structures."
         return Trials(made, found, calls, same, caught, None, undecided("comparison-blind", text), unlike=unlike)
     decision = _time(case, seen, lifted, candidates, made, found, snapshots(), ready, others.left_out)
-    verdict = for_program(decision.verdict, case.profiled.share)
+    verdict = doubt_untried(for_program(decision.verdict, case.profiled.share), untried(seen, others))
     # what converting costs is timed around a batch, not a call, and at calls of one kind only
     if not case.settings.temporary and case.batch is None and not case.kinds:
         verdict = with_use(verdict, use_of(decision, case.probe.calls))
@@ -161,16 +164,17 @@ def _ready(
 ) -> tuple[Ready, dict[str, Finding]]:
     """Make the mock-ups for the calls of another kind and compare them there; what differs is rejected in ``found``."""
     case, now = other.case, other.seen
-    touched = blocks_of(now.structures)
     good = [r for r in wanted if r.name in found and found[r.name].reason is None]
-    concerned = [r for r in good if r.candidate is None or relaid(r.candidate) & touched]
+    concerned = [r for r in good if r.candidate is None or concerns(r.candidate, now)]
     at_call = with_structures(now, seen)
+    unaffected = frozenset(r.name for r in good if r not in concerned)
+    if all(r.candidate is None for r in concerned):
+        return Ready(other, at_call, {}, unaffected, VERIFIED_CALLS, True), found
     case.progress.step(f"compiling mock-ups for {case.kinds[0].text}")
     made, here, choices = _compare_at(case, other.program, at_call, lifted, concerned)
     found = dict(found)
     reject(found, concerned, here, made, choices, case.chosen.call)
     found, calls, same, _ = _further_calls(case, seen, lifted, concerned, found, None)
-    unaffected = frozenset(r.name for r in good if r not in concerned)
     return Ready(other, at_call, made, unaffected, calls, same), found
 
 
