@@ -31,7 +31,9 @@ FURTHER = 7
 SECONDS, FURTHER_SECONDS = 1.5, 8.0
 TIMED_SECONDS = 4.0
 """At most about so long the first calls may take that are timed again for the kinds' shares."""
-PROCESSES = 3
+PROCESSES = (3, 7)
+"""At least and at most so many processes are timed, those after the first ones while ``PROCESSES_SECONDS`` last."""
+PROCESSES_SECONDS = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,7 @@ def _stands(case: Case, members: tuple[int, ...], times: tuple[float, ...]) -> i
 
 
 def _times(case: Case) -> tuple[float, ...]:
-    """The undisturbed times of the first calls, from three processes: as many as take not too long, at least those that
+    """The undisturbed times of the first calls, from several processes: as many as take not too long, at least those that
     are traced."""
     first = call_times(case.profiled, case.probe)[:LATEST_CALL]
     count, spent = 0, 0.0
@@ -128,7 +130,8 @@ def _times(case: Case) -> tuple[float, ...]:
             break
         count += 1
     runs = [first[:count]]
-    for _ in range(PROCESSES - 1):
+    begun = time.monotonic()
+    while len(runs) < PROCESSES[0] or (len(runs) < PROCESSES[1] and time.monotonic() - begun < PROCESSES_SECONDS):
         again = probe(
             case.settings.command, case.profiled.entry, stdin_path=case.stdin, timeout=case.settings.timeout,
             timed=count, max_calls=count,
@@ -144,7 +147,9 @@ def at_kind(case: Case, kinds: tuple[Kind, ...]) -> Case:
 
 
 def timed_again(case: Case, kind: Kind) -> float | None:
-    """The undisturbed time of the kind's calls in the program, from further processes (ns)."""
+    """The undisturbed time of the kind's calls in the program, from further processes too (ns): what these took longer than
+    the first ones is the machine's doing."""
     times = _times(case)
     known = [times[c - 1] for c in kind.members if c <= len(times)]
-    return median_of(known) if known else None
+    again = median_of(known) if known else None
+    return min(again, kind.ns) if again is not None and kind.ns is not None else again
