@@ -41,6 +41,8 @@ def environment() -> Environment:
     env.filters["shape"] = wording.shape
     env.filters["structure_line"] = wording.structure_line
     env.filters["base_id"] = wording.base_id
+    env.filters["kind"] = wording.kind
+    env.filters["kind_speedups"] = wording.kind_speedups
     env.filters["shared_lines"] = wording.shared_lines
     env.filters["drawing"] = drawing
     env.filters["stacked"] = stacked

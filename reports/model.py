@@ -189,6 +189,14 @@ class Conversion(msgspec.Struct, frozen=True):
     break_even: Interval | None = None
 
 
+class KindSpeedup(msgspec.Struct, frozen=True):
+    """What a candidate gains at the calls of one kind: ``kind`` is the place in the hotspot's ``kinds``, from 0; ``speedup``
+    is exactly 1 where these calls do not touch what is re-laid."""
+
+    kind: int
+    speedup: Interval | None
+
+
 class Traffic(msgspec.Struct, frozen=True):
     """Distinct cache lines touched by one call in the structures concerned."""
 
@@ -236,6 +244,9 @@ class CandidateReport(msgspec.Struct, frozen=True):
     replay: Interval | None = None
     """Time of the loads and stores alone, replayed in the present layout, over that in this one (evidence ``replayed``): no
     speedup of the hotspot."""
+    kinds: tuple[KindSpeedup, ...] = ()
+    """Where the hotspot has several kinds of calls: the speedup at each that was measured; ``speedup`` is then that over all
+    of them, weighted by their shares."""
 
 
 class Ablation(msgspec.Struct, frozen=True):
@@ -297,6 +308,19 @@ class Batch(msgspec.Struct, frozen=True):
     ns_high: float
 
 
+class KindReport(msgspec.Struct, frozen=True):
+    """Calls of the hotspot that do other work than its other calls. There are about ``calls`` of them in the run, with
+    ``share`` of the hotspot's time, as far as the first calls tell; ``call`` stands for them, ``text`` names them.
+    ``reason``: why they were not measured (they then count as unchanged), or None."""
+
+    calls: int
+    share: float
+    call: int
+    ns_in_situ: float | None
+    text: str
+    reason: str | None = None
+
+
 class HotspotReport(msgspec.Struct, frozen=True):
     """One hotspot with everything found about it."""
 
@@ -324,6 +348,9 @@ class HotspotReport(msgspec.Struct, frozen=True):
     """False sharing between the threads of a parallel region."""
     batch: Batch | None = None
     """None where calls are long enough to be timed one by one. All times are those of one call."""
+    kinds: tuple[KindReport, ...] = ()
+    """Empty where all calls looked at do the same work; else that of ``call`` first, of which ``original``, ``trace`` and
+    ``identity`` are. The accesses counted in ``structures`` are those of one call of each kind measured."""
 
 
 class Profile(msgspec.Struct, frozen=True):

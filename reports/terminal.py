@@ -48,6 +48,8 @@ def _hotspot(console: Console, hotspot: HotspotReport, verbose: bool) -> None:
         _say(console, wording.permanence(advised, hotspot))
     console.print()
     _say(console, _hotspot_line(hotspot))
+    for kind in hotspot.kinds:
+        _say(console, f"  {wording.kind(kind)}")
     for limit in hotspot.trace.limits if hotspot.trace else ():
         _say(console, f"  the trace is not whole: {limit}")
     for structure in hotspot.structures:
@@ -129,6 +131,7 @@ def _legend(hotspot: HotspotReport, shown: Sequence[wording.Layout]) -> list[str
             f"  {x.id}: replay in the present layout over replay in {x.id}: {wording.interval(x.best.replay)}"
             for x in replayed
         ]
+    lines += [f"  {x.id}: {text}" for x in shown if (text := wording.kind_speedups(x.best, hotspot))]
     reasons: dict[str, list[str]] = {}
     for layout in shown:
         if layout.best.reason and layout.best.speedup is None:

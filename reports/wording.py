@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from layout_advise.reports.model import CandidateReport, HotspotReport, Interval, SharedLines, StructureReport
+from layout_advise.reports.model import CandidateReport, HotspotReport, Interval, KindReport, SharedLines, StructureReport
 
 FAMILY_NAMES = {
     "soa": "SoA",
@@ -87,6 +87,18 @@ def stopped_at(hotspot: HotspotReport) -> str:
         f"traced {number(batch.calls)} calls together from call {number(hotspot.call)} on, of "
         f"{nanoseconds(batch.ns_low)} to {nanoseconds(batch.ns_high)} (10th to 90th percentile)"
     )
+
+
+def kind(value: KindReport) -> str:
+    """``odd calls: about 150 of 1.2 ms, 46 % of the hotspot's time``; of those not measured why."""
+    about = f"{value.text}: about {number(value.calls)} of {nanoseconds(value.ns_in_situ)}, {value.share:.0%} of its time"
+    return f"{about}; not measured ({value.reason})" if value.reason else f"{about}; call {value.call} was stopped at"
+
+
+def kind_speedups(candidate: CandidateReport, hotspot: HotspotReport) -> str:
+    """``odd calls 1.80×, even calls 0.97×``; empty where calls are alike or it was not measured."""
+    known = [(hotspot.kinds[k.kind].text, k.speedup) for k in candidate.kinds if k.speedup is not None]
+    return ", ".join(f"{text} {speedup.median:.2f}×" for text, speedup in known)
 
 
 def nanoseconds(value: float | None) -> str:

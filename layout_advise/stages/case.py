@@ -8,6 +8,7 @@ from typing import Literal
 
 from layout_advise.config import Settings
 from layout_advise.errors import SnapshotError, TraceError
+from layout_advise.kinds import Kind
 from layout_advise.mockup.effects import Gpr, Lane
 from layout_advise.progress import Progress
 from layout_advise.rundir import RunDir
@@ -24,6 +25,7 @@ from layout_advise.tracer.record import trace_call
 from layout_advise.tracer.snapshot.fork import whole_copies
 from layout_advise.tracer.snapshot.probe import Probe
 from layout_advise.tracer.snapshot.process import AgentProcess, park
+from layout_advise.tracer.trace import Trace
 
 ENTRY_REGISTERS = (4, 7, 6, 2, 1, 8, 9)
 """rsp and those of the first six arguments, in encoding order."""
@@ -48,12 +50,17 @@ class Case:
     """Why there is no batch although the calls are short."""
     no_loop: str = ""
     """Why there is no loop instead of a hotspot that is entered too seldom."""
+    kinds: tuple[Kind, ...] = ()
+    """Where calls differ: that of the call stopped at, then the others."""
 
     @property
     def calls_compared(self) -> tuple[int, ...]:
         """The calls at which the program is stopped to compare: of the first, the structures are known."""
         if self.batch is not None:
             return self.batch.firsts
+        if self.kinds:
+            later = [call for call in self.kinds[0].members if call >= self.chosen.call]
+            return tuple(later[:VERIFIED_CALLS])
         return tuple(range(self.chosen.call, min(self.chosen.call + VERIFIED_CALLS, self.probe.calls + 1)))
 
     @property
@@ -110,6 +117,12 @@ class Case:
             program, call
         )
         return observed(program, self.main, region, trace)
+
+    def traced(self, call: int) -> Trace:
+        """The trace of ``call``, by the clone, in a process started anew."""
+        with self.park(call) as program:
+            region = self._region(program.load_base)
+            return trace_call(program, region, call, self.settings.max_refs, folder=self.work)
 
     def clone_refusal(self, program: AgentProcess) -> str | None:
         """Why the clone cannot trace the hotspot, or None."""

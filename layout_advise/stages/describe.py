@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -16,6 +16,7 @@ from layout_advise.layoutalgebra.draw import draw, draw_relayout
 from layout_advise.layoutalgebra.structure import Candidate, Relayout
 from layout_advise.layoutalgebra.text import shorten
 from layout_advise.layoutalgebra.traffic import lines_chosen, lines_touched
+from layout_advise.mixture import together
 from layout_advise.mockup.measure import (
     IDENTITY,
     IDENTITY_SIMD,
@@ -112,7 +113,9 @@ def shared_lines(seen: Observation) -> tuple[model.SharedLines, ...]:
     )
 
 
-def _base(case: Case, seen: Observation, verdict: model.Verdict, snapshot: Any) -> dict[str, Any]:
+def _base(
+    case: Case, seen: Observation, verdict: model.Verdict, snapshot: Any, left_out: Mapping[int, str] | None = None
+) -> dict[str, Any]:
     file, line = case.profiled.place
     return {
         "symbol": case.profiled.function.name,
@@ -132,6 +135,9 @@ def _base(case: Case, seen: Observation, verdict: model.Verdict, snapshot: Any) 
         "shared_lines": shared_lines(seen),
         "verdict": verdict,
         "batch": model.Batch(case.batch.size, *case.batch.spread) if case.batch is not None else None,
+        "kinds": tuple(
+            model.KindReport(k.calls, k.share, k.call, k.ns, k.text, (left_out or {}).get(k.call)) for k in case.kinds
+        ),
     }
 
 
@@ -190,7 +196,7 @@ def measured(case: Case, seen: Observation, trials: Trials) -> model.HotspotRepo
     reason = identity.reason if identity else trials.made[IDENTITY].reason
     ratio = identity_ratio(timings, trials.mode or "steady") if timings else None
     return model.HotspotReport(
-        **_base(case, seen, trials.verdict, decision.snapshot if decision else "fork"),
+        **_base(case, seen, trials.verdict, decision.snapshot if decision else "fork", trials.left_out),
         original=model.Original(
             case.per_call(timings.nanoseconds(ORIGINAL, "cold") if timings else None),
             case.per_call(timings.nanoseconds(ORIGINAL) if timings else None),
@@ -233,7 +239,7 @@ def _rows(case: Case, trials: Trials) -> list[model.CandidateReport]:
             "rejected" if reason else "verified",
             reason or (trials.timings.dropped.get(name) if trials.timings else None),
             compared,
-            _converted(trials, name, alone=case.batch is None),
+            _converted(trials, name, alone=case.batch is None and not case.kinds),
             traffic(candidate),
             readable(made.source),
             f"mockups/{name}.c",
@@ -303,4 +309,25 @@ def _row(case: Case, trials: Trials, outcome: Outcome, name: str) -> model.Candi
     speedup, over = pick(timings, name, mode)
     cold = pick(timings, name, "cold")[0]
     one = case.per_call(timings.nanoseconds(ORIGINAL, mode))
+    if decision.kinds:
+        return _row_of_kinds(case, decision, outcome, name, again)
     return candidate_report(outcome, speedup, over, cold, one, case.profiled.share, again)
+
+
+def _row_of_kinds(case: Case, decision: Decision, outcome: Outcome, name: str, again: bool) -> model.CandidateReport:
+    """A candidate whose speedup is that over calls of several kinds; what converting costs is held against the mean call."""
+    ratios = [kind.ratios(name, again) for kind in decision.kinds]
+    whole = [together([(k.share, r[n]) for k, r in zip(decision.kinds, ratios, strict=True)]) for n in (0, 1)]
+    if any(speedup is None for speedup, _ in ratios):
+        whole = [None, None]
+    known = [kind for kind in case.kinds if kind.ns is not None]
+    calls = sum(kind.calls for kind in known)
+    one = sum(kind.calls * (kind.ns or 0.0) for kind in known) / calls if calls else None
+    row = candidate_report(outcome, whole[0], whole[1], None, one, case.profiled.share, again)
+    counted = outcome.evidence in ("verified", "close")
+    texts = [kind.text for kind in case.kinds]
+    kinds = tuple(
+        model.KindSpeedup(texts.index(k.text), interval(speedup if counted else None))
+        for k, (speedup, _) in zip(decision.kinds, ratios, strict=True)
+    )
+    return msgspec.structs.replace(row, kinds=kinds)

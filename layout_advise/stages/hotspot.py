@@ -22,8 +22,10 @@ from layout_advise.stages.annotate import annotated
 from layout_advise.stages.assemble import Conditions
 from layout_advise.stages.batches import obstacle as not_recorded
 from layout_advise.stages.case import Case
+from layout_advise.stages.kinds import Kinds, at_kind, find_kinds
 from layout_advise.stages.linear import linearise
-from layout_advise.stages.observe import Observation, observed
+from layout_advise.stages.observe import Observation, observed, united
+from layout_advise.stages.others import Others, in_order, observe_others
 from layout_advise.stages.replays import Replays, replay_all, sentence
 from layout_advise.stages.selection import select
 from layout_advise.stages.trials import Trials, run_trials
@@ -48,9 +50,18 @@ class Studied:
 
 def study(case: Case) -> Studied | None:
     """Trace, explore, try and decide; None when ``--until`` ends the road before the verdict."""
+    outcome = _study(case, None)
+    if isinstance(outcome, Kinds):  # the calls differ, and another one has to stand for them
+        outcome = _study(at_kind(case, outcome.found), outcome)
+    assert not isinstance(outcome, Kinds)
+    return outcome
+
+
+def _study(case: Case, kinds: Kinds | None) -> Studied | Kinds | None:
+    """The study at the call chosen; the ``kinds`` of calls, where they were not known and another call is to be chosen."""
     settings, profiled, chosen, run, progress = case.settings, case.profiled, case.chosen, case.run, case.progress
     progress.stage("trace", f"stopping the program at call {chosen.call}")
-    with case.park(chosen.call) as parked:
+    with case.park(chosen.call) as parked, ExitStack() as stack:
         if not profiled.threaded and (beside := thread_count(parked.pid) - 1) > 0:
             progress.note(beside_note(beside))
         if case.batch is not None and (why := case.clone_refusal(parked)) is not None:
@@ -65,7 +76,18 @@ def study(case: Case) -> Studied | None:
             seen = replace(observed(parked, case.main, seen.region, kept), varying=seen.varying)
         if settings.until == "trace":
             return None
+        if kinds is None and obstacle(case) is None:
+            kinds = find_kinds(case, seen)
+            if kinds:
+                said = ", ".join(f"{kind.text} ({kind.share:.0%} of its time)" for kind in kinds.found)
+                progress.note(f"calls differ: {said}")
+                ordered = in_order(kinds, chosen.call, settings.call)
+                case = at_kind(case, ordered.found)
+                if case.chosen.call != chosen.call:
+                    return ordered
         progress.stage("explore", "looking for other layouts")
+        others = observe_others(case, stack, snapshots)
+        seen = united(seen, [one.seen for one in others.tried])
         kind = "none" if profiled.threaded else profiled.module.result_kind(profiled.function)
         lifted = attempt(seen.region, kind, case.outs)
         if isinstance(lifted, Lifted):
@@ -75,7 +97,7 @@ def study(case: Case) -> Studied | None:
         if settings.until == "explore":
             return None
         progress.stage("measure", "compiling mock-ups")
-        return _measure(case, parked, seen, candidates, lifted)
+        return _measure(case, parked, seen, candidates, lifted, others)
 
 
 def beside_note(threads: int) -> str:
@@ -140,6 +162,7 @@ def _measure(
     seen: Observation,
     candidates: Sequence[Candidate],
     lifted: Lifted | NotLiftedError,
+    others: Others,
 ) -> Studied:
     blocked = obstacle(case)
     if blocked is not None:
@@ -158,7 +181,7 @@ def _measure(
     if case.batch is not None and (why := not_recorded(lifted)) is not None:
         return _modelled(case, seen, candidates, undecided("short-calls", f"{why}."), ())
     with ExitStack() as stack:
-        return _try(case, parked, seen, candidates, lifted, stack)
+        return _try(case, parked, seen, candidates, lifted, stack, others)
 
 
 def _try(
@@ -168,9 +191,10 @@ def _try(
     candidates: Sequence[Candidate],
     lifted: Lifted,
     stack: ExitStack,
+    others: Others,
 ) -> Studied:
     try:
-        trials = run_trials(case, parked, seen, candidates, lifted, lambda: snapshots(case, parked, stack))
+        trials = run_trials(case, parked, seen, candidates, lifted, lambda: snapshots(case, parked, stack), others)
     except SnapshotError as error:
         return _modelled(case, seen, candidates, undecided("not-measured", f"{error.line()}."), ())
     trials = doubt_scattered(doubt_sparse(trials, seen), seen)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from layout_advise.layoutalgebra.derive import Access, Derived, MemoryObjectShape, derive_structure
@@ -88,7 +88,8 @@ def observed(program: StoppedProgram, main: Binary, region: Region, trace: Trace
     """The structures that the traced call touches; ``program`` is parked at it."""
     attribution = attribute(trace, main, program.read)
     derived = tuple(
-        derive(obj, number, attribution, trace) for number, obj in enumerate(o for o in attribution.objects if is_data(o))
+        derive(obj, number, ((obj, attribution, trace),))
+        for number, obj in enumerate(o for o in attribution.objects if is_data(o))
     )
     own = trace.registers.gpr[RSP] + (8 if region.kind == "function" else 0)  # return address and frame; a loop has none
     written, touched = _ranges(trace, own, writes=True), _ranges(trace, own, writes=False)
@@ -118,18 +119,43 @@ def is_data(obj: MemoryObject) -> bool:
     return obj.kind != "stack" and obj.bytes >= SMALLEST and not pool
 
 
-def derive(obj: MemoryObject, number: int, attribution: Attribution, trace: Trace) -> Derived:
-    """The structure of one memory object, from the references that touch it."""
+def united(seen: Observation, others: Sequence[Observation]) -> Observation:
+    """``seen`` with its structures as the calls of ``others`` use them too; what only these use is left out. Counts of
+    accesses are then those of one call of each."""
+    derived = []
+    for one in seen.derived:
+        name, base = one.structure.id, one.structure.block_base or one.structure.base
+        parts = [part for o in (seen, *others) if (part := _object_at(o, base, one.structure.bytes)) is not None]
+        derived.append(derive(parts[0][0], int(name[1:]), parts) if len(parts) > 1 else one)
+    return replace(seen, derived=tuple(derived))
+
+
+def _object_at(seen: Observation, base: int, size: int) -> Part | None:
+    """The memory object of ``size`` bytes at ``base``, and which references of the trace touch it."""
+    if seen.attribution is None:
+        return None
+    found = (o for o in seen.attribution.objects if (o.base, o.bytes) == (base, size))
+    return next(((o, seen.attribution, seen.team or seen.trace) for o in found), None)
+
+
+Part = tuple[MemoryObject, Attribution, Trace]
+
+
+def derive(obj: MemoryObject, number: int, parts: Sequence[Part]) -> Derived:
+    """The structure of one memory object, from the references that touch it, in each of the traces of ``parts``."""
     accesses: list[Access] = []
-    inexact = f"the trace was cut after {trace.accesses} accesses" if trace.truncated else None
-    for reference in obj.references:
-        stream = trace.streams[reference]
-        assert stream is not None
-        if attribution.mixed(reference):
-            inexact = inexact or f"the reference at {trace.references[reference].pc:#x} touches other memory too"
-            continue
-        inexact = inexact or attribution.inexact[reference]
-        accesses.append(Access(stream, trace.references[reference].bytes, trace.references[reference].kind))
+    inexact: str | None = None
+    for touched, attribution, trace in parts:
+        if trace.truncated:
+            inexact = inexact or f"the trace was cut after {trace.accesses} accesses"
+        for reference in touched.references:
+            stream = trace.streams[reference]
+            assert stream is not None
+            if attribution.mixed(reference):
+                inexact = inexact or f"the reference at {trace.references[reference].pc:#x} touches other memory too"
+                continue
+            inexact = inexact or attribution.inexact[reference]
+            accesses.append(Access(stream, trace.references[reference].bytes, trace.references[reference].kind))
     base = obj.element_base or obj.base
     shape = MemoryObjectShape(
         f"s{number}",

@@ -209,7 +209,7 @@ def probe_calls(settings: Settings, profiled: Profiled, stdin: Path | None) -> t
     not disturb all. Programs that take long to get there are started less often.
     """
     seen = probe(settings.command, profiled.entry, stdin_path=stdin, timeout=settings.timeout)
-    times = _times(profiled, seen)
+    times = call_times(profiled, seen)
     chosen = choose_call(times, seen.calls, settings.call)
     if settings.call is None and chosen.call != preferred(seen.calls) and len(times) > 1:
         # either the program's calls differ, or a disturbed phase lay over the first ones: a second look tells
@@ -234,7 +234,7 @@ def _first_calls(settings: Settings, profiled: Profiled, stdin: Path | None, tim
             timed=LATEST_CALL,
             max_calls=LATEST_CALL,
         )
-        processes.append(_times(profiled, again))
+        processes.append(call_times(profiled, again))
     return undisturbed_calls(processes)
 
 
@@ -257,11 +257,11 @@ def look_again(settings: Settings, profiled: Profiled, stdin: Path | None, chose
         )
         if not windows or len(again.times) < len(windows[0]):
             break
-        windows.append(tuple(_times(profiled, again)))
+        windows.append(tuple(call_times(profiled, again)))
     in_situ, spread = in_situ_time(windows)
     return replace(chosen, in_situ_ns=in_situ, spread=spread, windows=tuple(windows))
 
 
-def _times(profiled: Profiled, seen: Probe) -> list[float]:
+def call_times(profiled: Profiled, seen: Probe) -> list[float]:
     """ns of the calls: CPU time of the thread, wall time where there is a team of them."""
     return [sample.wall_ns if profiled.threaded else sample.cpu_ns for sample in seen.times]

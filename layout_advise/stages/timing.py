@@ -67,6 +67,29 @@ class Decision:
     """Which candidate that is."""
     in_situ_ns: float | None = None
     """A call in the running program, timed again where the first times did not agree with the snapshot."""
+    kinds: tuple[KindTimes, ...] = ()
+    """Where calls differ: of each kind that was measured, the one of the fields above first."""
+
+
+@dataclass(frozen=True, slots=True)
+class KindTimes:
+    """The calls of one kind, with ``share`` of the hotspot's time, as they were measured. Layouts of memory that these calls
+    do not touch are ``unaffected`` (recipe names). ``in_situ_ns`` is that of one call."""
+
+    text: str
+    share: float
+    first: Timings
+    mode: Mode | None
+    again: Timings | None = None
+    unaffected: frozenset[str] = frozenset()
+    in_situ_ns: float | None = None
+
+    def ratios(self, name: str, again: bool) -> tuple[Ratio | None, Ratio | None]:
+        """Speedup and over-identity of one variant."""
+        if name in self.unaffected:
+            return Ratio(1.0, 1.0, 1.0, 0), Ratio(1.0, 1.0, 1.0, 0)
+        timings = self.again if again and self.again is not None else self.first
+        return pick(timings, name, self.mode or "steady")
 
 
 def plan_for(call_ns: float, restores: int, clock: Literal["thread-cpu", "wall"]) -> Plan:
@@ -142,6 +165,12 @@ def decide_and_confirm(contest: Contest, bench: Bench, in_situ_ns: float | None,
     What the layout and the vector instructions have done each by themselves is measured along with the winner, or, where
     there is none, for the fastest candidate.
     """
+    first, mode, in_situ_ns = first_look(contest, bench, in_situ_ns)
+    return replace(_decided(contest, bench, context, first, mode), in_situ_ns=in_situ_ns)
+
+
+def first_look(contest: Contest, bench: Bench, in_situ_ns: float | None) -> tuple[Timings, Mode | None, float | None]:
+    """Everything timed once, which of steady and cold counts, and the time in the running program."""
     variants = [
         *(Timed(name, path) for name, path in contest.controls.items()),
         *(Timed(e.id, e.mockup, e.unwritten) for e in contest.entrants),
@@ -153,7 +182,7 @@ def decide_and_confirm(contest: Contest, bench: Bench, in_situ_ns: float | None,
         # a phase in which others disturb the machine may have covered all of the program's processes: look after it
         in_situ_ns = bench.look_again() or in_situ_ns
         mode = choose_mode(in_situ_ns, *times)
-    return replace(_decided(contest, bench, context, first, mode), in_situ_ns=in_situ_ns)
+    return first, mode, in_situ_ns
 
 
 def _decided(contest: Contest, bench: Bench, context: Context, first: Timings, mode: Mode | None) -> Decision:
@@ -165,40 +194,45 @@ def _decided(contest: Contest, bench: Bench, context: Context, first: Timings, m
             "so the measured ratios may not hold there."
         )
         return Decision(first, None, None, undecided("not-in-situ", text), None, context.snapshot)
-    lanes = _lanes_nearer(first, mode)
+    lanes = lanes_nearer(first, mode)
     first = first.exchanged(IDENTITY, IDENTITY_LANES) if lanes else first
-    now = _context(context, first, mode)
+    now = context_of(context, first, mode)
     results = [measured(e, first, mode, contest.conversion(first, e.id)) for e in contest.entrants]
     verdict = doubt_scalar(decide([*results, *contest.unmeasured], now), first, results, mode)
     if verdict.action != "change" or verdict.candidate is None:
         best = max((r for r in results if r.speedup), key=lambda r: r.speedup.median if r.speedup else 0.0, default=None)
         ablation = None
-        if best is not None and (extra := _again(contest, best.id)) is not None and _has_vectors(extra):
+        if best is not None and (extra := built_again(contest, best.id)) is not None and has_vectors(extra):
             ablation = bench.measure(extra, "measuring without SIMD", ABLATION_RESTORES, drop=False)
             ablation = ablation.exchanged(IDENTITY, IDENTITY_LANES) if lanes else ablation
         return Decision(first, None, mode, verdict, None, context.snapshot, ablation, best.id if best and ablation else None)
     winner = next(e for e in contest.entrants if e.id == verdict.candidate)
-    built = _again(contest, winner.id)
+    built = built_again(contest, winner.id)
     if built is None:
         raise LayoutAdviseError("the winner could not be built again", "its compiler refused what it took before")
-    calls = max(bench.plan.calls, min(MOST_CALLS, 3 * bench.plan.calls))
-    longer = replace(bench, plan=replace(bench.plan, calls=calls, around=True))
-    second = longer.measure(built, "measuring the winner again", max(FEWEST_AGAIN, bench.plan.restores - 2), drop=False)
-    second = second.exchanged(IDENTITY, IDENTITY_LANES) if lanes else second
+    second = measured_again(bench, built, lanes)
     again = measured(winner, second, mode, contest.conversion(first, winner.id))
-    confirmed = confirm(verdict, again, _context(context, second, mode))
-    ablation = second if _has_vectors(built) else None
+    confirmed = confirm(verdict, again, context_of(context, second, mode))
+    ablation = second if has_vectors(built) else None
     return Decision(first, second, mode, confirmed, winner.id, context.snapshot, ablation, winner.id if ablation else None)
 
 
-def _lanes_nearer(timings: Timings, mode: Mode) -> bool:
+def measured_again(bench: Bench, built: Sequence[Timed], lanes: bool) -> Timings:
+    """The winner and what it is compared with, built anew, in new restores; with the conversion around each call too."""
+    calls = max(bench.plan.calls, min(MOST_CALLS, 3 * bench.plan.calls))
+    longer = replace(bench, plan=replace(bench.plan, calls=calls, around=True))
+    second = longer.measure(built, "measuring the winner again", max(FEWEST_AGAIN, bench.plan.restores - 2), drop=False)
+    return second.exchanged(IDENTITY, IDENTITY_LANES) if lanes else second
+
+
+def lanes_nearer(timings: Timings, mode: Mode) -> bool:
     """Whether the identity that was not rerolled is nearer to the original."""
     ratios = [timings.ratio(name, ORIGINAL, mode) for name in (IDENTITY, IDENTITY_LANES)]
     rolled, lanes = (abs(math.log(r.median)) if r is not None else math.inf for r in ratios)
     return lanes < rolled
 
 
-def _again(contest: Contest, name: str) -> list[Timed] | None:
+def built_again(contest: Contest, name: str) -> list[Timed] | None:
     """The candidate ``name`` built anew, with everything that it is compared with; None where it could not be built."""
     entrant = next(e for e in contest.entrants if e.id == name)
     built = dict(contest.rebuild(name, tuple(c for c in contest.controls if c != PLACED)))
@@ -209,7 +243,7 @@ def _again(contest: Contest, name: str) -> list[Timed] | None:
     return [Timed(n, path, entrant.unwritten if n in (name, LAYOUT_SCALAR) else ()) for n, path in built.items()]
 
 
-def _has_vectors(variants: Sequence[Timed]) -> bool:
+def has_vectors(variants: Sequence[Timed]) -> bool:
     return {LAYOUT_SCALAR, SCALAR} <= {v.name for v in variants}
 
 
@@ -234,7 +268,7 @@ def doubt_scalar(verdict: Verdict, timings: Timings, results: Sequence[Measured]
     return undecided("scalar-mockups", text)
 
 
-def _context(context: Context, timings: Timings, mode: Mode) -> Context:
+def context_of(context: Context, timings: Timings, mode: Mode) -> Context:
     return Context(
         context.snapshot,
         context.identity_evidence,

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
 from layout_advise.errors import RemapError
-from layout_advise.layoutalgebra.structure import Candidate, Relayout, Structure
+from layout_advise.kinds import LEAST_SHARE
+from layout_advise.layoutalgebra.structure import Candidate, Relayout
+from layout_advise.mixture import Portion
 from layout_advise.mockup.binding import bind
 from layout_advise.mockup.emit import kernel_name
 from layout_advise.mockup.image import open_image
@@ -37,7 +40,10 @@ from layout_advise.reports import wording
 from layout_advise.reports.model import Verdict
 from layout_advise.rundir import write_atomically
 from layout_advise.stages import batches, profile
+from layout_advise.stages.calls import VERIFIED_CALLS
 from layout_advise.stages.case import Case
+from layout_advise.stages.kinds import timed_again
+from layout_advise.stages.mixed import Race, decide_mixed
 from layout_advise.stages.mockups import (
     Code,
     Compiled,
@@ -50,6 +56,19 @@ from layout_advise.stages.mockups import (
     twins,
 )
 from layout_advise.stages.observe import Observation
+from layout_advise.stages.others import (
+    NO_OTHERS,
+    Other,
+    Others,
+    Ready,
+    blocks_of,
+    concerns,
+    doubt_untried,
+    not_all_kinds,
+    reject,
+    untried,
+    with_structures,
+)
 from layout_advise.stages.selection import choices_at, chooses
 from layout_advise.stages.timing import Bench, Contest, Decision, Entrant, decide_and_confirm, plan_for
 from layout_advise.stages.verify import Finding, Subject, verify
@@ -79,6 +98,8 @@ class Trials:
     """What a view of a layout copies around a call, by the candidate's id."""
     unlike: int | None = None
     """In how many bytes the memory that a batch touches differs after it from the program's own; None where not compared."""
+    left_out: Mapping[int, str] = field(default_factory=dict)
+    """Of kinds of calls that were not measured, by the call that stands for them: why not."""
 
     @property
     def timings(self) -> Timings | None:
@@ -98,6 +119,7 @@ def run_trials(
     candidates: Sequence[Candidate],
     lifted: Lifted,
     snapshots: Callable[[], Snapshots],
+    others: Others = NO_OTHERS,
 ) -> Trials:
     """All trials of one hotspot. Raises SnapshotError when the original cannot be run or no snapshot can be taken."""
     candidates = [replace(c, temporary=case.settings.temporary) for c in candidates]
@@ -114,6 +136,11 @@ def run_trials(
     found = _inherit(found, made)
     left = left_behind(parked, seen.touched) if case.batch is not None else None
     found, calls, same, unlike = _further_calls(case, seen, lifted, wanted, found, left)
+    ready = []
+    for other in others.tried:
+        one, found = _ready(other, seen, lifted, wanted, found)
+        ready.append(one)
+        calls, same = min(calls, one.calls), same and one.same
     found |= {name: found[m.same_as] for name, m in made.items() if m.same_as in found}
     identity = found.get(IDENTITY)
     if identity is None or identity.reason is not None:
@@ -123,13 +150,47 @@ def run_trials(
     if caught is False:
         text = "a deliberately wrong layout went unnoticed: what the call leaves behind does not depend on these structures."
         return Trials(made, found, calls, same, caught, None, undecided("comparison-blind", text), unlike=unlike)
-    decision = _time(case, seen, lifted, candidates, made, found, snapshots())
-    verdict = for_program(decision.verdict, case.profiled.share)
-    if not case.settings.temporary and case.batch is None:  # what converting costs is timed around a batch, not a call
+    decision = _time(case, seen, lifted, candidates, made, found, snapshots(), ready, others.left_out)
+    verdict = doubt_untried(for_program(decision.verdict, case.profiled.share), untried(seen, others))
+    # what converting costs is timed around a batch, not a call, and at calls of one kind only
+    if not case.settings.temporary and case.batch is None and not case.kinds:
         verdict = with_use(verdict, use_of(decision, case.probe.calls))
-    return Trials(
-        made, found, calls, same, caught, decision, verdict, _views(seen, code_of(seen, lifted).elements, candidates), unlike
-    )
+    views = _views(seen, code_of(seen, lifted).elements, candidates)
+    return Trials(made, found, calls, same, caught, decision, verdict, views, unlike, others.left_out)
+
+
+def _ready(
+    other: Other, seen: Observation, lifted: Lifted, wanted: Sequence[Recipe], found: dict[str, Finding]
+) -> tuple[Ready, dict[str, Finding]]:
+    """Make the mock-ups for the calls of another kind and compare them there; what differs is rejected in ``found``."""
+    case, now = other.case, other.seen
+    good = [r for r in wanted if r.name in found and found[r.name].reason is None]
+    concerned = [r for r in good if r.candidate is None or concerns(r.candidate, now)]
+    at_call = with_structures(now, seen)
+    unaffected = frozenset(r.name for r in good if r not in concerned)
+    if all(r.candidate is None for r in concerned):
+        return Ready(other, at_call, {}, unaffected, VERIFIED_CALLS, True), found
+    case.progress.step(f"compiling mock-ups for {case.kinds[0].text}")
+    made, here, choices = _compare_at(case, other.program, at_call, lifted, concerned)
+    found = dict(found)
+    reject(found, concerned, here, made, choices, case.chosen.call)
+    found, calls, same, _ = _further_calls(case, seen, lifted, concerned, found, None)
+    return Ready(other, at_call, made, unaffected, calls, same), found
+
+
+def _compare_at(
+    case: Case, program: StoppedProgram, at_call: Observation, lifted: Lifted, good: Sequence[Recipe]
+) -> tuple[dict[str, Made], dict[str, Finding], Mapping[str, Candidate | str]]:
+    """The mock-ups of ``good`` made anew for the call that ``program`` is stopped at and compared there; and the candidates
+    as they are at that call, or why there is none."""
+    choices = choices_at({r.name: r.candidate for r in good if r.candidate is not None}, at_call, lifted)
+    quick = [
+        Recipe(r.name, choice, r.variant, vectorised=r.vectorised, checked=chooses(choice) and r.checked)
+        for r in good
+        if not isinstance(choice := choices.get(r.name), str)
+    ]
+    made = _make(case, at_call, lifted, quick, case.work / f"call{at_call.trace.call}", ())
+    return made, _verify(case, program, at_call, lifted, made), choices
 
 
 def use_of(decision: Decision, calls: int) -> Use:
@@ -250,27 +311,12 @@ def _further_calls(
             if left is not None and calls == 1:
                 unlike = differing(program, left)
             now = case.observe(program, call)
-            if not _blocks(r.structure for g in good if g.candidate for r in g.candidate.relayouts) <= _blocks(
+            if not blocks_of(r.structure for g in good if g.candidate for r in g.candidate.relayouts) <= blocks_of(
                 now.structures
             ):
                 return found, calls, False, unlike
-            at_call = Observation(
-                now.region, now.trace, seen.derived, now.written, now.touched, team=now.team,
-                varying=now.varying | seen.varying,
-            )  # fmt: skip
-            choices = choices_at({r.name: r.candidate for r in good if r.candidate is not None}, at_call, lifted)
-            quick = [
-                Recipe(r.name, choice, r.variant, checked=chooses(choice) and r.checked)
-                for r in good
-                if not isinstance(choice := choices.get(r.name), str)
-            ]
-            made = _make(case, at_call, lifted, quick, case.work / f"call{call}", ())
-            here = _verify(case, program, at_call, lifted, made)
-        for recipe in good:
-            one, choice = here.get(recipe.name), choices.get(recipe.name)
-            reason = choice if isinstance(choice, str) else one.reason if one else made[recipe.name].reason
-            if reason is not None:
-                found[recipe.name] = Finding(f"at call {call}: {reason}")
+            made, here, choices = _compare_at(case, program, with_structures(now, seen), lifted, good)
+        reject(found, good, here, made, choices, call)
         calls += 1
     return found, calls, same, unlike
 
@@ -293,11 +339,6 @@ def differing(program: StoppedProgram, known: Mapping[Range, bytes]) -> int:
     return total
 
 
-def _blocks(structures: Iterable[Structure]) -> set[tuple[int, int]]:
-    """Where the memory of structures begins, and how much it is."""
-    return {(s.block_base or s.base, s.bytes) for s in structures}
-
-
 def _time(
     case: Case,
     seen: Observation,
@@ -306,8 +347,60 @@ def _time(
     made: dict[str, Made],
     found: dict[str, Finding],
     snapshots: Snapshots,
+    ready: Sequence[Ready] = (),
+    left_out: Mapping[int, str] = MappingProxyType({}),
 ) -> Decision:
-    by_id = {c.id: c for c in candidates}
+    context = Context(snapshots.kind, "verified", None, 1.0, bool(candidates))
+    contest = _contest(case, seen, lifted, candidates, made, found)
+    bench = _bench(case, seen, snapshots)
+    if not case.kinds:
+        decision = decide_and_confirm(contest, bench, case.chosen.in_situ_ns, context)
+    else:
+        kind = case.kinds[0]
+        races = [Race(kind.text, kind.share, contest, bench, case.chosen.in_situ_ns)]
+        races += [_race(one, lifted, candidates, found, {e.id for e in contest.entrants}) for one in ready]
+        rest = [Portion(k.text, k.share, None) for k in case.kinds if k.call in left_out]
+        decision = decide_mixed(races, rest, context)
+        if any(k.share >= LEAST_SHARE for k in case.kinds if k.call in left_out):
+            decision = replace(decision, verdict=not_all_kinds(decision.verdict))
+    raw = {"first": _raw(decision.first), "again": _raw(decision.again) if decision.again else None}
+    if decision.kinds:
+        raw["kinds"] = {k.text: _raw(k.again or k.first) for k in decision.kinds}
+    write_atomically(case.run.timings, json.dumps(raw, indent=1).encode())
+    return decision
+
+
+def _race(
+    one: Ready, lifted: Lifted, candidates: Sequence[Candidate], found: dict[str, Finding], entrants: set[str]
+) -> Race:
+    """The contest at the calls of another kind; none where no candidate concerns them."""
+    case, kind = one.other.case, one.other.case.kinds[0]
+    contest = _contest(case, one.seen, lifted, candidates, one.made, found)
+    if entrants <= one.unaffected:
+        return Race(kind.text, kind.share, None, None, case.chosen.in_situ_ns, one.unaffected)
+    bench = _bench(case, one.seen, one.other.snapshots())
+    return Race(kind.text, kind.share, contest, bench, case.chosen.in_situ_ns, one.unaffected)
+
+
+def _bench(case: Case, seen: Observation, snapshots: Snapshots) -> Bench:
+    return Bench(
+        snapshots,
+        (seen.written, seen.touched),
+        plan_for(case.chosen.in_situ_ns or 1e6, case.settings.restores, case.clock),
+        case.progress.count,
+        lambda: look_again(case),
+    )
+
+
+def _contest(
+    case: Case,
+    seen: Observation,
+    lifted: Lifted,
+    candidates: Sequence[Candidate],
+    made: dict[str, Made],
+    found: dict[str, Finding],
+) -> Contest:
+    """What takes part at the calls of one kind: what was verified at all of them."""
     entrants, unmeasured = [], []
     for name, item in made.items():
         candidate = item.recipe.candidate
@@ -319,45 +412,33 @@ def _time(
             )
     for candidate in candidates:
         if not any(e.id.split("-")[0] == candidate.id for e in entrants):
-            why = made[candidate.id].reason or (found[candidate.id].reason if candidate.id in found else None)
+            why = made[candidate.id].reason if candidate.id in made else None
+            why = why or (found[candidate.id].reason if candidate.id in found else None)
             unmeasured.append(Measured(candidate.id, "rejected", None, None, reason=why or ""))
-    context = Context(snapshots.kind, "verified", None, 1.0, bool(by_id))
 
     def rebuild(best: str, names: Sequence[str]) -> dict[str, Path]:
         recipe = made[best].recipe
         wanted = [made[name].recipe for name in (best, *names)]
         wanted.append(Recipe(LAYOUT_SCALAR, recipe.candidate, "plain", vectorised=False))
         fresh = [replace(r, checked=False, offset=64 * 5) for r in wanted]
-        again = _make(case, seen, lifted, fresh, case.work / "again", LESS_ALIGNED)
+        again = _make(case, seen, lifted, fresh, case.work / f"again{case.chosen.call}", LESS_ALIGNED)
         return with_vectors({name: m.mockup for name, m in again.items() if m.mockup is not None}, best)
 
-    decision = decide_and_confirm(
-        Contest(
-            _controls(made, found, bool(entrants)),
-            entrants,
-            unmeasured,
-            rebuild,
-            lambda timings, name: around_a_call(timings, name, case.timed_calls) if case.settings.temporary else None,
-        ),
-        Bench(
-            snapshots,
-            (seen.written, seen.touched),
-            plan_for(case.chosen.in_situ_ns or 1e6, case.settings.restores, case.clock),
-            case.progress.count,
-            lambda: look_again(case),
-        ),
-        case.chosen.in_situ_ns,
-        context,
+    return Contest(
+        _controls(made, found, bool(entrants)),
+        entrants,
+        unmeasured,
+        rebuild,
+        lambda timings, name: around_a_call(timings, name, case.timed_calls) if case.settings.temporary else None,
     )
-    raw = {"first": _raw(decision.first), "again": _raw(decision.again) if decision.again else None}
-    write_atomically(case.run.timings, json.dumps(raw, indent=1).encode())
-    return decision
 
 
 def look_again(case: Case) -> float | None:
     """What is timed, in further runs of the program (ns)."""
     if case.batch is not None:
         return batches.look_again(case.settings, case.profiled, case.stdin, case.batch)
+    if case.kinds:
+        return timed_again(case, case.kinds[0])
     return profile.look_again(case.settings, case.profiled, case.stdin, case.chosen).in_situ_ns
 
 

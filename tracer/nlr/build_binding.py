@@ -111,7 +111,7 @@ static void folder_limits(const struct folder *f, uint64_t i, uint64_t *out)
 }
 
 static uint64_t folder_bitmap_bytes(const struct folder *f, uint64_t i) { return nlr_bitmap_bytes(f->stream + i); }
-static void folder_copy_bitmap(const struct folder *f, uint64_t i, uint8_t *out) { 
+static void folder_copy_bitmap(const struct folder *f, uint64_t i, uint8_t *out)
 {
     nlr_bitmap(f->stream + i, 0, nlr_bitmap_bytes(f->stream + i), out);
 }
