@@ -5,8 +5,8 @@ with the pages that the call writes copied before either. *in a fresh fork*: the
 same call without records (the clone with a full buffer) in a fresh fork as well: there the kernel copies every page at the
 first store to it, traced or not. What that takes (the call without records in a fresh fork less the same with all pages
 copied) is the row *copying of pages*, in times of the untraced call; it is no part of the tracing. *outside*: CPU time of a
-run of three times the calls with the agent loaded and its probe armed, but passing every call, over that without it;
-of alternating runs the least counts. What the agent takes once, at the program's start, has a row of its own.
+whole run with the agent loaded and its probe armed, but passing every call, over that without it; of alternating runs the
+least counts. What the agent takes once, at the program's start, has a row of its own.
 *folding*: 10 million references. *file*: the folded trace of one call at the example's default size.
 """
 
@@ -50,7 +50,6 @@ HOTSPOTS = {
     "pixels": "grade",
 }
 INSIDE = ("particles", "wave", "lattice")
-LONGER = {"particles": (1300000, 600), "wave": (1000, 900), "lattice": (20, 2400)}
 PAGE = os.sysconf("SC_PAGE_SIZE")
 CALL = 3
 CAP = 64 << 20
@@ -153,7 +152,7 @@ def outside(example: str, flags: str, rounds: int) -> Row:
     """CPU time of the whole program with every call passed, the least of all runs over the least without. A round is plain,
     armed, armed, plain: which of two runs comes first matters by itself (the second finds memory just given back)."""
     path = ROOT / "examples" / example / "bin" / flags / example
-    entry, command = entry_of(path, HOTSPOTS[example]), [str(path), *(str(n) for n in LONGER[example])]
+    entry, command = entry_of(path, HOTSPOTS[example]), [str(path)]
     plain_seconds(command)
     plain, armed, calls = [], [], 0
     for _ in range(rounds):

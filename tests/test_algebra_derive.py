@@ -401,3 +401,12 @@ def test_drawings_are_one_svg_without_links() -> None:
         assert len(root.findall(".//{http://www.w3.org/2000/svg}rect")) > 4
     assert "AB" not in draw_ascii(particles()[0].structure)
     assert draw_ascii(particles()[0].structure).startswith("|A..BC.....|A")
+
+
+def test_memory_whose_accesses_are_not_told_apart_has_no_term() -> None:
+    shape = MemoryObjectShape("s0", "block", BASE, 4096)
+    found = derive_structure(shape, [], inexact="the reference at 0x1 touches other memory too")
+    assert (found.term, found.structure.fields) == (None, ())
+    assert found.structure.inexact == found.note == "the reference at 0x1 touches other memory too"
+    with pytest.raises(AlgebraError, match="no accesses to block"):
+        derive_structure(shape, [])

@@ -80,6 +80,7 @@ def assemble(tmp_path: Path, text: str) -> Region:
         ("vmovupd zmm1, [rdi + 64]", ["read 64"]),
         ("vaddpd zmm1, zmm2, qword ptr [rdi]{1to8}", ["read 8"]),
         ("lea rax, [rdi]", []),
+        ("vcompresspd zmm1{k1}, zmm2", []),
         ("nop word ptr [rax + rax]", []),
         ("prefetcht0 [rdi]", []),
     ],
@@ -92,7 +93,9 @@ def test_accesses(tmp_path: Path, text: str, accesses: list[str]) -> None:
 
 @pytest.mark.parametrize(
     "text", ["enter 16, 0", "xlatb", "mov rax, gs:[8]", "bts [rdi], rax", "xsave [rdi]", "vmaskmovdqu xmm1, xmm2",
-             "pop [rsp + 8]", "vgatherdpd zmm1{k1}, [rdi + ymm2 * 8]", "insb"],
+             "pop [rsp + 8]", "vgatherdpd zmm1{k1}, [rdi + ymm2 * 8]", "vgatherqps ymm1{k1}, [rdi + zmm2 * 4]",
+             "vpgatherdd xmm1{k1}, [rdi + xmm2 * 4]", "vscatterdpd [rdi + ymm2 * 8]{k1}, zmm1", "insb",
+             "vpscatterqd [rdi + zmm2 * 4]{k1}, ymm1", "vcompresspd [rdi]{k1}, zmm1", "vpexpandd zmm1{k1}, [rdi]"],
 )  # fmt: skip
 def test_what_cannot_be_copied_is_named(tmp_path: Path, text: str) -> None:
     with pytest.raises(TraceError, match=text.split()[0]):

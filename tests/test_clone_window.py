@@ -125,3 +125,18 @@ def test_a_call_that_does_not_return_has_no_clone(tmp_path: Path, name: str, why
     assert why in str(clone)
     assert "the program died in the traced call" in str(clone)
     assert accessed(found.trace, binary, base)["data"] == data
+
+
+def test_an_exception_that_stays_in_code_outside_the_set_is_nobodys_business(tmp_path: Path) -> None:
+    caught = (
+        "static int compare(const void *, const void *) { try { throw 1L; } catch (long x) { data[998] = x; } return 0; }"
+    )
+    text = f"{caught} {LOOP} long pair[2] = {{2, 1}}; qsort(pair, 2, 8, compare); data[999] = 1; }} int main() {{ {MAIN}"
+    program, binary, entry = compiled(tmp_path, text)
+    with park([str(program)], entry, 2, timeout=60) as parked:
+        region = binary.region(binary.find("hot"), parked.load_base, callees=True)
+        assert [c.symbol for c in region.callees] == []  # libc calls it, through a pointer
+        trace = trace_call(parked, region, 2, folder=tmp_path)
+        base = parked.load_base
+    assert accessed(trace, binary, base)["data"] == 101 + 1
+    assert not trace.truncated

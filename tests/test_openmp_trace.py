@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from layout_advise.cli import main
 from layout_advise.errors import TraceError
 from layout_advise.layoutalgebra.nests import FoldedStream
 from layout_advise.tracer.binary import Binary
@@ -159,3 +160,22 @@ def test_a_thread_beside_a_serial_hotspot_is_not_in_its_trace(tmp_path: Path) ->
     assert trace.threads == ()
     assert cells_by_thread(trace, "write") == {0: list(range(N))}
     assert trace.accesses == 3 * N + 2  # and n, and the return address
+
+
+def test_fields_are_counted_by_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    monkeypatch.setenv("OMP_DYNAMIC", "false")
+    program, run = build(tmp_path, "static"), tmp_path / "run"
+    body = body_of(Binary.open(program)).name
+    assert main(["trace", "-o", str(run), "--hotspot", body, "--until", "trace", "--", str(program)]) == 0
+    cells = next(o for o in read_trace(run / "trace.lat").objects if o.name == "cells")
+    uses = {f.name: {u.thread: (u.reads, u.writes) for u in f.uses} for f in cells.fields}
+    assert uses == {"x": {0: (500, 500), 1: (500, 500)}, "v": {0: (500, 0), 1: (500, 0)}}
+    assert len({u.loop for f in cells.fields for u in f.uses} - {None}) == 1
+    capsys.readouterr()
+    assert main(["show", str(run)]) == 0
+    text = capsys.readouterr().out
+    for thread in (0, 1):
+        assert f" by thread {thread} (500 reads, 500 writes)" in text

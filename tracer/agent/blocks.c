@@ -56,6 +56,20 @@ static int grow(void)
     return 0;
 }
 
+static inline void add(void *p, uint64_t bytes, uint64_t stack, uint64_t site)
+{
+    take();
+    if (recording && (used * 5 < la_blocks_slots * 3 || !grow()))
+        insert((struct la_block){(uint64_t)p, bytes, order++, stack, site});
+    give();
+}
+
+/* Apart, so that small blocks pay a comparison and no more. */
+static __attribute__((noinline)) void add_large(void *p, uint64_t bytes, uint64_t site)
+{
+    add(p, bytes, la_stack_of(site), site);
+}
+
 /* Processes that the program forked must not wait for a lock that another thread held at the fork. */
 static void record(void *p, uint64_t bytes, uint64_t site)
 {
@@ -65,11 +79,10 @@ static void record(void *p, uint64_t bytes, uint64_t site)
         site = pending_site;
         pending_site = 0;
     }
-    uint64_t stack = bytes >= LA_LARGE ? la_stack_of(site) : 0;
-    take();
-    if (recording && (used * 5 < la_blocks_slots * 3 || !grow()))
-        insert((struct la_block){(uint64_t)p, bytes, order++, stack, site});
-    give();
+    if (__builtin_expect(bytes >= LA_LARGE, 0))
+        add_large(p, bytes, site);
+    else
+        add(p, bytes, 0, site);
 }
 
 static uint64_t forget(void *p)

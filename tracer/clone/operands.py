@@ -93,6 +93,7 @@ _X87_STORES = ("fst", "fist", "fnst", "fsave", "fnsave", "fxsave", "fbstp")
 _STRING = frozenset(f"{op}{width}" for op in ("movs", "stos", "lods", "cmps", "scas") for width in "bwdq")
 _REFUSED = words("enter leavew xlatb maskmovq maskmovdqu vmaskmovdqu iretq iretd retf retfq ljmp lcall xbegin")
 _REFUSED_STARTS = ("xsave", "xrstor", "insb", "insw", "insd", "outs", "tile", "vscatter", "vpscatter")
+_COUNTED = ("vcompress", "vpcompress", "vexpand", "vpexpand")  # in memory, as many elements as their mask has bits
 
 
 class Refused(Exception):
@@ -187,6 +188,8 @@ def accesses_of(insn: Any) -> tuple[Access, ...]:
             continue
         if name in ("bt", "bts", "btr", "btc") and insn.operands[1].type == x86.X86_OP_REG:
             raise Refused("its bit offset reaches beyond the operand")
+        if name.startswith(_COUNTED):
+            raise Refused("its mask says how much it accesses")
         memory = memory_of(insn, operand)
         if name == "pop" and memory.base == RSP:
             raise Refused("it pops to an address relative to rsp")
