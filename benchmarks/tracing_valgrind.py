@@ -4,8 +4,8 @@ All times are CPU times of the whole process (a shared machine disturbs them les
 called once and sweeps its data; the run with many sweeps less the run with few is the cost of the sweeps alone, without
 start-up and initialisation; that of our tool over that of ``--tool=none``. *over lackey*: the same, over ``lackey
 --trace-mem=yes`` whose output is thrown away. *outside*: whole runs of the examples with the hotspot's entry counted but its
-calls never recorded, over ``--tool=none``; *a passed call*: what each of 1e8 calls of a hotspot of two instructions takes more.
-*memory*: greatest resident size with 1e9 references over that with 1e6. *terms*: nodes of the folded trace of one call of the
+calls never recorded, over none; *a passed call*: what each of 1e8 calls of a hotspot of two instructions takes more.
+*memory*: greatest resident size with 1e9 references over that with 1e6. *terms*: nodes of the folded trace of a call of the
 kernel, the program's own code only. *random*: greatest resident size with 8-byte reads at random places in so many GB, less
 that with as many reads in a page; whether their set was kept is said.
 """
