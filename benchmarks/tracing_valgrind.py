@@ -4,9 +4,10 @@ All times are CPU times of the whole process (a shared machine disturbs them les
 called once and sweeps its data; the run with many sweeps less the run with few is the cost of the sweeps alone, without
 start-up and initialisation; that of our tool over that of ``--tool=none``. *over lackey*: the same, over ``lackey
 --trace-mem=yes`` whose output is thrown away. *outside*: whole runs of the examples with the hotspot's entry counted but its
-calls never recorded, over ``--tool=none``. *memory*: greatest resident size with 1e9 references over that with 1e6.
-*terms*: nodes of the folded trace of one call of the kernel, the program's own code only. *random*: greatest resident size
-with 8-byte reads at random places in so many GB, less that with as many reads in a page; whether their set was kept is said.
+calls never recorded, over none; *a passed call*: what each of 1e8 calls of a hotspot of two instructions takes more.
+*memory*: greatest resident size with 1e9 references over that with 1e6. *terms*: nodes of the folded trace of a call of the
+kernel, the program's own code only. *random*: greatest resident size with 8-byte reads at random places in so many GB, less
+that with as many reads in a page; whether their set was kept is said.
 """
 
 from __future__ import annotations
@@ -65,6 +66,7 @@ __attribute__((noipa)) double scattered(unsigned long places) { double sum = 0; 
     for (long i = 0; i < 2000000; i++) {
         x = x * 6364136223846793005 + 1442695040888963407; sum += place[(x >> 20) % places]; }
     return sum; }
+__attribute__((noipa)) void tiny(long n) { place = (double *)n; }
 __attribute__((noipa)) void hot(const char *name, long sweeps) {
     for (long s = 0; s < sweeps; s++) {
         if (!strcmp(name, "particles")) particles(); else if (!strcmp(name, "stencil")) stencil();
@@ -74,6 +76,7 @@ int main(int argc, char **argv) { (void)argc; memset(p, 0, sizeof p);
     if (!strcmp(argv[1], "random")) {
         place = mmap(0, 16ul << 30, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         return scattered(atol(argv[2])) != 0; }
+    if (!strcmp(argv[1], "calls")) { for (long n = atol(argv[2]); n > 0; n--) tiny(n); return 0; }
     hot(argv[1], atol(argv[2])); return 0; }
 """
 STARTER = r"""
@@ -104,6 +107,8 @@ SYMBOLS = {"stencil-rows": "rows", "stencil-vectors": "vectors"}
 
 NEVER = 1_000_000_000
 LACKEY_SWEEPS = {"particles": (1, 2), "stencil": (1, 2)}
+PASSED = (1_000_000, 101_000_000)
+"""Few and many calls."""
 MEMORY_SWEEPS = (1, 625)
 """Of the particles: 1.6 million references each."""
 
@@ -197,6 +202,19 @@ def outside(example: str, flags: str, rounds: int) -> Row:
     return row(f"outside, over none: {example} {flags}", statistics.median(ratios), "x", 1.1, note)
 
 
+def passed(program: Path, rounds: int) -> Row:
+    """What a call of a tiny hotspot takes that is counted and passed."""
+    few, many = PASSED
+    costs, ratios = [], []
+    for _ in range(rounds):
+        plain = [other_tool("none", [str(program), "calls", str(n)]).seconds for n in (few, many)]
+        counted = [ours([str(program), "calls", str(n)], "tiny", NEVER).seconds for n in (few, many)]
+        costs.append((counted[1] - counted[0] - plain[1] + plain[0]) / (many - few) * 1e9)
+        ratios.append((counted[1] - counted[0]) / (plain[1] - plain[0]))
+    note = f"{many - few} calls of two instructions: {statistics.median(ratios):.2f} times none; {rounds} rounds"
+    return row("outside: a passed call over none", statistics.median(costs), "ns", None, note)
+
+
 def memory(program: Path) -> Row:
     """Resident size with a thousand times the references."""
     small, large = (ours([str(program), "particles", str(n)], "hot", 1).megabytes for n in MEMORY_SWEEPS)
@@ -232,7 +250,7 @@ def main() -> int:
             print(f"{kernel} …", file=sys.stderr)
             rows += inside(program, kernel, rounds)
         rows += [over_lackey(program, kernel) for kernel in LACKEY_SWEEPS]
-        rows.append(memory(program))
+        rows += [memory(program), passed(program, rounds)]
         rows += [random(program, gigabytes) for gigabytes in (1, 2, 4, 8)]
     for example in INSIDE:
         print(f"{example} …", file=sys.stderr)

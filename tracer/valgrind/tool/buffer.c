@@ -7,6 +7,7 @@
 struct reference **references;
 ULong reference_count, taken, foreign;
 struct piece *pieces;
+UInt most_references;
 ULong *buffer;
 static ULong reference_room, piece_count, piece_room;
 static UInt *table; /* hash of references: number + 1 */
@@ -51,7 +52,7 @@ static void enter(UInt number)
     table[i] = number + 1;
 }
 
-UInt la_reference(Addr pc, UInt ordinal, UInt kind, UInt bytes, Bool guarded)
+struct reference *la_reference(Addr pc, UInt ordinal, UInt kind, UInt bytes, Bool guarded)
 {
     if (reference_count * 2 >= table_slots) {
         VG_(free)(table);
@@ -64,7 +65,7 @@ UInt la_reference(Addr pc, UInt ordinal, UInt kind, UInt bytes, Bool guarded)
         struct reference *r = references[table[i] - 1];
         if (r->pc == pc && r->ordinal == ordinal && r->kind == kind && r->bytes == bytes) {
             r->guarded |= guarded;
-            return table[i] - 1;
+            return r;
         }
     }
     if (reference_count == reference_room) {
@@ -81,20 +82,24 @@ UInt la_reference(Addr pc, UInt ordinal, UInt kind, UInt bytes, Bool guarded)
     nlr_open(&fresh->stream, &memory);
     references[reference_count] = fresh;
     enter((UInt)reference_count);
-    return (UInt)reference_count++;
+    reference_count++;
+    return fresh;
 }
 
-UInt la_piece(const UInt *reference, UInt count)
+UInt la_piece(const struct access *access, UInt count, UInt words)
 {
     if (piece_count == piece_room) {
         piece_room = piece_room ? piece_room * 2 : 256;
         pieces = VG_(realloc)("la.pieces", pieces, piece_room * sizeof *pieces);
     }
-    struct piece fresh = {.references = count, .reference = VG_(malloc)("la.piece", count * sizeof *fresh.reference)};
+    struct piece fresh = {.references = count, .words = words};
+    fresh.access = VG_(malloc)("la.piece", count * sizeof *access);
     for (UInt i = 0; i < count; i++) {
-        fresh.reference[i] = references[reference[i]];
-        fresh.guarded |= fresh.reference[i]->guarded;
+        fresh.access[i] = access[i];
+        fresh.guarded |= access[i].reference->guarded;
     }
+    if (count > most_references)
+        most_references = count;
     pieces[piece_count] = fresh;
     return (UInt)piece_count++;
 }
@@ -128,15 +133,15 @@ Bool la_row(const ULong *word)
     const struct piece *p = pieces + word[0];
 
     if (!options.raw && !p->guarded && taken + p->references <= options.cap) {
-        for (UInt i = 0; i < p->references; i++)
-            nlr_add(&p->reference[i]->stream, word[1 + i]);
+        for (const struct access *a = p->access, *end = a + p->references; a < end; a++)
+            nlr_add(&a->reference->stream, word[a->word] + a->delta);
         taken += p->references;
         return True;
     }
-    for (UInt i = 0; i < p->references; i++) {
+    for (const struct access *a = p->access, *end = a + p->references; a < end; a++) {
         if (taken >= options.cap)
             return False;
-        la_one(p->reference[i], word[1 + i]);
+        la_one(a->reference, word[a->word] + a->delta);
     }
     return True;
 }

@@ -11,25 +11,28 @@
 #define TURNS 4u /* inner loops of an iteration of the loop around them */
 
 static ULong stamp;
+static Bool one_by_one; /* the cap may be reached in this buffer */
 
 /* `rows` addresses of one reference, `step` words apart. */
-static void column(struct nlr_stream *s, const ULong *word, ULong step, ULong rows)
+static void column(const struct access *a, const ULong *word, ULong step, ULong rows)
 {
-    while (rows) {
+    struct nlr_stream *s = &a->reference->stream;
+
+    for (word += a->word; rows;) {
         if (s->run) {
-            uint64_t expected = s->expected, stride = s->stride;
+            uint64_t expected = s->expected - a->delta, stride = s->stride;
             ULong before = rows;
             while (rows && *word == expected) {
                 expected += stride;
                 word += step;
                 rows--;
             }
-            s->expected = expected;
+            s->expected = expected + a->delta;
             s->run += before - rows;
             if (!rows)
                 return;
         }
-        nlr_slow(s, *word);
+        nlr_slow(s, *word + a->delta);
         word += step;
         rows--;
     }
@@ -40,16 +43,16 @@ static void uneven_columns(const ULong *word, ULong width, ULong rows)
     for (ULong at = 0; at < width;) {
         const struct piece *p = pieces + word[at];
         for (UInt i = 0; i < p->references; i++) {
-            struct reference *r = p->reference[i];
-            if (r->guarded) {
+            const struct access *a = p->access + i;
+            if (a->reference->guarded) {
                 for (ULong k = 0; k < rows; k++)
-                    la_one(r, word[at + 1 + i + k * width]);
+                    la_one(a->reference, word[at + a->word + k * width] + a->delta);
             } else {
-                column(&r->stream, word + at + 1 + i, width, rows);
+                column(a, word + at, width, rows);
                 taken += rows;
             }
         }
-        at += p->references + 1;
+        at += p->words;
     }
 }
 
@@ -89,27 +92,30 @@ static void even_columns(const ULong *word, ULong width, ULong rows)
 {
     const ULong *end = word + width;
     while (word < end) {
-        const struct piece *p = pieces + *word++;
-        for (UInt i = 0; i < p->references; i++, word++)
-            nlr_add_run(&p->reference[i]->stream, *word, word[width] - *word, rows);
+        const struct piece *p = pieces + *word;
+        for (const struct access *a = p->access, *last = a + p->references; a < last; a++) {
+            ULong address = word[a->word];
+            nlr_add_run(&a->reference->stream, address + a->delta, word[width + a->word] - address, rows);
+        }
         taken += rows * p->references;
+        word += p->words;
     }
 }
 
 /* Does every reference occur once in the pattern? Else its column would not be its order. */
 static Bool distinct(const ULong *word, ULong width)
 {
-    if (width == pieces[*word].references + 1ull) /* one superblock has each of its instructions once */
+    if (width == pieces[*word].words) /* one superblock has each of its instructions once */
         return True;
     stamp++;
     for (ULong at = 0; at < width;) {
         const struct piece *p = pieces + word[at];
         for (UInt i = 0; i < p->references; i++) {
-            if (p->reference[i]->stamp == stamp)
+            if (p->access[i].reference->stamp == stamp)
                 return False;
-            p->reference[i]->stamp = stamp;
+            p->access[i].reference->stamp = stamp;
         }
-        at += p->references + 1;
+        at += p->words;
     }
     return True;
 }
@@ -118,7 +124,7 @@ static Bool distinct(const ULong *word, ULong width)
 static Bool same_pieces(const ULong *word, ULong width, Bool *guarded)
 {
     *guarded = False;
-    for (ULong at = 0; at < width; at += pieces[word[at]].references + 1) {
+    for (ULong at = 0; at < width; at += pieces[word[at]].words) {
         *guarded |= pieces[word[at]].guarded != 0;
         if (word[at] != word[at + width])
             return False;
@@ -131,7 +137,7 @@ static ULong repeats(const ULong *word, ULong width, const ULong *end)
 {
     ULong rows = 1;
     for (const ULong *next = word + width; next + width <= end; next += width, rows++)
-        for (ULong at = 0; at < width; at += pieces[word[at]].references + 1)
+        for (ULong at = 0; at < width; at += pieces[word[at]].words)
             if (next[at] != word[at])
                 return rows;
     return rows;
@@ -142,7 +148,7 @@ static ULong columns(const ULong *word, ULong width, const ULong *end)
 {
     Bool guarded;
 
-    if (options.raw || taken + (ULong)(end - word) >= options.cap || word + FEWEST_ROWS * width > end ||
+    if (one_by_one || word + FEWEST_ROWS * width > end ||
         !same_pieces(word, width, &guarded) || !distinct(word, width))
         return 0;
     ULong rows = guarded ? 0 : even_rows(word, width, end);
@@ -163,7 +169,7 @@ static const ULong *find_pattern(const ULong *word, const ULong *end, const ULon
     const ULong *place[PERIOD];
     UInt count = 0;
 
-    for (; word < end && count < PERIOD; word += pieces[*word].references + 1) {
+    for (; word < end && count < PERIOD; word += pieces[*word].words) {
         for (UInt i = 0; i < count; i++)
             if (*place[i] == *word) {
                 *again = word;
@@ -183,23 +189,27 @@ static UInt places(const ULong *word, ULong width, struct reference **seen)
 
     stamp++;
     for (const ULong *end = word + width; word < end;) {
-        const struct piece *p = pieces + *word++;
-        for (UInt i = 0; i < p->references; i++, word++) {
-            struct reference *r = p->reference[i];
-            ULong advance = word[width] - *word;
+        const struct piece *p = pieces + *word;
+        for (UInt i = 0; i < p->references; i++) {
+            struct reference *r = p->access[i].reference;
+            ULong base = word[p->access[i].word], address = base + p->access[i].delta;
+            ULong advance = word[width + p->access[i].word] - base;
             if (r->stamp != stamp) {
+                if (count == SLACK_WORDS)
+                    return 0;
                 r->stamp = stamp;
-                r->start = *word;
+                r->start = address;
                 r->advance = advance;
                 r->stride = 0;
                 r->times = 0;
                 seen[count++] = r;
             } else if (r->times == 1) {
-                r->stride = *word - r->start;
+                r->stride = address - r->start;
             }
-            if (advance != r->advance || *word != r->start + r->times++ * r->stride)
+            if (advance != r->advance || address != r->start + r->times++ * r->stride)
                 return 0;
         }
+        word += p->words;
     }
     return count;
 }
@@ -259,11 +269,12 @@ Bool la_drain(void)
     const ULong *word = buffer, *end = (const ULong *)hot.next, *again;
     struct ends ends = {.count = 0};
 
+    one_by_one = options.raw || taken + (ULong)(end - word) / 2 * most_references >= options.cap;
     hot.next = (Addr)buffer;
     while (word < end) {
         const ULong *first = find_pattern(word, end, &again);
         const ULong *rest = first < end ? first : again;
-        for (; word < rest; word += pieces[*word].references + 1)
+        for (; word < rest; word += pieces[*word].words)
             if (!la_row(word))
                 return False;
         if (first == end)
@@ -271,7 +282,7 @@ Bool la_drain(void)
         ULong rows = columns(first, (ULong)(again - first), end);
         if (rows)
             word = outer_loop(&ends, word + rows * (ULong)(again - first), end);
-        for (; word < again; word += pieces[*word].references + 1)
+        for (; word < again; word += pieces[*word].words)
             if (!la_row(word))
                 return False;
     }

@@ -14,8 +14,11 @@ struct maker {
     Addr pc;
     UInt ordinal;     /* accesses of this instruction so far */
     UInt found;       /* references of the piece */
-    UInt number[SLACK_WORDS];
+    UInt used;        /* words of the piece, its number not counted */
+    struct access access[SLACK_WORDS];
     IRExpr *address[SLACK_WORDS];
+    struct place place[SLACK_WORDS]; /* of what word i + 1 of the piece holds */
+    Bool guarded[SLACK_WORDS];       /* that word is for one access only */
     UInt first_of_instruction;
     IRTemp stack;     /* the temporary that holds the stack pointer */
     IRTemp chosen;    /* of this instruction: chosen = either ? an address : the stack pointer */
@@ -76,11 +79,11 @@ static IRExpr *word_at(struct maker *m, UInt word)
 static void close_piece(struct maker *m)
 {
     if (m->found) {
-        addStmtToIRSB(m->out, IRStmt_Store(Iend_LE, word_at(m, m->words), WORD(la_piece(m->number, m->found))));
-        m->words += m->found + 1;
+        addStmtToIRSB(m->out, IRStmt_Store(Iend_LE, word_at(m, m->words), WORD(la_piece(m->access, m->found, m->used + 1))));
+        m->words += m->used + 1;
         put(m->out, &hot.next, word_at(m, m->words));
     }
-    m->found = m->first_of_instruction = 0;
+    m->found = m->used = m->first_of_instruction = 0;
 }
 
 static Bool same_value(const IRExpr *a, const IRExpr *b)
@@ -88,6 +91,26 @@ static Bool same_value(const IRExpr *a, const IRExpr *b)
     if (a->tag == Iex_RdTmp && b->tag == Iex_RdTmp)
         return a->Iex.RdTmp.tmp == b->Iex.RdTmp.tmp;
     return a->tag == Iex_Const && b->tag == Iex_Const && a->Iex.Const.con->Ico.U64 == b->Iex.Const.con->Ico.U64;
+}
+
+/* Which word of the piece the address is found in, and how far from it; a new word is stored here. */
+static void find_word(struct maker *m, struct access *a, IRExpr *address, IRExpr *guard)
+{
+    struct place place = la_place_of(address);
+
+    a->delta = 0;
+    for (UInt i = 0; i < m->used && !guard; i++)
+        if (m->place[i].root == place.root && !m->guarded[i]) {
+            a->word = i + 1;
+            a->delta = place.delta - m->place[i].delta;
+            return;
+        }
+    m->guarded[m->used] = guard != NULL;
+    m->place[m->used++] = place;
+    a->word = m->used;
+    if (guard) /* address 0: no access */
+        address = bind(m->out, Ity_I64, IRExpr_ITE(guard, address, WORD(0)));
+    addStmtToIRSB(m->out, IRStmt_Store(Iend_LE, word_at(m, m->words + m->used), address));
 }
 
 static void access_at(struct maker *m, enum kind kind, IRExpr *address, UInt bytes, IRExpr *guard)
@@ -100,18 +123,18 @@ static void access_at(struct maker *m, enum kind kind, IRExpr *address, UInt byt
             return;
         guard = NULL;
     }
-    for (UInt i = m->first_of_instruction; kind != READ && i < m->found; i++)
-        if (same_value(m->address[i], address) && references[m->number[i]]->bytes == bytes) {
-            UInt ordinal = references[m->number[i]]->ordinal;
-            m->number[i] = la_reference(m->pc, ordinal, BOTH, bytes, references[m->number[i]]->guarded != 0);
+    for (UInt i = m->first_of_instruction; kind != READ && i < m->found; i++) {
+        const struct reference *r = m->access[i].reference;
+        if (same_value(m->address[i], address) && r->bytes == bytes) {
+            m->access[i].reference = la_reference(m->pc, r->ordinal, BOTH, bytes, r->guarded != 0);
             return;
         }
+    }
     tl_assert(m->words + m->found + 2 < SLACK_WORDS);
-    m->number[m->found] = la_reference(m->pc, m->ordinal++, kind, bytes, guard != NULL);
-    m->address[m->found] = address;
-    if (guard) /* address 0: no access */
-        address = bind(m->out, Ity_I64, IRExpr_ITE(guard, address, WORD(0)));
-    addStmtToIRSB(m->out, IRStmt_Store(Iend_LE, word_at(m, m->words + 1 + m->found++), address));
+    struct access *a = m->access + m->found;
+    a->reference = la_reference(m->pc, m->ordinal++, kind, bytes, guard != NULL);
+    m->address[m->found++] = address;
+    find_word(m, a, address, guard);
 }
 
 static void watch_stack(struct maker *m, const IRStmt *s)
@@ -179,10 +202,11 @@ static IRSB *record(IRSB *in)
     Int i = 0;
 
     m.out = deepCopyIRSBExceptStmts(in);
-    m.words = m.found = m.ordinal = m.first_of_instruction = 0;
+    m.words = m.found = m.used = m.ordinal = m.first_of_instruction = 0;
     while (i < in->stmts_used && in->stmts[i]->tag != Ist_IMark)
         addStmtToIRSB(m.out, in->stmts[i++]);
     head(&m);
+    la_values_begin(in->tyenv);
     m.stack = m.chosen = IRTemp_INVALID;
     for (; i < in->stmts_used; i++) {
         IRStmt *s = in->stmts[i];
@@ -196,6 +220,7 @@ static IRSB *record(IRSB *in)
             close_piece(&m);
         addStmtToIRSB(m.out, s);
         watch_stack(&m, s);
+        la_watch_value(m.out->tyenv, s);
         accesses_of(&m, s);
     }
     close_piece(&m);

@@ -39,11 +39,26 @@ struct reference {
     struct nlr_stream stream;
 };
 
-/* What runs between two side exits of a superblock: in the buffer it is its number, then an address per reference. */
+/* A reference of a piece: its address is `delta` more than a word of the piece. */
+struct access {
+    struct reference *reference;
+    UInt word;
+    ULong delta;
+};
+
+/* A value as the sum of a temporary (or none) and a constant. */
+struct place {
+    IRTemp root;
+    ULong delta;
+};
+
+/* What runs between two side exits of a superblock: in the buffer it is its number, then a word for all references whose
+ * addresses differ by constants. */
 struct piece {
     UInt references;
-    UInt guarded; /* one of them is */
-    struct reference **reference;
+    UInt words;   /* in the buffer, its number included: at least two */
+    UInt guarded; /* one of the references is; each of those has a word of its own, 0 where there was no access */
+    struct access *access;
 };
 
 /* Addresses that generated code uses. */
@@ -73,14 +88,20 @@ extern enum phase phase;
 IRSB *la_instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layout, const VexGuestExtents *extents,
                     const VexArchInfo *host, IRType guest_word, IRType host_word);
 
+/* places.c */
+void la_values_begin(const IRTypeEnv *types);
+void la_watch_value(const IRTypeEnv *types, const IRStmt *s); /* each statement, in order */
+struct place la_place_of(const IRExpr *e);
+
 /* buffer.c */
 #define SLACK_WORDS 8192u /* the most that one superblock may record */
 extern struct reference **references;
 extern ULong reference_count, taken, foreign;
 void la_buffer_open(void);
-UInt la_reference(Addr pc, UInt ordinal, UInt kind, UInt bytes, Bool guarded);
-UInt la_piece(const UInt *reference, UInt count);
+struct reference *la_reference(Addr pc, UInt ordinal, UInt kind, UInt bytes, Bool guarded);
+UInt la_piece(const struct access *access, UInt count, UInt words);
 extern struct piece *pieces;
+extern UInt most_references; /* of a piece */
 extern ULong *buffer;
 void la_one(struct reference *reference, ULong address);
 Bool la_row(const ULong *word); /* one piece; False: the cap is reached */
