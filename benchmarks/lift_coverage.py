@@ -194,6 +194,7 @@ def study(library: Library, cache: Path, sample: int, seeds: int, jobs: int) -> 
         "library": path.name,
         "functions": len(surveyed(opened(path))),
         "looked": looked,
+        "seeds": seeds,
         "sample": len(chosen),
         "lifted": len(ready),
         "stops": {f"{f.name}@{f.start:x}": why for f, (_, why) in zip(chosen, made, strict=True) if why},

@@ -96,10 +96,11 @@ def _relative(insn: Insn, register: int, before: Sequence[Insn]) -> tuple[int, G
 
 
 def _count(insn: Insn, index: Gpr, before: Sequence[Insn]) -> int:
-    """Number of entries, from the ``cmp index, N`` that a ``ja``/``jbe`` tests; the index must not change in between."""
+    """Number of entries, from the ``cmp index, N`` that a ``ja``/``jbe`` tests; the index must not change in between. The
+    bound may be that of the memory which the index is then loaded from."""
     number = index.number
     bounded = False
-    for step in before:
+    for place, step in enumerate(before):
         if step.mnemonic in ("ja", "jbe", "jnbe", "jna"):
             bounded = True
         if bounded and step.mnemonic == "cmp" and isinstance(step.operands[1], Immediate):
@@ -112,10 +113,33 @@ def _count(insn: Insn, index: Gpr, before: Sequence[Insn]) -> int:
             if not moved:
                 if step.mnemonic == "and" and isinstance(source, Immediate) and 0 <= source.value < _MOST:
                     return source.value + 1
+                extended = step.mnemonic == "movzx" or (
+                    step.mnemonic == "mov" and isinstance(source, Memory) and source.bytes >= 4
+                )
+                if extended and isinstance(source, Memory):
+                    count = _memory_bound(source, before[place + 1 :])
+                    if count is not None:
+                        return count
                 break
             assert isinstance(source, Register)
             number = source.number
     raise insn.refuse("jump table without a bounds check")
+
+
+def _memory_bound(source: Memory, before: Sequence[Insn]) -> int | None:
+    """Number of entries where ``cmp source, N`` and ``ja`` come before the index is loaded from there, and nothing in
+    between changes the registers of the address or is a call. (A store in between is to another place: the compiler that
+    checks memory and loads it anew knows that it is.)"""
+    bounded = False
+    for step in before:
+        if step.mnemonic in ("ja", "jbe", "jnbe", "jna"):
+            bounded = True
+        if bounded and step.mnemonic == "cmp" and step.operands[0] == source and isinstance(step.operands[1], Immediate):
+            return step.operands[1].value + 1
+        registers = [r for r in (source.base, source.index) if r is not None]
+        if step.mnemonic == "call" or any(_writes(step, register.number) for register in registers):
+            return None
+    return None
 
 
 def _entries(insn: Insn, image: Image, start: int, size: int, count: int) -> tuple[int, ...]:

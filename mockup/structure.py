@@ -31,7 +31,7 @@ from layout_advise.mockup.lifted import (
 from layout_advise.mockup.opaque import Clobbered, Handed, register_name
 from layout_advise.mockup.place import Placement, stored_value
 from layout_advise.mockup.ssa import Program
-from layout_advise.mockup.translate import FrameEscapes
+from layout_advise.mockup.translate import UNWRITTEN, FrameEscapes
 from layout_advise.mockup.values import Node, parts
 
 _INVERSE = {"eq": "ne", "ne": "eq"}
@@ -107,6 +107,8 @@ class Writer:
         if node.op == "frame":
             raise FrameEscapes
         pc = node.origin.pc
+        if node.op == "undef" and node.imm == UNWRITTEN:
+            raise FrameEscapes  # read where the original reads it: it may be on a path that is never taken
         if node.op == "undef":
             raise NotLiftedError(pc, "value", f"uses {node.imm}")
         if node.op.startswith(("cond.", "flags.")) or node.ty == "flags":

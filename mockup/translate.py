@@ -83,6 +83,10 @@ Place = Location | Slot
 State = dict[Place, Node]
 
 
+UNWRITTEN = "memory of the frame that was never written"
+"""``imm`` of an ``undef`` node: a cell of the frame at the entry."""
+
+
 class FrameEscapes(Exception):
     """The frame cannot be kept in variables: the address of a local is computed at run time or handed on."""
 
@@ -118,7 +122,7 @@ class Translator:
             g, saved = self.graph, self.graph.block
             g.block = None
             if isinstance(place, Slot):
-                node = g.raw("undef", "i64", (), "memory of the frame that was never written")
+                node = g.raw("undef", "i64", (), UNWRITTEN)
             elif isinstance(place, Flags):
                 node = g.raw("undef", "flags", (), "flags at the entry")
             elif place == RSP and self.frame_cells:

@@ -366,6 +366,9 @@ static void run(const struct job *job, void (*mockup)(struct la_context *), int 
         mark(job);
     struct itimerval limit = {.it_value = side ? (struct timeval){4, 0} : (struct timeval){0, 40000}};
     setitimer(ITIMER_VIRTUAL, &limit, NULL);
+    struct itimerval blocked = {.it_value = {side ? 60 : 5, 0}}; /* waits for something that nobody does: SIGALRM kills it */
+    signal(SIGALRM, SIG_DFL);
+    setitimer(ITIMER_REAL, &blocked, NULL);
     confine();
     if (side == 0) {
         la_out = &context.out;

@@ -109,3 +109,18 @@ double tail_or_abort(double *a, long n)
         gives_up(s);
     return n & 1 ? plain(s) : halved(s);
 }
+
+/* A jump table whose bound is that of memory, from which the index is then loaded. */
+double chooses(double *a, long n);
+__asm__(".text\n.globl chooses\n.type chooses, @function\nchooses:\n"
+        "andl $3, %esi\nmovl %esi, 16(%rdi)\ncmpl $2, 16(%rdi)\nmovl $1, 24(%rdi)\nja 3f\nmovl 16(%rdi), %eax\n"
+        "leaq 9f(%rip), %rdx\nmovslq (%rdx,%rax,4), %rax\naddq %rdx, %rax\njmp *%rax\n"
+        "0: movsd (%rdi), %xmm0\nret\n1: movsd 8(%rdi), %xmm0\nret\n2: movsd 32(%rdi), %xmm0\naddsd (%rdi), %xmm0\nret\n"
+        "3: movsd 8(%rdi), %xmm0\nmulsd %xmm0, %xmm0\nret\n.size chooses, .-chooses\n"
+        ".section .rodata\n.p2align 2\n9: .long 0b-9b, 1b-9b, 2b-9b\n.text\n");
+
+/* Reads a place of its frame that it never writes. */
+double unwritten(double *a, long n);
+__asm__(".text\n.globl unwritten\n.type unwritten, @function\nunwritten:\n"
+        "subq $24, %rsp\nmovsd (%rdi), %xmm0\ntestb $1, %sil\nje 1f\naddsd 8(%rsp), %xmm0\n1: movsd %xmm0, 8(%rdi)\n"
+        "addq $24, %rsp\nret\n.size unwritten, .-unwritten\n");
