@@ -124,6 +124,7 @@ void run(struct element *p, long count, float (*table)[3], long rows)
         for (r = 0; r < rows; r++) {{
             u = table[r][0], v = table[r][1], w = table[r][2];
             {body}
+            q = s * u - q;
         }}
         {after}
         p[i].out = s + q;
