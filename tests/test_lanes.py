@@ -98,9 +98,7 @@ class Case:
 ALL = ("identity", "soa", "aosoa", "compact")
 
 
-@pytest.mark.parametrize("vector_bytes", [16, 32])
-@pytest.mark.parametrize("block", [4, 8, 16])
-@pytest.mark.parametrize("count", [3, 8, 29])
+@pytest.mark.parametrize(("count", "block", "vector_bytes"), [(3, 8, 32), (29, 8, 32), (29, 16, 16), (16, 4, 32)])
 def test_kmeans_runs_points_side_by_side(tmp_path: Path, count: int, block: int, vector_bytes: int) -> None:
     case = Case(KMEANS, "assign", 5, tmp_path, FLAGS[vector_bytes])
     values = np.random.default_rng(1)
@@ -163,7 +161,7 @@ def statements(draw: st.DrawFn, depth: int = 0) -> str:
     return f"if ({draw(TESTS)}) {{ {inner} }} else {{ {draw(statements(depth + 1))} }}"
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_random_kernels_leave_the_same_bytes(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     some = st.lists(statements(), min_size=1, max_size=3).map(" ".join)
@@ -198,18 +196,20 @@ def compare(source: str, where: Path, vector_bytes: int, seed: int, count: int, 
     return done
 
 
-@pytest.mark.parametrize("vector_bytes", [16, 32])
 @pytest.mark.parametrize(
-    "body",
+    ("vector_bytes", "body"),
     [
-        "if (n > 0) { s += table[0][(n + (int32_t)r) % 3] / u; q += (float)((m + (int32_t)r) / n); }",  # would divide by 0
-        "if (n > 0 && n < 4) { s = s * u + ((float *)table)[m + n]; }",  # would load from anywhere
-        "if (s < u) { if (q < v) { s = v; if (n & 1) q = w; } else { n++; } }",
-        "if (!(s < u)) s = u; else if (!(q < v)) q = v; else m = (int32_t)r;",
-        "n = s < u ? (int32_t)r : n; s = fminf(s, u); q = fabsf(q - (float)i);",
+        (
+            32,
+            "if (n > 0) { s += table[0][(n + (int32_t)r) % 3] / u; q += (float)((m + (int32_t)r) / n); }",
+        ),  # would divide by 0
+        (32, "if (n > 0 && n < 4) { s = s * u + ((float *)table)[m + n]; }"),  # would load from anywhere
+        (16, "if (s < u) { if (q < v) { s = v; if (n & 1) q = w; } else { n++; } }"),
+        (32, "if (!(s < u)) s = u; else if (!(q < v)) q = v; else m = (int32_t)r;"),
+        (16, "n = s < u ? (int32_t)r : n; s = fminf(s, u); q = fabsf(q - (float)i);"),
     ],
 )
-def test_branches_become_masks(tmp_path: Path, body: str, vector_bytes: int) -> None:
+def test_branches_become_masks(tmp_path: Path, vector_bytes: int, body: str) -> None:
     assert compare(kernel(body), tmp_path, vector_bytes, 3, 29, 4, far=True) == set(ALL)
 
 
