@@ -27,7 +27,7 @@ VARIANTS = ("plain", "restrict", "simd")
 ASKED = {
     "plain": "",
     "restrict": ", with its arrays declared `restrict`,",
-    "simd": ", with its arrays declared `restrict` and its independent loops marked for SIMD,",
+    "simd": ", with its arrays declared `restrict` and its independent loops written for SIMD,",
 }
 
 

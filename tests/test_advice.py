@@ -53,6 +53,21 @@ def test_vectorised_fields_are_timed_without_vectors_too(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("flags", ["O2", "O3-haswell"])
+def test_blocks_of_kmeans_run_points_side_by_side(flags: str, tmp_path: Path) -> None:
+    hotspot = advise("kmeans", flags, ("10000", "200"), tmp_path).hotspots[0]
+    (blocks,) = [c for c in hotspot.candidates if c.block == 8 and c.variant == "simd"]
+    assert blocks.evidence == "verified", blocks.reason
+    assert blocks.verification is not None
+    assert (blocks.verification.calls, blocks.speedup is None) == (3, False)
+    assert "elements side by side" in (tmp_path / "run" / blocks.mockup).read_text()
+    timings = json.loads((tmp_path / "run" / "timings.json").read_text())
+    assert all("identity-simd" in restore for restore in timings["first"]["steady"])
+    assert hotspot.ablation is not None
+    assert None not in (hotspot.ablation.neither, hotspot.ablation.layout, hotspot.ablation.simd, hotspot.ablation.both)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("example", ["wave", "lattice", "daxpy"])
 def test_every_example_is_lifted_and_verified(example: str, tmp_path: Path) -> None:
     sizes = {"wave": ("80", "1000"), "lattice": ("6", "2000"), "daxpy": ("16000", "1000")}

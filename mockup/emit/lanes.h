@@ -4,6 +4,8 @@
 #define LAYOUT_ADVISE_LANES_H
 #include "mockup.h"
 
+#pragma GCC diagnostic ignored "-Wpsabi" /* everything is inlined: how vectors are handed over does not matter */
+
 /* la_vT in registers, la_mT in memory, la_mT_u at any address. */
 #define LA_VECTOR(name, type)                                                                        \
     typedef type la_v##name __attribute__((vector_size(sizeof(type) * LA_LANES)));                   \

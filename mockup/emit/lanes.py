@@ -272,6 +272,7 @@ class LaneWriter(Writer):
         later: list[str] = []
         for assign in group:
             variable, varying = assign.variable, self.varies(assign.variable)
+            self.lane = self.settings.lanes - 1 if variable.number in self.side.last else 0
             name = self.vector_name(variable) if varying else self.text(variable)
             value = self.vector(assign.operand) if varying else self.text(assign.operand)
             if varying and self.on is not None:
@@ -284,6 +285,7 @@ class LaneWriter(Writer):
                 later.append(f"{name} = {value};")
             else:
                 self.put(f"{name} = {value};")
+        self.lane = 0
         for line in later:
             self.put(line)
 

@@ -41,7 +41,8 @@ _RUNNING = ("add", "sub", "mul", "shl", "neg")
 @dataclass(slots=True)
 class Lanes:
     """Of one loop: ``values`` and ``variables`` that vary, by number; ``runs``: how much a value grows an iteration;
-    ``masked`` are the ids of jumps made by some lanes only; ``left`` are values and variables read after the loop."""
+    ``masked`` are the ids of jumps made by some lanes only; ``left`` are values and variables read after the loop, ``last``
+    variables that nothing is computed from in it: they hold what the last lane left."""
 
     values: set[int] = field(default_factory=set)
     variables: set[int] = field(default_factory=set)
@@ -49,6 +50,7 @@ class Lanes:
     masked: set[int] = field(default_factory=set)
     types: dict[int, Val] = field(default_factory=dict)
     left: tuple[Val | Var, ...] = ()
+    last: frozenset[int] = frozenset()
 
     def varies(self, operand: Operand) -> bool:
         """Whether the iterations differ in ``operand``."""
@@ -85,25 +87,42 @@ def side_by_side(loop: Loop, lifted: Lifted) -> Lanes:
     ours = {id(item) for item in inside}
     others = [item for item in _within(lifted.body) if id(item) not in ours]
     outside = {item.variable.number for item in others if isinstance(item, Assign)}
-    read = {o for item in inside for o in operands(item) if isinstance(o, Var)}
     changed = {item.variable for item in inside if isinstance(item, Assign)}
-    if any(variable in read and variable.number in outside for variable in changed):
-        raise NotVectorisedError(where, "an iteration needs what the one before computed")
+    last = _handed_on(inside, {v for v in changed if v.number in outside}, where)
     if loop.trip is None:
         raise NotVectorisedError(where, "how often it runs is not known before")
-    lanes = _Analysis(loop, where).run()
+    lanes = _Analysis(loop, where, last).run()
     used = {o for item in others for o in operands(item)} | {out.operand for out in lifted.live_outs}
     defined: set[Val | Var] = {*lanes.types.values(), *changed}
     lanes.left = tuple(sorted((o for o in defined & used if lanes.varies(o)), key=lambda o: o.number))
     return lanes
 
 
+def _handed_on(inside: Sequence[Item], carried: set[Var], where: str) -> frozenset[int]:
+    """The variables that carry something from iteration to iteration, and those that it is copied to.
+
+    Nothing may be computed from them, and each must end with what it was or with a new value, not with another one's: then
+    what the last iteration leaves is what all of them leave. (A register that may hold a result is such a variable.)
+    """
+    moves = [item for item in inside if isinstance(item, Assign)]
+    computed = {o for item in inside if not isinstance(item, Assign) for o in operands(item)}
+    handed: set[Operand] = set()
+    for variable in carried & {o for item in inside for o in operands(item)}:
+        group: set[Operand] = {variable}
+        while more := {m.variable for m in moves if m.operand in group} - group:
+            group |= more
+        if group & (computed | handed):
+            raise NotVectorisedError(where, "an iteration needs what the one before computed")
+        handed |= group
+    return frozenset(o.number for o in handed if isinstance(o, Var))
+
+
 class _Analysis:
     """Repeated until nothing more varies."""
 
-    def __init__(self, loop: Loop, where: str) -> None:
+    def __init__(self, loop: Loop, where: str, last: frozenset[int]) -> None:
         self.loop, self.where = loop, where
-        self.found = Lanes({loop.counter.number}, set(), {loop.counter.number: 1}, set(), {})
+        self.found = Lanes({loop.counter.number}, set(), {loop.counter.number: 1}, last=last)
 
     def run(self) -> Lanes:
         before = (-1, -1, -1)
@@ -131,7 +150,9 @@ class _Analysis:
                 elif item.label not in labels | around:
                     self._refuse("it may be left early")
             elif isinstance(item, Loop):
-                if item.trip is None or self.found.varies(item.trip):
+                if item.trip is None:
+                    raise NotVectorisedError(self.where, "how often a loop in it runs is not known before")
+                if self.found.varies(item.trip):
                     self._refuse("how often a loop in it runs differs from iteration to iteration")
                 self._body(item.body, around | labels, masked=under)
             else:
@@ -140,6 +161,9 @@ class _Analysis:
     def _item(self, item: Item, under: bool) -> None:
         if isinstance(item, OpaqueCall):
             self._refuse("it calls code that is not lifted")
+        elif isinstance(item, Assign) and item.variable.number in self.found.last:
+            if under:
+                self._refuse("an iteration may need what the one before computed")
         elif isinstance(item, Assign):
             if under or self.found.varies(item.operand):
                 self.found.variables.add(item.variable.number)

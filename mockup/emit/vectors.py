@@ -27,8 +27,8 @@ def operation(name: str, ty: Ty, args: Sequence[str], types: Sequence[Ty]) -> st
     """``name(args)`` as an expression of type ``VECTOR[ty]``; None where it has to be done lane by lane."""
     source = types[0]
     if name in _BINARY:
-        text = f"{args[0]} {_BINARY[name]} {args[1]}"
-        return f"LA_PRODUCT({text})" if name == "fmul" else text
+        # no LA_PRODUCT: gcc cuts it into lanes where it is a vector's, and fuses only what it vectorises itself
+        return f"{args[0]} {_BINARY[name]} {args[1]}"
     if name in _COMPARE:
         return _as_mask(f"{_as_signed(args[0], source, name)} {_COMPARE[name]} {_as_signed(args[1], source, name)}", source)
     if name in _CHOICE:
