@@ -15,12 +15,13 @@ lint: setup ## style and types
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
+	MYPYPATH=benchmarks .venv/bin/mypy benchmarks/*.py
 
 test: lint ## style, types, and the tests but the long ones
 	.venv/bin/python -m pytest -q -n 2 -m "not slow"
 
 test-all: lint ## all tests
-	.venv/bin/python -m pytest -q
+	.venv/bin/python -m pytest -q -n 2 --dist worksteal
 
 bench: setup ## predicted speedups against hand-written ones
 	$(MAKE) -s -C examples

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -21,8 +22,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from summary import summary
+
 from layout_advise.mockup.statistics import undisturbed
-from layout_advise.reports.model import CandidateReport, HotspotReport, read_report
+from layout_advise.reports.candidatemodel import CandidateReport
+from layout_advise.reports.hotspotmodel import HotspotReport
+from layout_advise.reports.model import read_report
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
@@ -102,6 +107,8 @@ def elements_last(candidate: CandidateReport) -> bool:
 # fields inside, daxpy_aos merges two arrays, nbody_lanes changes the loop, list_array is another data structure) are
 # measured by hand alone, to see that no advice is missed.
 NOT_PROPOSED = has("none")
+IN_VECTORS = {"kmeans_vectors": "simd", "kmeans_quads": "simd"}
+"""Versions in vector types and what corresponds to them; all others are plain C, so it is the plain variant that counts."""
 CASES: dict[str, Example] = {
     "particles": Example(
         {"small": ("5000", "2000"), "medium": ("100000", "600"), "large": ("1300000", "60")},
@@ -153,6 +160,7 @@ CASES: dict[str, Example] = {
             "kmeans_soa": has("soa", without=("split",)),
             "kmeans_aosoa": has("aosoa", block=8),
             "kmeans_vectors": has("aosoa", block=8),
+            "kmeans_quads": has("aosoa", block=4),
             "kmeans_split": grouped("x", "label distance"),
         },
     ),
@@ -200,11 +208,25 @@ CASES: dict[str, Example] = {
 }
 
 
-def run_program(example: str, flags: str, version: str, arguments: tuple[str, ...]) -> float:
-    """Undisturbed ns of a call in a process of its own."""
+@dataclass(frozen=True)
+class Run:
+    """One process: undisturbed ns of a call, the fastest of the chores beside the calls, and whether calls lay between
+    undisturbed chores (only these count then)."""
+
+    ns: float
+    chore: float
+    calm: bool
+
+
+def run_program(example: str, flags: str, version: str, arguments: tuple[str, ...], chore: float) -> Run:
+    """A process of its own. It waits for moments in which a fixed loop of additions takes ``chore`` ns, as it does when
+    nothing else uses the core."""
     program = EXAMPLES / example / "bin" / flags / version
-    out = subprocess.run([str(program), "-t", *arguments], capture_output=True, text=True, check=True).stdout
-    return float(next(line.split()[1] for line in out.splitlines() if line.startswith("undisturbed_ns")))
+    command = [str(program), "-t", *arguments]
+    known = {**os.environ, "EXAMPLE_CHORE": str(chore)}
+    out = subprocess.run(command, capture_output=True, text=True, check=True, env=known).stdout
+    values = {line.split()[0]: float(line.split()[1]) for line in out.splitlines() if len(line.split()) == 2}
+    return Run(values["undisturbed_ns"], values["chore_ns"], values["calm_calls"] > 0)
 
 
 @dataclass(frozen=True)
@@ -217,20 +239,28 @@ class Effort:
 
 def hand_rounds(
     example: str, flags: str, versions: list[str], arguments: tuple[str, ...], effort: Effort
-) -> list[dict[str, float]]:
+) -> list[dict[str, Run]]:
     """Every version once a round, the order rotated; at most ``MOST_ROUNDS`` rounds."""
     names = [example, *versions]
-    measured: list[dict[str, float]] = []
+    measured: list[dict[str, Run]] = []
+    chore = min(run_program(example, flags, example, arguments, 0.0).chore for _ in range(effort.rounds))
     begun = time.monotonic()
     while len(measured) < effort.rounds or (len(measured) < MOST_ROUNDS and time.monotonic() - begun < effort.seconds):
         turn = len(measured) % len(names)
-        measured.append({v: run_program(example, flags, v, arguments) for v in [*names[turn:], *names[:turn]]})
+        measured.append({v: run_program(example, flags, v, arguments, chore) for v in [*names[turn:], *names[:turn]]})
+        chore = min(chore, *(one.chore for one in measured[-1].values()))
     return measured
 
 
-def speedup_of(rounds: list[dict[str, float]], original: str, version: str) -> float:
+def undisturbed_of(rounds: list[dict[str, Run]], version: str) -> float:
+    """A call in the processes that had undisturbed moments, if there are some; else in all."""
+    runs = [one[version] for one in rounds]
+    return undisturbed([r.ns for r in runs if r.calm] or [r.ns for r in runs])
+
+
+def speedup_of(rounds: list[dict[str, Run]], original: str, version: str) -> float:
     """Original over version, each in its undisturbed processes."""
-    return undisturbed([r[original] for r in rounds]) / undisturbed([r[version] for r in rounds])
+    return undisturbed_of(rounds, original) / undisturbed_of(rounds, version)
 
 
 def advise(example: str, flags: str, arguments: tuple[str, ...], keep: Path | None) -> tuple[HotspotReport, float]:
@@ -245,9 +275,9 @@ def advise(example: str, flags: str, arguments: tuple[str, ...], keep: Path | No
         return report.hotspots[0], report.seconds.total
 
 
-def predicted(hotspot: HotspotReport, match: Match) -> CandidateReport | None:
-    """The measured candidate that corresponds to a hand-written version: plain C, so it is the plain variant that counts."""
-    found = [c for c in hotspot.candidates if c.speedup is not None and c.variant == "plain" and match(c)]
+def predicted(hotspot: HotspotReport, match: Match, variant: str) -> CandidateReport | None:
+    """The measured candidate that corresponds to a hand-written version."""
+    found = [c for c in hotspot.candidates if c.speedup is not None and c.variant == variant and match(c)]
     return max(found, key=lambda c: c.speedup.median if c.speedup else 0.0, default=None)
 
 
@@ -263,7 +293,7 @@ def measure(example: str, size: str, flags: str, effort: Effort, keep: Path | No
     for version, match in case.versions.items():
         hand = speedup_of([*before, *after], example, version)
         halves = [speedup_of(half, example, version) for half in (before, after)]
-        candidate = predicted(hotspot, match)
+        candidate = predicted(hotspot, match, IN_VECTORS.get(version, "plain"))
         speedup = candidate.speedup.median if candidate and candidate.speedup else None
         rows.append(
             {
@@ -357,6 +387,7 @@ def main() -> int:
                     file.write_text(json.dumps(rows, indent=1) + "\n")
                 shown += json.loads(file.read_text())
     print(table(shown))
+    print("", *summary(shown), sep="\n")
     return 0
 
 

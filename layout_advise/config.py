@@ -16,7 +16,6 @@ Backend = Literal["auto", "clone", "valgrind", "pin", "step"]
 STDIN = Path("/dev/stdin")
 
 DEFAULT_TIMEOUT = 600.0
-DEFAULT_RESTORES = 9
 DEFAULT_CANDIDATES = 8
 DEFAULT_MAX_REFS = 64_000_000
 
@@ -35,11 +34,12 @@ class Settings:
     snapshot: Literal["auto", "criu", "fork"] = "auto"
     until: Stage = "report"
     timeout: float = DEFAULT_TIMEOUT
-    restores: int = DEFAULT_RESTORES
+    restores: int | None = None
     candidates: int = DEFAULT_CANDIDATES
     max_refs: int = DEFAULT_MAX_REFS
     max_bytes: int | None = None
     temporary: bool = False
+    allow_reassociation: bool = False
     stdin: Path | None = None
     capture_output: bool = False
     environment: dict[str, str] = field(default_factory=dict)

@@ -50,6 +50,10 @@ class SnapshotError(LayoutAdviseError):
     """Parking, dumping or restoring the program failed."""
 
 
+class HungError(SnapshotError):
+    """The stopped program did not answer in time, and was killed."""
+
+
 class TraceError(LayoutAdviseError):
     """The trace could not be recorded, written or read."""
 

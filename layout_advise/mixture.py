@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from layout_advise.mockup.statistics import Ratio
-from layout_advise.reports.model import Verdict
+from layout_advise.reports.hotspotmodel import Verdict
 from layout_advise.verdict import Measured, times
 
 SLOWEST_KIND = 1 / 1.05

@@ -48,7 +48,7 @@ def advise(settings: Settings, progress: Progress) -> model.Report | None:
         profiled = profile(settings, main, stdin, run.output if settings.capture_output else None)
         for symbol, reason in profiled.skipped:
             progress.note(f"passed over {symbol}: {reason}")
-        progress.note(f"hotspot: {profiled.function.name} ({profiled.share:.0%} of the samples)")
+        progress.note(f"hotspot: {profiled.title} ({profiled.share:.0%} of the samples)")
         if settings.until == "sample":
             return None
         case = watch(settings, main, profiled, stdin, run, work, progress)

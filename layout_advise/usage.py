@@ -9,7 +9,8 @@ from typing import Literal
 import msgspec
 
 from layout_advise.mockup.statistics import Ratio
-from layout_advise.reports.model import Verdict
+from layout_advise.reports.hotspotmodel import Verdict
+from layout_advise.reports.spelled import listing
 from layout_advise.verdict import times
 
 UseKind = Literal["permanent", "temporary"]
@@ -18,12 +19,14 @@ UseKind = Literal["permanent", "temporary"]
 @dataclass(frozen=True, slots=True)
 class Use:
     """``net`` is the speedup with the data converted before each call and back after it, as timed; ``break_even`` after how
-    many calls one conversion there and back is paid back; ``calls`` how often the run calls the hotspot."""
+    many calls one conversion there and back is paid back; ``calls`` how often the run calls the hotspot. ``others``: the
+    functions that were seen to use the data between calls; empty where there are none, None where that is not known."""
 
     net: Ratio | None
     break_even: Ratio | None
     calls: int
     bound: float
+    others: tuple[str, ...] | None = None
 
     @property
     def kind(self) -> UseKind | None:
@@ -42,7 +45,7 @@ def with_use(verdict: Verdict, use: Use) -> Verdict:
     """``verdict``, where it is for a change, with the kind of change that pays and a sentence about it."""
     if verdict.action != "change" or use.kind is None or use.net is None:
         return verdict
-    return msgspec.structs.replace(verdict, use=use.kind, text=f"{verdict.text} {sentence(use)}")
+    return msgspec.structs.replace(verdict, use=use.kind, text=f"{verdict.text} {sentence(use)}{_rest(use)}")
 
 
 def sentence(use: Use) -> str:
@@ -56,6 +59,20 @@ def sentence(use: Use) -> str:
         span = f"({times(use.net.lo)} to {times(use.net.hi)})"
         return f"Converting around each call is not shown to pay: {around} {span}. {_once(use)}"
     return f"Do not convert around each call: {around}. {_once(use)}"
+
+
+def _rest(use: Use) -> str:
+    """What the rest of the program means for it: whether calls follow each other without a use in between."""
+    if use.others is None:
+        return ""
+    if not use.others:
+        return (
+            " Nothing else was seen to touch the data between calls (its ends, which share a page with other data, cannot "
+            "be watched); where that is so, one conversion lasts over many."
+        )
+    return (
+        f" Between calls the data is also used by {listing(use.others)}: that changes with it, or needs it converted back."
+    )
 
 
 def _once(use: Use) -> str:

@@ -9,9 +9,12 @@ from typing import Literal
 import msgspec
 
 from layout_advise.mockup.statistics import Ratio
-from layout_advise.reports.model import Evidence, Verdict
+from layout_advise.reports.candidatemodel import Evidence
+from layout_advise.reports.hotspotmodel import Verdict
 
 SMALLEST_GAIN = {"criu": 1.05, "fork": 1.10}
+KEEP_BOUND = 1.15
+"""A layout that may gain more is no reason to keep the present one, however noisy the machine is."""
 IDENTITY_RANGE = (0.9, 1.1)
 IN_SITU_TOLERANCE = 0.15
 PLAIN_ENOUGH = 0.98
@@ -29,6 +32,11 @@ ASKED = {
     "restrict": ", with its arrays declared `restrict`,",
     "simd": ", with its arrays declared `restrict` and its independent loops written for SIMD,",
 }
+
+
+ALONE = {"plain": "its loops in this form", "restrict": "`restrict`", "simd": "`restrict` and SIMD"}
+TOLD = 1.05
+"""What a variant gains with the layout unchanged is told from here on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +131,20 @@ def leader(candidates: Sequence[Measured], context: Context) -> Measured | None:
     return min(same, key=lambda c: VARIANTS.index(c.variant))
 
 
+def rounding_problem(context: Context) -> Verdict | None:
+    """Why nothing is said where rounding differs, unless that is allowed."""
+    if context.identity_evidence != "close" or context.allow_reassociation:
+        return None
+    return undecided(
+        "rounding-only",
+        "sums that several threads add to come out differently rounded from run to run, in the original too; "
+        "with --allow-reassociation that is taken for equal.",
+    )
+
+
 def identity_problem(context: Context) -> Verdict | None:
     """Why nothing can be said at all: the identity mock-up is not the original."""
-    if context.identity_evidence not in ("verified", "close") or (
-        context.identity_evidence == "close" and not context.allow_reassociation
-    ):
+    if context.identity_evidence not in ("verified", "close"):
         return undecided(
             "identity-not-verified", "the unchanged mock-up does not reproduce the original, so no number counts."
         )
@@ -136,18 +153,21 @@ def identity_problem(context: Context) -> Verdict | None:
         return undecided("identity-not-measured", "the unchanged mock-up could not be timed.")
     lo, hi = IDENTITY_RANGE
     if not lo <= ratio.median <= hi:
-        return undecided(
-            "identity-off",
-            f"the unchanged mock-up takes {ratio.median:.2f} times the original's time (must be {lo} to {hi}): "
-            "its compiler does not reproduce this code well enough to predict a layout.",
-        )
+        why = "its compiler does not reproduce this code well enough to predict a layout."
+        if ratio.lo <= hi and ratio.hi >= lo:
+            why = f"its interval, {ratio.lo:.2f} to {ratio.hi:.2f}, reaches into that. Run it again on a quieter machine."
+        text = f"the unchanged mock-up takes {ratio.median:.2f} times the original's time (must be {lo} to {hi}): {why}"
+        return undecided("identity-off", text)
     return None
 
 
 def decide(candidates: Sequence[Measured], context: Context) -> Verdict:
     """The verdict before the winner is measured again: ``change`` here means "worth measuring again"."""
+    rounding = rounding_problem(context)
+    if rounding is not None:
+        return rounding
     if not context.rules_apply:
-        if context.identity_evidence == "verified":
+        if context.identity_evidence in ("verified", "close"):
             return Verdict(
                 "keep", None, None, "no-rule-applies", "Keep it: no layout rule applies to what the hotspot touches."
             )
@@ -181,7 +201,7 @@ def _keep_or_undecided(candidates: Sequence[Measured], context: Context) -> Verd
     if near and not above:
         return undecided(
             "within-noise",
-            f"{_named(near)} ran faster than the original, but the original against itself differs by up to "
+            f"{_named(near)} may be faster than the original, but the original against itself differs by up to "
             f"{context.noise_hi - 1:.0%} on this machine now: no gain is shown, none is excluded. "
             "Run it again when it is quieter.",
         )
@@ -208,10 +228,12 @@ def _keep_or_undecided(candidates: Sequence[Measured], context: Context) -> Verd
 
 
 def _reaches(candidate: Measured, context: Context) -> bool:
-    """Whether a gain is not excluded: the interval ends above the bound, or all of it lies above what would be a gain if the
-    machine were quiet (a noisy one must not make a `keep` of a candidate that was faster in nearly all processes)."""
+    """Whether a gain is not excluded: the interval ends above the bound (on a machine too noisy for that to say much,
+    above ``KEEP_BOUND``), or all of it lies above what would be a gain if the machine were quiet. Noise must not make a
+    `keep` of a candidate that was faster in nearly all processes."""
     top = candidate.ceiling()
-    return top is not None and (top >= context.bound or candidate.floor() > SMALLEST_GAIN[context.snapshot])
+    bound = min(context.bound, KEEP_BOUND)
+    return top is not None and (top >= bound or candidate.floor() > SMALLEST_GAIN[context.snapshot])
 
 
 def confirm(first: Verdict, again: Measured, context: Context) -> Verdict:
@@ -250,7 +272,18 @@ def _gain(winner: Measured) -> str:
     assert winner.counted is not None
     net = ", conversion before and after each call included" if winner.net is not None else ""
     gain = f"{times(winner.counted.median)} times as fast ({_interval(winner.counted)}{net})"
-    return f"{winner.title or winner.id}{ASKED[winner.variant]} runs {gain}"
+    return f"{winner.title or winner.id}{ASKED[winner.variant]} runs {gain}{_unchanged(winner)}"
+
+
+def _unchanged(winner: Measured) -> str:
+    """What of the gain does not need the layout: the same variant of the unchanged one over the original."""
+    if winner.speedup is None or winner.over_identity is None or winner.net is not None:
+        return ""
+    alone = winner.speedup.median / winner.over_identity.median
+    if alone < TOLD:
+        return ""
+    own = f"{times(alone)} times with {ALONE[winner.variant]} and the layout unchanged"
+    return f", of that {own}, {times(winner.over_identity.median)} times by the layout"
 
 
 def _interval(ratio: Ratio) -> str:

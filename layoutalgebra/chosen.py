@@ -61,6 +61,15 @@ def used_elements(structure: Structure, accesses: Sequence[tuple[Stream, int]]) 
     return grid
 
 
+def in_one_run(used: Grid) -> bool:
+    """Whether the used elements are most of those from the first to the last of them: a part of an array that is not filled
+    to its end, say. Nothing is picked out then."""
+    import numpy as np
+
+    found = np.flatnonzero(used)
+    return bool(len(found)) and 10 * len(found) >= 9 * int(found[-1] - found[0] + 1)
+
+
 def choose(used: Grid) -> Chosen | None:
     """The largest block, along the first dimension that has one, of which at most one element is ``used``; ``None`` where
     two of some two neighbours are, whatever the dimension, and where less than half of the blocks are used at all: then the

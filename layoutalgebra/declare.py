@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from layout_advise.layoutalgebra.structure import Axis, Candidate, Chosen, Field, FieldMap, Relayout, Structure
 
@@ -14,6 +15,9 @@ _KEYWORDS = frozenset(("auto", "break", "case", "char", "const", "continue", "de
                        "extern", "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return",
                        "short", "signed", "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void",
                        "volatile", "while"))  # fmt: skip
+
+_UNUSED = "  /* not used here */"
+_ELEMENT = re.compile(r"(.*)\[(\d+)\]")
 
 
 def identifier(name: str) -> str:
@@ -32,20 +36,43 @@ def _declare_field(field: Field, name: str, count: str = "") -> str:
     return f"unsigned char {name}{count}[{field.bytes}]"
 
 
+def _declare_run(field: Field, name: str, count: int) -> str:
+    return _declare_field(field, name, f"[{count}]" if count > 1 else "")
+
+
+def _runs(fields: Iterable[Field]) -> list[tuple[Field, str, int]]:
+    """The fields by offset, with the elements of an array that follow one another as one entry: its first element, the name
+    of the array, how many."""
+    found: list[tuple[Field, str, int]] = []
+    for field in sorted(fields, key=lambda f: f.offset):
+        element = _ELEMENT.fullmatch(field.name)
+        if element is not None and found and _follows(*found[-1], field, f"{element[1]}[0]", int(element[2])):
+            first, _, count = found.pop()
+            found.append((first, element[1], count + 1))
+        else:
+            found.append((field, field.name, 1))
+    return found
+
+
+def _follows(first: Field, _: str, count: int, field: Field, head: str, index: int) -> bool:
+    """Whether ``field`` is the next element of the array that ``first`` begins."""
+    alike = (field.type, field.bytes) == (first.type, first.bytes)
+    return first.name == head and index == count and alike and field.offset == first.offset + count * first.bytes
+
+
 def declare_structure(structure: Structure) -> str:
     """The element as it lies in memory now: its fields, the unused ones marked, gaps as bytes. Compiles as C11."""
     tag = identifier(structure.type or structure.name)
-    hot = {f.offset for f in structure.fields}
     lines, place = ["#include <stdint.h>", "", f"struct {tag}_now {{"], 0
     names: set[str] = set()
-    for field in sorted((*structure.fields, *structure.cold), key=lambda f: f.offset):
+    used, unused = ([(*run, note) for run in _runs(f)] for f, note in ((structure.fields, ""), (structure.cold, _UNUSED)))
+    for field, name, count, note in sorted((*used, *unused), key=lambda run: run[0].offset):
         if field.offset > place:
             lines.append(f"    unsigned char unused_{place}[{field.offset - place}];")
         if field.offset < place:
             continue
-        note = "" if field.offset in hot else "  /* not used here */"
-        lines.append(f"    {_declare_field(field, _unique(identifier(field.name), names))};{note}")
-        place = field.offset + field.bytes
+        lines.append(f"    {_declare_run(field, _unique(identifier(name), names), count)};{note}")
+        place = field.offset + field.bytes * count
     if place < structure.element_bytes:
         lines.append(f"    unsigned char unused_{place}[{structure.element_bytes - place}];")
     end = "}" if _lies_naturally(structure) else "} __attribute__((packed, aligned(1)))"
@@ -120,7 +147,8 @@ def _span(layout: Relayout, m: FieldMap, inner: list[Axis]) -> int:
 def _declare_cold(structure: Structure, taken: set[str]) -> list[str]:
     name = _unique(identifier(f"{structure.name}_cold"), taken)
     names: set[str] = set()
-    members = [f"    {_declare_field(f, _unique(identifier(f.name), names))};" for f in structure.cold]
+    runs = _runs(structure.cold)
+    members = [f"    {_declare_run(f, _unique(identifier(name), names), count)};" for f, name, count in runs]
     dims = "".join(f"[{d.count}]" for d in structure.dims)
     return [f"struct {name} {{  /* what this hotspot does not use */", *members, f"}} {name}{dims};", ""]
 

@@ -21,7 +21,7 @@ from layout_advise.layoutalgebra.footprints import Touched, mark, places_in, sin
 from layout_advise.layoutalgebra.gridboxes import bounded_term, rows_on_grid
 from layout_advise.layoutalgebra.nests import Stream
 from layout_advise.layoutalgebra.pattern import pattern_term
-from layout_advise.layoutalgebra.structure import Dim, Field, Structure
+from layout_advise.layoutalgebra.structure import Dim, Field, Slots, Structure
 from layout_advise.layoutalgebra.terms import MATERIAL, Term
 
 SMALL = 1 << 20
@@ -104,10 +104,7 @@ def derive_structure(
         else:
             uses.append(_Use(access, what))
     if not uses:
-        one = (Dim(1, obj.bytes),)
-        origin = (obj.base, obj.kind, obj.type, obj.alloc_site)
-        whole = Structure(obj.id, obj.name, obj.base, obj.bytes, one, (), (), *origin, inexact)
-        return Derived(whole, None, 1, 0, False, inexact)
+        return unknown(obj, inexact)
     strides = _declared_strides(declared, obj.bytes)
     element = _element(uses, obj, declared, strides)
     base = obj.base + _phase(uses, obj, element, declared)
@@ -121,6 +118,30 @@ def derive_structure(
     return _with_term(structure, uses)
 
 
+def unknown(obj: MemoryObjectShape, why: str | None) -> Derived:
+    """A memory object of which nothing is known but that it is touched, and ``why``."""
+    origin = (obj.base, obj.kind, obj.type, obj.alloc_site)
+    whole = Structure(obj.id, obj.name, obj.base, obj.bytes, (Dim(1, obj.bytes),), (), (), *origin, why)
+    return Derived(whole, None, 1, 0, False, why)
+
+
+def derive_records(
+    obj: MemoryObjectShape, accesses: Sequence[Access], declared: Declared | None, element: int, via: Slots
+) -> Derived:
+    """The structure of objects reached through pointers, with ``element`` bytes from each one to the next at ``obj.base``,
+    where they are thought to lie. Raises :class:`AlgebraError` without accesses."""
+    if not accesses:
+        raise AlgebraError(f"no accesses to {obj.name}", "a structure is derived from streams")
+    found = [(access, touched(access.stream)) for access in accesses]
+    uses = [_Use(access, what) for access, what in found if what is not None]
+    inexact = None if len(uses) == len(found) else "a reference's addresses are not known exactly"
+    fields, cold = _fields(uses, obj.base, element, declared)
+    dims = (Dim(obj.bytes // element, element),)
+    origin = (obj.base, obj.kind, obj.type, obj.alloc_site)
+    structure = Structure(obj.id, obj.name, obj.base, obj.bytes, dims, fields, cold, *origin, inexact, via)
+    return _with_term(structure, uses)
+
+
 def plain_reason(structure: Structure) -> str | None:
     """Why no rule applies to ``structure``, or ``None`` where some may."""
     if structure.inexact:
@@ -128,7 +149,7 @@ def plain_reason(structure: Structure) -> str | None:
     if structure.count <= 1:
         return "a single element: there is nothing to arrange"
     covered = len(structure.fields) == 1 and structure.fields[0].bytes == structure.element_bytes
-    if covered and len(structure.dims) == 1:
+    if covered and len(structure.dims) == 1 and structure.via is None:
         return "a plain array of one scalar, accessed as a whole: no rule applies"
     return None
 

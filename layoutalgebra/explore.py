@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 from layout_advise.layoutalgebra.derive import plain_reason
 from layout_advise.layoutalgebra.relayout import LINE, Group, Plan, Step, relayout, whole
@@ -15,12 +16,16 @@ from layout_advise.layoutalgebra.structure import Candidate, Chosen, Field, Fiel
 from layout_advise.layoutalgebra.traffic import lines_touched
 
 PAGE = 4096
+GATHER = "gather"
+"""Family, and step of the derivation: scattered objects put into one array in the order of the pointers to them."""
 HALF = 0.6
 """Part of the elements below which it is tried to store every other one apart."""
 MANY = 64
 """How many times more elements than inner positions there must be for the elements to become the last dimension."""
 TOGETHER = 6
 """At most so many layouts are proposed for all structures at once."""
+MOST_GROWN, SMALL_PADDED = 2, 64 << 10
+"""Lines of their own for elements that threads share lines for: at most so many times the bytes, or so many bytes."""
 LINE_CYCLES, LOAD_CYCLES, STREAM_CYCLES, STREAMS = 12.0, 1.0, 2.0, 12
 """The cost model: cycles a line from memory, a load instruction, a stream beyond those that the prefetchers follow."""
 
@@ -34,6 +39,8 @@ class Walk:
     gathered: bool = False
     density: float = 1.0
     chosen: Chosen | None = None
+    shared: bool = False
+    """Whether threads meet in its lines, each at elements of its own (false sharing)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +68,7 @@ def explore(
     each: list[list[Candidate]] = []
     for structure in structures:
         walk = walks.get(structure.id, Walk(len(structure.dims) - 1))
-        if plain_reason(structure) is None or walk.chosen is not None:
+        if plain_reason(structure) is None or walk.chosen is not None or (walk.shared and can_pad(structure)):
             each.append(_of_one(structure, walk, tuple(sorted(set(lanes))))[:budget])
     each = [found for found in each if found]
     ranked = sorted((c for found in each for c in found), key=lambda c: c.cost["relative"])
@@ -73,7 +80,8 @@ def _of_one(structure: Structure, walk: Walk, lanes: tuple[int, ...]) -> list[Ca
     """All candidates of one structure, ranked, one for each index map."""
     before = _cost(structure, walk, max(lanes, default=16))
     tight = relayout(structure, Plan((_group(structure, range(len(structure.fields))),)))
-    seen: set[object] = set() if _drops(structure) else {_key(tight)}  # the layout as it is is no candidate
+    as_it_is = structure.via is None and not _drops(structure)
+    seen: set[object] = {_key(tight)} if as_it_is else set()  # the layout as it is is no candidate
     found = []
     for proposal in _proposals(structure, walk, lanes):
         layout = relayout(structure, proposal.plan)
@@ -83,9 +91,10 @@ def _of_one(structure: Structure, walk: Walk, lanes: tuple[int, ...]) -> list[Ca
         seen.add(key)
         cost = _cost(layout, walk, max(lanes, default=16))
         cost["relative"] = cost["cycles"] / max(before["cycles"], 1e-9)
-        dropped = _drops(structure)
-        families = tuple(dict.fromkeys([*proposal.families, *(["compact"] if dropped else [])]))
-        steps = tuple(dict.fromkeys([*proposal.derivation, *(["7"] if dropped else [])]))
+        dropped = _drops(structure) and bool(proposal.families)
+        first = [GATHER] if structure.via is not None else []
+        families = tuple(dict.fromkeys([*first, *proposal.families, *(["compact"] if dropped else [])]))
+        steps = tuple(dict.fromkeys([*first, *proposal.derivation, *(["7"] if dropped else [])]))
         found.append(Candidate("", (layout,), families, steps, proposal.block, False, dropped, cost))
     return sorted(found, key=lambda c: (c.cost["relative"], c.families, c.block or 0))
 
@@ -116,6 +125,8 @@ def _proposals(structure: Structure, walk: Walk, lanes: tuple[int, ...]) -> Iter
     dims = len(structure.dims)
     steps = whole(structure)
     moves = ("4",) * dims
+    if structure.via is not None:  # the objects as they are, one after another
+        yield _Proposal(Plan((_group(structure, everything, record=structure.element_bytes),)), (), ())
     if len(fields) > 1:
         yield _Proposal(Plan(tuple(Group((n,), steps) for n in everything)), ("soa",), moves)
     yield from _blocked(structure, lanes)
@@ -133,6 +144,8 @@ def _proposals(structure: Structure, walk: Walk, lanes: tuple[int, ...]) -> Iter
     if len(fields) > 1 and dims > 1 and structure.dims[0].count >= MANY * inner:  # an array for each number of an element
         yield _Proposal(Plan(tuple(Group((n,), (*steps[1:], steps[0])) for n in everything)), ("soa", "permute"), moves)
     yield from _reordered(structure, everything)
+    if walk.shared:
+        yield from _own_lines(structure)
     if walk.chosen is not None:
         yield _apart(structure, walk.chosen)
     elif walk.density <= HALF and structure.dims[0].count > 2:  # even and odd apart: A_n -> A_n/2 ⊗ A_2 -> A_2 ⊗ A_n/2
@@ -209,6 +222,31 @@ def _reordered(structure: Structure, everything: tuple[int, ...]) -> Iterator[_P
             yield _Proposal(Plan((_group(structure, everything, record=record),)), ("pad",), ("8",))
 
 
+def can_pad(structure: Structure) -> bool:
+    """Whether some elements, or rows of them, could get lines of their own."""
+    return structure.inexact is None and structure.count > 1 and any(_own_lines(structure))
+
+
+def _own_lines(structure: Structure) -> Iterator[_Proposal]:
+    """Lines of their own (rule 8) for the elements, or for the rows of them, that threads have each for itself; where that
+    takes little memory. Whole rows first."""
+    everything, steps = tuple(range(len(structure.fields))), whole(structure)
+    for depth in range(1, len(steps) + 1):
+        if structure.via is not None or (depth < len(steps) and len(everything) > 1):
+            continue  # rows of several fields would have these apart
+        plan = Plan((Group(everything, steps[:depth], steps[depth:], LINE),))
+        rows = structure.count // prod(d.count for d in structure.dims[depth:])
+        grown = rows * -(-structure.dims[depth - 1].stride // LINE) * LINE
+        if structure.dims[depth - 1].stride % LINE and grown <= max(MOST_GROWN * structure.bytes, SMALL_PADDED):
+            yield _Proposal(plan, ("pad",), ("8",))
+
+
+def _unshared(layout: Relayout) -> bool:
+    """Whether what has another outermost index lies on other lines."""
+    first = [m.axes[0] for m in layout.fields]
+    return all((a.dim, a.part) == (0, "whole") and a.stride % LINE == 0 for a in first)
+
+
 def _cost(layout: Structure | Relayout, walk: Walk, vector: int) -> dict[str, float]:
     """Lines, pages, streams and loads of one walk over every element, and the cycles that the model makes of them."""
     structure = layout if isinstance(layout, Structure) else layout.structure
@@ -229,6 +267,8 @@ def _cost(layout: Structure | Relayout, walk: Walk, vector: int) -> dict[str, fl
         unit = stride == field.bytes and not walk.gathered
         loads += elements * (field.bytes / vector if unit else 1.0)
     extra = elements / 8 * max(0, len(places) - STREAMS)
+    if walk.shared and (isinstance(layout, Structure) or not _unshared(layout)):
+        lines += sum(f.reads + f.writes for f in structure.fields)  # the line is with the other thread each time
     cycles = lines * LINE_CYCLES + loads * LOAD_CYCLES + extra * STREAM_CYCLES
     return {"lines": lines, "pages": pages, "streams": float(len(places)), "loads": loads, "cycles": cycles}
 

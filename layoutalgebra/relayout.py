@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from itertools import product as cartesian
+from math import prod
 from typing import Literal
 
 from layout_advise.errors import AlgebraError
@@ -153,13 +154,15 @@ def _parts(structure: Structure, group: Group, chosen: Chosen | None) -> list[Pa
     classes: list[Term] = [S([0], chosen.block)] if chosen is not None else []
     outer = [*classes, *(A(step.extent(structure)) for step in group.outer)]
     inner = [A(step.extent(structure)) for step in group.inner]
-    padded = group.record and len(by_size) == 1 and not group.inner
+    padded = group.record > 0 and len(by_size) == 1
     parts = []
     for size, numbers in sorted(by_size.items()):
-        axis: Term = A(len(numbers))
-        if padded and group.record > 0 and _aligned(len(numbers) * size, group.record) % size == 0:
-            axis = S([range(len(numbers))], _aligned(len(numbers) * size, group.record) // size)
-        term = product([*outer, axis, *inner])
+        used = len(numbers) * prod(step.extent(structure) for step in group.inner)
+        record = _aligned(used * size, group.record) if padded else 0
+        if padded and record % size == 0:  # what is inside joined by rule 6, then padded by rule 8
+            term = product([*outer, S([range(used)], record // size)])
+        else:
+            term = product([*outer, A(len(numbers)), *inner])
         parts.append(Part(tuple(structure.fields[n].name for n in numbers), size, str(term)))
     return parts
 

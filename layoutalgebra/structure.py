@@ -39,6 +39,21 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
+class Slots:
+    """An array of pointers to elements that lie anywhere: that of element k stands at ``table + k * stride``.
+
+    ``bytes`` is the size of an object (``element_bytes`` may be more, a multiple of ``stride``), ``first`` the address of
+    one of them. A null pointer stands for no element.
+    """
+
+    table: int
+    stride: int
+    count: int
+    bytes: int
+    first: int
+
+
+@dataclass(frozen=True, slots=True)
 class Structure:
     """A piece of memory as a regular grid of elements.
 
@@ -63,6 +78,9 @@ class Structure:
     alloc_site: str | None = None
     inexact: str | None = None
     """Why no term may be claimed and nothing restructured (truncated trace, inexact set, ...), or ``None``."""
+    via: Slots | None = None
+    """Set where the elements lie anywhere and are reached through pointers: then ``base`` is no place in memory, but where
+    the lifted code is made to think that they lie together (``mockup/gathered.py``)."""
 
     @property
     def element_bytes(self) -> int:

@@ -1,8 +1,8 @@
 """Which structure every lifted access belongs to, proved by the trace.
 
-An access (``Load`` or ``Store``) is tied by ``(pc, operand)`` to a traced reference; its own address is the traced one plus
-its ``part``. Registers that happen to hold the right value prove nothing (they once made a wrong binding look verified), the
-traced addresses do.
+An access (``Load``, ``Store``, ``Atomic``) is tied by ``(pc, operand)`` to a traced reference; its own address is the traced
+one plus its ``part``. Registers that happen to hold the right value prove nothing (they once made a wrong binding look
+verified), the traced addresses do.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from layout_advise.layoutalgebra.nests import Stream
 from layout_advise.layoutalgebra.structure import Structure
 from layout_advise.mockup.effects import BITS
-from layout_advise.mockup.lifted import Executed, Item, Lifted, Load, Loop, Store
+from layout_advise.mockup.lifted import Atomic, Executed, Item, Lifted, Load, Loop, Store
+from layout_advise.mockup.runtime import retried
 from layout_advise.mockup.streams import hull
 from layout_advise.tracer.spans import spans
 from layout_advise.tracer.trace import Reference, Trace
 
-Access = Load | Store
+Access = Load | Store | Atomic
 Key = tuple[int, int]
 
 
@@ -57,9 +58,9 @@ def access_bytes(access: Access) -> int:
 
 
 def accesses(body: Sequence[Item]) -> Iterator[Access]:
-    """Every load and store of a body, loops included, in textual order."""
+    """Every load, store and atomic operation of a body, loops included, in textual order."""
     for item in body:
-        if isinstance(item, Load | Store):
+        if isinstance(item, Load | Store | Atomic):
             yield item
         elif isinstance(item, Loop):
             yield from accesses(item.body)
@@ -96,6 +97,9 @@ def bind(lifted: Lifted, trace: Trace, structures: Sequence[Structure]) -> Bindi
         for structure in touched:
             what = "other memory too" if len(touched) == 1 else "another structure too"
             impossible.setdefault(structure.id, f"the reference at {key[0]:#x} touches {what}")
+    for key in retried(lifted.body) & structure_of.keys():
+        why = f"the compare-and-swap at {key[0]:#x} updates it, and how often it is tried again differs from run to run"
+        impossible.setdefault(structure_of[key], why)
     lifted_keys = keys_made(lifted.body)
     left_out = {(pc, operand) for pc, operand, _ in lifted.skipped}
     for key, name in structure_of.items():

@@ -22,12 +22,9 @@ PLACED = ("-falign-loops=32", "-falign-functions=64")
 # Merged branches (a & b != 0) hide from the loop passes that a trip count is positive; the original's branches are kept.
 # What the original's compiler did to the loop nest is in the lifted code already; done anew it would be a gain of the
 # mock-up's own (two passes over the data merged into one: 1.6x).
-# A lifted loop has more pointers than the source it stands for (one for each row of a stencil): with the usual limit of ten
-# checks at run time whether they overlap, gcc gave a layout up for lost that it vectorises in hand-written code (2.5x).
 GCC_ONLY = (
     "-fno-tree-ter",
     "--param=logical-op-non-short-circuit=0",
-    "--param=vect-max-version-for-alias-checks=100",
     "-fno-loop-unroll-and-jam",
     "-fno-loop-interchange",
 )
@@ -45,6 +42,7 @@ class BuiltMockup:
 
 
 _built: dict[str, Path] = {}
+"""Digest of a text and its flags → the file that this process last built from them."""
 
 
 def command(source: Path, out: Path, compiler: str, flags: Sequence[str]) -> list[str]:
@@ -58,8 +56,8 @@ def command(source: Path, out: Path, compiler: str, flags: Sequence[str]) -> lis
 def build(source: str, out: Path, compiler: str = "gcc", flags: Sequence[str] = ("-O2",)) -> BuiltMockup:
     """Write ``source`` next to ``out`` (suffix .c) and compile it to the shared object ``out``.
 
-    A second build of the same text with the same flags in this process is linked to the first one. A failure is data
-    (``reason``), not an exception: the candidate is then rejected with it.
+    A second build of the same text with the same flags in this process copies what the first one gave, as long as that is
+    still there. A failure is data (``reason``), not an exception: the candidate is then rejected with it.
     """
     text = out.with_suffix(".c")
     text.parent.mkdir(parents=True, exist_ok=True)
@@ -70,10 +68,13 @@ def build(source: str, out: Path, compiler: str = "gcc", flags: Sequence[str] = 
     known = _built.get(digest)
     if known is not None and known.exists():
         if known != out:
-            out.write_bytes(known.read_bytes())
+            content = known.read_bytes()
+            _forget(out)
+            out.write_bytes(content)
         message = f"{shlex.join(argv)}\nsame as {known.name}\n"
         log.write_text(message)
         return BuiltMockup(out, message)
+    _forget(out)
     try:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=TIME_LIMIT, check=False)
     except FileNotFoundError:
@@ -87,6 +88,12 @@ def build(source: str, out: Path, compiler: str = "gcc", flags: Sequence[str] = 
         return BuiltMockup(None, message, f"{compiler}: {errors[0].strip()}")
     _built[digest] = out
     return BuiltMockup(out, message)
+
+
+def _forget(out: Path) -> None:
+    """``out`` is about to hold something else than what it was built from before."""
+    for digest in [digest for digest, path in list(_built.items()) if path == out]:
+        _built.pop(digest, None)
 
 
 @lru_cache(maxsize=64)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
-from layout_advise.layoutalgebra.nests import FoldedStream
+from layout_advise.layoutalgebra.nests import FoldedStream, Stream
 from layout_advise.mockup.binding import keys_made
 from layout_advise.mockup.lifted import Lifted
+from layout_advise.mockup.runtime import retried
 from layout_advise.mockup.streams import contains, expand_array, hull
 from layout_advise.tracer.trace import Reference, Trace
 
@@ -23,10 +26,8 @@ def check_records(
     ``records`` are words ``address | reference id << 48``. References in ``lifted.skipped`` do not run in the mock-up.
     ``complete`` False (the buffer was full) or a truncated trace: only the common beginning is compared.
     """
-    words = np.frombuffer(records, np.uint64) if isinstance(records, bytes) else records
-    sites = (words >> np.uint64(48)).astype(np.int64)
-    order = np.argsort(sites, kind="stable")
-    addresses, sites = (words & _ADDRESS)[order], sites[order]
+    addresses, sites = _by_site(np.frombuffer(records, np.uint64) if isinstance(records, bytes) else records)
+    again = retried(lifted.body)
     skipped = {(pc, operand) for pc, operand, _ in lifted.skipped} | _frame(trace, lifted)
     problems: list[str] = []
     if sites.size and sites[-1] >= len(trace.references):
@@ -38,6 +39,8 @@ def check_records(
         if stream is None:
             if own.size and not trace.truncated:
                 problems.append(_problem(reference, f"ran {own.size} times, never in the trace"))
+        elif (reference.pc, reference.operand) in again:
+            problems += _within(reference, own, (stream,))
         elif isinstance(stream, FoldedStream):
             problems += _ordered(reference, own, expand_array(stream) & _ADDRESS, complete and not trace.truncated)
         elif own.size != stream.count and complete and not trace.truncated:
@@ -45,6 +48,52 @@ def check_records(
         elif not trace.truncated and not contains(stream, own):
             problems.append(_problem(reference, "touched an address that the trace does not have"))
     return tuple(problems)
+
+
+def check_shared(
+    records: NDArray[np.uint64], threads: Sequence[Trace], lifted: Lifted, *, complete: bool = True
+) -> tuple[str, ...]:
+    """As :func:`check_records` where the runtime shares the work out anew in each run: ``records`` are those of all threads,
+    ``threads`` the trace of each. Per reference all threads together must make the same accesses, in any order."""
+    addresses, sites = _by_site(records)
+    again = retried(lifted.body)
+    skipped = {(pc, operand) for pc, operand, _ in lifted.skipped}.union(*(_frame(t, lifted) for t in threads))
+    problems: list[str] = []
+    for k, reference in enumerate(threads[0].references):
+        key = reference.pc, reference.operand
+        if key in skipped:
+            continue
+        own = addresses[np.searchsorted(sites, k) : np.searchsorted(sites, k, "right")]
+        streams = [stream for t in threads if (stream := t.streams[k]) is not None]
+        folded = [stream for stream in streams if isinstance(stream, FoldedStream)]
+        traced = sum(stream.count for stream in streams)
+        if complete and own.size != traced and key not in again:
+            problems.append(_problem(reference, f"ran {own.size} times, {traced} times in the trace"))
+        elif complete and len(folded) == len(streams) and key not in again:
+            made = np.concatenate([np.empty(0, np.uint64), *(expand_array(s) & _ADDRESS for s in folded)])
+            if not np.array_equal(np.sort(own), np.sort(made)):
+                problems.append(_problem(reference, "went to other addresses than in the trace"))
+        else:
+            problems += _within(reference, own, streams)
+    return tuple(problems)
+
+
+def _by_site(words: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Addresses and reference ids of records, by id and then in their order."""
+    sites = (words >> np.uint64(48)).astype(np.int64)
+    order = np.argsort(sites, kind="stable")
+    return (words & _ADDRESS)[order], sites[order]
+
+
+def _within(reference: Reference, own: NDArray[np.uint64], streams: Sequence[Stream]) -> list[str]:
+    """How often an access ran is left open: where it went must be known."""
+    left = np.unique(own)
+    for stream in streams:
+        if isinstance(stream, FoldedStream):
+            left = left[~np.isin(left, expand_array(stream) & _ADDRESS)]
+        else:
+            left = np.array([a for k, a in enumerate(left) if not contains(stream, left[k : k + 1])], np.uint64)
+    return [_problem(reference, "touched an address that the trace does not have")] if left.size else []
 
 
 def _frame(trace: Trace, lifted: Lifted) -> set[tuple[int, int]]:

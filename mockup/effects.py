@@ -113,8 +113,8 @@ class LoadEffect:
     """Load ``BITS[ty] / 8`` bytes at ``address`` (i64). A 32-byte vector load is four of these.
 
     ``operand`` is the operand number of the traced :class:`~layout_advise.tracer.trace.Reference` (0 unless the instruction
-    has several memory operands), ``part`` the byte offset of this piece within that reference. ``guard`` (i1), where
-    present, tells whether the access happens at all (masked moves).
+    has several memory operands, or lanes), ``part`` the byte offset of this piece within that reference. ``guard`` (i1),
+    where present, tells whether the access happens at all (masked moves).
     """
 
     number: int
@@ -138,6 +138,19 @@ class StoreEffect:
 
 
 @dataclass(frozen=True, slots=True)
+class AtomicEffect:
+    """One indivisible operation on memory (``lock add``, ``xchg``): temp ``number`` gets what stood at ``address``, and in
+    its place comes ``operation`` (see :class:`layout_advise.mockup.lifted.Atomic`) of that and ``args``. One reference."""
+
+    number: int
+    ty: Ty
+    operation: str
+    address: Expr
+    args: tuple[Expr, ...]
+    operand: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class CallEffect:
     """A call. ``target`` is a run-time address; ``name`` the symbol where known (``exp@plt`` as ``exp``)."""
 
@@ -145,7 +158,7 @@ class CallEffect:
     name: str | None
 
 
-Effect = LoadEffect | StoreEffect | SetEffect | CallEffect
+Effect = LoadEffect | StoreEffect | AtomicEffect | SetEffect | CallEffect
 
 
 @dataclass(frozen=True, slots=True)

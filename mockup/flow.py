@@ -19,6 +19,7 @@ from layout_advise.mockup.effects import CALL_TARGET, Const, Expr, Gpr, Op, Read
 from layout_advise.mockup.image import open_image
 from layout_advise.mockup.opaque import STRING_OPERATIONS, Opaque, refusal
 from layout_advise.mockup.reducible import make_reducible
+from layout_advise.mockup.runtime import why_not
 from layout_advise.mockup.semantics.control import call_target
 from layout_advise.tracer.code import Region
 
@@ -267,7 +268,7 @@ class _Builder:
         elif self.opaque:
             self._unknown(block, insn, at, called, tail=True)
         else:
-            raise NotLiftedError(*at, f"leaves by a jump to {_label(called)}")
+            raise NotLiftedError(*at, f"leaves by a jump to {_label(called)}{why_not(called.name)}")
         block.steps.append(_move_stack(at[0], 8))
         block.term = Go(after)
 
@@ -285,7 +286,7 @@ class _Builder:
         elif callee is not None:
             raise insn.refuse(f"recursive call of {callee.symbol}")
         else:
-            raise insn.refuse(f"calls {_label(called)}")
+            raise insn.refuse(f"calls {_label(called)}{why_not(called.name)}")
 
     def _unknown(
         self, block: FlowBlock, insn: Insn | None, at: tuple[int, str], called: control.Called, *, tail: bool

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from layout_advise.mockup.conditions import resolve
 from layout_advise.mockup.effects import (
     BITS,
+    AtomicEffect,
     CallEffect,
     Const,
     Expr,
@@ -21,6 +22,7 @@ from layout_advise.mockup.effects import (
     SetEffect,
     StoreEffect,
     Temp,
+    Ty,
 )
 from layout_advise.mockup.evaluate import evaluate
 
@@ -64,6 +66,11 @@ def step(semantics: Semantics, before: State) -> State:
                         if at + i not in memory:
                             raise KeyError(at + i)
                         memory[at + i] = byte
+            case AtomicEffect(number, ty, operation, address, args):
+                at, size = value(address), BITS[ty] // 8
+                temps[number] = _read(before.memory, at, size)
+                left = _left(operation, ty, temps[number], tuple(value(a) for a in args))
+                memory.update({at + i: byte for i, byte in enumerate(left.to_bytes(size, "little"))})
             case SetEffect(Flags(), new):
                 flags = _flags(new, before, value)
             case SetEffect(location, new) if not isinstance(location, Flags):
@@ -98,6 +105,16 @@ def compute(expr: Expr, state: State, temps: Mapping[int, int]) -> int:
 
 def _read(memory: Mapping[int, int], address: int, size: int) -> int:
     return int.from_bytes(bytes(memory[address + i] for i in range(size)), "little")
+
+
+def _left(operation: str, ty: Ty, old: int, args: tuple[int, ...]) -> int:
+    """What an atomic operation leaves in memory."""
+    match operation:
+        case "xchg":
+            return args[0]
+        case "cas":
+            return args[1] if old == args[0] else old
+    return evaluate(operation, ty, (old, args[0]), (ty, ty))
 
 
 def _flags(new: Expr, before: State, value: Callable[[Expr], int]) -> Expr:

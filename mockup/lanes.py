@@ -18,8 +18,9 @@ from layout_advise.mockup.forms import Form
 from layout_advise.mockup.lifted import Call, Item, Let, LetLinear, Load, Operand, Store, Val, Var
 from layout_advise.mockup.loopbody import Body, arguments
 
-COMMUTATIVE = frozenset(("add", "mul", "and", "or", "xor", "eq", "ne", "umulhi", "smulhi"))
-"""Integer operations; the operands of floating-point ones are ordered (NaNs)."""
+COMMUTATIVE = dict.fromkeys(("add", "mul", "and", "or", "xor", "eq", "ne", "umulhi", "smulhi", "fadd", "fmul", "fma"), 2)
+"""Operations to how many of their first operands may change places. Of floating-point ones the order decides only whose
+bits a NaN made of two has; compilers of sources do not keep it, not even from one lane to the next."""
 MOST_LANES = 64
 
 
@@ -133,7 +134,8 @@ class _Matcher:
             return ("sum", self._form_shape(form))
         name = _name_of(item)
         args = [self._operand_shape(a) for a in item.args]
-        return (name, item.value.ty, *(sorted(args) if name in COMMUTATIVE else args))
+        free = COMMUTATIVE.get(name, 0)
+        return (name, item.value.ty, *sorted(args[:free]), *args[free:])
 
     def _form_shape(self, form: Form) -> Hashable:
         step = self._step(form)
@@ -201,8 +203,9 @@ class _Matcher:
             return None
         args, those = list(arguments(first)), list(arguments(here))
         if isinstance(first, Let) and first.name in COMMUTATIVE:
-            args.sort(key=self._operand_shape)
-            those.sort(key=self._operand_shape)
+            free = COMMUTATIVE[first.name]
+            args[:free] = sorted(args[:free], key=self._operand_shape)
+            those[:free] = sorted(those[:free], key=self._operand_shape)
         return list(zip(args, those, strict=True)) if len(args) == len(those) else None
 
     def _atoms(self, one: Form, other: Form, lane: int) -> Sequence[tuple[Operand, Operand]] | None:

@@ -5,24 +5,38 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
+from layout_advise.mockup.callsteps import CALLED
 from layout_advise.mockup.effects import Gpr, Lane
+from layout_advise.mockup.entryvalues import Known
 from layout_advise.mockup.flow import RIP, build_flow
 from layout_advise.mockup.image import open_image
-from layout_advise.mockup.lifted import Item, Lifted, Load, Loop, Store
+from layout_advise.mockup.lifted import Atomic, Item, Lifted, Load, Loop, Store
 from layout_advise.mockup.loops import close_loops
+from layout_advise.mockup.machinestate import FrameEscapes
 from layout_advise.mockup.retype import retype
 from layout_advise.mockup.rotated import merge_tests
 from layout_advise.mockup.semantics import semantics
 from layout_advise.mockup.ssa import Program, build_ssa
-from layout_advise.mockup.structure import RESULTS, Writer
-from layout_advise.mockup.translate import CALLED, FrameEscapes
+from layout_advise.mockup.structure import Writer
 from layout_advise.mockup.values import Node
 from layout_advise.tracer.code import Region
 
 Result = Literal["any", "int", "float", "none"]
 
+RESULTS: dict[str, tuple[Gpr | Lane, ...]] = {
+    "any": (Gpr(0), Lane(0, 0)), "int": (Gpr(0),), "float": (Lane(0, 0),), "none": (),
+}  # fmt: skip
+"""Registers that may hold the result (SysV ABI), by kind of return type."""
 
-def lift(region: Region, *, result: Result = "any", opaque: bool = False, outs: tuple[Gpr | Lane, ...] = ()) -> Lifted:
+
+def lift(
+    region: Region,
+    *,
+    result: Result = "any",
+    opaque: bool = False,
+    outs: tuple[Gpr | Lane, ...] = (),
+    known: Known = (),
+) -> Lifted:
     """``region`` (and the callees it names, inlined) as structured, typed statements.
 
     ``result`` tells which register holds what the function returns (from its debug information); "any" keeps rax and
@@ -30,20 +44,23 @@ def lift(region: Region, *, result: Result = "any", opaque: bool = False, outs: 
     be lifted and why; calls of functions that are neither among the region's callees nor pure are such, unless ``opaque``:
     then they stay calls. The frame is kept in variables; where an address in it is computed at run time it stays memory
     below the rsp of the entry. Of a loop, whose frame is its function's, ``outs`` are the registers that the code after it
-    reads; the place where it is left (:data:`layout_advise.mockup.flow.RIP`) is one more.
+    reads; the place where it is left (:data:`layout_advise.mockup.flow.RIP`) is one more. ``known`` is what vector registers
+    are known to hold at the entry.
     """
     if region.kind == "loop":
-        return _lift(region, (*outs, RIP), opaque, guess=False, frame_cells=False)
+        return _lift(region, (*outs, RIP), opaque, guess=False, frame_cells=False, known=known)
     try:
         return _lift(region, RESULTS[result], opaque, guess=result == "any", frame_cells=True)
     except FrameEscapes:
         return _lift(region, RESULTS[result], opaque, guess=result == "any", frame_cells=False)
 
 
-def _lift(region: Region, results: tuple[Gpr | Lane, ...], opaque: bool, *, guess: bool, frame_cells: bool) -> Lifted:
+def _lift(
+    region: Region, results: tuple[Gpr | Lane, ...], opaque: bool, *, guess: bool, frame_cells: bool, known: Known = ()
+) -> Lifted:
     flow = build_flow(region, semantics, CALLED.__contains__, opaque=opaque)
     constant = open_image(region.path, region.load_base).read
-    program = build_ssa(flow, frame_cells=frame_cells, results=results, constant=constant)
+    program = build_ssa(flow, frame_cells=frame_cells, results=results, constant=constant, known=known)
     merge_tests(program)
     retype(program)
     # a result register that a call or an undefined result has spoilt, on any path, cannot be what the function returns
@@ -56,7 +73,7 @@ def _lift(region: Region, results: tuple[Gpr | Lane, ...], opaque: bool, *, gues
     executed: set[tuple[int, int]] = set()
     _references(body, executed)
     skipped = [_skipped(program, reference) for reference in sorted(program.references - executed)]
-    return Lifted(region.symbol, region.entry, tuple(writer.live_ins), outs, body, tuple(skipped))
+    return Lifted(region.symbol, region.entry, tuple(writer.make.live_ins), outs, body, tuple(skipped))
 
 
 def _hand_over_kept(program: Program) -> None:
@@ -94,7 +111,7 @@ def _skipped(program: Program, reference: tuple[int, int]) -> tuple[int, int, Li
 
 def _references(items: tuple[Item, ...], found: set[tuple[int, int]]) -> None:
     for item in items:
-        if isinstance(item, Load | Store):
+        if isinstance(item, Load | Store | Atomic):
             found.add((item.origin.pc, item.operand))
         elif isinstance(item, Loop):
             _references(item.body, found)

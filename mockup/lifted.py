@@ -71,11 +71,13 @@ class LiveOut:
 @dataclass(frozen=True, slots=True)
 class Origin:
     """Where a statement comes from. ``pc`` run-time address; ``pack`` equal for all lanes of one packed instruction's
-    statement of the same kind (None for scalar instructions), ``lane`` the position in the pack."""
+    statement of the same kind (None for scalar instructions), ``lane`` the position in the pack: of elements of 32 bits that
+    of the element, of loads and stores always that of the 64 bits around it. ``width`` is that of the pack in bytes."""
 
     pc: int
     pack: int | None = None
     lane: int = 0
+    width: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +172,38 @@ class OpaqueCall:
 
 
 @dataclass(frozen=True, slots=True)
+class Atomic:
+    """``*(ty *)address`` is replaced in one step that no other thread sees half of. ``operation`` is ``add``, ``sub``,
+    ``and``, ``or``, ``xor`` (with ``args[0]``), ``xchg`` (by it) or ``cas``: by ``args[1]`` where it equals ``args[0]``.
+    What stood there is the ``Let`` named ``given.before`` that follows. The rest as for a :class:`Load`.
+    """
+
+    ty: Ty
+    operation: str
+    address: Linear
+    args: tuple[Operand, ...]
+    origin: Origin
+    operand: int = 0
+    part: int = 0
+    lanes: tuple[Executed | None, ...] = ()
+    turn: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeCall:
+    """A call of OpenMP's runtime (:mod:`layout_advise.mockup.runtime`): threads wait for each other in it, or ask for work.
+
+    After ``args`` it is handed pointers to ``places`` numbers of 8 bytes, which it fills in. What it gives are the ``Let``
+    named ``given.0`` (its result) and ``given.1``... (these numbers) that follow. Other threads' stores may show after it.
+    """
+
+    function: str
+    args: tuple[Operand, ...]
+    places: int
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
 class Goto:
     """Forward jump to ``label`` (in the same or an enclosing body; out of a loop too) when ``condition`` (i1) holds."""
 
@@ -202,7 +236,7 @@ class Loop:
     abreast: bool = False
 
 
-Item = Let | LetLinear | Load | Store | Assign | Call | OpaqueCall | Goto | Label | Loop
+Item = Let | LetLinear | Load | Store | Atomic | Assign | Call | OpaqueCall | RuntimeCall | Goto | Label | Loop
 
 
 @dataclass(frozen=True, slots=True)

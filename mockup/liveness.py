@@ -6,14 +6,14 @@ what certainly writes a whole register ends its life.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
 import capstone
 
 from layout_advise.mockup.cfg import CONDITIONS, Cfg, Ret, TailCall
-from layout_advise.mockup.disasm import Insn, register
+from layout_advise.mockup.disasm import Immediate, Insn, register
 from layout_advise.mockup.effects import Gpr, Lane
 
 Name = tuple[str, int]
@@ -41,6 +41,12 @@ KNOWN: Mapping[str, tuple[int, int]] = {
     "sqrt": (0, 1), "exp": (0, 1), "log": (0, 1), "sin": (0, 1), "cos": (0, 1), "pow": (0, 2), "omp_get_wtime": (0, 0),
 }  # fmt: skip
 """How many integer and floating-point arguments some library functions take."""
+VARIADIC = frozenset(
+    f"{prefix}{name}{suffix}"
+    for name in ("printf", "fprintf", "dprintf", "sprintf", "snprintf", "scanf", "fscanf", "sscanf")
+    for prefix, suffix in (("", ""), ("__", "_chk"), ("__isoc99_", ""))
+)
+"""Of the arguments of these al tells how many are in vector registers (SysV ABI, 3.5.7)."""
 _WHOLE = frozenset(
     ["movaps", "movapd", "movups", "movupd", "movdqa", "movdqu", "movd", "movq", "cvtps2pd", "cvtdq2pd", "pshufd"]
 )
@@ -66,12 +72,29 @@ def _names(decoded: Any, numbers: list[int]) -> set[Name]:
     return found
 
 
-def _call(name: str | None) -> tuple[set[Name], set[Name]]:
+def _call(name: str | None, before: Sequence[Insn]) -> tuple[set[Name], set[Name]]:
     ints, floats = KNOWN.get(name or "", (6, 8))
+    variadic = name not in KNOWN
+    if name in VARIADIC:
+        floats = min(_vector_count(before), 8)
     used: set[Name] = {("g", n) for n in _ARGUMENTS[:ints]} | {("v", n) for n in range(floats)} | {("g", 4)}
-    if floats == 8:
+    if variadic:
         used.add(("g", 0))  # al: how many vector registers a variadic call uses
     return used, set(_SCRATCH)
+
+
+def _vector_count(before: Sequence[Insn]) -> int:
+    """What al is where the instructions ``before`` have been executed, the last one that writes it being among them and
+    giving it a constant; else 8."""
+    for insn in reversed(before):
+        decoded = next(_decoder().disasm(insn.bytes, insn.address, 1))
+        if insn.mnemonic == "call" or ("g", 0) in _names(decoded, list(decoded.regs_access()[1])):
+            given = insn.operands[1] if insn.mnemonic == "mov" else None
+            if isinstance(given, Immediate):
+                return given.value & 0xFF
+            cleared = insn.mnemonic == "xor" and len(set(insn.operands)) == 1
+            return 0 if cleared else 8
+    return 8
 
 
 def uses_and_kills(insn: Insn) -> tuple[set[Name], set[Name]]:
@@ -137,11 +160,12 @@ class Liveness:
 
     def _through(self, start: int, address: int) -> frozenset[Name]:
         live = self._end(start)
-        for insn in reversed(self.cfg.blocks[start].insns):
+        insns = self.cfg.blocks[start].insns
+        for number, insn in reversed(list(enumerate(insns))):
             if insn.address < address:
                 break
             called = self.cfg.calls.get(insn.address)
-            used, killed = _call(called.name) if called is not None else uses_and_kills(insn)
+            used, killed = _call(called.name, insns[:number]) if called is not None else uses_and_kills(insn)
             live = (live - killed) | used
         return frozenset(live)
 

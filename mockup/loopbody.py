@@ -8,6 +8,7 @@ from layout_advise.mockup.effects import BITS
 from layout_advise.mockup.forms import Form, form_of, forms_of
 from layout_advise.mockup.lifted import (
     Assign,
+    Atomic,
     Call,
     Imm,
     Item,
@@ -16,7 +17,9 @@ from layout_advise.mockup.lifted import (
     Lifted,
     Load,
     Loop,
+    OpaqueCall,
     Operand,
+    RuntimeCall,
     Store,
     Val,
     Var,
@@ -87,7 +90,7 @@ class Body:
 
 def arguments(item: Item) -> tuple[Operand, ...]:
     """Operands of a formula or a call."""
-    return item.args if isinstance(item, Let | Call) else ()
+    return item.args if isinstance(item, Let | Call | RuntimeCall) else ()
 
 
 def straight(loop: Loop) -> bool:
@@ -133,11 +136,15 @@ def _way(last: Operand, variable: Var, defined: Mapping[int, Item], loop: Loop) 
 
 
 def read_by(item: Item) -> tuple[Operand, ...]:
-    """The operands that an item of a straight body reads."""
+    """The operands that an item other than a loop or a jump reads."""
     if isinstance(item, LetLinear):
         return tuple(a for a, _ in item.linear.terms)
     if isinstance(item, Load):
         return tuple(a for a, _ in item.address.terms)
     if isinstance(item, Store):
         return (*(a for a, _ in item.address.terms), item.stored)
+    if isinstance(item, Atomic):
+        return (*(a for a, _ in item.address.terms), *item.args)
+    if isinstance(item, OpaqueCall):
+        return (item.target, *((item.stack,) if item.stack else ()), *(operand for _, operand in item.args))
     return (item.operand,) if isinstance(item, Assign) else arguments(item)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from layout_advise.mockup.exits import Counted, carry_out, varies
 from layout_advise.mockup.flow import Cond, Flow, FlowLoop, Go
 from layout_advise.mockup.simplify import build, is_const, lo32, negate
@@ -74,7 +76,7 @@ def _count(program: Program, counted: Counted) -> None:
             return
 
 
-def _leads_to_latch(program: Program, loop: FlowLoop, block: int, live: set[Node]) -> bool:
+def _leads_to_latch(program: Program, loop: FlowLoop, block: int, live: Container[Node]) -> bool:
     """Whether nothing but register moves stands between the test in ``block`` and the next iteration: then it does no harm
     that they happen once more than in the machine code."""
     flow = program.flow

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.cfg import Block, Branch, Cfg, Jump, build_cfg
 from layout_advise.mockup.effects import Gpr, Lane
+from layout_advise.mockup.entryvalues import Known, ReadOnly, known_vectors
+from layout_advise.mockup.image import open_image
 from layout_advise.mockup.liveness import FLAGS, Liveness, places
 from layout_advise.mockup.naturalloops import NaturalLoop
 from layout_advise.tracer.code import CodeRange, Region
@@ -22,7 +24,8 @@ class Nest:
     """A loop nest; all addresses as in the ELF file.
 
     ``entry`` is passed once each time the loop with the head ``head`` is entered (and where it is skipped); ``ranges`` are
-    the region's code as (start, end); ``exits`` where control goes on after it; ``outs`` the registers read there.
+    the region's code as (start, end); ``exits`` where control goes on after it; ``outs`` the registers read there; ``known``
+    what the code before it leaves in the vector registers.
     """
 
     head: int
@@ -30,6 +33,7 @@ class Nest:
     ranges: tuple[tuple[int, int], ...]
     exits: tuple[int, ...]
     outs: tuple[Gpr | Lane, ...]
+    known: Known = ()
 
     def contains(self, address: int) -> bool:
         """Whether an address of the file is in the nest."""
@@ -53,6 +57,7 @@ def hottest_nests(function: Region, samples: Mapping[int, int]) -> Iterator[Nest
     them is no region with one entry, the reason. ``function`` is at load base 0, ``samples`` counts addresses in it."""
     cfg = build_cfg(function, strict=False)  # a loop with two entries elsewhere in the function is no obstacle
     live = Liveness(cfg)
+    constant = open_image(function.path, function.load_base).read
     parent: int | None = None
     while True:
         inner = [loop for loop in cfg.loops if loop.parent == parent]
@@ -61,7 +66,7 @@ def hottest_nests(function: Region, samples: Mapping[int, int]) -> Iterator[Nest
             return
         loop = max(inner, key=lambda one: weights[one.head])
         try:
-            yield _nest(cfg, loop, live)
+            yield _nest(cfg, loop, live, constant)
         except NotLiftedError as error:
             yield error
         parent = loop.head
@@ -71,7 +76,7 @@ def _weight(cfg: Cfg, loop: NaturalLoop, samples: Mapping[int, int]) -> int:
     return sum(samples.get(insn.address, 0) for block in loop.blocks for insn in cfg.blocks[block].insns)
 
 
-def _nest(cfg: Cfg, loop: NaturalLoop, live: Liveness) -> Nest:
+def _nest(cfg: Cfg, loop: NaturalLoop, live: Liveness, constant: ReadOnly) -> Nest:
     before = [p for p in cfg.predecessors[loop.head] if p not in loop.blocks]
     if len(before) != 1:
         raise NotLiftedError(loop.head, "loop", f"it is entered in {len(before)} ways")
@@ -105,7 +110,8 @@ def _nest(cfg: Cfg, loop: NaturalLoop, live: Liveness) -> Nest:
     )
     spans = [_span(cfg.blocks[b]) for b in blocks if cfg.blocks[b].insns]
     spans.append((entry, preheader.insns[-1].end))
-    return Nest(loop.head, entry, _joined(spans), exits, places(after, lanes))
+    known = known_vectors(cfg, preheader.start, entry, constant)
+    return Nest(loop.head, entry, _joined(spans), exits, places(after, lanes), known)
 
 
 def _exits(cfg: Cfg, blocks: set[int], preheader: Block) -> tuple[int, ...]:

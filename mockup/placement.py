@@ -42,14 +42,26 @@ class InnerLoop:
         return (self.mnemonics & other.mnemonics).total() / union if union else 0.0
 
 
-def hot_loop(code: Region, trace: Trace) -> InnerLoop | None:
-    """The innermost loop of ``code`` with the most traced accesses; None where no short one has any."""
+def hot_loop(code: Region, trace: Trace, longest: int = SHORT) -> InnerLoop | None:
+    """The innermost loop of ``code`` with the most traced accesses; None where there is none or it has more than
+    ``longest`` bytes."""
     executed: Counter[int] = Counter()
     for reference, stream in zip(trace.references, trace.streams, strict=True):
         executed[reference.pc] += stream.count if stream is not None else 0
     found = _inner_loops(code, executed)
     hottest = max(found, key=lambda pair: pair[1], default=None)
-    return hottest[0] if hottest is not None and hottest[1] and hottest[0].size <= SHORT else None
+    if hottest is None or not hottest[1] or hottest[0].size > longest:
+        return None
+    return hottest[0]
+
+
+def likeness(loop: InnerLoop, mockup: Path, kernel: str) -> float:
+    """How much the most similar loop of the function ``kernel`` of ``mockup`` has in common with ``loop``."""
+    try:
+        code = Binary.open_module(mockup).region(kernel, 0)
+        return max((loop.likeness(other) for other, _ in _inner_loops(code, {})), default=0.0)
+    except (BinaryError, NotLiftedError):
+        return 0.0
 
 
 def needs_placing(loop: InnerLoop) -> bool:
@@ -77,7 +89,7 @@ def grown(shift: int) -> tuple[str, ...]:
 
 def _inner_loops(code: Region, executed: Mapping[int, int]) -> list[tuple[InnerLoop, int]]:
     """The innermost loops and how many traced accesses each has."""
-    cfg = build_cfg(code)
+    cfg = build_cfg(code, strict=False)  # what has two entries is lifted all the same (reducible.py)
     parents = {loop.parent for loop in cfg.loops}
     found = []
     for loop in cfg.loops:

@@ -18,6 +18,7 @@ from layout_advise.layoutalgebra.structure import Candidate, FieldMap, Relayout
 from layout_advise.mockup.binding import Access, Binding, Key, access_bytes, key_of, span
 from layout_advise.mockup.lifted import (
     Assign,
+    Atomic,
     Call,
     Item,
     Let,
@@ -31,6 +32,7 @@ from layout_advise.mockup.lifted import (
     Val,
     Var,
 )
+from layout_advise.mockup.rowsteps import Given, row_steps
 from layout_advise.mockup.streams import first_address, residue, residues
 
 
@@ -45,11 +47,13 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """``offset`` (bytes from the structure's base, field offset taken off) is cut into digits once, before an item."""
+    """``offset`` (bytes from the structure's base, field offset taken off) is cut into digits once, before an item; the
+    accesses take ``given`` for granted."""
 
     number: int
     relayout: Relayout
     offset: Linear
+    given: tuple[Given, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +133,15 @@ class _Levels:
     def __init__(self, lifted: Lifted) -> None:
         self.values: dict[int, tuple[int, ...]] = {}
         self.variables: dict[int, set[int]] = {}
+        self.products: dict[int, Let] = {}
         self._walk(lifted.body, ())
 
     def _walk(self, body: Sequence[Item], loops: tuple[int, ...]) -> None:
         for item in body:
             if isinstance(item, Let | LetLinear | Load | Call):
                 self.values[item.value.number] = loops
+                if isinstance(item, Let) and item.name == "mul" and item.value.ty == "i64":
+                    self.products[item.value.number] = item
             elif isinstance(item, Assign):
                 self.variables.setdefault(item.variable.number, set()).update(loops)
             elif isinstance(item, Loop):
@@ -153,7 +160,7 @@ class _Levels:
 
 def _with_loops(body: Sequence[Item], chain: tuple[Loop, ...]) -> Iterator[tuple[Access, tuple[Loop, ...]]]:
     for item in body:
-        if isinstance(item, Load | Store):
+        if isinstance(item, Load | Store | Atomic):
             yield item, chain
         elif isinstance(item, Loop):
             yield from _with_loops(item.body, (*chain, item))
@@ -235,8 +242,14 @@ def _place(access: Access, chain: tuple[Loop, ...], relayout: Relayout, offset: 
     where = _where(access, relayout)
     terms: list[Term] = []
     fixed: list[tuple[Operand, int]] = []
+    given: list[Given] = []
     depth = -1
     for atom, coef in access.address.terms:
+        product = levels.products.get(atom.number) if isinstance(atom, Val) else None
+        steps = row_steps(product, coef, relayout, lambda operand: levels.level(operand, chain))
+        if steps is not None:
+            atom, coef = steps[:2]
+            given.append(steps[2])
         level = levels.level(atom, chain)
         term = _term(atom, coef, strides) if level >= 0 else None
         if term is None:
@@ -252,9 +265,11 @@ def _place(access: Access, chain: tuple[Loop, ...], relayout: Relayout, offset: 
         raise RemapError(where, "its address is read from the element before, as in a linked list: there is no index")
     else:
         raise RemapError(where, "its address has no part that an index can be made of (a pointer changes in the inner loop)")
-    site = _site(result, before, relayout, Linear(access.address.const - structure.base - offset, tuple(fixed)))
+    site = _site(
+        result, before, relayout, Linear(access.address.const - structure.base - offset, tuple(fixed)), tuple(given)
+    )
     result.places[id(access)] = Place(relayout, site, tuple(terms), _pieces(access, offset, relayout, where))
-    if isinstance(access, Store):
+    if isinstance(access, Store | Atomic):
         result.written.update((structure.id, number) for number in _covered(access, offset, relayout))
 
 
@@ -264,12 +279,12 @@ def _read_as_it_goes(atom: Operand, loop: Loop) -> bool:
     return any(isinstance(i, Assign) and i.variable == atom and i.operand in loaded for i in loop.body)
 
 
-def _site(result: Plan, before: Item, relayout: Relayout, offset: Linear) -> Site:
+def _site(result: Plan, before: Item, relayout: Relayout, offset: Linear, given: tuple[Given, ...]) -> Site:
     known = result.sites.setdefault(id(before), [])
     for site in known:
-        if site.offset == offset and site.relayout is relayout:
+        if site.offset == offset and site.relayout is relayout and site.given == given:
             return site
-    known.append(Site(result.count, relayout, offset))
+    known.append(Site(result.count, relayout, offset, given))
     result.count += 1
     return known[-1]
 
@@ -295,6 +310,8 @@ def _pieces(access: Access, offset: int, relayout: Relayout, where: str) -> tupl
         at += length
     if any(p.bytes not in (1, 2, 4, 8) for p in pieces):
         raise RemapError(where, "it covers pieces of fields that are no machine words")
+    if isinstance(access, Atomic) and len(pieces) > 1:
+        raise RemapError(where, "it is atomic and covers several fields")
     return tuple(pieces)
 
 

@@ -21,6 +21,7 @@ from layout_advise.mockup.independence import Independence, Spot
 from layout_advise.mockup.lanes import Lanes, find_lanes
 from layout_advise.mockup.lifted import (
     Assign,
+    Atomic,
     Call,
     Goto,
     Item,
@@ -30,6 +31,7 @@ from layout_advise.mockup.lifted import (
     Load,
     Loop,
     Operand,
+    RuntimeCall,
     Store,
     Val,
     Var,
@@ -137,6 +139,8 @@ class _Reroller:
 
     def _independent(self, loop: Loop) -> bool:
         """Whether no iteration stores what another one touches."""
+        if any(isinstance(item, Atomic | RuntimeCall) for item in _all(loop.body)):
+            return False  # other threads have a say in what its iterations see
         changed = set(_defined(loop.body)) | {loop.counter}
         spots = []
         for access in accesses(loop.body):
@@ -167,7 +171,7 @@ def _spot(body: Body, access: Access) -> Spot:
 def _homes(items: Sequence[Item], home: int) -> Iterator[tuple[Access, int]]:
     """Every access with the loop whose body it is directly in."""
     for item in items:
-        if isinstance(item, Load | Store):
+        if isinstance(item, Load | Store | Atomic):
             yield item, home
         elif isinstance(item, Loop):
             yield from _homes(item.body, id(item))
@@ -183,6 +187,14 @@ def _defined(items: Sequence[Item]) -> Iterator[Operand]:
         elif isinstance(item, Loop):
             yield item.counter
             yield from _defined(item.body)
+
+
+def _all(items: Sequence[Item]) -> Iterator[Item]:
+    """The items of a body and of the loops in it."""
+    for item in items:
+        yield item
+        if isinstance(item, Loop):
+            yield from _all(item.body)
 
 
 def _marked(items: Sequence[Item]) -> bool:

@@ -5,10 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from layout_advise.mockup.effects import Const, Expr, Flags, Gpr, Lane, LoadEffect, Semantics, SetEffect, StoreEffect
+from layout_advise.mockup.effects import (
+    AtomicEffect,
+    Const,
+    Expr,
+    Flags,
+    Gpr,
+    Lane,
+    LoadEffect,
+    Semantics,
+    SetEffect,
+    StoreEffect,
+)
+from layout_advise.mockup.entryvalues import Known
 from layout_advise.mockup.flow import RSP, Cond, Flow, Switch
 from layout_advise.mockup.lifted import Origin
-from layout_advise.mockup.translate import Place, ReadOnly, State, Translator, make
+from layout_advise.mockup.machinestate import Machine, Place, ReadOnly, State, make
+from layout_advise.mockup.translate import translate
 from layout_advise.mockup.values import LASTING, PINNED, Access, Graph, Node
 
 
@@ -42,27 +55,31 @@ class Program:
         yield from self.trips.values()
         yield from self.outs.values()
 
-    def live(self) -> set[Node]:
-        """Everything that the roots need, through phis and memory addresses."""
-        seen: set[Node] = set()
+    def live(self) -> dict[Node, None]:
+        """Everything that the roots need, through phis and memory addresses, in an order that is the same every time (a
+        set's is that of the nodes' addresses, and what is made in it would differ from one lifting to the next)."""
+        seen: dict[Node, None] = {}
         work = list(self.roots())
         while work:
             node = work.pop()
             if node not in seen:
-                seen.add(node)
+                seen[node] = None
                 work.extend(node.args)
         return seen
 
 
-def build_ssa(flow: Flow, *, frame_cells: bool, results: tuple[Gpr | Lane, ...], constant: ReadOnly) -> Program:
-    """SSA of ``flow``; loads of what ``constant`` knows become constants.
+def build_ssa(
+    flow: Flow, *, frame_cells: bool, results: tuple[Gpr | Lane, ...], constant: ReadOnly, known: Known = ()
+) -> Program:
+    """SSA of ``flow``; loads of what ``constant`` knows become constants, and ``known`` is what vector registers hold at the
+    entry.
 
-    Raises :class:`layout_advise.mockup.translate.FrameEscapes` where frame cells do not work.
+    Raises :class:`layout_advise.mockup.machinestate.FrameEscapes` where frame cells do not work.
     """
     frames, written = _frame_states(flow, frame_cells, constant)
     program = Program(flow, Graph())
     wide = any(_widens(step.semantics) for block in flow.order for step in flow.blocks[block].steps)
-    builder = _Builder(program, Translator(program.graph, frame_cells, constant, wide), frames, written)
+    builder = _Builder(program, Machine(program.graph, frame_cells, constant, wide, dict(known)), frames, written)
     for block in flow.order:
         builder.block(block)
     builder.close_loops()
@@ -84,7 +101,7 @@ def _frame_states(flow: Flow, frame_cells: bool, constant: ReadOnly) -> tuple[di
     A forward analysis to a fixed point: places whose frame address differs between predecessors are dropped.
     """
     graph = Graph()
-    owner = Translator(graph, frame_cells, constant, wide=False)
+    owner = Machine(graph, frame_cells, constant, wide=False)
     at: dict[int, State] = {flow.entry: {RSP: owner.default(RSP)} if frame_cells else {}}
     written: dict[int, set[Place]] = {block: set() for block in flow.order}
     changed = True
@@ -95,7 +112,7 @@ def _frame_states(flow: Flow, frame_cells: bool, constant: ReadOnly) -> tuple[di
                 continue
             state = dict(at[block])
             for step in flow.blocks[block].steps:
-                owner.step(state, step, [], set())
+                translate(owner, state, step, [], set())
             written[block] |= {place for place, node in state.items() if at[block].get(place) is not node}
             held = {place: node for place, node in state.items() if node.op == "frame"}
             for following in flow.blocks[block].successors:
@@ -110,9 +127,7 @@ def _frame_states(flow: Flow, frame_cells: bool, constant: ReadOnly) -> tuple[di
 class _Builder:
     """Blocks in reverse postorder: a place gets a phi where its values differ, or at the head of a loop that writes it."""
 
-    def __init__(
-        self, program: Program, owner: Translator, frames: dict[int, State], written: dict[int, set[Place]]
-    ) -> None:
+    def __init__(self, program: Program, owner: Machine, frames: dict[int, State], written: dict[int, set[Place]]) -> None:
         self.program, self.owner, self.frames, self.written = program, owner, frames, written
         self.out: dict[int, State] = {}
         self.heads: dict[int, dict[Place, Node]] = {}
@@ -125,9 +140,9 @@ class _Builder:
         events: list[Node] = []
         source = program.flow.blocks[block]
         for step in source.steps:
-            self.owner.step(state, step, events, program.framed)
+            translate(self.owner, state, step, events, program.framed)
             for effect in step.semantics.effects:
-                if isinstance(effect, LoadEffect | StoreEffect):
+                if isinstance(effect, LoadEffect | StoreEffect | AtomicEffect):
                     program.references.add((step.pc, effect.operand))
         last = source.steps[-1].pc if source.steps else source.start
         g.origin = Origin(last)

@@ -15,6 +15,7 @@ from layout_advise.layoutalgebra.structure import Structure
 from layout_advise.mockup.binding import Binding, accesses, bind, key_of
 from layout_advise.mockup.lifted import (
     Assign,
+    Atomic,
     Call,
     Goto,
     Imm,
@@ -28,6 +29,7 @@ from layout_advise.mockup.lifted import (
     Loop,
     OpaqueCall,
     Operand,
+    RuntimeCall,
     Store,
     Val,
 )
@@ -100,6 +102,11 @@ class _Copy:
             yield self._item(item)
 
     def _item(self, item: Item) -> Item:
+        if isinstance(item, RuntimeCall):
+            return replace(item, args=self._all(item.args))
+        if isinstance(item, Atomic):
+            turn = (self.turn, *item.turn)
+            return replace(item, address=self._linear(item.address), args=self._all(item.args), turn=turn)
         if isinstance(item, Let):
             return replace(item, args=self._all(item.args), value=self._new(item.value))
         if isinstance(item, Call):

@@ -17,11 +17,14 @@ from layout_advise.mockup.lifted import Origin
 NOWHERE = Origin(0)
 """Origin of values that no single instruction computed (trip counts, exit values)."""
 
-PINNED = frozenset({"load", "store", "phi", "call", "opaque", "result", "counter", "exitphi", "livein", "undef", "frame"})
+PINNED = frozenset(
+    {"load", "store", "phi", "call", "opaque", "result", "atomic", "runtime", "given", "counter", "exitphi", "livein"}
+    | {"undef", "frame"}
+)
 """Nodes that are never merged with an equal one: each stands for an event or a place, not for a formula."""
 
-LASTING = frozenset({"store", "opaque"})
-"""Events that happen whether or not anybody reads what they give: stores, and calls of unknown functions."""
+LASTING = frozenset({"store", "opaque", "atomic", "runtime"})
+"""Events that happen whether or not anybody reads what they give: stores, and calls that are more than a formula."""
 
 FAULTING = frozenset({"udiv", "urem", "sdiv", "srem"})
 """Operations that may trap: they stay in the block that computed them, behind its guards."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from layout_advise.layoutalgebra.nests import Loop, Node, Point
-from layout_advise.reports.traceview import loop_place, piece_names
+from layout_advise.reports.traceview import call_word, calls_text, loop_place, piece_names
 from layout_advise.tracer.trace import Control, Trace
 
 MOST_EVENTS = 20_000
@@ -30,7 +30,7 @@ def events(trace: Trace, stages: Sequence[tuple[str, float, float]] = ()) -> dic
     return {
         "traceEvents": found,
         "displayTimeUnit": "ms",
-        "otherData": {"tool": "layout-advise", "call": "1 us in process 2 is one access of the traced call"},
+        "otherData": {"tool": "layout-advise", "call": f"1 us in process 2 is one access of the traced {call_word(trace)}"},
     }
 
 
@@ -46,13 +46,14 @@ def _stages(stages: Sequence[tuple[str, float, float]]) -> Iterator[dict[str, An
 
 
 def _call(trace: Trace) -> Iterator[dict[str, Any]]:
-    yield _named("process_name", CALL, 0, f"{trace.symbol}, call {trace.call} (1 us is 1 access)")
+    yield _named("process_name", CALL, 0, f"{trace.symbol}, {calls_text(trace)} (1 us is 1 access)")
     yield from _tracks(trace)
-    control = trace.control
-    if control is None or control.nodes is None:
-        return
-    drawing = _Drawing(trace, control)
-    yield from drawing.run(control.nodes, 0)
+    controls = {0: trace.control} if trace.control is not None else {}
+    controls |= {t.number: c for t, c in zip(trace.threads, trace.team_control, strict=False)}
+    for thread, control in controls.items():
+        if control.nodes is not None:
+            drawing = _Drawing(trace, control, thread + 1, MOST_EVENTS // len(controls))
+            yield from drawing.run(control.nodes, 0)
 
 
 def _tracks(trace: Trace) -> Iterator[dict[str, Any]]:
@@ -68,15 +69,16 @@ def _tracks(trace: Trace) -> Iterator[dict[str, Any]]:
 
 
 class _Drawing:
-    """The folded order of execution as nested events."""
+    """The folded order of execution as nested events on one track, ``most`` at most."""
 
-    def __init__(self, trace: Trace, control: Control) -> None:
+    def __init__(self, trace: Trace, control: Control, track: int, most: int) -> None:
+        self.track = track
         self.trace = trace
         self.names = piece_names(trace, control)
         self.sizes = [last - first + 1 for first, last in control.pieces]
         loop_at = {place.pc: place.loop for place in trace.places}
         self.loops = [loop_at.get(trace.references[first].pc) if trace.references else None for first, _ in control.pieces]
-        self.left = MOST_EVENTS
+        self.left = most
 
     def run(self, nodes: Sequence[Node], start: int, indices: tuple[int, ...] = ()) -> Iterator[dict[str, Any]]:
         """The events of ``nodes`` one after the other, the first at access ``start``."""
@@ -89,13 +91,13 @@ class _Drawing:
 
     def one(self, node: Node, start: int, size: int, indices: tuple[int, ...]) -> Iterator[dict[str, Any]]:
         if isinstance(node, Point):
-            yield _complete(self.names[node.address.const], "code", CALL, 1, start, size)
+            yield _complete(self.names[node.address.const], "code", CALL, self.track, start, size)
             return
         trip = node.trip.at(indices)
         number = self._loop(node)
         place = f" {loop_place(self.trace.loops[number])}" if number is not None else ""
         facts: Mapping[str, Any] = {"iterations": trip, "accesses": size}
-        yield _complete(f"loop{place} × {trip}", "loop", CALL, 1, start, size, facts)
+        yield _complete(f"loop{place} × {trip}", "loop", CALL, self.track, start, size, facts)
         if trip > EACH:
             yield from self.together(node, start, trip, indices)
             return
@@ -112,7 +114,7 @@ class _Drawing:
         rest = self.size((node,), indices) - size
         if rest and self.left > 0:
             self.left -= 1
-            yield _complete(f"{trip - 1} more iterations", "loop", CALL, 1, start + size, rest)
+            yield _complete(f"{trip - 1} more iterations", "loop", CALL, self.track, start + size, rest)
 
     def size(self, nodes: Sequence[Node], indices: tuple[int, ...]) -> int:
         """Accesses of ``nodes`` at the given indices of the loops around."""

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
 
-from layout_advise.reports import wording
-from layout_advise.reports.model import CandidateReport, HotspotReport
+from layout_advise.reports import layoutwords, tables
+from layout_advise.reports.candidatemodel import CandidateReport
+from layout_advise.reports.hotspotmodel import HotspotReport
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 INK = "#5b6470"
 GAIN = "#1a7f4b"
@@ -21,7 +28,7 @@ def speedups(hotspot: HotspotReport) -> str:
 
     Returns an ``<svg>`` element, or an empty string where nothing was measured.
     """
-    rows = [layout.best for layout in wording.layouts(hotspot) if layout.best.speedup is not None][:MOST_ROWS]
+    rows = [layout.best for layout in tables.layouts(hotspot) if layout.best.speedup is not None][:MOST_ROWS]
     if not rows:
         return ""
     import matplotlib as mpl
@@ -45,30 +52,67 @@ def speedups(hotspot: HotspotReport) -> str:
             axes.plot([value.median], [position], "o", color=colour, ms=7)
             if candidate.over_identity is not None:
                 axes.plot([candidate.over_identity.median], [position], "|", color=INK, ms=12, mew=2)
-            labels.append(f"{wording.base_id(candidate)}  {_label(candidate)}")
+            labels.append(f"{tables.base_id(candidate)}  {_label(candidate)}")
         axes.set_yticks(range(len(rows)), labels)
         axes.set_ylim(len(rows) - 0.4, -0.6)
         axes.set_xlabel("times as fast as the original")
-        axes.xaxis.label.set_color(INK)
-        axes.tick_params(colors=INK)
-        axes.grid(axis="x", color=BAND, lw=0.6)
-        axes.set_axisbelow(True)
-        for side in ("top", "right", "left"):
-            axes.spines[side].set_visible(False)
-        buffer = io.StringIO()
-        figure.savefig(
-            buffer,
-            format="svg",
-            bbox_inches="tight",
-            transparent=True,
-            metadata={"Date": None, "Creator": None, "Format": None, "Type": None},
-        )
-        plt.close(figure)
+        return _svg(figure, axes, "x", ("top", "right", "left"))
+
+
+def by_threads(hotspot: HotspotReport) -> str:
+    """Wall time of a parallel region by its number of threads, original and candidate, with 95 % intervals; an ``<svg>``
+    element, or an empty string where fewer than two numbers were measured."""
+    found = hotspot.by_threads
+    counts = [c for c in found.counts if c.original is not None] if found is not None else []
+    if found is None or len(counts) < 2:
+        return ""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    series = [("original", PLAIN, [(c.threads, c.original) for c in counts])]
+    if found.candidate is not None:
+        series.append((found.candidate, GAIN, [(c.threads, c.candidate) for c in counts]))
+    with mpl.rc_context(
+        {"svg.hashsalt": "layout-advise", "svg.fonttype": "none", "font.family": "sans-serif", "font.size": 10}
+    ):
+        figure, axes = plt.subplots(figsize=(7.6, 2.6))
+        for name, colour, points in series:
+            known = [(threads, time) for threads, time in points if time is not None]
+            if not known:
+                continue
+            axes.plot([t for t, _ in known], [v.ns / 1e3 for _, v in known], "o-", color=colour, ms=6, label=name)
+            for threads, value in known:
+                axes.plot([threads, threads], [value.lo / 1e3, value.hi / 1e3], color=colour, lw=2)
+        axes.set_ylim(bottom=0)
+        axes.set_xticks([c.threads for c in counts])
+        axes.set_xlabel("threads")
+        axes.set_ylabel("µs a call")
+        axes.legend(frameon=False, labelcolor=INK)
+        return _svg(figure, axes, "y", ("top", "right"))
+
+
+def _svg(figure: Figure, axes: Axes, grid: Literal["x", "y"], bare: Sequence[str]) -> str:
+    """The figure as text, its lines in the page's colours; ``bare`` sides have no frame."""
+    from matplotlib import pyplot as plt
+
+    axes.xaxis.label.set_color(INK)
+    axes.yaxis.label.set_color(INK)
+    axes.tick_params(colors=INK)
+    axes.grid(axis=grid, color=BAND, lw=0.6)
+    axes.set_axisbelow(True)
+    for side in bare:
+        axes.spines[side].set_visible(False)
+    buffer = io.StringIO()
+    metadata = {"Date": None, "Creator": None, "Format": None, "Type": None}
+    figure.savefig(buffer, format="svg", bbox_inches="tight", transparent=True, metadata=metadata)
+    plt.close(figure)
     return inline(buffer.getvalue())
 
 
 def _label(candidate: CandidateReport) -> str:
-    text = wording.families(candidate)
+    text = layoutwords.families(candidate)
     return text if len(text) <= LONGEST_LABEL else f"{text[: LONGEST_LABEL - 1]}…"
 
 

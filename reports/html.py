@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from layout_advise.reports import figures, wording
-from layout_advise.reports.model import CandidateReport, HotspotReport, Interval, Report
+from layout_advise.reports import figures, glossary, hotspotwords, layoutwords, spelled, structurewords, tables
+from layout_advise.reports.candidatemodel import CandidateReport, Interval
+from layout_advise.reports.hotspotmodel import HotspotReport
+from layout_advise.reports.model import Report
 
 MOST_SOURCES = 8
 SOURCE_BUDGET = 500_000
@@ -27,23 +29,28 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    env.filters["size"] = wording.size
-    env.filters["ns"] = wording.nanoseconds
-    env.filters["number"] = wording.number
-    env.filters["interval"] = wording.interval
-    env.filters["families"] = wording.families
-    env.filters["traffic"] = wording.traffic
-    env.filters["inverse"] = wording.inverse
-    env.filters["term"] = wording.term
-    env.filters["conversion"] = wording.conversion
-    env.filters["view"] = wording.view
-    env.filters["declaration"] = wording.declaration
-    env.filters["shape"] = wording.shape
-    env.filters["structure_line"] = wording.structure_line
-    env.filters["base_id"] = wording.base_id
-    env.filters["kind"] = wording.kind
-    env.filters["kind_speedups"] = wording.kind_speedups
-    env.filters["shared_lines"] = wording.shared_lines
+    env.filters["size"] = spelled.size
+    env.filters["ns"] = spelled.nanoseconds
+    env.filters["number"] = spelled.number
+    env.filters["interval"] = spelled.interval
+    env.filters["families"] = layoutwords.families
+    env.filters["traffic"] = layoutwords.traffic
+    env.filters["inverse"] = spelled.inverse
+    env.filters["term"] = layoutwords.term
+    env.filters["conversion"] = layoutwords.conversion
+    env.filters["view"] = layoutwords.view
+    env.filters["declaration"] = layoutwords.declaration
+    env.filters["shape"] = structurewords.shape
+    env.filters["structure_line"] = structurewords.structure_line
+    env.filters["base_id"] = tables.base_id
+    env.filters["kind"] = hotspotwords.kind
+    env.filters["name"] = hotspotwords.name
+    env.filters["kind_speedups"] = hotspotwords.kind_speedups
+    env.filters["unused"] = structurewords.unused
+    env.filters["users"] = structurewords.users
+    env.filters["user_place"] = structurewords.user_place
+    env.filters["conversion_place"] = structurewords.conversion_place
+    env.filters["shared_lines"] = structurewords.shared_lines
     env.filters["drawing"] = drawing
     env.filters["stacked"] = stacked
     env.filters["ticks"] = ticks
@@ -73,11 +80,11 @@ def drawing(svg: str) -> Markup:
 
 def chosen(hotspot: HotspotReport) -> CandidateReport | None:
     """The candidate to show the layout of: the advised one, else the best that was measured."""
-    order = wording.ranked(hotspot)
+    order = tables.ranked(hotspot)
     return next((c for c in order if c.id == hotspot.verdict.candidate), order[0] if order else None)
 
 
-def sources(found: Sequence[wording.Layout]) -> list[CandidateReport]:
+def sources(found: Sequence[tables.Layout]) -> list[CandidateReport]:
     """The mock-ups to print: the best variants of the first layouts, as many as the budget takes."""
     shown, left = [], SOURCE_BUDGET
     for best in [layout.best for layout in found if layout.best.source][:MOST_SOURCES]:
@@ -90,25 +97,32 @@ def sources(found: Sequence[wording.Layout]) -> list[CandidateReport]:
 def _item(hotspot: HotspotReport) -> dict[str, object]:
     """What the template needs of one hotspot besides its data."""
     best = chosen(hotspot)
-    found = wording.layouts(hotspot)
+    found = tables.layouts(hotspot)
     advised = best is not None and best.id == hotspot.verdict.candidate
     moved = {name for c in hotspot.candidates for name in c.structures}
     plain = [s for s in hotspot.structures if s.id not in moved]
     shown = [s for s in hotspot.structures if s.id in moved] or plain
+    headline, rest = hotspotwords.headline(hotspot.verdict.text)
     return {
         "data": hotspot,
-        "place": wording.place(hotspot),
+        "headline": headline,
+        "rest": rest,
+        "place": hotspotwords.place(hotspot),
         "layouts": found[:MOST_LAYOUTS],
         "more": max(0, len(found) - MOST_LAYOUTS),
         "chosen": best,
         "advised": advised,
-        "permanence": wording.permanence(best, hotspot) if best is not None and advised else "",
+        "permanence": hotspotwords.permanence(best, hotspot) if best is not None and advised else "",
         "figure": Markup(figures.speedups(hotspot)),
         "sources": sources(found),
         "shown": shown[:MOST_STRUCTURES],
         "plain": [s for s in plain if s not in shown] + shown[MOST_STRUCTURES:],
-        "ablation": wording.ablation(hotspot),
-        "noise": wording.noise(hotspot),
+        "ablation": tables.ablation(hotspot),
+        "threads": tables.by_threads(hotspot),
+        "threads_heads": tables.by_threads_heads(hotspot),
+        "threads_notes": tables.by_threads_notes(hotspot),
+        "threads_figure": Markup(figures.by_threads(hotspot)),
+        "noise": hotspotwords.noise(hotspot),
         "cold": any(layout.best.cold not in (None, layout.best.speedup) for layout in found),
         "conversion": any(layout.best.conversion for layout in found),
     }
@@ -122,10 +136,10 @@ def render(report: Report) -> str:
         .render(
             report=report,
             hotspots=[_item(h) for h in report.hotspots],
-            evidence=wording.EVIDENCE_NOTES,
-            words=wording.FAMILY_NOTES,
-            variants=wording.VARIANT_NOTES,
-            checks=wording.CHECK_NOTES,
-            ablation_note=wording.ABLATION_NOTE,
+            evidence=glossary.EVIDENCE_NOTES,
+            words=glossary.FAMILY_NOTES,
+            variants=glossary.VARIANT_NOTES,
+            checks=glossary.CHECK_NOTES,
+            ablation_note=glossary.ABLATION_NOTE,
         )
     )

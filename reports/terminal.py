@@ -9,8 +9,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from layout_advise.reports import wording
-from layout_advise.reports.model import CandidateReport, HotspotReport, Report, StructureReport
+from layout_advise.reports import glossary, hotspotwords, layoutwords, spelled, structurewords, tables
+from layout_advise.reports.candidatemodel import CandidateReport
+from layout_advise.reports.hotspotmodel import HotspotReport
+from layout_advise.reports.model import Report
+from layout_advise.reports.structuremodel import StructureReport
 
 STYLE = {"change": "bold green", "keep": "bold cyan", "undecided": "bold yellow"}
 MOST_ROWS = 12
@@ -45,51 +48,54 @@ def _hotspot(console: Console, hotspot: HotspotReport, verbose: bool) -> None:
     console.print(f"[{STYLE[verdict.action]}]{escape(verdict.text)}[/]", soft_wrap=True)
     advised = next((c for c in hotspot.candidates if c.id == verdict.candidate), None)
     if advised is not None:
-        _say(console, wording.permanence(advised, hotspot))
+        _say(console, hotspotwords.permanence(advised, hotspot))
     console.print()
     _say(console, _hotspot_line(hotspot))
     for kind in hotspot.kinds:
-        _say(console, f"  {wording.kind(kind)}")
+        _say(console, f"  {hotspotwords.kind(kind)}")
     for limit in hotspot.trace.limits if hotspot.trace else ():
         _say(console, f"  the trace is not whole: {limit}")
     for structure in hotspot.structures:
         _structure(console, structure, verbose)
     for shared in hotspot.shared_lines:
-        _say(console, f"  {wording.shared_lines(shared)}")
+        _say(console, f"  {structurewords.shared_lines(shared)}")
     if hotspot.candidates:
         console.print()
         _candidates(console, hotspot, verbose)
+    _by_threads(console, hotspot)
     for entry in hotspot.not_lifted:
         line = f"{entry.file}:{entry.line}" if entry.file else entry.address
         _say(console, f"not lifted: {entry.instruction} at {line}: {entry.reason}")
 
 
 def _hotspot_line(hotspot: HotspotReport) -> str:
-    where = wording.place(hotspot)
-    name = f"{hotspot.symbol} ({where})" if where else hotspot.symbol
+    where = hotspotwords.place(hotspot)
+    name = f"{hotspotwords.name(hotspot)} ({where})" if where else hotspotwords.name(hotspot)
     return (
-        f"hotspot {name}: {hotspot.share:.0%} of the samples, {wording.number(hotspot.calls)} calls of "
-        f"{wording.nanoseconds(hotspot.original.ns_in_situ)}; "
-        f"{wording.stopped_at(hotspot)}"
+        f"hotspot {name}: {hotspot.share:.0%} of the samples, {spelled.number(hotspot.calls)} calls of "
+        f"{spelled.nanoseconds(hotspot.original.ns_in_situ)}; "
+        f"{hotspotwords.stopped_at(hotspot)}"
     )
 
 
 def _structure(console: Console, structure: StructureReport, verbose: bool) -> None:
-    _say(console, f"  {structure.id} {structure.name}: {wording.structure_line(structure)}")
+    _say(console, f"  {structure.id} {structure.name}: {structurewords.structure_line(structure)}")
     if structure.note and not verbose:
         _say(console, f"     {structure.note}")
         return
-    _say(console, f"     {wording.shape(structure)}")
-    _say(console, f"     {wording.term(structure.layout)}  (in units of {structure.unit_bytes} bytes)")
+    _say(console, f"     {structurewords.shape(structure)}")
+    _say(console, f"     {layoutwords.term(structure.layout)}  (in units of {structure.unit_bytes} bytes)")
     if structure.note:
         _say(console, f"     {structure.note}")
+    if users := structurewords.users(structure):
+        _say(console, f"     {users}")
     for use in structure.fields if verbose else ():
-        counts = f"{wording.number(use.reads)} reads, {wording.number(use.writes)} writes"
+        counts = f"{spelled.number(use.reads)} reads, {spelled.number(use.writes)} writes"
         _say(console, f"     {use.name} at {use.offset}, {use.bytes} bytes: {counts}")
 
 
 def _candidates(console: Console, hotspot: HotspotReport, verbose: bool) -> None:
-    found = wording.layouts(hotspot)
+    found = tables.layouts(hotspot)
     shown = found if verbose else found[:MOST_ROWS]
     console.print(_table(hotspot, shown, console.width, verbose))
     if len(found) > len(shown):
@@ -101,7 +107,7 @@ def _candidates(console: Console, hotspot: HotspotReport, verbose: bool) -> None
 
 def _ablation(console: Console, hotspot: HotspotReport) -> None:
     """What the layout and SIMD do each by themselves."""
-    rows = wording.ablation(hotspot)
+    rows = tables.ablation(hotspot)
     if not rows:
         return
     console.print()
@@ -113,25 +119,43 @@ def _ablation(console: Console, hotspot: HotspotReport) -> None:
     console.print(table)
 
 
-def _legend(hotspot: HotspotReport, shown: Sequence[wording.Layout]) -> list[str]:
+def _by_threads(console: Console, hotspot: HotspotReport) -> None:
+    """A parallel region by its number of threads."""
+    rows = tables.by_threads(hotspot)
+    if not rows:
+        return
+    console.print()
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    used = [k for k in range(len(rows[0])) if k == 0 or any(row[k] != "–" for row in rows)]
+    heads = tables.by_threads_heads(hotspot)
+    for k in used:
+        table.add_column(f"  {heads[k]}" if k == 0 else heads[k], no_wrap=True, justify="right")
+    for row in rows:
+        table.add_row(*(escape(row[k]) for k in used))
+    console.print(table)
+    for line in tables.by_threads_notes(hotspot):
+        _say(console, f"  {line}")
+
+
+def _legend(hotspot: HotspotReport, shown: Sequence[tables.Layout]) -> list[str]:
     """What a reader needs below the table: how sure it is, and why layouts were rejected."""
     lines = []
     if any(layout.best.speedup for layout in shown):
-        noise = wording.noise(hotspot)
+        noise = hotspotwords.noise(hotspot)
         band = f"; {noise}" if noise else ""
         lines.append(f"  speedup of the hotspot over the original, 95 % interval over processes{band}")
     if any(layout.best.variant == "restrict" for layout in shown):
-        lines.append(f"  restrict: {wording.VARIANT_NOTES['restrict']}")
+        lines.append(f"  restrict: {glossary.VARIANT_NOTES['restrict']}")
     if any(layout.best.evidence == "modelled" for layout in shown):
-        lines.append(f"  modelled: {wording.EVIDENCE_NOTES['modelled']}")
+        lines.append(f"  modelled: {glossary.EVIDENCE_NOTES['modelled']}")
     replayed = [layout for layout in shown if layout.best.replay is not None]
     if replayed:
-        lines.append(f"  replayed: {wording.EVIDENCE_NOTES['replayed']}")
+        lines.append(f"  replayed: {glossary.EVIDENCE_NOTES['replayed']}")
         lines += [
-            f"  {x.id}: replay in the present layout over replay in {x.id}: {wording.interval(x.best.replay)}"
+            f"  {x.id}: replay in the present layout over replay in {x.id}: {spelled.interval(x.best.replay)}"
             for x in replayed
         ]
-    lines += [f"  {x.id}: {text}" for x in shown if (text := wording.kind_speedups(x.best, hotspot))]
+    lines += [f"  {x.id}: {text}" for x in shown if (text := hotspotwords.kind_speedups(x.best, hotspot))]
     reasons: dict[str, list[str]] = {}
     for layout in shown:
         if layout.best.reason and layout.best.speedup is None:
@@ -139,7 +163,7 @@ def _legend(hotspot: HotspotReport, shown: Sequence[wording.Layout]) -> list[str
     return [*lines, *(f"  {', '.join(ids)}: {reason}" for reason, ids in reasons.items())]
 
 
-def _table(hotspot: HotspotReport, shown: Sequence[wording.Layout], width: int, verbose: bool) -> Table:
+def _table(hotspot: HotspotReport, shown: Sequence[tables.Layout], width: int, verbose: bool) -> Table:
     """Numbers are never cut; where there is no room, the columns that matter least are left out and the layout is cut."""
     heads = ["", "layout", "variant", "evidence", "speedup"]
     if width >= WIDE:
@@ -164,7 +188,7 @@ def _table(hotspot: HotspotReport, shown: Sequence[wording.Layout], width: int, 
 
 def _identity(hotspot: HotspotReport) -> tuple[str, ...]:
     lines = {c.traffic.lines_before for c in hotspot.candidates if c.traffic}
-    before = wording.number(lines.pop()) if len(lines) == 1 else ""
+    before = spelled.number(lines.pop()) if len(lines) == 1 else ""
     identity = hotspot.identity
     if identity is None:
         return "", "as it is", "", "", "", "", before, ""
@@ -173,25 +197,25 @@ def _identity(hotspot: HotspotReport) -> tuple[str, ...]:
         "as it is (identity)",
         "",
         identity.evidence,
-        wording.interval(wording.inverse(identity.ratio)),
+        spelled.interval(spelled.inverse(identity.ratio)),
         "",
         before,
         "",
     )
 
 
-def _row(layout: wording.Layout, chosen: bool, several: bool) -> tuple[str, ...]:
+def _row(layout: tables.Layout, chosen: bool, several: bool) -> tuple[str, ...]:
     best: CandidateReport = layout.best
     of = f" of {', '.join(best.structures)}" if several else ""
     return (
         ("→ " if chosen else "  ") + layout.id,
-        wording.families(best) + of,
+        layoutwords.families(best) + of,
         best.variant,
         best.evidence,
-        wording.interval(best.speedup),
-        wording.interval(best.over_identity),
-        wording.traffic(best),
-        wording.conversion(best),
+        spelled.interval(best.speedup),
+        spelled.interval(best.over_identity),
+        layoutwords.traffic(best),
+        layoutwords.conversion(best),
     )
 
 
@@ -204,5 +228,5 @@ def _quality(console: Console, report: Report, verbose: bool) -> None:
     )
     for check in checks if verbose else [check for check in checks if not check.ok]:
         _say(console, f"  {'ok:' if check.ok else 'not ok:'} {check.text}")
-        if not check.ok and check.id in wording.CHECK_NOTES:
-            _say(console, f"          ({wording.CHECK_NOTES[check.id]})")
+        if not check.ok and check.id in glossary.CHECK_NOTES:
+            _say(console, f"          ({glossary.CHECK_NOTES[check.id]})")

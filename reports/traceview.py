@@ -12,14 +12,24 @@ from layout_advise.tracer.trace import CodeLoop, Control, LoopUse, Place, Trace,
 TERM = 100
 """Characters of a layout that are printed by default."""
 
-LIVES = {"whole": "alive all through the call", "freed": "freed in the call"}
+LIVES = {"whole": "alive all through", "freed": "freed in", "born": "allocated in"}
+
+
+def calls_text(trace: Trace) -> str:
+    """``call 3``, or of a batch ``calls 3 to 62``."""
+    return f"call {trace.call}" if trace.calls == 1 else f"calls {trace.call} to {trace.call + trace.calls - 1}"
+
+
+def call_word(trace: Trace) -> str:
+    """``call``, or of a batch ``calls``."""
+    return "call" if trace.calls == 1 else "calls"
 
 
 def object_lines(trace: Trace, verbose: bool = False) -> list[str]:
     """One line for every piece of memory that the call touches, most accesses first; its layout and fields below."""
     lines: list[str] = []
     for found in trace.objects:
-        lines.append(f"  {found.name}: {_facts(found)}")
+        lines.append(f"  {found.name}: {_facts(trace, found)}")
         if found.stack:
             lines.append(f"     allocated in {stack_text(found.stack)}")
         lines.append(f"     {_touched(found)}")
@@ -34,21 +44,24 @@ def heap_line(trace: Trace) -> str | None:
     """What the call does to the heap; ``None`` where that was not watched."""
     if not trace.watched:
         return None
+    ending = "s" if trace.calls == 1 else ""
     if not trace.born and not trace.freed:
-        return "the call leaves the heap's blocks as they were"
+        return f"the {call_word(trace)} leave{ending} the heap's blocks as they were"
     left = f"{_count(len(trace.born), 'block')} of {sum(a.bytes for a in trace.born):,} bytes"
+    who, whom = ("it", "it") if trace.calls == 1 else ("they", "them")
     return (
-        f"the call leaves {left} behind that it allocated, and frees {_count(len(trace.freed), 'block')} of those before it"
+        f"the {call_word(trace)} leave{ending} {left} behind that {who} allocated, and free{ending} "
+        f"{_count(len(trace.freed), 'block')} of those before {whom}"
     )
 
 
-def _facts(found: TracedObject) -> str:
+def _facts(trace: Trace, found: TracedObject) -> str:
     what = f"{found.kind}, {found.bytes:,} bytes"
     if found.kind == "heap" and found.order is not None:
         what = f"heap block {found.order} of {found.bytes:,} bytes"
     site = f" from {found.site}" if found.site else ""
     kind = f", type {found.type}" if found.type else ""
-    life = f", {LIVES[found.life]}" if found.life is not None else ""
+    life = f", {LIVES[found.life]} the {call_word(trace)}" if found.life is not None else ""
     return f"{what}{site}{kind}{life}"
 
 
@@ -67,7 +80,9 @@ def stack_text(stack: Sequence[Place]) -> str:
 
 
 def _touched(found: TracedObject) -> str:
-    counted = "accesses not told apart from others" if found.accesses is None else _count(found.accesses, "access")
+    others = "those to what the call put in its place" if found.life == "freed" else "others"
+    counted = f"accesses not told apart from {others}" if found.accesses is None else _count(found.accesses, "access")
+    counted += " (those to what lay there earlier in the call included)" if found.life == "born" else ""
     if found.high < found.low:
         return counted
     part = (found.high - found.low + 1) / found.bytes if found.bytes else 1.0
@@ -152,16 +167,48 @@ def loop_accesses(trace: Trace) -> dict[int | None, int]:
 
 def control_text(trace: Trace, limit: int | None = None) -> str | None:
     """The order in which the pieces of code ran, each by its source lines; ``None`` where it was not recorded."""
-    if trace.control is None:
+    return None if trace.control is None else _order(trace, trace.control, limit)
+
+
+def team_control_texts(trace: Trace, limit: int | None = None) -> list[tuple[int, str]]:
+    """The same for each thread of a team, by its number."""
+    pairs = zip(trace.threads, trace.team_control, strict=False)
+    return [(thread.number, _order(trace, control, limit)) for thread, control in pairs]
+
+
+def team_control_lines(trace: Trace, limit: int | None = None) -> list[str]:
+    """The order of execution of each thread of a team; of threads that follow each other and ran alike in one line."""
+    groups: list[tuple[list[int], str]] = []
+    for number, text in team_control_texts(trace, limit):
+        if groups and groups[-1][1] == text:
+            groups[-1][0].append(number)
+        else:
+            groups.append(([number], text))
+    return [f"  {_threads(numbers)}: {text or 'no accesses'}" for numbers, text in groups]
+
+
+def _threads(numbers: Sequence[int]) -> str:
+    return f"thread {numbers[0]}" if len(numbers) == 1 else f"threads {numbers[0]} to {numbers[-1]}"
+
+
+def _order(trace: Trace, control: Control, limit: int | None) -> str:
+    if control.nodes is None:
+        return control.reason or "unknown"
+    return cut(_body(control.nodes, piece_names(trace, control), 0), limit)
+
+
+def unknown_text(trace: Trace) -> str | None:
+    """What only other backends record, in one line; ``None`` where the trace has all of it."""
+    if trace.backend == "clone" and not trace.threads:
         return None
-    if trace.control.nodes is None:
-        return trace.control.reason
-    names = piece_names(trace, trace.control)
-    return cut(_body(trace.control.nodes, names, 0), limit)
+    missing = ["the order of execution"] if trace.control is None and not trace.team_control else []
+    missing += [] if trace.watched else ["which heap blocks come and go in the call"]
+    how = "in parallel regions" if trace.threads else f"with backend {trace.backend}"
+    return f"not known {how}: {', '.join(missing)}" if missing else None
 
 
 def piece_names(trace: Trace, control: Control) -> list[str]:
-    """``particles.c:16-18`` for every piece, or the addresses of its instructions."""
+    """``particles.c:16-18`` for every piece, or the function, or the address of its first instruction."""
     places = {place.pc: place for place in trace.places}
     names = []
     for first, last in control.pieces:
@@ -173,7 +220,9 @@ def piece_names(trace: Trace, control: Control) -> list[str]:
             span = str(min(lines)) if min(lines) == max(lines) else f"{min(lines)}-{max(lines)}"
             names.append(f"{os.path.basename(file)}:{span}")
         else:
-            names.append(f"{pcs[0]:#x}" if pcs else "?")
+            functions = {place.function for place in known}
+            function = functions.pop() if len(functions) == 1 and len(known) == len(pcs) else None
+            names.append(function or (f"{pcs[0]:#x}" if pcs else "?"))
     return names
 
 

@@ -143,11 +143,45 @@ __attribute__((target("avx2"))) NOINLINE long hot(long n) { long t = n; for (int
 """,
 }  # fmt: skip
 
+WIDE_PROGRAMS = {
+    "wide-gather": r"""
+#include <immintrin.h>
+static double v[2000], o[2000]; static float f[2000]; static int at[500], q[2000]; static long wide[500], w[2000];
+static void prepare(void) { for (int i = 0; i < 500; i++) { at[i] = 3 * i %% 2000; wide[i] = 7 * i %% 2000; } for (int i = 0; i < 2000; i++) w[i] = q[i] = i; }
+NOINLINE long hot(long n) { for (int i = 0; i < 480; i += 16) { __mmask16 some = (__mmask16)(i * 77 + n);
+    __m512i many = _mm512_loadu_si512(at + i), eight = _mm512_loadu_si512(wide + i); __m256i half = _mm512_castsi512_si256(many);
+    __m512d d = _mm512_mask_i32gather_pd(_mm512_set1_pd(1), (__mmask8)some, half, v, 8);
+    __m512i l = _mm512_mask_i64gather_epi64(eight, (__mmask8)~some, eight, w, 8);
+    __m512 s = _mm512_mask_i32gather_ps(_mm512_set1_ps(2), some, many, f + n, 4);
+    _mm512_mask_i32scatter_pd(o, (__mmask8)(some >> 3), half, d, 8); _mm512_mask_i32scatter_ps(f, some ^ 9, many, s, 4);
+    _mm512_mask_i64scatter_epi32(q, (__mmask8)(some >> 1), eight, half, 4);
+    _mm256_mask_i64scatter_epi64(w, (__mmask8)some & 15, _mm512_castsi512_si256(eight), _mm512_castsi512_si256(l), 8);
+    _mm_mask_i32scatter_ps(f, 5, _mm512_castsi512_si128(many), _mm512_castps512_ps128(s), 4);
+    } return (long)o[4] + (long)f[9] + w[8] + q[30]; }
+""",
+    "wide-masked": r"""
+#include <immintrin.h>
+static double x[600], y[600]; static char c[700]; static int p[600], k[600];
+static void prepare(void) { for (int i = 0; i < 600; i++) { x[i] = rand() %% 7 - 3; c[i] = rand(); p[i] = rand(); k[i] = -i; } }
+NOINLINE long hot(long n) { int *to = k; for (int i = 0; i < 512; i += 64) { __mmask64 some = (__mmask64)rand() * 2654435761u + n;
+    __m512i bytes = _mm512_maskz_loadu_epi8(some, c + i); _mm512_mask_storeu_epi8(c + i + 5, some >> 9, bytes);
+    __m512d d = _mm512_mask_loadu_pd(_mm512_set1_pd(n), (__mmask8)some, x + i);
+    d = _mm512_mask_add_pd(d, (__mmask8)(some >> 8), d, _mm512_loadu_pd(x + i + 9));
+    d = _mm512_mask_mul_pd(d, (__mmask8)(some >> 7), d, _mm512_set1_pd(x[i])); _mm512_mask_storeu_pd(y + i, (__mmask8)(some >> 16), d);
+    __mmask16 few = _mm512_mask_cmpgt_epi32_mask((__mmask16)some, _mm512_loadu_si512(p + i), _mm512_setzero_si512());
+    _mm512_mask_compressstoreu_epi32(to, few, bytes); to += __builtin_popcount(few);
+    d = _mm512_maskz_expandloadu_pd((__mmask8)few, x + i + 1); _mm512_storeu_pd(y + i + 3, d);
+    _mm256_mask_cvtepi32_storeu_epi8(c + i, (__mmask8)few, _mm512_castsi512_si256(bytes)); } return c[77] + p[9] + (long)y[20]; }
+""",
+}  # fmt: skip
+
 
 def build(folder: Path, name: str, *flags: str) -> Path:
     """The program ``name``, compiled."""
     source, program = folder / f"{name}.c", folder / name
-    source.write_text(MAIN.replace("%s", "\0", 1).replace("%%", "%").replace("\0", PROGRAMS[name].replace("%%", "%")))
+    source.write_text(
+        MAIN.replace("%s", "\0", 1).replace("%%", "%").replace("\0", (PROGRAMS | WIDE_PROGRAMS)[name].replace("%%", "%"))
+    )
     subprocess.run(["gcc", "-w", *flags, "-o", str(program), str(source)], check=True)
     return program
 

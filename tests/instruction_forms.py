@@ -83,6 +83,15 @@ def integer() -> list[str]:
         "bsr eax, ebx",
     ]
     forms += [f"{name} {regs}" for name in ("shld", "shrd") for regs in ("eax, ebx, 9", "rax, rbx, 40")]
+    return forms + locked()
+
+
+def locked() -> list[str]:
+    forms: list[str] = []
+    for size, (a, b) in _A.items():
+        forms += [f"lock {name} {memory(size)}, {x}" for name in ("add", "sub", "and", "or", "xor") for x in (a, b, "-3")]
+        forms += [f"lock inc {memory(size)}", f"lock dec {memory(size)}", f"lock xadd {memory(size)}, {b}"]
+        forms += [f"xchg {memory(size)}, {b}", f"xchg {b}, {memory(size)}", f"lock cmpxchg {memory(size)}, {b}"]
     return forms
 
 

@@ -10,7 +10,8 @@ from typing import Literal
 
 What = Literal["any", "integer", "double", "single", "pointer", "code"]
 WHATS: tuple[What, ...] = ("any", "integer", "double", "single", "pointer", "code")
-_STRONGER: dict[What, int] = {w: k for k, w in enumerate(("any", "integer", "single", "double", "pointer", "code"))}
+_BY_STRENGTH: tuple[What, ...] = ("any", "integer", "single", "double", "pointer", "code")
+_STRONGER = {what: strength for strength, what in enumerate(_BY_STRENGTH)}
 FAR = 1 << 26
 _SLOTS = 32
 _NODES = 48

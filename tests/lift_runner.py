@@ -43,8 +43,6 @@ class Job:
     """What it takes, as far as that is known: three of four states are made of it."""
     enough: int = 0
     """After so many states that agree and reached a loop no more are tried; 0: all are."""
-    enough: int = 0
-    """After so many states that agree and reached a loop no more are tried; 0: all are."""
 
 
 @dataclass(frozen=True, slots=True)

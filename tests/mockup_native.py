@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import subprocess
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +13,13 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
 from layout_advise.layoutalgebra.nests import Affine, FoldedStream, Point
-from layout_advise.layoutalgebra.structure import Axis, Buffer, Candidate, FieldMap, Relayout, Structure
+from layout_advise.layoutalgebra.structure import Axis, Buffer, Candidate, Dim, Field, FieldMap, Relayout, Structure
 from layout_advise.mockup.binding import access_bytes, accesses, key_of
 from layout_advise.mockup.build import build
 from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.lift import lift
 from layout_advise.mockup.lifted import Lifted
+from layout_advise.mockup.reroll import reroll
 from layout_advise.tracer.code import CodeRange, Region
 from layout_advise.tracer.trace import Reference, Registers, Trace
 
@@ -62,8 +64,8 @@ class BufferSpec(ctypes.Structure):
 class Mockup:
     """A mock-up loaded into this process, with its buffers."""
 
-    def __init__(self, source: str, out: Path, flags: Sequence[str] = ("-O2",)) -> None:
-        built = build(source, out, "gcc", flags)
+    def __init__(self, source: str, out: Path, flags: Sequence[str] = ("-O2",), compiler: str = "gcc") -> None:
+        built = build(source, out, compiler, flags)
         assert built.path is not None, built.log
         self.library = ctypes.CDLL(str(built.path))
         self.context = LaContext(abi=1)
@@ -149,8 +151,49 @@ def traced(lifted: Lifted, where: Path, integers: Sequence[int], floats: Sequenc
     return trace_of(lifted, records[: mockup.context.check.count], references, lifted.symbol)
 
 
+@dataclass(frozen=True)
+class Rows:
+    """A kernel over an array of structures: rerolled, traced, and what the original makes of ``work`` (as it was)."""
+
+    lifted: Lifted
+    trace: Trace
+    structure: Structure
+    work: np.ndarray
+    expected: bytes
+
+    def layout(self, kind: str) -> Candidate | None:
+        """None for the identity."""
+        return None if kind == "identity" else candidate(relayout(self.structure, kind))
+
+    def made_by(self, text: str, out: Path, flags: Sequence[str] = ("-O2",)) -> bytes:
+        """What a mock-up makes of the rows."""
+        mockup = Mockup(text, out, flags)
+        mockup.arguments((self.work.ctypes.data, len(self.work)))
+        mockup.run()
+        return self.work.tobytes()
+
+
+def rows(source: str, work: np.ndarray, words: Sequence[int], where: Path, flags: Sequence[str]) -> Rows:
+    """The kernel ``run(rows, count)`` on ``work``; ``words`` of each row are fields."""
+    native = Native(source, "run", where, flags)
+    start, arguments, size = work.copy(), (work.ctypes.data, len(work)), work.itemsize
+    native.function(*(ctypes.c_uint64(a) for a in arguments))
+    expected = work.tobytes()
+    work[:] = start
+    fields = tuple(Field(f"f{k}", size * k, size, "double" if size == 8 else "float", 1, 1) for k in words)
+    dims = (Dim(len(work), work.strides[0]),)
+    structure = Structure("s0", "p", work.ctypes.data, work.nbytes, dims, fields, (), work.ctypes.data)
+    lifted = native.lifted()
+    trace = traced(lifted, where, arguments, ())
+    work[:] = start
+    return Rows(reroll(lifted, trace, (structure,)), trace, structure, work, expected)
+
+
 def relayout(structure: Structure, kind: str, block: int = 4, order: Sequence[int] = ()) -> Relayout:
-    """A layout by hand: soa, aosoa, compact (the fields in one array), split (two arrays), permute (dims in ``order``)."""
+    """A layout by hand: soa, aosoa (each field in an array of blocks), blocks (of all fields, one dimension), compact
+    (the fields in one array), split (two arrays), permute (dims in ``order``)."""
+    if kind == "blocks":
+        return _blocks(structure, block)
     dims, fields = structure.dims, structure.fields
     strides: list[int] = [0] * len(dims)
     step = 1
@@ -177,6 +220,15 @@ def relayout(structure: Structure, kind: str, block: int = 4, order: Sequence[in
     count = structure.count if kind != "aosoa" else structure.count // dims[-1].count * (-(-dims[-1].count // block) * block)
     buffers = tuple(Buffer(f"part{g}", sizes[g] * count) for g in sorted(sizes))
     return Relayout(structure, tuple(maps), buffers, (), kind)
+
+
+def _blocks(structure: Structure, block: int) -> Relayout:
+    size, count = sum(f.bytes for f in structure.fields), -(-structure.count // block)
+    maps, used = [], 0
+    for k, field in enumerate(structure.fields):
+        maps.append(FieldMap(k, 0, block * used, (Axis(0, "div", block, block * size), Axis(0, "mod", block, field.bytes))))
+        used += field.bytes
+    return Relayout(structure, tuple(maps), (Buffer("blocks", count * block * size),), (), "blocks")
 
 
 def candidate(*relayouts: Relayout) -> Candidate:

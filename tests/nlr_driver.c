@@ -23,7 +23,7 @@ static uint64_t next(uint64_t below)
     return state % below;
 }
 
-static uint64_t expected[60000], got[60000], count, found, many;
+static uint64_t expected[60000], got[60000], count, found, many, cycles;
 
 static uint64_t body(uint64_t at, int depth)
 {
@@ -55,6 +55,23 @@ static void nests(void)
                 for (uint64_t k = 0, shift = kind == 2 && !next(9) ? 8 : 0; k < trip[2] + (kind == 3 ? j < 9 ? j : 9 : 0) + (kind == 4 ? i : 0); k++)
                     if (count < 50000 && (kind != 5 || next(99)))
                         expected[count++] = (1 << 24) + stride[0] * i + stride[1] * j + stride[2] * k + shift;
+}
+
+/* Sequences of names in loops, often with a loop within and with a part of an iteration before or behind. */
+static void names(void)
+{
+    uint64_t name[12], part[12], times[12], parts = 1 + next(6), turns = next(4) ? next(60) : next(900), from = next(parts);
+    for (int k = 0; k < 12; k++)
+        name[k] = next(UINT64_C(1) << 60);
+    for (uint64_t k = 0; k < parts; k++) {
+        part[k] = next(8);
+        times[k] = next(3) ? 1 : 1 + next(20);
+    }
+    for (uint64_t t = 0; t < turns; t++, from = 0)
+        for (uint64_t k = from, last = t + 1 == turns ? next(parts + 1) : parts; k < last; k++)
+            for (uint64_t i = 0; i < times[k]; i++)
+                for (uint64_t n = 0; n <= part[k] % 3 && count < 50000; n++)
+                    expected[count++] = name[part[k] + n];
 }
 
 static void expand(const struct nlr_node *node, uint64_t nodes, const uint64_t *index)
@@ -174,6 +191,24 @@ static uint64_t feed(struct nlr_stream *s, uint64_t at)
     return length * rows;
 }
 
+/* Likewise as the same values several times. */
+static uint64_t feed_cycle(struct nlr_stream *s, uint64_t at)
+{
+    uint64_t left = count - at, width = 1 + next(next(3) ? 8 : 60), rows = 0;
+    if (width > left)
+        width = left;
+    for (uint64_t i = 0; (rows + 1) * width <= left && expected[at + rows * width + i] == expected[at + i];)
+        if (++i == width) {
+            i = 0;
+            rows++;
+        }
+    if (rows > 1 && next(3) == 0)
+        rows = 1 + next(rows);
+    cycles += rows > 3;
+    nlr_add_cycle(s, expected + at, width, rows);
+    return width * rows;
+}
+
 /* `reads` of random places in `places` words of 8 bytes. Prints the state and the most memory that was taken. */
 static int large(uint64_t places, uint64_t reads)
 {
@@ -198,7 +233,7 @@ int main(int argc, char **argv)
     int kinds[3] = {0, 0, 0};
     if (argc > 2)
         return large(strtoull(argv[1], 0, 0), strtoull(argv[2], 0, 0));
-    for (int round = 0; round < 600; round++) {
+    for (int round = 0; round < 800; round++) {
         struct nlr_memory memory = {take, give, 0, next(3) ? UINT64_C(1) << 30 : 5000};
         struct nlr_stream stream;
         count = 0;
@@ -207,6 +242,9 @@ int main(int argc, char **argv)
                 expected[count++] = 8 * next(span);
         else if (round % 8 < 3)
             scattered();
+        else if (round % 8 < 5)
+            for (uint64_t n = 1 + next(9); n > 0; n--)
+                names();
         else
             for (uint64_t n = next(30); n > 0 && count < 50000; n--)
                 if (round % 3)
@@ -218,7 +256,7 @@ int main(int argc, char **argv)
             if (round % 2)
                 nlr_add(&stream, expected[i++]);
             else
-                i += feed(&stream, i);
+                i += round % 8 == 4 || next(9) == 0 ? feed_cycle(&stream, i) : feed(&stream, i);
         nlr_finish(&stream);
         if (!verify(&stream)) {
             printf("round %d: %llu addresses differ\n", round, (unsigned long long)count);
@@ -231,6 +269,6 @@ int main(int argc, char **argv)
             return 1;
         }
     }
-    printf("%d %d %d %llu\n", kinds[0], kinds[1], kinds[2], (unsigned long long)many);
+    printf("%d %d %d %llu %llu\n", kinds[0], kinds[1], kinds[2], (unsigned long long)many, (unsigned long long)cycles);
     return 0;
 }

@@ -26,6 +26,9 @@ PROGRAMS = {
     "static": _NOTHING + f"void hot(double dt) {{\n#pragma omp parallel for schedule(static)\n{_STEP} }}",
     "dynamic": _NOTHING + "void hot(double dt) {\n#pragma omp parallel for schedule(dynamic, 16)\n"
     "for (long i = 0; i < 1000; i++) cells[i].x += dt * cells[i].v; }",
+    # 300,000 accesses a call and more: their records take 2.4 MB
+    "long": _NOTHING + "void hot(double dt) {\n#pragma omp parallel for schedule(static)\n"
+    "for (long i = 0; i < 100000; i++) cells[i % 1000].x += dt * cells[i % 1000].v; }",
     # the body of another region, started by the same function of the runtime, comes before each
     "two": "static void start(void) {} static void other(void) {\n#pragma omp parallel\n"
     f"sums[omp_get_thread_num()]++; }}\nvoid hot(double dt) {{\n#pragma omp parallel for\n{_STEP} }}",
@@ -40,6 +43,11 @@ PROGRAMS = {
     "false": _NOTHING
     + "void hot(double dt) {\n#pragma omp parallel\n{ int t = omp_get_thread_num(), k = omp_get_num_threads();\n"
     "for (long i = t; i < n; i += k) *(volatile double *)&sums[t] += cells[i].x * dt; } }",
+    # every thread frees a block that it allocated at the call before, and leaves one behind
+    "heap": "static void start(void) {} static void other(void) {} static double *held[8];\n"
+    "void hot(double dt) {\n#pragma omp parallel\n{ int t = omp_get_thread_num(); free(held[t]);\n"
+    "double *p = held[t] = malloc((100 + t) * sizeof *p);\n#pragma omp for schedule(static)\n"
+    "for (long i = 0; i < n; i++) { cells[i].x += dt * cells[i].v; p[i % 100] = dt; } } }",
     # no OpenMP: a thread of its own writes beside the hotspot
     "beside": "static volatile long clock_; static void *tick(void *p) { for (;;) clock_++; return p; }\n"
     "static void start(void) { pthread_t t; pthread_create(&t, NULL, tick, NULL); } static void other(void) {}\n"

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from layout_advise.reports import model
-from layout_advise.reports.model import Interval
+from layout_advise.reports.candidatemodel import (
+    Bytes,
+    CandidateReport,
+    Conversion,
+    Identity,
+    Interval,
+    PartReport,
+    Traffic,
+    Verification,
+)
+from layout_advise.reports.hotspotmodel import HotspotReport, NotLifted, Original, Span, TraceSummary, Verdict
+from layout_advise.reports.structuremodel import FieldUse, StructureReport
 
 
-def candidate(number: int, speedup: Interval | None, **changes: object) -> model.CandidateReport:
+def candidate(number: int, speedup: Interval | None, **changes: object) -> CandidateReport:
     """A SoA candidate of ``s0``; ``changes`` replace fields."""
     values: dict[str, object] = {
         "id": f"c{number}",
@@ -17,30 +28,30 @@ def candidate(number: int, speedup: Interval | None, **changes: object) -> model
         "layout": {"s0": "S_{0,1;2} ⊗ A_1000"},
         "derivation": ("4", "7"),
         "variant": "plain",
-        "parts": (model.PartReport("s0", ("x",), 8, "A_1000"),),
+        "parts": (PartReport("s0", ("x",), 8, "A_1000"),),
         "evidence": "verified" if speedup else "rejected",
         "reason": None if speedup else "crashed: SIGSEGV",
-        "verification": model.Verification(3, 80000, 8000, 0),
+        "verification": Verification(3, 80000, 8000, 0),
         "speedup": speedup,
         "over_identity": speedup,
         "cold": None,
-        "conversion": model.Conversion(1.5, 0.5, 4),
+        "conversion": Conversion(1.5, 0.5, 4),
         "net_speedup": None,
         "program_speedup": 1.5,
-        "traffic": model.Traffic(1250, 250),
-        "bytes": model.Bytes(80000, 16000),
+        "traffic": Traffic(1250, 250),
+        "bytes": Bytes(80000, 16000),
         "mockup": f"mockups/c{number}.c",
         "declaration": "struct <new> { double x[1000]; };",
         "drawing": "<svg xmlns='http://www.w3.org/2000/svg' width='10' height='10'></svg>",
         "source": "void la_run(void) { if (1 < 2) {} }",
     }
-    return model.CandidateReport(**{**values, **changes})  # type: ignore[arg-type]
+    return CandidateReport(**{**values, **changes})  # type: ignore[arg-type]
 
 
-def report(verdict: model.Verdict | None = None) -> model.Report:
+def report(verdict: Verdict | None = None) -> model.Report:
     """One hotspot, two candidates, the first of them advised."""
     gain = Interval(3.61, 3.5, 3.7, 9)
-    structure = model.StructureReport(
+    structure = StructureReport(
         id="s0",
         name="particles",
         kind="heap",
@@ -52,9 +63,9 @@ def report(verdict: model.Verdict | None = None) -> model.Report:
         count=1000,
         unit_bytes=8,
         layout="A_1000 ⊗ S_{0,1;10}",
-        fields=(model.FieldUse("x", "double", 0, 8, 1000, 0), model.FieldUse("v<x>", "double", 8, 8, 1000, 1000)),
+        fields=(FieldUse("x", "double", 0, 8, 1000, 0), FieldUse("v<x>", "double", 8, 8, 1000, 1000)),
     )
-    hotspot = model.HotspotReport(
+    hotspot = HotspotReport(
         symbol="step",
         region="function",
         file="main.c",
@@ -65,15 +76,14 @@ def report(verdict: model.Verdict | None = None) -> model.Report:
         snapshot="criu",
         threads=1,
         clock="thread-cpu",
-        original=model.Original(9e6, 8e6, 8.2e6),
-        trace=model.TraceSummary("clone", 3000000, 12, False),
+        original=Original(9e6, 8e6, 8.2e6),
+        trace=TraceSummary("clone", 3000000, 12, False),
         structures=(structure,),
-        identity=model.Identity("verified", Interval(1.0, 0.98, 1.02, 9), None),
-        noise=model.Span(0.98, 1.02),
+        identity=Identity("verified", Interval(1.0, 0.98, 1.02, 9), None),
+        noise=Span(0.98, 1.02),
         candidates=(candidate(2, None), candidate(1, gain)),
-        verdict=verdict
-        or model.Verdict("change", "c1", 3.61, "measured-gain", "Change it: c1 <SoA> is 3.61 times as fast."),
-        not_lifted=(model.NotLifted("0x401000", "vpshufb xmm0, xmm1", "main.c", 71, "unknown shuffle"),),
+        verdict=verdict or Verdict("change", "c1", 3.61, "measured-gain", "Change it: c1 <SoA> is 3.61 times as fast."),
+        not_lifted=(NotLifted("0x401000", "vpshufb xmm0, xmm1", "main.c", 71, "unknown shuffle"),),
     )
     return model.Report(
         schema=model.SCHEMA,

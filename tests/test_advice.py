@@ -24,14 +24,15 @@ def advise(example: str, flags: str, arguments: tuple[str, ...], folder: Path) -
 
 
 def test_particles_are_verified_and_soa_is_measured(tmp_path: Path) -> None:
-    report = advise("particles", "O2", ("5000", "1000"), tmp_path)
+    report = advise("particles", "O2", ("20000", "1000"), tmp_path)  # smaller ones come to rest within some calls
     jsonschema.validate(json.loads((tmp_path / "run" / "report.json").read_text()), schema())
     hotspot = report.hotspots[0]
-    assert (report.status, hotspot.symbol, hotspot.region) == ("complete", "update_pressure", "function")
+    assert (hotspot.symbol, hotspot.region) == ("update_pressure", "function")
+    assert report.status == "complete", hotspot.verdict.text
     assert hotspot.identity is not None
     assert hotspot.identity.evidence == "verified"
     structure = hotspot.structures[0]
-    assert (structure.name, structure.element_bytes, structure.count) == ("p", 80, 5000)
+    assert (structure.name, structure.element_bytes, structure.count) == ("p", 80, 20000)
     assert [f.name for f in structure.fields] == ["vx", "m", "P"]
     soa = [c for c in hotspot.candidates if "soa" in c.families and c.evidence == "verified"]
     assert soa

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import struct
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +25,7 @@ from layout_advise.tracer.snapshot.compare import compare
 from layout_advise.tracer.snapshot.fork import ForkSnapshots
 from layout_advise.tracer.snapshot.patching import Entry, plan_patch
 from layout_advise.tracer.snapshot.process import AgentProcess, park
-from layout_advise.tracer.snapshot.protocol import CloneImage, Range
+from layout_advise.tracer.snapshot.protocol import Calm, CloneImage, Range
 
 N = 20000
 
@@ -83,6 +85,24 @@ void la_run(struct la_context *c) {
 }
 void la_copy_out(struct la_context *c) {
     for (long i = 0; i < %(n)d; i++) old(c)[i].x = ((double *)c->buffers[0])[i];
+}
+"""
+
+
+IDENTITY = r"""
+#include "abi.h"
+#include <string.h>
+struct p { double x, v, rest[6]; };
+const uint32_t la_abi = LA_ABI, la_buffer_count = 0;
+const struct la_buffer_spec la_buffers[1] = {{0, 0, 0, 0}};
+void la_copy_in(struct la_context *c) { (void)c; }
+void la_copy_out(struct la_context *c) { (void)c; }
+void la_run(struct la_context *c) {
+    struct p *q = (struct p *)c->in.gpr[7];
+    double s = 0, dt;
+    memcpy(&dt, c->in.vector[0], 8);
+    for (long i = 0; i < (long)c->in.gpr[6]; i++) { q[i].x += q[i].v * dt; s += q[i].x; }
+    memcpy(c->out.vector[0], &s, 8);
 }
 """
 
@@ -235,15 +255,19 @@ def test_timing_restores_what_a_call_writes(parked: AgentProcess, folder: Path) 
     assert fork.prepare(number, [data], [data]) == N // 8
     for mode in ("steady", "cold"):
         for variant in (0, number):
-            samples = fork.block(variant, 4, mode)
+            samples, _ = fork.block(variant, 4, mode)
             assert len(samples) == 4
             assert all(s.tsc > 0 and s.wall_ns > 0 and s.faults == 0 for s in samples)
             assert fork.read(data.start, 64 * N) == before
     for mode in ("steady", "cold"):
-        samples = fork.block(number, 3, mode, converted=True)
+        samples, _ = fork.block(number, 3, mode, converted=True)
         assert len(samples) == 3
         assert all(s.cpu_ns > 0 for s in samples)
         assert fork.read(data.start, 64 * N) == before
+    never, always = Calm(1, 3_000_000), Calm(1 << 60, 3_000_000)  # a canary of one tick, or of any number
+    assert all(s.canary > 1 for s in samples)
+    assert fork.block(0, 3, calm=never)[1] == Calm(1, 0)
+    assert fork.block(0, 3, calm=always)[1] == always
     with pytest.raises(SnapshotError):
         fork.block(0, 3, converted=True)
     for times in (1, 4):
@@ -327,6 +351,27 @@ def test_nothing_is_left_behind(program: Path) -> None:
     assert not stopped.folder.path.exists()
 
 
+def test_the_identity_puts_back_what_the_original_changes(parked: AgentProcess, folder: Path) -> None:
+    data = block(parked)
+    flags = ("-shared", "-fPIC", "-ffp-contract=off", f"-I{ABI_HEADER.parent}")
+    identity, other = build(folder, IDENTITY, "identity.so", *flags), mockup(folder, "other.so")
+    with parked.fork() as fork:
+        before = fork.read(data.start, 64 * N)
+        number, new = fork.load(identity), fork.load(other)
+        with pytest.raises(SnapshotError, match="the original is not prepared"):
+            fork.prepare(number, [data], [data], like_original=True)
+    with parked.fork() as fork:
+        number, new = fork.load(identity), fork.load(other)
+        assert fork.prepare(0, [data], [data]) == N - 1
+        assert fork.prepare(number, [data], [data], like_original=True) == N - 1
+        with pytest.raises(SnapshotError, match="another layout"):
+            fork.prepare(new, [data], [data], like_original=True)
+        for variant in (number, 0, number):
+            samples, _ = fork.block(variant, 3)
+            assert len(samples) == 3
+            assert fork.read(data.start, 64 * N) == before
+
+
 def test_relocation_plans() -> None:
     def plan(code: bytes) -> tuple[bool, int]:
         made = plan_patch(Entry(Path("x"), 0x1000, code))
@@ -394,3 +439,49 @@ def frames_visible() -> bool:
     with open("/proc/self/pagemap", "rb") as handle:
         handle.seek(buffer.ctypes.data // 4096 * 8)
         return bool(int.from_bytes(handle.read(8), "little") & ((1 << 55) - 1))
+
+
+def test_nothing_of_a_command_is_mapped_once_it_is_answered(parked: AgentProcess) -> None:
+    """What is mapped at the park is compared later: the agent's own buffers must not be among it. On one core, and ahead of
+    the program where that is allowed, so that it is seen right after its answer."""
+    cores = os.sched_getaffinity(0)
+    seen = set()
+    try:
+        os.sched_setaffinity(0, {min(cores)})
+        os.sched_setaffinity(parked.pid, {min(cores)})
+        with contextlib.suppress(PermissionError):
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+        for _ in range(500):
+            parked.ping()
+            seen.add(tuple((m.start, m.end) for m in parked.mappings()))
+    finally:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+        os.sched_setaffinity(0, cores)
+    assert len(seen) == 1
+
+
+def test_several_threads_may_fork_one_program(parked: AgentProcess) -> None:
+    data = block(parked)
+    before = parked.read(data.start, 64 * N)
+
+    def once(turn: int) -> bytes:
+        with parked.fork() as fork:
+            fork.run(0)
+            return fork.read(data.start, 64 * N)
+
+    with ThreadPoolExecutor(4) as pool:
+        after = set(pool.map(once, range(12)))
+    assert len(after) == 1
+    assert after != {before}
+    assert parked.read(data.start, 64 * N) == before
+
+
+def test_forks_are_ended_whatever_they_do(program: Path) -> None:
+    with park([str(program), str(N), "hang"], entry_of(program, "hot"), 5, timeout=60, command_timeout=60) as stopped:
+        forks = [stopped.fork() for _ in range(2)]
+        stopped.close_forks()
+        for fork in forks:
+            assert not _alive(fork.pid)
+            with pytest.raises(SnapshotError, match="closed"):
+                fork.ping()
+        stopped.ping()

@@ -17,6 +17,7 @@ from layout_advise.tracer.trace_file import read_trace, write_trace
 
 FRAMES = 16
 BIG = 65536
+SMALL_FIRST = 64
 
 SOURCE = r"""
 #include <execinfo.h>
@@ -108,8 +109,8 @@ def test_the_stacks_are_those_of_backtrace(program: Path) -> None:
     with process:
         found = kept(process, binary)
         base = process.load_base
-    for way, (block, frames) in zip(WAYS[:-1], found, strict=False):
-        assert block.bytes == BIG
+    for way, (block, frames), size in zip(WAYS, found, [BIG] * 9 + [BIG - 1], strict=True):
+        assert block.bytes == size
         assert len(block.stack) <= FRAMES
         assert block.stack[0] == block.site
         function = binary.function_at(block.site - 1 - base)
@@ -119,15 +120,13 @@ def test_the_stacks_are_those_of_backtrace(program: Path) -> None:
         assert block.stack[1:] == tuple(frames[1:FRAMES])
         assert len(block.stack) > 2
     assert len(found[7][0].stack) == FRAMES  # of 43
-    assert found[9][0].bytes == BIG - 1
-    assert found[9][0].stack == ()
 
 
 def test_without_unwind_tables_the_stack_ends(tmp_path: Path) -> None:
     program = build(tmp_path, "-O2", "-g", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-fno-exceptions")
     process, binary = parked(program)
     with process:
-        for block, _ in kept(process, binary)[:-1]:
+        for block, _ in kept(process, binary):
             assert block.stack in ((), (block.site,))
 
 
@@ -135,7 +134,47 @@ def test_after_very_many_allocations_only_the_site_is_kept(program: Path) -> Non
     process, binary = parked(program, "70000")
     with process:
         found = kept(process, binary)
-    assert all(block.stack == () and block.site for block, _ in found)
+    assert all(block.stack == () and block.site for block, _ in found[:-1])
+    assert len(found[-1][0].stack) > 2  # small ones are counted by themselves
+
+
+MANY = """
+#include <stdlib.h>
+#define NOINLINE __attribute__((noipa))
+struct node { struct node *next; long v; } *head;
+NOINLINE void hot(long k) { for (struct node *n = head; n; n = n->next) n->v += k; }
+NOINLINE static void *given(size_t n) { return malloc(n); }
+NOINLINE static void push(long v) { struct node *n = given(sizeof *n); n->v = v; n->next = head; head = n; }
+NOINLINE static void other(long v) { struct node *n = malloc(sizeof *n); n->v = v; n->next = head; head = n; }
+NOINLINE static void first(void) { push(1); }
+int main(int argc, char **argv)
+{
+    for (long k = 0, n = argc > 1 ? atol(argv[1]) : 0; k < n; k++) free(given(9));
+    first();
+    for (long k = 0; k < 199; k++) push(k);
+    for (long k = 0; k < 100; k++) other(k);
+    for (long k = 0; k < 4; k++) hot(k);
+}
+"""
+
+
+@pytest.mark.parametrize("before", [0, 30, 100_000])
+def test_of_small_blocks_the_first_of_each_site_have_a_stack(before: int, tmp_path: Path) -> None:
+    (tmp_path / "many.c").write_text(MANY)
+    subprocess.run(["gcc", "-O1", "-g", "-o", "many", "many.c"], cwd=tmp_path, check=True)
+    process, binary = parked(tmp_path / "many", str(before))
+    with process:
+        blocks = [b for b in process.allocations() if b.bytes == 16]
+        base = process.load_base
+    chains = [[f.name if (f := binary.function_at(pc - 1 - base)) else None for pc in b.stack[:4]] for b in blocks]
+    ours = [[name for name in chain if name] for chain in chains]
+    left = max(0, SMALL_FIRST - before)
+    assert len(blocks) == 300
+    assert ours[:200] == [["given", "push", "first", "main"], *[["given", "push", "main"]] * 199][:left] + [[]] * (
+        200 - left
+    )
+    assert ours[200:] == [["other", "main"]] * SMALL_FIRST + [[]] * (100 - SMALL_FIRST)
+    assert len({b.site for b in blocks}) == 2
 
 
 def test_the_file_keeps_them(program: Path, tmp_path: Path) -> None:

@@ -128,13 +128,82 @@ def test_what_the_clone_refuses_is_traced_under_valgrind(run: Run, tmp_path: Pat
     assert places == expected | {a + 16 + (i & 31) // 8 for i, a in enumerate(sorted(expected))}
 
 
-def test_without_valgrind_the_clones_reason_is_told(
-    run: Run, tmp_path: Path, refused: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def no_valgrind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAYOUT_ADVISE_VALGRIND", str(tmp_path / "none"))
+
+
+@pytest.mark.usefixtures("no_valgrind")
+def test_without_valgrind_the_clones_reason_is_told(run: Run, refused: tuple[str, ...]) -> None:
     done = run(*refused)
     assert done.returncode == 1
     assert line(done).startswith("layout-advise: no clone of `bts")
+    assert re.search("; under Valgrind: .* was not found.*; step by step: the same; ", line(done))
+
+
+LEFT = """
+#include <setjmp.h>
+#include <stdlib.h>
+static jmp_buf out;
+__attribute__((noipa)) void hot(long *p, long n) { for (long i = 0; i < n; i++) p[i] += i; longjmp(out, 1); }
+int main(int argc, char **argv) {
+    long n = atol(argv[1]), *p = calloc(n, sizeof *p);
+    for (volatile int k = 0; k < 3000000 / n; k++) if (!setjmp(out)) hot(p, n);
+    return 0; }
+"""
+
+
+@pytest.fixture
+def left(tmp_path: Path) -> tuple[str, ...]:
+    """A program whose hotspot is left by longjmp, and the arguments that trace it but for the number of elements."""
+    (tmp_path / "p.c").write_text(LEFT)
+    subprocess.run(["gcc", "-O1", "-g", "-o", str(tmp_path / "p"), str(tmp_path / "p.c")], check=True)
+    return ("--until", "trace", "--hotspot", "hot", "--call", "2", "--", "./p")
+
+
+@pytest.mark.usefixtures("no_valgrind")
+def test_what_neither_clone_nor_valgrind_takes_is_stepped(run: Run, tmp_path: Path, left: tuple[str, ...]) -> None:
+    done = run(*left, "300")
+    assert done.returncode == 0, done.stderr
+    reasons = "no clone of hot: .*longjmp.*; under Valgrind: .* was not found.*; traced step by step instead"
+    assert re.search(reasons, done.stderr)
+    trace = read_trace(tmp_path / "run" / "trace.lat")
+    assert (trace.backend, trace.truncated) == ("step", False)
+    (block,) = (a for a in trace.allocations if a.bytes == 8 * 300)
+    places = [address for s in trace.streams if s is not None and s.count == 300 for address in s.expand()]
+    assert places == [block.address + 8 * i for i in range(300)]
+
+
+@pytest.mark.usefixtures("no_valgrind")
+def test_too_long_for_steps_tells_all_reasons(run: Run, left: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    limited = functools.partial(trace_step_by_step, limit=500)  # as with 100,000, but soon
+    monkeypatch.setattr("layout_advise.stages.backends.trace_step_by_step", limited)
+    done = run(*left, "501")
+    assert done.returncode == 1
+    assert line(done).startswith("layout-advise: no clone of hot: ")
+    assert re.search("longjmp; under Valgrind: .* was not found.*; step by step: .*more than 500 accesses; ", line(done))
+
+
+def test_when_nothing_works_no_other_backend_is_recommended(
+    run: Run, refused: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise TraceError("hot cannot be traced under Valgrind", "it has AVX-512 code", "use --backend clone")
+
+    monkeypatch.setattr("layout_advise.stages.backends.trace_under_valgrind", fails)
+    done = run(*refused)
+    assert "AVX-512 code; step by step: the same; ask for another call or hotspot" in line(done)
+    assert "use --backend" not in line(done)
+
+
+def test_single_steps_have_a_time_limit(run: Run, tmp_path: Path) -> None:
+    source = LEFT.replace("long n =", 'if (getenv("LD_BIND_NOW")) sleep(1000); long n =')
+    (tmp_path / "p.c").write_text("#include <unistd.h>\n" + source)
+    subprocess.run(["gcc", "-O1", "-g", "-o", str(tmp_path / "p"), str(tmp_path / "p.c")], check=True)
+    limited = ("--backend", "step", "--timeout", "6", "--until", "trace", "--hotspot", "hot", "--call", "2")
+    done = run(*limited, "--", "./p", "30000")
+    assert done.returncode == 1
+    assert re.search("call 2 of hot was not reached step by step: .*not done after 6 s; raise --timeout", line(done))
 
 
 def test_a_static_program_is_traced_alone(run: Run, tmp_path: Path) -> None:
@@ -177,6 +246,10 @@ def test_too_many_accesses_for_single_steps(tmp_path: Path) -> None:
         whole = steps(100_000)
         clone = trace_call(parked, region_of(program, parked.load_base), 2, folder=tmp_path)
         assert (whole.references, whole.streams, whole.backend) == (clone.references, clone.streams, "step")
+        assert (whole.others, clone.others) == (False, False)
+        assert whole.control is not None
+        assert whole.control.nodes is not None
+        assert whole.control == clone.control
         with pytest.raises(TraceError, match="hot cannot be stepped: more than 500 accesses"):
             steps(500)
 

@@ -16,8 +16,8 @@ import pytest
 from layout_advise.layoutalgebra.nests import FoldedStream
 from layout_advise.mockup.streams import expand_array
 from layout_advise.reports.model import read_report, schema
+from layout_advise.stages.attempts import differing, left_behind
 from layout_advise.stages.batches import size_and_start
-from layout_advise.stages.trials import differing, left_behind
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.record import trace_call
 from layout_advise.tracer.snapshot.agent import ABI_HEADER
@@ -245,7 +245,7 @@ def test_timed_batches_leave_memory_as_it_was(parked: AgentProcess) -> None:
     changed = np.flatnonzero(x != state_before(FIRST))
     with parked.fork() as fork:
         lines = fork.prepare(0, [place])
-        samples = fork.block(0, 5) + fork.block(0, 2, "cold")
+        samples = fork.block(0, 5)[0] + fork.block(0, 2, "cold")[0]
         left = positions(fork, place)
     assert lines == len(changed)  # a particle is one line, and blocks of this size are page-aligned plus 16
     assert len(samples) == 7

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import subprocess
 from pathlib import Path
 
@@ -53,3 +54,20 @@ float sum(const float *from, long n) {
     summed = code[code.index("<sum>:") :].split("\n\n")[0]
     assert "vaddss" in summed
     assert "vaddps" not in summed
+
+
+def test_what_was_overwritten_is_built_again(tmp_path: Path) -> None:
+    """The loop that could not be placed: its first build was remembered under a file that held the second one."""
+    source = '__attribute__((visibility("default"))) int value(void) { return VALUE; }'
+    one, two = ("-O2", "-DVALUE=1"), ("-O2", "-DVALUE=2")
+    build(source, tmp_path / "shared.so", "gcc", one)
+    build(source, tmp_path / "shared.so", "gcc", two)
+    assert value_of(build(source, tmp_path / "first.so", "gcc", one).path) == 1
+    assert value_of(build(source, tmp_path / "second.so", "gcc", two).path) == 2
+    build(source, tmp_path / "second.so", "gcc", one)  # a copy overwrites, too
+    assert value_of(build(source, tmp_path / "third.so", "gcc", two).path) == 2
+
+
+def value_of(path: Path | None) -> int:
+    assert path is not None
+    return int(ctypes.CDLL(str(path)).value())

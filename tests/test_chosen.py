@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from layout_advise.errors import AlgebraError
-from layout_advise.layoutalgebra.chosen import agree, choose, choose_by, positions, used_elements
+from layout_advise.layoutalgebra.chosen import agree, choose, choose_by, in_one_run, positions, used_elements
 from layout_advise.layoutalgebra.declare import declare
 from layout_advise.layoutalgebra.draw import draw_relayout
 from layout_advise.layoutalgebra.explore import Walk, explore
@@ -91,6 +91,17 @@ def test_two_of_one_block_are_refused(used: list[int]) -> None:
     for block in range(2, 6):
         found = choose_by(grid(31, used), 0, block)
         assert (found is None) == (len({k // block for k in used}) < len(used))
+
+
+@given(st.integers(0, 40), st.integers(1, 40), st.integers(0, 40), st.integers(2, 5))
+def test_a_part_that_is_one_run_is_not_picked_out(before: int, length: int, after: int, step: int) -> None:
+    used = np.zeros(before + length + after, np.bool_)
+    assert not in_one_run(used)
+    used[before : before + length] = True
+    assert in_one_run(used)
+    used[:] = False
+    used[before : before + length : step] = True
+    assert in_one_run(used) == (length <= step)
 
 
 def test_neighbours_give_no_candidate() -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from layout_advise.reports.model import HotspotReport, read_report
+from layout_advise.reports.hotspotmodel import HotspotReport
+from layout_advise.reports.model import read_report
 
 PROGRAM = r"""
 #include <stdio.h>

@@ -10,10 +10,11 @@ import pytest
 from layout_advise.tracer.clone.decode import decode
 from layout_advise.tracer.clone.image import build_clone
 from layout_advise.tracer.clone.place import choose_address
-from layout_advise.tracer.ptraced import PtracedProgram, UserRegisters
+from layout_advise.tracer.ptraced import PtracedProgram
 from layout_advise.tracer.snapshot.protocol import CloneImage
 from layout_advise.tracer.step import trace_by_steps
-from tests.clone_programs import PROGRAMS, build, region_of
+from layout_advise.tracer.tracee import UserRegisters
+from tests.clone_programs import PROGRAMS, WIDE_PROGRAMS, build, region_of
 
 FLAGS = {
     "O2": ("-O2",),
@@ -21,6 +22,8 @@ FLAGS = {
     "O1-static": ("-O1", "-fno-pic", "-no-pie"),
     "Ofast-static": ("-Ofast", "-march=haswell", "-fno-pic", "-no-pie"),
 }
+WIDE = ("-O3", "-march=skylake-avx512", "-mprefer-vector-width=512")
+HAS_WIDE = all(f" avx512{part}" in Path("/proc/cpuinfo").read_text() for part in ("f", "bw", "dq", "vl", "cd"))
 INSTRUCTIONS = ("tail", "x87", "atomics", "masked")  # what they are about does not depend on where the code stands
 Accesses = list[tuple[int, int, int]]
 
@@ -58,7 +61,23 @@ def step_run(program: Path, call: int) -> tuple[Accesses, UserRegisters]:
     ],
 )
 def test_same_accesses_and_result(tmp_path: Path, name: str, flags: str) -> None:
-    program = build(tmp_path, name, *FLAGS[flags])
+    compare_runs(build(tmp_path, name, *FLAGS[flags]))
+
+
+@pytest.mark.skipif(not HAS_WIDE, reason="this processor has no AVX-512 (avx512f, bw, dq, vl, cd)")
+@pytest.mark.parametrize("name", [*PROGRAMS, *WIDE_PROGRAMS])
+def test_same_accesses_and_result_with_avx512(tmp_path: Path, name: str) -> None:
+    compare_runs(build(tmp_path, name, *WIDE))
+
+
+@pytest.mark.parametrize("name", [*PROGRAMS, *WIDE_PROGRAMS])
+def test_avx512_code_can_be_copied(tmp_path: Path, name: str) -> None:
+    """Also where it cannot be run."""
+    region = region_of(build(tmp_path, name, *WIDE), 0x555555554000)
+    assert build_clone(region, 0x555555554000 + (64 << 20)).references
+
+
+def compare_runs(program: Path) -> None:
     expected, stepped = step_run(program, 2)
     recorded, full, after, _ = clone_run(program, 2, len(expected) + 48)
     assert len(expected) > 25
@@ -108,8 +127,10 @@ def test_a_full_buffer_cuts_the_trace_and_nothing_else(tmp_path: Path, name: str
         ("masked", "O3", "vmaskmovpd"),
         ("masked", "O3", "vpmaskmovq"),
         ("masked", "O3", "vpmaskmovd"),
+        *(("wide-gather", "WIDE", name) for name in ("vgatherdpd", "vpgatherqq", "vscatterdps", "vpscatterqd")),
+        *(("wide-masked", "WIDE", name) for name in ("vmovupd", "vmovdqu8", "vaddpd", "vpcompressd", "vexpandpd")),
     ],
 )
 def test_the_programs_have_what_they_are_for(tmp_path: Path, name: str, flags: str, wanted: str) -> None:
-    code = decode(region_of(build(tmp_path, name, *FLAGS[flags]), 0))
+    code = decode(region_of(build(tmp_path, name, *(FLAGS | {"WIDE": WIDE})[flags]), 0))
     assert wanted in {insn.flow for insn in code.values()} | {insn.name for insn in code.values()}

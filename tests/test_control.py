@@ -14,7 +14,7 @@ from layout_advise.layoutalgebra.nests import Loop, Point, expand
 from layout_advise.mockup.cfg import build_cfg
 from layout_advise.tracer.clone.decode import decode, references_of
 from layout_advise.tracer.codeloops import innermost, loops_of
-from layout_advise.tracer.control import fold_control
+from layout_advise.tracer.control import fold_control, of_kept, renumbered
 from layout_advise.tracer.ptraced import PtracedProgram
 from layout_advise.tracer.record import trace_call
 from layout_advise.tracer.step import trace_by_steps
@@ -135,6 +135,20 @@ def test_what_runs_twice_in_a_call_is_in_a_loop(tmp_path: Path, name: str) -> No
             counts[step.pc, step.operand] = counts.get((step.pc, step.operand), 0) + 1
     assert max(counts.values()) > 2
     assert {pc for (pc, _), count in counts.items() if count > 1 and innermost(loops, pc) is None} == set()
+
+
+@given(st.lists(st.integers(0, 11), min_size=1, max_size=80), st.sets(st.integers(0, 11)))
+def test_the_order_of_some_references(sites: list[int], kept: set[int]) -> None:
+    control, keep = folded(sites, 12), sorted(kept)
+    found = of_kept(control, keep)
+    partition(found, len(keep))
+    assert (found.nodes is None) == (control.nodes is None)
+    assert found.nodes is None or unfolded(found) == [keep.index(site) for site in sites if site in kept]
+
+
+def test_references_with_other_numbers() -> None:
+    control = folded([0, 1, 2, 0, 1, 2], 4)
+    assert unfolded(renumbered(control, 7)) == [7, 8, 9, 7, 8, 9]
 
 
 def test_pieces_are_points() -> None:

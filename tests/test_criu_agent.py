@@ -96,7 +96,7 @@ def test_original_runs_alike_in_every_restore(parked: AgentProcess, tmp_path: Pa
                 assert run_once(restored, data) == expected
         with snapshots.restore() as restored:
             assert restored.prepare(0, [Range(data, data + 8 * WORDS)]) > 0
-            samples = restored.block(0, 3)
+            samples, _ = restored.block(0, 3)
             assert len(samples) == 3
             assert all(sample.cpu_ns > 0 for sample in samples)
         parked.ping()

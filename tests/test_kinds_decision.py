@@ -9,8 +9,11 @@ import msgspec
 import pytest
 
 from layout_advise.mixture import Portion
-from layout_advise.mockup.measure import IDENTITY, Plan
-from layout_advise.reports import html, model
+from layout_advise.mockup.measure import Plan
+from layout_advise.mockup.timings import IDENTITY
+from layout_advise.reports import html
+from layout_advise.reports.candidatemodel import Interval, KindSpeedup
+from layout_advise.reports.hotspotmodel import KindReport, Verdict
 from layout_advise.reports.terminal import render
 from layout_advise.stages.mixed import Race, decide_mixed
 from layout_advise.stages.others import doubt_untried, not_all_kinds
@@ -36,7 +39,8 @@ def race(
     entrant = Entrant("c1", "store it", "verified", paths["c1"])
     contest = Contest({IDENTITY: paths[IDENTITY]}, [entrant], (), rebuild, lambda timings, name: None)
     machine = test_measure.FakeMachine()
-    return Race(text, share, contest, Bench(machine, ((), ()), Plan(restores=7), lambda text, i, n: None), in_situ)
+    bench = Bench(machine, ((), ()), Plan(restores=7), Plan(restores=5, around=True), lambda text, i, n: None)
+    return Race(text, share, contest, bench, in_situ)
 
 
 def test_a_gain_of_all_kinds_is_confirmed_at_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,7 +70,7 @@ def test_what_is_not_measured_or_not_touched_counts_as_unchanged(monkeypatch: py
 
 
 def test_nothing_is_said_where_one_kind_is_not_reproduced(monkeypatch: pytest.MonkeyPatch) -> None:
-    def verdict(**odd: float) -> model.Verdict:
+    def verdict(**odd: float) -> Verdict:
         others = race(monkeypatch, "odd calls", 0.3, 3.0, **odd)
         decision: Decision = decide_mixed([race(monkeypatch, "even calls", 0.7, 3.0), others], (), CONTEXT)
         return decision.verdict
@@ -79,12 +83,12 @@ def test_nothing_is_said_where_one_kind_is_not_reproduced(monkeypatch: pytest.Mo
 
 
 def test_unmeasured_calls_with_much_of_the_time_leave_it_undecided() -> None:
-    change = model.Verdict("change", "c1", 2.0, "measured-gain", "Change it.")
+    change = Verdict("change", "c1", 2.0, "measured-gain", "Change it.")
     assert not_all_kinds(change).reason == "kinds-not-measured"
 
 
 def test_no_keep_where_other_kinds_use_structures_of_their_own() -> None:
-    keep = model.Verdict("keep", None, None, "no-gain", "Keep it.")
+    keep = Verdict("keep", None, None, "no-gain", "Keep it.")
     assert doubt_untried(keep, ()) == keep
     assert doubt_untried(keep, ("grid",)).reason == "not-all-tried"
 
@@ -92,13 +96,13 @@ def test_no_keep_where_other_kinds_use_structures_of_their_own() -> None:
 def test_the_reports_name_the_kinds_and_their_speedups() -> None:
     plain = report()
     kinds = (
-        model.KindReport(4, 0.7, 5, 8.2e6, "odd <calls>"),
-        model.KindReport(4, 0.22, 6, 2.1e6, "even calls"),
-        model.KindReport(1, 0.08, 1, 1e6, "calls like call 1", "too little of the hotspot's time"),
+        KindReport(4, 0.7, 5, 8.2e6, "odd <calls>"),
+        KindReport(4, 0.22, 6, 2.1e6, "even calls"),
+        KindReport(1, 0.08, 1, 1e6, "calls like call 1", "too little of the hotspot's time"),
     )
     gains = (
-        model.KindSpeedup(0, model.Interval(3.9, 3.8, 4.0, 9)),
-        model.KindSpeedup(1, model.Interval(1.5, 1.4, 1.6, 9)),
+        KindSpeedup(0, Interval(3.9, 3.8, 4.0, 9)),
+        KindSpeedup(1, Interval(1.5, 1.4, 1.6, 9)),
     )
     hotspot = plain.hotspots[0]
     candidates = tuple(msgspec.structs.replace(c, kinds=gains) if c.speedup else c for c in hotspot.candidates)

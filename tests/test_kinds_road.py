@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from layout_advise.reports.model import CandidateReport, HotspotReport, read_report
+from layout_advise.reports.candidatemodel import CandidateReport
+from layout_advise.reports.hotspotmodel import HotspotReport
+from layout_advise.reports.model import read_report
 from layout_advise.reports.terminal import render
 
 SOURCE = Path(__file__).with_name("kinds.c")

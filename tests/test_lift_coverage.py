@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from tests.lift_runner import build_runner, load_base, run_jobs
+from tests.benchmark_scripts import script
+from tests.lift_runner import Trial, build_runner, load_base, run_jobs
 
 PROGRAM = """
 #include <math.h>
@@ -23,14 +22,7 @@ int main(void) { double a[3] = {1, 2, 3}; printf("%g\\n", cos(dot(a, a, 3))); re
 
 @pytest.fixture(scope="module")
 def coverage() -> ModuleType:
-    path = Path(__file__).parent.parent / "benchmarks" / "lift_coverage.py"
-    spec = importlib.util.spec_from_file_location("lift_coverage", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["lift_coverage"] = module
-    spec.loader.exec_module(module)
-    return module
+    return script("lift_coverage")
 
 
 @pytest.fixture
@@ -71,3 +63,12 @@ def test_a_difference_is_not_counted_as_executed_well(coverage: ModuleType) -> N
     text = coverage.tables([{**one, "stops": {"f": "x87 fld"}}])
     assert "| l | C | 9 | 5 | 4 | 3 | 75 % | 2 | 1 | 1 |" in text
     assert "| 1 | x87 fld |" in text
+
+
+def test_what_differs_counts_only_where_it_differs_again(coverage: ModuleType) -> None:
+    def trial(seed: int, verdict: str) -> Trial:
+        return Trial(seed, verdict, "returned", "returned", 0, 1, 8, 0)
+
+    first = (trial(1, "agrees"), trial(2, "differs"), trial(3, "differs"), trial(4, "discarded"))
+    again = (trial(2, "differs"), trial(3, "agrees"), trial(4, "differs"))
+    assert [t.verdict for t in coverage.repeated(first, again)] == ["agrees", "differs", "agrees", "discarded"]

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -90,6 +91,89 @@ def test_what_max_bytes_cuts_of_the_records_is_told(trace: Trace, tmp_path: Path
     assert found.limits[0] == f"cut after {found.accesses:,} accesses (--max-bytes 81920, 8 a record)"
     assert found.limits[0] in said
     assert (tmp_path / "run" / "trace.lat").stat().st_size <= 81_920
+
+
+BATCH = """
+#include <stdlib.h>
+struct s { double a, b, c, d; };
+__attribute__((noipa)) void hot(struct s *p, long n) { for (long i = 0; i < n; i++) p[i].c += p[i].a; }
+int main(void) { long n = 3000; struct s *p = calloc(n, sizeof *p);
+  for (long k = 0; k < 40000; k++) hot(p + k % 2000, 900); return 0; }
+"""
+NEST = """
+#include <stdlib.h>
+struct s { double a, b, c, d; };
+int main(void) { long n = 100000; struct s *p = calloc(n, sizeof *p);
+  for (long k = 0; k < 300; k++) for (long i = 0; i < n; i++) p[i].c += p[i].a;
+  return p[7].c != 0; }
+"""
+TEAM = """
+#include <stdlib.h>
+struct s { double a, b, c, d; };
+__attribute__((noinline)) void hot(struct s *p, long n) {
+#pragma omp parallel for schedule(static)
+  for (long i = 0; i < n; i++) p[i].c += p[i].a; }
+int main(void) { long n = 100000; struct s *p = calloc(n, sizeof *p);
+  for (int k = 0; k < 40; k++) hot(p, n); return p[7].c != 0; }
+"""
+OTHERS = [("batch", BATCH, "hot", 1), ("nest", NEST, "main", 1), ("team", TEAM, "hot._omp_fn.0", 2)]
+"""Name, source, hotspot and threads of what is traced in other ways than one call of a function."""
+
+
+@dataclass(frozen=True)
+class Other:
+    """One of ``OTHERS``, compiled in ``folder``."""
+
+    folder: Path
+    name: str
+    hotspot: str
+    threads: int
+
+    def advised(self, *options: str) -> int:
+        """The exit code of a run in ``run``."""
+        program, run = str(self.folder / "p"), str(self.folder / "run")
+        return main(["trace", "-o", run, "--hotspot", self.hotspot, *options, "--", program])
+
+
+@pytest.fixture(params=OTHERS, ids=[name for name, *_ in OTHERS])
+def other(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Other:
+    name, source, hotspot, threads = request.param
+    (tmp_path / "p.c").write_text(source)
+    subprocess.run(["gcc", "-O2", "-g", "-fopenmp", "-o", "p", "p.c"], cwd=tmp_path, check=True)
+    monkeypatch.setenv("OMP_NUM_THREADS", str(threads))
+    return Other(tmp_path, name, hotspot, threads)
+
+
+def test_what_max_refs_cuts_of_others_is_told(other: Other, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    name, threads = other.name, other.threads
+    assert other.advised("--max-refs", "1000") == 0
+    said = capfd.readouterr().err
+    found = read_trace(tmp_path / "run" / "trace.lat")
+    assert 1000 - 48 * threads <= found.accesses <= 1000
+    assert len(found.threads) == (threads if name == "team" else 0)
+    share = ", an equal share for each thread" if name == "team" else ""
+    limit = f"cut after {found.accesses:,} accesses (--max-refs 1000{share})"
+    assert found.limits == (limit,)
+    assert f"the trace was {limit}" in said
+    counts = [found.of_thread(thread).accesses for thread in found.threads]
+    assert all(500 - 48 <= count <= 500 for count in counts)
+    assert f"not whole: {limit}" in shown(tmp_path / "run", capfd)
+    title = f"calls {found.call} to {found.call + found.calls - 1}" if name == "batch" else f"call {found.call}"
+    assert f", {title}: {found.accesses:,} accesses by " in shown(tmp_path / "run", capfd)
+    report = json.loads((tmp_path / "run" / "report.json").read_text())["hotspots"][0]
+    assert (report["batch"] is not None, report["region"]) == (name == "batch", "loop" if name == "nest" else "function")
+    assert found.calls == (report["batch"]["calls"] if name == "batch" else 1)
+    assert report["trace"]["limits"] == [limit]
+    assert report["verdict"]["text"] == f"Undecided: the trace is not whole ({limit}), so no layout is claimed."
+
+
+def test_what_max_bytes_cuts_of_others_is_told(other: Other, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert other.advised("--max-bytes", "80K", "--until", "trace") == 0
+    found = read_trace(tmp_path / "run" / "trace.lat")
+    assert 10_240 - 48 * other.threads <= found.accesses <= 10_240
+    share = ", an equal share for each thread" if other.name == "team" else ""
+    assert found.limits[0] == f"cut after {found.accesses:,} accesses (--max-bytes 81920, 8 a record{share})"
+    assert f"the trace was {found.limits[0]}" in capfd.readouterr().err
 
 
 def test_a_whole_trace_tells_no_limit(trace: Trace, tmp_path: Path) -> None:

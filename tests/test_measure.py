@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,24 +14,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from layout_advise.errors import SnapshotError
-from layout_advise.mockup.measure import (
-    CONVERTED_IN,
-    IDENTITY,
-    ORIGINAL,
-    Plan,
-    Timed,
-    Timings,
-    clear_losers,
-    measure,
-    noise_floor,
-    rotated,
-    summarise,
-    valid_times,
-)
+from layout_advise.mockup.measure import CONVERTED_IN, Plan, Timed, calls_of, clear_losers, measure, rotated, valid_samples
 from layout_advise.mockup.statistics import undisturbed, undisturbed_ratio
+from layout_advise.mockup.timings import IDENTITY, ORIGINAL, Timings, noise_floor, summarise
+from layout_advise.stages.races import around_a_call
 from layout_advise.stages.timing import Entrant, measured
-from layout_advise.stages.trials import around_a_call
-from layout_advise.tracer.snapshot.protocol import Sample
+from layout_advise.tracer.snapshot.protocol import AT_ONCE, Calm, Sample
 
 TRUE_NS = {"original": 1000.0, "identity": 1010.0, "identity-lanes": 420.0, "fast": 400.0, "slow": 3000.0}
 CONVERSION_NS = (700.0, 300.0)
@@ -56,20 +45,27 @@ class FakeProgram:
         self.names.append(path.name)
         return len(self.names) - 1
 
-    def prepare(self, variant: int, written: Sequence[Any], original: Sequence[Any] = ()) -> int:
+    def prepare(
+        self, variant: int, written: Sequence[Any], original: Sequence[Any] = (), *, like_original: bool = False
+    ) -> int:
+        assert like_original == self.names[variant].startswith("identity")
         if self.names[variant] == "crash":
             raise SnapshotError("died: SIGSEGV")
         return 0
 
-    def block(self, variant: int, calls: int, mode: str = "steady", converted: bool = False) -> tuple[Sample, ...]:
+    def block(
+        self, variant: int, calls: int, mode: str = "steady", *, converted: bool = False, calm: Calm = AT_ONCE
+    ) -> tuple[tuple[Sample, ...], Calm]:
+        self.machine.calms.append(calm)
         self.machine.order.append(self.names[variant])
         true = TRUE_NS[self.names[variant]] * self.speed * (2 if mode == "cold" else 1)
         true += AROUND_NS * self.speed if converted else 0
         noise = [true * self.machine.random.uniform(0.995, 1.005) for _ in range(calls)]
-        return tuple(
-            Sample(t, t, 0, 50 if i == calls - 1 else 0) if i % 4 else Sample(t * 9, t * 9, 0, 90)
+        samples = tuple(
+            Sample(t, t, 0, 50 if i == calls - 1 else 0, 1000) if i % 4 else Sample(t * 9, t * 9, 0, 90, 1000)
             for i, t in enumerate(noise)
         )
+        return samples, replace(calm, patience_ns=calm.patience_ns // 2)
 
     def convert(self, variant: int, times: int = 3) -> tuple[tuple[float, float], ...]:
         self.machine.converted.append(self.names[variant])
@@ -81,6 +77,7 @@ class FakeMachine:
         self.random = random.Random(7)
         self.order: list[str] = []
         self.converted: list[str] = []
+        self.calms: list[Calm] = []
         self.closed = 0
 
     def restore(self) -> Any:
@@ -165,11 +162,32 @@ def test_a_temporary_layout_pays_for_its_conversion() -> None:
     assert around_a_call(timings, "identity") is None
 
 
+@pytest.mark.parametrize(("simd", "blocked", "over"), [(200.0, True, 0.5), (200.0, False, 2.525), (2000.0, True, 2.525)])
+def test_what_simd_gains_with_the_layout_unchanged_is_no_gain_of_blocks(
+    simd: float, blocked: bool, over: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(TRUE_NS, "identity-simd", simd)
+    variants = [*timed("identity", "identity-simd"), Timed("fast", Path("fast"), blocked=blocked)]
+    found = summarise(measure(FakeMachine(), variants, (), (), Plan(restores=5)), "fast")
+    assert found is not None
+    assert found.steady_over_identity.median == pytest.approx(over, rel=0.02)
+
+
 def test_a_clear_loser_is_dropped_after_three_restores_and_says_so() -> None:
     timings = measure(FakeMachine(), timed("identity", "fast", "slow"), (), (), Plan(restores=5))
     assert timings.restores("slow") == 3
     assert "fast" in timings.dropped["slow"]
     assert timings.restores("fast") == 5
+
+
+@pytest.mark.parametrize(("hopeless", "restores"), [(None, 5), (1.5, 3), (50.0, 5)])
+def test_what_is_far_behind_is_dropped_even_where_hardly_a_call_was_undisturbed(
+    hopeless: float | None, restores: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Timings, "is_settled", lambda timings, name: False)
+    plan = Plan(restores=5, hopeless=hopeless)
+    timings = measure(FakeMachine(), timed("identity", "fast", "slow"), (), (), plan)
+    assert (timings.restores("slow"), timings.restores("fast")) == (restores, 5)
 
 
 def test_a_crashing_variant_is_named_and_the_others_go_on() -> None:
@@ -200,16 +218,20 @@ def test_every_variant_takes_every_place() -> None:
 
 def test_samples_with_page_faults_do_not_count() -> None:
     samples = [Sample(1e9, 1e9, 0, 700), Sample(5, 5, 0, 1), Sample(6, 6, 0, 1), Sample(900, 900, 0, 60), Sample(7, 7, 0, 2)]
-    assert valid_times(samples, 1, "thread-cpu") == ([5.0, 6.0, 7.0], 1)
+    valid, rejected = valid_samples(samples, 1)
+    assert ([s.cpu_ns for s in valid], rejected) == ([5, 6, 7], 1)
 
 
 def test_what_disturbs_the_machine_in_phases_does_not_show() -> None:
     """As measured on a shared machine: a neighbour makes whole blocks 1.6 times slower, at random."""
 
     class Disturbed(FakeProgram):
-        def block(self, variant: int, calls: int, mode: str = "steady") -> tuple[Sample, ...]:
+        def block(
+            self, variant: int, calls: int, mode: str = "steady", *, converted: bool = False, calm: Calm = AT_ONCE
+        ) -> tuple[tuple[Sample, ...], Calm]:
             phase = self.machine.random.choice((1.0, 1.6))
-            return tuple(Sample(s.cpu_ns * phase, s.wall_ns, 0, s.faults) for s in super().block(variant, calls, mode))
+            samples, left = super().block(variant, calls, mode)
+            return tuple(Sample(s.wall_ns, s.cpu_ns * phase, 0, s.faults) for s in samples), left
 
     class Shared(FakeMachine):
         def restore(self) -> Any:
@@ -219,6 +241,71 @@ def test_what_disturbs_the_machine_in_phases_does_not_show() -> None:
     fast = summarise(timings, "fast")
     assert fast is not None
     assert fast.steady.median == pytest.approx(2.5, rel=0.02)
+
+
+ROUNDS = 12
+
+
+class Shared(FakeProgram):
+    """On a core whose other half is busy nearly always: what computes takes 2.1 times as long, the original 1.2 times."""
+
+    blind = False
+
+    def block(
+        self, variant: int, calls: int, mode: str = "steady", *, converted: bool = False, calm: Calm = AT_ONCE
+    ) -> tuple[tuple[Sample, ...], Calm]:
+        samples, left = super().block(variant, calls, mode, calm=calm)
+        quiet = len(self.machine.order) % (4 * ROUNDS) in range(1, 5)  # of the four variants the first blocks
+        factor = 1.0 if quiet else 1.2 if self.names[variant].startswith("original") else 2.1
+        canary = 0 if self.blind else 1020 if quiet else 1700
+        return tuple(Sample(s.wall_ns, s.cpu_ns * factor, 0, s.faults, canary) for s in samples), left
+
+
+@pytest.mark.parametrize("blind", [False, True])
+def test_calls_beside_a_fast_canary_count_where_there_are_some(blind: bool) -> None:
+    class Machine(FakeMachine):
+        def restore(self) -> Any:
+            program = Shared(self)
+            program.blind = blind
+            return program
+
+    timings = measure(
+        Machine(), timed("identity", "fast"), (), (), Plan(restores=9, rounds=ROUNDS, cold_calls=0), drop=False
+    )
+    fast = timings.ratio(ORIGINAL, "fast")
+    assert fast is not None
+    assert (fast.median == pytest.approx(2.5, rel=0.03)) is not blind
+    assert (timings.calm_part() is None) is blind
+
+
+def test_blocks_of_quicker_variants_have_more_calls_once_that_is_known() -> None:
+    plan = Plan(restores=4, calls=6, most_calls=14)
+    timings = measure(FakeMachine(), timed("identity", "fast"), (), (), plan, drop=False)
+    assert [calls_of(plan, Timings(), name) for name in (ORIGINAL, "fast")] == [6, 6]
+    assert [calls_of(plan, timings, name) for name in (ORIGINAL, IDENTITY, "fast")] == [6, 6, 14]
+    assert calls_of(replace(plan, most_calls=40), timings, "fast") == 15  # 2.5 times as fast
+
+
+def test_few_processes_with_undisturbed_calls_do_not_decide() -> None:
+    times = {"original": [10.0, 20.0], "x": [5.0, 8.0]}
+    slow = [{name: [1500, 1500] for name in times}] * 9
+    quiet: list[dict[str, list[int]]] = [{name: [1000, 1500] for name in times}]
+    few, many = (Timings([times] * (9 + n), [], {"steady": slow + quiet * n, "cold": []}) for n in (2, 3))
+    assert few.calm(ORIGINAL) == [[10.0, 20.0]] * 11
+    assert many.calm(ORIGINAL) == [[]] * 9 + [[10.0]] * 3
+    assert len(few.paired(ORIGINAL, "x")) == 11
+    assert many.paired(ORIGINAL, "x") == [(10.0, 5.0)] * 3
+    assert many.exchanged(ORIGINAL, "x").paired("x", ORIGINAL) == [(10.0, 5.0)] * 3
+
+
+def test_processes_wait_for_the_fastest_canary_known_while_their_patience_lasts() -> None:
+    machine = FakeMachine()
+    plan = Plan(restores=2, rounds=1, cold_calls=0, canary=1100, patience_ns=12000, enough=7)
+    timings = measure(machine, timed("identity"), (), (), plan)
+    assert [c.ticks for c in machine.calms] == [int(1.1 * 1100)] * 3 + [int(1.1 * 1000)] * 3
+    assert [c.patience_ns for c in machine.calms] == [8000, 4000, 2000, 5000, 2500, 1250]  # two thirds, then what is left
+    assert timings.waited_ns == 8000 - 1000 + 5000 - 625
+    assert {c.enough for c in machine.calms} == {7 + plan.warm}
 
 
 @given(st.lists(st.floats(1, 1e9), min_size=1, max_size=50))

@@ -23,11 +23,12 @@ def test_random_streams_under_sanitizers(tmp_path: Path) -> None:
     program = driver(tmp_path, "-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
     done = subprocess.run([str(program)], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    folded, sets, inexact, nests = map(int, done.stdout.split())
+    folded, sets, inexact, nests, cycles = map(int, done.stdout.split())
     assert folded > 40
     assert sets > 20
     assert inexact > 5
     assert nests > 1000  # several rows at once
+    assert cycles > 1000  # several times the same at once
 
 
 def test_the_object_needs_no_library(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,8 +11,10 @@ import pytest
 
 from layout_advise.cli import main
 from layout_advise.errors import TraceError
-from layout_advise.layoutalgebra.nests import FoldedStream
+from layout_advise.layoutalgebra.nests import FoldedStream, expand
+from layout_advise.tracer import team_record
 from layout_advise.tracer.binary import Binary
+from layout_advise.tracer.merged import merged
 from layout_advise.tracer.openmp import is_region_body, region_entry
 from layout_advise.tracer.record import trace_call
 from layout_advise.tracer.sharing import find_sharing
@@ -88,6 +91,61 @@ def test_every_thread_s_accesses_are_those_of_the_static_schedule(tmp_path: Path
     assert read_trace(tmp_path / "trace.lat") == trace
 
 
+def in_order(trace: Trace, thread: int) -> list[tuple[int, int]]:
+    """What a thread did, by its order of execution: reference and address."""
+    control = trace.team_control[thread]
+    assert control.nodes is not None
+    streams = {r.id: s for r, s in zip(trace.references, trace.streams, strict=True) if r.thread == thread}
+    addresses = {n: iter(list(s.expand())) for n, s in streams.items() if isinstance(s, FoldedStream)}
+    numbers = (n for p in expand(control.nodes) for n in range(control.pieces[p][0], control.pieces[p][1] + 1))
+    done = [(number, next(addresses[number])) for number in numbers]
+    assert all(next(rest, None) is None for rest in addresses.values())
+    return done
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_every_thread_s_order_is_that_of_its_iterations(tmp_path: Path, threads: int) -> None:
+    trace = traced(build(tmp_path, "static"), 3, threads)
+    assert trace.control is None
+    assert len(trace.team_control) == threads
+    base = Binary.open(tmp_path / "static")
+    array = next(v for v in base.variables if v.source_name == "cells").address + 0x555555554000
+    for thread in trace.threads:
+        done = in_order(trace, thread.number)
+        own = {r.id for r in trace.references if r.thread == thread.number}
+        assert {number for number, _ in done} <= own
+        inside = [a - array for _, a in done if array <= a < array + N * CELL]
+        assert [place // CELL for place in inside] == [i for i in share(thread.number, threads) for _ in range(3)]
+        alone = trace.of_thread(thread)
+        assert alone.control is not None
+        assert alone.control.nodes == trace.team_control[thread.number].nodes
+        ends = [end for piece in alone.control.pieces for end in piece]
+        assert (ends[0], ends[-1]) == (0, len(alone.references) - 1)
+    assert merged(trace).team_control == ()
+
+
+def test_show_tells_the_order_by_thread(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trace = traced(build(tmp_path, "static"), 3, 2)
+    write_trace(trace, tmp_path / "trace.lat")
+    assert main(["show", str(tmp_path)]) == 0
+    text = capsys.readouterr().out
+    assert "\norder of execution by thread\n  threads 0 to 1: " in text
+    assert "not known" not in text
+    assert main(["show", "--chrome", "-", str(tmp_path)]) == 0
+    drawn = [e for e in json.loads(capsys.readouterr().out)["traceEvents"] if e.get("cat") == "loop"]
+    assert {event["tid"] for event in drawn} == {1, 2}
+
+
+def test_blocks_that_come_and_go_in_the_region(tmp_path: Path) -> None:
+    trace = traced(build(tmp_path, "heap"), 3, 2)
+    assert trace.watched
+    sizes = {a.order: a.bytes for a in trace.allocations}
+    assert {800, 808} <= {a.bytes for a in trace.born}
+    assert sorted(sizes[order] for order in trace.freed if sizes[order] in (800, 808)) == [800, 808]
+    write_trace(trace, tmp_path / "trace.lat")
+    assert read_trace(tmp_path / "trace.lat") == trace
+
+
 def test_the_first_region_starts_its_threads_inside_the_window(tmp_path: Path) -> None:
     trace = traced(build(tmp_path, "static"), 1, 3)
     assert cells_by_thread(trace, "write") == {t: list(share(t, 3)) for t in range(3)}
@@ -121,6 +179,51 @@ def test_a_full_buffer_cuts_the_trace(tmp_path: Path) -> None:
     trace = traced(build(tmp_path, "static"), 2, 2, cap=400)
     assert trace.truncated
     assert trace.accesses <= 400
+    assert trace.limits == ()  # that is the caller's limit, who names the option
+
+
+def rooms(monkeypatch: pytest.MonkeyPatch, records: int) -> None:
+    monkeypatch.setattr(team_record, "room_for_records", lambda _: records)
+
+
+def test_what_a_disk_with_little_room_cuts_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    rooms(monkeypatch, 400)
+    with stopped(build(tmp_path, "static"), 2, 2) as (process, binary, function), process.fork() as copy:
+        region = binary.region(function, process.load_base, callees=True)
+        trace = trace_region(process, copy, region, 2, 1 << 20, folder=work)
+    assert trace.truncated
+    assert 400 - 2 * 48 <= trace.accesses <= 400
+    assert trace.limits == (f"cut after {trace.accesses:,} accesses: no room for more in {work}",)
+
+
+@pytest.mark.parametrize(
+    ("cap", "room", "why"),
+    [(1, 1 << 20, "fewer records are allowed \\(1\\) than there are threads \\(2\\)"), (1 << 20, 1, "no room")],
+)
+def test_no_record_for_each_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cap: int, room: int, why: str) -> None:
+    rooms(monkeypatch, room)
+    with pytest.raises(TraceError, match=f"^no trace of hot._omp_fn.0: {why}"):
+        traced(build(tmp_path, "static"), 2, 2, cap)
+
+
+def test_a_disk_that_is_full_in_the_middle_of_the_region(
+    tmp_path: Path, small_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with stopped(build(tmp_path, "long"), 2, 2) as (process, binary, function):
+        region, before = binary.region(function, process.load_base, callees=True), process.registers()
+        with monkeypatch.context() as patched, process.fork() as copy:
+            rooms(patched, 1 << 24)  # as it was before others filled the disk
+            why = f"^no trace of {region.symbol}: {small_disk} was filled while its call was recorded; free some space there"
+            with pytest.raises(TraceError, match=why):
+                trace_region(process, copy, region, 2, folder=small_disk)
+        assert list(small_disk.iterdir()) == []
+        assert process.registers() == before
+        with process.fork() as copy:  # the parked program is as it was
+            whole = trace_region(process, copy, region, 2, folder=tmp_path)
+    assert whole.accesses >= 300_000
+    assert (whole.truncated, whole.limits) == (False, ())
 
 
 def test_regions_in_regions_are_told_by_the_threads_that_start_them(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -55,6 +57,14 @@ def numbers(items: tuple[Item, ...]) -> list[int]:
     return [
         item.value.number if not isinstance(item, Store) else -1 for item in items if isinstance(item, Load | Let | Store)
     ]
+
+
+def test_a_few_packed_operations_among_scalar_ones_leave_the_order_alone() -> None:
+    packed = Origin(0x1000, pack=1)
+    for most in (True, False):
+        scalar = [Let(Val(50 + k, "f64"), "fadd", (Val(9, "f64"), Val(9, "f64")), AT) for k in range(3 if most else 5)]
+        items = [replace(item, origin=packed) if isinstance(item, Let) else item for item in rows(lanes=False)]
+        assert (numbers(body_of(scalar + items)) != numbers(tuple(scalar + items))) == most
 
 
 def test_each_result_is_computed_in_one_piece() -> None:

@@ -22,6 +22,7 @@ from layout_advise.tracer.toolresult import read_result
 from layout_advise.tracer.toolrun import ToolRun
 from layout_advise.tracer.valgrind.run import run_tool
 from tests.clone_programs import build, region_of
+from tests.test_control import unfolded
 
 ROOT = Path(__file__).resolve().parent.parent
 STUB = Path(__file__).with_name("pin_stub")
@@ -50,7 +51,13 @@ def replay(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("replay")
     for name in ("nlr", "nlr_set"):
         subprocess.run(["gcc", "-O1", "-c", "-o", str(folder / f"{name}.o"), str(NLR / f"{name}.c")], check=True)
-    sources = (str(STUB / "replay.cpp"), str(PIN / "report.cpp"), str(folder / "nlr.o"), str(folder / "nlr_set.o"))
+    sources = (
+        str(STUB / "replay.cpp"),
+        str(PIN / "report.cpp"),
+        str(PIN / "order.cpp"),
+        str(folder / "nlr.o"),
+        str(folder / "nlr_set.o"),
+    )
     flags = ("-std=c++11", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers", f"-I{PIN}", f"-I{NLR}")
     subprocess.run(["g++", *flags, "-o", str(folder / "replay"), *sources], check=True)
     return folder / "replay"
@@ -107,6 +114,23 @@ def test_a_recording_becomes_the_clones_trace(tmp_path: Path, kit: Path, replay:
     assert found.trace.backend == "pin"
     assert found.trace.accesses == clone.accesses > 500
     assert (found.trace.references, found.trace.streams) == (clone.references, clone.streams)
+    assert found.trace.control is not None
+    assert clone.control is not None
+    assert found.trace.control.pieces == clone.control.pieces
+    assert unfolded(found.trace.control) == unfolded(clone.control)
+    assert not found.trace.watched
+
+
+def test_an_irregular_order_is_given_up(tmp_path: Path, replay: Path) -> None:
+    generator = np.random.default_rng(7)
+    sites = generator.integers(0, 3000, 60_000)
+    rows = np.column_stack([0x40_0000 + 4 * sites, np.zeros((60_000, 2)), np.full(60_000, 8), np.full(60_000, 64)])
+    data = np.zeros(20, dtype="<u8").tobytes() + rows.astype("<u8").tobytes()
+    subprocess.run([replay, tmp_path, "1", "1", str(1 << 40)], input=data, check=True)
+    order = read_result(tmp_path / "result").order
+    assert order is not None
+    assert order.nodes is None
+    assert "irregular" in (order.reason or "")
 
 
 def test_sets_caps_and_missing_calls(tmp_path: Path, kit: Path, replay: Path) -> None:
@@ -123,6 +147,40 @@ def test_sets_caps_and_missing_calls(tmp_path: Path, kit: Path, replay: Path) ->
     record(kit, replay, whole, calls=1, outcome=0)
     with pytest.raises(ProgramError, match=r"no call 2 under Pin: hot was entered once; .* exit status 0"):
         run_pin([str(program)], entry_of(program), 2, 1 << 40)
+
+
+@pytest.mark.parametrize(
+    ("name", "bytes_left", "why"),
+    [
+        ("blocks", 5, "the tracing tool's blocks are damaged: they end within a block; free some space"),
+        ("blocks", None, "left no blocks: No such file or directory; free some space"),
+        ("maps", 60, "the tracing tool's maps are damaged: they end within a line; free some space"),
+        ("maps", None, "left no maps: No such file or directory; free some space"),
+    ],
+)
+def test_files_that_did_not_fit_on_the_disk(
+    tmp_path: Path, kit: Path, replay: Path, name: str, bytes_left: int | None, why: str
+) -> None:
+    program = build(tmp_path, "recursion", "-O2")
+    record(kit, replay, run_tool([str(program)], entry_of(program), 2, 1 << 40, raw=True))
+    data = (kit / name).read_bytes()
+    (kit / name).write_bytes(data[:bytes_left])
+    if bytes_left is None:
+        left = "maps" if name == "blocks" else "blocks"
+        (kit / "pin").write_text((kit / "pin").read_text().replace("cp maps blocks", f"cp {left}"))
+    with pytest.raises(TraceError, match=why):
+        run_pin([str(program)], entry_of(program), 2, 1 << 40)
+
+
+def test_a_result_that_does_not_fit_is_removed(tmp_path: Path, replay: Path, small_disk: Path) -> None:
+    accesses = np.column_stack([np.arange(9000), *np.zeros((2, 9000)), np.full(9000, 8), np.arange(9000)]).astype("<u8")
+    data = np.zeros(20, dtype="<u8").tobytes() + accesses.tobytes()
+    (small_disk / "filler").write_bytes(bytes(700 << 10))
+    assert subprocess.run([replay, small_disk, "1", "1", "100000"], input=data).returncode == 1
+    assert [path.name for path in small_disk.iterdir()] == ["filler"]
+    (small_disk / "filler").unlink()
+    subprocess.run([replay, tmp_path, "1", "1", "100000"], input=data, check=True)
+    assert (tmp_path / "result").stat().st_size > 400 << 10
 
 
 def test_a_set_is_read_as_it_was_written(tmp_path: Path, replay: Path) -> None:
@@ -161,6 +219,7 @@ def test_the_tool_compiles_against_the_documented_interface(kit: Path) -> None:
     tool = tool_path(find_kit())
     symbols = subprocess.run(["nm", "-C", "-u", str(tool)], capture_output=True, text=True, check=True).stdout
     assert "PIN_StartProgram()" in symbols
+    assert "PIN_AddForkFunction(FPOINT, " in symbols
     assert "nlr_" not in symbols  # the folding code is in it
     assert tool_path(find_kit()) == tool
 

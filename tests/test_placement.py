@@ -10,11 +10,14 @@ from pathlib import Path
 import pytest
 
 from layout_advise.layoutalgebra.nests import FoldedStream
-from layout_advise.mockup.placement import NATURAL, InnerLoop, grown, hot_loop, needs_placing, shift_to
-from layout_advise.stages.mockups import Compiled, Made, Recipe, place_identity
+from layout_advise.mockup.cfg import build_cfg
+from layout_advise.mockup.lift import lift
+from layout_advise.mockup.placement import NATURAL, InnerLoop, grown, hot_loop, likeness, needs_placing, shift_to
+from layout_advise.stages.mockups import Code, Compiled, Made, Recipe, better_kept, place_identity, recipes
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.trace import Reference, Registers, Trace
 
+FLAGS = ("-O2", "-fvisibility=default")
 SOURCE = """
 __attribute__((noinline, visibility("default"))) void axpy(double *y, const double *x, long n, double a)
 {
@@ -64,14 +67,23 @@ def test_the_loop_gets_the_original_place(place: int, tmp_path: Path) -> None:
     original = compiled(tmp_path, "original.so", *grown(place))
     loop = loop_of(original)
     assert loop.start == loop_start(original, "axpy")
-    identity = Made(Recipe("identity", None, "plain"), SOURCE, compiled(tmp_path, "identity.so"), None, None)
-    made = place_identity(identity, loop, "axpy", Compiled("gcc", ("-O2", "-fvisibility=default")))
+    identity = Made(Recipe("identity", None, "plain"), SOURCE, compiled(tmp_path, "identity.so"), None, None, flags=FLAGS)
+    made = place_identity(identity, loop, "axpy", Compiled("gcc", FLAGS))
     if loop.start % 32 == 0:
         assert made is None
         return
     assert made is not None
     assert made.mockup is not None
     assert loop_start(made.mockup, "axpy") % 64 == loop.start % 64
+
+
+def test_an_earlier_program_does_not_disturb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same text in the same process, in another folder: what the first attempt became is not taken for it."""
+    monkeypatch.setattr("layout_advise.mockup.build._built", {})
+    for place in (5, 16, 37):
+        folder = tmp_path / str(place)
+        folder.mkdir()
+        test_the_loop_gets_the_original_place(place, folder)
 
 
 def test_aligned_loops_stay(tmp_path: Path) -> None:
@@ -89,7 +101,7 @@ def test_another_loop_is_not_taken_for_it(tmp_path: Path) -> None:
 
 def test_nothing_is_left_where_it_cannot_be_placed(tmp_path: Path) -> None:
     loop = InnerLoop(0x1007, 30, Counter({"vpdpbusd": 7}))
-    identity = Made(Recipe("identity", None, "plain"), SOURCE, compiled(tmp_path, "identity.so"), None, None)
+    identity = Made(Recipe("identity", None, "plain"), SOURCE, compiled(tmp_path, "identity.so"), None, None, flags=FLAGS)
     assert place_identity(identity, loop, "axpy", Compiled("gcc", ("-O2",))) is None
     assert not list(tmp_path.glob("identity-placed*"))
 
@@ -98,3 +110,77 @@ def test_a_hotspot_without_traced_loop_has_none(tmp_path: Path) -> None:
     code = Binary.open_module(compiled(tmp_path, "plain.so")).region("axpy", 0)
     registers = Registers((0,) * 16, 0, 0, 0, 0)
     assert hot_loop(code, Trace("axpy", 1, "clone", (), (), 0, False, registers, (), ())) is None
+
+
+TWO_ENTRIES = """
+.globl f
+.type f, @function
+f:
+    test %rsi, %rsi
+    je 2f
+1:  add $8, %rdi
+2:  inc %rsi                # this loop is entered here and above
+    cmp $9, %rsi
+    jne 1b
+    mov $50, %ecx
+3:  add (%rdi,%rcx,8), %rax
+    dec %rcx
+    jne 3b
+    ret
+.size f, .-f
+"""
+
+
+def test_a_loop_with_two_entries_elsewhere_is_no_obstacle(tmp_path: Path) -> None:
+    (tmp_path / "f.s").write_text(TWO_ENTRIES)
+    subprocess.run(["gcc", "-shared", "-o", tmp_path / "f.so", tmp_path / "f.s"], check=True)
+    code = Binary.open_module(tmp_path / "f.so").region("f", 0)
+    (at,) = [i.address for b in build_cfg(code, strict=False).blocks.values() for i in b.insns if "rdi + rcx" in i.text]
+    registers = Registers((0,) * 16, 0, 0, 0, 0)
+    trace = Trace("f", 1, "clone", (Reference(0, at, 0, "read", 8),), (FoldedStream((), 50),), 50, False, registers, (), ())
+    found = hot_loop(code, trace)
+    assert found is not None
+    assert found.start == at
+    assert hot_loop(code, trace, longest=4) is None
+
+
+def test_likeness_is_that_of_the_most_similar_loop(tmp_path: Path) -> None:
+    path = compiled(tmp_path, "plain.so")
+    loop = loop_of(path)
+    assert likeness(loop, path, "axpy") == 1.0
+    assert likeness(loop, path, "rare") < 0.8
+    assert likeness(loop, path, "absent") == 0.0
+
+
+QUOTIENTS = """
+void f(double *y, const double *x, long n, double a)
+{
+    for (long i = 0; i < n; i++)
+        y[i] = a / x[i];
+}
+"""
+
+
+@pytest.mark.parametrize("vectorised", [False, True])
+def test_what_was_not_put_into_vectors_is_built_so(tmp_path: Path, vectorised: bool) -> None:
+    """At the flags of the mock-up its loop is vectorised; whether the original's was decides."""
+    (tmp_path / "f.c").write_text(QUOTIENTS)
+    flags = ["-O3", "-shared", "-fPIC", *([] if vectorised else ["-fno-tree-vectorize"])]
+    subprocess.run(["gcc", *flags, "-o", tmp_path / "f.so", tmp_path / "f.c"], check=True)
+    code = Binary.open_module(tmp_path / "f.so").region("f", 0)
+    insns = [i for block in build_cfg(code).blocks.values() for i in block.insns]
+    at = next(i.address for i in insns if i.mnemonic == ("divpd" if vectorised else "divsd"))
+    registers = Registers((0,) * 16, 0, 0, 0, 0)
+    references, streams = (Reference(0, at, 0, "read", 8),), (FoldedStream((), 9),)
+    loop = hot_loop(code, Trace("f", 1, "clone", references, streams, 9, False, registers, (), ()))
+    assert loop is not None
+    lifted = lift(code, result="none")
+    both = Code(lifted, lifted)
+    untraced = Trace("f", 1, "clone", (), (), 0, False, registers, (), ())
+    kept = better_kept(both, untraced, (), loop, Compiled("gcc", ("-O3",)), tmp_path)
+    made = {r.name: r for r in recipes((), both, kept)}
+    assert kept is not vectorised
+    assert ("identity-lanes" in made) is kept
+    if kept:
+        assert made["identity-lanes"].kept
+        assert not made["identity-lanes"].checked

@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
 from layout_advise.errors import RunDirError
-from layout_advise.reports import html, model, terminal, wording
-from layout_advise.reports.model import Interval
+from layout_advise.reports import hotspotwords, html, layoutwords, model, spelled, structurewords, tables, terminal
+from layout_advise.reports.candidatemodel import Ablation, CandidateReport, Elsewhere, Interval, PartReport
+from layout_advise.reports.hotspotmodel import Verdict
+from layout_advise.reports.structuremodel import FieldUse, Placement, UserReport
 from tests.sample_report import candidate, report
 
 SCHEMA_FILE = Path(__file__).parent.parent / "docs" / "report.schema.json"
@@ -61,7 +63,7 @@ def test_terminal_begins_with_the_verdict() -> None:
 def test_layout_and_simd_are_shown_apart() -> None:
     sample = report()
     values = [Interval(v, v - 0.01, v + 0.01, 5) for v in (0.25, 0.5, 1.25, 3.75)]
-    hotspot = msgspec.structs.replace(sample.hotspots[0], ablation=model.Ablation("c1", *values))
+    hotspot = msgspec.structs.replace(sample.hotspots[0], ablation=Ablation("c1", *values))
     shown = msgspec.structs.replace(sample, hotspots=(hotspot,))
     lines = terminal.render(shown).splitlines()
     at = next(k for k, line in enumerate(lines) if "without SIMD" in line)
@@ -85,7 +87,7 @@ def test_the_page_is_one_file_without_urls_and_escapes_what_the_program_says() -
 
 
 def test_the_page_says_what_is_not_advised() -> None:
-    page = html.render(report(model.Verdict("keep", None, None, "no-gain", "Keep it.")))
+    page = html.render(report(Verdict("keep", None, None, "no-gain", "Keep it.")))
     assert "not advised" in page
 
 
@@ -100,7 +102,7 @@ def many(count: int, **changes: object) -> model.Report:
     return with_candidates(tuple(made))
 
 
-def with_candidates(made: tuple[model.CandidateReport, ...]) -> model.Report:
+def with_candidates(made: tuple[CandidateReport, ...]) -> model.Report:
     """The sample with other candidates."""
     sample = report()
     hotspot = msgspec.structs.replace(sample.hotspots[0], candidates=made)
@@ -133,12 +135,30 @@ def test_variants_are_folded_and_the_table_ends_after_twelve_rows() -> None:
 )
 def test_no_number_is_ever_cut_or_wrapped(fields: list[str], median: float, width: int) -> None:
     speedup = Interval(median, median * 0.9, median * 1.1, 9)
-    parts = tuple(model.PartReport("s0", (name,), 8, "A_1000") for name in fields)
+    parts = tuple(PartReport("s0", (name,), 8, "A_1000") for name in fields)
     made = candidate(1, speedup, families=("split", "compact"), parts=parts)
     text = terminal.render(with_candidates((made,)), width=width)
     row = next(line for line in text.splitlines() if line.startswith("→ c1"))
-    assert wording.interval(speedup) in row
+    assert spelled.interval(speedup) in row
     assert len(row) <= width
+
+
+def test_variants_with_the_same_machine_code_are_one() -> None:
+    gain, less = Interval(2.0, 1.9, 2.1, 9), Interval(1.5, 1.4, 1.6, 9)
+    variants = (
+        candidate(4, less),
+        candidate(4, gain, id="c4-restrict", variant="restrict"),
+        candidate(4, gain, id="c4-simd", variant="simd", same_code_as="c4-restrict"),
+    )
+    sample = report()
+    (hotspot,) = sample.hotspots
+    folded = msgspec.structs.replace(hotspot, candidates=variants)
+    (layout,) = tables.layouts(folded)
+    assert (layout.best.id, layout.same) == ("c4-restrict", ("simd",))
+    assert [(other.id, same) for other, same in layout.others] == [("c4", ())]
+    page = html.render(msgspec.structs.replace(sample, hotspots=(folded,)))
+    assert "simd: the same machine code" in page
+    assert "plain: 1.50× [1.40, 1.60]" in page
 
 
 def test_the_page_stays_small_whatever_the_mock_ups_are() -> None:
@@ -149,7 +169,7 @@ def test_the_page_stays_small_whatever_the_mock_ups_are() -> None:
 
 
 def test_what_the_verdict_says_is_escaped_and_names_become_code() -> None:
-    page = html.render(report(model.Verdict("keep", None, None, "no-gain", "Keep `p<1>` <b>")))
+    page = html.render(report(Verdict("keep", None, None, "no-gain", "Keep `p<1>` <b>")))
     assert "Keep <code>p&lt;1&gt;</code> &lt;b&gt;" in page
 
 
@@ -166,22 +186,23 @@ def test_what_the_verdict_says_is_escaped_and_names_become_code() -> None:
 def test_transformations_in_words(
     kinds: tuple[str, ...], block: int | None, groups: list[tuple[str, ...]], unused: bool, text: str
 ) -> None:
-    assert wording.transformation(kinds, block, groups, unused) == text
+    assert layoutwords.transformation(kinds, block, groups, unused) == text
 
 
 def test_elements_stored_by_class_in_words() -> None:
     gain = Interval(2.0, 1.9, 2.1, 9)
-    assert wording.families(candidate(1, gain, families=("split", "compact"), classes=2)) == "by class, 1 of 2"
+    assert layoutwords.families(candidate(1, gain, families=("split", "compact"), classes=2)) == "by class, 1 of 2"
     assert (
-        wording.families(candidate(1, gain, families=("split", "compact", "pad"), classes=3)) == "by class, 1 of 3, padded"
+        layoutwords.families(candidate(1, gain, families=("split", "compact", "pad"), classes=3))
+        == "by class, 1 of 3, padded"
     )
     groups = [("x", "y")]
-    text = wording.transformation(("split", "compact"), None, groups, False, 2)
+    text = layoutwords.transformation(("split", "compact"), None, groups, False, 2)
     assert text.startswith("by class, the one of each 2 neighbouring elements that the call uses in a first part, the other")
     assert text.endswith("in a second part")
-    assert "2 further parts" in wording.transformation(("split", "compact"), None, groups, False, 3)
+    assert "2 further parts" in layoutwords.transformation(("split", "compact"), None, groups, False, 3)
     structure = msgspec.structs.replace(report().hotspots[0].structures[0], used_part=0.5)
-    assert wording.shape(structure).endswith("of each element; an index picks 50% of the elements at this call")
+    assert structurewords.shape(structure).endswith("of each element; an index picks 50% of the elements at this call")
 
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not installed")
@@ -202,9 +223,74 @@ def test_a_browser_loads_the_page_without_errors_or_requests(tmp_path: Path) -> 
     ("value", "text"), [(1, "1 B"), (80000, "78.1 KiB"), (100_000_000, "95.4 MiB"), (1 << 32, "4.0 GiB")]
 )
 def test_sizes(value: int, text: str) -> None:
-    assert wording.size(value) == text
+    assert spelled.size(value) == text
 
 
 @pytest.mark.parametrize(("value", "text"), [(None, "–"), (3.2, "3 ns"), (4.2e6, "4.2 ms"), (25_000, "25 µs"), (2e9, "2 s")])
 def test_durations(value: float | None, text: str) -> None:
-    assert wording.nanoseconds(value) == text
+    assert spelled.nanoseconds(value) == text
+
+
+def shown_with_users(place: Placement | None, *users: UserReport, unknown: str | None = None) -> model.Report:
+    sample = report()
+    hotspot = sample.hotspots[0]
+    structure = msgspec.structs.replace(hotspot.structures[0], users=users, placement=place, users_unknown=unknown)
+    costs = msgspec.structs.replace(hotspot.candidates[1], elsewhere=(Elsewhere("move<T>", "s0", 64, 9),))
+    changed = msgspec.structs.replace(hotspot, structures=(structure,), candidates=(hotspot.candidates[0], costs))
+    return msgspec.structs.replace(sample, hotspots=(changed,))
+
+
+def test_who_else_uses_the_data_is_shown() -> None:
+    move = UserReport("move<T>", "/src/app.c", 15, None, "between", 128, 64, ("x", "v<x>"))
+    save = UserReport("save", "/src/app.c", 20, "write", "after", 1, 0, ("x",))
+    place = Placement(5, 9, 9, "move<T> (app.c:15)", "save (app.c:20, by write)", False)
+    shown = shown_with_users(place, move, save)
+    text = " ".join(terminal.render(shown).split())
+    assert "seen to use it between calls: move<T> (reads and writes x, v<x>, app.c:15)" in text
+    assert "after the last call: save (reads x, app.c:20 by write)" in text
+    assert "seen to use it besides the hotspot: `move<T>`, `save`; what runs before call 5 was not watched" in text
+    page = html.render(shown)
+    assert "move&lt;T&gt;" in page
+    assert "64 → 9" in page
+    assert "converted in after the last write, by move&lt;T&gt; (app.c:15) and back before the first read, by save" in page
+    assert model.decode(model.encode(shown)) == shown
+
+
+def test_elements_of_an_unused_array_are_one_field() -> None:
+    base = report().hotspots[0].structures[0]
+    cold = tuple(FieldUse(f"name[{k}]", "char", 100 + k, 1, 0, 0) for k in range(32))
+    other = FieldUse("key", "int", 132, 4, 0, 0)
+    changed = msgspec.structs.replace(base, cold_fields=(*cold, other))
+    assert [(f.name, f.offset, f.bytes) for f in structurewords.unused(changed)] == [
+        ("name[0..31]", 100, 32),
+        ("key", 132, 4),
+    ]
+
+
+def test_a_matrix_that_is_turned_is_no_array_of_structures() -> None:
+    assert layoutwords.transformation(["permute"], None, [["value"]], False) == "with its dimensions in another order"
+
+
+def test_a_loop_is_called_one() -> None:
+    hotspot = msgspec.structs.replace(report().hotspots[0], symbol="_Z1fv", name="f", region="loop")
+    assert hotspotwords.name(hotspot) == "loop in f"
+    assert hotspotwords.name(msgspec.structs.replace(hotspot, region="function", name="")) == "_Z1fv"
+
+
+def test_the_headline_is_the_first_sentence() -> None:
+    text = "Change it: store `a` (x.c:3) so: f runs 2.5 times as fast (95 % interval). Do not convert."
+    assert hotspotwords.headline(text) == (text[: text.index(" Do not")], "Do not convert.")
+    assert hotspotwords.headline("Keep it: nothing to do.") == ("Keep it: nothing to do.", "")
+
+
+def test_nothing_else_is_claimed_only_where_nothing_was_missed() -> None:
+    for gapless, words in (
+        (True, "nothing else touched the pages that it fills between calls 5 and 14"),
+        (False, "nothing else was seen to touch"),
+    ):
+        text = terminal.render(shown_with_users(Placement(5, 9, 0, None, None, gapless)))
+        assert words in text
+        assert "nothing but the hotspot was seen to use it while it was watched" in text
+    unknown = terminal.render(shown_with_users(None, unknown="its memory is freed between the calls"))
+    assert "who else uses it is not known: its memory is freed between the calls" in unknown
+    assert "which other functions use it is not known" in unknown

@@ -1,4 +1,4 @@
-"""Objects allocated one by one and reached through an array of pointers: named and counted, and no `keep` is claimed."""
+"""Objects allocated one by one and reached through an array of pointers: gathered, or refused with the reason."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from layout_advise.reports.model import read_report
+import pytest
+
+from layout_advise.reports.model import Report, read_report
 
 PROGRAM = r"""
 #include <stdio.h>
 #include <stdlib.h>
-struct p { double x, v, m, q, rest[8]; };
+struct p { double x, v, m, q, rest[REST]; };
 __attribute__((noinline)) void move(struct p **ps, long n, double dt) {
     for (int k = 0; k < 8; k++) for (long i = 0; i < n; i++) ps[i]->x += ps[i]->v * dt;
 }
@@ -20,18 +22,47 @@ int main(void) {
     struct p **ps = malloc(n * sizeof *ps);
     for (long i = 0; i < n; i++) { ps[i] = calloc(1, sizeof **ps); ps[i]->v = i % 7; }
     for (long i = n - 1; i > 0; i--) { long j = rand() % (i + 1); struct p *t = ps[i]; ps[i] = ps[j]; ps[j] = t; }
+    SPECIAL
     for (int k = 0; k < 40; k++) move(ps, n, 1e-3);
     printf("%g\n", ps[3]->x);
 }
 """
 
 
-def test_scattered_objects_are_no_keep(tmp_path: Path) -> None:
-    (tmp_path / "program.c").write_text(PROGRAM)
-    subprocess.run(["gcc", "-O2", "-g", "program.c", "-o", "program"], check=True, cwd=tmp_path)
+def traced(where: Path, special: str, rest: int, *options: str) -> Report:
+    """The report on the program, with a statement of its own before the calls, and ``rest`` unused numbers in an object."""
+    (where / "program.c").write_text(PROGRAM.replace("SPECIAL", special).replace("REST", str(rest)))
+    subprocess.run(["gcc", "-O2", "-g", "program.c", "-o", "program"], check=True, cwd=where)
     command = [sys.executable, "-m", "layout_advise", "trace", "-q", "--restores", "5", "--hotspot", "move", "-o", "run"]
-    subprocess.run([*command, "--", "./program"], check=True, cwd=tmp_path, stdout=subprocess.DEVNULL)
-    (hotspot,) = read_report(tmp_path / "run").hotspots
+    subprocess.run([*command, *options, "--", "./program"], check=True, cwd=where, stdout=subprocess.DEVNULL)
+    return read_report(where / "run")
+
+
+def test_an_object_with_two_pointers_is_not_gathered_and_no_keep_is_claimed(tmp_path: Path) -> None:
+    (hotspot,) = traced(tmp_path, "ps[17] = ps[4000];", 40).hotspots
+    assert [s.name for s in hotspot.structures] == ["ps"]  # not each of the objects, which are large enough for a line
     assert hotspot.verdict.action == "undecided"
     assert hotspot.verdict.reason == "scattered-objects"
-    assert "5000 blocks of the heap" in hotspot.verdict.text
+    assert "4999 blocks of the heap" in hotspot.verdict.text
+    assert "`ps`: two of them are equal" in hotspot.verdict.text
+    assert not hotspot.candidates
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [(), ("--temporary",)], ids=["permanent", "temporary"])
+def test_scattered_objects_are_gathered_and_compared(options: tuple[str, ...], tmp_path: Path) -> None:
+    report = traced(tmp_path, "ps[17] = calloc(1, sizeof **ps);", 8, *options)
+    (hotspot,) = report.hotspots
+    (structure,) = (s for s in hotspot.structures if s.name == "*ps")
+    assert (structure.count, structure.element_bytes, structure.type) == (5000, 96, "p")
+    assert [(f.name, f.reads, f.writes) for f in structure.fields] == [("x", 40000, 40000), ("v", 40000, 0)]
+    assert {c.evidence for c in hotspot.candidates} == {"verified"}
+    assert all("gather" in c.families and c.structures == (structure.id,) for c in hotspot.candidates)
+    assert ("gather",) in {c.families for c in hotspot.candidates}
+    assert all(c.verification is not None and c.verification.calls == 3 for c in hotspot.candidates)
+    assert {check.id: check.ok for check in report.quality.checks}["wrong-map"]
+    measured = [c for c in hotspot.candidates if c.conversion is not None]
+    assert measured
+    assert all(c.conversion is not None and c.conversion.copied_out == ("x",) for c in measured)
+    assert all(c.temporary == bool(options) for c in hotspot.candidates)
+    assert hotspot.verdict.reason != "scattered-objects"

@@ -107,6 +107,9 @@ def fitted(form: str, state: Native, r: random.Random) -> Native:
             gpr[0] = gpr[0] >> bits << bits | low
             gpr[2] = gpr[2] >> bits << bits | high
         gpr[1] = gpr[1] >> bits << bits | divisor
+    if "cmpxchg" in form and r.random() < 0.5:  # what is expected stands there
+        at = CENTRE - MEMORY + 32 + 8 * (gpr[6] if gpr[6] < 2**63 else gpr[6] - 2**64)
+        gpr[0] = int.from_bytes(state.memory[at : at + 8], "little")
     if "gather" in name:
         narrow = name[name.index("gather") + 6] == "d"
         small = [r.randint(-40, 40) for _ in range(8)]

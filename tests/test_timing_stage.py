@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from layout_advise.mockup.measure import (
+from layout_advise.mockup.measure import Plan
+from layout_advise.mockup.statistics import Ratio
+from layout_advise.mockup.timings import (
     IDENTITY,
     IDENTITY_LANES,
     IDENTITY_RESTRICT,
@@ -15,13 +17,12 @@ from layout_advise.mockup.measure import (
     LAYOUT_SCALAR,
     ORIGINAL,
     SCALAR,
-    Plan,
     Timings,
 )
-from layout_advise.mockup.statistics import Ratio
-from layout_advise.reports.model import Verdict
+from layout_advise.reports.hotspotmodel import Verdict
 from layout_advise.stages.describe import ablation
-from layout_advise.stages.timing import Bench, Contest, Decision, Entrant, decide_and_confirm, doubt_scalar, plan_for
+from layout_advise.stages.effort import plans_for
+from layout_advise.stages.timing import Bench, Contest, Decision, Entrant, decide_and_confirm, doubt_scalar
 from layout_advise.verdict import Context, Measured
 from tests import test_measure
 
@@ -46,16 +47,31 @@ def test_a_loss_that_is_not_explained_by_it_stays() -> None:
     assert doubt_scalar(KEEP, timings(6.0), [candidate(0.17), candidate(0.9)], "steady") == KEEP
 
 
+def test_a_loss_in_a_form_of_the_loop_that_is_slower_by_itself_decides_nothing() -> None:
+    """Behind the exchange of names the form that candidates are made of stands under the name of the other."""
+    for cost, reason in ((2.4, "scalar-mockups"), (1.02, "no-gain")):
+        both = Timings(steady=[{ORIGINAL: [100.0], IDENTITY: [101.0], IDENTITY_LANES: [100.0 * cost]} for _ in range(5)])
+        assert doubt_scalar(KEEP, both, [candidate(0.5)], "steady", lanes=True).reason == reason
+        assert doubt_scalar(KEEP, both, [candidate(0.5)], "steady") == KEEP
+
+
 def test_other_verdicts_are_left_alone() -> None:
     change = Verdict("change", "c1", 2.0, "measured-gain", "Change it.")
     assert doubt_scalar(change, timings(6.0), [candidate(0.17)], "steady") == change
 
 
 def test_slow_hotspots_are_called_less_often() -> None:
-    quick, slow = plan_for(50_000, 9, "thread-cpu"), plan_for(80e6, 9, "thread-cpu")
-    assert (quick.calls, quick.rounds) == (40, 3)
+    (quick, quick_again), (slow, slow_again) = (plans_for(ns, 9, "thread-cpu") for ns in (50_000, 80e6))
+    assert (quick.calls, quick.rounds) == (40, 10)
+    assert plans_for(1_000_000, 9, "thread-cpu")[0].rounds == 3
+    assert [plans_for(ns, None, "thread-cpu")[0].restores for ns in (50_000, 80e6)] == [9, 7]
+    assert slow.restores == 9
     assert slow.rounds == 1
     assert 2 <= slow.calls - slow.warm < quick.calls - quick.warm
+    assert (quick_again.calls, quick_again.restores, slow_again.calls, slow_again.restores) == (40, 7, 12, 5)
+    assert plans_for(80e6, 3, "thread-cpu")[1].restores == 5
+    assert quick_again.around
+    assert not quick.around
 
 
 def contest(
@@ -79,7 +95,14 @@ def contest(
 
     entrant = Entrant(candidate, "store it", "verified", Path(candidate))
     field = Contest(controls, [entrant], (), rebuild, lambda timings, name: None)
-    bench = Bench(test_measure.FakeMachine(), ((), ()), Plan(restores=7), lambda text, i, n: None, lambda: in_situ[1])
+    bench = Bench(
+        test_measure.FakeMachine(),
+        ((), ()),
+        Plan(restores=7),
+        Plan(restores=5, around=True),
+        lambda text, i, n: None,
+        lambda canary: in_situ[1],
+    )
     return decide_and_confirm(field, bench, in_situ[0], Context("criu", "verified", None, 1.0, True))
 
 
@@ -105,6 +128,16 @@ def test_a_gain_over_the_identity_of_the_same_variant_is_confirmed(monkeypatch: 
     assert found is not None
     assert found.simd is not None
     assert found.simd.median == pytest.approx(1 / 0.9, rel=0.03)
+
+
+def test_what_restrict_alone_gains_is_shown_beside_the_layout_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    """lattice -O3: the ablation showed the plain identity, which gains nothing, for the layout unchanged with SIMD."""
+    decision = contest(monkeypatch, {**TIMES, IDENTITY_RESTRICT: 820.0, "c1-restrict": 600.0})
+    found = ablation(decision)
+    assert found is not None
+    assert found.simd is not None
+    assert found.simd.median == pytest.approx(1 / 0.82, rel=0.03)
+    assert "with `restrict` and the layout unchanged" in decision.verdict.text
 
 
 def test_other_variants_are_compared_with_the_plain_identity(monkeypatch: pytest.MonkeyPatch) -> None:

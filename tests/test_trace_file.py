@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from layout_advise.errors import TraceError
 from layout_advise.layoutalgebra.nests import AddressSet, Affine, FoldedStream, Loop, Point
+from layout_advise.tracer.chunks import END, ChunkWriter, pack, read_chunks
 from layout_advise.tracer.folding import fold, fold_records
 from layout_advise.tracer.trace import (
     Allocation,
@@ -66,6 +67,8 @@ def full_example(found: tuple[object, ...]) -> Trace:
         loops=(CodeLoop(0x401000, None, 0, "hot", "/a/b.c", 2), CodeLoop(0x401008, 0, 1)),
         objects=(heap, TracedObject("global", "table", None, 0x500000, 64, 0x500000, 0x500007, 1, (1,))),
         control=Control(nest, ((0, 0), (1, 1))),
+        team_control=(Control(nest, ((0, 0), (1, 1))), Control(None, ((2, 3),), "it does not fold")),
+        calls=60,
     )
 
 
@@ -86,6 +89,36 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
     write_trace(trace, path)
     assert read_trace(path) == trace
     assert [p.name for p in tmp_path.iterdir()] == ["t"]
+
+
+def test_a_file_that_does_not_say_how_many_calls_holds_one(tmp_path: Path) -> None:
+    trace, path, older = full_example((fold([5]), None)), tmp_path / "t", tmp_path / "older"
+    write_trace(trace, path)
+    assert read_trace(path).calls == 60
+    with ChunkWriter(older) as writer:
+        for kind, content in read_chunks(path):
+            if kind == END:
+                writer.finish({"limits": content["limits"]})
+            else:
+                head = {key: value for key, value in content.items() if key != "calls"} if kind == b"HEAD" else content
+                writer.add(pack(kind, head))
+    assert read_trace(older) == replace(trace, calls=1)
+
+
+@pytest.mark.parametrize("version", [None, 2])
+def test_the_orders_of_threads_may_be_missing_or_of_a_later_version(tmp_path: Path, version: int | None) -> None:
+    trace, path, other = full_example((fold([5]), None)), tmp_path / "t", tmp_path / "other"
+    write_trace(trace, path)
+    assert read_trace(path) == trace
+    with ChunkWriter(other) as writer:
+        for kind, content in read_chunks(path):
+            if kind == END:
+                writer.finish({"limits": content["limits"]})
+            elif kind != b"TCTL":
+                writer.add(pack(kind, content))
+            elif version is not None:
+                writer.add(pack(kind, {"version": version, "what": 1}))
+    assert read_trace(other) == replace(trace, team_control=())
 
 
 @given(st.lists(st.integers(0, 2**47), max_size=40))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from layout_advise.mockup.statistics import Ratio
-from layout_advise.reports.model import Verdict
+from layout_advise.reports.hotspotmodel import Verdict
 from layout_advise.usage import Use, with_use
 from layout_advise.verdict import Context, Measured, confirm, decide
 
@@ -48,3 +48,12 @@ def test_a_temporary_layout_that_loses_by_its_conversion_is_not_advised() -> Non
     assert (verdict.action, verdict.gain) == ("change", 1.8)
     assert "1.80 times as fast" in verdict.text
     assert "conversion before and after each call included" in verdict.text
+
+
+def test_the_rest_of_the_program_counts() -> None:
+    def text(others: tuple[str, ...] | None) -> str:
+        return with_use(CHANGE, Use(ratio(0.5), ratio(3.2), 100, 1.05, others)).text
+
+    assert "one conversion lasts over many" in text(())
+    assert "Between calls the data is also used by move, report: that changes with it" in text(("move", "report"))
+    assert "else" not in text(None)

@@ -25,6 +25,7 @@ KERNELS = {
     "rows that grow to a size": "long a[80][80]; void hot(long n) { for (long r = 0; r < 2; r++) for (long i = 0; i < 80; i++) for (long j = 0, m = i < n ? i : n; j < m; j++) a[i][j] += a[j][i]; }",
     "an index array": "long a[4000], at[64][32]; void hot(long n) { for (long i = 0; i < 64; i++) for (long j = 0; j < 32; j++) at[i][j] = (i * j * j * 17 + n) % 4000; for (long i = 0; i < 64; i++) for (long j = 0; j < 32; j++) a[at[i][j]] += at[i][j]; }",
     "one turn that differs": "long a[300][20]; void hot(long n) { for (long i = 0; i < 300; i++) for (long j = 0; j < 16; j++) a[i == 177 ? 3 : i][j] += n; }",
+    "four at a time": "double a[90][40][4]; void hot(long n) { for (long i = 0; i < 90; i++) for (long j = 0; j < 40 - (i % 7 == 3); j++) { double s = 0; for (volatile int k = 0; k < 4; k++) s += a[i][j][k]; a[i][j][0] = s + n; } }",
     "masked": "#include <immintrin.h>\nint a[80][640]; volatile int some[8] = {-1, 0, -1, -1, 0, 0, -1, 0}; void hot(long n) { for (long i = 0; i < 80; i++) for (long j = 0; j < 160; j += 8) _mm256_maskstore_epi32(a[i] + j, _mm256_loadu_si256((void *)some), _mm256_set1_epi32(n)); }",
 }
 O2, HASWELL = ("-O2",), ("-O3", "-march=haswell")

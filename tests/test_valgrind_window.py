@@ -61,6 +61,11 @@ static void *work(void *) { while (!begun) usleep(100); for (int r = 0; r < 300;
 extern "C" HOT void hot(long n) { for (long i = 0; i < n; i++) data[i] = i; begun = 1; while (!ready) usleep(100); }
 int main() { hot(100); begun = ready = 0; pthread_t t; pthread_create(&t, 0, work, 0); hot(101); pthread_join(t, 0); hot(102); }
 """,
+    "starts inside": """
+static void *work(void *) { for (int i = 0; i < 500; i++) other[i]++; return 0; }
+extern "C" HOT void hot(long n) { for (long i = 0; i < n; i++) data[i] = i; pthread_t t; pthread_create(&t, 0, work, 0); pthread_join(t, 0); }
+int main() { for (int k = 0; k < 3; k++) hot(100 + k); }
+""",
     "worker": """
 extern "C" HOT void hot(long n) { for (long i = 0; i < n; i++) data[i] = i; }
 static void *work(void *) { hot(101); for (int i = 0; i < 500; i++) other[i]++; return 0; }
@@ -121,6 +126,7 @@ def compiled(folder: Path, name: str) -> Path:
         ("recursion", 2, 1 + 1, False),
         ("fork", 2, 101, False),
         ("threads", 2, 101, True),
+        ("starts inside", 2, 101, True),
         ("worker", 2, 101, False),
         ("signal", 2, 101 + 1, False),
         ("descriptors", 2, 101, False),

@@ -27,7 +27,14 @@ from layout_advise.tracer.dwarf import DebugInfo
 from layout_advise.tracer.dwarf_types import ResultKind, result_kind
 from layout_advise.tracer.elf_checks import check_dynamic, check_executable, check_file, check_header, parse
 from layout_advise.tracer.lines import InlinedCall, LineTable, SourceLine
-from layout_advise.tracer.symbols import DataSymbol, Function, demangle, read_functions, read_variables
+from layout_advise.tracer.symbols import (
+    DataSymbol,
+    Function,
+    bare_name,
+    demangle,
+    read_functions,
+    read_variables,
+)
 from layout_advise.tracer.trace import Mapping
 
 _T = TypeVar("_T")
@@ -120,6 +127,10 @@ class Binary:
         """Human name of every function symbol."""
         return demangle([f.name for f in self.functions])
 
+    def title(self, function: Function) -> str:
+        """The name to show: ``ns::work<int>`` for a C++ function, ``step`` for a Fortran one; ``find`` knows it too."""
+        return bare_name(demangle([function.name])[function.name])
+
     @cached_property
     def _starts(self) -> list[int]:
         return [f.start for f in self.functions]
@@ -162,7 +173,7 @@ class Binary:
 
     def _known_names(self) -> list[str]:
         names = {f.parent for f in self.functions if not f.anonymous}
-        return sorted(names | {_bare(n) for s, n in self.demangled.items() if n != s})
+        return sorted(names | {bare_name(n) for s, n in self.demangled.items() if n != s})
 
     def _by_symbol(self, symbol: str) -> list[Function]:
         return [f for f in self.functions if f.name == symbol]
@@ -172,8 +183,8 @@ class Binary:
 
     def _by_demangled(self, symbol: str) -> list[Function]:
         human = [(f, self.demangled[f.name]) for f in self.functions if f.name.startswith(("_Z", "_R"))]
-        exact = [f for f, name in human if symbol in (name, name.split(" [clone")[0], _bare(name))]
-        return exact or [f for f, name in human if _bare(name).rsplit("::", 1)[-1] == symbol]
+        exact = [f for f, name in human if symbol in (name, name.split(" [clone")[0], bare_name(name))]
+        return exact or [f for f, name in human if bare_name(name).rsplit("::", 1)[-1] == symbol]
 
     def _by_fortran(self, symbol: str) -> list[Function]:
         lower = symbol.lower()
@@ -182,6 +193,14 @@ class Binary:
     def line(self, address: int) -> SourceLine | None:
         """File and line of the instruction at ``address``."""
         return self._lines.line(address)
+
+    def user_line(self, address: int) -> SourceLine | None:
+        """The innermost line at ``address``, with the calls that were inlined there, that is in no header of the system's;
+        where there is none, the innermost."""
+        found = self.line(address)
+        if found is None or not found.in_system_header:
+            return found
+        return next((c.call for c in self.inlined(address) if not c.call.in_system_header), found)
 
     def inlined(self, address: int) -> tuple[InlinedCall, ...]:
         """The chain of inlined functions at ``address``, innermost first."""
@@ -269,17 +288,6 @@ class Binary:
         wanted = self.find(function) if isinstance(function, str) else function
         file = regions.CodeFile(str(self.path), self.read, self.function_at)
         return regions.region(file, wanted, load_base, callees=callees)
-
-
-def _bare(name: str) -> str:
-    """A demangled name without its parameters and clone remark: ``ns::work<int>(int)`` gives ``ns::work<int>``."""
-    name = name.split(" [clone")[0]
-    depth = 0
-    for position, letter in enumerate(name):
-        depth += (letter == "<") - (letter == ">")
-        if letter == "(" and depth <= 0 and not name.startswith("(anonymous namespace)", position):
-            return name[:position].split(" ")[-1] if "operator" not in name else name[:position]
-    return name
 
 
 def _first(items: Iterable[_T], count: int) -> Sequence[_T]:

@@ -9,7 +9,8 @@ within the limits of NLR, or takes more than ``MOST_NODES`` nodes, is left out w
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -40,7 +41,7 @@ def fold_control(records: NDArray[np.uint64] | Path, references: int) -> Control
     if stream is None:
         return Control(None, pieces, "the order of execution is irregular: it does not fold")
     nodes = _numbered(stream.nodes, {name: number for number, name in enumerate(names)})
-    if nodes is None or (count := _count(nodes)) > MOST_NODES:
+    if nodes is None or (count := count_nodes(nodes)) > MOST_NODES:
         detail = "pieces are evenly spaced by chance" if nodes is None else f"{count} terms"
         return Control(None, pieces, f"the order of execution folds badly: {detail}")
     return Control(nodes, pieces)
@@ -89,5 +90,30 @@ def _numbered(nodes: tuple[Node, ...], number: Mapping[int, int]) -> tuple[Node,
     return tuple(found)
 
 
-def _count(nodes: tuple[Node, ...]) -> int:
-    return sum(1 if isinstance(node, Point) else 1 + _count(node.body) for node in nodes)
+def count_nodes(nodes: tuple[Node, ...]) -> int:
+    """Points and loops."""
+    return sum(1 if isinstance(node, Point) else 1 + count_nodes(node.body) for node in nodes)
+
+
+def renumbered(control: Control, by: int) -> Control:
+    """The same order where all references have ids that are ``by`` greater."""
+    return replace(control, pieces=tuple((first + by, last + by) for first, last in control.pieces))
+
+
+def of_kept(control: Control, keep: Sequence[int]) -> Control:
+    """The same order among the references ``keep`` (ascending) only, which are numbered anew."""
+    number = {old: new for new, old in enumerate(keep)}
+    kept = [[number[k] for k in range(first, last + 1) if k in number] for first, last in control.pieces]
+    pieces = tuple((ids[0], ids[-1]) for ids in kept if ids)
+    left = {piece: new for new, piece in enumerate(k for k, ids in enumerate(kept) if ids)}
+    nodes = None if control.nodes is None else tuple(_of_kept(control.nodes, left))
+    return Control(nodes, pieces, control.reason)
+
+
+def _of_kept(nodes: Sequence[Node], left: Mapping[int, int]) -> Iterator[Node]:
+    for node in nodes:
+        if isinstance(node, Point):
+            if node.address.const in left:
+                yield Point(Affine(left[node.address.const]))
+        elif body := tuple(_of_kept(node.body, left)):
+            yield Loop(node.trip, body)

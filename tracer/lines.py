@@ -24,6 +24,11 @@ class SourceLine:
         """``orig.c:63``."""
         return f"{os.path.basename(self.file)}:{self.line}"
 
+    @property
+    def in_system_header(self) -> bool:
+        """Whether it is code of a library that was compiled into the program, as ``std::vector``."""
+        return self.file.startswith(("/usr/include/", "/usr/lib/")) or "/include/c++/" in self.file
+
 
 @dataclass(frozen=True, slots=True)
 class InlinedCall:

@@ -19,7 +19,7 @@ MOST_BITS = 1 << 29
 
 def merged(trace: Trace) -> Trace:
     """As if the threads had run one after another: one reference for each operand of an instruction, with the streams of all
-    threads in their order. It keeps ``threads``. A trace without threads is returned as it is."""
+    threads in their order. It keeps ``threads``, but no order of execution. A trace without threads is returned as it is."""
     if not trace.threads:
         return trace
     first = trace.threads[0].number
@@ -32,6 +32,7 @@ def merged(trace: Trace) -> Trace:
         trace,
         references=tuple(replace(r, id=n, thread=0) for n, r in enumerate(kept)),
         streams=tuple(joined(by_key.get((r.pc, r.operand), [])) for r in kept),
+        team_control=(),
     )
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -12,14 +13,18 @@ from elftools.dwarf.die import DIE
 from layout_advise.layoutalgebra.declared import Declared
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.dwarf_types import describe
+from layout_advise.tracer.heapblocks import HeapBlocks
 from layout_advise.tracer.modules import Modules
 from layout_advise.tracer.pointers import Entry, Held, Pointer, Read, all_pointers, variables
 from layout_advise.tracer.spans import Span, addresses, spans
-from layout_advise.tracer.trace import Allocation, Trace
+from layout_advise.tracer.trace import Allocation, Life, Trace
 from layout_advise.tracer.variables import RSP
 
 Kind = Literal["heap", "global", "stack", "mapped"]
+LARGE = 64 << 10
+"""Blocks of this many bytes or more have a stack each, of smaller ones the first of each site (``LA_LARGE`` in agent.h)."""
 _STACK_NAMES = ("[stack]", "frame of ")
+MOST_NUMBERED = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +34,8 @@ class MemoryObject:
     ``type`` describes one element (heap blocks: the count comes from ``bytes``) or the declared array; ``None`` where the
     debug information does not say: it is never guessed. ``element_base`` is the address of the first element (after a
     hand-made alignment it is not ``base``). ``alloc_site`` is ``file:line`` of the allocating call. ``references`` are
-    the ids of the trace's references that touch it.
+    the ids of the trace's references that touch it. Of a heap block ``order`` is its number among all allocations, ``life``
+    what becomes of it in the call where that was watched.
     """
 
     kind: Kind
@@ -40,16 +46,31 @@ class MemoryObject:
     element_base: int = 0
     alloc_site: str | None = None
     references: tuple[int, ...] = ()
+    order: int | None = None
+    life: Life | None = None
 
     @property
     def end(self) -> int:
         """First address after the object."""
         return self.base + self.bytes
 
+    @property
+    def key(self) -> _Key:
+        """What tells it apart: a block may begin where its mapping does."""
+        return self.base, self.end
+
+
+_Key = tuple[int, int]
+_UNSURE: dict[Life | None, str] = {
+    "freed": "it touches a block that the call frees, and what else the call then puts there",
+    "born": "it touches a block that the call allocates",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """A reference touches object number ``object``, ``accesses`` times (``None``: it is not known how often)."""
+    """A reference touches object number ``object``, ``accesses`` times (``None``: it is not known how often; so it is with
+    a block that the call frees, whose memory it may use again)."""
 
     object: int
     accesses: int | None
@@ -74,29 +95,29 @@ def attribute(trace: Trace, main: Binary, read: Read) -> Attribution:
     ``read(address, size)`` reads the memory of the stopped program (``StoppedProgram.read``).
     """
     memory = _Memory(trace, main, read)
-    counts: list[dict[int, int | None]] = []
+    counts: list[dict[_Key, int | None]] = []
     reasons: list[str | None] = []
     for reference, stream in zip(trace.references, trace.streams, strict=True):
-        touched: dict[int, int | None] = {}
+        touched: dict[_Key, int | None] = {}
         reason = None
         for span in spans(stream) if stream is not None else ():
             reason = _spread(memory, span, reference.bytes, touched) or reason
         counts.append(touched)
-        reasons.append(reason)
+        reasons.append(reason or next((_UNSURE[o] for o in map(memory.life, touched) if o in _UNSURE), None))
     return _assemble(memory, trace, counts, reasons)
 
 
-def _spread(memory: _Memory, span: Span, size: int, touched: dict[int, int | None]) -> str | None:
+def _spread(memory: _Memory, span: Span, size: int, touched: dict[_Key, int | None]) -> str | None:
     """Count the span's accesses for the objects they fall in; returns why that is not exact, if it is not."""
     first = memory.at(span.low)
     if first is not None and span.high + size <= first.end:
-        _add(touched, first.base, span.count)
+        _add(touched, first.key, span.count)
         return None
     every = addresses(span)
     if every is None:
         for found in (first, memory.at(span.high)):
             if found is not None:
-                _add(touched, found.base, None)
+                _add(touched, found.key, None)
         return "it touches several objects too often to tell them apart"
     every.sort()
     reason, position = None, 0
@@ -108,27 +129,29 @@ def _spread(memory: _Memory, span: Span, size: int, touched: dict[int, int | Non
         stop = int(every.searchsorted(found.end))
         if int(every[stop - 1]) + size > found.end:
             reason = f"one access crosses the end of {found.name}"
-        _add(touched, found.base, stop - position if counted else None)
+        _add(touched, found.key, stop - position if counted else None)
         position = stop
     return reason
 
 
-def _add(touched: dict[int, int | None], base: int, count: int | None) -> None:
-    before = touched.get(base, 0)
-    touched[base] = None if before is None or count is None else before + count
+def _add(touched: dict[_Key, int | None], key: _Key, count: int | None) -> None:
+    before = touched.get(key, 0)
+    touched[key] = None if before is None or count is None else before + count
 
 
-def _assemble(memory: _Memory, trace: Trace, counts: list[dict[int, int | None]], reasons: list[str | None]) -> Attribution:
-    weight: dict[int, int] = {}
-    users: dict[int, list[int]] = {}
+def _assemble(memory: _Memory, trace: Trace, counts: list[dict[_Key, int | None]], reasons: list[str | None]) -> Attribution:
+    weight: dict[_Key, int] = {}
+    users: dict[_Key, list[int]] = {}
     for reference, touched in zip(trace.references, counts, strict=True):
-        for base, count in touched.items():
-            weight[base] = weight.get(base, 0) + (count or 0)
-            users.setdefault(base, []).append(reference.id)
-    order = sorted(weight, key=lambda base: (-weight[base], base))
-    number = {base: index for index, base in enumerate(order)}
-    objects = memory.described([replace(memory.known[base], references=tuple(users[base])) for base in order])
-    touches = tuple(tuple(Touch(number[b], c) for b, c in sorted(t.items())) for t in counts)
+        for key, count in touched.items():
+            weight[key] = weight.get(key, 0) + (count or 0)
+            users.setdefault(key, []).append(reference.id)
+    order = sorted(weight, key=lambda key: (-weight[key], key))
+    number = {key: index for index, key in enumerate(order)}
+    objects = memory.described([replace(memory.known[key], references=tuple(users[key])) for key in order])
+    touches = tuple(
+        tuple(Touch(number[key], None if memory.life(key) == "freed" else c) for key, c in sorted(t.items())) for t in counts
+    )
     return Attribution(objects, touches, tuple(reasons))
 
 
@@ -136,40 +159,52 @@ class _Memory:
     """The objects of a stopped program, found by address."""
 
     def __init__(self, trace: Trace, main: Binary, read: Read) -> None:
-        self.known: dict[int, MemoryObject] = {}
+        self.known: dict[_Key, MemoryObject] = {}
         self._modules = Modules(trace.mappings, main)
-        self._blocks = sorted(trace.allocations, key=lambda a: a.address)
-        self._starts = [a.address for a in self._blocks]
+        self._blocks = HeapBlocks(trace)
+        self._sites: dict[tuple[int, ...], str | None] = {}
         self._trace = trace
         self._entry = Entry(trace.registers, self._modules, read, self._block_end)
         self._direct, self._held = variables(self._entry)
 
-    def _block(self, address: int) -> Allocation | None:
-        index = bisect_right(self._starts, address) - 1
-        found = self._blocks[index] if index >= 0 else None
-        return found if found is not None and address < found.address + found.bytes else None
-
     def _block_end(self, address: int) -> int | None:
-        found = self._block(address)
+        found = self._blocks.at_entry(address)
         return found.address + found.bytes if found is not None else None
+
+    def life(self, key: _Key) -> Life | None:
+        """What becomes of an object that was found, where it is a heap block and that was watched."""
+        return self.known[key].life
 
     def at(self, address: int) -> MemoryObject | None:
         """The object around ``address``, not named or typed yet unless a symbol or a caller's variable tells."""
         found = self._heap(address) or self._static(address) or self._stack(address) or self._mapped(address)
         if found is None:
             return None
-        return self.known.setdefault(found.base, found)
+        return self.known.setdefault(found.key, found)
 
     def _heap(self, address: int) -> MemoryObject | None:
-        block = self._block(address)
-        if block is None:
+        piece = self._blocks.at(address)
+        if piece is None:
             return None
-        module = self._modules.module_at(block.site)
-        # the site is a return address: the call is the instruction before it
-        line = module.binary.line(block.site - 1 - module.load_base) if module is not None else None
-        site = line.short() if line is not None else None
+        if (piece.start, piece.end) in self.known:
+            return self.known[piece.start, piece.end]
+        block = piece.block
+        site = self._site(block)
         name = f"heap block of {site}" if site else f"heap block {block.order}"
-        return MemoryObject("heap", name, block.address, block.bytes, None, block.address, site)
+        size = piece.end - piece.start
+        return MemoryObject("heap", name, piece.start, size, None, piece.start, site, (), block.order, piece.life)
+
+    def _site(self, block: Allocation) -> str | None:
+        """The line that allocated: the innermost of the program's own, where a container of a library did it for it."""
+        frames = block.stack if block.stack and block.bytes >= LARGE else (block.site,)  # small ones: alike, first or not
+        if frames not in self._sites:
+            modules = ((pc, self._modules.module_at(pc)) for pc in frames)
+            # a frame is a return address: the call is the instruction before it
+            lines = [m.binary.user_line(pc - 1 - m.load_base) if m is not None else None for pc, m in modules]
+            own = (line for line in lines if line is not None and not line.in_system_header)
+            found = next(own, lines[0])
+            self._sites[frames] = found.short() if found is not None else None
+        return self._sites[frames]
 
     def _static(self, address: int) -> MemoryObject | None:
         module = self._modules.module_at(address)
@@ -232,7 +267,17 @@ class _Memory:
         for found in objects:  # a table of pointers may lead to as many objects: not each pointer is tried with each of them
             inside = sorted(order[bisect_left(values, found.base) : bisect_left(values, found.end)])
             described.append(_described(found, [pointers[k] for k in inside], self._held, types))
-        return tuple(described)
+        return _numbered(described)
+
+
+def _numbered(objects: list[MemoryObject]) -> tuple[MemoryObject, ...]:
+    """Blocks of one line (``allocate(a(n), b(n))``) by number; of so many that they are a list's nodes none needs a name."""
+    same = Counter(o.name for o in objects if o.alloc_site is not None and o.name.startswith("heap block of "))
+    places = {name: sorted(o.base for o in objects if o.name == name) for name, n in same.items() if 1 < n <= MOST_NUMBERED}
+    return tuple(
+        replace(o, name=f"heap block {places[o.name].index(o.base) + 1} of {o.alloc_site}") if o.name in places else o
+        for o in objects
+    )
 
 
 class _Types:
@@ -252,7 +297,7 @@ class _Types:
 
 
 def _described(found: MemoryObject, pointers: list[Pointer], held: list[Held], types: _Types) -> MemoryObject:
-    if found.type is not None or found.name.startswith(_STACK_NAMES):
+    if found.type is not None or found.name.startswith(_STACK_NAMES) or found.life == "born":  # no pointer led to it yet
         return found
     if found.kind == "global":
         own = next((h for h in held if h.address == found.base), None)

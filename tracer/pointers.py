@@ -165,7 +165,10 @@ def all_pointers(entry: Entry, direct: list[Pointer], held: list[Held]) -> list[
         if is_pointer(pointer.target):
             found += _table(entry, pointer)
         elif pointer.target is not None:
-            found += _inside(entry, pointer.target, pointer.value, f"{pointer.name}->", 1)
+            members = list(_inside(entry, pointer.target, pointer.value, f"{pointer.name}->", 1))
+            found += members
+            for member in members:
+                found += _table(entry, member) if is_pointer(member.target) else ()
     return [p for p in found if p.value]
 
 

@@ -7,137 +7,59 @@ from __future__ import annotations
 
 import ctypes
 import os
-import signal
-import subprocess
-from collections.abc import Mapping as Env
-from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from layout_advise.errors import ProgramError, TraceError
 from layout_advise.tracer.snapshot.protocol import CloneImage
-from layout_advise.tracer.trace import Mapping
+from layout_advise.tracer.tracee import Tracee, UserRegisters, libc
+from layout_advise.tracer.xstate import HIGH_16, OPMASK, ZMM_HIGH, Components, avx2_vector, avx512_vector, opmask
 
-_TRACEME, _CONT, _STEP, _GETREGS, _SETREGS, _SETOPTIONS, _GETREGSET = 0, 7, 9, 12, 13, 0x4200, 0x4204
-_EXITKILL = 0x100000
+_GETREGSET = 0x4204
 _NT_X86_XSTATE = 0x202
-_NO_RANDOM = 0x0040000
-_YMM_HIGH = 576  # of the standard XSAVE layout, which ptrace always uses; the xmm registers start at 160
+_XSTATE_LEAF = 13
 _MMAP = 9
 _TRAP_AT = 0x800  # an int3 in the clone's header page, for the return address
-
-_NAMES = (
-    *("r15", "r14", "r13", "r12", "rbp", "rbx", "r11", "r10", "r9", "r8", "rax", "rcx", "rdx", "rsi", "rdi"),
-    *("orig_rax", "rip", "cs", "eflags", "rsp", "ss", "fs_base", "gs_base", "ds", "es", "fs", "gs"),
-)  # fmt: skip
-
-libc = ctypes.CDLL(None, use_errno=True)
-libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
-libc.ptrace.restype = ctypes.c_long
-
-
-class UserRegisters(ctypes.Structure):
-    """``struct user_regs_struct``."""
-
-    _fields_ = [(name, ctypes.c_uint64) for name in _NAMES]
 
 
 class _Vector(ctypes.Structure):
     _fields_ = [("base", ctypes.c_void_p), ("length", ctypes.c_size_t)]
 
 
-class PtracedProgram:
-    """A stopped child process; all methods raise :class:`ProgramError` when it ended or got a signal instead."""
+class PtracedProgram(Tracee):
+    """A stopped child process; all methods raise :class:`ProgramError` when it ended or its time is over instead."""
 
-    def __init__(self, command: Sequence[str], environment: Env[str, str] | None = None, stdin: Path | None = None) -> None:
-        def prepare() -> None:
-            libc.personality(_NO_RANDOM)
-            libc.ptrace(_TRACEME, 0, None, None)
-
-        with open(stdin or os.devnull, "rb") as source:
-            self._process = subprocess.Popen(
-                list(command),
-                preexec_fn=prepare,
-                stdin=source,
-                stdout=subprocess.DEVNULL,
-                env=dict(environment or {"LD_BIND_NOW": "1", "PATH": os.environ.get("PATH", "")}),
-            )
-        self.pid = self._process.pid
-        self._wait()
-        libc.ptrace(_SETOPTIONS, self.pid, None, _EXITKILL)
-        self._memory = os.open(f"/proc/{self.pid}/mem", os.O_RDWR)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Kills the program; may be called twice."""
-        if self._memory >= 0:
-            os.close(self._memory)
-            self._memory = -1
-        self._process.kill()
-        self._process.wait()
-
-    def _wait(self) -> None:
-        _, status = os.waitpid(self.pid, 0)
-        if not os.WIFSTOPPED(status):
-            self._process.returncode = os.waitstatus_to_exitcode(status)
-            raise ProgramError("the traced program ended", f"status {status:#x}")
-        if os.WSTOPSIG(status) != signal.SIGTRAP:
-            name = signal.Signals(os.WSTOPSIG(status)).name
-            raise ProgramError("the traced program stopped", f"{name} at {self.registers().rip:#x}")
-
-    def registers(self) -> UserRegisters:
-        """The general registers."""
-        found = UserRegisters()
-        libc.ptrace(_GETREGS, self.pid, None, ctypes.byref(found))
-        return found
-
-    def set_registers(self, registers: UserRegisters) -> None:
-        """Sets the general registers."""
-        libc.ptrace(_SETREGS, self.pid, None, ctypes.byref(registers))
+    _places: Components | None = None
 
     def vector(self, number: int) -> bytes:
         """The 32 bytes of ymm ``number``."""
+        return avx2_vector(self._xstate(), number)
+
+    def wide_vector(self, number: int) -> bytes:
+        """The 64 bytes of zmm ``number``."""
+        return avx512_vector(self._xstate(), number, self._components())
+
+    def mask(self, number: int) -> int:
+        """Mask register k ``number``."""
+        return opmask(self._xstate(), number, self._components())
+
+    def _xstate(self) -> bytes:
         buffer = ctypes.create_string_buffer(16384)
         vector = _Vector(ctypes.cast(buffer, ctypes.c_void_p), len(buffer))
-        libc.ptrace(_GETREGSET, self.pid, _NT_X86_XSTATE, ctypes.byref(vector))
-        low, high = 160 + 16 * number, _YMM_HIGH + 16 * number
-        return buffer.raw[low : low + 16] + buffer.raw[high : high + 16]
+        libc.ptrace(_GETREGSET, self.thread, _NT_X86_XSTATE, ctypes.byref(vector))
+        return buffer.raw[: vector.length]
 
-    def read(self, address: int, size: int) -> bytes:
-        """Memory of the program."""
-        return os.pread(self._memory, size, address)
+    def _components(self) -> Components:
+        if self._places is None:
+            self._places = Components(*(self.cpuid(_XSTATE_LEAF, part)[1] for part in (OPMASK, ZMM_HIGH, HIGH_16)))
+        return self._places
 
-    def write(self, address: int, data: bytes) -> None:
-        """Writes memory of the program, read-only code too."""
-        os.pwrite(self._memory, data, address)
-
-    def step(self) -> None:
-        """One instruction (one iteration of a repeated string instruction)."""
-        libc.ptrace(_STEP, self.pid, None, None)
-        self._wait()
-
-    def resume(self) -> None:
-        """Runs until a breakpoint."""
-        libc.ptrace(_CONT, self.pid, None, None)
-        self._wait()
-
-    def mappings(self) -> tuple[Mapping, ...]:
-        """/proc/PID/maps."""
-        found = []
-        for line in Path(f"/proc/{self.pid}/maps").read_text().splitlines():
-            span, permissions, offset, _, _, *path = line.split(maxsplit=5)
-            start, end = (int(part, 16) for part in span.split("-"))
-            found.append(Mapping(start, end, permissions, int(offset, 16), path[0] if path else ""))
-        return tuple(found)
+    def cpuid(self, leaf: int, part: int) -> tuple[int, int, int, int]:
+        """eax, ebx, ecx and edx of an injected ``cpuid``."""
+        found = self._execute(b"\x0f\xa2", rax=leaf, rcx=part)
+        return found.rax, found.rbx, found.rcx, found.rdx
 
     def load_base(self, path: Path) -> int:
         """Where the file at ``path`` is mapped."""
@@ -147,35 +69,44 @@ class PtracedProgram:
         return min(starts)
 
     def run_to(self, address: int, call: int = 1) -> None:
-        """Runs until ``address`` is about to be executed for the ``call``-th time from now."""
-        saved = self.read(address, 1)
+        """Runs until ``address`` is about to be executed for the ``call``-th time from now, by whichever thread."""
         for remaining in range(call - 1, -1, -1):
-            self.write(address, b"\xcc")
+            self.plant(address)
             self.resume()
             registers = self.registers()
+            if registers.rip != address + 1:
+                raise ProgramError("the traced program stopped", f"SIGTRAP at {registers.rip:#x}")
             registers.rip -= 1
             self.set_registers(registers)
-            self.write(address, saved)
-            if remaining:
-                self.step()
+            self.remove(address)
+            while remaining and not self.step():
+                pass
 
     def map_memory(self, address: int, size: int) -> int:
         """mmap of private memory (read, write, execute) by an injected system call; ``address`` 0: anywhere."""
-        before = self.registers()
-        saved = self.read(before.rip, 2)
-        registers = UserRegisters.from_buffer_copy(before)
-        registers.rax, registers.rdi, registers.rsi, registers.rdx = _MMAP, address, size, 7
-        registers.r10, registers.r8, registers.r9 = 0x22 | (0x100000 if address else 0), (1 << 64) - 1, 0
-        registers.orig_rax = (1 << 64) - 1
-        self.write(before.rip, b"\x0f\x05")
-        self.set_registers(registers)
-        self.step()
-        result = int(self.registers().rax)
-        self.write(before.rip, saved)
-        self.set_registers(before)
+        flags = 0x22 | (0x100000 if address else 0)
+        given = {"rdi": address, "rsi": size, "rdx": 7, "r10": flags, "r8": (1 << 64) - 1, "r9": 0}
+        result = int(self._execute(b"\x0f\x05", rax=_MMAP, **given).rax)
         if result >= 1 << 63:
             raise TraceError(f"no memory at {address:#x} in the traced program", os.strerror((1 << 64) - result))
         return result
+
+    def _execute(self, code: bytes, **given: int) -> UserRegisters:
+        """The registers after one instruction with these ones; the program does not notice."""
+        before = self.registers()
+        saved = self.read(before.rip, len(code))
+        registers = UserRegisters.from_buffer_copy(before)
+        for name, value in given.items():
+            setattr(registers, name, value)
+        registers.orig_rax = (1 << 64) - 1
+        self.write(before.rip, code)
+        self.set_registers(registers)
+        while not self.step():
+            pass
+        after = self.registers()
+        self.write(before.rip, saved)
+        self.set_registers(before)
+        return after
 
     def run_clone(self, image: CloneImage, capacity: int) -> tuple[NDArray[np.uint64], bool, UserRegisters]:
         """Runs the clone once from the present state, which must be the hotspot's entry.

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from layout_advise.errors import SnapshotError, TraceError
-from layout_advise.tracer.clone.image import build_clone
+from layout_advise.errors import HungError, SnapshotError, TraceError
+from layout_advise.tracer.clone.image import MOST_LEFT, build_clone
 from layout_advise.tracer.clone.place import choose_address
 from layout_advise.tracer.code import Region
 from layout_advise.tracer.control import fold_control
 from layout_advise.tracer.folding import fold_records
+from layout_advise.tracer.lifetimes import changes
 from layout_advise.tracer.snapshot.protocol import CloneImage, StoppedProgram
 from layout_advise.tracer.space import KEEP_FREE, RECORDS_ROOM, free_bytes, is_full, require
 from layout_advise.tracer.trace import Allocation, Trace
@@ -45,14 +45,14 @@ def trace_call(
         require(Path(temporary), RECORDS_ROOM, "the records of one call", "free some space there")
         capacity = min(cap, room_for_records(Path(temporary)))
         if fork:
-            taken, truncated, after, capacity = _in_fork(program, image, records, capacity, region.symbol)
+            done = _in_fork(program, image, records, capacity, region.symbol)
         else:
-            taken, truncated = program.trace(image, records, capacity)
-            after = program.live_blocks()
+            done = _run(program, image, records, capacity)
+        taken, capacity = done.taken, done.capacity
         streams = fold_records(records, len(image.references)) if taken else [None] * len(image.references)
         control = fold_control(records, len(image.references)) if taken else None
     before = program.allocations()
-    born, freed = _changes(before, after, image)
+    born, freed = changes(before, done.after, (image,))
     return Trace(
         symbol=region.symbol,
         call=call,
@@ -60,29 +60,17 @@ def trace_call(
         references=image.references,
         streams=tuple(streams),
         accesses=taken,
-        truncated=truncated,
+        truncated=done.truncated,
         registers=program.registers(),
         mappings=program.mappings(),
         allocations=before,
-        limits=(f"cut after {taken:,} accesses: no room for more in {records_folder(folder)}",)
-        if truncated and capacity < cap
-        else (),
+        limits=_limits(done, cap, records),
         control=control,
         watched=True,
         born=born,
         freed=freed,
+        others=done.others,
     )
-
-
-def _changes(
-    before: Sequence[Allocation], after: Sequence[Allocation], image: CloneImage
-) -> tuple[tuple[Allocation, ...], tuple[int, ...]]:
-    """The blocks that are there after the call only, and the orders of those that are not there any more. A site in the
-    clone is no place of the program: it is 0."""
-    earlier, later = {a.order for a in before}, {a.order for a in after}
-    ours = range(image.address, image.address + len(image.code))
-    born = [replace(a, site=0, stack=()) if a.site in ours else a for a in after if a.order not in earlier]
-    return tuple(sorted(born, key=lambda a: a.order)), tuple(sorted(earlier - later))
 
 
 def records_folder(wanted: Path | None) -> Path | None:
@@ -95,15 +83,57 @@ def room_for_records(folder: Path) -> int:
     return (free_bytes(folder) - KEEP_FREE) // 8
 
 
-def _in_fork(
-    program: StoppedProgram, image: CloneImage, records: Path, capacity: int, symbol: str
-) -> tuple[int, bool, tuple[Allocation, ...], int]:
-    """Records, whether that is not all, the blocks after the call, and how many records there was room for: once more with
-    what room is left where others filled the disk in the meantime."""
+def _limits(done: _Done, cap: int, records: Path) -> tuple[str, ...]:
+    """What cut the trace, where it was not ``cap``, the caller's limit."""
+    if not done.truncated:
+        return ()
+    if left_copy(done.taken, done.capacity):
+        return (cut_by_jump(done.taken),)
+    return (cut_for_room(done.taken, records),) if done.capacity < cap else ()
+
+
+def left_copy(taken: int, capacity: int) -> bool:
+    """Whether a clone whose trace was cut had room for more records."""
+    return taken <= capacity - MOST_LEFT
+
+
+def cut_by_jump(taken: int) -> str:
+    """The limit of a trace that ends after ``taken`` accesses because control left the clone."""
+    return f"cut after {taken:,} accesses: an indirect jump led to where no instruction is known"
+
+
+def cut_for_room(taken: int, records: Path) -> str:
+    """The limit of a trace that ends after ``taken`` accesses because the disk of the file ``records``, which lies in a
+    temporary folder, has no room for more."""
+    return f"cut after {taken:,} accesses: no room for more in {records.parent.parent}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """The clone has run: how many records it wrote, whether that is not all, the blocks after the call, how many records
+    there was room for, and whether other threads ran meanwhile."""
+
+    taken: int
+    truncated: bool
+    after: tuple[Allocation, ...]
+    capacity: int
+    others: bool
+
+
+def _run(program: StoppedProgram, image: CloneImage, records: Path, capacity: int) -> _Done:
+    taken, truncated = program.trace(image, records, capacity)
+    return _Done(taken, truncated, program.live_blocks(), capacity, program.others_ran)
+
+
+def _in_fork(program: StoppedProgram, image: CloneImage, records: Path, capacity: int, symbol: str) -> _Done:
+    """The clone has run in a fork: once more with what room is left where others filled the disk in the meantime."""
     for last in (False, True):
         try:
             with program.fork() as child:
-                return *child.trace(image, records, capacity), child.live_blocks(), capacity
+                return _run(child, image, records, capacity)
+        except HungError as error:
+            why = f"the traced call did not return ({error.why}): it may wait for another thread, and a fork has none"
+            raise TraceError(f"no clone of {symbol}", why, "use --backend valgrind") from error
         except SnapshotError as error:
             full = is_full(records.parent)  # a store to a page that it has no room for ends the fork
             if not full:

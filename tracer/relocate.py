@@ -24,7 +24,7 @@ NOWHERE = 1 << 44
 EXPAND_LIMIT = 1 << 20
 """Streams over several objects are taken apart up to this many addresses."""
 
-_RSP = 4
+RSP = 4
 _BITMAP_BYTES = 64 << 20
 _GAP = 1 << 16
 
@@ -50,16 +50,21 @@ class _Piece:
 
 
 class AddressMap:
-    """Where the bytes of ``source`` are in ``target``. ``blocks`` of the heap correspond, ``strangers`` do not."""
+    """Where the bytes of ``source`` are in ``target``. ``blocks`` of the heap correspond, ``strangers`` do not.
 
-    def __init__(self, source: Process, target: Process) -> None:
+    The blocks ``born`` afterwards, which the target does not have, are taken to ``NOWHERE`` as they are, without what lies
+    on a block that does correspond."""
+
+    def __init__(self, source: Process, target: Process, born: Sequence[Allocation] = ()) -> None:
         modules = _modules(source, target)
         code = _Lookup(modules)
         pairs = _blocks(source, target, code)
         self.blocks = len(pairs)
         self.strangers = len(source.allocations) - len(pairs)
-        fixed = [_around(source, target, _RSP), _around(source, target, None)]
+        fixed = [_around(source, target, RSP), _around(source, target, None)]
         layers = [_joined(pairs, source), [p for p in fixed if p is not None], modules]
+        if born:
+            layers[:0] = [pairs, [_Piece(a.address, a.address + max(a.bytes, 1), NOWHERE) for a in born]]
         self._lookup = _Lookup([piece for layer in reversed(layers) for piece in layer])
 
     def delta(self, low: int, high: int) -> int | None:
@@ -163,7 +168,7 @@ def _around(source: Process, target: Process, register: int | None) -> _Piece | 
     if mine is None or other is None:
         return None
     delta = there - here
-    start = mine.start if register == _RSP else max(mine.start, other.start - delta)
+    start = mine.start if register == RSP else max(mine.start, other.start - delta)
     return _Piece(start, min(mine.end, other.end - delta), delta)
 
 

@@ -196,6 +196,24 @@ def read_variables(elf: ELFFile) -> tuple[DataSymbol, ...]:
     return tuple(sorted(found.values(), key=lambda s: (s.address, -s.size)))
 
 
+def bare_name(name: str) -> str:
+    """A demangled name without its parameters and clone remark: ``ns::work<int>(int)`` gives ``ns::work<int>``; a Fortran
+    procedure without its module: ``__grid_MOD_step`` gives ``step``."""
+    if name.startswith("__") and "_MOD_" in name:
+        return name.rpartition("_MOD_")[2]
+    # the blank and the parenthesis of "(anonymous namespace)" and of "operator()" are no part of the syntax looked for
+    name = name.split(" [clone")[0]
+    plain = name.replace("(anonymous namespace)", "_" * 21).replace("operator()", "operator__")
+    depth = begin = 0
+    for position, letter in enumerate(plain):
+        depth += (letter == "<") - (letter == ">")
+        if letter == " " and depth <= 0 and "operator" not in plain:  # the type of a template's result stands before it
+            begin = position + 1
+        if letter == "(" and depth <= 0:
+            return name[begin:position]
+    return name
+
+
 def demangle(names: Sequence[str]) -> dict[str, str]:
     """Human names of C++ (and Rust) symbols, in one run of binutils' ``c++filt``; the names themselves without it.
 

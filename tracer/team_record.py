@@ -17,12 +17,22 @@ from layout_advise.layoutalgebra.nests import Stream
 from layout_advise.tracer.clone.image import build_clone
 from layout_advise.tracer.clone.place import choose_address
 from layout_advise.tracer.code import Region
+from layout_advise.tracer.control import fold_control, renumbered
 from layout_advise.tracer.folding import BITMAP_BUDGET, fold_records
-from layout_advise.tracer.record import DEFAULT_CAP, disk_full, records_folder, room_for_records
+from layout_advise.tracer.lifetimes import changes
+from layout_advise.tracer.record import (
+    DEFAULT_CAP,
+    cut_by_jump,
+    cut_for_room,
+    disk_full,
+    left_copy,
+    records_folder,
+    room_for_records,
+)
 from layout_advise.tracer.snapshot.process import AgentProcess
 from layout_advise.tracer.snapshot.protocol import CloneImage, Member
 from layout_advise.tracer.space import is_full
-from layout_advise.tracer.trace import Mapping, Reference, Thread, Trace
+from layout_advise.tracer.trace import Control, Mapping, Reference, Thread, Trace
 
 _RSI = 6
 
@@ -39,16 +49,16 @@ def trace_region(
     """The folded trace of the parallel region that ``program`` is about to start, ``region`` being its body's code. It runs
     in ``copy``, a restored copy of ``program`` that must not be used afterwards; ``program`` stays as it is.
 
-    ``cap`` is the most records taken, by all threads together. Raises :class:`TraceError`, also where a thread enters the
-    body more than once (a region inside the region), and the errors of ``copy``.
+    ``cap`` is the most records taken, by all threads together, each of which gets an equal share of them; it shrinks to what
+    the disk has room for (``limits`` tells where that cut the trace). Raises :class:`TraceError`, also where a thread enters
+    the body more than once (a region inside the region), and the errors of ``copy``.
     """
     images = _images(copy, region)
     count = len(images[0].references)
     with tempfile.TemporaryDirectory(prefix="layout-advise-", dir=records_folder(folder)) as temporary:
         records = Path(temporary) / "records"
-        capacity = min(cap, room_for_records(Path(temporary))) // len(images)
-        if capacity <= 0:
-            raise TraceError("no trace was taken", f"no room for records in {temporary}", "free some space there")
+        room = room_for_records(records.parent)
+        capacity = _share(region, min(cap, room), len(images), for_room=records.parent.parent if room < cap else None)
         mappings = copy.mappings()
         try:
             members, stray = copy.trace_team(images, records, capacity)
@@ -60,25 +70,59 @@ def trace_region(
             why = f"its body was entered {stray} times more than the team has threads"
             raise TraceError(f"no trace of {region.symbol}", why, "regions inside regions are not handled")
         present = [number for number, member in enumerate(members) if member.entered]
-        streams: list[Stream | None] = []
-        for number in present:
-            part = Path(f"{records}.{number}")
-            taken = members[number].records
-            streams += fold_records(part, count, BITMAP_BUDGET // len(present)) if taken else [None] * count
-            part.unlink()
+        after = copy.live_blocks()
+        streams, orders = _folded(records, present, [members[number].records for number in present], count)
     data = program.registers().gpr[_RSI]
+    before = program.allocations()
+    born, freed = changes(before, after, images)
+    left = any(member.truncated and left_copy(member.records, capacity) for member in members)
+    taken, truncated = sum(member.records for member in members), any(member.truncated for member in members)
     return Trace(
         symbol=region.symbol,
         call=call,
         backend="clone",
         references=_references(images[0], present),
-        streams=tuple(streams),
-        accesses=sum(member.records for member in members),
-        truncated=any(member.truncated for member in members),
+        streams=streams,
+        accesses=taken,
+        truncated=truncated,
         registers=program.registers(),
         mappings=program.mappings(),
-        allocations=program.allocations(),
+        allocations=before,
+        watched=True,
+        born=born,
+        freed=freed,
+        team_control=orders,
+        limits=(cut_by_jump(taken),) if left else (cut_for_room(taken, records),) if truncated and room < cap else (),
         threads=tuple(_thread(number, members[number], data, mappings) for number in present),
+    )
+
+
+def _folded(
+    records: Path, present: Sequence[int], taken: Sequence[int], count: int
+) -> tuple[tuple[Stream | None, ...], tuple[Control, ...]]:
+    """The streams of ``count`` references and the order of execution of every thread that is ``present``; its file of
+    records is removed."""
+    streams: list[Stream | None] = []
+    orders: list[Control] = []
+    for position, (number, some) in enumerate(zip(present, taken, strict=True)):
+        part = Path(f"{records}.{number}")
+        streams += fold_records(part, count, BITMAP_BUDGET // len(present)) if some else [None] * count
+        order = fold_control(part, count) if some else Control((), ((0, count - 1),))
+        orders.append(renumbered(order, position * count))
+        part.unlink()
+    return tuple(streams), tuple(orders)
+
+
+def _share(region: Region, records: int, threads: int, *, for_room: Path | None) -> int:
+    """Records that each thread may take. ``for_room`` is the folder whose room bounds ``records``, ``None`` where the user
+    does. Raises :class:`TraceError` where there is none for each."""
+    if records >= threads:
+        return records // threads
+    what = f"no trace of {region.symbol}"
+    if for_room is not None:
+        raise TraceError(what, f"no room for records in {for_room}", "free some space there")
+    raise TraceError(
+        what, f"fewer records are allowed ({records}) than there are threads ({threads})", "raise --max-refs or --max-bytes"
     )
 
 

@@ -18,14 +18,18 @@ from layout_advise.tracer.relocate import Process
 from layout_advise.tracer.snapshot.launch import describe_end
 from layout_advise.tracer.snapshot.patching import Entry
 from layout_advise.tracer.snapshot.procfs import parse_mappings
-from layout_advise.tracer.toolresult import Seen, ToolResult, read_result
+from layout_advise.tracer.toolresult import Seen, SeenOrder, ToolResult, read_result
 from layout_advise.tracer.trace import Allocation
+
+_BLOCK_BYTES = 32
+_AGAIN = "free some space on the disk and trace again"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ToolRun:
     """What one call touched, in the addresses of the process that the tool ran. ``records`` (raw mode) are words
-    ``address | position in references << 48``, in the order of the accesses."""
+    ``address | position in references << 48``, in the order of the accesses. ``after`` are the heap's blocks when the call
+    was done, where the tool tells."""
 
     process: Process
     references: tuple[Seen, ...]
@@ -33,6 +37,8 @@ class ToolRun:
     truncated: bool
     foreign: int
     records: NDArray[np.uint64] | None = None
+    order: SeenOrder | None = None
+    after: tuple[Allocation, ...] | None = None
 
 
 def file_offset(entry: Entry) -> int:
@@ -86,10 +92,29 @@ def read_run(out: Path, code: int, entry: Entry, call: int, under: str) -> ToolR
         raise TraceError(f"{entry.symbol} was not traced under {under}", result.why, "use --backend clone")
     records = np.fromfile(out / "records", dtype="<u8") if (out / "records").exists() else None
     truncated = result.outcome == "truncated"
-    return ToolRun(_process(out, result), result.references, result.accesses, truncated, result.foreign, records)
+    process = _process(out, result)
+    known = not truncated and not result.foreign and (out / "after").exists()  # other threads have blocks of their own
+    after = _allocations(out / "after") if known else None
+    return ToolRun(process, result.references, result.accesses, truncated, result.foreign, records, result.order, after)
 
 
 def _process(out: Path, result: ToolResult) -> Process:
-    table = np.fromfile(out / "blocks", dtype="<u8").reshape(-1, 4)
-    rows = table[np.argsort(table[:, 0])].tolist()
-    return Process(parse_mappings((out / "maps").read_text()), tuple(Allocation(*row) for row in rows), result.registers)
+    allocations, maps = _allocations(out / "blocks"), _read(out / "maps").decode(errors="surrogateescape")
+    if not maps.endswith("\n"):
+        raise TraceError("the tracing tool's maps are damaged", "they end within a line", _AGAIN)
+    return Process(parse_mappings(maps), allocations, result.registers)
+
+
+def _allocations(path: Path) -> tuple[Allocation, ...]:
+    blocks = _read(path)
+    if len(blocks) % _BLOCK_BYTES:
+        raise TraceError("the tracing tool's blocks are damaged", "they end within a block", _AGAIN)
+    table = np.frombuffer(blocks, dtype="<u8").reshape(-1, 4)
+    return tuple(Allocation(*row) for row in table[np.argsort(table[:, 0])].tolist())
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise TraceError(f"the tracing tool left no {path.name}", str(error.strerror), _AGAIN) from error

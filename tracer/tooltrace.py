@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -10,16 +10,17 @@ from layout_advise.errors import TraceError
 from layout_advise.layoutalgebra.nests import Stream
 from layout_advise.tracer.clone.decode import Instruction, decode, references_of
 from layout_advise.tracer.code import Region
-from layout_advise.tracer.relocate import AddressMap, Foreign, Process, move, notes_of
+from layout_advise.tracer.lifetimes import translated
+from layout_advise.tracer.realigned import frame_alignment
+from layout_advise.tracer.relocate import RSP, AddressMap, Foreign, Process, move, notes_of
 from layout_advise.tracer.snapshot.protocol import StoppedProgram
+from layout_advise.tracer.toolorder import order_of
 from layout_advise.tracer.toolresult import Seen
 from layout_advise.tracer.toolrun import ToolRun
-from layout_advise.tracer.trace import Reference, Trace
+from layout_advise.tracer.trace import Control, Reference, Trace
 
 OTHER_OPERANDS = 64
 """Accesses that match no operand of their instruction are numbered from here."""
-
-OTHERS = "other threads ran during the call; their accesses are not in the trace"
 
 
 def parked_trace(
@@ -31,9 +32,8 @@ def parked_trace(
     within the call follow.
     """
     target = Process(program.mappings(), program.allocations(), program.registers())
-    to = AddressMap(seen.process, target)
-    references, streams, lost = _translated(seen.references, region, to)
-    notes = notes_of(to, lost) + ((OTHERS,) if seen.foreign else ())
+    to, lives = translated(seen.process, target, seen.after)
+    references, streams, ids, lost = _translated(seen.references, region, to)
     trace = Trace(
         symbol=region.symbol,
         call=call,
@@ -45,13 +45,27 @@ def parked_trace(
         registers=target.registers,
         mappings=target.mappings,
         allocations=target.allocations,
+        control=control_of(seen, ids, len(references)),
+        watched=lives.watched,
+        born=lives.born,
+        freed=lives.freed,
+        others=seen.foreign > 0,
     )
+    off = (seen.process.registers.gpr[RSP] - target.registers.gpr[RSP]) % frame_alignment(region)
+    notes = notes_of(to, lost)
+    if off:
+        notes += (f"the stack begins {off} bytes off: rounded addresses on it may be reported off by that",)
     return Foreign(trace, notes)
+
+
+def control_of(seen: ToolRun, ids: Mapping[int, int], references: int) -> Control | None:
+    """The order of execution; ``None`` where nothing ran or the tool does not tell."""
+    return order_of(seen.order, ids, references) if seen.order is not None and seen.accesses else None
 
 
 def _translated(
     found: Sequence[Seen], region: Region, to: AddressMap
-) -> tuple[tuple[Reference, ...], tuple[Stream | None, ...], list[int]]:
+) -> tuple[tuple[Reference, ...], tuple[Stream | None, ...], dict[int, int], list[int]]:
     moved: list[Seen] = []
     lost: list[int] = []
     for seen in found:
@@ -63,12 +77,14 @@ def _translated(
             if result.lost != 0:
                 lost.append(seen.pc if pc is None else pc)
         moved.append(replace(seen, pc=seen.pc if pc is None else pc, stream=stream))
-    references, streams = assigned(moved, region)
-    return references, streams, lost
+    return *assigned(moved, region), lost
 
 
-def assigned(found: Sequence[Seen], region: Region) -> tuple[tuple[Reference, ...], tuple[Stream | None, ...]]:
-    """References and streams; what belongs to an operand of ``region``'s code gets the number that the clone gives it."""
+def assigned(
+    found: Sequence[Seen], region: Region
+) -> tuple[tuple[Reference, ...], tuple[Stream | None, ...], dict[int, int]]:
+    """References and streams; what belongs to an operand of ``region``'s code gets the number that the clone gives it. And
+    the number of each of ``found`` that is among the references, by its position."""
     code = _decoded(region)
     references = list(references_of(code))
     streams: list[Stream | None] = [None] * len(references)
@@ -76,17 +92,21 @@ def assigned(found: Sequence[Seen], region: Region) -> tuple[tuple[Reference, ..
     for reference in references:
         first_last = code[reference.pc].name.startswith("cmps")  # whose second operand Valgrind reads first
         free.setdefault(reference.pc, []).insert(0 if first_last else len(references), reference)
-    for seen in sorted(found, key=lambda s: (s.pc, s.ordinal)):
+    ids: dict[int, int] = {}
+    for position in sorted(range(len(found)), key=lambda n: (found[n].pc, found[n].ordinal)):
+        seen = found[position]
         candidates = free.get(seen.pc, [])
         fit = next((r for r in candidates if (r.kind, r.bytes) == (seen.kind, seen.bytes)), None)
         if fit is not None:
             candidates.remove(fit)
             streams[fit.id] = seen.stream
+            ids[position] = fit.id
         elif seen.stream is not None:
             operand = OTHER_OPERANDS + seen.ordinal
+            ids[position] = len(references)
             references.append(Reference(len(references), seen.pc, operand, seen.kind, seen.bytes))
             streams.append(seen.stream)
-    return tuple(references), tuple(streams)
+    return tuple(references), tuple(streams), ids
 
 
 def _decoded(region: Region) -> dict[int, Instruction]:

@@ -10,6 +10,10 @@ from layout_advise.layoutalgebra.nests import Node, Stream
 _RSP, _RDI = 4, 7
 
 
+OTHERS = "other threads ran during the call; their accesses are not in the trace"
+"""What is to be said where :attr:`Trace.others` holds."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reference:
     """One memory operand of one instruction.
@@ -58,8 +62,8 @@ class Mapping:
 class Allocation:
     """A live heap block: ``order`` counts allocations from 0; ``site`` is the run-time return address of the call.
 
-    ``stack`` are the return addresses from ``site`` on outwards, at most 16. Only the agent takes it, and only for blocks
-    of 64 KiB or more; where code has no unwind tables it ends there.
+    ``stack`` are the return addresses from ``site`` on outwards, at most 16. Only the agent takes it, for blocks
+    of 64 KiB or more and for the first 64 smaller ones of each site; where code has no unwind tables it ends there.
     """
 
     address: int
@@ -145,8 +149,8 @@ class TracedField:
     uses: tuple[LoopUse, ...] = ()
 
 
-Life = Literal["whole", "freed"]
-"""A heap block in the window of the traced call: there all the time, or freed in it."""
+Life = Literal["whole", "freed", "born"]
+"""A heap block in the window of the traced call: there all the time, freed in it (or moved), or allocated in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,15 +196,18 @@ class Control:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What one call of the hotspot touched.
+    """What one call of the hotspot touched, or a batch of ``calls`` of them, the first of which is ``call`` (from 1).
 
     ``streams[i]`` belongs to ``references[i]``; ``None`` where the reference was never executed. Addresses are those of
     the parked process, and so of every snapshot of it. ``truncated`` tells that something was cut; ``limits`` says what and
     why, a line each. ``places`` (by pc), ``loops``, ``objects`` and ``control`` are there for reading the trace without the
     program; they are empty where nobody looked them up. ``allocations`` are the heap blocks at the entry; where the call's
-    own were ``watched``, ``born`` are those that it left behind, and ``freed`` the orders of those that it freed.
+    own were ``watched``, ``born`` are those that it left behind, and ``freed`` the orders of those that it freed. Where the
+    trace was taken in another process than the parked one, new blocks lie beyond all memory, or in a gap.
+    ``others``: threads that are not in the trace ran during the call.
     ``threads`` is empty unless the hotspot is the body of a parallel region; then ``registers`` are those of the call that
-    starts it.
+    starts it, and ``team_control`` has the order in which each of them ran the code, instead of ``control``. In which order
+    two threads ran theirs is not known.
     """
 
     symbol: str
@@ -222,9 +229,13 @@ class Trace:
     born: tuple[Allocation, ...] = ()
     freed: tuple[int, ...] = ()
     threads: tuple[Thread, ...] = ()
+    calls: int = 1
+    others: bool = False
+    team_control: tuple[Control, ...] = ()
 
     def of_thread(self, thread: Thread) -> Trace:
         """What one thread of the team did, as the trace of a call by itself: its references are numbered from 0."""
+        control = next((c for t, c in zip(self.threads, self.team_control, strict=False) if t == thread), None)
         mine = [(r, s) for r, s in zip(self.references, self.streams, strict=True) if r.thread == thread.number]
         gpr = list(self.registers.gpr)
         gpr[_RSP], gpr[_RDI] = thread.rsp, thread.data
@@ -235,4 +246,11 @@ class Trace:
             accesses=sum(s.count for _, s in mine if s is not None),
             registers=replace(self.registers, gpr=tuple(gpr), fs_base=thread.fs_base),
             threads=(thread,),
+            control=_from_zero(control) if control is not None else None,
+            team_control=(),
         )
+
+
+def _from_zero(control: Control) -> Control:
+    start = control.pieces[0][0] if control.pieces else 0
+    return replace(control, pieces=tuple((first - start, last - start) for first, last in control.pieces))

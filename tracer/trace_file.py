@@ -1,7 +1,8 @@
 """The trace as a file of chunks (:mod:`layout_advise.tracer.chunks`), written so that every whole prefix is worth reading.
 
-``HEAD`` says what was traced and how much is to come; ``MAPS``, ``CTRL`` (the order of execution) and ``TABL`` (places,
-loops, objects: every table that :class:`Trace` has besides) follow; then the references in groups, each with its streams
+``HEAD`` says what was traced and how much is to come; ``MAPS``, ``CTRL`` (the order of execution), ``TCTL`` (that of each
+thread of a team, with a version of its own) and ``TABL`` (places, loops, objects: every table that :class:`Trace` has
+besides) follow; then the references in groups, each with its streams
 (``REFS``), and the heap blocks in groups (``HEAP``). ``END`` tells whether something was left out for want of room.
 """
 
@@ -31,10 +32,11 @@ from layout_advise.tracer.trace import (
 _REFERENCES_PER_CHUNK = 64
 _BYTES_PER_CHUNK = 1 << 20
 _BLOCKS_PER_CHUNK = 1 << 14
+_TEAM_VERSION = 1
 _END_ROOM = 1 << 10  # bytes kept for the last chunk
 _REFERENCE = tuple(f.name for f in fields(Reference))
-_OWN_CHUNKS = ("references", "streams", "registers", "mappings", "allocations", "control")
-_IN_HEAD = ("symbol", "call", "backend", "accesses", "truncated", "limits")
+_OWN_CHUNKS = ("references", "streams", "registers", "mappings", "allocations", "control", "team_control")
+_IN_HEAD = ("symbol", "call", "backend", "accesses", "truncated", "limits", "calls")
 _TABLES = {name: kind for name, kind in get_type_hints(Trace).items() if name not in (*_OWN_CHUNKS, *_IN_HEAD)}
 
 
@@ -115,6 +117,7 @@ def _tables(trace: Trace) -> Iterator[tuple[bytes, Any]]:
         {
             "symbol": trace.symbol,
             "call": trace.call,
+            "calls": trace.calls,
             "backend": trace.backend,
             "accesses": trace.accesses,
             "truncated": trace.truncated,
@@ -132,8 +135,15 @@ def _tables(trace: Trace) -> Iterator[tuple[bytes, Any]]:
         if getattr(trace, name):
             yield b"TABL", {"name": name, "rows": getattr(trace, name)}
     if trace.control is not None:
-        nodes = None if trace.control.nodes is None else plain_nodes(trace.control.nodes)
-        yield b"CTRL", {"nodes": nodes, "pieces": trace.control.pieces, "reason": trace.control.reason}
+        yield b"CTRL", _plain_control(trace.control)
+    if trace.team_control:
+        orders = [_plain_control(control) for control in trace.team_control]
+        yield b"TCTL", {"version": _TEAM_VERSION, "threads": orders}
+
+
+def _plain_control(control: Control) -> dict[str, Any]:
+    nodes = None if control.nodes is None else plain_nodes(control.nodes)
+    return {"nodes": nodes, "pieces": control.pieces, "reason": control.reason}
 
 
 def _must_fit(writer: ChunkWriter, chunk: bytes, max_bytes: int | None) -> None:
@@ -222,7 +232,8 @@ class _Parts:
     streams: list[Stream | None] = field(default_factory=list)
     tables: dict[bytes, list[Any]] = field(default_factory=dict)
     named: dict[str, Any] = field(default_factory=dict)
-    control: dict[str, Any] | None = None
+    control: Control | None = None
+    team_control: tuple[Control, ...] = ()
     limits: list[str] = field(default_factory=list)
 
     def add(self, kind: bytes, content: Any) -> None:
@@ -238,7 +249,10 @@ class _Parts:
         elif kind == b"TABL":
             self.named[content["name"]] = msgspec.convert(content["rows"], _TABLES[content["name"]])
         elif kind == b"CTRL":
-            self.control = content
+            self.control = _control(content)
+        elif kind == b"TCTL":
+            if content["version"] == _TEAM_VERSION:  # of a later one nothing is known here
+                self.team_control = tuple(map(_control, content["threads"]))
         elif kind == b"REFS":
             names = content["columns"]
             self.references += [Reference(**dict(zip(names, row, strict=True))) for row in content["rows"]]
@@ -258,11 +272,6 @@ class _Parts:
     def _trace(self) -> Trace:
         head = self.head
         gpr, rip, rflags, mxcsr, fs_base, vector = head["registers"]
-        control = self.control and Control(
-            None if self.control["nodes"] is None else nodes_of(self.control["nodes"]),
-            tuple((first, last) for first, last in self.control["pieces"]),
-            self.control["reason"],
-        )
         return Trace(
             symbol=head["symbol"],
             call=head["call"],
@@ -275,6 +284,13 @@ class _Parts:
             mappings=tuple(Mapping(*row) for row in self.tables.get(b"MAPS", ())),
             allocations=tuple(Allocation(*row[:4], *map(tuple, row[4:])) for row in self.tables.get(b"HEAP", ())),
             limits=(*head["limits"], *self.limits),
-            control=control or None,
+            control=self.control,
+            team_control=self.team_control,
+            calls=head.get("calls", 1),  # older files do not say
             **self.named,
         )
+
+
+def _control(content: dict[str, Any]) -> Control:
+    nodes = None if content["nodes"] is None else nodes_of(content["nodes"])
+    return Control(nodes, tuple((first, last) for first, last in content["pieces"]), content["reason"])

@@ -3,7 +3,10 @@
 #include "../common.h"
 #include <float.h>
 
-enum { DIMS = 8, CENTRES = 16, LANES = 8 };
+#ifndef LANES
+#define LANES 8
+#endif
+enum { DIMS = 8, CENTRES = 16 };
 
 typedef float floats __attribute__((vector_size(4 * LANES)));
 typedef int ints __attribute__((vector_size(4 * LANES)));

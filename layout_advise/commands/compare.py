@@ -14,8 +14,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from layout_advise.commands import common
-from layout_advise.reports import wording
-from layout_advise.reports.model import CandidateReport, HotspotReport, Interval, read_report
+from layout_advise.reports import hotspotwords, layoutwords, spelled, tables
+from layout_advise.reports.candidatemodel import CandidateReport, Interval
+from layout_advise.reports.hotspotmodel import HotspotReport
+from layout_advise.reports.model import read_report
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,14 +44,15 @@ def _key(candidate: CandidateReport) -> tuple[tuple[str, ...], int | None, tuple
 def _best(hotspot: HotspotReport) -> dict[object, CandidateReport]:
     """One candidate a layout: of its variants the one ranked highest."""
     found: dict[object, CandidateReport] = {}
-    for candidate in wording.ranked(hotspot):
+    for candidate in tables.ranked(hotspot):
         found.setdefault(_key(candidate), candidate)
     return found
 
 
 def table(before: HotspotReport, after: HotspotReport) -> Table:
     """One row a layout that either run measured."""
-    title = f"{escape(before.symbol)}: {before.verdict.action} → {after.verdict.action}"  # C++ names have brackets
+    hot = escape(hotspotwords.name(before))  # C++ names have brackets
+    title = f"{hot}: {before.verdict.action} → {after.verdict.action}"
     rows = Table(title=title, box=None, title_justify="left")
     for name in ("", "layout", "A", "B"):
         rows.add_column(name)
@@ -59,8 +62,8 @@ def table(before: HotspotReport, after: HotspotReport) -> Table:
         one = a or b
         assert one is not None
         old, new = (a.speedup if a else None), (b.speedup if b else None)
-        name = f"{wording.families(one)} of {', '.join(one.structures)}"
-        rows.add_row(mark(old, new), escape(name), wording.interval(old), wording.interval(new))
+        name = f"{layoutwords.families(one)} of {', '.join(one.structures)}"
+        rows.add_row(mark(old, new), escape(name), spelled.interval(old), spelled.interval(new))
     return rows
 
 

@@ -21,7 +21,6 @@ import argparse
 import json
 import os
 import sys
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -33,13 +32,25 @@ from layout_advise.errors import RunDirError
 from layout_advise.layoutalgebra.nests import Stream
 from layout_advise.reports.chrometrace import events
 from layout_advise.reports.nests import stream_text
-from layout_advise.reports.traceview import control_text, heap_line, loop_lines, object_lines
+from layout_advise.reports.traceview import (
+    LIVES,
+    call_word,
+    calls_text,
+    control_text,
+    heap_line,
+    loop_lines,
+    object_lines,
+    team_control_lines,
+    team_control_texts,
+    unknown_text,
+)
 from layout_advise.rundir import read_stages, write_atomically
+from layout_advise.tracer.heapblocks import HeapBlocks
 from layout_advise.tracer.lines import SourceLine
 from layout_advise.tracer.modules import Module, Modules
 from layout_advise.tracer.sharing import find_sharing
 from layout_advise.tracer.spans import spans
-from layout_advise.tracer.trace import Allocation, InlinedCall, Reference, Trace
+from layout_advise.tracer.trace import OTHERS, InlinedCall, Reference, Trace
 from layout_advise.tracer.trace_file import checksum, read_what_is_there
 
 LIMIT, NEST, ORDER, SHARED = 20, 100, 300, 16
@@ -78,8 +89,8 @@ class Places:
     def __init__(self, trace: Trace, written: float) -> None:
         self._modules = Modules(trace.mappings)
         self._written = written
-        self._blocks = sorted(trace.allocations, key=lambda a: a.address)
-        self._starts = [block.address for block in self._blocks]
+        self._blocks = HeapBlocks(trace)
+        self._calls = call_word(trace)
         self._stored = {place.pc: place for place in trace.places}
         self.changed: set[str] = set()
 
@@ -115,11 +126,13 @@ class Places:
 
     def data(self, address: int) -> str:
         """The heap block, the variable or the mapping at ``address``."""
-        block = self._block(address)
-        if block is not None:
+        piece = self._blocks.at(address)
+        if piece is not None:
+            block = piece.block
             source = self.code(block.site - 1)[1]  # the call ends where it returns to
             where = f" from {source.short()}" if source else ""
-            return f"heap block {block.order} of {block.bytes:,} bytes{where}"
+            life = f", {LIVES[piece.life]} the {self._calls}" if piece.life in ("freed", "born") else ""
+            return f"heap block {block.order} of {block.bytes:,} bytes{where}{life}"
         module = self._module(address)
         if module is not None:
             variable = module.binary.variable_at(address - module.load_base)
@@ -132,13 +145,6 @@ class Places:
         if mapping is None:
             return "no mapping"
         return mapping.path if mapping.path.startswith("[") else Path(mapping.path).name or "anonymous mapping"
-
-    def _block(self, address: int) -> Allocation | None:
-        place = bisect_right(self._starts, address) - 1
-        if place < 0:
-            return None
-        block = self._blocks[place]
-        return block if address < block.address + block.bytes else None
 
 
 def rows(trace: Trace, places: Places) -> list[Row]:
@@ -158,10 +164,10 @@ def rows(trace: Trace, places: Places) -> list[Row]:
 
 def heading(trace: Trace) -> str:
     """The first line."""
-    whole = "truncated" if trace.truncated or trace.limits else "complete"
+    whole = "truncated" if trace.truncated or trace.limits else "one thread only" if trace.others else "complete"
     team = f" of {len(trace.threads)} threads" if trace.threads else ""
     return (
-        f"{trace.symbol}, call {trace.call}: {trace.accesses:,} accesses by {len(trace.references)} references{team}, "
+        f"{trace.symbol}, {calls_text(trace)}: {trace.accesses:,} accesses by {len(trace.references)} references{team}, "
         f"{whole} (backend {trace.backend})"
     )
 
@@ -252,9 +258,11 @@ def as_json(trace: Trace, found: Sequence[Row], sum_of_file: str) -> dict[str, A
         "schema": "layout-advise.show/1",
         "symbol": trace.symbol,
         "call": trace.call,
+        "calls": trace.calls,
         "backend": trace.backend,
         "accesses": trace.accesses,
         "truncated": trace.truncated,
+        "others": trace.others,
         "limits": list(trace.limits),
         "checksum": sum_of_file,
         "references": [
@@ -276,6 +284,7 @@ def as_json(trace: Trace, found: Sequence[Row], sum_of_file: str) -> dict[str, A
         "structures": [asdict(found) for found in trace.objects],
         "loops": [asdict(loop) for loop in trace.loops],
         "order": control_text(trace),
+        "orders": [{"thread": number, "order": text} for number, text in team_control_texts(trace)],
         "heap": {"born": [asdict(block) for block in trace.born], "freed": list(trace.freed)} if trace.watched else None,
     }
 
@@ -325,6 +334,8 @@ def run(arguments: argparse.Namespace) -> int:
     print(heading(trace))
     for limit in trace.limits:
         print(f"not whole: {limit}")
+    if trace.others:
+        print(f"not whole: {OTHERS}")
     print("\n".join(table(found, max(0, arguments.limit), arguments.verbose)))
     print("\n".join([*below(trace, found, arguments.verbose), *sharing_lines(trace, places, found)]))
     return 0
@@ -357,4 +368,7 @@ def below(trace: Trace, found: Sequence[Row], verbose: bool) -> list[str]:
     order = control_text(trace, None if verbose else ORDER)
     if order is not None:
         lines += ["", f"order of execution: {order}"]
-    return lines or ["", "accesses, bounds and objects", *hulls(found)]
+    if team := team_control_lines(trace, None if verbose else ORDER):
+        lines += ["", "order of execution by thread", *team]
+    unknown = unknown_text(trace)
+    return [*(lines or ["", "accesses, bounds and objects", *hulls(found)]), *(["", unknown] if unknown else [])]

@@ -21,7 +21,6 @@ from layout_advise.config import (
     BACKENDS,
     DEFAULT_CANDIDATES,
     DEFAULT_MAX_REFS,
-    DEFAULT_RESTORES,
     DEFAULT_TIMEOUT,
     STAGES,
     STDIN,
@@ -84,9 +83,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--restores",
         type=positive,
-        default=DEFAULT_RESTORES,
         metavar="N",
-        help="processes to measure in (default: %(default)s)",
+        help="processes to measure in (default: 9, or 7 where a call takes 2 ms and more)",
     )
     parser.add_argument(
         "--candidates",
@@ -100,7 +98,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=positive,
         default=DEFAULT_MAX_REFS,
         metavar="N",
-        help="accesses to record at most (default: %(default)s)",
+        help="accesses to record at most, in a parallel region an equal share by each thread (default: %(default)s)",
     )
     parser.add_argument(
         "--max-bytes",
@@ -109,6 +107,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="room for the records of the call, and for the file of the trace, as 200M (default: what --max-refs takes)",
     )
     parser.add_argument("--temporary", action="store_true", help="judge layouts that are converted around every call")
+    parser.add_argument(
+        "--allow-reassociation",
+        action="store_true",
+        help="advise layouts also where sums of several threads differ by rounding (they do from run to run)",
+    )
     common.add_output(parser)
 
 
@@ -152,6 +155,7 @@ def settings(arguments: argparse.Namespace) -> Settings:
         max_refs=arguments.max_refs,
         max_bytes=arguments.max_bytes,
         temporary=arguments.temporary,
+        allow_reassociation=arguments.allow_reassociation,
         stdin=_input(),
         capture_output=arguments.json == "-",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 
 from layout_advise.errors import TraceError
 from layout_advise.layoutalgebra.derive import Derived, covered
@@ -26,6 +27,9 @@ from layout_advise.tracer.trace import (
     TracedObject,
 )
 
+Bounds = list[tuple[int, int]]
+"""First and last byte of each span of a reference."""
+
 
 def annotated(seen: Observation, main: Binary) -> Trace:
     """The observation's trace with ``places``, ``loops`` and ``objects``."""
@@ -38,9 +42,18 @@ def annotated(seen: Observation, main: Binary) -> Trace:
     loop_at = {p.pc: p.loop for p in places}
     derived = {d.structure.block_base: d for d in seen.derived}
     attribution = seen.attribution or Attribution((), (), ())
+    blocks = {block.order: block for block in (*trace.allocations, *trace.born)}
+    counts: list[list[int | None]] = [[] for _ in attribution.objects]
+    for touch in chain.from_iterable(attribution.touches):
+        counts[touch.object].append(touch.accesses)
+    where = [
+        [(s.low, s.high + reference.bytes - 1) for s in spans(stream)] if stream is not None else []
+        for reference, stream in zip(trace.references, trace.streams, strict=True)
+    ]
     objects = tuple(
-        _object(trace, attribution, number, derived.get(obj.element_base or obj.base), loop_at, modules)
+        _laid_out(made, trace, attribution, obj, derived.get(obj.element_base or obj.base), loop_at)
         for number, obj in enumerate(attribution.objects)
+        for made in (_object(obj, blocks.get(-1 if obj.order is None else obj.order), counts[number], where, modules),)
     )
     return replace(trace, places=places, loops=tuple(drawn), objects=objects)
 
@@ -78,19 +91,16 @@ def _callers(block: Allocation, modules: Modules) -> tuple[Place, ...]:
 
 
 def _object(
-    trace: Trace,
-    attribution: Attribution,
-    number: int,
-    derived: Derived | None,
-    loop_at: dict[int, int | None],
+    obj: MemoryObject,
+    block: Allocation | None,
+    counts: Sequence[int | None],
+    where: Sequence[Bounds],
     modules: Modules,
 ) -> TracedObject:
-    obj = attribution.objects[number]
-    low, high = _extent(trace, obj)
-    touches = [t for touched in attribution.touches for t in touched if t.object == number]
-    counts = [t.accesses for t in touches]
-    block = next((a for a in trace.allocations if a.address == obj.base), None) if obj.kind == "heap" else None
-    plain = TracedObject(
+    """An object without its layout; ``counts`` are the accesses of each reference that touches it, ``where`` the bounds of
+    all references. There may be as many objects as a program has allocated."""
+    low, high = _extent(obj, where)
+    return TracedObject(
         kind=obj.kind,
         name=obj.name,
         type=obj.type.name if obj.type is not None else None,
@@ -100,32 +110,41 @@ def _object(
         high=high,
         accesses=None if None in counts else sum(c for c in counts if c is not None),
         references=obj.references,
-        order=block.order if block is not None else None,
+        order=obj.order,
         site=obj.alloc_site,
         stack=_callers(block, modules) if block is not None else (),
-        life=("freed" if block.order in trace.freed else "whole") if block is not None and trace.watched else None,
+        life=obj.life,
     )
-    if derived is None:
+
+
+def _laid_out(
+    plain: TracedObject,
+    trace: Trace,
+    attribution: Attribution,
+    obj: MemoryObject,
+    derived: Derived | None,
+    loop_at: dict[int, int | None],
+) -> TracedObject:
+    """``plain`` with what is known of the object's layout: nothing where the call frees it, and may use its memory again."""
+    if derived is None or plain.life == "freed":
         return plain
-    structure = derived.structure
     return replace(
         plain,
         layout=str(derived.term) if derived.term is not None else None,
-        element_bytes=structure.element_bytes,
+        element_bytes=derived.structure.element_bytes,
         fields=_fields(trace, attribution, obj, derived, loop_at),
     )
 
 
-def _extent(trace: Trace, obj: MemoryObject) -> tuple[int, int]:
+def _extent(obj: MemoryObject, where: Sequence[Bounds]) -> tuple[int, int]:
     """First and last byte of ``obj`` that is touched; where a reference's bounds go beyond it, those of the object."""
-    low, high = obj.end, obj.base - 1
+    base, end = obj.base, obj.end  # of hundreds of thousands of objects: the loop is kept bare
+    low, high = end, base - 1
     for number in obj.references:
-        stream = trace.streams[number]
-        for span in spans(stream) if stream is not None else ():
-            last = span.high + trace.references[number].bytes - 1
-            if span.low < obj.end and last >= obj.base:
-                low, high = min(low, max(span.low, obj.base)), max(high, min(last, obj.end - 1))
-    return low, high
+        for first, last in where[number]:
+            if first < end and last >= base:
+                low, high = min(low, first), max(high, last)
+    return max(low, base), min(high, end - 1)
 
 
 def _fields(

@@ -8,9 +8,20 @@ from dataclasses import dataclass
 from typing import Literal
 
 from layout_advise.layoutalgebra.structure import Candidate, Field, Structure
-from layout_advise.mockup.measure import IDENTITY, ORIGINAL, PLACED, Timings, identity_ratio, noise_floor
 from layout_advise.mockup.statistics import Ratio
+from layout_advise.mockup.timings import IDENTITY, ORIGINAL, PLACED, Timings, identity_ratio, noise_floor
 from layout_advise.reports import model
+from layout_advise.reports.candidatemodel import (
+    Bytes,
+    CandidateReport,
+    Conversion,
+    Evidence,
+    Interval,
+    PartReport,
+    Traffic,
+    Verification,
+)
+from layout_advise.reports.structuremodel import FieldUse, StructureReport
 from layout_advise.verdict import IDENTITY_RANGE, IN_SITU_TOLERANCE, Mode, amdahl
 
 NOISE_LIMIT = 1.05
@@ -46,9 +57,9 @@ class Outcome:
 
     candidate: Candidate
     variant: Literal["plain", "restrict", "simd"]
-    evidence: model.Evidence
+    evidence: Evidence
     reason: str | None
-    verification: model.Verification | None
+    verification: Verification | None
     conversion: Converted | None
     traffic: tuple[int, int] | None
     source: str
@@ -57,29 +68,29 @@ class Outcome:
     replay: Ratio | None = None
 
 
-def interval(ratio: Ratio | None) -> model.Interval | None:
+def interval(ratio: Ratio | None) -> Interval | None:
     """A measured ratio in the report's form."""
-    return None if ratio is None else model.Interval(ratio.median, ratio.lo, ratio.hi, ratio.restores)
+    return None if ratio is None else Interval(ratio.median, ratio.lo, ratio.hi, ratio.restores)
 
 
-def field_use(field: Field) -> model.FieldUse:
+def field_use(field: Field) -> FieldUse:
     """A field in the report's form."""
-    return model.FieldUse(field.name, field.type, field.offset, field.bytes, field.reads, field.writes)
+    return FieldUse(field.name, field.type, field.offset, field.bytes, field.reads, field.writes)
 
 
 def structure_report(
     structure: Structure, term: str, unit: int, drawn: Drawn, note: str | None, used_part: float | None = None
-) -> model.StructureReport:
+) -> StructureReport:
     """A structure in the report's form."""
-    return model.StructureReport(
+    return StructureReport(
         id=structure.id,
         name=structure.name,
         kind=structure.kind,
         type=structure.type,
         alloc_site=structure.alloc_site,
-        base=f"{structure.base:#x}",
-        bytes=structure.bytes,
-        element_bytes=structure.element_bytes,
+        base=f"{structure.via.table if structure.via else structure.base:#x}",
+        bytes=structure.via.count * structure.via.bytes if structure.via else structure.bytes,
+        element_bytes=structure.via.bytes if structure.via else structure.element_bytes,
         count=structure.count,
         unit_bytes=unit,
         layout=term,
@@ -94,7 +105,7 @@ def structure_report(
 
 def conversion(
     costs: Converted | None, original_ns: float | None, speedup: float | None
-) -> tuple[model.Conversion | None, float | None]:
+) -> tuple[Conversion | None, float | None]:
     """The conversion's cost with its break-even, and the net speedup when converting around every call: as it was timed,
     else the sum of what the call and the conversion took apart from each other."""
     if costs is None:
@@ -107,7 +118,7 @@ def conversion(
         net = original_ns / (original_ns / speedup + into + out)
     if costs.break_even is not None:
         calls = max(1, math.ceil(costs.break_even.median))
-    report = model.Conversion(
+    report = Conversion(
         into / 1e6, out / 1e6, calls, costs.copied_in, costs.copied_out, interval(costs.around), interval(costs.break_even)
     )
     return report, costs.around.median if costs.around is not None else net
@@ -121,13 +132,13 @@ def candidate_report(
     original_ns: float | None,
     share: float,
     again: bool,
-) -> model.CandidateReport:
+) -> CandidateReport:
     """One candidate in the report's form; ``speedup`` is null unless it ran and was verified."""
     candidate = outcome.candidate
     counted = outcome.evidence in ("verified", "close")
     speedup = steady if counted else None
     costs, net = conversion(outcome.conversion, original_ns, speedup.median if speedup else None)
-    return model.CandidateReport(
+    return CandidateReport(
         id=candidate.id,
         structures=tuple(r.structure.id for r in candidate.relayouts),
         families=candidate.families,
@@ -137,7 +148,7 @@ def candidate_report(
         derivation=candidate.derivation,
         variant=outcome.variant,
         parts=tuple(
-            model.PartReport(r.structure.id, p.fields, p.unit_bytes, p.term) for r in candidate.relayouts for p in r.parts
+            PartReport(r.structure.id, p.fields, p.unit_bytes, p.term) for r in candidate.relayouts for p in r.parts
         ),
         evidence=outcome.evidence,
         reason=outcome.reason,
@@ -149,8 +160,8 @@ def candidate_report(
         net_speedup=net,
         replay=interval(outcome.replay),
         program_speedup=amdahl(share, speedup.median) if speedup else None,
-        traffic=model.Traffic(*outcome.traffic) if outcome.traffic else None,
-        bytes=model.Bytes(sum(r.structure.bytes for r in candidate.relayouts), sum(r.bytes for r in candidate.relayouts)),
+        traffic=Traffic(*outcome.traffic) if outcome.traffic else None,
+        bytes=Bytes(sum(r.structure.bytes for r in candidate.relayouts), sum(r.bytes for r in candidate.relayouts)),
         mockup=outcome.mockup,
         declaration=outcome.drawn.declaration,
         drawing=outcome.drawn.drawing,
@@ -190,7 +201,8 @@ def quality(conditions: Conditions) -> model.Quality:
         checks.append(model.Check("wrong-map", conditions.wrong_map_caught, None, text))
     if conditions.calls_verified:
         count = conditions.calls_verified
-        at = f"at {count} calls" if conditions.batch == 1 else f"after {count} batches of {conditions.batch} calls"
+        once = "at 1 call" if count == 1 else f"at {count} calls"
+        at = once if conditions.batch == 1 else f"after {count} batches of {conditions.batch} calls"
         checks.append(model.Check("calls-verified", count >= 3, float(count), f"compared {at} (3 wanted)"))
     if conditions.unlike is not None:
         n = conditions.unlike
@@ -241,6 +253,12 @@ def _timing_checks(timings: Timings, conditions: Conditions) -> Sequence[model.C
         )
         text = f"the {which} differ by ±{conditions.spread:.1%}"
         checks.append(model.Check("steady-calls", conditions.spread <= SPREAD_LIMIT, conditions.spread, text))
+    calm = timings.calm_part()
+    if calm is not None:
+        text = f"{calm:.0%} of the original's calls were timed while nothing slowed the processor" + (
+            "" if timings.is_calm else ", too few to leave out the others"
+        )
+        checks.append(model.Check("calm", timings.is_calm, calm, text))
     share = timings.rejected / timings.samples if timings.samples else 0.0
     text = f"{share:.0%} of the timed calls were left out for page faults"
     checks.append(model.Check("page-faults", share <= REJECTED_LIMIT, share, text))

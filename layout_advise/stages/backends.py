@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from layout_advise.config import Settings
-from layout_advise.errors import MachineError, TraceError
+from layout_advise.errors import LayoutAdviseError, MachineError, ProgramError, TraceError
 from layout_advise.tracer.clone.decode import functions_of
 from layout_advise.tracer.code import Region
+from layout_advise.tracer.control import of_kept
 from layout_advise.tracer.pin.run import find_kit, trace_with_pin
 from layout_advise.tracer.record import trace_call
 from layout_advise.tracer.relocate import Foreign
@@ -25,6 +26,7 @@ from layout_advise.tracer.valgrind.record import trace_under_valgrind
 
 RSP = 4
 _NO_CLONE = "no clone"  # how the clone's refusals begin
+_ELSEWHERE = "ask for another call or hotspot with --call or --hotspot"
 
 
 def check_backend(settings: Settings) -> None:
@@ -49,23 +51,32 @@ class Tracer:
     def trace(self, program: AgentProcess, call: int) -> Trace:
         """The trace of the call at which ``program`` is parked, ``limits`` telling why it was cut where it was. Raises the
         errors of the backend."""
-        found = self._trace(program, call)
+        return self._limited(self._trace(program, call))
+
+    def clone(self, program: AgentProcess, call: int, calls: int = 1) -> Trace:
+        """The same by the clone and nothing else: loops, and batches of so many ``calls``, are traced in no other way."""
+        found = trace_call(program, self.region_at(program.load_base), call, self.records, folder=self.work)
+        return self._limited(replace(found, calls=calls))
+
+    def _limited(self, found: Trace) -> Trace:
+        """``found`` with its ``limits`` where it was cut, which are told."""
         if not found.truncated:
             return found
-        limits = found.limits or (f"cut after {found.accesses:,} accesses ({self._limit(found.backend)})",)
+        share = ", an equal share for each thread" if found.threads else ""
+        limits = found.limits or (f"cut after {found.accesses:,} accesses ({self._limit(found.backend)}{share})",)
         for text in limits:
             self.note(f"layout-advise: the trace was {text}")
         return replace(found, limits=limits)
 
     @property
-    def _records(self) -> int:
+    def records(self) -> int:
         """Records of the clone at most."""
         room = self.settings.max_bytes
         return self.settings.max_refs if room is None else max(1, min(self.settings.max_refs, room // RECORD_BYTES))
 
     def _limit(self, backend: str) -> str:
         """The option that cuts a trace first."""
-        if backend == "clone" and self._records < self.settings.max_refs:
+        if backend == "clone" and self.records < self.settings.max_refs:
             return f"--max-bytes {self.settings.max_bytes}, {RECORD_BYTES} a record"
         return f"--max-refs {self.settings.max_refs}"
 
@@ -79,12 +90,9 @@ class Tracer:
         if backend == "pin":
             return self._said(self._pin(program, region, call), region)
         if backend == "step":
-            found = trace_step_by_step(
-                program, self._command(), self.entry, self.region_at, program.load_base, call, stdin_path=self.stdin
-            )
-            return self._said(found, region)
+            return self._said(self._step(program, call), region)
         try:
-            return trace_call(program, region, call, self._records, folder=self.work)
+            return trace_call(program, region, call, self.records, folder=self.work)
         except TraceError as error:
             if backend != "auto" or not error.what.startswith(_NO_CLONE):
                 raise
@@ -95,15 +103,27 @@ class Tracer:
             what = f"no trace of the parallel region {region.symbol} with --backend {self.settings.backend}"
             raise TraceError(what, "only the clone traces all its threads", "leave --backend out")
         with program.fork() as copy:
-            return trace_region(program, copy, region, call, self.settings.max_refs, folder=self.work)
+            return trace_region(program, copy, region, call, self.records, folder=self.work)
 
     def _instead(self, program: AgentProcess, region: Region, call: int, refused: TraceError) -> Trace:
-        """Under Valgrind what the clone refused; where that does not work either, the first reason is the user's."""
+        """Under Valgrind what the clone refused, else step by step; where neither works, one error with all reasons, that of
+        the clone first."""
         try:
             found = self._valgrind(program, region, call)
-        except (MachineError, TraceError) as error:
-            raise refused from error
-        self.note(f"{refused.what}: {refused.why}; traced under Valgrind instead")
+        except (MachineError, TraceError, ProgramError) as error:
+            valgrind = error
+        else:
+            self.note(f"{refused.what}: {refused.why}; traced under Valgrind instead")
+            return self._said(found, region)
+        try:
+            found = self._step(program, call)
+        except (TraceError, ProgramError) as error:
+            step = "the same" if error.what == refused.what else _reason(error)
+            why = f"{refused.why}; under Valgrind: {_reason(valgrind)}; step by step: {step}"
+            hint = _ELSEWHERE if isinstance(valgrind, TraceError) else valgrind.hint  # not "use the clone"
+            raise TraceError(refused.what, why, hint) from error
+        reasons = f"{refused.what}: {refused.why}; under Valgrind: {_reason(valgrind)}"
+        self.note(f"{reasons}; traced step by step instead")
         return self._said(found, region)
 
     def _valgrind(self, program: AgentProcess, region: Region, call: int) -> Foreign:
@@ -132,6 +152,18 @@ class Tracer:
             folder=self.work,
         )
 
+    def _step(self, program: AgentProcess, call: int) -> Foreign:
+        return trace_step_by_step(
+            program,
+            self._command(),
+            self.entry,
+            self.region_at,
+            program.load_base,
+            call,
+            stdin_path=self.stdin,
+            timeout=self.settings.timeout,
+        )
+
     def _command(self) -> Sequence[str]:
         return self.settings.command
 
@@ -139,6 +171,11 @@ class Tracer:
         for text in found.notes:
             self.note(text)
         return found.trace if self.settings.until == "trace" else relevant(found.trace, region)
+
+
+def _reason(error: LayoutAdviseError) -> str:
+    """What and why, without what to do."""
+    return f"{error.what}: {error.why}" if error.why else error.what
 
 
 def relevant(trace: Trace, region: Region) -> Trace:
@@ -159,6 +196,7 @@ def relevant(trace: Trace, region: Region) -> Trace:
         references=tuple(replace(trace.references[i], id=n) for n, i in enumerate(keep)),
         streams=streams,
         accesses=sum(stream.count for stream in streams if stream is not None),
+        control=of_kept(trace.control, keep) if trace.control is not None else None,
     )
 
 

@@ -13,6 +13,8 @@ VERIFIED_CALLS = 3
 IN_SITU_CALLS = 5
 LATEST_CALL = 40
 NEAR = 0.25
+FEWEST_CALM = 2
+"""In fewer processes with an undisturbed canary beside a call all processes tell its time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,10 @@ class ChosenCall:
     in_situ_ns: float | None
     spread: float
     windows: tuple[tuple[float, ...], ...] = ()
+    canaries: tuple[tuple[int, ...], ...] = ()
+    """The canaries beside the calls of ``windows``."""
+    canary: int = 0
+    """Ticks of the fastest canary beside a timed call; 0: not known."""
 
 
 def undisturbed_calls(processes: Sequence[Sequence[float]]) -> list[float]:
@@ -75,15 +81,20 @@ def _chosen(call: int, times: Sequence[float], calls: int) -> ChosenCall:
     return ChosenCall(call, calls, in_situ, spread)
 
 
-def in_situ_time(processes: Sequence[Sequence[float]]) -> tuple[float | None, float]:
+def in_situ_time(
+    processes: Sequence[Sequence[float]], canaries: Sequence[Sequence[int]] = (), limit: float = 0.0
+) -> tuple[float | None, float]:
     """Median over the calls of their undisturbed times, and half their range divided by it.
 
     ``processes`` holds the times of the same calls in several processes, which do the same work: of each call the first
-    decile over the processes is its undisturbed time.
+    decile over the processes is its undisturbed time: over those with a canary up to ``limit`` where these are several.
     """
     calls = min((len(times) for times in processes), default=0)
     if calls == 0:
         return None, 0.0
-    each = [undisturbed([times[k] for times in processes]) for k in range(calls)]
+    each = []
+    for k in range(calls):
+        calm = [times[k] for times, seen in zip(processes, canaries, strict=False) if seen[k] <= limit]
+        each.append(undisturbed(calm if len(calm) >= FEWEST_CALM else [times[k] for times in processes]))
     middle = median_of(each)
     return middle, (max(each) - min(each)) / 2 / middle if middle else 0.0

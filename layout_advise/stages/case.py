@@ -10,6 +10,7 @@ from layout_advise.config import Settings
 from layout_advise.errors import SnapshotError, TraceError
 from layout_advise.kinds import Kind
 from layout_advise.mockup.effects import Gpr, Lane
+from layout_advise.mockup.entryvalues import Known
 from layout_advise.progress import Progress
 from layout_advise.rundir import RunDir
 from layout_advise.stages.backends import Tracer
@@ -77,6 +78,11 @@ class Case:
         """The registers that a loop leaves behind; a function's are known from its result."""
         return self.profiled.nest.outs if self.profiled.nest is not None else ()
 
+    @property
+    def known(self) -> Known:
+        """What the code before a loop leaves in the vector registers."""
+        return self.profiled.nest.known if self.profiled.nest is not None else ()
+
     def unbatched(self, why: str) -> Case:
         """The same case without its batch."""
         return replace(self, batch=None, no_batch=why)
@@ -107,22 +113,17 @@ class Case:
             if not calls.starts_like(program.registers(), ENTRY_REGISTERS):
                 raise SnapshotError("the recorded calls are not those of the stopped program", "it differs from run to run")
             program.batch(calls)
-            trace = trace_call(program, region, call, self.settings.max_refs, folder=self.work)
+            trace = self._tracer.clone(program, call, len(calls))
             return replace(observed(program, self.main, region, trace), varying=calls.varying)
         if self.profiled.nest is not None:
-            return observed(
-                program, self.main, region, trace_call(program, region, call, self.settings.max_refs, folder=self.work)
-            )
-        trace = Tracer(self.settings, self.profiled.entry, self._region, self.stdin, self.work, self.progress.note).trace(
-            program, call
-        )
-        return observed(program, self.main, region, trace)
+            return observed(program, self.main, region, self._tracer.clone(program, call))
+        return observed(program, self.main, region, self._tracer.trace(program, call))
 
     def traced(self, call: int) -> Trace:
         """The trace of ``call``, by the clone, in a process started anew."""
         with self.park(call) as program:
             region = self._region(program.load_base)
-            return trace_call(program, region, call, self.settings.max_refs, folder=self.work)
+            return trace_call(program, region, call, self._tracer.records, folder=self.work)
 
     def clone_refusal(self, program: AgentProcess) -> str | None:
         """Why the clone cannot trace the hotspot, or None."""
@@ -132,6 +133,10 @@ class Case:
         except TraceError as error:
             return error.line()
         return None
+
+    @property
+    def _tracer(self) -> Tracer:
+        return Tracer(self.settings, self.profiled.entry, self._region, self.stdin, self.work, self.progress.note)
 
     def _region(self, load_base: int) -> Region:
         return self.profiled.region(load_base)

@@ -13,15 +13,17 @@ from layout_advise.layoutalgebra.derive import Derived
 from layout_advise.layoutalgebra.explore import HALF, Walk, explore
 from layout_advise.layoutalgebra.structure import Candidate
 from layout_advise.mockup.effects import Gpr, Lane
+from layout_advise.mockup.entryvalues import Known
 from layout_advise.mockup.lift import lift
 from layout_advise.mockup.lifted import Lifted
-from layout_advise.reports import model
+from layout_advise.reports.hotspotmodel import HotspotReport, NotLifted, Verdict
 from layout_advise.rundir import write_atomically
-from layout_advise.stages import describe
+from layout_advise.stages import describe, shown
 from layout_advise.stages.annotate import annotated
 from layout_advise.stages.assemble import Conditions
 from layout_advise.stages.batches import obstacle as not_recorded
 from layout_advise.stages.case import Case
+from layout_advise.stages.gather import gather
 from layout_advise.stages.kinds import Kinds, at_kind, find_kinds
 from layout_advise.stages.linear import linearise
 from layout_advise.stages.observe import Observation, observed, united
@@ -29,12 +31,14 @@ from layout_advise.stages.others import Others, in_order, observe_others
 from layout_advise.stages.replays import Replays, replay_all, sentence
 from layout_advise.stages.selection import select
 from layout_advise.stages.trials import Trials, run_trials
+from layout_advise.stages.users import find_users
 from layout_advise.tracer.code import Region
 from layout_advise.tracer.dwarf_types import ResultKind
 from layout_advise.tracer.snapshot.criu import find_criu
 from layout_advise.tracer.snapshot.fork import CriuSnapshots, ForkSnapshots
 from layout_advise.tracer.snapshot.process import AgentProcess
 from layout_advise.tracer.snapshot.procfs import thread_count
+from layout_advise.tracer.trace import OTHERS
 from layout_advise.tracer.trace_file import write_trace
 from layout_advise.verdict import FEWEST_CALLS, SHORT_CALL_NS, undecided
 
@@ -43,7 +47,7 @@ from layout_advise.verdict import FEWEST_CALLS, SHORT_CALL_NS, undecided
 class Studied:
     """The hotspot's part of the report, and how the experiment went."""
 
-    report: model.HotspotReport
+    report: HotspotReport
     conditions: Conditions
     complete: bool
 
@@ -68,6 +72,8 @@ def _study(case: Case, kinds: Kinds | None) -> Studied | Kinds | None:
             case = case.unbatched(why)
         progress.step(f"recording the accesses of {f'{case.batch.size} calls' if case.batch else 'one call'}")
         seen = case.observe(parked, chosen.call)
+        if seen.trace.others:
+            progress.note(f"layout-advise: {OTHERS}")
         full = annotated(replace(seen, trace=seen.team or seen.trace), case.main)
         kept = write_trace(full, run.trace, settings.max_bytes)
         if kept is not full:
@@ -89,13 +95,15 @@ def _study(case: Case, kinds: Kinds | None) -> Studied | Kinds | None:
         others = observe_others(case, stack, snapshots)
         seen = united(seen, [one.seen for one in others.tried])
         kind = "none" if profiled.threaded else profiled.module.result_kind(profiled.function)
-        lifted = attempt(seen.region, kind, case.outs)
+        lifted = attempt(seen.region, kind, case.outs, case.known)
         if isinstance(lifted, Lifted):
-            seen = select(linearise(seen, lifted), lifted)
+            seen = gather(select(linearise(seen, lifted), lifted), lifted, parked.read)
         candidates = propose(seen, settings.candidates)
-        write_atomically(run.candidates, json.dumps([describe.plain(c) for c in candidates], indent=1).encode())
+        write_atomically(run.candidates, json.dumps([shown.plain(c) for c in candidates], indent=1).encode())
         if settings.until == "explore":
             return None
+        progress.step("watching who else uses the data")
+        seen = replace(seen, users=find_users(case, seen))
         progress.stage("measure", "compiling mock-ups")
         return _measure(case, parked, seen, candidates, lifted, others)
 
@@ -112,7 +120,14 @@ def beside_note(threads: int) -> str:
 def propose(seen: Observation, budget: int) -> tuple[Candidate, ...]:
     """Candidate layouts of what was seen, best under the model first, at most ``budget``."""
     walks = {
-        d.structure.id: Walk(d.fastest, d.gathered, density(seen, d), seen.chosen.get(d.structure.id)) for d in seen.derived
+        d.structure.id: Walk(
+            d.fastest,
+            d.gathered,
+            density(seen, d),
+            seen.chosen.get(d.structure.id),
+            (d.structure.block_base or d.structure.base) in seen.met,
+        )
+        for d in seen.derived
     }
     lanes = machine.vector_bytes()
     return explore(seen.structures, lanes=lanes, budget=budget, walks=walks)[:budget]
@@ -121,10 +136,11 @@ def propose(seen: Observation, budget: int) -> tuple[Candidate, ...]:
 def density(seen: Observation, derived: Derived) -> float:
     """Which part of the elements that an index picks from the call touches; 1 where that is not known, or has no term."""
     name = derived.structure.id
-    return seen.used_part.get(name, 1.0) if derived.term is not None and name in seen.indexed else 1.0
+    picked = derived.term is not None and name in seen.indexed and name not in seen.runs
+    return seen.used_part.get(name, 1.0) if picked else 1.0
 
 
-def obstacle(case: Case) -> model.Verdict | None:
+def obstacle(case: Case) -> Verdict | None:
     """Why this hotspot is not measured at all by this version, or None."""
     if case.probe.calls < FEWEST_CALLS:
         often = "once" if case.probe.calls == 1 else f"{case.probe.calls} times"
@@ -147,11 +163,13 @@ def obstacle(case: Case) -> model.Verdict | None:
     return None
 
 
-def attempt(region: Region, result: ResultKind, outs: tuple[Gpr | Lane, ...] = ()) -> Lifted | NotLiftedError:
+def attempt(
+    region: Region, result: ResultKind, outs: tuple[Gpr | Lane, ...] = (), known: Known = ()
+) -> Lifted | NotLiftedError:
     """The lifted hotspot, or what stopped the lifter. Of the registers that a function leaves, only what it returns counts;
-    of those that a loop leaves, ``outs``."""
+    of those that a loop leaves, ``outs``. ``known`` is what it finds in vector registers."""
     try:
-        return lift(region, result=result, outs=outs)
+        return lift(region, result=result, outs=outs, known=known)
     except NotLiftedError as error:
         return error
 
@@ -209,9 +227,10 @@ def doubt_scattered(trials: Trials, seen: Observation) -> Trials:
     tried."""
     if trials.verdict.action != "keep" or not seen.scattered:
         return trials
+    why = f" ({'; '.join(seen.refused)})" if seen.refused else ""
     text = (
         f"the hotspot reaches at least {seen.scattered} blocks of the heap through pointers; storing their contents "
-        "together, for good or for a call, is not tried yet."
+        f"together, for good or for a call, was not tried{why}."
     )
     return replace(trials, verdict=undecided("scattered-objects", text))
 
@@ -261,8 +280,8 @@ def _modelled(
     case: Case,
     seen: Observation,
     candidates: Sequence[Candidate],
-    verdict: model.Verdict,
-    not_lifted: tuple[model.NotLifted, ...],
+    verdict: Verdict,
+    not_lifted: tuple[NotLifted, ...],
     replays: Replays | None = None,
 ) -> Studied:
     report = describe.modelled(case, seen, candidates, verdict, not_lifted, replays)

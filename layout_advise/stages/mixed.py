@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.mixture import Portion, harms, mixed, sentence, with_kinds
-from layout_advise.mockup.measure import IDENTITY, IDENTITY_LANES, Timings
 from layout_advise.mockup.statistics import Ratio
-from layout_advise.reports.model import Verdict
+from layout_advise.mockup.timings import IDENTITY, IDENTITY_LANES, Timings
+from layout_advise.reports.hotspotmodel import Verdict
 from layout_advise.stages.timing import (
     Bench,
     Contest,

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from layout_advise.layoutalgebra.derive import Access, Derived, MemoryObjectShape, derive_structure
+from layout_advise.layoutalgebra.derive import Access, Derived, MemoryObjectShape, derive_structure, unknown
 from layout_advise.layoutalgebra.structure import Chosen, Structure
+from layout_advise.mockup.pointertables import PointerTable
+from layout_advise.stages.elsewhere import Usage
 from layout_advise.stages.shared import SharedObject, shared_objects
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.code import Region
@@ -41,6 +43,8 @@ class Observation:
     """Ids of the structures that the code reaches through a loaded index."""
     used_part: Mapping[str, float] = field(default_factory=dict)
     """By id of such a structure: which part of its elements the call uses, where that is known exactly."""
+    runs: frozenset[str] = frozenset()
+    """Ids of those of which the call uses one run of neighbours."""
     scattered: int = 0
     """How many heap blocks one reference reaches, where these are many: objects allocated one by one."""
     chosen: Mapping[str, Chosen] = field(default_factory=dict)
@@ -52,11 +56,22 @@ class Observation:
     """General registers that differ at the entries of the traced calls, where it is a batch of them."""
     attribution: Attribution | None = None
     """Which objects the trace touches, those that are not worth a structure included."""
+    users: Mapping[str, Usage] = field(default_factory=dict)
+    """By id: who else of the program uses it between the calls."""
+    tables: Mapping[str, PointerTable] = field(default_factory=dict)
+    """By id of a structure: the pointers through which its elements are reached."""
+    refused: tuple[str, ...] = ()
+    """What looks like an array of pointers to scattered objects and cannot be gathered, and why."""
 
     @property
     def structures(self) -> tuple[Structure, ...]:
         """The structures of ``derived``."""
         return tuple(d.structure for d in self.derived)
+
+    @property
+    def met(self) -> frozenset[int]:
+        """Where the objects with falsely shared lines begin."""
+        return frozenset(s.object.element_base or s.object.base for s in self.shared)
 
     @property
     def terms(self) -> int:
@@ -87,10 +102,15 @@ def observe(
 def observed(program: StoppedProgram, main: Binary, region: Region, trace: Trace) -> Observation:
     """The structures that the traced call touches; ``program`` is parked at it."""
     attribution = attribute(trace, main, program.read)
-    derived = tuple(
-        derive(obj, number, ((obj, attribution, trace),))
-        for number, obj in enumerate(o for o in attribution.objects if is_data(o))
+    many = frozenset(n for n, touches in enumerate(attribution.touches) if len(touches) >= SCATTERED)
+    shared = shared_objects(find_sharing(trace), attribution, trace) if trace.threads else ()
+    met = {s.object.base for s in shared}
+    data = (
+        o
+        for o in attribution.objects
+        if is_data(o, least=1 if o.base in met else SMALLEST) and not (o.kind == "heap" and many.issuperset(o.references))
     )
+    derived = tuple(derive(obj, number, ((obj, attribution, trace),)) for number, obj in enumerate(data))
     own = trace.registers.gpr[RSP] + (8 if region.kind == "function" else 0)  # return address and frame; a loop has none
     written, touched = _ranges(trace, own, writes=True), _ranges(trace, own, writes=False)
     return Observation(
@@ -100,7 +120,7 @@ def observed(program: StoppedProgram, main: Binary, region: Region, trace: Trace
         written,
         touched,
         team=trace if trace.threads else None,
-        shared=shared_objects(find_sharing(trace), attribution, trace) if trace.threads else (),
+        shared=shared,
         attribution=attribution,
         scattered=scattered_blocks(attribution),
     )
@@ -113,10 +133,11 @@ def scattered_blocks(attribution: Attribution) -> int:
     return most if most >= SCATTERED else 0
 
 
-def is_data(obj: MemoryObject) -> bool:
-    """Whether the object is data that could be laid out differently: not a frame, not a few scalars."""
+def is_data(obj: MemoryObject, least: int = SMALLEST) -> bool:
+    """Whether the object is data that could be laid out differently: not a frame, not a few scalars (of which there are many
+    enough where threads fight for them), and there before the call."""
     pool = obj.kind == "global" and obj.type is None and obj.name.startswith(".")  # a section, not a variable
-    return obj.kind != "stack" and obj.bytes >= SMALLEST and not pool
+    return obj.kind != "stack" and obj.bytes >= least and not pool and obj.life != "born"
 
 
 def united(seen: Observation, others: Sequence[Observation]) -> Observation:
@@ -166,7 +187,7 @@ def derive(obj: MemoryObject, number: int, parts: Sequence[Part]) -> Derived:
         obj.type.name if obj.type else None,
         obj.alloc_site,
     )
-    return derive_structure(shape, accesses, obj.type, inexact=inexact)
+    return derive_structure(shape, accesses, obj.type, inexact=inexact) if accesses else unknown(shape, inexact)
 
 
 def _ranges(trace: Trace, top: int, *, writes: bool) -> tuple[Range, ...]:

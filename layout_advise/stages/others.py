@@ -11,7 +11,7 @@ from layout_advise.errors import LayoutAdviseError
 from layout_advise.kinds import LEAST_SHARE, MOST_KINDS
 from layout_advise.layoutalgebra.derive import plain_reason
 from layout_advise.layoutalgebra.structure import Candidate, Structure
-from layout_advise.reports.model import Verdict
+from layout_advise.reports.hotspotmodel import Verdict
 from layout_advise.stages.case import Case
 from layout_advise.stages.kinds import Kinds, at_kind
 from layout_advise.stages.mockups import Made, Recipe
@@ -96,9 +96,10 @@ def observe_others(case: Case, stack: ExitStack, snapshots: Callable[[Case, Agen
 
 
 def concerns(candidate: Candidate, now: Observation) -> bool:
-    """Whether the call touches memory that the candidate re-lays."""
+    """Whether the call touches memory that the candidate re-lays; where that is objects behind pointers, it may."""
     mine, touched = blocks_of(r.structure for r in candidate.relayouts), blocks_of(now.structures)
-    return any(a < b + size and b < a + count for a, count in mine for b, size in touched)
+    meets = any(a < b + size and b < a + count for a, count in mine for b, size in touched)
+    return meets or any(r.structure.via is not None for r in candidate.relayouts)
 
 
 def untried(seen: Observation, others: Others) -> tuple[str, ...]:
@@ -119,13 +120,20 @@ def doubt_untried(verdict: Verdict, names: Sequence[str]) -> Verdict:
 def with_structures(now: Observation, seen: Observation) -> Observation:
     """What another call touches, with the structures of ``seen``."""
     return Observation(
-        now.region, now.trace, seen.derived, now.written, now.touched, team=now.team, varying=now.varying | seen.varying
+        now.region,
+        now.trace,
+        seen.derived,
+        now.written,
+        now.touched,
+        team=now.team,
+        varying=now.varying | seen.varying,
+        attribution=now.attribution,
     )
 
 
 def blocks_of(structures: Iterable[Structure]) -> set[tuple[int, int]]:
-    """Where the memory of structures begins, and how much it is."""
-    return {(s.block_base or s.base, s.bytes) for s in structures}
+    """Where the memory of structures begins, and how much it is; scattered objects behind pointers have no one place."""
+    return {(s.block_base or s.base, s.bytes) for s in structures if s.via is None}
 
 
 def reject(
@@ -136,12 +144,14 @@ def reject(
     choices: Mapping[str, Candidate | str],
     call: int,
 ) -> None:
-    """Note in ``found`` what differed at ``call``."""
+    """Note in ``found`` what differed at ``call``, and the greatest distance of sums that rounding explains."""
     for recipe in good:
         one, choice = here.get(recipe.name), choices.get(recipe.name)
         reason = choice if isinstance(choice, str) else one.reason if one else made[recipe.name].reason
         if reason is not None:
             found[recipe.name] = Finding(f"at call {call}: {reason}")
+        elif one is not None and one.max_ulp > found[recipe.name].max_ulp:
+            found[recipe.name] = replace(found[recipe.name], max_ulp=one.max_ulp)
 
 
 def not_all_kinds(verdict: Verdict) -> Verdict:

@@ -13,6 +13,7 @@ from pathlib import Path
 from layout_advise.config import STDIN, Settings
 from layout_advise.errors import BinaryError, ProgramError
 from layout_advise.mockup.nests import Nest
+from layout_advise.mockup.timings import CALM
 from layout_advise.stages.calls import (
     IN_SITU_CALLS,
     LATEST_CALL,
@@ -31,13 +32,18 @@ from layout_advise.tracer.perf import perf_available, sample_with_perf
 from layout_advise.tracer.snapshot.launch import signal_name
 from layout_advise.tracer.snapshot.patching import Entry
 from layout_advise.tracer.snapshot.probe import Probe, SampleRun, probe, sample
+from layout_advise.tracer.snapshot.protocol import Calm
 from layout_advise.tracer.symbols import Function
 
 INTERVAL = 0.001
 FEWEST_SAMPLES = 20
-IN_SITU_PROCESSES = (2, 8)
+IN_SITU_PROCESSES = (2, 16)
 """At least and at most so many further processes are timed, those after the first while ``IN_SITU_SECONDS`` last."""
 IN_SITU_SECONDS = 4.0
+SECOND_LOOK_SECONDS = 12.0
+"""So long where the first times did not agree with the snapshot."""
+PATIENCE_NS = 1_000_000_000
+"""So long each of them may wait before the calls that are timed for the processor not to be slowed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +85,17 @@ class Profiled:
         return function if self.nest is None else self.nest.region(function)
 
     @property
+    def title(self) -> str:
+        """The function's name for people."""
+        return self.module.title(self.function)
+
+    @property
     def name(self) -> str:
         """The function, or the loop in it."""
         if self.nest is None:
-            return self.function.name
+            return self.title
         line = self.line
-        return f"the loop at {line.short() if line else hex(self.nest.head)} in {self.function.name}"
+        return f"the loop at {line.short() if line else hex(self.nest.head)} in {self.title}"
 
     @property
     def place(self) -> tuple[str | None, int | None]:
@@ -94,9 +105,11 @@ class Profiled:
 
     @property
     def line(self) -> SourceLine | None:
-        """The source line of the entry; of a loop that of the first instruction from its head on that has one."""
+        """The source line of the entry, not of what is inlined there; of a loop that of the first instruction from its head
+        on that has one."""
         if self.nest is None:
-            return self.module.line(self.function.start)
+            inlined = self.module.inlined(self.function.start)
+            return inlined[-1].call if inlined else self.module.line(self.function.start)
         lines = (self.module.line(a) for a in range(self.nest.head, self.function.start + self.function.size))
         return next((line for line in lines if line is not None and line.line), None)
 
@@ -218,7 +231,9 @@ def probe_calls(settings: Settings, profiled: Profiled, stdin: Path | None) -> t
     if chosen.in_situ_ns is None:
         return seen, chosen
     last = chosen.call + IN_SITU_CALLS - 1
-    chosen = replace(chosen, windows=(tuple(times[chosen.call - 1 : last]),))
+    canary = min((s.canary for s in seen.times if s.canary), default=0)
+    beside = tuple(s.canary for s in seen.times[chosen.call - 1 : last])
+    chosen = replace(chosen, windows=(tuple(times[chosen.call - 1 : last]),), canaries=(beside,), canary=canary)
     return seen, look_again(settings, profiled, stdin, chosen)
 
 
@@ -238,13 +253,15 @@ def _first_calls(settings: Settings, profiled: Profiled, stdin: Path | None, tim
     return undisturbed_calls(processes)
 
 
-def look_again(settings: Settings, profiled: Profiled, stdin: Path | None, chosen: ChosenCall) -> ChosenCall:
+def look_again(
+    settings: Settings, profiled: Profiled, stdin: Path | None, chosen: ChosenCall, seconds: float = IN_SITU_SECONDS
+) -> ChosenCall:
     """Time the calls in the running program again, in further processes, together with those that were timed before."""
-    windows = list(chosen.windows)
+    windows, canaries, canary = list(chosen.windows), list(chosen.canaries), chosen.canary
     last = chosen.call + IN_SITU_CALLS - 1
     begun, known = time.monotonic(), len(windows)
     while len(windows) < known + IN_SITU_PROCESSES[0] or (
-        len(windows) < known + IN_SITU_PROCESSES[1] and time.monotonic() - begun < IN_SITU_SECONDS
+        len(windows) < known + IN_SITU_PROCESSES[1] and time.monotonic() - begun < seconds
     ):
         again = probe(
             settings.command,
@@ -254,12 +271,16 @@ def look_again(settings: Settings, profiled: Profiled, stdin: Path | None, chose
             first=chosen.call,
             timed=IN_SITU_CALLS,
             max_calls=last,
+            calm=Calm(int(CALM * canary), PATIENCE_NS),
         )
+        canary = min((c for s in again.times if (c := s.canary or canary)), default=canary)
         if not windows or len(again.times) < len(windows[0]):
             break
         windows.append(tuple(call_times(profiled, again)))
-    in_situ, spread = in_situ_time(windows)
-    return replace(chosen, in_situ_ns=in_situ, spread=spread, windows=tuple(windows))
+        canaries.append(tuple(s.canary for s in again.times))
+    in_situ, spread = in_situ_time(windows, canaries, CALM * canary)
+    timed = replace(chosen, windows=tuple(windows), canaries=tuple(canaries), canary=canary)
+    return replace(timed, in_situ_ns=in_situ, spread=spread)
 
 
 def call_times(profiled: Profiled, seen: Probe) -> list[float]:

@@ -19,13 +19,14 @@ from layout_advise.layoutalgebra.structure import Candidate
 from layout_advise.mockup.build import build
 from layout_advise.mockup.cfg import Cfg, build_cfg
 from layout_advise.mockup.emit.replay import emit_replay
-from layout_advise.mockup.measure import Timed, Timings, measure
+from layout_advise.mockup.measure import Timed, measure
 from layout_advise.mockup.statistics import Ratio
+from layout_advise.mockup.timings import Timings
 from layout_advise.mockup.touches import Nest, Touch, frame, touches
+from layout_advise.stages.attempts import forbidden
 from layout_advise.stages.case import Case
+from layout_advise.stages.effort import plans_for
 from layout_advise.stages.observe import Observation
-from layout_advise.stages.timing import plan_for
-from layout_advise.stages.trials import forbidden
 from layout_advise.tracer.clone.image import build_clone
 from layout_advise.tracer.clone.place import choose_address
 from layout_advise.tracer.snapshot.protocol import Snapshots, StoppedProgram
@@ -175,7 +176,7 @@ def _timed(
 ) -> Replays:
     variants = [Timed(REPLAY, builds[REPLAY])]
     variants += [Timed(c.id, builds[c.id], forbidden(c)) for c in candidates if c.id in builds]
-    plan = plan_for(case.chosen.in_situ_ns or 1e6, case.settings.restores, "thread-cpu")
+    plan, _ = plans_for(case.chosen.in_situ_ns or 1e6, case.settings.restores, "thread-cpu", case.chosen.canary)
     timings = measure(
         snapshots,
         variants,

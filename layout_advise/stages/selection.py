@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from layout_advise.layoutalgebra.chosen import agree, choose, choose_by, used_elements
+from layout_advise.layoutalgebra.chosen import agree, choose, choose_by, in_one_run, used_elements
 from layout_advise.layoutalgebra.structure import Candidate, Chosen, Relayout
 from layout_advise.mockup.binding import bind
 from layout_advise.mockup.lifted import Lifted
@@ -25,7 +25,8 @@ def select(seen: Observation, lifted: Lifted) -> Observation:
     grids = dict(_grids(seen, lifted, seen.indexed))
     parts = {name: float(grid.mean()) for name, grid in grids.items()}
     found = {name: choice for name, grid in grids.items() if (choice := choose(grid)) is not None}
-    return replace(seen, used_part=parts, chosen=found)
+    runs = frozenset(name for name, grid in grids.items() if in_one_run(grid))
+    return replace(seen, used_part=parts, chosen=found, runs=runs)
 
 
 def _grids(seen: Observation, lifted: Lifted, names: frozenset[str]) -> Iterator[tuple[str, Grid]]:

@@ -14,7 +14,7 @@ from layout_advise.stages.profile import spool
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.code import Region
 from layout_advise.tracer.snapshot.patching import Entry
-from layout_advise.tracer.trace import Mapping
+from layout_advise.tracer.trace import OTHERS, Mapping
 from layout_advise.tracer.trace_file import write_trace
 from layout_advise.tracer.valgrind.record import trace_alone
 from layout_advise.tracer.valgrind.run import check_instructions
@@ -49,9 +49,9 @@ def trace_static(settings: Settings, main: Binary, progress: Progress) -> None:
             timeout=settings.timeout,
             folder=work,
         )
-        for text in found.notes:
-            progress.note(text)
         trace = found.trace
+        for text in (*found.notes, *([f"layout-advise: {OTHERS}"] if trace.others else [])):
+            progress.note(text)
         if trace.truncated:
             trace = replace(trace, limits=(f"cut after {trace.accesses:,} accesses (--max-refs {settings.max_refs})",))
         kept = write_trace(trace, run.trace, settings.max_bytes)

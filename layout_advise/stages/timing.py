@@ -9,46 +9,40 @@ from pathlib import Path
 from typing import Literal
 
 from layout_advise.errors import LayoutAdviseError
-from layout_advise.mockup.measure import (
+from layout_advise.mockup.measure import Plan, Restorer, Timed, measure
+from layout_advise.mockup.statistics import Ratio
+from layout_advise.mockup.timings import (
     IDENTITY,
     IDENTITY_LANES,
     LAYOUT_SCALAR,
     ORIGINAL,
     PLACED,
     SCALAR,
-    Plan,
-    Restorer,
-    Timed,
     Timings,
     identity_ratio,
-    measure,
     noise_floor,
     summarise,
 )
-from layout_advise.mockup.statistics import Ratio
-from layout_advise.reports.model import Evidence, Verdict
+from layout_advise.reports.candidatemodel import Evidence
+from layout_advise.reports.hotspotmodel import Verdict
 from layout_advise.tracer.snapshot.protocol import Range
 from layout_advise.verdict import Context, Measured, Mode, choose_mode, confirm, decide, undecided
 
-FEWEST_AGAIN = 5
 ABLATION_RESTORES = 3
 SCALAR_LIMIT = 1.1
-BLOCK_NS = 45e6
-"""A block of calls of the original may take about this long, so that slow hotspots are not called more often than needed."""
-FEWEST_CALLS, MOST_CALLS = 4, 40
-ROUNDS, QUICK_NS = 3, 2e6
-"""So many rounds in each restored process where a call is shorter than that; else one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entrant:
-    """A verified candidate on its way through timing. ``unwritten`` is memory that the original writes and it does not."""
+    """A verified candidate on its way through timing. ``unwritten`` is memory that the original writes and it does not;
+    ``blocked``: it has loops over the elements of a block."""
 
     id: str
     title: str
     evidence: Evidence
     mockup: Path
     unwritten: tuple[Range, ...] = ()
+    blocked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,16 +84,6 @@ class KindTimes:
             return Ratio(1.0, 1.0, 1.0, 0), Ratio(1.0, 1.0, 1.0, 0)
         timings = self.again if again and self.again is not None else self.first
         return pick(timings, name, self.mode or "steady")
-
-
-def plan_for(call_ns: float, restores: int, clock: Literal["thread-cpu", "wall"]) -> Plan:
-    """Blocks of up to 40 calls, in three rounds, for quick hotspots; fewer where a call takes long. What disturbs a shared
-    machine comes in phases of 10 ms to a second: many calls, spread over a process' life, let the undisturbed ones show.
-    Data that nearly fills the last cache needs several calls to get there (1.3 to 1.0 ms over the first five, 0.9 after
-    twelve): the winner is measured again with three times as many."""
-    calls = max(FEWEST_CALLS, min(MOST_CALLS, int(BLOCK_NS / max(call_ns, 1.0))))
-    rounds = ROUNDS if call_ns < QUICK_NS else 1
-    return Plan(restores=restores, rounds=rounds, calls=calls, warm=2 if calls > 5 else 1, cold_calls=2, clock=clock)
 
 
 def pick(timings: Timings, name: str, mode: Mode) -> tuple[Ratio | None, Ratio | None]:
@@ -144,14 +128,15 @@ class Contest:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """Where and how to measure. ``ranges`` are what is written and what is touched."""
+    """Where and how to measure, the winner ``again``. ``ranges`` are what is written and what is touched."""
 
     snapshots: Restorer
     ranges: tuple[Sequence[Range], Sequence[Range]]
     plan: Plan
+    again: Plan
     progress: Callable[[str, int, int], None]
-    look_again: Callable[[], float | None] = lambda: None
-    """Times a call in the running program again, in further processes (ns)."""
+    look_again: Callable[[int], float | None] = lambda canary: None
+    """Times a call in the running program again, in further processes (ns), knowing the fastest canary seen since."""
 
     def measure(self, variants: Sequence[Timed], text: str, restores: int | None = None, drop: bool = True) -> Timings:
         """Time ``variants``; ``text`` names the step."""
@@ -160,7 +145,7 @@ class Bench:
 
 
 def decide_and_confirm(contest: Contest, bench: Bench, in_situ_ns: float | None, context: Context) -> Decision:
-    """Measure, decide, and measure the winner again in at least five new restores, where only those rounds count.
+    """Measure, decide, and measure the winner again in new restores, where only those rounds count.
 
     What the layout and the vector instructions have done each by themselves is measured along with the winner, or, where
     there is none, for the fastest candidate.
@@ -173,14 +158,14 @@ def first_look(contest: Contest, bench: Bench, in_situ_ns: float | None) -> tupl
     """Everything timed once, which of steady and cold counts, and the time in the running program."""
     variants = [
         *(Timed(name, path) for name, path in contest.controls.items()),
-        *(Timed(e.id, e.mockup, e.unwritten) for e in contest.entrants),
+        *(Timed(e.id, e.mockup, e.unwritten, e.blocked) for e in contest.entrants),
     ]
     first = bench.measure(variants, "measuring")
     times = first.nanoseconds(ORIGINAL), first.nanoseconds(ORIGINAL, "cold")
     mode = choose_mode(in_situ_ns, *times)
     if mode is None and in_situ_ns is not None:
         # a phase in which others disturb the machine may have covered all of the program's processes: look after it
-        in_situ_ns = bench.look_again() or in_situ_ns
+        in_situ_ns = bench.look_again(first.best_canary) or in_situ_ns
         mode = choose_mode(in_situ_ns, *times)
     return first, mode, in_situ_ns
 
@@ -198,7 +183,7 @@ def _decided(contest: Contest, bench: Bench, context: Context, first: Timings, m
     first = first.exchanged(IDENTITY, IDENTITY_LANES) if lanes else first
     now = context_of(context, first, mode)
     results = [measured(e, first, mode, contest.conversion(first, e.id)) for e in contest.entrants]
-    verdict = doubt_scalar(decide([*results, *contest.unmeasured], now), first, results, mode)
+    verdict = doubt_scalar(decide([*results, *contest.unmeasured], now), first, results, mode, lanes)
     if verdict.action != "change" or verdict.candidate is None:
         best = max((r for r in results if r.speedup), key=lambda r: r.speedup.median if r.speedup else 0.0, default=None)
         ablation = None
@@ -219,9 +204,7 @@ def _decided(contest: Contest, bench: Bench, context: Context, first: Timings, m
 
 def measured_again(bench: Bench, built: Sequence[Timed], lanes: bool) -> Timings:
     """The winner and what it is compared with, built anew, in new restores; with the conversion around each call too."""
-    calls = max(bench.plan.calls, min(MOST_CALLS, 3 * bench.plan.calls))
-    longer = replace(bench, plan=replace(bench.plan, calls=calls, around=True))
-    second = longer.measure(built, "measuring the winner again", max(FEWEST_AGAIN, bench.plan.restores - 2), drop=False)
+    second = replace(bench, plan=bench.again).measure(built, "measuring the winner again", drop=False)
     return second.exchanged(IDENTITY, IDENTITY_LANES) if lanes else second
 
 
@@ -240,15 +223,19 @@ def built_again(contest: Contest, name: str) -> list[Timed] | None:
         return None
     if PLACED in contest.controls:  # its place is what it is for
         built[PLACED] = contest.controls[PLACED]
-    return [Timed(n, path, entrant.unwritten if n in (name, LAYOUT_SCALAR) else ()) for n, path in built.items()]
+    unwritten = {name: entrant.unwritten, LAYOUT_SCALAR: entrant.unwritten}
+    return [Timed(n, path, unwritten.get(n, ()), n == name and entrant.blocked) for n, path in built.items()]
 
 
 def has_vectors(variants: Sequence[Timed]) -> bool:
     return {LAYOUT_SCALAR, SCALAR} <= {v.name for v in variants}
 
 
-def doubt_scalar(verdict: Verdict, timings: Timings, results: Sequence[Measured], mode: Mode) -> Verdict:
-    """No ``keep`` where the re-laid mock-ups may lose for being scalar only.
+def doubt_scalar(
+    verdict: Verdict, timings: Timings, results: Sequence[Measured], mode: Mode, lanes: bool = False
+) -> Verdict:
+    """No ``keep`` where the re-laid mock-ups may lose for being scalar only, or for the form they have (``lanes``: the
+    unchanged layout in that form is what ``timings`` has as the other identity).
 
     Mock-ups are written lane by lane, and the compiler finds the vectors again where the layout is unchanged. If the
     unchanged layout without vectors is clearly slower, and the best candidate nearer to it than to the original, its time
@@ -256,6 +243,13 @@ def doubt_scalar(verdict: Verdict, timings: Timings, results: Sequence[Measured]
     """
     cost = timings.ratio(SCALAR, ORIGINAL, mode)
     medians = [r.speedup.median for r in results if r.speedup is not None]
+    form = timings.ratio(IDENTITY_LANES, ORIGINAL, mode) if lanes else None
+    if verdict.action == "keep" and form is not None and form.median > SCALAR_LIMIT:
+        text = (
+            "other layouts were measured in a form of the loop that is slower than the original's with the layout unchanged "
+            f"(by a factor of {form.median:.1f}). No gain is shown, and none is excluded."
+        )
+        return undecided("scalar-mockups", text)
     if verdict.action != "keep" or cost is None or cost.median <= SCALAR_LIMIT or not medians:
         return verdict
     best = max(medians)

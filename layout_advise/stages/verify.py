@@ -7,9 +7,13 @@ one access that was not re-indexed ends the run. A check build has every access 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -18,9 +22,16 @@ from layout_advise.mockup.check import check_records
 from layout_advise.mockup.effects import Gpr
 from layout_advise.mockup.flow import RIP
 from layout_advise.mockup.lifted import Lifted
+from layout_advise.stages.overwritten import overwritten, spoil
 from layout_advise.tracer.snapshot.compare import compare
 from layout_advise.tracer.snapshot.protocol import Range, RunResult, StoppedProgram
 from layout_advise.tracer.trace import Registers, Trace
+
+SIDE_BY_SIDE = 4
+MOST_COPIED = 2 << 30
+"""Bytes of memory of the program; with more, one mock-up is examined after the other."""
+NOTHING_CHANGED = "the call returns nothing, and leaves memory as it was: what it writes, if anything, was there already"
+"""Why a mock-up could not be told from one that does nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +48,18 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """``reason`` is None where the bytes and registers were equal."""
+    """``reason`` is None where the bytes and registers were equal, but for sums that are ``max_ulp`` units of the last place
+    apart (:mod:`layout_advise.stages.sums`)."""
 
     reason: str | None
     bytes_compared: int = 0
     bytes_changed: int = 0
+    max_ulp: int = 0
+
+    @property
+    def evidence(self) -> Literal["verified", "close", "rejected"]:
+        """What the comparison says."""
+        return "rejected" if self.reason is not None else "close" if self.max_ulp else "verified"
 
 
 def live_outs(registers: Registers, lifted: Lifted) -> tuple[bytes, ...]:
@@ -79,7 +97,7 @@ def check_subject(program: StoppedProgram, subject: Subject, trace: Trace, lifte
     """Run the check build: why its accesses are not those of the trace and of the map, or None."""
     if subject.check is None:
         return None
-    file = folder / "check.records"
+    file = folder / f"{subject.name}.records"
     capacity = 2 * trace.accesses + 4096
     try:
         with program.fork() as fork:
@@ -112,23 +130,64 @@ def verify(
     folder: Path,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Mapping[str, Finding]:
-    """Compare every subject with the original. Raises SnapshotError when the original cannot be run."""
-    verdicts: dict[str, Finding] = {}
-    with program.fork() as witness:
+    """Compare every subject with the original. Where a call changes nothing, they begin with other bytes in what it only
+    writes. Raises SnapshotError when the original cannot be run."""
+    with program.fork() as witness, ExitStack() as stack:
         numbers = {subject.name: witness.load(subject.mockup) for subject in subjects}
         new = added(program, witness)
-        with witness.fork() as original:
-            expected = original.run(0)
-            changed = compare(witness, original, original, new).bytes_changed
-            for done, subject in enumerate(subjects):
-                progress(done, len(subjects))
-                problem = check_subject(program, subject, trace, lifted, folder)
-                verdicts[subject.name] = (
-                    Finding(problem)
-                    if problem
-                    else _compare(witness, original, expected, subject, numbers[subject.name], lifted, new, changed)
-                )
-    return verdicts
+        original, expected, changed = _original(witness, new, stack)
+        if changed == 0 and _returns_nothing(lifted) and (places := overwritten(trace)):
+            spoil(witness, places)
+            try:
+                original, expected, changed = _original(witness, new, stack)
+            except SnapshotError:  # what is not traced reads it after all
+                spoil(witness, places)
+
+        def examine(subject: Subject) -> Finding:
+            problem = check_subject(program, subject, trace, lifted, folder)
+            if problem:
+                return Finding(problem)
+            return _compare(witness, original, expected, subject, numbers[subject.name], lifted, new, changed)
+
+        findings = _at_once(program, examine, subjects, progress)
+    return {subject.name: finding for subject, finding in zip(subjects, findings, strict=True)}
+
+
+def _at_once(
+    program: StoppedProgram,
+    examine: Callable[[Subject], Finding],
+    subjects: Sequence[Subject],
+    progress: Callable[[int, int], None],
+) -> list[Finding]:
+    """The findings in order. A few subjects are examined at a time, each in its own processes; if that is broken off, what
+    they run is killed, so that nobody waits for a mock-up that hangs."""
+    memory = sum(m.end - m.start for m in program.mappings() if m.permissions.startswith("rw"))
+    many = memory <= MOST_COPIED  # every process may copy all of it
+    pool = ThreadPoolExecutor(min(SIDE_BY_SIDE, len(os.sched_getaffinity(0))) if many else 1)
+    findings = []
+    try:
+        for finding in pool.map(examine, subjects):
+            findings.append(finding)
+            progress(len(findings), len(subjects))
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        program.close_forks()
+        raise
+    finally:
+        pool.shutdown()
+    return findings
+
+
+def _original(witness: StoppedProgram, new: Sequence[Range], stack: ExitStack) -> tuple[StoppedProgram, RunResult, int]:
+    """The original's run from the state of ``witness``: the process after it, what it returned, and how many bytes it
+    changed."""
+    original = stack.enter_context(witness.fork())
+    expected = original.run(0)
+    return original, expected, compare(witness, original, original, new).bytes_changed
+
+
+def _returns_nothing(lifted: Lifted) -> bool:
+    return all(out.location == RIP for out in lifted.live_outs)
 
 
 def added(before: StoppedProgram, after: StoppedProgram) -> tuple[Range, ...]:
@@ -169,6 +228,6 @@ def _compare(
     if not found.equal:
         place = f", first at {found.differences[0][0]:#x}" if found.differences else ""
         return Finding(f"the written bytes differ{place}", found.bytes_compared, changed)
-    if changed == 0 and all(out.location == RIP for out in lifted.live_outs):
-        return Finding("the call neither changes memory nor returns anything: nothing to compare", found.bytes_compared, 0)
+    if changed == 0 and _returns_nothing(lifted):
+        return Finding(NOTHING_CHANGED, found.bytes_compared, 0)
     return Finding(None, found.bytes_compared, changed)

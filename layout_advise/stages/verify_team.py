@@ -2,7 +2,7 @@
 
 A fork has no threads but one, so the state before the call is the parked program itself, and the original and every mock-up
 run in whole copies of it. The original runs twice: what its threads leave behind may depend on who comes first, and then
-nothing can be compared.
+nothing can be compared, but for sums of floating-point numbers (:mod:`layout_advise.stages.sums`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from pathlib import Path, PurePath
 import numpy as np
 
 from layout_advise.errors import SnapshotError
-from layout_advise.mockup.check import check_records
+from layout_advise.mockup.check import check_records, check_shared
 from layout_advise.mockup.lifted import Lifted
+from layout_advise.mockup.runtime import shared_out
+from layout_advise.stages.sums import Sum, allowed, farthest, order_dependent
 from layout_advise.stages.verify import Finding, Subject, added, all_moved
 from layout_advise.tracer.snapshot.compare import compare
 from layout_advise.tracer.snapshot.process import AgentProcess
@@ -24,6 +26,7 @@ from layout_advise.tracer.trace import Trace
 
 _TCB_BYTES = 4096
 _RUNTIME = ("libgomp",)
+MOST_LOOKS = 8
 
 
 def verify_team(
@@ -38,20 +41,69 @@ def verify_team(
     cannot be run, or leaves other bytes behind each time."""
     assert isinstance(program, AgentProcess)
     own = threads_own(trace)
+    sums = order_dependent(lifted, trace) if subjects else ()
+    apart = [*own, *(s.range for s in sums)]
     verdicts: dict[str, Finding] = {}
     with program.fork() as original:
         original.run(0)
         changed = compare(program, original, original, own).bytes_changed
         with program.fork() as again:
             again.run(0)
-            if not compare(program, original, again, own, changes=False).equal:
+            if not compare(program, original, again, apart, changes=False).equal:
                 what = "the parallel region cannot be compared"
                 raise SnapshotError(what, "it leaves other bytes behind when it runs again: its threads race")
+            within = allowed(farthest(sums, original.read, again.read), lifted, trace) if sums else 0
         for done, subject in enumerate(subjects):
             progress(done, len(subjects))
             problem = _check(program, subject, trace, lifted, folder)
-            verdicts[subject.name] = Finding(problem) if problem else _compare(program, original, subject, own, changed)
+            verdicts[subject.name] = (
+                Finding(problem) if problem else _compare(program, original, subject, apart, changed, (sums, within))
+            )
     return verdicts
+
+
+def copied(program: AgentProcess, threads: int | None) -> AgentProcess:
+    """A whole copy, in which the region runs with so many threads (None: as many as the program itself gives it)."""
+    copy = program.fork()
+    try:
+        if threads is not None:
+            copy.threads(threads)
+    except BaseException:
+        copy.close()
+        raise
+    return copy
+
+
+def verify_with(
+    program: AgentProcess, threads: int, subjects: Sequence[Subject], trace: Trace
+) -> tuple[bool, Mapping[str, Finding]]:
+    """Compare what ``subjects`` leave behind with what the original does, both run by ``threads`` threads; and whether the
+    original leaves the same as with the program's own number of threads. Raises SnapshotError where the region cannot run
+    with so many, or leaves other bytes behind each time."""
+    own = threads_own(trace)
+    with copied(program, threads) as original, copied(program, None) as usual:
+        own += empty_region(program, original, own)
+        original.run(0)
+        usual.run(0)
+        changed = compare(program, original, original, own).bytes_changed
+        with copied(program, threads) as again:
+            again.run(0)
+            if not compare(program, original, again, own, changes=False).equal:
+                raise SnapshotError("the region cannot be compared", "it leaves other bytes behind when it runs again")
+        same = compare(program, usual, original, own, changes=False).equal
+        return same, {s.name: _compare(program, original, s, own, changed, threads=threads) for s in subjects}
+
+
+def empty_region(program: AgentProcess, copy: AgentProcess, own: Sequence[Range]) -> list[Range]:
+    """What differs in ``copy``, in which an empty region has run with another number of threads: variables of libc and the
+    runtime that lie between the program's (of the thread lists, of whether there are threads)."""
+    found: list[Range] = []
+    for _ in range(MOST_LOOKS):
+        differences = compare(program, program, copy, [*own, *found], changes=False).differences
+        if not differences:
+            break
+        found += [Range(word, word + 8) for word in {address & ~7 for address, _, _ in differences}]
+    return found
 
 
 def threads_own(trace: Trace) -> list[Range]:
@@ -75,7 +127,8 @@ def _check(program: AgentProcess, subject: Subject, trace: Trace, lifted: Lifted
         return None
     file = folder / "check.records"
     alone = [trace.of_thread(thread) for thread in trace.threads]
-    part = 2 * max(t.accesses for t in alone) + 4096
+    anew = shared_out(lifted.body)  # then one thread may do all
+    part = (sum if anew else max)(2 * t.accesses for t in alone) + 4096
     try:
         with program.fork() as copy:
             capacity = part * copy.team()
@@ -86,6 +139,9 @@ def _check(program: AgentProcess, subject: Subject, trace: Trace, lifted: Lifted
         if subject.remapped is not None:
             return all_moved(result.remapped, subject.remapped)
         words = np.memmap(file, dtype=np.uint64, mode="r")
+        if anew:
+            problems = check_shared(words[words != 0], alone, lifted)
+            return f"{len(problems)} references differ from the trace: {problems[0]}" if problems else None
         for thread, own in zip(trace.threads, alone, strict=True):
             mine = words[part * thread.number : part * (thread.number + 1)]
             made = mine[: np.count_nonzero(mine)]  # no record is 0, and they stand without gaps
@@ -99,8 +155,16 @@ def _check(program: AgentProcess, subject: Subject, trace: Trace, lifted: Lifted
         file.unlink(missing_ok=True)
 
 
-def _compare(program: AgentProcess, original: AgentProcess, subject: Subject, own: Sequence[Range], changed: int) -> Finding:
-    with program.fork() as copy:
+def _compare(
+    program: AgentProcess,
+    original: AgentProcess,
+    subject: Subject,
+    own: Sequence[Range],
+    changed: int,
+    sums: tuple[Sequence[Sum], int] = ((), 0),
+    threads: int | None = None,
+) -> Finding:
+    with copied(program, threads) as copy:
         try:
             number = copy.load(subject.mockup)
             new = added(program, copy)
@@ -108,9 +172,13 @@ def _compare(program: AgentProcess, original: AgentProcess, subject: Subject, ow
         except SnapshotError as error:
             return Finding(str(error))
         found = compare(program, original, copy, [*own, *new], changes=False)
+        ulp = farthest(sums[0], original.read, copy.read)
     if not found.equal:
         place = f", first at {found.differences[0][0]:#x}" if found.differences else ""
         return Finding(f"the written bytes differ{place}", found.bytes_compared, changed)
+    if ulp > sums[1]:
+        why = f"a sum of all threads is {ulp} units of the last place from the original's, more than rounding explains"
+        return Finding(why, found.bytes_compared, changed)
     if changed == 0:
         return Finding("the call changes no memory: nothing to compare", found.bytes_compared, 0)
-    return Finding(None, found.bytes_compared, changed)
+    return Finding(None, found.bytes_compared, changed, ulp)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from hashlib import sha256
 
-from layout_advise.layoutalgebra.structure import Axis, Candidate, Chosen, FieldMap, Relayout
+from layout_advise.layoutalgebra.structure import Axis, Candidate, Chosen, FieldMap, Relayout, Structure
 from layout_advise.mockup.binding import Binding
 from layout_advise.mockup.remap import Plan
 from layout_advise.mockup.view import FieldKey, view
@@ -101,8 +101,7 @@ def _copy_loops(relayout: Relayout, start: int, maps: Sequence[FieldMap], inward
     pad = "    " * len(structure.dims)
     lines[-1] += " {"
     lines += [f"{pad}    {line}" for line in _skip(relayout, "continue;")]
-    element = " + ".join(f"{d.stride} * {i}" for i, d in zip(indices, structure.dims, strict=True))
-    lines.append(f"{pad}    uint8_t *const element = (uint8_t *)INT64_C({structure.base:#x}) + {element};")
+    lines += [f"{pad}    {line}" for line in _element(structure, indices)]
     for mapped in maps:
         field = structure.fields[mapped.field]
         old = f"element + {field.offset}"
@@ -114,6 +113,15 @@ def _copy_loops(relayout: Relayout, start: int, maps: Sequence[FieldMap], inward
         else:
             lines.append(f"{pad}    *({cell}_u *)({to}) = *(const {cell}_u *)({source});")
     return [*lines, f"{pad}}}"]
+
+
+def _element(structure: Structure, indices: Sequence[str]) -> list[str]:
+    """Declares ``element``, the address of the element at ``indices`` in the old layout."""
+    if structure.via is not None:
+        slot = f"(const la_i64 *)(INT64_C({structure.via.table:#x}) + {structure.via.stride} * {indices[0]})"
+        return [f"uint8_t *const element = (uint8_t *)*{slot};", "if (!element)", "    continue;"]
+    place = " + ".join(f"{d.stride} * {i}" for i, d in zip(indices, structure.dims, strict=True))
+    return [f"uint8_t *const element = (uint8_t *)INT64_C({structure.base:#x}) + {place};"]
 
 
 def map_function(relayout: Relayout, start: int, name: str) -> str:

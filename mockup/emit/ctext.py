@@ -102,9 +102,19 @@ def operation(name: str, ty: Ty, args: Sequence[str], types: Sequence[Ty]) -> st
         return f"__builtin_{_ROUND[name]}{'f' if ty == 'f32' else ''}({', '.join(args)})"
     if name == "select":
         return f"{arg} ? {args[1]} : {args[2]}"
+    if name.startswith(("fmaddsub.", "fmsubadd.")):
+        return _mixed(name, ty, args)
     if name in _SIMPLE:
         return _SIMPLE[name](ty, list(args), source)
     raise LayoutAdviseError("cannot write the mock-up", f"no C for the operation {name}")
+
+
+def _mixed(name: str, ty: Ty, args: Sequence[str]) -> str:
+    """One lane of what :mod:`layout_advise.mockup.mixed` puts together; the compiler computes all of them once."""
+    operation_, lanes, lane = name.split(".")
+    size = int(lanes)
+    vectors = (f"(la_{ty}x{size}){{{', '.join(args[k : k + size])}}}" for k in range(0, 3 * size, size))
+    return f"la_{operation_}_{ty}x{size}({', '.join(vectors)})[{lane}]"
 
 
 def _wrapping(sign: str, ty: Ty, args: Sequence[str]) -> str:

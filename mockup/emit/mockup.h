@@ -69,6 +69,92 @@ LA_ROUND(f64, double, i64, int64_t, "cvtsd2si")
 LA_ROUND(f32, float, i32, int32_t, "cvtss2si")
 LA_ROUND(f32, float, i64, int64_t, "cvtss2si")
 
+/* Several values side by side, as one packed instruction has them: in registers, and in memory at any address. */
+#define LA_PACK(type, element, lanes)                                                          \
+    typedef element la_##type##x##lanes __attribute__((vector_size(lanes * sizeof(element)))); \
+    typedef la_##type##x##lanes la_##type##x##lanes##_u __attribute__((may_alias, aligned(1)));
+LA_PACK(f64, double, 2)
+LA_PACK(f64, double, 4)
+LA_PACK(f32, float, 2)
+LA_PACK(f32, float, 4)
+LA_PACK(f32, float, 8)
+
+/* Operations that no operator stands for: the machine's own where it has registers of that width, else lane by lane. The
+ * smaller and the greater one as minps and maxps have it: the second where they are equal or one is not a number.
+ * fmaddsub: x * y - z in even lanes and x * y + z in odd ones, rounded once; fmsubadd the other way round. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpsabi" /* always inlined: nothing is passed */
+#define LA_WHOLE(T, name, list, expression) LA_INLINE la_##T la_##name##_##T list { return (la_##T)expression; }
+#define LA_LANES_OF(T, name, list, expression)                \
+    LA_INLINE la_##T la_##name##_##T list                     \
+    {                                                         \
+        la_##T r;                                             \
+        for (unsigned k = 0; k < sizeof r / sizeof r[0]; k++) \
+            r[k] = expression;                                \
+        return r;                                             \
+    }
+#define LA_ORDINARY(T, suffix)                                                       \
+    LA_WHOLE(T, min, (la_##T x, la_##T y), __builtin_ia32_min##suffix(x, y))         \
+    LA_WHOLE(T, max, (la_##T x, la_##T y), __builtin_ia32_max##suffix(x, y))         \
+    LA_WHOLE(T, sqrt, (la_##T x), __builtin_ia32_sqrt##suffix(x))
+#define LA_ORDINARY_LANES(T, root)                                                   \
+    LA_LANES_OF(T, min, (la_##T x, la_##T y), x[k] < y[k] ? x[k] : y[k])             \
+    LA_LANES_OF(T, max, (la_##T x, la_##T y), x[k] > y[k] ? x[k] : y[k])             \
+    LA_LANES_OF(T, sqrt, (la_##T x), root(x[k]))
+LA_ORDINARY_LANES(f32x2, __builtin_sqrtf)
+LA_ORDINARY(f64x2, pd)
+LA_ORDINARY(f32x4, ps)
+#ifdef __AVX__
+LA_ORDINARY(f64x4, pd256)
+LA_ORDINARY(f32x8, ps256)
+#else
+LA_ORDINARY_LANES(f64x4, __builtin_sqrt)
+LA_ORDINARY_LANES(f32x8, __builtin_sqrtf)
+#endif
+#define LA_TURNS(T, suffix) LA_WHOLE(T, addsub, (la_##T x, la_##T y), __builtin_ia32_addsub##suffix(x, y))
+#define LA_TURNS_LANES(T) LA_LANES_OF(T, addsub, (la_##T x, la_##T y), k % 2 ? x[k] + y[k] : x[k] - y[k])
+LA_TURNS_LANES(f32x2)
+#ifdef __SSE3__
+LA_TURNS(f64x2, pd)
+LA_TURNS(f32x4, ps)
+#else
+LA_TURNS_LANES(f64x2)
+LA_TURNS_LANES(f32x4)
+#endif
+#ifdef __AVX__
+LA_TURNS(f64x4, pd256)
+LA_TURNS(f32x8, ps256)
+#else
+LA_TURNS_LANES(f64x4)
+LA_TURNS_LANES(f32x8)
+#endif
+#define LA_FUSED(T, suffix)                                                                            \
+    LA_WHOLE(T, fma, (la_##T x, la_##T y, la_##T z), __builtin_ia32_vfmadd##suffix(x, y, z))           \
+    LA_WHOLE(T, fmaddsub, (la_##T x, la_##T y, la_##T z), __builtin_ia32_vfmaddsub##suffix(x, y, z))   \
+    LA_WHOLE(T, fmsubadd, (la_##T x, la_##T y, la_##T z), __builtin_ia32_vfmaddsub##suffix(x, y, -z))
+#define LA_FUSED_LANES(T, fused)                                                                                   \
+    LA_LANES_OF(T, fma, (la_##T x, la_##T y, la_##T z), fused(x[k], y[k], z[k]))                                   \
+    LA_LANES_OF(T, fmaddsub, (la_##T x, la_##T y, la_##T z), fused(x[k], y[k], k % 2 ? z[k] : -z[k]))              \
+    LA_LANES_OF(T, fmsubadd, (la_##T x, la_##T y, la_##T z), fused(x[k], y[k], k % 2 ? -z[k] : z[k]))
+LA_FUSED_LANES(f32x2, __builtin_fmaf)
+#ifdef __FMA__
+LA_FUSED(f64x2, pd)
+LA_FUSED(f64x4, pd256)
+LA_FUSED(f32x4, ps)
+LA_FUSED(f32x8, ps256)
+#else
+LA_FUSED_LANES(f64x2, __builtin_fma)
+LA_FUSED_LANES(f64x4, __builtin_fma)
+LA_FUSED_LANES(f32x4, __builtin_fmaf)
+LA_FUSED_LANES(f32x8, __builtin_fmaf)
+#endif
+LA_LANES_OF(f64x2, abs, (la_f64x2 x), __builtin_fabs(x[k]))
+LA_LANES_OF(f64x4, abs, (la_f64x4 x), __builtin_fabs(x[k]))
+LA_LANES_OF(f32x2, abs, (la_f32x2 x), __builtin_fabsf(x[k]))
+LA_LANES_OF(f32x4, abs, (la_f32x4 x), __builtin_fabsf(x[k]))
+LA_LANES_OF(f32x8, abs, (la_f32x8 x), __builtin_fabsf(x[k]))
+#pragma GCC diagnostic pop
+
 LA_INLINE int la_popcnt(uint64_t x, int bits) { (void)bits; return __builtin_popcountll(x); }
 LA_INLINE int la_lzcnt(uint64_t x, int bits) { return x ? __builtin_clzll(x) - 64 + bits : bits; }
 LA_INLINE int la_tzcnt(uint64_t x, int bits) { return x ? __builtin_ctzll(x) : bits; }

@@ -52,6 +52,8 @@ class Places(Text):
         rest = f"r{site.number}"
         single = len(structure.dims) == 1
         self.put(f"{'const ' if single else ''}int64_t {rest} = {self.linear(site.offset)}; /* from {structure.name} */")
+        for given in site.given:
+            self.put(f"if ({self.text(given.operand)} != {given.value}) __builtin_trap(); /* as in the traced call */")
         start = self.known(site)
         if start is not None:
             self.put(f"if ({rest} != {start}) __builtin_trap(); /* where the traced call starts: known to the compiler */")
@@ -164,10 +166,11 @@ class Places(Text):
     def strip_term(self, place: Place, axis: Axis) -> str:
         """Inside a strip the quotient belongs to the block, the remainder is the lane."""
         assert self.strip is not None
-        _, start, lane = self.strip
+        number, block, lane = self.strip
+        assert axis.block == block
         if axis.part == "mod":
             return f"{axis.stride} * {lane}"
-        return f"{axis.stride} * ((d{place.site.number}_{axis.dim} + {start}) >> {axis.block.bit_length() - 1})"
+        return f"{axis.stride} * ((d{place.site.number}_{axis.dim} >> {axis.block.bit_length() - 1}) + {number})"
 
     def index(self, place: Place, dim: int, inner: int) -> str:
         """The digit of one dimension."""

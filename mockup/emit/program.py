@@ -9,8 +9,10 @@ from layout_advise.mockup.effects import BITS, Lane
 from layout_advise.mockup.emit.ctext import CTYPE, constant, operation
 from layout_advise.mockup.emit.places import Places
 from layout_advise.mockup.emit.scope import identifier
+from layout_advise.mockup.emit.together import atomic_text, given_text, runtime_text
 from layout_advise.mockup.lifted import (
     Assign,
+    Atomic,
     Call,
     Goto,
     Imm,
@@ -21,6 +23,7 @@ from layout_advise.mockup.lifted import (
     Load,
     Loop,
     OpaqueCall,
+    RuntimeCall,
     Store,
     Val,
 )
@@ -57,6 +60,8 @@ class Writer(Places):
             return  # nobody reads it
         if isinstance(item, Let) and item.name.startswith("returned."):
             self.put(f"{self.declare(item.value)} = call.{_handed(item.name.removeprefix('returned.'))};")
+        elif isinstance(item, Let) and item.name.startswith("given."):
+            self.put(f"{self.declare(item.value)} = {given_text(item.name)};")
         elif isinstance(item, Let):
             args = [self.text(a) for a in item.args]
             self.put(f"{self.declare(item.value)} = {operation(item.name, item.value.ty, args, [a.ty for a in item.args])};")
@@ -71,6 +76,11 @@ class Writer(Places):
             self.put(f"{self.declare(item.value)} = la_libm_{item.function}({args_});")
         elif isinstance(item, OpaqueCall):
             self.opaque(item)
+        elif isinstance(item, Atomic):
+            (place,) = self.pieces(item, self.plan.places.get(id(item)))
+            self.put(atomic_text(item, place, [self.text(a) for a in item.args]))
+        elif isinstance(item, RuntimeCall):
+            self.put(runtime_text(item, [self.text(a) for a in item.args]))
         elif isinstance(item, Goto):
             jump = f"goto {self.label(item.label)};"
             self.put(jump if item.condition is None else f"if ({self.text(item.condition)}) {jump}")
@@ -170,15 +180,18 @@ class Writer(Places):
         )
         self.put(f"int64_t {start} = 0;")
         condition = " | ".join(borders)
-        self.put(f"if ((({condition}) & {block - 1}) == 0)")
+        number, count = f"{name}b", f"{name}n"
+        self.put(f"if ((({condition}) & {block - 1}) == 0) {{")
         self.depth += 1
-        self.put(f"for (; {start} + {block} <= {trip}; {start} += {block}) {{")
+        # counted in blocks: of what is shifted to the right gcc does not see that it runs evenly
+        self.put(f"const int64_t {count} = {trip} / {block};")
+        self.put(f"for (int64_t {number} = 0; {number} < {count}; ++{number}) {{")
         self.depth += 1
         self.promise(loop)
         self.put(f"for (int64_t lane = 0; lane < {block}; ++lane) {{")
-        self.put(f"    const int64_t {name} = {start} + lane;")
+        self.put(f"    const int64_t {name} = {block} * {number} + lane;")
         self.put(f"    (void){name};")
-        self.strip, labels, self.copies = (loop.counter, start, "lane"), self.labels, self.copies + 1
+        self.strip, labels, self.copies = (number, block, "lane"), self.labels, self.copies + 1
         own = [item.number for item in loop.body if isinstance(item, Label)]
         self.labels = labels | {n: f"{self.label(n)}_{self.copies}" for n in own}
         self.counting.append(name)
@@ -188,7 +201,9 @@ class Writer(Places):
         self.put("}")
         self.depth -= 1
         self.put("}")
+        self.put(f"{start} = {block} * {count};")
         self.depth -= 1
+        self.put("}")
         return start
 
     # ---- memory ---------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from layout_advise.mockup.binding import Access
 from layout_advise.mockup.effects import FS_BASE, Gpr, Ty
 from layout_advise.mockup.lifted import (
     Assign,
+    Atomic,
     Call,
     Goto,
     Item,
@@ -21,6 +22,7 @@ from layout_advise.mockup.lifted import (
     Loop,
     OpaqueCall,
     Operand,
+    RuntimeCall,
     Store,
     Val,
     Var,
@@ -38,13 +40,16 @@ def identifier(text: str) -> str:
 
 def operands(item: Item) -> Iterator[Operand]:
     """The operands that ``item`` itself reads (a loop: its trip count, not its body)."""
-    if isinstance(item, Let | Call):
+    if isinstance(item, Let | Call | RuntimeCall):
         yield from item.args
     elif isinstance(item, OpaqueCall):
         yield item.target
         yield from (operand for _, operand in item.args)
         if item.stack is not None:
             yield item.stack
+    elif isinstance(item, Atomic):
+        yield from (atom for atom, _ in item.address.terms)
+        yield from item.args
     elif isinstance(item, LetLinear):
         yield from (atom for atom, _ in item.linear.terms)
     elif isinstance(item, Load | Store):
@@ -77,6 +82,10 @@ class Scope:
     calls: dict[str, tuple[Ty, tuple[Ty, ...]]] = field(default_factory=dict)
     opaque: bool = False
     """Whether there are calls of functions that are not lifted."""
+    runtime: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Functions of OpenMP's runtime that are called: how many arguments, how many places."""
+    atomic: bool = False
+    """Whether there are atomic operations."""
     live_ins: frozenset[int] = frozenset()
     """Values that arrive in whole general registers."""
 
@@ -141,6 +150,10 @@ def _walk(body: Sequence[Item], path: tuple[int, ...], scope: Scope, home: dict[
             scope.calls[item.function] = (item.value.ty, tuple(a.ty for a in item.args))
         elif isinstance(item, OpaqueCall):
             scope.opaque = True
+        elif isinstance(item, RuntimeCall):
+            scope.runtime[item.function] = len(item.args), item.places
+        elif isinstance(item, Atomic):
+            scope.atomic = True
         elif isinstance(item, Loop):
             home[item.counter.number] = (*path, id(item))
             depth = len(path)

@@ -16,6 +16,7 @@ from layout_advise.mockup.effects import BITS
 from layout_advise.mockup.emit.scope import operands
 from layout_advise.mockup.lifted import (
     Assign,
+    Atomic,
     Call,
     Goto,
     Imm,
@@ -29,6 +30,7 @@ from layout_advise.mockup.lifted import (
     Loop,
     OpaqueCall,
     Operand,
+    RuntimeCall,
     Store,
     Val,
     Var,
@@ -161,6 +163,8 @@ class _Analysis:
     def _item(self, item: Item, under: bool) -> None:
         if isinstance(item, OpaqueCall):
             self._refuse("it calls code that is not lifted")
+        elif isinstance(item, Atomic | RuntimeCall):
+            self._refuse("its threads synchronise")
         elif isinstance(item, Assign) and item.variable.number in self.found.last:
             if under:
                 self._refuse("an iteration may need what the one before computed")

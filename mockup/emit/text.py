@@ -65,7 +65,7 @@ class Text:
         self.depth = 1
         self.labels: dict[int, str] = {}
         self.counting: list[str] = []  # names of the counters of the loops around
-        self.strip: tuple[Val, str, str] | None = None  # counter, block start, lane: inside a strip-mined loop
+        self.strip: tuple[str, int, str] | None = None  # number of the block, its size, lane: inside a strip-mined loop
         self.copies = 0
         self.temporaries = 0
         self.sites_written: set[int] = set()

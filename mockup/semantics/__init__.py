@@ -7,7 +7,7 @@ MXCSR must hold round-to-nearest, without flush-to-zero and denormals-are-zero, 
 
 from __future__ import annotations
 
-from layout_advise.mockup.disasm import Insn, Register
+from layout_advise.mockup.disasm import Insn, Memory, Register
 from layout_advise.mockup.effects import Semantics
 from layout_advise.mockup.semantics import (
     bits,
@@ -20,6 +20,7 @@ from layout_advise.mockup.semantics import (
     shuffles,
     vector_moves,
 )
+from layout_advise.mockup.semantics.atomic import ATOMIC, atomic
 from layout_advise.mockup.semantics.context import TABLE, Context
 
 _RULE_MODULES = (bits, compare, control, conversions, floats, integer, packed_integer, shuffles, vector_moves)
@@ -41,6 +42,8 @@ def semantics(insn: Insn) -> Semantics:
     if reason is not None:
         raise insn.refuse(reason)
     context = Context(insn)
+    if _is_atomic(insn):
+        return atomic(context)
     found = TABLE.get(context.name)
     if found is None:
         raise insn.refuse("no rule for this instruction")
@@ -48,11 +51,17 @@ def semantics(insn: Insn) -> Semantics:
     return context.finish()
 
 
+def _is_atomic(insn: Insn) -> bool:
+    """Whether it has the prefix, or is an exchange with memory, which does not need it."""
+    exchange = insn.mnemonic == "xchg" and any(isinstance(operand, Memory) for operand in insn.operands)
+    return "lock" in insn.prefixes or exchange
+
+
 def _refusal(insn: Insn) -> str | None:
     if insn.evex:
         return "AVX-512"
-    if "lock" in insn.prefixes:
-        return "atomic operation (lock)"
+    if _is_atomic(insn):
+        return None if insn.mnemonic in ATOMIC else "atomic operation (lock)"
     if insn.mnemonic in _REFUSED:
         return _REFUSED[insn.mnemonic]
     if insn.mnemonic.startswith("f") and insn.bytes.lstrip(b"\x66\x9b")[:1] >= b"\xd8":

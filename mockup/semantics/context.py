@@ -9,6 +9,7 @@ from layout_advise.mockup.disasm import Immediate, Insn, Memory, Operand, Regist
 from layout_advise.mockup.effects import (
     BITS,
     FS_BASE,
+    AtomicEffect,
     CallEffect,
     Const,
     Effect,
@@ -59,6 +60,7 @@ class Context:
         self.vex = insn.vex
         self.loads: list[LoadEffect] = []
         self.stores: list[StoreEffect] = []
+        self.atomics: list[AtomicEffect] = []
         self.sets: dict[Location, Expr] = {}
         self.calls: list[CallEffect] = []
         self.packed = False
@@ -73,7 +75,7 @@ class Context:
         sets = [
             SetEffect(at, value) for at, value in self.sets.items() if not (isinstance(value, Read) and value.location == at)
         ]
-        effects: tuple[Effect, ...] = (*self.loads, *self.stores, *sets, *self.calls)
+        effects: tuple[Effect, ...] = (*self.loads, *self.stores, *self.atomics, *sets, *self.calls)
         return Semantics(effects, self.packed, self.width)
 
     # -- integers ---------------------------------------------------------------------------------------------------------

@@ -173,6 +173,7 @@ def extract_integer(c: Context) -> None:
 
 @rule("maskmovps", "maskmovpd", "pmaskmovd", "pmaskmovq")
 def masked_move(c: Context) -> None:
+    """One guarded access per element (its ``operand`` is the element's number)."""
     types: dict[str, Ty] = {"maskmovps": "f32", "maskmovpd": "f64", "pmaskmovd": "i32", "pmaskmovq": "i64"}
     ty = types[c.name]
     integer = INTEGER[BITS[ty] // 8]
@@ -183,13 +184,14 @@ def masked_move(c: Context) -> None:
     if isinstance(dest, Memory):
         address = c.address(dest)
         for i, (guard, value) in enumerate(zip(guards, c.elements(source, ty, size), strict=True)):
-            c.store(address, value, i * step, guard)
+            c.store(build("add", "i64", address, Const("i64", i * step)), value, guard=guard, operand=i)
         c.mark(size)
         return
     if not isinstance(source, Memory):
         raise c.refuse("operand form that is not lifted")
     address = c.address(source)
-    loaded = [c.load(ty, address, i * step, guard=guard) for i, guard in enumerate(guards)]
+    places = [build("add", "i64", address, Const("i64", i * step)) for i in range(len(guards))]
+    loaded = [c.load(ty, at, operand=i, guard=guard) for i, (at, guard) in enumerate(zip(places, guards, strict=True))]
     zero = Const(ty, 0)
     c.set_packed(c.vector(dest), [build("select", ty, g, v, zero) for g, v in zip(guards, loaded, strict=True)])
 

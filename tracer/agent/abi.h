@@ -7,9 +7,9 @@
  *   void la_run(struct la_context *);            the hotspot, once; fills context->out
  *   void la_copy_out(struct la_context *);       new buffers -> old layout
  *
- * All memory comes from the agent. A mock-up that the agent runs calls nothing but pure libm functions and, in a parallel region,
- * omp_get_thread_num and omp_get_num_threads: mockup/translate.py has the names (PURE, TEAM). Those that also call the program's
- * machine code (opaque.h) are made by the survey of the lifter alone (docs/decisions/0011).
+ * All memory comes from the agent. A mock-up that the agent runs calls nothing but pure libm functions (mockup/callsteps.py has
+ * the names) and, in a parallel region, OpenMP's runtime (mockup/runtime.py). Those that also call the program's machine code
+ * (opaque.h) are made by the survey of the lifter alone (docs/decisions/0011).
  * SPDX-License-Identifier: MIT */
 #ifndef LAYOUT_ADVISE_ABI_H
 #define LAYOUT_ADVISE_ABI_H

@@ -49,10 +49,12 @@ struct la_config { /* file "config", written by the launcher */
     char outlined_module[4096]; /* ... that this is) */
     uint64_t exits;
     struct la_exit exit[LA_MAX_EXITS];
+    uint64_t calm_ticks, calm_ns; /* probe: wait up to so long for such a canary before the first timed call */
 };
 
 struct la_sample { /* one timed call */
     uint64_t wall, cpu, tsc, faults;
+    uint64_t canary; /* ticks: the slower of one before and one after */
 };
 
 #define LA_MAX_TIMED 4096
@@ -164,9 +166,9 @@ struct la_block {
 extern struct la_block *la_blocks; /* hash table; address 0: free slot */
 extern uint64_t la_blocks_slots;
 
-/* stacks.c: who called the function that allocated a large block */
+/* stacks.c: who called the function that allocated a block */
 #define LA_FRAMES 16
-#define LA_LARGE (64ull << 10) /* bytes of a block from which on that is asked */
+#define LA_LARGE (64ull << 10) /* bytes of a block from which on that is asked of each */
 struct la_stack {
     uint64_t pc[LA_FRAMES]; /* return addresses, the allocation's first; 0: no more */
 };
@@ -175,12 +177,13 @@ extern uint64_t la_stacks_count;
 void la_stacks_start(void);
 uint64_t la_stacks_bytes(void);
 uint64_t la_stack_of(uint64_t site);
+uint64_t la_small_stack_of(uint64_t site);
 
 /* park.c */
 void la_park(struct la_frame *frame);
 extern struct la_registers la_parked;
 extern uint8_t la_parked_xsave[], la_after_xsave[];
-extern uint64_t la_xsave_mask;
+extern uint64_t la_xsave_mask, la_parked_signals, la_parked_thread;
 void la_unpack_vectors(const uint8_t *xsave, struct la_registers *registers);
 extern uint8_t *la_stack;
 #define LA_STACK_BYTES (8ull << 20)
@@ -189,7 +192,7 @@ extern uint8_t *la_stack;
 enum {
     LA_CMD_PING = 1, LA_CMD_REGISTERS, LA_CMD_BLOCKS, LA_CMD_FORK, LA_CMD_TRACE, LA_CMD_LOAD, LA_CMD_RUN,
     LA_CMD_PREPARE, LA_CMD_BLOCK, LA_CMD_MOVE, LA_CMD_REAP, LA_CMD_INFO, LA_CMD_CONVERT, LA_CMD_TEAM, LA_CMD_TRACE_TEAM,
-    LA_CMD_BATCH
+    LA_CMD_BATCH, LA_CMD_THREADS, LA_CMD_MEMBERS
 };
 struct la_command {
     uint64_t magic, sequence, verb, timeout_ns, words, path_bytes;
@@ -249,11 +252,18 @@ const char *la_team_check(struct la_variant *v); /* the next call is that of a c
 void la_team_checked(void);
 struct la_reply la_cmd_team(const struct la_command *c);
 struct la_reply la_cmd_trace_team(const struct la_command *c);
+struct la_reply la_cmd_threads(const struct la_command *c);
+struct la_reply la_cmd_members(const struct la_command *c);
 
 /* lines.c */
 const char *la_note_lines(struct la_variant *v, const uint64_t *written, uint64_t n); /* n pairs; an error text or NULL */
+const char *la_share_lines(struct la_variant *v); /* those of the original, which is prepared; an error text or NULL */
 void la_restore_lines(const struct la_variant *v);
 void la_flush(uint64_t start, uint64_t end);
+
+/* canary.c */
+uint64_t la_canary(void);
+void la_wait_calm(uint64_t limit, uint64_t *patience);
 
 /* timing.c */
 struct la_reply la_cmd_prepare(const struct la_command *c);

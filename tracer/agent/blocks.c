@@ -64,7 +64,6 @@ static inline void add(void *p, uint64_t bytes, uint64_t stack, uint64_t site)
     give();
 }
 
-/* Apart, so that small blocks pay a comparison and no more. */
 static __attribute__((noinline)) void add_large(void *p, uint64_t bytes, uint64_t site)
 {
     add(p, bytes, la_stack_of(site), site);
@@ -82,7 +81,7 @@ static void record(void *p, uint64_t bytes, uint64_t site)
     if (__builtin_expect(bytes >= LA_LARGE, 0))
         add_large(p, bytes, site);
     else
-        add(p, bytes, 0, site);
+        add(p, bytes, la_small_stack_of(site), site);
 }
 
 static uint64_t forget(void *p)

@@ -103,13 +103,15 @@ static struct la_reply blocks(const struct la_command *c)
     if (!failed && la_stacks)
         failed = la_write_all(fd, la_stacks, (la_stacks_count + 1) * sizeof *la_stacks);
     la_close(fd);
+    if (c->words) /* the program is about to go on */
+        la_blocks_go_on();
     return failed ? la_fail("cannot write the block table (disk full?)") : la_answer(&la_blocks_slots, sizeof la_blocks_slots);
 }
 
 static struct la_reply info(void)
 {
     extern char __ehdr_start[] __attribute__((visibility("hidden"))), _end[] __attribute__((visibility("hidden")));
-    static uint64_t words[14];
+    static uint64_t words[18];
     words[0] = la_status->load_base;
     words[1] = la_status->entry;
     words[2] = (uint64_t)la_stack;
@@ -124,6 +126,10 @@ static struct la_reply info(void)
     words[11] = la_near ? la_near_bytes : 0;
     words[12] = (uint64_t)la_stacks;
     words[13] = la_stacks ? la_stacks_bytes() : 0;
+    words[14] = la_parked_thread; /* what lets it go on as if it had not been parked */
+    words[15] = la_parked_signals;
+    words[16] = (uint64_t)la_parked_xsave;
+    words[17] = la_xsave_mask;
     return la_answer(words, sizeof words);
 }
 
@@ -154,15 +160,17 @@ static struct la_reply execute(const struct la_command *c)
     case LA_CMD_INFO: return info();
     case LA_CMD_TEAM: return la_cmd_team(c);
     case LA_CMD_TRACE_TEAM: return la_cmd_trace_team(c);
+    case LA_CMD_THREADS: return la_cmd_threads(c);
+    case LA_CMD_MEMBERS: return la_cmd_members(c);
     case LA_CMD_MOVE: return la_answer(NULL, 0); /* the loop changes the channel after the answer */
     default: return la_fail("unknown command");
     }
 }
 
-static void answer(const struct la_command *c, struct la_reply r)
+static void answer(uint64_t sequence, struct la_reply r)
 {
     char path[4096], final[4096];
-    uint64_t head[4] = {LA_MAGIC, c->sequence, (uint64_t)r.status, r.bytes};
+    uint64_t head[4] = {LA_MAGIC, sequence, (uint64_t)r.status, r.bytes};
     la_join(path, la_folder, channel, ".tmp");
     la_join(final, la_folder, channel, ".res");
     int fd = la_open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -186,22 +194,29 @@ static int watchdog(uint64_t ns)
     return id;
 }
 
-static void obey(struct la_command *c, uint64_t room)
+/* Frees the command's text before it answers: who has the answer may look at what is mapped, and takes that for the
+ * program's. */
+static void obey(char *text, uint64_t room)
 {
-    const uint64_t size = sizeof *c + 8 * c->words + c->path_bytes + 1;
-    if (c->magic != LA_MAGIC || size > room)
+    const struct la_command *c = (struct la_command *)text;
+    if (c->magic != LA_MAGIC || sizeof *c + 8 * c->words + c->path_bytes + 1 > room) {
+        la_free_file(text, room);
         return;
+    }
     int timer = watchdog(c->timeout_ns);
     struct la_reply r = execute(c);
     if (timer >= 0 && r.status != 1)
         la_sys(SYS_timer_delete, timer, 0, 0);
+    char next[sizeof channel] = "";
+    if (c->verb == LA_CMD_MOVE && c->path_bytes < sizeof channel)
+        la_copy(next, la_command_path(c), c->path_bytes);
+    const uint64_t sequence = c->sequence;
+    la_free_file(text, room);
     if (r.status == 1) /* the new child: its parent answers; timers are not inherited */
         return;
-    answer(c, r);
-    if (c->verb == LA_CMD_MOVE && c->path_bytes < sizeof channel) {
-        la_copy(channel, la_command_path(c), c->path_bytes);
-        channel[c->path_bytes] = 0;
-    }
+    answer(sequence, r);
+    if (next[0])
+        la_copy(channel, next, sizeof channel);
 }
 
 void la_loop(void)
@@ -216,8 +231,7 @@ void la_loop(void)
             char *text = la_read_file(path, &room);
             la_sys(SYS_unlink, path, 0, 0);
             if (text)
-                obey((struct la_command *)text, room);
-            la_free_file(text, room);
+                obey(text, room);
             idle = 0;
             continue;
         }

@@ -11,7 +11,7 @@ struct la_registers la_parked;
 #define LA_XSAVE_BYTES 4096
 uint8_t la_parked_xsave[LA_XSAVE_BYTES] __attribute__((aligned(64)));
 uint8_t la_after_xsave[LA_XSAVE_BYTES] __attribute__((aligned(64)));
-uint64_t la_xsave_mask;
+uint64_t la_xsave_mask, la_parked_signals, la_parked_thread;
 uint8_t *la_stack;
 struct la_replay la_replay_state __attribute__((visibility("hidden")));
 
@@ -83,7 +83,8 @@ void la_park(struct la_frame *frame)
     /* The program's handlers must not run on the agent's stack, and a crash in a mock-up must not be handled by the
      * program: a blocked SIGSEGV that the CPU raises kills at once. */
     uint64_t all = ~0ull;
-    la_sys6(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, (long)&all, 0, 8, 0, 0);
+    la_sys6(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, (long)&all, (long)&la_parked_signals, 8, 0, 0);
+    la_parked_thread = (uint64_t)la_sys(SYS_gettid, 0, 0, 0);
     uint64_t no_core[2] = {0, ~0ull};
     if (la_sys6(SYS_prlimit64, 0, 4 /* RLIMIT_CORE */, 0, (long)no_core, 0, 0) == 0) {
         no_core[0] = 0;

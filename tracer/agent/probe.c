@@ -9,7 +9,7 @@
 /* One timed call at a time: of the first thread that came; nested calls are counted, not timed. */
 static struct {
     volatile uint64_t slot; /* where its return address stands; 0: none open */
-    uint64_t back, wall, cpu, tsc, faults, call;
+    uint64_t back, wall, cpu, tsc, faults, call, canary;
 } open_call;
 static uint64_t timer_thread;
 static volatile uint64_t thread_seen[64];
@@ -65,6 +65,9 @@ static void open_timing(uint64_t slot, uint64_t call)
     if (!la_config.exits)
         *(uint64_t *)slot = (uint64_t)la_return;
     if (!la_config.quick) {
+        if (!la_status->timed) /* once: while it waits, others use the caches */
+            la_wait_calm(la_config.calm_ticks, &la_config.calm_ns);
+        open_call.canary = la_canary();
         open_call.faults = la_minor_faults();
         open_call.cpu = la_clock(CLOCK_THREAD_CPUTIME_ID);
         open_call.wall = la_clock(CLOCK_MONOTONIC);
@@ -160,6 +163,8 @@ static void close_timing(uint64_t tsc, uint64_t wall, uint64_t cpu)
             s->wall = wall - open_call.wall;
             s->cpu = cpu - open_call.cpu;
             s->faults = la_minor_faults() - open_call.faults;
+            uint64_t after = la_canary();
+            s->canary = after > open_call.canary ? after : open_call.canary;
         }
         la_status->timed = n + 1;
         if (n + 1 == la_config.timed) {

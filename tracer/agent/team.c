@@ -113,7 +113,9 @@ struct la_reply la_cmd_trace_team(const struct la_command *c)
     }
     team_size = count;
     out[1] = la_clock(CLOCK_PROCESS_CPUTIME_ID);
+    la_blocks_go_on(); /* which blocks come and go in the region */
     start_region(la_team_enter);
+    la_blocks_stop();
     out[1] = la_clock(CLOCK_PROCESS_CPUTIME_ID) - out[1];
     out[0] = stray;
     for (uint64_t i = 0; i < count; i++) {
@@ -153,8 +155,24 @@ static void add_check(struct la_check *shared, const struct la_check *own)
     __atomic_fetch_add(&shared->remapped, own->remapped, __ATOMIC_SEQ_CST);
 }
 
-/* One thread's part of a mock-up: a context of its own, so that no two threads write to one line of it. */
-static void member_runs(void *data)
+/* Where the original's frame was, the mock-up's variables that stay memory are: its own stack begins below that. */
+#define FRAME "65544"
+extern void la_member_enter(void *data) __attribute__((visibility("hidden")));
+__asm__(".pushsection .text\n"
+        ".p2align 4\n"
+        "la_member_enter:\n"
+        "    endbr64\n"
+        "    movq %rsp, %rsi\n"
+        "    subq $" FRAME ", %rsp\n"
+        "    call la_member_runs\n"
+        "    addq $" FRAME ", %rsp\n"
+        "    retq\n"
+        ".popsection\n");
+
+/* One thread's part of a mock-up, entered with that stack pointer: a context of its own, so that no two threads write to one
+ * line of it. */
+void la_member_runs(void *data, uint64_t rsp) __attribute__((visibility("hidden"), used));
+void la_member_runs(void *data, uint64_t rsp)
 {
     struct la_context own;
     struct la_context *shared = variant->context;
@@ -163,7 +181,7 @@ static void member_runs(void *data)
     la_copy(own.buffers, shared->buffers, sizeof own.buffers);
     la_copy(&own.in, &shared->in, offsetof(struct la_registers, vector));
     own.in.gpr[RDI] = (uint64_t)data;
-    own.in.gpr[RSP] = (uint64_t)__builtin_frame_address(0) + 8;
+    own.in.gpr[RSP] = rsp;
     if (team_size) /* a check build: never timed */
         own_check(&own.check, &shared->check);
     variant->run(&own);
@@ -184,11 +202,12 @@ const char *la_team_check(struct la_variant *v)
 }
 void la_team_checked(void) { team_size = 0; }
 
-void la_team_call(struct la_variant *v)
+static void *body_of(struct la_variant *v)
 {
     variant = v;
-    start_region(v == &la_variants[0] ? (void *)la_parked.gpr[RDI] : (void *)member_runs);
+    return v == &la_variants[0] ? (void *)la_parked.gpr[RDI] : (void *)la_member_enter;
 }
+void la_team_call(struct la_variant *v) { start_region(body_of(v)); }
 
 static void (*shared_work)(uint64_t number, uint64_t count);
 static int (*thread_count)(void);
@@ -212,4 +231,60 @@ const char *la_team_work(void (*work)(uint64_t number, uint64_t count))
     shared_work = work;
     parallel(work_as_member, NULL, (unsigned)la_parked.gpr[RDX], 0);
     return NULL;
+}
+
+static uint64_t came;
+static void note_count(uint64_t number, uint64_t count)
+{
+    if (!number)
+        came = count;
+}
+
+/* Word: how many threads the parked region asks for from here on (in this process). Answers how many the runtime gives. */
+struct la_reply la_cmd_threads(const struct la_command *c)
+{
+    if (!la_is_team() || !c->word[0] || c->word[0] > LA_MAX_TEAM)
+        return la_fail("not parked at a parallel region that can have so many threads");
+    la_parked.gpr[RDX] = c->word[0];
+    const char *failed = la_team_work(note_count);
+    return failed ? la_fail(failed) : la_answer(&came, sizeof came);
+}
+
+/* What each thread spends in the body, without the wait for the others at its end. On lines of their own: all write. */
+static struct { uint64_t ns, apart[7]; } busy[LA_MAX_TEAM] __attribute__((aligned(64)));
+static void (*timed_body)(void *);
+static void timed_member(void *data)
+{
+    const uint64_t number = (uint64_t)thread_number(), start = la_clock(CLOCK_THREAD_CPUTIME_ID);
+    timed_body(data);
+    if (number < LA_MAX_TEAM)
+        busy[number].ns = la_clock(CLOCK_THREAD_CPUTIME_ID) - start;
+}
+
+/* Words: a prepared variant, calls. Answers of the quickest call wall ns, then CPU ns of each thread in the body: in the
+ * others something interfered. */
+struct la_reply la_cmd_members(const struct la_command *c)
+{
+    static uint64_t out[1 + LA_MAX_TEAM];
+    struct la_variant *v = la_variant(c->word[0]);
+    const char *failed = find_runtime();
+    if (failed || !la_is_team() || !v || !v->line_at)
+        return la_fail(failed ? failed : "not parked at a parallel region, or this variant is not prepared");
+    out[0] = ~0ull;
+    for (uint64_t i = 0; i < c->word[1]; i++) {
+        la_restore_lines(v);
+        if ((failed = la_team_work(note_count))) /* so that the workers are awake */
+            return la_fail(failed);
+        *(void **)&timed_body = body_of(v);
+        const uint64_t start = la_clock(CLOCK_MONOTONIC);
+        start_region(timed_member);
+        const uint64_t wall = la_clock(CLOCK_MONOTONIC) - start;
+        if (wall >= out[0])
+            continue;
+        out[0] = wall;
+        for (uint64_t k = 0; k < came; k++)
+            out[1 + k] = busy[k].ns;
+    }
+    la_restore_lines(v);
+    return la_answer(out, (1 + came) * sizeof *out);
 }

@@ -6,7 +6,10 @@
 #include <time.h>
 
 #define MAX_CALLS 4096
-static struct la_sample samples[MAX_CALLS];
+static struct {
+    uint64_t left; /* ns of patience */
+    struct la_sample samples[MAX_CALLS];
+} answer;
 
 /* What a cold call flushes: the ranges given and the variant's own buffers. */
 static const char *note_ranges(struct la_variant *v, const uint64_t *range, uint64_t n)
@@ -24,36 +27,52 @@ static const char *note_ranges(struct la_variant *v, const uint64_t *range, uint
     return NULL;
 }
 
-/* Words: variant, number of written ranges, number of original ranges, the written ones, the original ones. */
+/* Words: variant, whether it changes what the original changes (which is prepared already), number of written ranges, number of
+ * original ranges, the written ones, the original ones. */
 struct la_reply la_cmd_prepare(const struct la_command *c)
 {
     struct la_variant *v = la_variant(c->word[0]);
-    uint64_t written = c->word[1], original = c->word[2];
+    uint64_t written = c->word[2], original = c->word[3];
     if (!v)
         return la_fail("no such variant");
     if (v->line_at)
         return la_fail("this variant is prepared already");
     const char *failed = la_fill_buffers(v, 0);
     if (!failed)
-        failed = note_ranges(v, c->word + 3 + 2 * written, original);
+        failed = note_ranges(v, c->word + 4 + 2 * written, original);
     if (!failed)
-        failed = la_note_lines(v, c->word + 3, written);
+        failed = c->word[1] ? la_share_lines(v) : la_note_lines(v, c->word + 4, written);
     return failed ? la_fail(failed) : la_answer(&v->lines, sizeof v->lines);
 }
 
-static void nothing(uint64_t number, uint64_t count)
+static uint64_t member_canary[LA_MAX_TEAM];
+static void take_canary(uint64_t number, uint64_t count)
 {
-    (void)number;
     (void)count;
+    if (number < LA_MAX_TEAM)
+        member_canary[number] = la_canary();
+}
+
+/* Of the thread, or the slowest of the team's. That wakes the team, too: what comes before a call took the workers longer than
+ * they wait awake, and to wake them is no part of a program that starts one region after another. */
+static uint64_t canary(void)
+{
+    uint64_t slowest = 0;
+    if (!la_is_team())
+        return la_canary();
+    for (uint64_t i = 0; i < LA_MAX_TEAM; i++)
+        member_canary[i] = 0;
+    if (la_team_work(take_canary))
+        return 0;
+    for (uint64_t i = 0; i < LA_MAX_TEAM; i++)
+        slowest = member_canary[i] > slowest ? member_canary[i] : slowest;
+    return slowest;
 }
 
 /* converted: with the layout converted before the call and back after it, as a temporary one is. */
 static void timed_call(struct la_variant *v, int converted, struct la_sample *s)
 {
-    /* What comes before took the workers longer than they wait awake; to wake them is no part of a program that starts one
-     * region after another. */
-    if (la_is_team())
-        la_team_work(nothing);
+    const uint64_t before = canary();
     const int whose = la_is_team() ? 0 /* RUSAGE_SELF */ : 1 /* RUSAGE_THREAD */;
     uint64_t faults = la_faults_of(whose), cpu = la_clock(CLOCK_THREAD_CPUTIME_ID), wall = la_clock(CLOCK_MONOTONIC);
     if (converted)
@@ -65,14 +84,19 @@ static void timed_call(struct la_variant *v, int converted, struct la_sample *s)
     s->cpu = la_clock(CLOCK_THREAD_CPUTIME_ID) - cpu;
     s->faults = la_faults_of(whose) - faults;
     s->tsc = la_replay_state.tsc_end - la_replay_state.tsc_start;
+    const uint64_t after = canary();
+    s->canary = after > before ? after : before;
 }
 
-/* Words: variant, calls, cold, converted. A call with conversions writes to the old layout what the original writes: then
+/* Words: variant, calls, cold, converted, what la_wait_calm takes, and after how many calls with such canaries the block ends.
+ * Answers what is left of the patience, and the times.
+ * A call with conversions writes to the old layout what the original writes: then
  * the original's lines are put back before it. */
 struct la_reply la_cmd_block(const struct la_command *c)
 {
     struct la_variant *v = la_variant(c->word[0]), *writer = v;
     uint64_t calls = c->word[1];
+    answer.left = c->word[5];
     const int converted = c->word[3] != 0;
     if (converted)
         writer = &la_variants[0];
@@ -82,16 +106,19 @@ struct la_reply la_cmd_block(const struct la_command *c)
         return la_fail("the original has nothing to convert");
     if (calls > MAX_CALLS)
         return la_fail("too many calls in one block");
-    for (uint64_t i = 0; i < calls; i++) {
+    uint64_t done = 0, calm = 0;
+    for (; done < calls && (!c->word[6] || calm < c->word[6]); done++) {
+        la_wait_calm(c->word[4], &answer.left);
         la_restore_lines(writer);
         for (uint64_t k = 0; c->word[2] && k < v->ranges; k++)
             la_flush(v->range[2 * k], v->range[2 * k + 1]);
-        timed_call(v, converted, &samples[i]);
+        timed_call(v, converted, &answer.samples[done]);
+        calm += answer.samples[done].canary <= c->word[4];
     }
     la_restore_lines(writer);
     if (converted)
         la_restore_lines(v); /* the next block may be another variant's, which reads what this one wrote */
-    return la_answer(samples, calls * sizeof *samples);
+    return la_answer(&answer, sizeof answer.left + done * sizeof answer.samples[0]);
 }
 
 /* Words: variant, times; answers (in, out) of each. Between blocks the old layout and the buffers both hold the state before the call, so that
@@ -99,7 +126,7 @@ struct la_reply la_cmd_block(const struct la_command *c)
 struct la_reply la_cmd_convert(const struct la_command *c)
 {
     enum { MAX_TIMES = 64 };
-    static uint64_t answer[2 * MAX_TIMES];
+    static uint64_t times_of[2 * MAX_TIMES];
     struct la_variant *v = la_variant(c->word[0]);
     const uint64_t times = c->word[1];
     if (!v || !v->context || !v->line_at)
@@ -111,10 +138,10 @@ struct la_reply la_cmd_convert(const struct la_command *c)
         v->copy_in(v->context);
         uint64_t middle = la_clock(CLOCK_THREAD_CPUTIME_ID);
         v->copy_out(v->context);
-        answer[2 * i + 1] = la_clock(CLOCK_THREAD_CPUTIME_ID) - middle;
-        answer[2 * i] = middle - start;
+        times_of[2 * i + 1] = la_clock(CLOCK_THREAD_CPUTIME_ID) - middle;
+        times_of[2 * i] = middle - start;
     }
     if (la_variants[0].line_at) /* what is written only is not copied in: copying it out changed the old layout */
         la_restore_lines(&la_variants[0]);
-    return la_answer(answer, 16 * times);
+    return la_answer(times_of, 16 * times);
 }

@@ -371,7 +371,7 @@ int la_map_image(uint64_t at, uint64_t bytes, const char *name)
 /* Words: image address, image bytes, entry, capacity. Path: records file; the image is "image" in the run folder. */
 struct la_reply la_cmd_trace(const struct la_command *c)
 {
-    static uint64_t out[3];
+    static uint64_t out[4];
     uint64_t at = c->word[0], capacity = c->word[3];
     if (la_map_image(at, c->word[1], "image"))
         return la_fail("the clone's image cannot be read, or its place in memory is taken");
@@ -386,12 +386,17 @@ struct la_reply la_cmd_trace(const struct la_command *c)
     traced_records = records;
     traced_bytes = capacity * 8;
     replay_setup(c->word[2], &la_parked);
-    out[2] = la_clock(CLOCK_THREAD_CPUTIME_ID);
+    /* The process's clock counts what threads took that have ended, too. It is read after the thread's own at first and
+     * before it at last: without others the difference never grows. */
+    uint64_t own = la_clock(CLOCK_THREAD_CPUTIME_ID), all = la_clock(CLOCK_PROCESS_CPUTIME_ID);
     if (la_batch.count)
         trace_batch(header);
     else
         la_replay_original();
-    out[2] = la_clock(CLOCK_THREAD_CPUTIME_ID) - out[2];
+    all = la_clock(CLOCK_PROCESS_CPUTIME_ID) - all;
+    own = la_clock(CLOCK_THREAD_CPUTIME_ID) - own;
+    out[2] = own;
+    out[3] = all > own ? all - own : 0;
     out[0] = (header[0] - (uint64_t)records) / 8;
     out[1] = header[2];
     traced_records = NULL;

@@ -9,9 +9,10 @@ copy stands between the saving and the restoring of the scratch registers: a jum
 back to the fast copy as soon as it can. The *plain* copy records nothing; control moves there, to the same instruction, when
 a segment finds no room for all its records, and never records again.
 
-What the clone leaves alone: the flags, the red zone, the stack below it, the vector state. Only instructions that leave the
-flags alone are added; where the room is checked, live flags are kept in rax by ``lahf``/``seto``. Two registers are
-parked in the header's page, which no code shares (a store near running code makes the processor throw its pipeline away).
+What the clone leaves alone: the flags, the red zone, the stack below it, the vector and mask registers. Only instructions
+that leave the flags alone are added; where the room is checked, live flags are kept in rax by ``lahf``/``seto``. Two
+registers are parked in the header's page, which no code shares (a store near running code makes the processor throw its
+pipeline away).
 The header is not per thread: one thread at a time may run the clone.
 """
 
@@ -22,15 +23,19 @@ from collections.abc import Hashable, Mapping
 from layout_advise.errors import TraceError
 from layout_advise.tracer.clone.assembler import Assembler
 from layout_advise.tracer.clone.decode import Instruction, decode, functions_of, leaders, references_of
+from layout_advise.tracer.clone.lanecode import LaneCode
 from layout_advise.tracer.clone.operands import RAX, RCX, RSP, Memory
 from layout_advise.tracer.clone.segments import Segment, cut, live_flags, segment
 from layout_advise.tracer.code import CodeRange, Region
 from layout_advise.tracer.snapshot.protocol import CloneImage
 
 HEADER_BYTES = 4096
+
+MOST_LEFT = 64
+"""Records for which a buffer that is full may have room left: those of one instruction, or of one segment."""
+
 _NEXT, _END, _FULL = 0, 8, 16
 _LIMIT, _SAVE1, _SAVE2, _RAX, _FLAGS, _TARGET, _RCX = range(64, 64 + 7 * 8, 8)
-_LANE_INDEX, _LANE_MASK, _SIGN = 128, 192, 256
 
 _KEEP_FLAGS = bytes.fromhex("9f 0f90c0")  # lahf; seto al
 _GIVE_FLAGS = bytes.fromhex("047f 9e")  # add al, 127 (sets OF again); sahf (the others)
@@ -41,8 +46,8 @@ def build_clone(region: Region, address: int) -> CloneImage:
     """The instrumented copy of ``region`` and its callees, to be mapped at ``address`` (a page boundary within 1 GB).
 
     ``CloneImage.references`` are all memory operands of the code in the order of their addresses. A segment records all
-    or nothing: when the record buffer is full, up to 48 records' room may be left in it. Raises :class:`TraceError` for
-    code that cannot be copied, by the name of the instruction.
+    or nothing: when the record buffer is full, room for fewer than :data:`MOST_LEFT` may be left in it.
+    Raises :class:`TraceError` for code that cannot be copied, by the name of the instruction.
     """
     code = decode(region)
     if region.entry not in code:
@@ -60,6 +65,7 @@ class _Builder:
     def __init__(self, region: Region, code: Mapping[int, Instruction], address: int) -> None:
         self.region, self.code, self.address = region, code, address
         self.out = Assembler(address)
+        self.constants: dict[int, int] = {}
         self.live = live_flags(code)
         self.ids: dict[int, int] = {}
         number = 0
@@ -77,7 +83,7 @@ class _Builder:
 
     def build(self) -> bytes:
         out = self.out
-        out.raw(bytes(_SIGN) + (0x80000000).to_bytes(4, "little") + bytes(HEADER_BYTES - _SIGN - 4))
+        out.raw(bytes(HEADER_BYTES))
         self.entry()
         segments = cut(self.code, leaders(self.code, self.entries))
         slow = {insn.address for seg in segments for insn in seg.inside} if self.tables else set()
@@ -98,6 +104,8 @@ class _Builder:
         if self.indirect:
             self.dispatcher("fast", slow)
             self.dispatcher("plain", set())
+        for value, place in self.constants.items():
+            out.text[place : place + 8] = value.to_bytes(8, "little")
         return out.finish()
 
     def slot(self, offset: int) -> Memory:
@@ -194,37 +202,15 @@ class _Builder:
         )
 
     def record_lanes(self, seg: Segment, insn: Instruction) -> None:
-        """Every lane stores its record; the place moves on only past those whose mask is set.
-
-        ``pext`` brings the sign bit down without touching the flags; whoever has AVX2 has BMI2.
-        """
+        """Every lane stores its record; the place moves on only past those whose access is made."""
         assert insn.lanes is not None
-        out, lanes, (place, other) = self.out, insn.lanes, seg.scratch
-        self.dump(lanes.index, _LANE_INDEX)
-        self.dump(lanes.mask, _LANE_MASK)
-        memory = insn.accesses[0].memory
-        for lane in range(lanes.count):
-            index = self.slot(_LANE_INDEX + lane * lanes.index_bytes)
-            out.operate(b"\x63" if lanes.index_bytes == 4 else b"\x8b", other, index)  # movsxd or mov
-            if memory.fs or memory.narrow:
-                raise TraceError(f"no clone of the gather at {insn.address:#x}", "its address is not flat")
-            self.record(
-                seg.scratch,
-                Memory(base=memory.base, index=other, scale=memory.scale, disp=memory.disp),
-                self.ids[insn.address] + lane,
-                0,
-            )
-            sign = _LANE_MASK + (lane + 1) * lanes.element_bytes - 4
-            out.operate(b"\x8b", other, self.slot(sign), wide=False)
-            vex = bytes([0xC4, 0xE2 if other < 8 else 0x62, (~other & 15) << 3 | 2, 0xF5])
-            out.raw(vex + bytes([(other & 7) << 3 | 5]))  # pext other, other, [sign]
-            out.relative(self.address + _SIGN)
-            out.lea(place, Memory(base=place, index=other, scale=8))
-
-    def dump(self, vector: int, offset: int) -> None:
-        """``vmovdqu [slot], ymm``."""
-        self.out.raw(bytes([0xC4, 0xE1 if vector < 8 else 0x61, 0x7E, 0x7F, (vector & 7) << 3 | 5]))
-        self.out.relative(self.address + offset)
+        lanes, (place, other) = insn.lanes, seg.scratch
+        code = LaneCode(self.out, self.address, self.constants, lanes, other)
+        code.look()
+        for number, access in enumerate(insn.accesses):
+            self.record(seg.scratch, code.memory(number, access.memory), self.ids[insn.address] + number, 0)
+            code.made(number)
+            self.out.lea(place, Memory(base=place, index=other, scale=8))
 
     def again(self, insn: Instruction, copy: str, after: Hashable) -> None:
         out = self.out

@@ -6,10 +6,13 @@ writing is decided here by the operand's position and two small tables of mnemon
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from capstone import x86_const as x86
+
+from layout_advise.tracer.clone.evex import Elements, elements_of, evex_of
 
 Kind = Literal["read", "write", "both"]
 
@@ -56,19 +59,34 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """The addresses of a gather: lane ``k`` is at ``memory + scale * index[k]`` if the sign of ``mask[k]`` is set."""
+    """Which accesses of a gather, a scatter or a masked move are made, and where those of the first two are.
 
-    index: int
+    ``mask`` is a mask register where ``opmask``; access k is made if one of the bits ``bits[k]`` is set in it, or in as many
+    low bits as it has among ``bits``, where they are ``counted``. Else it is a vector: access k is made if the sign of its
+    element k is set. Of gathers and scatters the address is that of the access plus ``scale`` times element k of ``index``.
+    """
+
     mask: int
-    count: int
-    index_bytes: int
+    opmask: bool
+    bits: tuple[int, ...]
     element_bytes: int
+    counted: bool = False
+    index: int | None = None
+    index_bytes: int = 0
+    vector_bytes: int = 0
+    """Of the vectors that have to be looked at."""
+
+    def made(self, mask: int) -> list[bool]:
+        """Which accesses are made where the mask (of a vector: the signs of its elements) is this."""
+        if self.counted:
+            mask = (1 << (mask & sum(self.bits)).bit_count()) - 1
+        return [bool(mask & bits) for bits in self.bits]
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One memory operand. ``operand`` numbers the operands of an instruction: the explicit ones first, then the stack; for a
-    gather it is the lane."""
+    """One memory operand. ``operand`` numbers the operands of an instruction: the explicit ones first, then the stack; for
+    what has lanes it is the lane."""
 
     operand: int
     kind: Kind
@@ -92,8 +110,10 @@ _MODIFY = words(
 _X87_STORES = ("fst", "fist", "fnst", "fsave", "fnsave", "fxsave", "fbstp")
 _STRING = frozenset(f"{op}{width}" for op in ("movs", "stos", "lods", "cmps", "scas") for width in "bwdq")
 _REFUSED = words("enter leavew xlatb maskmovq maskmovdqu vmaskmovdqu iretq iretd retf retfq ljmp lcall xbegin")
-_REFUSED_STARTS = ("xsave", "xrstor", "insb", "insw", "insd", "outs", "tile", "vscatter", "vpscatter")
-_COUNTED = ("vcompress", "vpcompress", "vexpand", "vpexpand")  # in memory, as many elements as their mask has bits
+_REFUSED_STARTS = ("xsave", "xrstor", "insb", "insw", "insd", "outs", "tile")
+_NOT_TOUCHING = ("prefetch", "vgatherpf", "vscatterpf")
+_INDEXED = ("vgather", "vpgather", "vscatter", "vpscatter")
+_MASKED = ("vmaskmovp", "vpmaskmov")
 
 
 class Refused(Exception):
@@ -147,49 +167,77 @@ def memory_of(insn: Any, operand: Any) -> Memory:
 
 
 def lanes_of(insn: Any) -> Lanes | None:
-    """The lanes of a VEX gather, ``None`` for other instructions. Raises :class:`Refused` for the EVEX form."""
+    """The lanes of a gather, a scatter or a masked move, ``None`` for other instructions."""
     name = bare(insn.mnemonic)
-    if not name.startswith(("vgather", "vpgather")):
+    if name.startswith(_NOT_TOUCHING):
         return None
-    vex = bytes(insn.bytes)
-    at = vex.find(0xC4)
-    if 0x62 in vex[:at] or at not in (0, 1) or len(insn.operands) != 3:
-        raise Refused("it is an AVX-512 gather")
-    index_bytes = 8 if name.split("gather")[1][0] == "q" else 4
-    element_bytes = 8 if name.endswith(("pd", "q")) else 4
-    vector_bytes = 32 if vex[at + 2] & 4 else 16
-    memory = insn.operands[1].mem
-    return Lanes(
-        index=VECTOR[memory.index],
-        mask=VECTOR[insn.operands[2].reg],
-        count=vector_bytes // max(index_bytes, element_bytes),
-        index_bytes=index_bytes,
-        element_bytes=element_bytes,
-    )
+    if name.startswith(_INDEXED):
+        return _indexed(insn, name)
+    if name.startswith(_MASKED):
+        each = _element_bytes(name)
+        count = _memory_operand(insn).size // each
+        return Lanes(VECTOR[insn.operands[1].reg], False, _each(count), each, vector_bytes=each * count)
+    evex = evex_of(bytes(insn.bytes))
+    memory = _memory_operand(insn)
+    if evex is None or memory is None:
+        return None
+    found = elements_of(name, evex, memory.size, immediate=insn.operands[-1].type == x86.X86_OP_IMM)
+    return None if found is None else _of_elements(evex.mask, found)
+
+
+def _of_elements(mask: int, found: Elements) -> Lanes:
+    return Lanes(mask, True, found.bits, found.bytes, found.counted)
+
+
+def _indexed(insn: Any, name: str) -> Lanes:
+    """A gather or scatter."""
+    code = bytes(insn.bytes)
+    index_bytes = 8 if re.split("gather|scatter", name)[1][0] == "q" else 4
+    element_bytes = _element_bytes(name)
+    index = VECTOR[_memory_operand(insn).mem.index]
+    evex = evex_of(code)
+    if evex is not None:
+        if not evex.mask:
+            raise Refused("it has no mask")
+        bits = _each(evex.vector_bytes // max(index_bytes, element_bytes))
+        return Lanes(evex.mask, True, bits, element_bytes, False, index, index_bytes, evex.vector_bytes)
+    at = code.find(0xC4)
+    if at < 0 or len(insn.operands) != 3:
+        raise Refused("its encoding is unknown")
+    vector_bytes = 32 if code[at + 2] & 4 else 16
+    bits = _each(vector_bytes // max(index_bytes, element_bytes))
+    return Lanes(VECTOR[insn.operands[2].reg], False, bits, element_bytes, False, index, index_bytes, vector_bytes)
+
+
+def _each(count: int) -> tuple[int, ...]:
+    return tuple(1 << k for k in range(count))
+
+
+def _element_bytes(name: str) -> int:
+    return 8 if name.endswith(("pd", "q")) else 4
+
+
+def _memory_operand(insn: Any) -> Any:
+    return next((operand for operand in insn.operands if operand.type == x86.X86_OP_MEM), None)
 
 
 def accesses_of(insn: Any) -> tuple[Access, ...]:
-    """Every memory access of ``insn``, explicit operands first, then the stack. Raises :class:`Refused`.
-
-    A masked move counts as one access of its full size whatever its mask is.
-    """
+    """Every memory access of ``insn``, explicit operands first, then the stack; of gathers, scatters and masked moves one
+    for each lane (:func:`lanes_of` tells which of them are made). Raises :class:`Refused`."""
     name = bare(insn.mnemonic)
-    if name in _NO_ACCESS or name.startswith("prefetch"):
+    if name in _NO_ACCESS or name.startswith(_NOT_TOUCHING):
         return ()
     if name in _REFUSED or name.startswith(_REFUSED_STARTS):
         raise Refused("it is not supported")
     lanes = lanes_of(insn)
     if lanes is not None:
-        memory = memory_of(insn, insn.operands[1])
-        return tuple(Access(k, "read", lanes.element_bytes, memory) for k in range(lanes.count))
+        return _lane_accesses(insn, name, lanes)
     found: list[Access] = []
     for position, operand in enumerate(insn.operands):
         if operand.type != x86.X86_OP_MEM:
             continue
         if name in ("bt", "bts", "btr", "btc") and insn.operands[1].type == x86.X86_OP_REG:
             raise Refused("its bit offset reaches beyond the operand")
-        if name.startswith(_COUNTED):
-            raise Refused("its mask says how much it accesses")
         memory = memory_of(insn, operand)
         if name == "pop" and memory.base == RSP:
             raise Refused("it pops to an address relative to rsp")
@@ -198,6 +246,22 @@ def accesses_of(insn: Any) -> tuple[Access, ...]:
     if stack is not None:
         found.append(Access(len(found), *stack))
     return tuple(found)
+
+
+def _lane_accesses(insn: Any, name: str, lanes: Lanes) -> tuple[Access, ...]:
+    """The elements of a masked move follow each other; those of a gather or scatter are all where it has its base."""
+    position = next(n for n, operand in enumerate(insn.operands) if operand.type == x86.X86_OP_MEM)
+    memory, kind = memory_of(insn, insn.operands[position]), kind_of(name, position)
+    if lanes.index is not None and (memory.fs or memory.narrow):
+        raise Refused("its address is not flat")
+    step = 0 if lanes.index is not None else lanes.element_bytes
+    return tuple(Access(k, kind, lanes.element_bytes, _behind(memory, k * step)) for k in range(len(lanes.bits)))
+
+
+def _behind(memory: Memory, offset: int) -> Memory:
+    if memory.target is not None:
+        return replace(memory, target=memory.target + offset)
+    return replace(memory, disp=memory.disp + offset)
 
 
 def _stack_access(insn: Any, name: str) -> tuple[Kind, int, Memory] | None:

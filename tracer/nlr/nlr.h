@@ -62,6 +62,8 @@ void nlr_slow(struct nlr_stream *stream, uint64_t address);
 /* `rows` times `count` addresses: `stride` apart within a row, and `advance` from row to row. */
 void nlr_add_rows(struct nlr_stream *stream, uint64_t address, uint64_t stride, uint64_t count, uint64_t advance,
                   uint64_t rows);
+/* `rows` times the `count` values (at least one), one after another. */
+void nlr_add_cycle(struct nlr_stream *stream, const uint64_t *value, uint64_t count, uint64_t rows);
 void nlr_finish(struct nlr_stream *stream); /* nothing may be added afterwards */
 void nlr_close(struct nlr_stream *stream);
 

@@ -13,7 +13,7 @@ namespace layout_advise {
 
 namespace {
 
-const uint64_t MAGIC = 0x314c41565641414cull;
+const uint64_t MAGIC = 0x324c41565641414cull;
 
 void *take(void *, uint64_t bytes) { return calloc(1, bytes); }
 void give(void *, void *memory, uint64_t) { free(memory); }
@@ -30,7 +30,10 @@ bool save(const std::string &path, const void *data, size_t bytes)
     if (!file)
         return false;
     bool whole = fwrite(data, 1, bytes, file) == bytes;
-    return (fclose(file) == 0) && whole;
+    whole = (fclose(file) == 0) && whole;
+    if (!whole)
+        remove(path.c_str()); /* nobody shall take a part for all */
+    return whole;
 }
 
 void put_nodes(words &out, const struct nlr_stream &s)
@@ -62,13 +65,30 @@ void put_set(words &out, const struct nlr_stream &s)
     out.insert(out.end(), bits.begin(), bits.begin() + (bytes + 7) / 8);
 }
 
+/* Its nodes, whose points are names of stretches, these, and then the pieces that they are made of: single references. */
+void put_order(words &out)
+{
+    order_state how = order_end();
+
+    out.push_back(how);
+    if (how != ORDERED)
+        return;
+    put_nodes(out, order_stream);
+    out.push_back(stretches.size());
+    for (const stretch &s : stretches)
+        out.insert(out.end(), {s.name, s.parent, s.reference});
+    out.push_back(references.size());
+    for (const reference &r : references)
+        out.insert(out.end(), {1, r.number});
+}
+
 }
 
 reference *find_reference(uint64_t pc, uint64_t ordinal, kind how, uint64_t bytes)
 {
     reference *&found = known[std::make_tuple(pc, ordinal, uint64_t(how), bytes)];
     if (!found) {
-        references.push_back(reference{pc, ordinal, uint64_t(how), bytes, {}});
+        references.push_back(reference{pc, ordinal, uint64_t(how), bytes, references.size(), {}});
         found = &references.back();
         nlr_open(&found->stream, &memory);
     }
@@ -110,6 +130,7 @@ bool write_result(const state &s, outcome how, const char *why)
         else
             put_set(out, r.stream);
     }
+    put_order(out);
     return save(s.folder + "/result", out.data(), 8 * out.size());
 }
 

@@ -4,9 +4,7 @@
 #define LAYOUT_ADVISE_PIN_REPORT_H
 #include <stdint.h>
 #include <string>
-extern "C" {
-#include "nlr.h"
-}
+#include "order.h"
 
 namespace layout_advise {
 
@@ -15,7 +13,7 @@ enum outcome { NEVER = 0, WHOLE = 1, TRUNCATED = 2, BROKEN = 3 };
 
 /* One memory access of one instruction; `ordinal` counts those of the instruction. */
 struct reference {
-    uint64_t pc, ordinal, kind, bytes;
+    uint64_t pc, ordinal, kind, bytes, number;
     struct nlr_stream stream;
 };
 
@@ -35,6 +33,7 @@ inline bool add(state &s, reference *r, uint64_t address)
         return false;
     s.taken++;
     nlr_add(&r->stream, address);
+    order_add(r->number, r->pc, r->ordinal);
     return true;
 }
 

@@ -19,11 +19,13 @@ static state kept;
 static ADDRINT entry, blocks_base, top;
 static THREADID traced = INVALID_THREADID;
 static PIN_LOCK lock;
+static bool off; /* the result is written; or this is a forked child, whose files would be the parent's */
 
-static VOID finish(outcome how)
+static VOID finish(outcome how, const char *why = "")
 {
-    if (!write_result(kept, how, ""))
+    if (!write_result(kept, how, why))
         LOG("layout-advise: the result was not written\n");
+    off = true;
     PIN_ExitProcess(0);
 }
 
@@ -32,6 +34,8 @@ static VOID begin(THREADID thread, const CONTEXT *context)
     static const REG names[16] = {REG_GAX, REG_GCX, REG_GDX, REG_GBX, REG_STACK_PTR, REG_GBP, REG_GSI, REG_GDI,
                                   REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12,       REG_R13, REG_R14, REG_R15};
 
+    if (off) /* and another thread may have had the lock */
+        return;
     PIN_GetLock(&lock, INT32(thread) + 1);
     if (traced == INVALID_THREADID && ++kept.calls == KnobCall.Value()) {
         for (UINT32 i = 0; i < 16; i++)
@@ -43,7 +47,7 @@ static VOID begin(THREADID thread, const CONTEXT *context)
         const UINT64 *table = blocks_base ? *reinterpret_cast<UINT64 *const *>(blocks_base + KnobBlocks.Value()) : 0;
         UINT64 slots = blocks_base ? *reinterpret_cast<const UINT64 *>(blocks_base + KnobSlots.Value()) : 0;
         if (!write_entry(kept, reinterpret_cast<const uint64_t *>(table), slots))
-            LOG("layout-advise: the state at the entry was not written\n");
+            finish(BROKEN, "the state at the entry was not written: is the disk full?");
         traced = thread;
     }
     PIN_ReleaseLock(&lock);
@@ -116,8 +120,14 @@ static VOID on_image(IMG image, VOID *)
 static VOID at_end(INT32, VOID *)
 {
     /* the program ended before the call, or within it */
-    if (!write_result(kept, traced == INVALID_THREADID ? NEVER : WHOLE, ""))
+    if (!off && !write_result(kept, traced == INVALID_THREADID ? NEVER : WHOLE, ""))
         LOG("layout-advise: the result was not written\n");
+}
+
+static VOID in_child(THREADID, const CONTEXT *, VOID *)
+{
+    off = true;
+    traced = INVALID_THREADID;
 }
 
 int main(int argc, char *argv[])
@@ -130,6 +140,7 @@ int main(int argc, char *argv[])
     IMG_AddInstrumentFunction(on_image, 0);
     TRACE_AddInstrumentFunction(on_trace, 0);
     PIN_AddFiniFunction(at_end, 0);
+    PIN_AddForkFunction(FPOINT_AFTER_IN_CHILD, in_child, 0);
     PIN_StartProgram();
     return 0;
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import itertools
 import os
 import shutil
 import struct
@@ -29,7 +30,7 @@ _CONFIG = struct.Struct("<8Q4IQ32s128s")
 _EXIT = struct.Struct("<Q4I32s64s")
 _FIX = struct.Struct("<IIQ")
 _STATUS = struct.Struct("<4Qqq10Q256s")
-_SAMPLE = struct.Struct("<4Q")
+_SAMPLE = struct.Struct("<5Q")
 _PREFIX = "layout-advise-"
 
 
@@ -52,6 +53,8 @@ class Verb(IntEnum):
     TEAM = 14
     TRACE_TEAM = 15
     BATCH = 16
+    THREADS = 17
+    MEMBERS = 18
 
 
 class Mode(IntEnum):
@@ -117,16 +120,15 @@ class RunFolder:
         self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
         self._alive = open(self.path / "alive", "wb")  # noqa: SIM115 - held open: the lock is the sign of life
         fcntl.flock(self._alive, fcntl.LOCK_EX)
-        self._numbers = 0
+        self._numbers = itertools.count(1)
 
     def fresh_name(self, prefix: str) -> str:
         """A channel name not used before in this folder."""
-        self._numbers += 1
-        return f"{prefix}{self._numbers}"
+        return f"{prefix}{next(self._numbers)}"
 
     def configure(
         self, mode: Mode, entry: Entry | None, patch: Patch | None, *, first: int = 1, timed: int = 0, max_calls: int = 0,
-        interval_ns: int = 0, preload: str = "", quick: bool = False,
+        interval_ns: int = 0, preload: str = "", quick: bool = False, calm: tuple[int, int] = (0, 0),
     ) -> None:  # fmt: skip
         """Write the agent's orders and an empty status file."""
         size, blob, fixes, original, int3 = (
@@ -143,6 +145,7 @@ class RunFolder:
         data += struct.pack("<Q", outlined.address if outlined else 0)
         data += os.fsencode(outlined.path.resolve() if outlined else "").ljust(4096, b"\0")
         data += _exits(entry.exits if entry else ())
+        data += struct.pack("<2Q", *calm)
         (self.path / "config").write_bytes(data)
         (self.path / "status").write_bytes(bytes(_STATUS.size + MAX_TIMED * _SAMPLE.size + 8))
 
@@ -158,8 +161,8 @@ class RunFolder:
         text = error.split(b"\0")[0].decode(errors="replace")
         return Status(known, pid, base, armed - counter, bool(recursive), threads, timed, entry, rate, empty, text)
 
-    def samples(self, count: int) -> list[tuple[int, int, int, int]]:
-        """(wall ns, cpu ns, tsc, faults) of the first ``count`` timed calls."""
+    def samples(self, count: int) -> list[tuple[int, int, int, int, int]]:
+        """(wall ns, cpu ns, tsc, faults, canary) of the first ``count`` timed calls."""
         data = (self.path / "status").read_bytes()
         return [_SAMPLE.unpack_from(data, _STATUS.size + i * _SAMPLE.size) for i in range(count)]
 

@@ -19,7 +19,7 @@ from layout_advise.tracer.snapshot.channel import MAX_TIMED, Mode, RunFolder, St
 from layout_advise.tracer.snapshot.launch import describe_end, kill_session, launch
 from layout_advise.tracer.snapshot.patching import Entry, plan_patch
 from layout_advise.tracer.snapshot.procfs import parse_mappings
-from layout_advise.tracer.snapshot.protocol import Sample
+from layout_advise.tracer.snapshot.protocol import AT_ONCE, Calm, Sample
 
 MAX_SAMPLES = 1 << 20
 
@@ -129,6 +129,7 @@ def probe(
     timed: int = MAX_TIMED,
     max_calls: int | None = None,
     quick: bool = False,
+    calm: Calm = AT_ONCE,
 ) -> Probe:
     """Run ``command``, its output discarded, count all calls of ``entry`` and time ``timed`` of them from call ``first``.
 
@@ -145,8 +146,9 @@ def probe(
         preload = (os.environ if env is None else env).get("LD_PRELOAD", "")
         patch = plan_patch(entry)
         folder.configure(
-            Mode.PROBE, entry, patch, first=first, timed=timed, max_calls=max_calls or 0, preload=preload, quick=quick
-        )
+            Mode.PROBE, entry, patch, first=first, timed=timed, max_calls=max_calls or 0, preload=preload, quick=quick,
+            calm=(calm.ticks, calm.patience_ns),
+        )  # fmt: skip
         start = time.monotonic()
         process = launch(folder, command, stdin_path=stdin_path, cwd=cwd, env=env, discard=True)
         seconds = _finish(process, start, timeout, "its hotspot was timed")

@@ -11,24 +11,29 @@ import os
 import signal
 import struct
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, Protocol, Self
 
-from layout_advise.errors import ProgramError, SnapshotError
+from layout_advise.errors import HungError, ProgramError, SnapshotError
 from layout_advise.tracer import trace
+from layout_advise.tracer.seized import ParkedState
 from layout_advise.tracer.snapshot.blocktable import read_blocks
 from layout_advise.tracer.snapshot.channel import Channel, Mode, RunFolder, State, Verb
 from layout_advise.tracer.snapshot.launch import describe_end, kill_session, launch
 from layout_advise.tracer.snapshot.patching import Entry, plan_patch
-from layout_advise.tracer.snapshot.procfs import how_it_ended, outer_pid, read_mappings, read_memory
-from layout_advise.tracer.snapshot.protocol import CloneImage, Member, Range, RunResult, Sample
+from layout_advise.tracer.snapshot.procfs import how_it_ended, outer_pid, read_mappings, read_memory, thread_count
+from layout_advise.tracer.snapshot.protocol import AT_ONCE, Calm, CloneImage, Member, Range, RunResult, Sample
 from layout_advise.tracer.snapshot.recorded import RETURNED, Calls
 from layout_advise.tracer.trace import Allocation, Registers
 
 _REGISTERS = struct.Struct("<16QQQQII2048s")
 _RUN_TAIL = struct.Struct("<6Q")
+XSAVE_BYTES = 4096
+BLOCK_BYTES = 32
 
 
 def _registers(data: bytes) -> Registers:
@@ -54,7 +59,8 @@ class Copies(Protocol):
 
 
 class AgentProcess:
-    """See :class:`~layout_advise.tracer.snapshot.protocol.StoppedProgram`. ``timeout`` (seconds) holds for each command."""
+    """See :class:`~layout_advise.tracer.snapshot.protocol.StoppedProgram`. ``timeout`` (seconds) holds for each command.
+    Several threads may command one process; it does one thing after the other."""
 
     def __init__(
         self, folder: RunFolder, channel: str, pid: int, *, on_close: Callable[[], None], timeout: float,
@@ -73,9 +79,12 @@ class AgentProcess:
         self._info: tuple[int, ...] | None = None
         self._born: tuple[trace.Mapping, ...] | None = None
         self._closed = False
+        self._lock = threading.Lock()
         self._batch = 0
         self.traced_ns: float | None = None
         """Thread-CPU ns of the last traced call, what its page faults cost included."""
+        self.others_ran = False
+        """See the protocol."""
 
     @classmethod
     def attach(cls, parked: AgentProcess, pid: int, on_close: Callable[[], None]) -> AgentProcess:
@@ -100,12 +109,13 @@ class AgentProcess:
         if self._closed:
             raise SnapshotError("the program is closed already")
         try:
-            return self._channel.call(verb, words, path, self.timeout, self._ended)
+            with self._lock:
+                return self._channel.call(verb, words, path, self.timeout, self._ended)
         except TimeoutError:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._pid, signal.SIGKILL)
             what = f"the program hung in command {verb.name.lower()}"
-            raise SnapshotError(what, f"no answer within {self.timeout:g} s") from None
+            raise HungError(what, f"no answer within {self.timeout:g} s") from None
 
     @property
     def pid(self) -> int:
@@ -119,7 +129,7 @@ class AgentProcess:
 
     def _words(self) -> tuple[int, ...]:
         if self._info is None:
-            self._info = struct.unpack("<14Q", self._call(Verb.INFO))
+            self._info = struct.unpack("<18Q", self._call(Verb.INFO))
         return self._info
 
     def own_ranges(self) -> tuple[Range, ...]:
@@ -127,6 +137,18 @@ class AgentProcess:
         allocations."""
         words = self._words()
         return tuple(Range(words[i], words[i] + words[i + 1]) for i in (2, 4, 6, 8, 10, 12))
+
+    def parked_state(self) -> ParkedState:
+        """What lets the parked thread go on under ptrace (:mod:`layout_advise.tracer.seized`), in this very process."""
+        thread, signals, vectors, components = self._words()[14:]
+        return ParkedState(thread, signals, self.read(vectors, XSAVE_BYTES), components)
+
+    def keep_table(self) -> tuple[int, int]:
+        """Have the table of heap blocks kept up to date when the program goes on; its address and number of slots."""
+        path = self.folder.path / self.folder.fresh_name("blocks")
+        self._call(Verb.BLOCKS, (1,), str(path))
+        path.unlink()
+        return self._words()[4], self._words()[5] // BLOCK_BYTES
 
     def mappings_at_park(self) -> tuple[trace.Mapping, ...]:
         """The mappings before anything was loaded or allocated for a mock-up: what can be the program's own."""
@@ -206,14 +228,29 @@ class AgentProcess:
         """Run the clone once; raw records go to the file ``records`` (tmpfs). Returns (records, truncated)."""
         (self.folder.path / "image").write_bytes(image.code)
         words = (image.address, len(image.code), image.entry, capacity)
-        count, full, ns = struct.unpack("<3Q", self._call(Verb.TRACE, words, str(records.resolve())))
+        threads = thread_count(self._pid)
+        count, full, ns, others_ns = struct.unpack("<4Q", self._call(Verb.TRACE, words, str(records.resolve())))
         self.traced_ns = float(ns)
+        self.others_ran = others_ns > 0 or thread_count(self._pid) > threads
         return count, bool(full)
 
     def team(self) -> int:
         """The most threads that the parallel region can get at whose start the program is parked."""
         (most,) = struct.unpack("<Q", self._call(Verb.TEAM))
         return int(most)
+
+    def threads(self, count: int) -> None:
+        """Have the parallel region run with ``count`` threads in this process from now on. Raises :class:`SnapshotError`
+        where the program's runtime gives another number."""
+        (given,) = struct.unpack("<Q", self._call(Verb.THREADS, (count,)))
+        if given != count:
+            raise SnapshotError(f"cannot run the region with {count} threads", f"the program's runtime gives {given}")
+
+    def members(self, variant: int, calls: int) -> tuple[float, tuple[float, ...]]:
+        """Wall ns of the quickest of ``calls`` runs of the region, and CPU ns that each thread spent in its body meanwhile,
+        without the wait for the others at the end. The variant must have been prepared."""
+        wall, *own = struct.iter_unpack("<Q", self._call(Verb.MEMBERS, (variant, calls)))
+        return float(wall[0]), tuple(float(ns) for (ns,) in own)
 
     def trace_team(self, images: Sequence[CloneImage], records: Path, capacity: int) -> tuple[tuple[Member, ...], int]:
         """Run the region once, the n-th thread in the n-th clone; its raw records (``capacity`` at most) go to the file
@@ -255,30 +292,43 @@ class AgentProcess:
         each = tuple(returned[k : k + RETURNED] for k in range(0, len(returned), RETURNED))
         return RunResult(_registers(data), count, mismatches, first, remapped, each)
 
-    def prepare(self, variant: int, written: Sequence[Range], original: Sequence[Range] = ()) -> int:
+    def prepare(
+        self, variant: int, written: Sequence[Range], original: Sequence[Range] = (), *, like_original: bool = False
+    ) -> int:
         """See the protocol; once per variant and process."""
-        words = (variant, len(written), len(original), *_flat(written), *_flat(original))
+        words = (variant, like_original, len(written), len(original), *_flat(written), *_flat(original))
         (lines,) = struct.unpack("<Q", self._call(Verb.PREPARE, words))
         return int(lines)
 
     def block(
-        self, variant: int, calls: int, mode: Literal["steady", "cold"] = "steady", *, converted: bool = False
-    ) -> tuple[Sample, ...]:
+        self,
+        variant: int,
+        calls: int,
+        mode: Literal["steady", "cold"] = "steady",
+        *,
+        converted: bool = False,
+        calm: Calm = AT_ONCE,
+    ) -> tuple[tuple[Sample, ...], Calm]:
         """See the protocol; at most 4096 calls."""
-        data = self._call(Verb.BLOCK, (variant, calls, mode == "cold", converted))
-        return tuple(Sample(wall, cpu, tsc, faults) for wall, cpu, tsc, faults in struct.iter_unpack("<4Q", data))
+        data = self._call(Verb.BLOCK, (variant, calls, mode == "cold", converted, calm.ticks, calm.patience_ns, calm.enough))
+        (left,) = struct.unpack_from("<Q", data)
+        return tuple(Sample(*one) for one in struct.iter_unpack("<5Q", data[8:])), replace(calm, patience_ns=left)
 
     def convert(self, variant: int, times: int = 3) -> tuple[tuple[float, float], ...]:
         """See the protocol; at most 64 times."""
         data = self._call(Verb.CONVERT, (variant, times))
         return tuple((float(into), float(out)) for into, out in struct.iter_unpack("<2Q", data))
 
+    def close_forks(self) -> None:
+        """See the protocol."""
+        for child in list(self._children):
+            child.close()
+
     def close(self) -> None:
         """Kill it and everything forked from it; idempotent."""
         if self._closed:
             return
-        for child in self._children:
-            child.close()
+        self.close_forks()
         if self._copies is not None:
             self._copies.close()
         self._closed = True

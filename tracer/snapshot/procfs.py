@@ -45,6 +45,18 @@ def read_memory(pid: int, address: int, size: int) -> bytes:
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
+def write_memory(pid: int, address: int, data: bytes) -> None:
+    """Put ``data`` at ``address``, protected or not; raises :class:`SnapshotError` where that cannot be done in full."""
+    try:
+        with open(f"/proc/{pid}/mem", "r+b", buffering=0) as memory:
+            at, left = address, memoryview(data)
+            while left:
+                done = os.pwrite(memory.fileno(), left[: 1 << 30], at)
+                at, left = at + done, left[done:]
+    except OSError as error:
+        raise SnapshotError("cannot write the program's memory", f"at {address:#x}: {error}") from error
+
+
 def thread_count(pid: int) -> int:
     """How many threads the process has now; raises :class:`SnapshotError` if it is gone."""
     try:

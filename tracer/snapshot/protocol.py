@@ -51,12 +51,28 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One timed call. ``faults`` are minor page faults during the call (validity flag)."""
+    """One timed call. ``faults`` are minor page faults during the call (validity flag); ``canary`` are the ticks that a
+    fixed loop of additions took, the slower of one right before and one right after (0: not known)."""
 
     wall_ns: float
     cpu_ns: float
     tsc: int
     faults: int
+    canary: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Calm:
+    """Before timed calls, wait for at most ``patience_ns`` in all until the canary takes at most ``ticks``
+    (``docs/decisions/0022``); 0 ticks: do not wait. After ``enough`` calls with such canaries a block ends (0: it has
+    all its calls)."""
+
+    ticks: int = 0
+    patience_ns: int = 0
+    enough: int = 0
+
+
+AT_ONCE = Calm()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +95,11 @@ class StoppedProgram(Protocol):
     @property
     def pid(self) -> int:
         """Process id as seen from here."""
+        ...
+
+    @property
+    def others_ran(self) -> bool:
+        """Whether threads other than the one that made it ran during the last :meth:`trace`."""
         ...
 
     def registers(self) -> Registers:
@@ -105,6 +126,10 @@ class StoppedProgram(Protocol):
         """A copy-on-write copy, stopped at the same point."""
         ...
 
+    def close_forks(self) -> None:
+        """Kill what was forked from it, whatever that is doing."""
+        ...
+
     def trace(self, image: CloneImage, records: Path, capacity: int) -> tuple[int, bool]:
         """Run the clone once; raw records go to the file ``records`` (tmpfs). Returns (records, truncated)."""
         ...
@@ -128,18 +153,29 @@ class StoppedProgram(Protocol):
         """
         ...
 
-    def prepare(self, variant: int, written: Sequence[Range], original: Sequence[Range] = ()) -> int:
+    def prepare(
+        self, variant: int, written: Sequence[Range], original: Sequence[Range] = (), *, like_original: bool = False
+    ) -> int:
         """For timing: allocate and fill the variant's buffers, run it once over saved copies of ``written`` (and of its own
         buffers), note which 64-byte lines changed, and put them back. Returns the number of lines.
-        ``original`` are the ranges to flush for cold calls."""
+        ``original`` are the ranges to flush for cold calls. ``like_original``: the variant has the original's layout and is
+        known to change the same bytes; the original (variant 0) must be prepared, and its lines are taken."""
         ...
 
     def block(
-        self, variant: int, calls: int, mode: Literal["steady", "cold"] = "steady", *, converted: bool = False
-    ) -> tuple[Sample, ...]:
-        """``calls`` timed calls; before each the changed lines are put back by ordinary stores and the save copy is flushed;
-        with ``cold`` all ranges of the variant are flushed from the caches too. ``converted``: each call converts the data
-        to the variant's layout before and back after it, all of which is timed; the original must be prepared too."""
+        self,
+        variant: int,
+        calls: int,
+        mode: Literal["steady", "cold"] = "steady",
+        *,
+        converted: bool = False,
+        calm: Calm = AT_ONCE,
+    ) -> tuple[tuple[Sample, ...], Calm]:
+        """``calls`` timed calls, or enough that are calm, and what is left of the patience of ``calm``.
+
+        Before each the changed lines are put back by ordinary stores and the save copy is flushed; with ``cold`` all ranges
+        of the variant are flushed from the caches too. ``converted``: each call converts the data to the variant's layout
+        before and back after it, all of which is timed; the original must be prepared too."""
         ...
 
     def convert(self, variant: int, times: int = 3) -> tuple[tuple[float, float], ...]:

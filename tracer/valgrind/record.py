@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from layout_advise.tracer.code import Region
-from layout_advise.tracer.relocate import Foreign
+from layout_advise.tracer.realigned import ABI, frame_alignment
+from layout_advise.tracer.relocate import RSP, Foreign
 from layout_advise.tracer.snapshot.patching import Entry
 from layout_advise.tracer.snapshot.protocol import StoppedProgram
-from layout_advise.tracer.tooltrace import OTHERS, assigned, parked_trace
+from layout_advise.tracer.tooltrace import assigned, control_of, parked_trace
 from layout_advise.tracer.trace import Mapping, Trace
 from layout_advise.tracer.valgrind.run import check_instructions, run_tool
 
@@ -28,10 +29,15 @@ def trace_under_valgrind(
 ) -> Foreign:
     """Trace the call at which ``program`` is parked, in a run of ``command`` under Valgrind.
 
+    Where the code rounds addresses on its stack and the stacks lie otherwise modulo that, the program is run once more.
     Raises the errors of :func:`run_tool` and of :func:`check_instructions`.
     """
     check_instructions(region)
     seen = run_tool(command, entry, call, cap, stdin_path=stdin_path, timeout=timeout, folder=folder)
+    off = seen.process.registers.gpr[RSP] - program.registers().gpr[RSP]
+    lower = off % frame_alignment(region)
+    if lower and lower % ABI == 0:
+        seen = run_tool(command, entry, call, cap, stdin_path=stdin_path, timeout=timeout, folder=folder, lower=lower)
     return parked_trace(seen, program, region, call, "valgrind")
 
 
@@ -53,7 +59,7 @@ def trace_alone(
     """
     seen = run_tool(command, entry, call, cap, stdin_path=stdin_path, timeout=timeout, folder=folder, preload=False)
     region = region_at(seen.process.mappings)
-    references, streams = assigned(seen.references, region)
+    references, streams, ids = assigned(seen.references, region)
     trace = Trace(
         symbol=region.symbol,
         call=call,
@@ -65,5 +71,7 @@ def trace_alone(
         registers=seen.process.registers,
         mappings=seen.process.mappings,
         allocations=(),
+        control=control_of(seen, ids, len(references)),
+        others=seen.foreign > 0,
     )
-    return Foreign(trace, (OTHERS,) if seen.foreign else ())
+    return Foreign(trace, ())

@@ -39,18 +39,20 @@ def run_tool(
     timeout: float | None = None,
     raw: bool = False,
     preload: bool = True,
+    lower: int = 0,
     folder: Path | None = None,
 ) -> ToolRun:
     """Run ``command`` under the tool, its output discarded, and end it when call ``call`` (from 1) of ``entry`` is done.
 
     At most ``cap`` accesses are taken. ``preload=False`` for statically linked programs: the heap's blocks are then unknown.
-    Temporary files go to ``folder``. Raises :class:`MachineError` without a fit Valgrind, :class:`ProgramError` where the
-    program ends or hangs before, :class:`TraceError` where the tool fails.
+    ``lower``: by how many bytes, a multiple of 16, the stack begins below where it would. Temporary files go to ``folder``.
+    Raises :class:`MachineError` without a fit Valgrind, :class:`ProgramError` where the program ends or hangs before,
+    :class:`TraceError` where the tool fails.
     """
     valgrind = find_valgrind()
     with tempfile.TemporaryDirectory(prefix="layout-advise-", dir=folder) as temporary:
         out = Path(temporary)
-        full = _command(valgrind, out, command, entry, call, cap, raw, preload)
+        full = _command(valgrind, out, command, entry, call, cap, raw, preload, lower)
         code = run_to_end(full, stdin=stdin_path, cwd=cwd, timeout=timeout, entry=entry, under="Valgrind")
         log = (out / "log").read_text(errors="replace") if (out / "log").exists() else ""
         if not (out / "result").exists() or (code < 0 and _UNKNOWN.search(log)):
@@ -59,7 +61,15 @@ def run_tool(
 
 
 def _command(
-    valgrind: Valgrind, out: Path, command: Sequence[str], entry: Entry, call: int, cap: int, raw: bool, preload: bool
+    valgrind: Valgrind,
+    out: Path,
+    command: Sequence[str],
+    entry: Entry,
+    call: int,
+    cap: int,
+    raw: bool,
+    preload: bool,
+    lower: int,
 ) -> list[str]:
     options = {
         "tool": TOOL,
@@ -71,7 +81,8 @@ def _command(
         "cap": cap,
         "raw": "yes" if raw else "no",
     }
-    variables = [f"VALGRIND_LIB={tool_folder(valgrind)}"]
+    # The environment lies above the stack: what is added to it moves the stack down.
+    variables = [f"VALGRIND_LIB={tool_folder(valgrind)}", f"LAYOUT_ADVISE_ROOM={'.' * lower}"]
     if preload:
         table, slots = blocks_symbols()
         options |= {"blocks-file": blocks_library(), "blocks-at": table, "slots-at": slots}

@@ -5,11 +5,11 @@
 #define BUFFER_WORDS (1u << 13) /* stays in the second-level cache */
 
 struct reference **references;
-ULong reference_count, taken, foreign;
+ULong reference_count, taken, foreign, piece_count;
 struct piece *pieces;
 UInt most_references;
 ULong *buffer;
-static ULong reference_room, piece_count, piece_room;
+static ULong reference_room, piece_room;
 static UInt *table; /* hash of references: number + 1 */
 static ULong table_slots;
 static struct nlr_memory memory;
@@ -32,6 +32,7 @@ void la_buffer_open(void)
 {
     memory = (struct nlr_memory){.take = take, .give = give, .left = 1ull << 30};
     buffer = VG_(malloc)("la.buffer", (BUFFER_WORDS + SLACK_WORDS) * sizeof *buffer);
+    la_order_open();
     hot.next = (Addr)buffer;
     hot.limit = (Addr)(buffer + BUFFER_WORDS);
     hot.top = ~0ull >> 1;
@@ -93,6 +94,8 @@ UInt la_piece(const struct access *access, UInt count, UInt words)
         pieces = VG_(realloc)("la.pieces", pieces, piece_room * sizeof *pieces);
     }
     struct piece fresh = {.references = count, .words = words};
+    fresh.first = access[0].reference->pc;
+    fresh.last = access[count - 1].reference->pc;
     fresh.access = VG_(malloc)("la.piece", count * sizeof *access);
     for (UInt i = 0; i < count; i++) {
         fresh.access[i] = access[i];
@@ -130,20 +133,26 @@ void la_one(struct reference *r, ULong address)
 /* One piece; False when the cap is reached in it. */
 Bool la_row(const ULong *word)
 {
+    static struct access done[SLACK_WORDS];
     const struct piece *p = pieces + word[0];
+    UInt count = 0;
 
     if (!options.raw && !p->guarded && taken + p->references <= options.cap) {
         for (const struct access *a = p->access, *end = a + p->references; a < end; a++)
             nlr_add(&a->reference->stream, word[a->word] + a->delta);
         taken += p->references;
+        la_order_piece((UInt)word[0]);
         return True;
     }
-    for (const struct access *a = p->access, *end = a + p->references; a < end; a++) {
-        if (taken >= options.cap)
-            return False;
+    const struct access *a = p->access, *end = a + p->references;
+    for (; a < end && taken < options.cap; a++) {
         la_one(a->reference, word[a->word] + a->delta);
+        if (word[a->word] + a->delta)
+            done[count++] = *a;
     }
-    return True;
+    Bool whole = a == end; /* la_order_part moves the pieces */
+    la_order_part((UInt)word[0], done, count);
+    return whole;
 }
 
 /* Throws the records away: they are another thread's, or those of a forked process. */

@@ -154,12 +154,15 @@ static ULong columns(const ULong *word, ULong width, const ULong *end)
     ULong rows = guarded ? 0 : even_rows(word, width, end);
     if (rows >= FEWEST_ROWS) {
         even_columns(word, width, rows);
+        la_order_rows(word, width, rows);
         return rows;
     }
     rows = repeats(word, width, end);
-    if (rows >= FEWEST_ROWS)
-        uneven_columns(word, width, rows);
-    return rows >= FEWEST_ROWS ? rows : 0;
+    if (rows < FEWEST_ROWS)
+        return 0;
+    uneven_columns(word, width, rows);
+    la_order_rows(word, width, rows);
+    return rows;
 }
 
 /* The first piece from `word` on that stands there again within PERIOD pieces, and in `*again` where. `end` if there is none:
@@ -229,6 +232,7 @@ static ULong turns(const ULong *word, ULong width, const ULong *end)
         nlr_add_rows(&seen[i]->stream, r->start, r->stride, r->times, r->advance, rows);
         taken += rows * r->times;
     }
+    la_order_rows(word, width, rows);
     return rows;
 }
 
@@ -271,6 +275,7 @@ Bool la_drain(void)
 
     one_by_one = options.raw || taken + (ULong)(end - word) / 2 * most_references >= options.cap;
     hot.next = (Addr)buffer;
+    la_order_look();
     while (word < end) {
         const ULong *first = find_pattern(word, end, &again);
         const ULong *rest = first < end ? first : again;

@@ -1,9 +1,10 @@
-/* What the tool leaves in its folder: `result` (64-bit words, see tracer/valgrind/result.py), `maps`, `blocks`, and `records`
- * in raw mode. Files are opened, written and closed at once: the program may close any descriptor.
+/* What the tool leaves in its folder: `result` (64-bit words, see tracer/toolresult.py), `maps`, `blocks`, `after` (the
+ * blocks when the call is done), and `records` in raw mode. Files are opened, written and closed at once: the program may close
+ * any descriptor.
  * SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tool.h"
 
-#define MAGIC 0x314c41565641414cull /* "LAAVVAL1" */
+#define MAGIC 0x324c41565641414cull /* "LAAVVAL2" */
 
 #define PART 2048u
 
@@ -18,7 +19,7 @@ static void path_of(HChar *out, SizeT room, const HChar *name)
 /* Everything is given up: the files go first, which makes room for the message in the log. */
 static void give_up(const HChar *what, Int error)
 {
-    static const HChar *const files[] = {"records", "result", "blocks", "maps"};
+    static const HChar *const files[] = {"records", "result", "blocks", "after", "maps"};
     HChar path[4200];
 
     for (UInt i = 0; i < sizeof files / sizeof *files; i++) {
@@ -103,10 +104,9 @@ static Addr blocks_base(void)
     return 0;
 }
 
-static void copy_blocks(void)
+static void copy_blocks(const HChar *name, Addr base)
 {
-    Int fd = la_create("blocks");
-    Addr base = blocks_base();
+    Int fd = la_create(name);
     if (base) {
         const ULong *table = *(ULong *const *)(base + options.blocks);
         ULong slots = *(const ULong *)(base + options.slots);
@@ -121,7 +121,7 @@ static void copy_blocks(void)
 void la_write_entry(void)
 {
     copy_maps();
-    copy_blocks();
+    copy_blocks("blocks", blocks_base());
 }
 
 static void write_nodes(Int fd, const struct nlr_stream *s)
@@ -158,11 +158,36 @@ static void write_set(Int fd, const struct nlr_stream *s)
     }
 }
 
+/* The order of execution: its nodes, whose points are names of stretches, these, and the references of each piece. */
+static void write_order(Int fd)
+{
+    la_order_end();
+    word(fd, la_ordered);
+    if (la_ordered != ORDERED)
+        return;
+    write_nodes(fd, &la_order);
+    word(fd, stretch_count);
+    for (UInt i = 0; i < stretch_count; i++) {
+        word(fd, stretches[i].name);
+        word(fd, stretches[i].parent);
+        word(fd, stretches[i].piece);
+    }
+    word(fd, piece_count);
+    for (ULong i = 0; i < piece_count; i++) {
+        word(fd, pieces[i].references);
+        for (UInt k = 0; k < pieces[i].references; k++)
+            word(fd, pieces[i].access[k].reference->number);
+    }
+}
+
 void la_write_result(enum outcome outcome, const HChar *why)
 {
-    Int fd = la_create("result");
     HChar text[64] = {0};
+    Addr base = phase == INSIDE && outcome == WHOLE ? blocks_base() : 0;
 
+    if (base) /* the call is done: which blocks has it left? */
+        copy_blocks("after", base);
+    Int fd = la_create("result");
     if (options.raw)
         la_raw_flush();
     VG_(strncpy)(text, why, sizeof text - 1);
@@ -193,6 +218,7 @@ void la_write_result(enum outcome outcome, const HChar *why)
         else
             write_set(fd, &r->stream);
     }
+    write_order(fd);
     flush(fd);
     VG_(close)(fd);
 }

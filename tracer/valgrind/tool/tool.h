@@ -58,6 +58,8 @@ struct piece {
     UInt references;
     UInt words;   /* in the buffer, its number included: at least two */
     UInt guarded; /* one of the references is; each of those has a word of its own, 0 where there was no access */
+    UInt variant; /* what ran of it when not all did: another piece, and so on; 0: none */
+    Addr first, last; /* instructions that make its first and its last access */
     struct access *access;
 };
 
@@ -101,6 +103,7 @@ void la_buffer_open(void);
 struct reference *la_reference(Addr pc, UInt ordinal, UInt kind, UInt bytes, Bool guarded);
 UInt la_piece(const struct access *access, UInt count, UInt words);
 extern struct piece *pieces;
+extern ULong piece_count;
 extern UInt most_references; /* of a piece */
 extern ULong *buffer;
 void la_one(struct reference *reference, ULong address);
@@ -110,6 +113,26 @@ void la_raw_flush(void);
 
 /* drain.c */
 Bool la_drain(void); /* False: the cap is reached */
+
+/* order.c */
+enum order { NO_ORDER = 0, ORDERED = 1, IRREGULAR = 2, LONG = 3, VARIED = 4 };
+/* Pieces that ran one after another: `piece`, and before it those of `parent`. */
+struct stretch {
+    UInt parent, piece, length;
+    UInt next_piece, next; /* what it was last continued with, and what that is; 0: not yet */
+    ULong name;            /* what it is in the order of execution */
+    ULong seen;            /* how many had ended when it did so last */
+};
+extern enum order la_ordered; /* or why it is not known */
+extern struct nlr_stream la_order;
+extern struct stretch *stretches; /* the first is empty */
+extern UInt stretch_count;
+void la_order_open(void);
+void la_order_piece(UInt piece);
+void la_order_part(UInt piece, const struct access *chosen, UInt count);
+void la_order_rows(const ULong *word, ULong width, ULong rows);
+void la_order_look(void);
+void la_order_end(void);
 
 /* window.c */
 void la_find_entry(Addr code);

@@ -1,0 +1,79 @@
+"""How many processes, rounds and calls a hotspot is measured with: what takes long is called less often.
+
+What disturbs a shared machine comes in phases of 10 ms to a second: many calls, spread over a process' life, let undisturbed
+ones show. Quick calls cost nothing but that; with slow ones, mostly on much data, a restored process takes seconds, and they
+feel disturbances less (``docs/decisions/0026``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from layout_advise.mockup.measure import Plan
+
+QUICK_NS = 2e6
+"""A call that takes less is quick."""
+BLOCK_NS = 45e6
+"""A block of calls of the original may take about this long."""
+VARIANT_NS = 60e6
+"""So long may one variant be called in each process, all rounds together."""
+LEAST_CALLS, MOST_CALLS = 4, 40
+FEWEST_AGAIN = 5
+ENOUGH = 10
+"""A block of as many calls as may be ends after so many undisturbed ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """``restores``: processes to measure in, ``fewer`` of them for the winner again. ``rounds``: in each process, from and
+    to. ``most_calls`` a block has of a layout that is quicker than the original, ``calls_again`` when the winner is measured
+    again: data that nearly fills the last cache needs several calls to get there (1.3 to 1.0 ms over the first five, 0.9
+    after twelve). ``patience_ns`` and ``hopeless`` as in :class:`Plan`."""
+
+    restores: int
+    fewer: int
+    rounds: tuple[int, int]
+    most_calls: int
+    calls_again: int
+    patience_ns: int
+    hopeless: float | None
+
+
+QUICK = Effort(9, 2, (3, 10), MOST_CALLS, MOST_CALLS, 18_000_000_000, None)
+# Slow calls mostly wait for memory: disturbed, their ratios are hardly ever off by 1.5 (docs/decisions/0022).
+SLOW = Effort(7, 4, (1, 1), 16, 12, 2_000_000_000, 1.5)
+
+
+def effort_for(call_ns: float) -> Effort:
+    """For a hotspot of which one call takes ``call_ns``."""
+    return QUICK if call_ns < QUICK_NS else SLOW
+
+
+def plans_for(
+    call_ns: float, restores: int | None, clock: Literal["thread-cpu", "wall"], canary: int = 0
+) -> tuple[Plan, Plan]:
+    """The plan for all candidates and the one for measuring the winner again. ``restores``: so many processes, whatever the
+    calls take (for the winner somewhat fewer)."""
+    effort = effort_for(call_ns)
+    calls = max(LEAST_CALLS, min(MOST_CALLS, int(BLOCK_NS / max(call_ns, 1.0))))
+    least, most = effort.rounds
+    first = Plan(
+        restores or effort.restores,
+        max(least, min(most, int(VARIANT_NS / (calls * max(call_ns, 1.0))))),
+        calls,
+        2 if calls > LEAST_CALLS + 1 else 1,
+        cold_calls=2,
+        clock=clock,
+        canary=canary,
+        patience_ns=effort.patience_ns,
+        enough=ENOUGH if calls == MOST_CALLS else 0,
+        most_calls=effort.most_calls,
+        hopeless=effort.hopeless,
+    )
+    return first, replace(
+        first,
+        restores=max(FEWEST_AGAIN, first.restores - effort.fewer),
+        calls=max(calls, min(effort.calls_again, 3 * calls)),
+        around=True,
+    )

@@ -1,0 +1,24 @@
+"""What a candidate advises, in words."""
+
+from __future__ import annotations
+
+from layout_advise.layoutalgebra.structure import Candidate, Relayout
+from layout_advise.reports import layoutwords, spelled
+
+
+def title(candidate: Candidate, symbol: str) -> str:
+    """What is advised, as the start of a sentence: ``store `p` (main.c:47, 1 300 000 × particle) as ...: step``."""
+    return f"{' and '.join(_stored(candidate, layout) for layout in candidate.relayouts)}: {symbol}"
+
+
+def _stored(candidate: Candidate, layout: Relayout) -> str:
+    structure = layout.structure
+    about = [structure.alloc_site] if structure.alloc_site else []
+    about.append(f"{spelled.number(structure.count)} × {structure.type or f'{structure.element_bytes} bytes'}")
+    used = sum(f.bytes for f in structure.fields)
+    groups = [part.fields for part in layout.parts]
+    classes = layout.chosen.block if layout.chosen is not None else None
+    how = layoutwords.transformation(candidate.families, candidate.block, groups, used < structure.element_bytes, classes)
+    if structure.via is not None:
+        return f"store the objects that `{structure.name.removeprefix('*')}` points to ({', '.join(about)}) together, {how}"
+    return f"store `{structure.name}` ({', '.join(about)}) {how}"

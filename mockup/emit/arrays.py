@@ -1,0 +1,109 @@
+"""Which arrays the accesses of a mock-up go to: their pointers, which may overlap, which are recorded or sent elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from layout_advise.layoutalgebra.structure import Axis, FieldMap, Relayout
+from layout_advise.mockup.binding import Access, accesses, executed
+from layout_advise.mockup.emit.scope import identifier
+from layout_advise.mockup.emit.text import Settings
+from layout_advise.mockup.lifted import Item, Lifted, Linear, Load, Loop
+from layout_advise.mockup.remap import Plan
+
+
+def pointers(relayouts: Sequence[Relayout], settings: Settings, *, blocks: bool) -> list[tuple[str, tuple[int, int, int]]]:
+    """One pointer a record or a field of its own: its name, and (number of the relayout, buffer, offset).
+
+    The fields of a record are reached from one pointer, as a compiler would do it: there are not registers for each. With
+    ``blocks`` so are those of a block of elements: a compiler that makes no checks at run time (gcc -O2) must see that the
+    arrays in a block do not overlap. A promise (``restrict``) needs a pointer a field instead.
+    """
+    result: list[tuple[str, tuple[int, int, int]]] = []
+    names: dict[str, tuple[int, int] | None] = {}
+    for number, relayout in enumerate(relayouts):
+        structure = relayout.structure
+        for mapped in relayout.fields:
+            shared = in_record(relayout, mapped, blocks=blocks)
+            wanted = relayout.buffers[mapped.buffer].name if shared else structure.fields[mapped.field].name
+            name, record = f"at_{identifier(wanted)}", (number, mapped.buffer) if shared else None
+            if name in names and (record is None or names[name] != record):
+                name = f"{name}_{identifier(structure.id)}"
+            while name in names and (record is None or names[name] != record):
+                name += "_"
+            if name not in names:
+                result.append((name, (number, mapped.buffer, 0 if shared else mapped.offset)))
+            names[name] = record
+            settings.pointers[structure.id, mapped.field] = name
+            settings.offsets[structure.id, mapped.field] = mapped.offset if shared else 0
+    return result
+
+
+def in_record(relayout: Relayout, mapped: FieldMap, *, blocks: bool = False) -> bool:
+    """Whether a field lies between others of its element in one record; with ``blocks``, of its block of elements."""
+
+    def outer(one: FieldMap) -> tuple[Axis, ...]:
+        return tuple(a for a in one.axes if a.part != "mod") if blocks else one.axes
+
+    def extent(one: FieldMap) -> int:
+        within = sum((a.block - 1) * a.stride for a in one.axes if a.part == "mod") if blocks else 0
+        return one.offset + relayout.structure.fields[one.field].bytes + within
+
+    alike = [m for m in relayout.fields if m.buffer == mapped.buffer and outer(m) == outer(mapped)]
+    start, end = min(m.offset for m in alike), max(map(extent, alike))
+    strides = [a.stride for a in outer(mapped) if relayout.structure.dims[a.dim].count > 1]
+    return len(alike) > 1 and start == 0 and all(stride >= end - start for stride in strides)
+
+
+def overlaps(items: Sequence[Item], placed: Plan, settings: Settings) -> int:
+    """Of the arrays that an innermost loop goes over, the most pairs with one that it stores to. Arrays are counted as a
+    source in the new layout has them, one for each pointer; where one starts (a row of a stencil) does not matter."""
+    most = 0
+    for loop in loops(items):
+        if any(isinstance(item, Loop) for item in loop.body):
+            continue
+        reached: dict[object, bool] = {}
+        for access in accesses(loop.body):
+            place = placed.places.get(id(access))
+            arrays: list[object] = [next((atom for atom, coef in access.address.terms if coef == 1), None)]
+            if place is not None:
+                arrays = [settings.pointers[place.relayout.structure.id, piece.map.field] for piece in place.pieces]
+            for array in arrays:
+                reached[array] = reached.get(array, False) or not isinstance(access, Load)
+        written = sum(reached.values())
+        most = max(most, written * (len(reached) - written) + written * (written - 1) // 2)
+    return most
+
+
+def recorders(lifted: Lifted) -> dict[int, frozenset[int]]:
+    """The accesses that stand for an execution of their reference, and in which lanes (0 where there are none): of every
+    reference its lowest live part, the load where it also stores."""
+    by_key: dict[tuple[int, int], list[tuple[Access, int, int]]] = {}
+    for access in accesses(lifted.body):
+        for lane, reference in enumerate(access.lanes or executed(access)):
+            if reference is not None:
+                by_key.setdefault(reference[:2], []).append((access, lane, reference[2]))
+    chosen: dict[int, frozenset[int]] = {}
+    for group in by_key.values():
+        loads = [entry for entry in group if isinstance(entry[0], Load)] or group
+        lowest = min(part for _, _, part in loads)
+        seen: list[tuple[Linear, int, tuple[int, ...]]] = []
+        for access, lane, part in loads:
+            # the same piece read twice, as two types, is one reference
+            if part == lowest and (access.address, lane, access.turn) not in seen:
+                seen.append((access.address, lane, access.turn))
+                chosen[id(access)] = chosen.get(id(access), frozenset()) | {lane}
+    return chosen
+
+
+def wrongly_placed(lifted: Lifted, placed: Plan, writes: bool) -> frozenset[int]:
+    moved = [a for a in accesses(lifted.body) if id(a) in placed.places]
+    chosen = [a for a in moved if isinstance(a, Load) != writes]
+    return frozenset(id(a) for a in chosen or moved)
+
+
+def loops(items: Sequence[Item]) -> Iterator[Loop]:
+    for item in items:
+        if isinstance(item, Loop):
+            yield item
+            yield from loops(item.body)

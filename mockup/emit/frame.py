@@ -1,0 +1,161 @@
+"""What stands around the computation: header, buffers, the kernel's parameters and variables, registers in and out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+from layout_advise.layoutalgebra.structure import Candidate, Relayout, Structure
+from layout_advise.mockup.effects import BITS, FS_BASE, Gpr
+from layout_advise.mockup.emit.ctext import CTYPE
+from layout_advise.mockup.emit.packwriter import PackWriter
+from layout_advise.mockup.emit.program import Writer
+from layout_advise.mockup.emit.scope import Scope, identifier
+from layout_advise.mockup.emit.together import shared_variables
+from layout_advise.mockup.flow import RIP
+from layout_advise.mockup.lifted import Imm, Lifted, LiveIn, LiveOut
+
+Variant = Literal["plain", "restrict", "simd"]
+PAGE = 4096
+LINE = 64
+MMAP_THRESHOLD = 128 << 10
+"""From this size on glibc's malloc maps a block of its own (mallopt(3), M_MMAP_THRESHOLD)."""
+
+
+def kernel_name(lifted: Lifted) -> str:
+    """The function that holds the hotspot's own computation."""
+    return identifier(lifted.symbol) + "_mockup"
+
+
+def header(lifted: Lifted, candidate: Candidate | None, variant: str, check: bool, wrong: bool | str, refused: str) -> str:
+    lines = [f"/* Mock-up of {lifted.symbol}, lifted from machine code at {lifted.entry:#x}."]
+    if candidate is None:
+        lines.append(" * Layout: as in the program (identity).")
+    for relayout in candidate.relayouts if candidate is not None else ():
+        structure = relayout.structure
+        lines.append(
+            f" * Layout of {structure.name} ({structure.count} elements of {structure.element_bytes} bytes): {relayout.term}"
+        )
+        if structure.via is not None:
+            lines.append(" *   The elements are objects that lie anywhere; they are copied through the pointers to them.")
+        if relayout.chosen is not None:
+            lines.append(f" *   Stored is, of each {relayout.chosen.block} neighbours, the one that this call uses.")
+        for part in relayout.parts:
+            lines.append(f" *   {', '.join(part.fields)}: {part.term}, units of {part.unit_bytes} bytes")
+    if candidate is not None:
+        lines.append(f" * Candidate {candidate.id}: {', '.join(candidate.families)}; variant {variant}.")
+    if refused:
+        lines.append(f" * {refused[0].upper()}{refused[1:]}.")
+    if check:
+        lines.append(" * Check build: records every reference and compares every new address with the map.")
+    if wrong:
+        lines.append(" * DELIBERATELY WRONG index map: has to fail the comparison.")
+    return "\n".join(line.replace("*/", "* /") for line in lines) + " */"
+
+
+def libm(scope: Scope) -> str:
+    # Under names of our own: the compiler must not fold or merge what the original's library computed.
+    lines = []
+    for function, (result, args) in sorted(scope.calls.items()):
+        types = ", ".join(CTYPE[a] for a in args) or "void"
+        lines.append(f'extern {CTYPE[result]} la_libm_{function}({types}) __asm__("{function}") __attribute__((const));')
+    return "\n".join(lines)
+
+
+def first_buffers(relayouts: Sequence[Relayout]) -> list[int]:
+    """The number of the first buffer of each."""
+    first, total = [], 0
+    for relayout in relayouts:
+        first.append(total)
+        total += len(relayout.buffers)
+    return first
+
+
+def buffer_specs(relayouts: Sequence[Relayout], offset: int) -> str:
+    """What the agent is to allocate, ``offset`` bytes after the start of a page."""
+    buffers = [(b, r.structure) for r in relayouts for b in r.buffers]
+    lines = ["LA_EXPORT const uint32_t la_abi = LA_ABI;", f"LA_EXPORT const uint32_t la_buffer_count = {len(buffers)};"]
+    lines.append("LA_EXPORT const struct la_buffer_spec la_buffers[] = {")
+    before = 0
+    for buffer, structure in buffers:
+        name = buffer.name.replace("*/", "")
+        start = (offset + (before if _adjacent(structure, buffer.bytes) else 0)) % PAGE
+        before = -(-(before + buffer.bytes) // LINE) * LINE
+        lines.append(
+            f"    {{.bytes = {max(buffer.bytes, 1)}, .align = {LINE}, .offset = {start}, "
+            f".like = {structure.via.first if structure.via else structure.base:#x}}}, /* {name} */"
+        )
+    if not buffers:
+        lines.append("    {.bytes = 0}")
+    return "\n".join([*lines, "};"])
+
+
+def _adjacent(structure: Structure, size: int) -> bool:
+    """Whether a program would have the new arrays one after another: they are one variable, or malloc takes them from its
+    heap. It maps larger ones by themselves; they all start at the same place in a page, and may slow each other down."""
+    return structure.kind != "heap" or size < MMAP_THRESHOLD
+
+
+def kernel_text(lifted: Lifted, scope: Scope, writer: Writer, name: str, pointers: Sequence[str], variant: Variant) -> str:
+    kind = "uint8_t *" if variant == "plain" else "uint8_t *restrict "
+    # where the layout is unchanged, the promise is about the arrays that addresses start from
+    bases = [(kind if not pointers else "uint8_t *") + name for _, name in sorted(writer.bases.items())]
+    parameters = ", ".join(["struct la_context *context", *bases, *(kind + p for p in pointers)])
+    lines = [f"static __attribute__((noinline)) void {name}({parameters})", "{"]
+    if scope.opaque:
+        lines.append("    struct la_call call = {0};")
+    lines += [f"    {line}" for line in shared_variables(scope)]
+    outs = [f"    {_live_out(live, writer)}" for live in lifted.live_outs]
+    mentioned = set(re.findall(r"\w+", "\n".join([*writer.lines, *outs])))
+    for live in lifted.live_ins:
+        if scope.names[live.value.number] in mentioned:
+            lines += [f"    {line}" for line in _live_in(live, scope)]
+    vectors = writer.vectors if isinstance(writer, PackWriter) else []
+    lines += [f"    {kind} {name} = {{0}};" for kind, name in vectors]
+    for number, ty in sorted(scope.variables.items()):
+        if not isinstance(writer, PackWriter) or number not in writer.lane_of:
+            lines.append(f"    {CTYPE[ty]} x{number} = 0;")
+    live_in_values = {live.value.number for live in lifted.live_ins}
+    for number, ty in sorted(scope.hoisted.items()):
+        if number not in live_in_values:
+            lines.append(f"    {CTYPE[ty]} {scope.names.get(number, f'v{number}')} = 0;")
+    for hidden in writer.hidden.values():
+        lines.append(f"    int64_t {hidden} = 0;")
+        lines.append(f"    LA_UNKNOWN({hidden});")
+    lines += writer.lines
+    return "\n".join([*lines, *outs, "}"])
+
+
+def _live_in(live: LiveIn, scope: Scope) -> list[str]:
+    name, ty = scope.names[live.value.number], live.value.ty
+    if isinstance(live.location, Gpr):
+        source = "context->in.fs_base" if live.location == FS_BASE else f"context->in.gpr[{live.location.number}]"
+        if live.half is not None or ty in ("i1", "i8", "i16", "i32"):
+            return [f"const {CTYPE[ty]} {name} = ({CTYPE[ty]})({source} >> {32 * (live.half or 0)});"]
+        return [f"const {CTYPE[ty]} {name} = {'la_as_f64((int64_t)' if ty == 'f64' else '(int64_t)('}{source});"]
+    at = 8 * live.location.index + 4 * (live.half or 0)
+    return [f"{CTYPE[ty]} {name};", f"la_get(&{name}, &context->in, {live.location.number}, {at}, {BITS[ty] // 8});"]
+
+
+def _live_out(live: LiveOut, writer: Writer) -> str:
+    ty, text = live.operand.ty, writer.text(live.operand)
+    if isinstance(live.location, Gpr):
+        register = "rip" if live.location == RIP else f"gpr[{live.location.number}]"
+        place = f"(uint8_t *)&context->out.{register} + {4 * (live.half or 0)}"
+    else:
+        place = f"context->out.vector[{live.location.number}] + {8 * live.location.index + 4 * (live.half or 0)}"
+    cell = "la_i8" if ty == "i1" else f"la_{ty}_u"
+    return f"*({cell} *)({place}) = {text};" + ("" if not isinstance(live.operand, Imm) else " /* a constant */")
+
+
+def base_arguments(lifted: Lifted, writer: Writer) -> list[str]:
+    """The arguments for the kernel's base pointers."""
+    registers = {live.value.number: live.location for live in lifted.live_ins}
+    found = [registers[number] for number in sorted(writer.bases)]
+    return [f"(uint8_t *)context->in.gpr[{location.number}]" for location in found if isinstance(location, Gpr)]
+
+
+def run_text(kernel: str, pointers: Sequence[str]) -> str:
+    arguments = ",\n        ".join(["context", *pointers])
+    return f"LA_EXPORT void la_run(struct la_context *context)\n{{\n    {kernel}({arguments});\n}}"

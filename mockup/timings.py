@@ -1,0 +1,227 @@
+"""The times of all variants in all restored processes, and the ratios that follow from them.
+
+Of each variant a restored process gives one number, its undisturbed time (first decile of the calls of all its rounds,
+``docs/decisions/0005``); a ratio is that of the undisturbed times over all processes, with an interval over the processes
+(``docs/decisions/0021``). Calls around which the processor was slowed are left out where there are others
+(``docs/decisions/0022``).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from layout_advise.mockup.statistics import Ratio, median_of, undisturbed, undisturbed_ratio
+
+Mode = Literal["steady", "cold"]
+
+CALM = 1.1
+"""A call counts as undisturbed where the canaries beside it took at most so many times the fastest one's ticks."""
+FEWEST_CALM = 3
+"""In fewer restored processes with undisturbed calls, all calls count."""
+
+
+ORIGINAL = "original"
+SHADOW = "original'"
+IDENTITY = "identity"
+SCALAR = "identity-scalar"
+"""The identity without vector instructions that the compiler finds by itself: what losing them costs."""
+
+IDENTITY_SIMD = "identity-simd"
+"""The identity rerolled, and told which loops' iterations are independent: what SIMD gains with the layout unchanged."""
+
+IDENTITY_RESTRICT = "identity-restrict"
+"""The identity whose arrays are promised not to overlap: what `restrict` gains with the layout unchanged."""
+
+PLACED = "identity-placed"
+"""The identity with its hot loop where the original has it (:mod:`layout_advise.mockup.placement`)."""
+IDENTITY_LANES = "identity-lanes"
+"""The identity from the loops as the original's compiler unrolled them, where the other identity is rerolled."""
+LAYOUT_SCALAR = "layout-scalar"
+"""The best candidate without vector instructions: what its layout gains alone."""
+CONTROLS = (IDENTITY, PLACED, SCALAR, IDENTITY_RESTRICT, IDENTITY_SIMD, IDENTITY_LANES)
+"""What is timed besides candidates; never dropped, no layout of its own."""
+
+
+def converted(name: str) -> str:
+    """Under which name the times of ``name`` with the conversion around every call are kept."""
+    return f"{name}+conversion"
+
+
+@dataclass(frozen=True, slots=True)
+class Ratios:
+    """Per variant, against the original and against the identity mock-up, one value per restore."""
+
+    steady: Ratio
+    steady_over_identity: Ratio
+    cold: Ratio | None
+    cold_over_identity: Ratio | None
+
+
+@dataclass(slots=True)
+class Timings:
+    """Raw result: per restore and variant the times in ns of all valid calls."""
+
+    steady: list[dict[str, list[float]]] = field(default_factory=list)
+    cold: list[dict[str, list[float]]] = field(default_factory=list)
+    canaries: dict[Mode, list[dict[str, list[int]]]] = field(default_factory=lambda: {"steady": [], "cold": []})
+    """The canaries of the same calls."""
+    waited_ns: int = 0
+    """How long the processes waited for the processor not to be slowed."""
+    rejected: int = 0
+    samples: int = 0
+    failed: dict[str, str] = field(default_factory=dict)
+    dropped: dict[str, str] = field(default_factory=dict)
+    blocked: set[str] = field(default_factory=set)
+    """Variants with loops over the elements of a block."""
+    conversions: dict[str, list[tuple[float, float] | None]] = field(default_factory=dict)
+    """By variant, of each restored process: ns of converting to its layout and back; None where that was not timed."""
+
+    @property
+    def conversion(self) -> dict[str, tuple[float, float]]:
+        """ns of converting to and from a variant's layout, medians over the restores; not for the identity."""
+        found = {}
+        for name, restores in self.conversions.items():
+            runs = [one for one in restores if one is not None]
+            found[name] = median_of([into for into, _ in runs]), median_of([out for _, out in runs])
+        return found
+
+    def break_even(self, name: str, mode: Literal["steady", "cold"] = "steady") -> Ratio | None:
+        """After how many calls one conversion there and back is paid back: its cost over what a call gains. None when not
+        measured, or where some process shows no gain."""
+        times = self.steady if mode == "steady" else self.cold
+        runs = [
+            (sum(cost), undisturbed(a), undisturbed(b))
+            for restore, cost in zip(times, self.conversions.get(name, ()), strict=False)
+            if cost is not None and (a := restore.get(ORIGINAL)) and (b := restore.get(name))
+        ]
+        if not runs or any(before <= after for _, before, after in runs):
+            return None
+        costs, before, after = zip(*runs, strict=True)
+        return undisturbed_ratio(costs, before, after)
+
+    def net(self, name: str, mode: Literal["steady", "cold"] = "steady") -> Ratio | None:
+        """Speedup of ``name`` over the original with the conversion around every call, as it was timed; None when it was
+        not."""
+        return self.ratio(ORIGINAL, converted(name), mode)
+
+    def exchanged(self, one: str, other: str) -> Timings:
+        """The same times, those of two variants under each other's name."""
+        names = {one: other, other: one}
+        steady, cold = ([{names.get(n, n): v for n, v in r.items()} for r in rs] for rs in (self.steady, self.cold))
+        canaries = {mode: [{names.get(n, n): v for n, v in r.items()} for r in rs] for mode, rs in self.canaries.items()}
+        return replace(self, steady=steady, cold=cold, canaries=canaries)
+
+    @property
+    def best_canary(self) -> int:
+        """The fastest canary of all; 0 where there is none."""
+        all_of = (c for restores in self.canaries.values() for r in restores for one in r.values() for c in one if c)
+        return min(all_of, default=0)
+
+    def calm(self, name: str, mode: Mode = "steady") -> list[list[float]]:
+        """Of each restored process the times of ``name`` at which the processor was not slowed; all of them where too few
+        processes have any."""
+        limit, times = CALM * self.best_canary, self.steady if mode == "steady" else self.cold
+        everything = [restore.get(name, []) for restore in times]
+        canaries = [restore.get(name, []) for restore in self.canaries[mode]]
+        if len(canaries) != len(everything):
+            return everything
+        quiet = [
+            [time for time, canary in zip(one, seen, strict=True) if canary <= limit]
+            for one, seen in zip(everything, canaries, strict=True)
+        ]
+        return quiet if sum(map(bool, quiet)) >= min(FEWEST_CALM, sum(map(bool, everything))) else everything
+
+    def is_settled(self, name: str) -> bool:
+        """Whether enough processes timed both ``name`` and the original undisturbed; also where that is not known."""
+        limit = CALM * self.best_canary
+        quiet = [
+            all(any(c <= limit for c in restore.get(n, ())) for n in (name, ORIGINAL)) for restore in self.canaries["steady"]
+        ]
+        return not limit or sum(quiet) >= FEWEST_CALM
+
+    @property
+    def is_calm(self) -> bool:
+        """Whether enough processes timed the original undisturbed: only such calls count then."""
+        limit = CALM * self.best_canary
+        seen = [any(c <= limit for c in restore.get(ORIGINAL, ())) for restore in self.canaries["steady"]]
+        return sum(seen) >= min(FEWEST_CALM, len(seen))
+
+    def calm_part(self) -> float | None:
+        """Which part of the original's calls had a processor that was not slowed; None where that is not known."""
+        limit = CALM * self.best_canary
+        seen = [c for restore in self.canaries["steady"] for c in restore.get(ORIGINAL, ())]
+        return sum(c <= limit for c in seen) / len(seen) if seen and limit else None
+
+    def restores(self, name: str) -> int:
+        """In how many restored processes ``name`` was timed."""
+        return sum(1 for restore in self.steady if restore.get(name))
+
+    def paired(self, over: str, under: str, mode: Literal["steady", "cold"] = "steady") -> list[tuple[float, float]]:
+        """Undisturbed times of ``over`` and ``under`` in each restored process that ran both."""
+        both = list(zip(self.calm(over, mode), self.calm(under, mode), strict=True))
+        if sum(1 for a, b in both if a and b) < FEWEST_CALM:
+            restores = self.steady if mode == "steady" else self.cold
+            both = [(r.get(over, []), r.get(under, [])) for r in restores]
+        return [(undisturbed(a), below) for a, b in both if a and b and (below := undisturbed(b)) > 0]
+
+    def per_restore(self, over: str, under: str, mode: Literal["steady", "cold"] = "steady") -> list[float]:
+        """Undisturbed time of ``over`` divided by that of ``under``, for each restored process that ran both."""
+        return [a / b for a, b in self.paired(over, under, mode)]
+
+    def ratio(self, over: str, under: str, mode: Literal["steady", "cold"] = "steady") -> Ratio | None:
+        """Time(over) / time(under), undisturbed, with its interval over the restores; None where nothing was measured."""
+        values = self.paired(over, under, mode)
+        return undisturbed_ratio(*zip(*values, strict=True)) if values else None
+
+    def nanoseconds(self, name: str, mode: Literal["steady", "cold"] = "steady") -> float | None:
+        """The undisturbed time of one call, over all restores: they all do the same work."""
+        values = [undisturbed(times) for times in self.calm(name, mode) if times]
+        return undisturbed(values) if values else None
+
+
+def summarise(timings: Timings, name: str) -> Ratios | None:
+    """All ratios of one variant; None when it was never timed."""
+    steady = timings.ratio(ORIGINAL, name)
+    identity = identity_of(timings, name)
+    over = timings.ratio(identity, name)
+    if steady is None or over is None:
+        return None
+    return Ratios(steady, over, timings.ratio(ORIGINAL, name, "cold"), timings.ratio(identity, name, "cold"))
+
+
+def identity_of(timings: Timings, name: str) -> str:
+    """The identity mock-up that the variant ``name`` is compared with: that of its own kind where it was timed.
+
+    Candidates are made of another form of the loops (rerolled, written out) than the original's. Where the unchanged layout
+    gains by that form alone, the gain is not the layout's: the faster form is what candidates are held against. So it is
+    with blocks of elements, of which a compiler makes vector instructions by itself: what these gain with the layout
+    unchanged is the loop's.
+    """
+    own = {"simd": IDENTITY_SIMD, "restrict": IDENTITY_RESTRICT}.get(name.rpartition("-")[2], IDENTITY)
+    if not timings.restores(own):
+        own = IDENTITY
+    if own == IDENTITY and _is_faster(timings, IDENTITY_LANES, own):
+        own = IDENTITY_LANES
+    return IDENTITY_SIMD if name in timings.blocked and _is_faster(timings, IDENTITY_SIMD, own) else own
+
+
+def _is_faster(timings: Timings, name: str, other: str) -> bool:
+    ratio = timings.ratio(name, other) if name != other else None
+    return ratio is not None and ratio.hi < 1.0
+
+
+def identity_ratio(timings: Timings, mode: Literal["steady", "cold"] = "steady") -> Ratio | None:
+    """Time of the unchanged mock-up over the original's, with aligned loops or placed as in the original: the nearer one."""
+    found = [r for name in (IDENTITY, PLACED) if (r := timings.ratio(name, ORIGINAL, mode)) is not None]
+    return min(found, key=lambda r: abs(math.log(r.median)), default=None)
+
+
+def noise_floor(timings: Timings, mode: Literal["steady", "cold"] = "steady") -> tuple[float, float]:
+    """Range over the restores of original over original, always around 1."""
+    values = timings.per_restore(ORIGINAL, SHADOW, mode)
+    if not values:
+        return (1.0, 1.0)
+    both = [*values, *(1 / v for v in values)]
+    return (min(both), max(both))

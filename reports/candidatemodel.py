@@ -1,0 +1,152 @@
+"""The report's part about layouts that were tried: what they are, how they were compared, and what they gain.
+
+Part of the contract in :mod:`layout_advise.reports.model`.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+Evidence = Literal["verified", "close", "replayed", "modelled", "rejected"]
+
+
+class Interval(msgspec.Struct, frozen=True):
+    """A ratio of undisturbed times over ``restores`` restored processes, with its 95 % bootstrap interval
+    (``docs/decisions/0021``); ``median`` is the contract's name for the ratio."""
+
+    median: float
+    lo: float
+    hi: float
+    restores: int | None = None
+
+
+class Identity(msgspec.Struct, frozen=True):
+    """The identity mock-up; ``ratio`` is its time over the original's."""
+
+    evidence: Evidence
+    ratio: Interval | None
+    reason: str | None
+
+
+class PartReport(msgspec.Struct, frozen=True):
+    """Fields that share a term of the new layout."""
+
+    structure: str
+    fields: tuple[str, ...]
+    unit_bytes: int
+    term: str
+
+
+class Verification(msgspec.Struct, frozen=True):
+    """What was compared: calls, bytes compared, bytes that the call changed, greatest ulp difference."""
+
+    calls: int
+    bytes_compared: int
+    bytes_changed: int
+    max_ulp: int
+
+
+class Conversion(msgspec.Struct, frozen=True):
+    """Cost of converting to and from the new layout once; calls after which that is paid back (None: never).
+
+    ``copied_in`` and ``copied_out`` are the fields that a view around one call copies. ``around`` is the speedup with the
+    conversion around every call as it was timed, where it was; ``break_even`` the break-even's interval over processes.
+    ``placement``: ``once`` where nothing else touched the structures between the calls watched, so that one conversion lasts
+    over these; ``each-period`` where something did; None where that is not known."""
+
+    in_ms: float
+    out_ms: float
+    break_even_calls: int | None
+    copied_in: tuple[str, ...] = ()
+    copied_out: tuple[str, ...] = ()
+    around: Interval | None = None
+    break_even: Interval | None = None
+    placement: Literal["once", "each-period"] | None = None
+
+
+class KindSpeedup(msgspec.Struct, frozen=True):
+    """What a candidate gains at the calls of one kind: ``kind`` is the place in the hotspot's ``kinds``, from 0; ``speedup``
+    is exactly 1 where these calls do not touch what is re-laid."""
+
+    kind: int
+    speedup: Interval | None
+
+
+class Traffic(msgspec.Struct, frozen=True):
+    """Distinct cache lines touched by one call in the structures concerned."""
+
+    lines_before: int
+    lines_after: int
+
+
+class Bytes(msgspec.Struct, frozen=True):
+    """Size of the structures concerned."""
+
+    before: int
+    after: int
+
+
+class Elsewhere(msgspec.Struct, frozen=True):
+    """Evidence ``modelled``: distinct cache lines of those accesses of another user of a structure that were seen, as it
+    lies now and in the candidate's layout. Fields that the hotspot does not use are counted as an array of structures of the
+    rest. A sample: no time is claimed."""
+
+    symbol: str
+    structure: str
+    lines_before: int
+    lines_after: int
+
+
+class CandidateReport(msgspec.Struct, frozen=True):
+    """One layout that was tried. ``speedup`` is original over mock-up, None for modelled evidence. ``classes``: elements
+    are stored by class, in this many parts; of each so many neighbours the one that a call uses is in the first."""
+
+    id: str
+    structures: tuple[str, ...]
+    families: tuple[str, ...]
+    block: int | None
+    temporary: bool
+    layout: dict[str, str]
+    derivation: tuple[str, ...]
+    variant: Literal["plain", "restrict", "simd"]
+    parts: tuple[PartReport, ...]
+    evidence: Evidence
+    reason: str | None
+    verification: Verification | None
+    speedup: Interval | None
+    over_identity: Interval | None
+    cold: Interval | None
+    conversion: Conversion | None
+    net_speedup: float | None
+    program_speedup: float | None
+    traffic: Traffic | None
+    bytes: Bytes
+    mockup: str | None
+    declaration: str = ""
+    drawing: str = ""
+    source: str = ""
+    measured_again: bool = False
+    classes: int | None = None
+    replay: Interval | None = None
+    """Time of the loads and stores alone, replayed in the present layout, over that in this one (evidence ``replayed``): no
+    speedup of the hotspot."""
+    kinds: tuple[KindSpeedup, ...] = ()
+    """Where the hotspot has several kinds of calls: the speedup at each that was measured; ``speedup`` is then that over all
+    of them, weighted by their shares."""
+    elsewhere: tuple[Elsewhere, ...] = ()
+    """What the other users of the structures would meet."""
+    same_code_as: str | None = None
+    """The variant of this layout whose machine code this one's is, and whose figures it has: it was not run itself."""
+
+
+class Ablation(msgspec.Struct, frozen=True):
+    """What the layout and the vector instructions do each by themselves: speedups over the original of the unchanged layout
+    without them (``neither``) and with them (``simd``), of ``candidate`` without (``layout``) and with them (``both``)."""
+
+    candidate: str
+    neither: Interval | None
+    layout: Interval | None
+    simd: Interval | None
+    both: Interval | None

@@ -1,0 +1,61 @@
+"""What the words of the reports mean: the notes on families, variants, evidence and checks."""
+
+from __future__ import annotations
+
+FAMILY_NAMES = {
+    "soa": "SoA",
+    "aosoa": "AoSoA",
+    "split": "split",
+    "permute": "permuted",
+    "compact": "compact",
+    "pad": "padded",
+    "reorder": "reordered",
+    "gather": "gathered",
+}
+
+FAMILY_NOTES = {
+    "SoA": "structure of arrays: one array per field instead of one array of structures",
+    "AoSoA×n": "array of structures of arrays: blocks of n elements, in which the n values of a field lie together",
+    "split": "the fields are divided among several arrays of structures; | marks where",
+    "compact": "only the fields that the hotspot uses are stored there; the others go to an array of their own",
+    "by class": "of each few neighbouring elements the one that a call uses is in a first part, the others in further ones",
+    "permuted": "the dimensions of the array are in another order",
+    "padded": "elements are filled up to a larger size",
+    "reordered": "the fields are in another order",
+    "gathered": "objects that lie anywhere are stored one after another, in the order of the pointers to them",
+}
+
+VARIANT_NOTES = {
+    "plain": "pointers as in the original",
+    "restrict": "the new arrays are declared not to overlap (restrict in C), which a compiler can use",
+    "simd": "as restrict; besides, the compiler is told which loops' iterations are independent, as the trace shows",
+}
+
+CHECK_NOTES = {
+    "replayed-batch": "the calls of a batch may find other data than in the program, and take other branches",
+    "noise-floor": "the original timed against itself; a speedup within this band counts for nothing",
+    "identity": "the hotspot as lifted C with its layout unchanged; 1.0 means that mock-ups run like the compiled code",
+    "placement": "what it costs that a short loop straddles cache lines; -falign-loops=32 may gain it without a new layout",
+    "in-situ": "whether times in the snapshot hold in the running program",
+    "steady-calls": "whether the call measured is like the calls around it",
+    "calm": "calls beside which a fixed loop of additions was slow: something else used the core; they are left out",
+    "page-faults": "calls with page faults time the kernel, not the layout",
+    "trace-complete": "a layout claimed from a part of the accesses could be wrong for the rest",
+    "wrong-map": "the comparison of results was shown to fail where it must",
+    "calls-verified": "a layout that is right at one call could be wrong at another",
+    "deterministic": "otherwise the calls compared would not be the same",
+}
+
+ABLATION_NOTE = (
+    "speedup over the original; without SIMD: the compiler kept from using vector instructions; with SIMD: the fastest "
+    "build, in which loops with independent iterations may be marked as such"
+)
+
+EVIDENCE_NOTES = {
+    "verified": "ran on the program's own data and left the same bytes and results as the original",
+    "close": "differs from the original by rounding only, in sums that were added in another order",
+    "replayed": "the hotspot's loads and stores alone, in its order and loops and in words of at most 8 bytes, without the "
+    "computation; compared with their replay in the present layout: no speedup of the hotspot is claimed",
+    "modelled": "cache lines counted from the trace; no speedup is claimed",
+    "rejected": "differed, crashed, hung, or could not be built; not a candidate",
+}

@@ -1,0 +1,167 @@
+"""The report's part about one hotspot: where its time goes, how it was traced and measured, and the verdict.
+
+Part of the contract in :mod:`layout_advise.reports.model`.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from layout_advise.reports.candidatemodel import Ablation, CandidateReport, Identity, Interval
+from layout_advise.reports.structuremodel import SharedLines, StructureReport
+
+Action = Literal["change", "keep", "undecided"]
+
+
+class Original(msgspec.Struct, frozen=True):
+    """Nanoseconds of one call of the original; None where it was not measured."""
+
+    ns_cold: float | None
+    ns_steady: float | None
+    ns_in_situ: float | None
+
+
+class Span(msgspec.Struct, frozen=True):
+    """The noise floor: range of the A/A medians over the restores."""
+
+    lo: float
+    hi: float
+
+
+class TraceSummary(msgspec.Struct, frozen=True):
+    """``references`` counts dynamic accesses, ``terms`` the nodes of the folded trace; ``limits`` says what was cut."""
+
+    backend: Literal["clone", "valgrind", "pin", "step"]
+    references: int
+    terms: int
+    truncated: bool
+    limits: tuple[str, ...] = ()
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What to do. ``candidate`` and ``gain`` only with ``change``; ``reason`` is a stable word, ``text`` a sentence.
+
+    ``use``: ``temporary`` where the gain stays although the data is converted before each call and back after it,
+    ``permanent`` where it does not; None where that was not measured."""
+
+    action: Action
+    candidate: str | None
+    gain: float | None
+    reason: str
+    text: str
+    use: Literal["permanent", "temporary"] | None = None
+
+
+class NotLifted(msgspec.Struct, frozen=True):
+    """An instruction that stopped the lifter."""
+
+    address: str
+    instruction: str
+    file: str | None
+    line: int | None
+    reason: str
+
+
+class Batch(msgspec.Struct, frozen=True):
+    """Short calls, timed and compared so many at a time: ``ns_low`` and ``ns_high`` are the 10th and 90th percentile of
+    their times in the running program, which tell how much they differ from each other."""
+
+    calls: int
+    ns_low: float
+    ns_median: float
+    ns_high: float
+
+
+class KindReport(msgspec.Struct, frozen=True):
+    """Calls of the hotspot that do other work than its other calls. There are about ``calls`` of them in the run, with
+    ``share`` of the hotspot's time, as far as the first calls tell; ``call`` stands for them, ``text`` names them.
+    ``reason``: why they were not measured (they then count as unchanged), or None."""
+
+    calls: int
+    share: float
+    call: int
+    ns_in_situ: float | None
+    text: str
+    reason: str | None = None
+
+
+class Time(msgspec.Struct, frozen=True):
+    """The undisturbed time of one call in ns over ``restores`` restored processes, with its 95 % bootstrap interval."""
+
+    ns: float
+    lo: float
+    hi: float
+    restores: int
+
+
+class ThreadCount(msgspec.Struct, frozen=True):
+    """A parallel region run by ``threads`` threads, all wall times. ``reason``: why this number was refused, or None.
+
+    ``same_result``: the original leaves the same bytes as with the program's own number of threads. ``scaling`` is the
+    original's time with one thread over that with these, only where both leave the same bytes. ``speedup`` is the
+    original's time over the candidate's with as many threads, only where both left the same bytes
+    (``candidate_reason``: why not), ``over_identity`` the identity's over the candidate's, ``identity`` the identity's
+    over the original's. The shares are CPU time of each thread in the region's body over the region's wall time.
+    """
+
+    threads: int
+    reason: str | None
+    same_result: bool | None = None
+    original: Time | None = None
+    scaling: Interval | None = None
+    identity: Interval | None = None
+    candidate: Time | None = None
+    candidate_reason: str | None = None
+    speedup: Interval | None = None
+    over_identity: Interval | None = None
+    shares: tuple[float, ...] = ()
+    candidate_shares: tuple[float, ...] = ()
+
+
+class ByThreads(msgspec.Struct, frozen=True):
+    """A parallel region by number of threads, as run in restored processes by the program's own runtime; ``own`` is the
+    number that the program itself gives it, ``candidate`` the layout that is advised, else the best one measured. Where the
+    machine has more than 16 cores not every number is tried."""
+
+    own: int
+    candidate: str | None
+    mode: Literal["steady", "cold"]
+    counts: tuple[ThreadCount, ...]
+
+
+class HotspotReport(msgspec.Struct, frozen=True):
+    """One hotspot with everything found about it."""
+
+    symbol: str
+    region: Literal["function", "loop"]
+    file: str | None
+    line: int | None
+    share: float
+    calls: int
+    call: int
+    snapshot: Literal["criu", "fork"]
+    threads: int
+    clock: Literal["thread-cpu", "wall"]
+    original: Original
+    trace: TraceSummary | None
+    structures: tuple[StructureReport, ...]
+    identity: Identity | None
+    noise: Span | None
+    candidates: tuple[CandidateReport, ...]
+    verdict: Verdict
+    not_lifted: tuple[NotLifted, ...] = ()
+    ablation: Ablation | None = None
+    """None where no build has vector instructions."""
+    shared_lines: tuple[SharedLines, ...] = ()
+    """False sharing between the threads of a parallel region."""
+    by_threads: ByThreads | None = None
+    """None for serial hotspots, and where nothing was measured."""
+    batch: Batch | None = None
+    """None where calls are long enough to be timed one by one. All times are those of one call."""
+    kinds: tuple[KindReport, ...] = ()
+    """Empty where all calls looked at do the same work; else that of ``call`` first, of which ``original``, ``trace`` and
+    ``identity`` are. The accesses counted in ``structures`` are those of one call of each kind measured."""
+    name: str = ""
+    """What to call it: ``symbol`` as in the source, demangled and without its parameters."""

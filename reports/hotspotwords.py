@@ -1,0 +1,96 @@
+"""A hotspot in words: what it is called, where it is, how it was traced, and what its verdict asks of the user."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import PurePath
+
+from layout_advise.reports.candidatemodel import CandidateReport
+from layout_advise.reports.hotspotmodel import HotspotReport, KindReport
+from layout_advise.reports.layoutwords import view
+from layout_advise.reports.spelled import listing, nanoseconds, number
+from layout_advise.reports.structuremodel import StructureReport
+
+
+def name(hotspot: HotspotReport) -> str:
+    """What to call the hotspot; reports of older versions have the linker's name only."""
+    function = hotspot.name or hotspot.symbol
+    return f"loop in {function}" if hotspot.region == "loop" else function
+
+
+def place(hotspot: HotspotReport) -> str:
+    """``file:line`` of the hotspot without folders, or an empty string."""
+    if hotspot.file is None:
+        return ""
+    name = PurePath(hotspot.file).name
+    return name if hotspot.line is None else f"{name}:{hotspot.line}"
+
+
+def stopped_at(hotspot: HotspotReport) -> str:
+    """``traced at call 5``, or how many short calls were taken together from which one on, and how much they differ."""
+    batch = hotspot.batch
+    if batch is None:
+        return f"traced at call {number(hotspot.call)}"
+    return (
+        f"traced {number(batch.calls)} calls together from call {number(hotspot.call)} on, of "
+        f"{nanoseconds(batch.ns_low)} to {nanoseconds(batch.ns_high)} (10th to 90th percentile)"
+    )
+
+
+def kind(value: KindReport) -> str:
+    """``odd calls: about 150 of 1.2 ms, 46 % of the hotspot's time``; of those not measured why."""
+    about = f"{value.text}: about {number(value.calls)} of {nanoseconds(value.ns_in_situ)}, {value.share:.0%} of its time"
+    return f"{about}; not measured ({value.reason})" if value.reason else f"{about}; call {value.call} was stopped at"
+
+
+def kind_speedups(candidate: CandidateReport, hotspot: HotspotReport) -> str:
+    """``odd calls 1.80×, even calls 0.97×``; empty where calls are alike or it was not measured."""
+    known = [(hotspot.kinds[k.kind].text, k.speedup) for k in candidate.kinds if k.speedup is not None]
+    return ", ".join(f"{text} {speedup.median:.2f}×" for text, speedup in known)
+
+
+def noise(hotspot: HotspotReport) -> str:
+    """The noise band, or an empty string."""
+    if hotspot.noise is None:
+        return ""
+    return f"the original against itself: {hotspot.noise.lo:.2f} to {hotspot.noise.hi:.2f}"
+
+
+def headline(text: str) -> tuple[str, str]:
+    """A verdict's first sentence, and what follows it."""
+    found = re.search(r"\. (?=[A-Z])", text)
+    return (text[: found.start() + 1], text[found.end() :]) if found else (text, "")
+
+
+def permanence(candidate: CandidateReport, hotspot: HotspotReport) -> str:
+    """What the user has to do about the rest of the program."""
+    names = listing([f"`{s.name}`" for s in hotspot.structures if s.id in candidate.structures])
+    if candidate.temporary:
+        return (
+            f"The layout is temporary: {names} is converted before the hotspot and back after it, which the gain includes."
+        )
+    rest = (
+        f"The layout is permanent: all code that uses {names} has to change with it, and nothing is converted at run time "
+        f"({_others(candidate, hotspot)})."
+    )
+    if "permute" in candidate.families:
+        rest += " Where the hotspot's loops can be exchanged instead, try that first: it needs no new layout."
+    copied = view(candidate)
+    return f"{rest} A temporary one: {copied}." if hotspot.verdict.use == "temporary" and copied else rest
+
+
+def _others(candidate: CandidateReport, hotspot: HotspotReport) -> str:
+    """Which other code that was seen to be."""
+    concerned = [s for s in hotspot.structures if s.id in candidate.structures]
+    names = dict.fromkeys(f"`{user.symbol}`" for s in concerned for user in s.users)
+    from_call = f"what runs before call {number(hotspot.call)} was not watched"
+    if names:
+        return f"seen to use {_it(concerned)} besides the hotspot: {listing(tuple(names))}; {from_call}"
+    if any(s.placement is None for s in concerned):
+        return f"which other functions use {_it(concerned)} is not known"
+    return f"nothing but the hotspot was seen to use {_it(concerned)} while it was watched; {from_call}"
+
+
+def _it(concerned: Sequence[StructureReport]) -> str:
+    return "it" if len(concerned) == 1 else "them"

@@ -1,0 +1,115 @@
+"""A new layout in words: what was done, what it stores where, what it costs and saves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from layout_advise.reports.candidatemodel import CandidateReport
+from layout_advise.reports.glossary import FAMILY_NAMES
+from layout_advise.reports.spelled import MOST_NAMES, digits, listing, number
+
+LONGEST_TERM, CUT_TERM = 160, 60
+
+
+def families(candidate: CandidateReport) -> str:
+    """What was done to the layout, in short words: ``AoSoA×4, compact``, ``split, compact: vx m | P``,
+    ``by class, 1 of 2``."""
+    block = f"×{candidate.block}" if candidate.block is not None else ""
+    if candidate.classes is not None:
+        others = [FAMILY_NAMES.get(name, name) for name in candidate.families if name not in ("split", "compact")]
+        return ", ".join([f"by class, 1 of {candidate.classes}", *others])
+    words = [FAMILY_NAMES.get(name, name) + (block if name == "aosoa" else "") for name in candidate.families]
+    return (", ".join(words) or "as it is") + _groups(candidate)
+
+
+def _groups(candidate: CandidateReport) -> str:
+    """The fields of each array of a split, so that two splits can be told apart."""
+    if "split" not in candidate.families:
+        return ""
+    parts = [" ".join(part.fields) for part in candidate.parts]
+    if len(parts) == 1:
+        parts.append("rest")
+        if len(candidate.parts[0].fields) > MOST_NAMES:
+            parts[0] = "used"
+    text = " | ".join(parts)
+    return f": {text}" if len(text) <= 32 else f": {' | '.join(str(len(part.fields)) for part in candidate.parts)} fields"
+
+
+def transformation(
+    kinds: Sequence[str], block: int | None, groups: Sequence[Sequence[str]], unused: bool, classes: int | None = None
+) -> str:
+    """A new layout as the end of a sentence that begins with "store it ...": ``as a structure of arrays of the 3 used fields
+    (vx, m, P)``. ``groups`` are the fields that stay together, ``unused`` tells that others are left out; ``classes`` as in
+    :class:`CandidateReport`."""
+    names = [name for group in groups for name in group]
+    used = f"the {len(names)} used fields ({listing(names)})" if unused else f"its fields ({listing(names)})"
+    if len(names) == 1:
+        used = f"the only used field, {names[0]}," if unused else f"its field {names[0]}"
+    if classes is not None:
+        others = "the other one in a second part" if classes == 2 else f"the others in {classes - 1} further parts"
+        return f"by class, the one of each {classes} neighbouring elements that the call uses in a first part, {others}"
+    if list(kinds) == ["permute"]:  # most often a matrix of numbers, which is no array of structures
+        return f"with {_EXTRAS['permute']}"
+    extra = [f"with {word}" for kind, word in _EXTRAS.items() if kind in kinds]
+    return " ".join((_shape(kinds, block, groups, used), *extra)).rstrip(",")
+
+
+_EXTRAS = {"permute": "its dimensions in another order", "pad": "padding", "reorder": "the fields in another order"}
+
+
+def _shape(kinds: Sequence[str], block: int | None, groups: Sequence[Sequence[str]], used: str) -> str:
+    """The main family of a layout; the others are added to it."""
+    if "aosoa" in kinds:
+        return f"as an array of blocks of {block} elements (AoSoA) of {used}"
+    if "split" in kinds and len(groups) > 1:
+        arrays = ", ".join(f"({listing(group)})" for group in groups)
+        inner = "structures of arrays" if "soa" in kinds else "arrays of structures"
+        return f"as {len(groups)} {inner}: {arrays},"
+    if "soa" in kinds:
+        return f"as a structure of arrays of {used}"
+    if "split" in kinds or "compact" in kinds:
+        return f"as an array of {used} and the rest elsewhere," if "split" in kinds else f"as an array of {used}"
+    return "as an array of structures"
+
+
+def view(candidate: CandidateReport) -> str:
+    """What a view around a call copies: ``copy x, y in before the call, P back after it``; empty where it is not known."""
+    costs = candidate.conversion
+    if costs is None or not (costs.copied_in or costs.copied_out):
+        return ""
+    back = f"{listing(costs.copied_out)} back after it" if costs.copied_out else "nothing back"
+    inward = f"copy {listing(costs.copied_in)} in before the call" if costs.copied_in else "copy nothing in"
+    return f"{inward}, {back}"
+
+
+def conversion(candidate: CandidateReport) -> str:
+    """``3.1 / 0.0 ms, pays from 4 calls on``, or a dash."""
+    costs = candidate.conversion
+    if costs is None:
+        return "–"
+    spent = f"{costs.in_ms:.{digits(costs.in_ms)}f} / {costs.out_ms:.{digits(costs.out_ms)}f} ms"
+    return f"{spent}, pays from {number(costs.break_even_calls)} on" if costs.break_even_calls else f"{spent}, never pays"
+
+
+def traffic(candidate: CandidateReport) -> str:
+    """Cache lines after, with the change: ``487 500 (−70 %)``."""
+    if candidate.traffic is None:
+        return "–"
+    before, after = candidate.traffic.lines_before, candidate.traffic.lines_after
+    if not before:
+        return number(after)
+    change = round((after / before - 1) * 100)
+    sign = "−" if change < 0 else "+" if change > 0 else "±"
+    return f"{number(after)} ({sign}{abs(change)} %)"
+
+
+def term(text: str) -> str:
+    """A layout term, cut where it would fill the page: of an irregular set the beginning says enough."""
+    return text if len(text) <= LONGEST_TERM else f"{text[:CUT_TERM]} … (irregular; in report.json)"
+
+
+def declaration(text: str) -> str:
+    """C declarations without the include that they do not need."""
+    text = text.strip()
+    return text if re.search(r"\bu?int\d+_t\b", text) else text.removeprefix("#include <stdint.h>").strip()

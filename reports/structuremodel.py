@@ -1,0 +1,95 @@
+"""The report's part about data structures as they lie in memory now: their fields, who uses them, what threads share.
+
+Part of the contract in :mod:`layout_advise.reports.model`.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+
+class FieldUse(msgspec.Struct, frozen=True):
+    """A field of the innermost element; ``offset`` and ``bytes`` in bytes, counts are dynamic accesses."""
+
+    name: str
+    type: str | None
+    offset: int
+    bytes: int
+    reads: int
+    writes: int
+
+
+class UserReport(msgspec.Struct, frozen=True):
+    """A function (as in the source, also where it is inlined) that was seen to use a structure outside the hotspot:
+    ``between`` two calls, or ``after`` the last one of the program. ``through`` is the library or system call that made the
+    accesses for it. ``reads`` and ``writes`` are those that were looked at one by one, in all periods that were watched: at
+    least so many, not all."""
+
+    symbol: str
+    file: str | None
+    line: int | None
+    through: str | None
+    when: Literal["between", "after"]
+    reads: int
+    writes: int
+    fields: tuple[str, ...]
+
+
+class Placement(msgspec.Struct, frozen=True):
+    """Where a conversion of a structure would have to stand. ``periods`` times between two calls were watched, from the
+    return of call ``first_call`` on; in ``used_periods`` of them something was seen to touch the structure. ``last_write``
+    before a call and ``first_read`` after one as they were seen. ``gapless``: nothing can have been missed on the pages
+    watched, so that no user seen means that there was none."""
+
+    first_call: int
+    periods: int
+    used_periods: int
+    last_write: str | None
+    first_read: str | None
+    gapless: bool
+
+
+class StructureReport(msgspec.Struct, frozen=True):
+    """A structure with its layout term in units of ``unit_bytes``."""
+
+    id: str
+    name: str
+    kind: Literal["heap", "global", "stack", "mapped"]
+    type: str | None
+    alloc_site: str | None
+    base: str
+    bytes: int
+    element_bytes: int
+    count: int
+    unit_bytes: int
+    layout: str
+    fields: tuple[FieldUse, ...]
+    cold_fields: tuple[FieldUse, ...] = ()
+    declaration: str = ""
+    drawing: str = ""
+    note: str | None = None
+    """Why nothing can be restructured here, or None."""
+    used_part: float | None = None
+    """Which part of the elements the call uses, where an index array picks them; None where it is not known."""
+    users: tuple[UserReport, ...] = ()
+    """Who else was seen to use it, in one more run of the program that was watched from the call on."""
+    users_unknown: str | None = None
+    """Why that is not known, or not to the end; None where it was watched."""
+    placement: Placement | None = None
+    """None where no time between two calls was watched."""
+
+
+class SharedLines(msgspec.Struct, frozen=True):
+    """A variable with ``false`` cache lines that ``threads`` of the parallel region use, each with bytes of its own, and at
+    least one writes; in ``true`` more lines they use the same bytes. ``fields`` and ``places`` (file:line) are what meets in
+    the former; ``structure`` its id where it is one of the structures."""
+
+    name: str
+    structure: str | None
+    false: int
+    true: int
+    threads: tuple[int, ...]
+    fields: tuple[str, ...]
+    places: tuple[str, ...]

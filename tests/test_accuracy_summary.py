@@ -1,0 +1,44 @@
+"""What is said of the benchmark's rows, counted by hand."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from tests.benchmark_scripts import script
+
+
+@pytest.fixture(scope="module")
+def told() -> ModuleType:
+    return script("summary")
+
+
+def row(
+    example: str, hand: float, predicted: float | None, identity: float | None = 1.0, verdict: str = "keep"
+) -> dict[str, Any]:
+    error = predicted / hand - 1 if predicted else None
+    named = {"example": example, "size": "small", "flags": "O2", "version": f"{example}_{hand}"}
+    return {**named, "hand": hand, "predicted": predicted, "error": error, "identity": identity, "verdict": verdict}
+
+
+def test_each_target_is_counted(told: ModuleType) -> None:
+    rows = [
+        row("good", 2.0, 2.1, verdict="change"),
+        row("good", 1.9, 1.8, verdict="change"),
+        row("good", 3.0, None, verdict="change"),  # not proposed: no choice that was missed
+        row("taken-wrongly", 0.9, 1.2, 1.2, verdict="change"),
+        row("missed", 1.5, 0.9, None),
+    ]
+    lines = told.summary(rows)
+    assert lines[0] == "identity within 5%: 1 of 3 (not missed small O2, taken-wrongly small O2)"
+    assert lines[1] == "predicted against hand-written: median 19.3%, 90th percentile 38.0% of 4 rows"
+    assert lines[2] == "the layout chosen is within 5% of the best: 1 of 3 (not missed small O2, taken-wrongly small O2)"
+    assert lines[3] == "changes advised where nothing gains 3%: 1 (taken-wrongly small O2)"
+
+
+def test_rows_without_predictions_say_nothing_of_choices(told: ModuleType) -> None:
+    lines = told.summary([row("none", 1.0, None)])
+    assert [line for line in lines if "of 0" in line] == ["the layout chosen is within 5% of the best: 0 of 0"]
+    assert not any("median" in line for line in lines)

@@ -1,0 +1,143 @@
+/* A hotspot, and what else may touch its structure between two calls: chosen by letters. SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct particle { double x, y, z, vx, vy, vz, m, q, age, P; };
+static volatile long alarms;
+static volatile int stop;
+
+__attribute__((noipa)) void hot(struct particle *p, long n)
+{
+    for (long i = 0; i < n; i++)
+        p[i].P = 0.875 * p[i].P + p[i].m * p[i].vx * p[i].vx;
+}
+__attribute__((noipa)) void initialise(struct particle *p, long n)
+{
+    for (long i = 0; i < n; i++) {
+        memset(&p[i], 0, sizeof p[i]);
+        p[i].vx = (double)(i % 7);
+        p[i].m = 1.0 + (double)(i % 3);
+    }
+}
+__attribute__((noipa)) void move(struct particle *p, long n)
+{
+    for (long i = 0; i < n; i++)
+        p[i].x += 0.125 * p[i].vx;
+}
+__attribute__((noipa)) double report(const struct particle *p, long n)
+{
+    double sum = 0;
+    for (long i = 0; i < n; i += 16)
+        sum += p[i].P;
+    return sum;
+}
+__attribute__((noipa)) void save(const struct particle *p, long n, int fd)
+{
+    const size_t bytes = (size_t)n * sizeof *p;
+    if (write(fd, p, bytes) != (ssize_t)bytes)
+        exit(9);
+}
+__attribute__((noipa)) void gather(const struct particle *p, long n, int fd)
+{
+    struct iovec part[2] = {{(void *)(p + 1), 160}, {(void *)(p + n / 2), 8000}};
+    if (writev(fd, part, 2) != 8160)
+        exit(8);
+}
+__attribute__((noipa)) void print(const struct particle *p, long n, FILE *file)
+{
+    if (fwrite(p + n / 2, sizeof *p, (size_t)n / 4, file) != (size_t)n / 4)
+        exit(7);
+}
+__attribute__((noipa)) void look(struct particle *p, long n, const char *path)
+{
+    if (stat(path, (struct stat *)(void *)&p[n / 2].x)) /* a call whose buffer is known from its failure only */
+        exit(6);
+    memset(&p[n / 2], 0, sizeof(struct stat));
+}
+__attribute__((noipa)) void copy(struct particle *to, const struct particle *p, long n)
+{
+    memcpy(to, p, (size_t)n * sizeof *p);
+    __asm__ volatile("" ::: "memory");
+}
+static int by_x(const void *a, const void *b)
+{
+    const struct particle *p = a, *q = b;
+    return (p->x > q->x) - (p->x < q->x);
+}
+static void on_alarm(int number)
+{
+    (void)number;
+    alarms++;
+}
+struct share { struct particle *p; long n; double sum; };
+static void *beside(void *argument)
+{
+    struct share *share = argument;
+    while (!stop) {
+        share->sum += share->p[share->n / 2].q;
+        usleep(200);
+    }
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    const long n = 20000, steps = 12;
+    const char *what = argc > 1 ? argv[1] : "";
+    const char *path = argc > 2 ? argv[2] : "/dev/null";
+    struct particle *p = malloc((size_t)n * sizeof *p), *q = malloc((size_t)n * sizeof *q);
+    FILE *file = fopen(path, "w");
+    struct share share = {p, n, 0};
+    pthread_t thread;
+    double sum = 0;
+    initialise(p, n);
+    if (strchr(what, 'a')) {
+        struct itimerval often = {{0, 1000}, {0, 1000}};
+        signal(SIGALRM, on_alarm);
+        setitimer(ITIMER_REAL, &often, NULL);
+    }
+    if (strchr(what, 'b')) {
+        sigset_t all;
+        sigfillset(&all);
+        sigprocmask(SIG_SETMASK, &all, NULL);
+    }
+    if (strchr(what, 't'))
+        pthread_create(&thread, NULL, beside, &share);
+    for (long k = 0; k < steps; k++) {
+        hot(p, n);
+        for (const char *c = what; *c; c++) {
+            switch (*c) {
+            case 'm': move(p, n); break;
+            case 'r': sum += report(p, n); break;
+            case 'w': save(p, n, fileno(file)); break;
+            case 'g': gather(p, n, fileno(file)); break;
+            case 'p': print(p, n, file); break;
+            case 'l': look(p, n, path); break;
+            case 'c': copy(q, p, n); break;
+            case 's': qsort(p + n / 2, 64, sizeof *p, by_x); break;
+            case 'f':
+                free(p);
+                p = malloc((size_t)n * sizeof *p);
+                initialise(p, n);
+                break;
+            case 'x': if (system("true")) exit(5); break;
+            }
+        }
+    }
+    stop = 1;
+    if (strchr(what, 't'))
+        pthread_join(thread, NULL);
+    fprintf(file, "%.17g %.17g\n", sum, report(p, n));
+    fclose(file);
+    return 3;
+}
