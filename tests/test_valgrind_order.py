@@ -140,11 +140,12 @@ long a[64]; unsigned long x = 1;
 __attribute__((noipa)) void one(void) { a[1]++; } __attribute__((noipa)) void two(long k) { a[k]++; }
 __attribute__((noipa)) void chance(long n) { for (long i = 0; i < n; i++) { x = x * 6364136223846793005 + 1442695040888963407;
     if (x >> 63) one(); if (x >> 62 & 1) two(x >> 58); if (x >> 61 & 1) two(3); } }
-__attribute__((noipa)) void rows(long n) { for (long i = 0; i < n; i++) { for (int j = 0; j < 40; j++) a[j] += a[j + 1];
-    a[63] += i; } }
-volatile int working; static void *other(void *p) { for (;;) { a[50] ^= 3; working = 1; usleep(1); } return p; }
-int main(int argc, char **argv) { pthread_t t; long k, n = atol(argv[2]); if (argc > 3) pthread_create(&t, 0, other, 0);
-    while (argc > 3 && !working) usleep(1);
+int to[2], from[2], two_threads; char byte; /* the other thread's turn comes in each call: it is waited for */
+__attribute__((noipa)) void rows(long n) { if (two_threads && (write(to[1], &byte, 1) != 1 || read(from[0], &byte, 1) != 1)) abort();
+    for (long i = 0; i < n; i++) { for (int j = 0; j < 40; j++) a[j] += a[j + 1]; a[63] += i; } }
+static void *other(void *p) { while (read(to[0], &byte, 1) == 1) { a[50] ^= 3; write(from[1], &byte, 1); } return p; }
+int main(int argc, char **argv) { pthread_t t; long k, n = atol(argv[2]); two_threads = argc > 3;
+    if (two_threads && (pipe(to) || pipe(from) || pthread_create(&t, 0, other, 0))) return 1;
     for (k = 0; k < 3; k++) (*argv[1] == 'c' ? chance : rows)(n); return 0; }
 """
 
