@@ -64,10 +64,12 @@ def has(*families: str, block: int | None = None, without: tuple[str, ...] = (),
 
 @dataclass(frozen=True)
 class Example:
-    """``sizes``: name to arguments. ``versions``: hand-written version to the candidates that it corresponds to."""
+    """``sizes``: name to arguments. ``versions``: hand-written version to the candidates that it corresponds to.
+    ``threads``: the numbers of OpenMP threads that it is measured with; none: it has no threads of its own."""
 
     sizes: dict[str, tuple[str, ...]]
     versions: dict[str, Match]
+    threads: tuple[int, ...] = ()
 
 
 def hot_split(candidate: CandidateReport) -> bool:
@@ -121,6 +123,15 @@ CASES: dict[str, Example] = {
             "wave_fields": has("soa", "split"),
             "wave_parity": has("split", without=("compact",)),
         },
+    ),
+    "wave_omp": Example(
+        {"medium": ("256", "400"), "large": ("512", "200")},
+        {
+            "wave_omp_soa": has("soa", without=("split",)),
+            "wave_omp_fields": has("soa", "split"),
+            "wave_omp_parity": has("split", without=("compact",)),
+        },
+        threads=(1, 2),
     ),
     "lattice": Example(
         {"small": ("6", "4000"), "large": ("20", "200")},
@@ -218,12 +229,61 @@ class Run:
     calm: bool
 
 
-def run_program(example: str, flags: str, version: str, arguments: tuple[str, ...], chore: float) -> Run:
+@dataclass(frozen=True)
+class Setting:
+    """One configuration: an example built with ``flags``, run at one size on so many threads (None: it has none of its
+    own)."""
+
+    example: str
+    size: str
+    flags: str
+    threads: int | None
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """Of the program."""
+        return CASES[self.example].sizes[self.size]
+
+    @property
+    def size_text(self) -> str:
+        """The size, and the number of threads where it matters."""
+        if self.threads is None:
+            return self.size
+        return f"{self.size}, {self.threads} thread{'s' if self.threads > 1 else ''}"
+
+    @property
+    def file(self) -> Path:
+        """Where its rows are kept."""
+        threads = f"-threads{self.threads}" if self.threads else ""
+        return RESULTS / f"accuracy-{self.example}-{self.size}-{self.flags}{threads}.json"
+
+    def program(self, version: str) -> Path:
+        """The binary of one version."""
+        return EXAMPLES / self.example / "bin" / self.flags / version
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What the program and the tool are started with."""
+        return {**os.environ, "OMP_NUM_THREADS": str(self.threads)} if self.threads else dict(os.environ)
+
+
+def settings(only: list[str] | None, size: str | None, flags: list[str]) -> list[Setting]:
+    """The configurations that are asked for; None: all."""
+    return [
+        Setting(example, one, built, threads)
+        for example in only or CASES
+        for one in CASES[example].sizes
+        for built in flags
+        for threads in CASES[example].threads or (None,)
+        if (size or one) == one and (built in SETS["gcc"] or threads is None)  # clang's OpenMP may not be installed
+    ]
+
+
+def run_program(setting: Setting, version: str, chore: float) -> Run:
     """A process of its own. It waits for moments in which a fixed loop of additions takes ``chore`` ns, as it does when
     nothing else uses the core."""
-    program = EXAMPLES / example / "bin" / flags / version
-    command = [str(program), "-t", *arguments]
-    known = {**os.environ, "EXAMPLE_CHORE": str(chore)}
+    command = [str(setting.program(version)), "-t", *setting.arguments]
+    known = {**setting.environment, "EXAMPLE_CHORE": str(chore)}
     out = subprocess.run(command, capture_output=True, text=True, check=True, env=known).stdout
     values = {line.split()[0]: float(line.split()[1]) for line in out.splitlines() if len(line.split()) == 2}
     return Run(values["undisturbed_ns"], values["chore_ns"], values["calm_calls"] > 0)
@@ -237,17 +297,15 @@ class Effort:
     seconds: float
 
 
-def hand_rounds(
-    example: str, flags: str, versions: list[str], arguments: tuple[str, ...], effort: Effort
-) -> list[dict[str, Run]]:
+def hand_rounds(setting: Setting, effort: Effort) -> list[dict[str, Run]]:
     """Every version once a round, the order rotated; at most ``MOST_ROUNDS`` rounds."""
-    names = [example, *versions]
+    names = [setting.example, *CASES[setting.example].versions]
     measured: list[dict[str, Run]] = []
-    chore = min(run_program(example, flags, example, arguments, 0.0).chore for _ in range(effort.rounds))
+    chore = min(run_program(setting, setting.example, 0.0).chore for _ in range(effort.rounds))
     begun = time.monotonic()
     while len(measured) < effort.rounds or (len(measured) < MOST_ROUNDS and time.monotonic() - begun < effort.seconds):
         turn = len(measured) % len(names)
-        measured.append({v: run_program(example, flags, v, arguments, chore) for v in [*names[turn:], *names[:turn]]})
+        measured.append({v: run_program(setting, v, chore) for v in [*names[turn:], *names[:turn]]})
         chore = min(chore, *(one.chore for one in measured[-1].values()))
     return measured
 
@@ -263,14 +321,14 @@ def speedup_of(rounds: list[dict[str, Run]], original: str, version: str) -> flo
     return undisturbed_of(rounds, original) / undisturbed_of(rounds, version)
 
 
-def advise(example: str, flags: str, arguments: tuple[str, ...], keep: Path | None) -> tuple[HotspotReport, float]:
+def advise(setting: Setting, keep: Path | None) -> tuple[HotspotReport, float]:
     """The tool's report on the original; its run stays in ``keep``, where that is given."""
-    program = EXAMPLES / example / "bin" / flags / example
+    program = [str(setting.program(setting.example)), *setting.arguments]
     with tempfile.TemporaryDirectory() as folder:
-        run = (keep or Path(folder)).absolute() / "-".join((example, *arguments, flags))
+        run = (keep or Path(folder)).absolute() / setting.file.stem.removeprefix("accuracy-")
         shutil.rmtree(run, ignore_errors=True)
-        command = [sys.executable, "-m", "layout_advise", "trace", "-q", "-o", str(run), "--", str(program), *arguments]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=folder)
+        command = [sys.executable, "-m", "layout_advise", "trace", "-q", "-o", str(run), "--", *program]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=folder, env=setting.environment)
         report = read_report(run)
         return report.hotspots[0], report.seconds.total
 
@@ -281,25 +339,23 @@ def predicted(hotspot: HotspotReport, match: Match, variant: str) -> CandidateRe
     return max(found, key=lambda c: c.speedup.median if c.speedup else 0.0, default=None)
 
 
-def measure(example: str, size: str, flags: str, effort: Effort, keep: Path | None) -> list[dict[str, Any]]:
-    """All rows of one example at one size and set of flags."""
-    case = CASES[example]
-    arguments, versions = case.sizes[size], list(case.versions)
-    before = hand_rounds(example, flags, versions, arguments, effort)
-    hotspot, seconds = advise(example, flags, arguments, keep)
-    after = hand_rounds(example, flags, versions, arguments, effort)
+def measure(setting: Setting, effort: Effort, keep: Path | None) -> list[dict[str, Any]]:
+    """All rows of one configuration."""
+    before = hand_rounds(setting, effort)
+    hotspot, seconds = advise(setting, keep)
+    after = hand_rounds(setting, effort)
     identity = hotspot.identity
     rows = []
-    for version, match in case.versions.items():
-        hand = speedup_of([*before, *after], example, version)
-        halves = [speedup_of(half, example, version) for half in (before, after)]
+    for version, match in CASES[setting.example].versions.items():
+        hand = speedup_of([*before, *after], setting.example, version)
+        halves = [speedup_of(half, setting.example, version) for half in (before, after)]
         candidate = predicted(hotspot, match, IN_VECTORS.get(version, "plain"))
         speedup = candidate.speedup.median if candidate and candidate.speedup else None
         rows.append(
             {
-                "example": example,
-                "size": size,
-                "flags": flags,
+                "example": setting.example,
+                "size": setting.size_text,
+                "flags": setting.flags,
                 "version": version,
                 "hand": hand,
                 "hand_range": sorted(halves),
@@ -375,17 +431,12 @@ def main() -> int:
     effort = Effort(arguments.rounds, arguments.seconds)
     RESULTS.mkdir(exist_ok=True)
     shown: list[dict[str, Any]] = []
-    for example in arguments.only or CASES:
-        for size in CASES[example].sizes:
-            for flags in (flags for compiler in compilers for flags in SETS[compiler]):
-                if (arguments.size or size) != size or (arguments.flags or flags) != flags:
-                    continue
-                file = RESULTS / f"accuracy-{example}-{size}-{flags}.json"
-                if arguments.again or not file.exists():
-                    print(f"{example} {size} {flags} …", file=sys.stderr)
-                    rows = measure(example, size, flags, effort, arguments.keep)
-                    file.write_text(json.dumps(rows, indent=1) + "\n")
-                shown += json.loads(file.read_text())
+    flags = [f for compiler in compilers for f in SETS[compiler] if (arguments.flags or f) == f]
+    for setting in settings(arguments.only, arguments.size, flags):
+        if arguments.again or not setting.file.exists():
+            print(f"{setting.example} {setting.size_text} {setting.flags} …", file=sys.stderr)
+            setting.file.write_text(json.dumps(measure(setting, effort, arguments.keep), indent=1) + "\n")
+        shown += json.loads(setting.file.read_text())
     print(table(shown))
     print("", *summary(shown), sep="\n")
     return 0

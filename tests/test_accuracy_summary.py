@@ -42,3 +42,24 @@ def test_rows_without_predictions_say_nothing_of_choices(told: ModuleType) -> No
     lines = told.summary([row("none", 1.0, None)])
     assert [line for line in lines if "of 0" in line] == ["the layout chosen is within 5% of the best: 0 of 0"]
     assert not any("median" in line for line in lines)
+
+
+def test_configurations_have_their_own_files_and_threads() -> None:
+    accuracy = script("accuracy")
+    flags = [f for sets in accuracy.SETS.values() for f in sets]
+    every = accuracy.settings(None, None, flags)
+    assert len({s.file for s in every}) == len(every)
+    assert {s.example for s in every} == set(accuracy.CASES)
+    threaded = accuracy.settings(["wave_omp"], "large", flags)
+    assert [(s.flags, s.threads) for s in threaded] == [("O2", 1), ("O2", 2), ("O3-haswell", 1), ("O3-haswell", 2)]
+    assert [s.size_text for s in threaded[:2]] == ["large, 1 thread", "large, 2 threads"]
+    assert threaded[1].environment["OMP_NUM_THREADS"] == "2"
+    assert accuracy.settings(["wave"], "small", ["O2"])[0].size_text == "small"
+
+
+def test_every_version_is_an_example() -> None:
+    accuracy = script("accuracy")
+    for name, case in accuracy.CASES.items():
+        assert len(case.versions) >= 3
+        for program in (name, *case.versions):
+            assert (accuracy.EXAMPLES / name / f"{program}.c").is_file()
