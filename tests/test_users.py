@@ -135,7 +135,16 @@ def test_who_called_the_library(program: Path, letter: str, symbol: str, through
     assert user.where.place is not None
 
 
-@pytest.mark.parametrize("what", ["", "gplcs", "amw", "bm", "tr"])
+@pytest.mark.parametrize(("letter", "symbol", "counts"), [("k", "repeat", (1, 0)), ("z", "clear", (0, 1))])
+def test_a_string_instruction_is_one_access_a_call(program: Path, letter: str, symbol: str, counts: tuple[int, int]) -> None:
+    seen, users, _ = watched(program, letter)
+    user = between(users)[symbol]
+    calls = seen.last - seen.first  # the last one lies behind the last call
+    assert user.fields == NAMES
+    assert (user.reads, user.writes) == tuple(calls * count for count in counts)
+
+
+@pytest.mark.parametrize("what", ["", "gplcs", "amw", "bm", "tr", "kz"])
 def test_the_program_does_what_it_does_alone(program: Path, tmp_path: Path, what: str) -> None:
     alone, seen_file = tmp_path / "alone", tmp_path / "watched"
     assert subprocess.run([str(program), what, str(alone)], check=False).returncode == 3

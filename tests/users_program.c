@@ -69,6 +69,17 @@ __attribute__((noipa)) void copy(struct particle *to, const struct particle *p, 
     memcpy(to, p, (size_t)n * sizeof *p);
     __asm__ volatile("" ::: "memory");
 }
+/* As copy() does where libc finds the processor fast at it. */
+__attribute__((noipa)) void repeat(struct particle *to, const struct particle *p, long n)
+{
+    size_t bytes = (size_t)n * sizeof *p;
+    __asm__ volatile("rep movsb" : "+D"(to), "+S"(p), "+c"(bytes) : : "memory");
+}
+__attribute__((noipa)) void clear(struct particle *p, long n)
+{
+    size_t words = (size_t)n * sizeof *p / 8;
+    __asm__ volatile("rep stosq" : "+D"(p), "+c"(words) : "a"(0L) : "memory");
+}
 static int by_x(const void *a, const void *b)
 {
     const struct particle *p = a, *q = b;
@@ -124,6 +135,8 @@ int main(int argc, char **argv)
             case 'p': print(p, n, file); break;
             case 'l': look(p, n, path); break;
             case 'c': copy(q, p, n); break;
+            case 'k': repeat(q, p, n); break;
+            case 'z': clear(p, n); break;
             case 's': qsort(p + n / 2, 64, sizeof *p, by_x); break;
             case 'f':
                 free(p);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -12,6 +13,8 @@ from layout_advise.tracer.step import effective
 from layout_advise.tracer.tracee import UserRegisters
 
 LONGEST = 16
+_STRINGS = re.compile(r"rep (movs|stos|lods)[bdqw]$")
+_RCX, _DOWNWARDS = 1, 1 << 10
 _WRITES = ("xsave", "maskmov", "vmaskmovdqu", "ins", "enter")
 
 
@@ -23,26 +26,38 @@ class Operands:
         self._decoder = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
         self._decoder.detail = True
         self._decoded: dict[int, tuple[Access, ...] | Kind] = {}
+        self._repeated: set[int] = set()
+
+    def repeats(self, registers: UserRegisters) -> bool:
+        """Whether the instruction at ``rip`` is a string instruction that goes on upwards until ``rcx`` is 0."""
+        self._known(registers.rip)
+        return registers.rip in self._repeated and not registers.eflags & _DOWNWARDS
 
     def accesses(self, registers: UserRegisters, address: int) -> list[tuple[Kind, int, int]]:
-        """Kind, address and bytes of all that the instruction at ``rip`` accesses, which faulted at ``address``; where its
-        operands do not tell, the one byte that faulted."""
-        if registers.rip not in self._decoded:
-            self._decoded[registers.rip] = self._decode(registers.rip)
-        known = self._decoded[registers.rip]
+        """Kind, address and bytes of all that the instruction at ``rip`` accesses, which faulted at ``address`` (of one that
+        :meth:`repeats`, all that is left); where its operands do not tell, the one byte that faulted."""
+        known = self._known(registers.rip)
         if isinstance(known, str):
             return [(known, address, 1)]
         gpr = [int(getattr(registers, name)) for name in GPR_NAMES]
-        places = [(a.kind, effective(a, gpr, registers.fs_base), a.bytes) for a in known]
+        times = gpr[_RCX] if self.repeats(registers) else 1
+        places = [(a.kind, effective(a, gpr, registers.fs_base), a.bytes * times) for a in known]
         if not any(at <= address < at + size for _, at, size in places):
             return [(known[0].kind if known else "read", address, 1)]
         return places
+
+    def _known(self, pc: int) -> tuple[Access, ...] | Kind:
+        if pc not in self._decoded:
+            self._decoded[pc] = self._decode(pc)
+        return self._decoded[pc]
 
     def _decode(self, pc: int) -> tuple[Access, ...] | Kind:
         insn = next(self._decoder.disasm(self._read(pc, LONGEST), pc), None)
         if insn is None:
             return "read"
         name = bare(insn.mnemonic)
+        if _STRINGS.match(insn.mnemonic):
+            self._repeated.add(pc)
         try:
             found, lanes = accesses_of(insn), lanes_of(insn)
         except Refused:

@@ -64,6 +64,7 @@ class UserWatch:
         self._calling: set[int] = set()
         self._shut, self._shut_by, self._pending = False, 0, list[int]()
         self._operands = Operands(process.read)
+        self._string: tuple[int, int, list[int]] | None = None  # executed just now: where, what is left, where it will end
 
     def run(self, seconds: float, most: float) -> Watched:
         """Let the program run for so long, and up to ``most`` seconds where the next call has not come by then."""
@@ -268,7 +269,13 @@ class UserWatch:
             self._resume(thread)
 
     def _record(self, registers: UserRegisters, address: int) -> None:
-        for kind, at, size in self._operands.accesses(registers, address):
+        """A string instruction faults at each step that it takes by itself: it is noted once, with all that it will do."""
+        accesses = self._operands.accesses(registers, address)
+        before, self._string = self._string, None
+        if self._operands.repeats(registers):
+            self._string = registers.rip, registers.rcx, [at + size for _, at, size in accesses]
+        goes_on = before and self._string and self._string[::2] == before[::2] and self._string[1] < before[1]
+        for kind, at, size in () if goes_on else accesses:
             found = self._find(at) or self._find(at + size - 1)
             if found is not None:
                 self._touches.append(Touch(found.structure, registers.rip, kind, at, size, self._call))
