@@ -17,6 +17,8 @@ KEEP_BOUND = 1.15
 """A layout that may gain more is no reason to keep the present one, however noisy the machine is."""
 IDENTITY_RANGE = (0.9, 1.1)
 IN_SITU_TOLERANCE = 0.15
+WIDE = 1.5
+"""An interval whose upper end is that many times its lower one does not know the gain: its lower end is claimed."""
 PLAIN_ENOUGH = 0.98
 """A variant that promises the compiler more is advised only when the plain one has less than this part of its gain."""
 SHORT_CALL_NS = 20_000
@@ -66,6 +68,12 @@ class Measured:
     def counted(self) -> Ratio | None:
         """The gain that is claimed: net of the conversion for a temporary layout."""
         return self.net or self.speedup
+
+    @property
+    def claimed(self) -> float:
+        """The gain as it is told: the lower end where the interval is wide."""
+        assert self.counted is not None
+        return self.counted.lo if is_wide(self.counted) else self.counted.median
 
     def floor(self) -> float:
         """The smallest of the lower bounds that a change must have above the bound."""
@@ -182,7 +190,7 @@ def decide(candidates: Sequence[Measured], context: Context) -> Verdict:
         return Verdict(
             "change",
             best.id,
-            (best.counted or best.speedup).median,
+            best.claimed,
             "measured-gain",
             f"Change it: {_gain(best)}.",
         )
@@ -242,7 +250,7 @@ def confirm(first: Verdict, again: Measured, context: Context) -> Verdict:
         return Verdict(
             "change",
             again.id,
-            (again.counted or again.speedup).median,
+            again.claimed,
             "measured-gain",
             f"Change it: {_gain(again)}.",
         )
@@ -268,11 +276,18 @@ def amdahl(share: float, speedup: float) -> float:
 
 
 def _gain(winner: Measured) -> str:
-    """``store ... : step runs 4.9 times as fast (95 % interval 3.7 to 5.1, 9 processes)``."""
+    """``store ... : step runs 4.9 times as fast (95 % interval 3.9 to 5.1, 9 processes)``; ``at least 3.7 times as fast``
+    where the interval is wide."""
     assert winner.counted is not None
     net = ", conversion before and after each call included" if winner.net is not None else ""
-    gain = f"{times(winner.counted.median)} times as fast ({_interval(winner.counted)}{net})"
+    least = "at least " if is_wide(winner.counted) else ""
+    gain = f"{least}{times(winner.claimed)} times as fast ({_interval(winner.counted)}{net})"
     return f"{winner.title or winner.id}{ASKED[winner.variant]} runs {gain}{_unchanged(winner)}"
+
+
+def is_wide(ratio: Ratio) -> bool:
+    """Whether the machine was too noisy for the median to say much."""
+    return ratio.hi >= WIDE * ratio.lo
 
 
 def _unchanged(winner: Measured) -> str:
@@ -283,7 +298,8 @@ def _unchanged(winner: Measured) -> str:
     if alone < TOLD:
         return ""
     own = f"{times(alone)} times with {ALONE[winner.variant]} and the layout unchanged"
-    return f", of that {own}, {times(winner.over_identity.median)} times by the layout"
+    of_that = f"of its median, {times(winner.speedup.median)} times," if is_wide(winner.speedup) else "of that"
+    return f", {of_that} {own}, {times(winner.over_identity.median)} times by the layout"
 
 
 def _interval(ratio: Ratio) -> str:

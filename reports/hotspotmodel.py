@@ -42,6 +42,7 @@ class TraceSummary(msgspec.Struct, frozen=True):
 
 class Verdict(msgspec.Struct, frozen=True):
     """What to do. ``candidate`` and ``gain`` only with ``change``; ``reason`` is a stable word, ``text`` a sentence.
+    ``gain`` is the winner's median, or the lower end of its interval where that is wide (``docs/decisions/0031``).
 
     ``use``: ``temporary`` where the gain stays although the data is converted before each call and back after it,
     ``permanent`` where it does not; None where that was not measured."""

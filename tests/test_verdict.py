@@ -41,6 +41,18 @@ def test_the_higher_median_wins_although_its_interval_is_wider() -> None:
     assert decide([GAIN, wide], context()).candidate == "c9"
 
 
+def test_where_the_interval_is_wide_its_lower_end_is_claimed() -> None:
+    """A demo on a machine that was also compiling: 8.2 times (3.7 to 8.9), where 3.8 was true."""
+    wide = Measured("c1", "verified", Ratio(8.2, 3.74, 8.94, 5), Ratio(8.29, 3.75, 8.67, 5))
+    for verdict in (decide([wide], context()), confirm(decide([wide], context()), wide, context())):
+        assert "c1 runs at least 3.7 times as fast (95 % interval 3.7 to 8.9, 5 processes)" in verdict.text
+        assert verdict.gain == 3.74
+        assert "the whole program 1.6 times" in for_program(verdict, 0.5).text
+    sure = decide([GAIN], context())
+    assert sure.gain == 1.5
+    assert "at least" not in sure.text
+
+
 def test_all_losing_is_keep() -> None:
     assert decide([LOSS], context()).action == "keep"
 
