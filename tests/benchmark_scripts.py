@@ -16,5 +16,7 @@ def script(name: str) -> ModuleType:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
+    if str(path.parent) not in sys.path:  # the scripts import one another
+        sys.path.append(str(path.parent))
     spec.loader.exec_module(module)
     return module

@@ -59,7 +59,7 @@ def test_configurations_have_their_own_files_and_threads() -> None:
 
 def test_every_version_is_an_example() -> None:
     accuracy = script("accuracy")
-    for name, case in accuracy.CASES.items():
+    for name, case in script("cases").CASES.items():
         assert len(case.versions) >= 3
         for program in (name, *case.versions):
             assert (accuracy.EXAMPLES / name / f"{program}.c").is_file()

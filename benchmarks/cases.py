@@ -1,0 +1,181 @@
+"""The examples that ``accuracy.py`` measures: sizes, hand-written versions, and which candidate corresponds to each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from layout_advise.reports.candidatemodel import CandidateReport
+
+Match = Callable[[CandidateReport], bool]
+
+
+def has(*families: str, block: int | None = None, without: tuple[str, ...] = (), structures: int | None = None) -> Match:
+    """A candidate that does all of ``families`` (and none of ``without``), on that many structures."""
+
+    def match(candidate: CandidateReport) -> bool:
+        return (
+            set(families) <= set(candidate.families)
+            and not set(without) & set(candidate.families)
+            and (block is None or candidate.block == block)
+            and (structures is None or len(candidate.structures) == structures)
+        )
+
+    return match
+
+
+@dataclass(frozen=True)
+class Example:
+    """``sizes``: name to arguments. ``versions``: hand-written version to the candidates that it corresponds to.
+    ``threads``: the numbers of OpenMP threads that it is measured with; none: it has no threads of its own."""
+
+    sizes: dict[str, tuple[str, ...]]
+    versions: dict[str, Match]
+    threads: tuple[int, ...] = ()
+
+
+def hot_split(candidate: CandidateReport) -> bool:
+    """The used fields in a structure of their own, kept together."""
+    return "split" in candidate.families and len(candidate.parts) == 1 and candidate.derivation[-1:] == ("7",)
+
+
+def grouped(*groups: str) -> Match:
+    """The used fields in structures of their own, these together (space between names)."""
+    wanted = {frozenset(group.split()) for group in groups}
+
+    def match(candidate: CandidateReport) -> bool:
+        return "split" in candidate.families and {frozenset(part.fields) for part in candidate.parts} == wanted
+
+    return match
+
+
+def view(candidate: CandidateReport) -> bool:
+    """What is read copied in at each call, and what is written copied back."""
+    return candidate.temporary
+
+
+def by_class(candidate: CandidateReport) -> bool:
+    """One of each two neighbours stored with its like, in all structures together."""
+    joint = len(candidate.structures) == 3 and "split" in candidate.families
+    return joint and all(term.startswith("S_{0;2} ⊗") for term in candidate.layout.values())
+
+
+def elements_last(candidate: CandidateReport) -> bool:
+    """An array for each number of the element, in all structures together."""
+    factors = [int(f.removeprefix("A_")) for f in candidate.layout.get("s0", "").split(" ⊗ ") if f.startswith("A_")]
+    joint = "soa" in candidate.families and len(candidate.structures) == 3
+    return joint and bool(factors) and factors[-1] == max(factors)
+
+
+# Only versions whose layout the tool also proposes are compared; the others (particles_aosoa and wave_parity keep unused
+# fields inside, daxpy_aos merges two arrays, nbody_lanes changes the loop, list_array is another data structure) are
+# measured by hand alone, to see that no advice is missed.
+NOT_PROPOSED = has("none")
+IN_VECTORS = {"kmeans_vectors": "simd", "kmeans_quads": "simd"}
+"""Versions in vector types and what corresponds to them; all others are plain C, so it is the plain variant that counts."""
+CASES: dict[str, Example] = {
+    "particles": Example(
+        {"small": ("5000", "2000"), "medium": ("100000", "600"), "large": ("1300000", "60")},
+        {"particles_soa": has("soa"), "particles_split": hot_split, "particles_aosoa": has("aosoa", without=("compact",))},
+    ),
+    "wave": Example(
+        {"small": ("80", "2000"), "medium": ("300", "600"), "large": ("1000", "100")},
+        {
+            "wave_soa": has("soa", without=("split",)),
+            "wave_fields": has("soa", "split"),
+            "wave_parity": has("split", without=("compact",)),
+        },
+    ),
+    "wave_omp": Example(
+        {"medium": ("256", "400"), "large": ("512", "200")},
+        {
+            "wave_omp_soa": has("soa", without=("split",)),
+            "wave_omp_fields": has("soa", "split"),
+            "wave_omp_parity": has("split", without=("compact",)),
+        },
+        threads=(1, 2),
+    ),
+    "lattice": Example(
+        {"small": ("6", "4000"), "large": ("20", "200")},
+        {"lattice_compact": by_class, "lattice_soa": elements_last, "lattice_aosoa": NOT_PROPOSED},
+    ),
+    "graph": Example(
+        {"small": ("4000", "2000"), "large": ("400000", "60")},
+        {
+            "graph_split": grouped("rank share", "next"),
+            "graph_hot": hot_split,
+            "graph_soa": has("soa", without=("split",), structures=1),
+        },
+    ),
+    "scan": Example(
+        {"small": ("5000", "2000"), "large": ("1000000", "60")},
+        {
+            "scan_columns": has("soa", without=("split",)),
+            "scan_hot": hot_split,
+            "scan_split": grouped("date quantity", "price discount"),
+        },
+    ),
+    "daxpy": Example(
+        {"small": ("16000", "4000"), "large": ("4000000", "100")},
+        {"daxpy_aos": NOT_PROPOSED, "daxpy_aosoa": NOT_PROPOSED, "daxpy_joint": NOT_PROPOSED},
+    ),
+    "pixels": Example(
+        {"small": ("20000", "800"), "large": ("3000000", "40")},
+        {
+            "pixels_soa": has("soa", without=("split",)),
+            "pixels_aosoa": has("aosoa", block=8),
+            "pixels_pairs": grouped("r g", "b a"),
+        },
+    ),
+    "kmeans": Example(
+        {"small": ("10000", "200"), "large": ("100000", "40")},
+        {
+            "kmeans_soa": has("soa", without=("split",)),
+            "kmeans_aosoa": has("aosoa", block=8),
+            "kmeans_vectors": has("aosoa", block=8),
+            "kmeans_quads": has("aosoa", block=4),
+            "kmeans_split": grouped("x", "label distance"),
+        },
+    ),
+    "nbody": Example(
+        {"small": ("10000", "100"), "large": ("60000", "40")},
+        {"nbody_soa": has("soa", without=("split",)), "nbody_hot": hot_split, "nbody_lanes": NOT_PROPOSED},
+    ),
+    "sph": Example(
+        {"small": ("1400", "1000"), "large": ("60000", "40")},
+        {"sph_hot": grouped("x m", "rho"), "sph_soa": has("soa", without=("split",)), "sph_view": view},
+    ),
+    "drift": Example(
+        {"small": ("3000", "2000"), "large": ("400000", "60")},
+        {
+            "drift_soa": has("soa", without=("split",)),
+            "drift_hot": hot_split,
+            "drift_aosoa": has("aosoa", block=4),
+            "drift_view": view,
+        },
+    ),
+    "stencil": Example(
+        {"small": ("140", "1500"), "large": ("600", "300")},
+        {"stencil_aos": NOT_PROPOSED, "stencil_padded": NOT_PROPOSED, "stencil_transposed": NOT_PROPOSED},
+    ),
+    "list": Example(
+        {"small": ("6000", "1000"), "large": ("100000", "40")},
+        dict.fromkeys(("list_array", "list_columns", "list_hot", "list_sorted"), NOT_PROPOSED),
+    ),
+    "options": Example(
+        {"small": ("5000", "400"), "large": ("100000", "30")},
+        {
+            "options_soa": has("soa", without=("split",)),
+            "options_hot": hot_split,
+            "options_split": grouped("spot strike years rate volatility", "call put"),
+        },
+    ),
+    "entities": Example(
+        {"small": ("4000", "1500"), "large": ("300000", "60")},
+        {
+            "entities_soa": has("soa", without=("split",)),
+            "entities_hot": hot_split,
+            "entities_split": grouped("flags", "position velocity"),
+        },
+    ),
+}
