@@ -254,12 +254,21 @@ def confirm(first: Verdict, again: Measured, context: Context) -> Verdict:
             "measured-gain",
             f"Change it: {_gain(again)}.",
         )
-    seen = f", only {again.counted.median:.2f} times ({_interval(again.counted)})" if again.counted is not None else ""
     return undecided(
         "not-confirmed",
         f"the best layout ({first.candidate}) ran {first.gain or 0:.2f} times as fast at first, but not reliably above "
-        f"{context.bound:.2f} when it was measured again in new processes{seen}.",
+        f"{context.bound:.2f} when it was measured again in new processes{_fell_short(again)}.",
     )
+
+
+def _fell_short(again: Measured) -> str:
+    """The lowest of what had to exceed the bound."""
+    if again.counted is None:
+        return ""
+    lowest, what = again.counted, ""
+    if again.over_identity is not None and again.over_identity.lo < lowest.lo:
+        lowest, what = again.over_identity, " the unchanged mock-up's speed"
+    return f", only {lowest.median:.2f} times{what} ({_interval(lowest)})"
 
 
 def for_program(verdict: Verdict, share: float) -> Verdict:

@@ -53,6 +53,18 @@ def test_where_the_interval_is_wide_its_lower_end_is_claimed() -> None:
     assert "at least" not in sure.text
 
 
+def test_what_fell_short_at_the_second_measurement_is_told() -> None:
+    """lattice -O2: 1.06 times the original, 1.04 times the unchanged mock-up, where 1.05 was asked of both."""
+    first = decide([GAIN], context())
+    short = Measured("c1", "verified", Ratio(1.06, 1.06, 1.06, 7), Ratio(1.04, 1.03, 1.04, 7))
+    text = confirm(first, short, context()).text
+    assert text.endswith(", only 1.04 times the unchanged mock-up's speed (95 % interval 1.03 to 1.04, 7 processes).")
+    slower = replace(short, over_identity=Ratio(1.1, 1.1, 1.1, 7))
+    assert confirm(first, replace(slower, speedup=Ratio(1.04, 1.03, 1.05, 7)), context()).text.endswith(
+        ", only 1.04 times (95 % interval 1.03 to 1.05, 7 processes)."
+    )
+
+
 def test_all_losing_is_keep() -> None:
     assert decide([LOSS], context()).action == "keep"
 
