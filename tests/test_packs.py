@@ -24,7 +24,9 @@ HASWELL = ("-O2", "-march=haswell")
 REGISTERS = 4
 PLAIN = ("add", "sub", "mul", "div", "min", "max", "addsub")
 FUSED = ("fmadd", "fmsub", "fmaddsub", "fmsubadd")
-OTHERS = ("sqrt", "negate", "abs", "swap", "low", "high", "first")
+OTHERS = ("sqrt", "negate", "abs", "swap", "low", "high", "first", "half", "parts")
+FACTORS = (0.5, 0.75, 0.5, 1.25, 0.5, 0.5, 3.0, 0.5)
+"""Of the lanes of ``parts``: some are those of ``half``, so that products by them are the same values."""
 
 
 def statement(name: str, to: int, a: int, b: int, c: int, kind: str, width: int) -> str:
@@ -34,7 +36,10 @@ def statement(name: str, to: int, a: int, b: int, c: int, kind: str, width: int)
         return f"r{to} = {mm}_{name}_{suffix}(r{a}, r{b});"
     if name in FUSED:
         return f"r{to} = {mm}_{name}_{suffix}(r{a}, r{b}, r{c});"
+    factors = ", ".join(map(str, reversed(FACTORS[: width // (8 if kind == "pd" else 4)])))
     return {
+        "half": f"r{to} = {mm}_mul_{suffix}(r{a}, {mm}_set1_{suffix}(0.5));",
+        "parts": f"r{to} = {mm}_mul_{suffix}(r{a}, {mm}_set_{suffix}({factors}));",
         "sqrt": f"r{to} = {mm}_sqrt_{suffix}(r{a});",
         "negate": f"r{to} = {mm}_xor_{suffix}(r{a}, {mm}_set1_{suffix}(-0.0));",
         "abs": f"r{to} = {mm}_andnot_{suffix}({mm}_set1_{suffix}(-0.0), r{a});",
@@ -125,6 +130,18 @@ def test_each_operation_is_one_statement(name: str, kind: str, width: int, tmp_p
     stated = re.findall(rf"const {vector} p\d+ = (?!\*\()", text)
     assert len(stated) == (4 if name == "fmsub" else 3)  # fmsub: the addend's sign by itself
     assert not re.findall(r"\*\((const )?la_f(32|64)(_u)? \*\)", text)  # nor is memory accessed lane by lane
+
+
+@pytest.mark.parametrize("width", [16, 32])
+@pytest.mark.parametrize("kind", ["ps", "pd"])
+@pytest.mark.parametrize("order", [("half", "parts"), ("parts", "half")])
+def test_a_product_that_two_vectors_share_is_in_both(order: tuple[str, str], kind: str, width: int, tmp_path: Path) -> None:
+    """pixels: the lifter finds that these are one value, and a lane was moved from one vector to the other."""
+    steps = [(order[0], 1, 0, 0, 0), (order[1], 2, 0, 0, 0), ("add", 3, 1, 2, 0), ("mul", 3, 3, 2, 0), ("sub", 2, 3, 1, 0)]
+    source = kernel([statement(*step, kind=kind, width=width) for step in steps], kind, width)
+    text, expected, found = both(source, kind, tmp_path, ("-O2", "-march=haswell"), width)
+    assert found == expected
+    assert not re.search(r"\{[^}]*p\d+\[", text)
 
 
 @pytest.mark.parametrize("compiler", ["gcc", pytest.param("clang", marks=needs_clang)])

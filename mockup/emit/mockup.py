@@ -26,7 +26,8 @@ from layout_advise.mockup.emit.frame import (
     run_text,
 )
 from layout_advise.mockup.emit.lanes import LaneWriter, lanes_text
-from layout_advise.mockup.emit.packs import Packs, packed
+from layout_advise.mockup.emit.pack import Packs
+from layout_advise.mockup.emit.packs import packed
 from layout_advise.mockup.emit.packwriter import PackWriter, in_one_piece
 from layout_advise.mockup.emit.scope import Scope, analyse, gathers, identifier
 from layout_advise.mockup.emit.sidebyside import side_by_side

@@ -12,59 +12,26 @@ statement is known for, and to put them together again, costs more than they gai
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import groupby
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import count, groupby
 
 from layout_advise.mockup.effects import BITS, Ty
+from layout_advise.mockup.emit.pack import MIXED, Member, Pack, Packs, Plain
+from layout_advise.mockup.emit.packfill import filled
 from layout_advise.mockup.emit.scope import operands
-from layout_advise.mockup.lifted import Imm, Item, Let, LetLinear, Lifted, Load, Loop, Operand, Store, Val, Var
+from layout_advise.mockup.lifted import Assign, Call, Imm, Item, Let, LetLinear, Lifted, Load, Loop, Store, Val, Var
 
-Member = Let | Load | Store
-Plain = Let | LetLinear | Load | Store
 OPERATIONS = frozenset(
     ("fadd", "fsub", "fmul", "fdiv", "fneg", "fabs", "fsqrt", "fmin", "fmax", "fma", "fmaddsub", "fmsubadd")
 )
 PAIR = 2
-MIXED = frozenset(("fmaddsub", "fmsubadd"))
 FLOATS: tuple[Ty, ...] = ("f32", "f64")
-
-
-@dataclass(frozen=True, slots=True)
-class Pack:
-    """One operation ``name`` (``addsub``: subtracted and added in turn), load or store of ``lanes`` lanes. ``members`` are
-    those that count, in order, ``numbers`` which lanes they are: of an operation others may be nobody's."""
-
-    name: str
-    ty: Ty
-    members: tuple[Member, ...]
-    numbers: tuple[int, ...]
-    lanes: int
-
-    def columns(self) -> tuple[tuple[Operand | None, ...], ...]:
-        """The operands, each with its lanes; None in those that do not count."""
-        first = self.members[0]
-        if isinstance(first, Let) and self.name in MIXED:
-            n = self.lanes
-            return tuple(first.args[k : k + n] for k in range(0, len(first.args), n))
-        if isinstance(first, Let):
-            by_lane = {n: m.args for n, m in zip(self.numbers, self.members, strict=True) if isinstance(m, Let)}
-            lanes = range(self.lanes)
-            return tuple(tuple(by_lane[n][k] if n in by_lane else None for n in lanes) for k in range(len(first.args)))
-        return (tuple(m.stored for m in self.members if isinstance(m, Store)),) if isinstance(first, Store) else ()
-
-
-@dataclass(frozen=True, slots=True)
-class Packs:
-    """``at`` holds each pack by the id of its first member; ``variables`` are those that make up one vector."""
-
-    at: Mapping[int, Pack] = field(default_factory=dict)
-    variables: tuple[tuple[Var, ...], ...] = ()
 
 
 def packed(lifted: Lifted, vector_bytes: int) -> tuple[Lifted, Packs]:
     """``lifted`` with the members of each pack together, and the packs; vectors of up to ``vector_bytes``."""
-    finder = _Finder(vector_bytes, _uses(lifted))
+    finder = _Finder(vector_bytes, _uses(lifted), 1 + max(_numbers(lifted), default=0))
     body = finder.body(lifted.body)
     at = {id(p.members[0]): p for p in finder.packs}
     return replace(lifted, body=body), Packs(at, tuple(_vectors(finder.packs)))
@@ -75,6 +42,19 @@ def _uses(lifted: Lifted) -> frozenset[int]:
     outs = [out.operand for out in lifted.live_outs]
     read = [operand for item in _all(lifted.body) for operand in operands(item)]
     return frozenset(a.number for a in (*outs, *read) if not isinstance(a, Imm))
+
+
+def _numbers(lifted: Lifted) -> Iterator[int]:
+    """Of all values and variables."""
+    yield from (a.number for item in _all(lifted.body) for a in operands(item) if not isinstance(a, Imm))
+    for item in _all(lifted.body):
+        if isinstance(item, Let | LetLinear | Load | Call):
+            yield item.value.number
+        elif isinstance(item, Assign):
+            yield item.variable.number
+        elif isinstance(item, Loop):
+            yield item.counter.number
+    yield from (one.value.number for one in lifted.live_ins)
 
 
 def _all(items: Sequence[Item]) -> Iterator[Item]:
@@ -96,9 +76,10 @@ def _vectors(packs: Sequence[Pack]) -> Iterator[tuple[Var, ...]]:
 
 
 class _Finder:
-    def __init__(self, vector_bytes: int, used: frozenset[int]) -> None:
+    def __init__(self, vector_bytes: int, used: frozenset[int], fresh: int) -> None:
         self.sizes = {n for n in (16, 32) if n <= vector_bytes}
         self.used = used
+        self.first_fresh, self.fresh = fresh, count(fresh)
         self.packs: list[Pack] = []
 
     def body(self, items: Sequence[Item]) -> tuple[Item, ...]:
@@ -112,7 +93,11 @@ class _Finder:
 
     def segment(self, items: Sequence[Plain]) -> list[Plain]:
         """A stretch of statements without control flow."""
-        found = [] if _is_rerolled(items) else self._connected(items, self._groups(items))
+        groups = [] if _is_rerolled(items) else self._groups(items)
+        whole = filled(items, groups, self.fresh)
+        if whole is not None:
+            items, groups = whole, self._groups(whole)
+        found = self._connected(items, groups)
         while True:
             order = _ordered(items, found)
             if isinstance(order, list):
@@ -133,7 +118,11 @@ class _Finder:
         return [pack for members in by_key.values() if (pack := self._pack(members)) is not None]
 
     def _counts(self, item: Let) -> bool:
-        return item.origin.pack is not None and item.value.number in self.used
+        return item.origin.pack is not None and self._used(item.value.number)
+
+    def _used(self, number: int) -> bool:
+        """Whether anything reads it: lanes that were filled in are read."""
+        return number in self.used or number >= self.first_fresh
 
     def _pack(self, members: Sequence[Member]) -> Pack | None:
         first, ty = members[0], _type(members[0])
@@ -149,7 +138,7 @@ class _Finder:
         lets = {i.value.number: i for i in items if isinstance(i, Let) and i.origin.pack is not None}
         while True:
             inside = {id(m) for pack in groups for m in pack.members}
-            alone = {n for n, let in lets.items() if id(let) not in inside and n in self.used}
+            alone = {n for n, let in lets.items() if id(let) not in inside and self._used(n)}
             read = {a.number for n in alone for a in lets[n].args if isinstance(a, Val)}
             kept = [pack for pack in groups if isinstance(pack.members[0], Load | Store) or not _touches(pack, alone, read)]
             if len(kept) == len(groups):

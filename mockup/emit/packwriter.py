@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from layout_advise.mockup.binding import Binding
 from layout_advise.mockup.effects import BITS
 from layout_advise.mockup.emit.ctext import CTYPE
-from layout_advise.mockup.emit.packs import Pack, Packs
+from layout_advise.mockup.emit.pack import Pack, Packs
 from layout_advise.mockup.emit.program import Writer
 from layout_advise.mockup.emit.scope import Scope
 from layout_advise.mockup.emit.text import Settings
