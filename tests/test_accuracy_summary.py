@@ -16,11 +16,17 @@ def told() -> ModuleType:
 
 
 def row(
-    example: str, hand: float, predicted: float | None, identity: float | None = 1.0, verdict: str = "keep"
+    example: str,
+    hand: float,
+    predicted: float | None,
+    identity: float | None = 1.0,
+    verdict: str = "keep",
+    reason: str = "no-gain",
 ) -> dict[str, Any]:
     error = predicted / hand - 1 if predicted else None
     named = {"example": example, "size": "small", "flags": "O2", "version": f"{example}_{hand}"}
-    return {**named, "hand": hand, "predicted": predicted, "error": error, "identity": identity, "verdict": verdict}
+    found = {"predicted": predicted, "error": error, "identity": identity, "verdict": verdict, "reason": reason}
+    return {**named, "hand": hand, **found}
 
 
 def test_each_target_is_counted(told: ModuleType) -> None:
@@ -36,6 +42,13 @@ def test_each_target_is_counted(told: ModuleType) -> None:
     assert lines[1] == "predicted against hand-written: median 19.3%, 90th percentile 38.0% of 4 rows"
     assert lines[2] == "the layout chosen is within 5% of the best: 1 of 3 (not missed small O2, taken-wrongly small O2)"
     assert lines[3] == "changes advised where nothing gains 3%: 1 (taken-wrongly small O2)"
+
+
+def test_errors_of_runs_that_the_tool_doubts_are_told_apart(told: ModuleType) -> None:
+    rows = [row("sure", 2.0, 2.2), row("off", 1.0, 2.0, 1.3, "undecided", "identity-off")]
+    lines = told.summary(rows)
+    assert lines[1] == "predicted against hand-written: median 55.0%, 90th percentile 91.0% of 2 rows"
+    assert lines[2].endswith("says that no figure counts: median 10.0%, 90th percentile 10.0% of 1 rows")
 
 
 def test_rows_without_predictions_say_nothing_of_choices(told: ModuleType) -> None:
