@@ -6,6 +6,7 @@ Values are numbered. A value is defined once (``Let``, ``Load``, ``Loop.counter`
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -253,3 +254,11 @@ class Lifted:
     live_outs: tuple[LiveOut, ...]
     body: tuple[Item, ...]
     skipped: tuple[tuple[int, int, Literal["dead", "frame"]], ...] = ()
+
+
+def everything(items: Sequence[Item]) -> Iterator[Item]:
+    """All statements of a body, loops before what is in them."""
+    for item in items:
+        yield item
+        if isinstance(item, Loop):
+            yield from everything(item.body)

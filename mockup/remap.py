@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 
 from layout_advise.errors import RemapError
 from layout_advise.layoutalgebra.nests import FoldedStream
-from layout_advise.layoutalgebra.structure import Candidate, FieldMap, Relayout
-from layout_advise.mockup.binding import Access, Binding, Key, access_bytes, key_of, span
+from layout_advise.layoutalgebra.structure import Candidate, Relayout
+from layout_advise.mockup.binding import Access, Binding, Key, access_bytes, accesses, key_of, span
+from layout_advise.mockup.fieldruns import Piece, Run, distances, even_moves, runs_over_fields, start_of_runs
 from layout_advise.mockup.lifted import (
     Assign,
     Atomic,
@@ -31,6 +32,7 @@ from layout_advise.mockup.lifted import (
     Store,
     Val,
     Var,
+    everything,
 )
 from layout_advise.mockup.rowsteps import Given, row_steps
 from layout_advise.mockup.streams import first_address, residue, residues
@@ -57,24 +59,14 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """``bytes`` of the access from ``at`` on live at ``delta`` within a field, ``inner`` elements further on."""
-
-    at: int
-    bytes: int
-    map: FieldMap
-    delta: int
-    inner: int
-
-
-@dataclass(frozen=True, slots=True)
 class Place:
-    """Where an access goes."""
+    """Where an access goes; ``along`` are counters of loops over fields that go on by so many bytes each."""
 
     relayout: Relayout
     site: Site
     terms: tuple[Term, ...]
     pieces: tuple[Piece, ...]
+    along: tuple[tuple[Val, int], ...] = ()
 
 
 @dataclass(slots=True)
@@ -109,9 +101,11 @@ def plan(lifted: Lifted, candidate: Candidate | None, binding: Binding) -> Plan:
         copies.setdefault(key_of(access), []).append(access)
     for access, chain in moved:
         relayout = relayouts[binding.structure_of[key_of(access)]]
-        offset = _offset(access, copies[key_of(access)], relayout, binding)
-        _place(access, chain, relayout, offset, levels, result)
-    for loop in _innermost(lifted.body):
+        runs = runs_over_fields(access.address, chain, relayout.structure.element_bytes)
+        offset = _offset(access, copies[key_of(access)], relayout, binding, runs)
+        _place(access, chain, relayout, offset, levels, result, runs)
+    over_fields = {counter for place in result.places.values() for counter, _ in place.along}
+    for loop in _loops_of_elements(lifted.body, over_fields):
         block = _strip_block(loop, result)
         if block:
             result.blocks[id(loop)] = block
@@ -166,12 +160,13 @@ def _with_loops(body: Sequence[Item], chain: tuple[Loop, ...]) -> Iterator[tuple
             yield from _with_loops(item.body, (*chain, item))
 
 
-def _innermost(body: Sequence[Item]) -> Iterator[Loop]:
+def _loops_of_elements(body: Sequence[Item], over_fields: set[Val]) -> Iterator[Loop]:
+    """The innermost loops, but for those over fields."""
     for item in body:
-        if isinstance(item, Loop):
-            if is_innermost(item):
+        if isinstance(item, Loop) and item.counter not in over_fields:
+            if all(one.counter in over_fields for one in everything(item.body) if isinstance(one, Loop)):
                 yield item
-            yield from _innermost(item.body)
+            yield from _loops_of_elements(item.body, over_fields)
 
 
 def is_innermost(loop: Loop) -> bool:
@@ -210,7 +205,7 @@ def _where(access: Access, relayout: Relayout) -> str:
     return f"the access at {access.origin.pc:#x} to {relayout.structure.name}"
 
 
-def _offset(access: Access, copies: Sequence[Access], relayout: Relayout, binding: Binding) -> int:
+def _offset(access: Access, copies: Sequence[Access], relayout: Relayout, binding: Binding, runs: Sequence[Run]) -> int:
     """The access's place in the element.
 
     Where a loop over fields was written out, its iterations (``copies`` of one reference) are known from each other by their
@@ -223,11 +218,16 @@ def _offset(access: Access, copies: Sequence[Access], relayout: Relayout, bindin
     only = residue(stream, structure.base, size)
     if only is not None:
         return (only + access.part) % size
-    distances = {(a.address.const - a.part - access.address.const + access.part) % size for a in copies}
-    traced = residues(stream, structure.base, size) if len(distances) > 1 else None
+    if runs:
+        start = start_of_runs(stream, structure, runs) if len(copies) == 1 else None
+        if start is None:
+            raise RemapError(_where(access, relayout), "a loop runs over the fields of an element")
+        return (start + access.part) % size
+    apart = {(a.address.const - a.part - access.address.const + access.part) % size for a in copies}
+    traced = residues(stream, structure.base, size) if len(apart) > 1 else None
     if traced is None:
         raise RemapError(_where(access, relayout), "a loop runs over the fields of an element")
-    fitting = [r for r in traced if {(r + d) % size for d in distances} == traced]
+    fitting = [r for r in traced if {(r + d) % size for d in apart} == traced]
     if len(fitting) > 1 and isinstance(stream, FoldedStream):  # all fields alike: the first copy runs first
         start = copies[0].address.const - copies[0].part - access.address.const + access.part
         fitting = [(first_address(stream) - structure.base - start) % size]
@@ -236,7 +236,15 @@ def _offset(access: Access, copies: Sequence[Access], relayout: Relayout, bindin
     return (fitting[0] + access.part) % size
 
 
-def _place(access: Access, chain: tuple[Loop, ...], relayout: Relayout, offset: int, levels: _Levels, result: Plan) -> None:
+def _place(
+    access: Access,
+    chain: tuple[Loop, ...],
+    relayout: Relayout,
+    offset: int,
+    levels: _Levels,
+    result: Plan,
+    runs: Sequence[Run],
+) -> None:
     structure = relayout.structure
     strides = tuple(d.stride for d in structure.dims)
     where = _where(access, relayout)
@@ -244,7 +252,10 @@ def _place(access: Access, chain: tuple[Loop, ...], relayout: Relayout, offset: 
     fixed: list[tuple[Operand, int]] = []
     given: list[Given] = []
     depth = -1
+    counters = {run.counter for run in runs}
     for atom, coef in access.address.terms:
+        if atom in counters:
+            continue
         product = levels.products.get(atom.number) if isinstance(atom, Val) else None
         steps = row_steps(product, coef, relayout, lambda operand: levels.level(operand, chain))
         if steps is not None:
@@ -268,9 +279,12 @@ def _place(access: Access, chain: tuple[Loop, ...], relayout: Relayout, offset: 
     site = _site(
         result, before, relayout, Linear(access.address.const - structure.base - offset, tuple(fixed)), tuple(given)
     )
-    result.places[id(access)] = Place(relayout, site, tuple(terms), _pieces(access, offset, relayout, where))
+    pieces = _pieces(access, offset, relayout, where)
+    along = even_moves(pieces, offset, runs, lambda at: _pieces(access, at, relayout, where), where) if runs else ()
+    result.places[id(access)] = Place(relayout, site, tuple(terms), pieces, along)
     if isinstance(access, Store | Atomic):
-        result.written.update((structure.id, number) for number in _covered(access, offset, relayout))
+        for _, moved in distances(runs):
+            result.written.update((structure.id, number) for number in _covered(access, offset + moved, relayout))
 
 
 def _read_as_it_goes(atom: Operand, loop: Loop) -> bool:
@@ -332,7 +346,7 @@ def _joins(first: Piece, second: Piece) -> bool:
 def _strip_block(loop: Loop, result: Plan) -> int:
     """The block by which ``loop`` is to be strip-mined, 0 if not: all its blocked accesses must run along its counter."""
     found: set[int] = set()
-    for item in loop.body:
+    for item in accesses(loop.body):
         place = result.places.get(id(item))
         for piece in place.pieces if place is not None else ():
             for axis in piece.map.axes:

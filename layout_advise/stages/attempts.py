@@ -161,6 +161,7 @@ def code_of(seen: Observation, lifted: Lifted) -> Code:
     image = open_image(seen.region.path, seen.region.load_base)
     written_out = unroll_fields(lifted, seen.trace, seen.structures)
     elements = in_pieces(reroll(written_out, seen.trace, seen.structures, image.read))
+    rolled = None if written_out == lifted else in_pieces(reroll(lifted, seen.trace, seen.structures, image.read))
     bases = {s.id: s.base for s in seen.structures}
     sets = {frozenset((name,)) for name in seen.tables} | ({frozenset(seen.tables)} if seen.tables else set())
     together = {}
@@ -170,7 +171,7 @@ def code_of(seen: Observation, lifted: Lifted) -> Code:
             form, trace = gathered(form, trace, seen.tables[name], bases[name])
         form = reroll(unroll_fields(form, trace, seen.structures), trace, seen.structures, image.read)
         together[names] = in_pieces(form), trace
-    return Code(lifted, elements, together)
+    return Code(lifted, elements, together, rolled)
 
 
 def compiler_of(case: Case) -> Compiled:

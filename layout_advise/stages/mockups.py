@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from layout_advise.errors import LayoutAdviseError
+from layout_advise.errors import LayoutAdviseError, RemapError
 from layout_advise.layoutalgebra.structure import Candidate, Structure
 from layout_advise.mockup.binding import bind, keys_made
 from layout_advise.mockup.build import build, vector_bytes
@@ -17,6 +17,7 @@ from layout_advise.mockup.lifted import Lifted, Loop
 from layout_advise.mockup.machinecode import same_code
 from layout_advise.mockup.mixed import elements_whole
 from layout_advise.mockup.placement import NATURAL, InnerLoop, grown, likeness, needs_placing, shift_to
+from layout_advise.mockup.remap import plan
 from layout_advise.mockup.timings import IDENTITY, IDENTITY_LANES, IDENTITY_RESTRICT, IDENTITY_SIMD, PLACED, SCALAR
 from layout_advise.stages.gather import tables_of
 from layout_advise.tracer.trace import Trace
@@ -66,10 +67,21 @@ class Code:
     gathered: Mapping[frozenset[str], tuple[Lifted, Trace]] = field(default_factory=dict)
     """By ids of structures reached through pointers: the elements, and the trace, with these thought to lie together
     (``mockup/gathered.py``)."""
+    rolled: Lifted | None = None
+    """The elements with loops over their fields, which ``elements`` has written out; None where there are none."""
 
-    def of(self, recipe: Recipe, trace: Trace) -> tuple[Lifted, Trace]:
-        """What a recipe is made of, and the trace that goes with it."""
-        return (self.lanes, trace) if recipe.name == IDENTITY_LANES else self.under(recipe.candidate, trace)
+    def of(self, recipe: Recipe, trace: Trace, structures: Sequence[Structure]) -> tuple[Lifted, Trace]:
+        """What a recipe is made of, and the trace that goes with it. Loops over fields stay loops where the layout allows
+        it."""
+        if recipe.name == IDENTITY_LANES:
+            return self.lanes, trace
+        if self.rolled is not None and recipe.candidate is not None and not tables_of(recipe.candidate):
+            try:
+                plan(self.rolled, recipe.candidate, bind(self.rolled, trace, structures))
+            except RemapError:
+                return self.elements, trace
+            return self.rolled, trace
+        return self.under(recipe.candidate, trace)
 
     def under(self, candidate: Candidate | None, trace: Trace) -> tuple[Lifted, Trace]:
         """The elements for the layout of a candidate."""
@@ -111,6 +123,8 @@ class Made:
     same_as: str | None = None
     flags: tuple[str, ...] = ()
     """What it was compiled with."""
+    written_out: bool = False
+    """Whether loops over fields that the original has are written out."""
 
 
 def recipes(candidates: Sequence[Candidate], code: Code, kept: bool = False) -> tuple[Recipe, ...]:
@@ -155,7 +169,9 @@ def make_all(
 
     def one(recipe: Recipe) -> Made:
         nonlocal finished
-        result = _make(recipe, *code.of(recipe, trace), structures, compiler, folder, varying)
+        form, under = code.of(recipe, trace, structures)
+        result = _make(recipe, form, under, structures, compiler, folder, varying)
+        result = replace(result, written_out=code.rolled is not None and form is code.elements)
         finished += 1
         progress(finished, len(wanted))
         return result

@@ -121,7 +121,7 @@ def contest_of(
             entrants.append(
                 Entrant(
                     name,
-                    title(candidate, case.profiled.name),
+                    title(candidate, case.profiled.name, written_out=item.written_out),
                     found[name].evidence,
                     item.mockup,
                     forbidden(candidate, seen.tables),

@@ -6,9 +6,11 @@ from layout_advise.layoutalgebra.structure import Candidate, Relayout
 from layout_advise.reports import layoutwords, spelled
 
 
-def title(candidate: Candidate, symbol: str) -> str:
-    """What is advised, as the start of a sentence: ``store `p` (main.c:47, 1 300 000 × particle) as ...: step``."""
-    return f"{' and '.join(_stored(candidate, layout) for layout in candidate.relayouts)}: {symbol}"
+def title(candidate: Candidate, symbol: str, *, written_out: bool = False) -> str:
+    """What is advised, as the start of a sentence: ``store `p` (main.c:47, 1 300 000 × particle) as ...: step``; with
+    what the loops were for that, where they are not the original's."""
+    form = " with its loops over fields written out" if written_out else ""
+    return f"{' and '.join(_stored(candidate, layout) for layout in candidate.relayouts)}: {symbol}{form}"
 
 
 def _stored(candidate: Candidate, layout: Relayout) -> str:

@@ -20,6 +20,7 @@ from layout_advise.mockup.emit.program import Writer
 from layout_advise.mockup.emit.scope import Scope
 from layout_advise.mockup.emit.sidebyside import Lanes
 from layout_advise.mockup.emit.text import Settings
+from layout_advise.mockup.fieldruns import Piece
 from layout_advise.mockup.lifted import (
     Assign,
     Call,
@@ -36,7 +37,7 @@ from layout_advise.mockup.lifted import (
     Val,
     Var,
 )
-from layout_advise.mockup.remap import Piece, Place, Plan, Site, Term
+from layout_advise.mockup.remap import Place, Plan, Site, Term
 
 
 class LaneWriter(Writer):

@@ -92,7 +92,7 @@ def emit(
     relayouts = candidate.relayouts if candidate is not None else ()
     scope = analyse(lifted)
     settings = _settings(lifted, placed, trace, scope, variant, check, wrong, varying)
-    parameters = pointers(relayouts, settings, blocks=variant == "plain")
+    parameters = pointers(relayouts, settings, blocks=variant == "plain" or any(p.along for p in placed.places.values()))
     settings.maps = {r.structure.id: f"map_{identifier(r.structure.name)}_{k}" for k, r in enumerate(relayouts)}
     refused = ""
     if variant == "simd" and not check and not wrong:

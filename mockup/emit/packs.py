@@ -20,7 +20,21 @@ from layout_advise.mockup.effects import BITS, Ty
 from layout_advise.mockup.emit.pack import MIXED, Member, Pack, Packs, Plain
 from layout_advise.mockup.emit.packfill import filled
 from layout_advise.mockup.emit.scope import operands
-from layout_advise.mockup.lifted import Assign, Call, Imm, Item, Let, LetLinear, Lifted, Load, Loop, Store, Val, Var
+from layout_advise.mockup.lifted import (
+    Assign,
+    Call,
+    Imm,
+    Item,
+    Let,
+    LetLinear,
+    Lifted,
+    Load,
+    Loop,
+    Store,
+    Val,
+    Var,
+    everything,
+)
 
 OPERATIONS = frozenset(
     ("fadd", "fsub", "fmul", "fdiv", "fneg", "fabs", "fsqrt", "fmin", "fmax", "fma", "fmaddsub", "fmsubadd")
@@ -40,14 +54,14 @@ def packed(lifted: Lifted, vector_bytes: int) -> tuple[Lifted, Packs]:
 def _uses(lifted: Lifted) -> frozenset[int]:
     """Numbers of the values and variables that anything reads."""
     outs = [out.operand for out in lifted.live_outs]
-    read = [operand for item in _all(lifted.body) for operand in operands(item)]
+    read = [operand for item in everything(lifted.body) for operand in operands(item)]
     return frozenset(a.number for a in (*outs, *read) if not isinstance(a, Imm))
 
 
 def _numbers(lifted: Lifted) -> Iterator[int]:
     """Of all values and variables."""
-    yield from (a.number for item in _all(lifted.body) for a in operands(item) if not isinstance(a, Imm))
-    for item in _all(lifted.body):
+    yield from (a.number for item in everything(lifted.body) for a in operands(item) if not isinstance(a, Imm))
+    for item in everything(lifted.body):
         if isinstance(item, Let | LetLinear | Load | Call):
             yield item.value.number
         elif isinstance(item, Assign):
@@ -55,13 +69,6 @@ def _numbers(lifted: Lifted) -> Iterator[int]:
         elif isinstance(item, Loop):
             yield item.counter.number
     yield from (one.value.number for one in lifted.live_ins)
-
-
-def _all(items: Sequence[Item]) -> Iterator[Item]:
-    for item in items:
-        yield item
-        if isinstance(item, Loop):
-            yield from _all(item.body)
 
 
 def _vectors(packs: Sequence[Pack]) -> Iterator[tuple[Var, ...]]:

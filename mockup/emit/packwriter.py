@@ -159,4 +159,4 @@ def _start(place: Place) -> int:
 def _shape(place: Place) -> tuple[object, ...]:
     (piece,) = place.pieces
     axes = tuple((a.dim, a.part, a.block, a.stride) for a in piece.map.axes)
-    return place.site.offset, place.site.given, place.terms, piece.map.buffer, axes, piece.inner, piece.at
+    return place.site.offset, place.site.given, place.terms, place.along, piece.map.buffer, axes, piece.inner, piece.at

@@ -7,8 +7,9 @@ from layout_advise.mockup.binding import Access
 from layout_advise.mockup.emit.copies import axis_text, place_text
 from layout_advise.mockup.emit.ctext import integer
 from layout_advise.mockup.emit.text import Cut, Text
+from layout_advise.mockup.fieldruns import Piece
 from layout_advise.mockup.lifted import Linear, Val
-from layout_advise.mockup.remap import Piece, Place, Site
+from layout_advise.mockup.remap import Place, Site
 
 
 class Places(Text):
@@ -125,6 +126,9 @@ class Places(Text):
         moved = self.terms_text(place, piece)
         element = self.elements.get((text, moved.removeprefix(" + ")))
         text = element if element is not None and not split else text + moved
+        for counter, move in place.along:
+            if move:
+                text += f" {'+' if move > 0 else '-'} {abs(move)} * {self.text(counter)}"
         constant_ = self.delta(place, piece) + sum(axis.stride * piece.inner for axis in whole if axis.dim == inner)
         return text + (f" + {constant_}" if constant_ > 0 else f" - {-constant_}" if constant_ else "")
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from layout_advise.mockup.binding import Access, access_bytes, executed, key_of
+from layout_advise.mockup.binding import Access, access_bytes, accesses, executed, key_of
 from layout_advise.mockup.effects import BITS, Lane
 from layout_advise.mockup.emit.ctext import CTYPE, constant, operation
 from layout_advise.mockup.emit.places import Places
 from layout_advise.mockup.emit.scope import identifier
 from layout_advise.mockup.emit.together import atomic_text, given_text, runtime_text
+from layout_advise.mockup.fieldruns import Piece
 from layout_advise.mockup.lifted import (
     Assign,
     Atomic,
@@ -26,9 +27,10 @@ from layout_advise.mockup.lifted import (
     RuntimeCall,
     Store,
     Val,
+    everything,
 )
 from layout_advise.mockup.opaque import register_name
-from layout_advise.mockup.remap import Piece, Place
+from layout_advise.mockup.remap import Place
 from layout_advise.mockup.streams import residue
 
 
@@ -171,7 +173,7 @@ class Writer(Places):
         borders = sorted(
             {
                 f"d{place.site.number}_{axis.dim}"
-                for item in loop.body
+                for item in accesses(loop.body)
                 if (place := self.plan.places.get(id(item))) is not None
                 for piece in place.pieces
                 for axis in piece.map.axes
@@ -192,7 +194,7 @@ class Writer(Places):
         self.put(f"    const int64_t {name} = {block} * {number} + lane;")
         self.put(f"    (void){name};")
         self.strip, labels, self.copies = (number, block, "lane"), self.labels, self.copies + 1
-        own = [item.number for item in loop.body if isinstance(item, Label)]
+        own = [item.number for item in everything(loop.body) if isinstance(item, Label)]
         self.labels = labels | {n: f"{self.label(n)}_{self.copies}" for n in own}
         self.counting.append(name)
         self.inner(loop.body)
