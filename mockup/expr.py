@@ -18,7 +18,21 @@ Rule = Callable[[Ty, Args], Expr | None]
 
 _COMMUTATIVE = frozenset(["add", "mul", "and", "or", "xor", "umin", "umax", "smin", "smax", "eq", "ne", "umulhi", "smulhi"])
 _EXACT_ONLY = frozenset(
-    ["fadd", "fsub", "fmul", "fdiv", "fsqrt", "fma", "fpext", "fptrunc", "rint", "fptosi.rint", "sitofp", "uitofp"]
+    [
+        "fadd",
+        "fsub",
+        "fmul",
+        "fdiv",
+        "fsqrt",
+        "fma",
+        "fpext",
+        "fptrunc",
+        "rint",
+        "fptosi.rint",
+        "fptoui.rint",
+        "sitofp",
+        "uitofp",
+    ]
 )
 """Never folded: they depend on MXCSR."""
 _BITWISE = frozenset(("and", "or", "xor", "not"))

@@ -17,7 +17,7 @@ Rule = Callable[[Graph, Ty, tuple[Node, ...]], Node | None]
 SIGN64, SIGN32 = 1 << 63, 1 << 31
 LINEAR = ("i32", "i64")
 BITWISE = ("and", "or", "xor")
-_ROUNDED = "fadd fsub fmul fdiv fsqrt fma fpext fptrunc rint floor ceil fptosi.rint sitofp uitofp fmin fmax"
+_ROUNDED = "fadd fsub fmul fdiv fsqrt fma fpext fptrunc rint floor ceil fptosi.rint fptoui.rint sitofp uitofp fmin fmax"
 NEVER_FOLDED = frozenset(_ROUNDED.split(" "))
 """Left to run time: they depend on the rounding mode."""
 _INVERSE = {"eq": "ne", "ne": "eq"}

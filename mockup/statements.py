@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from layout_advise.errors import NotLiftedError
-from layout_advise.mockup.effects import BITS, Ty
+from layout_advise.mockup.effects import BITS, MaskBit, Ty
 from layout_advise.mockup.lifted import (
     Assign,
     Atomic,
@@ -78,6 +78,10 @@ class Statements:
             raise FrameEscapes  # read where the original reads it: it may be on a path that is never taken
         if node.op == "undef":
             raise NotLiftedError(pc, "value", f"uses {node.imm}")
+        if node.op == "livein" and isinstance(node.imm, MaskBit):
+            raise NotLiftedError(
+                pc, f"k{node.imm.number}", "uses a mask register that was set before, which is not captured"
+            )
         if node.op.startswith(("cond.", "flags.")) or node.ty == "flags":
             raise NotLiftedError(pc, node.op, "reads flags that different paths set differently, or that are undefined")
         if node.op.startswith("wide."):

@@ -159,7 +159,8 @@ def interpreted(case: Case) -> State:
 
 def differences(case: Case) -> list[str]:
     got = interpreted(case)
-    loose = "fm" in case.form.split()[0] or "fnm" in case.form.split()[0]
+    # in what order the four products of dpps are added differs between processors, and so does which NaN is left
+    loose = any(stem in case.form.split()[0] for stem in ("fm", "fnm", "dpps"))
     found = [f"r{i} {got.registers[Gpr(i)]:#x} {v:#x}" for i, v in enumerate(case.after.gpr) if got.registers[Gpr(i)] != v]
     for i, want in enumerate(case.after.lanes):
         have = got.registers[Lane(i // 4, i % 4)]
