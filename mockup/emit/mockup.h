@@ -56,6 +56,14 @@ LA_TRUNCATE(f64, double, i64, int64_t, -9223372036854775808.0, 92233720368547758
 LA_TRUNCATE(f32, float, i32, int32_t, -2147483648.0f, 2147483648.0f)
 LA_TRUNCATE(f32, float, i64, int64_t, -9223372036854775808.0f, 9223372036854775808.0f)
 
+/* To numbers without a sign, as AVX-512's vcvttsd2usi: all ones where it does not fit. */
+#define LA_UNSIGNED(from, ftype, to, itype, above) \
+    LA_INLINE itype la_##from##_to_##to(ftype x) { return x > -1 && x < (above) ? (itype)x : (itype)-1; }
+LA_UNSIGNED(f64, double, u32, uint32_t, 4294967296.0)
+LA_UNSIGNED(f64, double, u64, uint64_t, 18446744073709551616.0)
+LA_UNSIGNED(f32, float, u32, uint32_t, 4294967296.0f)
+LA_UNSIGNED(f32, float, u64, uint64_t, 18446744073709551616.0f)
+
 /* Rounding by MXCSR, as cvtsd2si. */
 #define LA_ROUND(from, ftype, to, itype, instruction)                                            \
     LA_INLINE itype la_##from##_rint_##to(ftype x)                                               \
