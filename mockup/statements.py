@@ -185,7 +185,7 @@ class Statements:
         items.append(Assign(variable, Imm(node.ty, 0), self.group()))
         skip = self._skip_unless(node.args[1], items)
         value = Val(self.number(), node.ty)
-        items.append(Load(value, self._linear(node.args[0]), node.origin, operand, part))
+        items.append(Load(value, self._linear(node.args[0]), node.origin, operand, part, guarded=True))
         items.append(Assign(variable, value, self.group()))
         items.append(Label(skip))
 

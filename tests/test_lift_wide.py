@@ -1,4 +1,4 @@
-"""AVX-512 code lifted, written as C, compiled and run beside the original: the same memory, in the same and in another layout."""
+"""AVX-512 code lifted, written as C, compiled and run beside the original: the same memory, in every layout."""
 
 from __future__ import annotations
 
@@ -32,12 +32,16 @@ LOOPS = {
     "picked_when": "for (long i = 0; i < n; i++) if (b[i] < 0.5) w[i] = a[p[i]];",
     "spread": "for (long i = 0; i < n; i++) w[p[i]] = a[i];",
     "whole": "long *q = (long *)w; for (long i = 0; i < n; i++) q[i] = (long)(a[i] * 1e6) * p[i];",
-    "unsigned_whole": "unsigned long *q = (unsigned long *)w; for (long i = 0; i < n; i++) q[i] = (unsigned long)(a[i] * 1e19);",
-    "unsigned_words": "unsigned *q = (unsigned *)w; for (long i = 0; i < n; i++) q[i] = (unsigned)(a[i] * 4e9) >> (p[i] & 31);",
-    "as_double": "const unsigned long *q = (const unsigned long *)a; for (long i = 0; i < n; i++) w[i] = (double)q[i] + (double)(unsigned)p[i];",
+    "unsigned_whole": "unsigned long *q = (unsigned long *)w; "
+    "for (long i = 0; i < n; i++) q[i] = (unsigned long)(a[i] * 1e19);",
+    "unsigned_words": "unsigned *q = (unsigned *)w; "
+    "for (long i = 0; i < n; i++) q[i] = (unsigned)(a[i] * 4e9) >> (p[i] & 31);",
+    "as_double": "const unsigned long *q = (const unsigned long *)a; "
+    "for (long i = 0; i < n; i++) w[i] = (double)q[i] + (double)(unsigned)p[i];",
     "least": "long m = p[0]; for (long i = 0; i < n; i++) m = p[i] < m ? p[i] : m; w[0] = (double)m;",
     "clamped": "for (long i = 0; i < n; i++) w[i] = a[i] < 0.25 ? 0.25 : a[i] > 0.75 ? b[i] : a[i];",
-    "rounded": "for (long i = 0; i < n; i++) w[i] = __builtin_floor(a[i] * 9) + __builtin_ceil(b[i] * 9) + __builtin_trunc(w[i] * 9);",
+    "rounded": "for (long i = 0; i < n; i++) "
+    "w[i] = __builtin_floor(a[i] * 9) + __builtin_ceil(b[i] * 9) + __builtin_trunc(w[i] * 9);",
     "turned": "unsigned *q = (unsigned *)w; for (long i = 0; i < n; i++) q[i] = (unsigned)p[i] << 5 | (unsigned)p[i] >> 27;",
     "narrowed": "unsigned char *q = (unsigned char *)w; for (long i = 0; i < n; i++) q[i] = (unsigned char)p[i];",
     "counted": "long k = 0; for (long i = 0; i < n; i++) k += a[i] < b[i]; w[0] = (double)k;",
@@ -109,8 +113,8 @@ def test_a_mockup_of_avx512_code_does_the_same(name: str, compiler: str, width: 
     restore()
     trace = traced(lifted, tmp_path, arguments, ())
     restore()
-    # with the producer's flags, with plain ones, and with those of a processor without AVX-512
-    for turn, flags in enumerate((WIDTHS[width], ("-O2",), ("-O3", "-march=haswell"))):
+    # with the producer's flags, and with those of a processor without AVX-512
+    for turn, flags in enumerate((WIDTHS[width], ("-O3", "-march=haswell"))):
         mockup = Mockup(emit_mockup(lifted, None, trace, (), vector_bytes=32), tmp_path / f"m{turn}.so", flags, compiler)
         mockup.arguments(arguments)
         mockup.run()
@@ -120,7 +124,14 @@ def test_a_mockup_of_avx512_code_does_the_same(name: str, compiler: str, width: 
 
 PARTICLES = """
 struct particle { double x, v, m, q, a, b, c, d; };
-void run(struct particle *p, long n) { for (long i = 0; i < n; i++) { p[i].x += 0.125 * p[i].v; if (p[i].m > 0.5) p[i].q *= p[i].m; } }
+void run(struct particle *p, long n)
+{
+    for (long i = 0; i < n; i++) {
+        p[i].x += 0.125 * p[i].v;
+        if (p[i].m > 0.5)
+            p[i].q *= p[i].m;
+    }
+}
 """
 
 
@@ -133,21 +144,23 @@ def test_other_layouts_of_a_structure_give_the_same(width: str, layout: str, tmp
     assert kernel.made_by(text, tmp_path / "mockup.so", WIDTHS[width]) == kernel.expected
 
 
-def loads(items: tuple[Item, ...]) -> int:
-    return sum(loads(i.body) if isinstance(i, Loop) else isinstance(i, Load) for i in items)
+def loops(items: tuple[Item, ...]) -> list[int]:
+    """The number of loads in each loop."""
+    return [sum(isinstance(inner, Load) for inner in item.body) for item in items if isinstance(item, Loop)]
 
 
 def test_the_lanes_of_a_wide_loop_are_rolled_up(tmp_path: Path) -> None:
-    """Eight elements an iteration become one each: the two loads of the source, in the vector loop and in what is left."""
+    """The eight numbers of four rows become the two of one."""
     work = np.random.default_rng(3).random((64, 2))
     source = "void run(double *p, long n) { for (long i = 0; i < 2 * n; i++) p[i] = p[i] * 0.5 + 1; }"
     kernel = rows(source, work, (0,), tmp_path, WIDTHS["512"])
     native = Native(source, "run", tmp_path, WIDTHS["512"])
-    assert loads(kernel.lifted.body) < loads(native.lifted().body) / 2
+    assert loops(native.lifted().body) == [8]
+    assert loops(kernel.lifted.body) == [2]
 
 
 def test_a_mask_from_before_the_code_is_refused_by_name(tmp_path: Path) -> None:
     code = bytes.fromhex("62f1ed495801c3")  # vaddpd zmm0{k1}, zmm2, [rcx]
-    region = Region("f", "function", 0x1000, (CodeRange(0x1000, code),), "none", 0)
+    region = Region("f", "function", 0x1000, (CodeRange(0x1000, code),), "", 0)
     with pytest.raises(NotLiftedError, match="mask register"):
         lift(region, result="float")

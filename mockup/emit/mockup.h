@@ -77,6 +77,14 @@ LA_ROUND(f64, double, i64, int64_t, "cvtsd2si")
 LA_ROUND(f32, float, i32, int32_t, "cvtss2si")
 LA_ROUND(f32, float, i64, int64_t, "cvtss2si")
 
+/* A lane of a masked load. gcc 12 -O3 makes masked loads again of several such side by side in a loop, and takes wrong masks
+ * where these were combined of compares (plain C shows it, too): those loops are left as they are. */
+#ifdef __clang__
+#define LA_GUARDED const
+#else
+#define LA_GUARDED const volatile
+#endif
+
 /* Several values side by side, as one packed instruction has them: in registers, and in memory at any address. */
 #define LA_PACK(type, element, lanes)                                                          \
     typedef element la_##type##x##lanes __attribute__((vector_size(lanes * sizeof(element)))); \
