@@ -9,7 +9,8 @@ from layout_advise.mockup.conditions import FALSE
 from layout_advise.mockup.disasm import Memory, Register
 from layout_advise.mockup.effects import BITS, Const, Expr, Ty
 from layout_advise.mockup.expr import build, negate, sext, trunc, zext
-from layout_advise.mockup.semantics.context import INTEGER, Context, rule
+from layout_advise.mockup.semantics.context import Context, rule
+from layout_advise.mockup.semantics.elements import INTEGER
 from layout_advise.mockup.semantics.packed_integer import integer_predicate
 
 _COUNTS = {"b": 8, "w": 16, "d": 32, "q": 64}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from layout_advise.mockup.disasm import Immediate
 from layout_advise.mockup.effects import BITS, Const, Expr, Ty
 from layout_advise.mockup.expr import build
-from layout_advise.mockup.semantics.context import ZERO, Context, rule
+from layout_advise.mockup.semantics.context import Context, rule
+from layout_advise.mockup.semantics.elements import ZERO
 
 _UNPACK: dict[str, Ty] = {
     "unpcklps": "f32", "unpckhps": "f32", "unpcklpd": "f64", "unpckhpd": "f64", "punpcklbw": "i8", "punpckhbw": "i8",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from layout_advise.mockup.disasm import Memory, Register
 from layout_advise.mockup.effects import BITS, Const, Expr, Lane, Ty
 from layout_advise.mockup.expr import bitcast, build, const, zext
-from layout_advise.mockup.semantics.context import INTEGER, ZERO, Context, rule
+from layout_advise.mockup.semantics.context import Context, rule
+from layout_advise.mockup.semantics.elements import INTEGER, ZERO
 from layout_advise.mockup.semantics.pieces import gather_by_bits
 
 _ELEMENT: dict[str, Ty] = {"b": "i8", "w": "i16", "d": "i32", "q": "i64"}
