@@ -37,6 +37,9 @@ RESULTS = Path(__file__).resolve().parent / "results" / "accuracy"
 """A folder in it for each kind of processor: what was measured on another one is not measured yet."""
 SETS = {"gcc": ("O2", "O3-haswell"), "clang": ("clang-O2", "clang-O3-haswell")}
 """What the examples are built with: the folder under ``bin`` says compiler and flags."""
+WIDE_SETS = {"gcc": ("O3-avx512",), "clang": ("clang-O3-avx512",)}
+"""Further ones, where the processor has what they use (``make avx512``)."""
+WIDE_FEATURES = frozenset(("avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"))
 
 MOST_ROUNDS = 40
 """Rounds of processes before the tool's run, and as many after it, where processes are short."""
@@ -97,12 +100,20 @@ class Setting:
         return {**os.environ, "OMP_NUM_THREADS": str(self.threads)} if self.threads else dict(os.environ)
 
 
+BY_GCC = (*SETS["gcc"], *WIDE_SETS["gcc"])
+
+
 @cache
 def processor() -> str:
     """Vendor, family and model of this machine's processor: its name alone is often a whole line's."""
     fields = cpu_fields()
     vendor = {"GenuineIntel": "intel", "AuthenticAMD": "amd"}.get(fields["vendor_id"], fields["vendor_id"])
     return f"{vendor}-{fields['cpu family']}-{fields['model']}"
+
+
+def sets_of(compiler: str, wide: bool) -> tuple[str, ...]:
+    """What is built by ``compiler``; ``wide``: with AVX-512 too."""
+    return (*SETS[compiler], *(WIDE_SETS[compiler] if wide else ()))
 
 
 def settings(only: list[str] | None, size: str | None, flags: list[str]) -> list[Setting]:
@@ -113,7 +124,7 @@ def settings(only: list[str] | None, size: str | None, flags: list[str]) -> list
         for one in CASES[example].sizes
         for built in flags
         for threads in CASES[example].threads or (None,)
-        if (size or one) == one and (built in SETS["gcc"] or threads is None)  # clang's OpenMP may not be installed
+        if (size or one) == one and (built in BY_GCC or threads is None)  # clang's OpenMP may not be installed
     ]
 
 
@@ -257,7 +268,8 @@ def main() -> int:
     parser.add_argument("--only", action="append", choices=sorted(CASES), help="these examples only")
     parser.add_argument("--size", choices=("small", "medium", "large"), help="this size only")
     parser.add_argument("--compiler", choices=sorted(SETS), help="built by this compiler only (default: all that are here)")
-    parser.add_argument("--flags", choices=[flags for sets in SETS.values() for flags in sets], help="these flags only")
+    known = [flags for compiler in SETS for flags in sets_of(compiler, wide=True)]
+    parser.add_argument("--flags", choices=known, help="these flags only")
     parser.add_argument(
         "--rounds", type=int, default=3, help="at least so many rounds of processes before and after (default: 3)"
     )
@@ -275,12 +287,13 @@ def main() -> int:
     if arguments.of:
         report([row for file in sorted((RESULTS / arguments.of).iterdir()) for row in json.loads(file.read_text())])
         return 0
-    subprocess.run(["make", "-s", "-C", str(EXAMPLES)], check=True)
+    wide = set(cpu_fields().get("flags", "").split()) >= WIDE_FEATURES
+    subprocess.run(["make", "-s", "-C", str(EXAMPLES), "all", *(["avx512"] if wide else [])], check=True)
     compilers = [arguments.compiler] if arguments.compiler else [name for name in SETS if shutil.which(name)]
     effort = Effort(arguments.rounds, arguments.seconds)
     (RESULTS / processor()).mkdir(parents=True, exist_ok=True)
     shown: list[dict[str, Any]] = []
-    flags = [f for compiler in compilers for f in SETS[compiler] if (arguments.flags or f) == f]
+    flags = [f for compiler in compilers for f in sets_of(compiler, wide) if (arguments.flags or f) == f]
     for setting in settings(arguments.only, arguments.size, flags):
         if arguments.again or not setting.file.exists():
             print(f"{setting.example} {setting.size_text} {setting.flags} …", file=sys.stderr)

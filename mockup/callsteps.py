@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from layout_advise.errors import NotLiftedError
-from layout_advise.mockup.effects import Flags, Gpr, Lane, Ty
+from layout_advise.mockup.effects import Flags, Gpr, Lane, MaskBit, Ty
 from layout_advise.mockup.flow import RSP, Step
 from layout_advise.mockup.lifted import Origin
 from layout_advise.mockup.machinestate import FrameEscapes, Machine, Place, Slot, State
@@ -24,6 +24,7 @@ from layout_advise.mockup.simplify import bitcast, build, hi32, lo32
 from layout_advise.mockup.values import Node
 
 RAX = Gpr(0)
+MASKS, MASK_BITS = 8, 64
 CALLER_SAVED = tuple(Gpr(n) for n in (0, 1, 2, 6, 7, 8, 9, 10, 11))
 
 _UNARY = (
@@ -115,6 +116,9 @@ def _clobber(owner: Machine, state: State, gone: Clobbered | str) -> Node:
     for number in range(32):
         for index in range(8):
             state[Lane(number, index)] = lost
+    if owner.masks:
+        bit = g.raw("undef", "i1", (), gone)
+        state.update({MaskBit(number, index): bit for number in range(MASKS) for index in range(MASK_BITS)})
     return lost
 
 
@@ -126,6 +130,8 @@ def opaque_call(owner: Machine, state: State, step: Step, call: Opaque, events: 
         _string(owner, state, call, events)
         return
     stack = _stack_for(owner, state, call)
+    if any(_holds(owner.read(state, Lane(number, 4))) for number in range(8)):
+        raise NotLiftedError(step.pc, step.text, "a call with values in the upper halves of zmm registers")
     handed: list[tuple[Gpr | Lane, Node]] = []
     for place in (*INTEGERS, VECTOR_COUNT, *(WIDE_VECTORS if owner.wide else VECTORS)):
         value = owner.read(state, place)
@@ -147,6 +153,20 @@ def opaque_call(owner: Machine, state: State, step: Step, call: Opaque, events: 
         made = (event,) if old is None or old.op == "undef" else (event, old)
         state[place] = g.raw("result", "i64", made, place)
         events.append(state[place])
+
+
+def _holds(value: Node) -> bool:
+    """Whether a lane may hold something that was computed: not what the caller's caller left, nor zeros."""
+    seen: set[Node] = set()
+    work = [value]
+    while work:
+        node = work.pop()
+        if node.op == "phi":
+            work += [] if node in seen else node.args
+            seen.add(node)
+        elif node.op not in ("livein", "undef", "const") or (node.op == "const" and node.imm):
+            return True
+    return False
 
 
 def _string(owner: Machine, state: State, call: Opaque, events: list[Node]) -> None:

@@ -1,13 +1,14 @@
 """Machine code as data: capstone's decoding turned into our own frozen instructions.
 
-Nothing behind this module sees capstone. Two things are normalised here: compares whose predicate capstone writes into the
-mnemonic (``vcmplt_oqpd``) become ``vcmppd`` with the predicate as last operand, and rip-relative addresses become absolute.
+Nothing behind this module sees capstone. Three things are normalised here: compares whose predicate capstone writes into the
+mnemonic (``vcmplt_oqpd``, ``vpcmpltud``) become ``vcmppd``, ``vpcmpud`` with the predicate as last operand, rip-relative
+addresses become absolute, and the mask that governs an AVX-512 instruction is no operand.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
 
@@ -16,22 +17,26 @@ from capstone import x86_const as x86
 
 from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.effects import Gpr
+from layout_advise.tracer.clone.evex import overshoot
 from layout_advise.tracer.code import Region
 
 _LEGACY = ("ax", "cx", "dx", "bx", "sp", "bp", "si", "di")
 _COMPARE = re.compile(r"(v?cmp)[a-z_]*(ps|pd|ss|sd)")
+_INTEGER_COMPARE = re.compile(r"vpcmp(?:eq|neq|n?lt|n?le)?(u?[bwdq])")
 _PREDICATES = 32
+_INTEGER_PREDICATES = 8
+_ROUNDINGS = ("sae", "rn-sae", "rd-sae", "ru-sae", "rz-sae")
 
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """A register operand of ``bytes`` bytes (gpr 1, 2, 4, 8; vector 16, 32, 64).
+    """A register operand of ``bytes`` bytes (gpr 1, 2, 4, 8; vector 16, 32, 64; mask 8).
 
     ``number`` as encoded; ``high`` for ah, ch, dh, bh (numbers 0 to 3). ``other`` are registers that are never lifted
-    (segment, x87, mask, control), with their name.
+    (segment, x87, control), with their name.
     """
 
-    kind: Literal["gpr", "vector", "other"]
+    kind: Literal["gpr", "vector", "mask", "other"]
     number: int
     bytes: int
     high: bool = False
@@ -71,7 +76,10 @@ class Insn:
     """One instruction at its run-time address.
 
     ``mnemonic`` without prefixes; ``prefixes`` names ``lock``, ``rep``, ``repne`` where they are prefixes proper (not part
-    of the opcode). ``evex`` marks AVX-512 encodings. ``text`` is for messages.
+    of the opcode). ``evex`` marks AVX-512 encodings; of those ``mask`` is the number of the mask register that governs the
+    elements (0: none; it is no operand), ``zeroing`` whether the others become zero, ``broadcast`` whether the operand in
+    memory is one element for all, ``rounding`` what is said in braces instead (``sae``, ``rn-sae``...), and ``vector_bytes``
+    the width of the operation. ``text`` is for messages.
     """
 
     address: int
@@ -82,6 +90,11 @@ class Insn:
     prefixes: frozenset[str] = frozenset()
     vex: bool = False
     evex: bool = False
+    mask: int = 0
+    zeroing: bool = False
+    broadcast: bool = False
+    rounding: str = ""
+    vector_bytes: int = 0
 
     @property
     def size(self) -> int:
@@ -110,6 +123,8 @@ def register(name: str) -> Register:
     """The register called ``name`` in Intel syntax."""
     if name[:3] in ("xmm", "ymm", "zmm"):
         return Register("vector", int(name[3:]), {"x": 16, "y": 32, "z": 64}[name[0]], name=name)
+    if name[:1] == "k" and name[1:].isdigit():
+        return Register("mask", int(name[1:]), 8, name=name)
     if name[:1] == "r" and name[1:].rstrip("dwb").isdigit():
         return Register("gpr", int(name[1:].rstrip("dwb")), {"d": 4, "w": 2, "b": 1}.get(name[-1], 8), name=name)
     for number, stem in enumerate(_LEGACY):
@@ -134,7 +149,8 @@ def _memory(insn: Any, operand: Any) -> Memory:
         base=None if relative else gpr(operand.mem.base),
         index=Gpr(index.number) if index is not None and index.kind == "gpr" else None,
         scale=operand.mem.scale,
-        displacement=(operand.mem.disp + (insn.address + insn.size if relative else 0)) % 2**64,
+        displacement=(operand.mem.disp - overshoot(bytes(insn.bytes)) + (insn.address + insn.size if relative else 0))
+        % 2**64,
         bytes=operand.size,
         vector_index=index if index is not None and index.kind == "vector" else None,
         segment=segment if segment in ("fs", "gs") else None,
@@ -154,19 +170,13 @@ def _convert(insn: Any) -> Insn:
     operands = tuple(_operand(insn, operand) for operand in insn.operands)
     code = bytes(insn.bytes)
     words = insn.mnemonic.split()
-    mnemonic = words[-1]
-    vector = any(isinstance(op, Register) and op.kind == "vector" for op in operands)
-    compare = _COMPARE.fullmatch(mnemonic)
-    if vector and compare:
-        mnemonic = compare[1] + compare[2]
-        if not (operands and isinstance(operands[-1], Immediate)):
-            operands = (*operands, Immediate(code[-1] % _PREDICATES))
+    start = next((i for i, byte in enumerate(code) if byte not in b"\x26\x2e\x36\x3e\x64\x65\x67"), 0)
+    mnemonic, operands = _named_predicate(words[-1], operands, code, code[start] == 0x62 and code[start + 1] & 7 == 3)
     names = {"lock": "lock", "rep": "rep", "repe": "rep", "repz": "rep", "repne": "repne", "repnz": "repne"}
     prefixes = {names[word] for word in words[:-1] if word in names}
     if mnemonic == "ret":
         prefixes.discard("rep")  # "rep ret" is old AMD padding
-    start = next((i for i, byte in enumerate(code) if byte not in b"\x26\x2e\x36\x3e\x64\x65\x67"), 0)
-    return Insn(
+    plain = Insn(
         address=insn.address,
         bytes=code,
         mnemonic=mnemonic,
@@ -174,7 +184,47 @@ def _convert(insn: Any) -> Insn:
         operands=operands,
         prefixes=frozenset(prefixes),
         vex=code[start] in (0xC4, 0xC5),
-        evex=code[start] == 0x62,
+    )
+    return _extended(plain, start, insn.avx_rm) if code[start] == 0x62 else plain
+
+
+def _named_predicate(
+    mnemonic: str, operands: tuple[Operand, ...], code: bytes, third_map: bool
+) -> tuple[str, tuple[Operand, ...]]:
+    """Compares as one instruction each, with their predicate as operand. Of integers only those of the ``third_map`` of
+    opcodes have one: ``vpcmpeqd`` is also an instruction of its own."""
+    given = bool(operands) and isinstance(operands[-1], Immediate)
+    if any(isinstance(op, Register) and op.kind == "vector" for op in operands):
+        if compare := _COMPARE.fullmatch(mnemonic):
+            return compare[1] + compare[2], operands if given else (*operands, Immediate(code[-1] % _PREDICATES))
+        if third_map and (compare := _INTEGER_COMPARE.fullmatch(mnemonic)):
+            return f"vpcmp{compare[1]}", operands if given else (*operands, Immediate(code[-1] % _INTEGER_PREDICATES))
+    return mnemonic, operands
+
+
+def _extended(insn: Insn, start: int, rounding: int) -> Insn:
+    """What the prefix of an AVX-512 instruction says; read here, since capstone has not all of it. The governing mask, which
+    capstone gives as the second operand, is taken out."""
+    last = insn.bytes[start + 3]
+    mask, vector_bytes = last & 7, 16 << (last >> 5 & 3)
+    operands = insn.operands
+    if mask:
+        assert len(operands) > 1, insn.text
+        governing = operands[1]
+        assert isinstance(governing, Register), insn.text
+        assert (governing.kind, governing.number) == ("mask", mask), insn.text
+        operands = (operands[0], *operands[2:])
+    memory = any(isinstance(op, Memory) for op in operands)
+    said = bool(last & 16) and not memory
+    return replace(
+        insn,
+        operands=operands,
+        evex=True,
+        mask=mask,
+        zeroing=bool(last & 128),
+        broadcast=bool(last & 16) and memory,
+        rounding=_ROUNDINGS[rounding] if said else "",
+        vector_bytes=64 if said else vector_bytes,  # the bits of the width tell the rounding then
     )
 
 

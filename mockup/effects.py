@@ -1,8 +1,9 @@
 """What one instruction does, as data: the output of the semantics table, the input of the SSA builder.
 
 Machine state is a set of 64-bit *locations*: 16 general registers, 32 vector registers of eight 64-bit lanes each, and
-the flags. A location holds a raw 64-bit integer (``i64``); floating point values are reached by ``bitcast``, 32-bit halves
-by ``lo32``/``hi32`` and rejoined by ``pair``. Builders in ``expr.py`` simplify ``bitcast(bitcast(x))``, ``lo32(pair(a, b))``
+the flags; and the single bits (``i1``) of the eight mask registers, of which each governs an element by itself. A location
+holds a raw 64-bit integer (``i64``); floating point values are reached by ``bitcast``, 32-bit halves by ``lo32``/``hi32``
+and rejoined by ``pair``. Builders in ``expr.py`` simplify ``bitcast(bitcast(x))``, ``lo32(pair(a, b))``
 and the like, so that a shuffle becomes renaming and a lane that nobody reads vanishes.
 """
 
@@ -39,11 +40,19 @@ class Lane:
 
 
 @dataclass(frozen=True, slots=True)
+class MaskBit:
+    """Bit ``index`` (0..63) of mask register ``number`` (0..7): a location of type ``i1``."""
+
+    number: int
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
 class Flags:
     """The status flags as one symbolic value: what set them, not the bits."""
 
 
-Location = Gpr | Lane | Flags
+Location = Gpr | Lane | MaskBit | Flags
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +68,7 @@ class Read:
     """The value of a location before the instruction."""
 
     location: Location
-    ty: Ty  # "i64", or "flags"
+    ty: Ty  # "i64", "i1" of a mask's bit, or "flags"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +90,8 @@ class Op:
     either is NaN). ``select(i1, a, b)``; i1 also takes ``and or xor not``.
     Float: ``fadd fsub fmul fdiv fsqrt fneg fabs fma`` (``a*b+c``, rounded once), ``fmin fmax`` as x86 has them
     (``a < b ? a : b`` and ``a > b ? a : b``: the second operand when equal or unordered), ``fpext fptrunc sitofp`` (from
-    i32/i64) ``uitofp fptosi`` (truncation, x86's integer-indefinite on overflow) ``fptosi.rint floor ceil ftrunc rint``.
+    i32/i64) ``uitofp fptosi`` (truncation, x86's integer-indefinite on overflow) ``fptosi.rint floor ceil ftrunc rint``,
+    ``fptoui fptoui.rint`` (all ones on overflow).
     Flags (type ``flags``): ``flags.sub(a, b)``, ``flags.add(a, b)``, ``flags.logic(result)``, ``flags.fcmp(a, b)``
     ((u)comis), ``flags.inc(result, old)``, ``flags.dec(result, old)``, ``flags.bits(c, z, s, o, p)`` and others that only
     some conditions can be read from. Condition: ``cond.CC(flags)`` to i1 with CC an x86 condition code in its canonical

@@ -13,18 +13,40 @@ from collections.abc import Callable, Mapping
 from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.cfg import Cfg
 from layout_advise.mockup.disasm import Insn
-from layout_advise.mockup.effects import BITS, Const, Expr, Lane, LoadEffect, Op, Read, SetEffect, Temp
+from layout_advise.mockup.effects import BITS, Const, Expr, Flags, Gpr, Lane, LoadEffect, MaskBit, Op, Read, SetEffect, Temp
 from layout_advise.mockup.evaluate import evaluate
 from layout_advise.mockup.semantics import semantics
 
 ReadOnly = Callable[[int, int], bytes | None]
-Known = tuple[tuple[Lane, Expr], ...]
-"""Lanes and what they hold: a constant, another lane's value, or its own lower half twice (both told by ``Read``)."""
-State = Mapping[Lane, Expr]
-"""The values of lanes; leaves are constants and names. A lane that is absent holds anything."""
+Known = tuple[tuple[Lane | MaskBit, Expr], ...]
+"""Lanes and what they hold: a constant, another lane's value, or its own lower half twice (both told by ``Read``); and the
+bits of mask registers that are constant."""
+Place = Lane | MaskBit | Gpr
+State = Mapping[Place, Expr]
+"""The values of lanes, and of mask bits and general registers that hold constants (masks come from there); leaves are
+constants and names. A place that is absent holds anything."""
 MADE = "made"
 """An operation of this name is the value that an instruction made: address and number are its arguments."""
-FOLDED = frozenset(("bitcast", "lo32", "hi32", "pair", "zext", "sext", "trunc", "and", "or", "xor", "not", "shl", "add"))
+FOLDED = frozenset(
+    (
+        "bitcast",
+        "lo32",
+        "hi32",
+        "pair",
+        "zext",
+        "sext",
+        "trunc",
+        "and",
+        "or",
+        "xor",
+        "not",
+        "shl",
+        "lshr",
+        "add",
+        "sub",
+        "neg",
+    )
+)
 """Computed where all arguments are constants; not what rounds, which depends on the program's modes."""
 LARGEST = 12
 """Values of more nodes get a name."""
@@ -64,7 +86,7 @@ def _through(cfg: Cfg, block: int, before: State, constant: ReadOnly, until: int
     return state
 
 
-def _step(insn: Insn, state: dict[Lane, Expr], constant: ReadOnly) -> None:
+def _step(insn: Insn, state: dict[Place, Expr], constant: ReadOnly) -> None:
     """Apply one instruction to ``state``."""
     try:
         effects = semantics(insn).effects
@@ -72,7 +94,8 @@ def _step(insn: Insn, state: dict[Lane, Expr], constant: ReadOnly) -> None:
         state.clear()
         return
     temps: dict[int, Expr] = {}
-    sets: dict[Lane, Expr] = {}
+    sets: dict[Place, Expr] = {}
+    others: dict[Place, Expr] = {}
     for number, effect in enumerate(effects):
         if isinstance(effect, LoadEffect):
             data = None
@@ -83,7 +106,13 @@ def _step(insn: Insn, state: dict[Lane, Expr], constant: ReadOnly) -> None:
         elif isinstance(effect, SetEffect) and isinstance(effect.location, Lane):
             value = _value(effect.value, insn, state, temps)
             sets[effect.location] = value if _size(value) <= LARGEST else _made(insn, number, "i64")
+        elif isinstance(effect, SetEffect) and isinstance(effect.location, Gpr | MaskBit):
+            others[effect.location] = _value(effect.value, insn, state, temps)
     state.update(sets)
+    for place, value in others.items():
+        state.pop(place, None)
+        if isinstance(value, Const):
+            state[place] = value
 
 
 def _made(insn: Insn, number: int, ty: str) -> Op:
@@ -97,7 +126,7 @@ def _value(expr: Expr, insn: Insn, state: State, temps: Mapping[int, Expr]) -> E
         case Temp(number, _):
             return temps[number]
         case Read(location, ty):
-            known = state.get(location) if isinstance(location, Lane) else None
+            known = None if isinstance(location, Flags) else state.get(location)
             # the register as this instruction finds it
             return known or Op(MADE, ty, (Const("i64", insn.address), expr))
         case Op(name, ty, args):
@@ -132,9 +161,12 @@ def _size(value: Expr) -> int:
 
 def _described(state: State) -> Known:
     """The state without names: only what is constant or equal says something to the lifter."""
-    found: list[tuple[Lane, Expr]] = []
+    found: list[tuple[Lane | MaskBit, Expr]] = []
     first: dict[Expr, Lane] = {}
-    for lane in sorted(state, key=lambda place: (place.number, place.index)):
+    masks = [place for place in state if isinstance(place, MaskBit)]
+    found += [(bit, state[bit]) for bit in sorted(masks, key=lambda place: (place.number, place.index))]
+    lanes = [place for place in state if isinstance(place, Lane)]
+    for lane in sorted(lanes, key=lambda place: (place.number, place.index)):
         value = state[lane]
         if isinstance(value, Const):
             found.append((lane, value))

@@ -266,6 +266,15 @@ def _to_integer(compute: Callable[[float], int]) -> Callable[[Ty, Values, tuple[
     return run
 
 
+def _to_unsigned(compute: Callable[[float], int]) -> Callable[[Ty, Values, tuple[Ty, ...]], int]:
+    def run(ty: Ty, v: Values, types: tuple[Ty, ...]) -> int:
+        most = (1 << BITS[ty]) - 1
+        number = to_float(v[0], types[0])
+        return whole if math.isfinite(number) and 0 <= (whole := compute(number)) <= most else most
+
+    return run
+
+
 def _integer_to_float(number: int, ty: Ty) -> int:
     return from_float(_round(Fraction(number), ty), ty)
 
@@ -284,4 +293,6 @@ _CONVERSIONS: dict[str, Callable[[Ty, Values, tuple[Ty, ...]], int]] = {
     "uitofp": lambda ty, v, t: _integer_to_float(v[0], ty),
     "fptosi": _to_integer(math.trunc),
     "fptosi.rint": _to_integer(round),
+    "fptoui": _to_unsigned(math.trunc),
+    "fptoui.rint": _to_unsigned(round),
 }

@@ -18,7 +18,21 @@ Rule = Callable[[Ty, Args], Expr | None]
 
 _COMMUTATIVE = frozenset(["add", "mul", "and", "or", "xor", "umin", "umax", "smin", "smax", "eq", "ne", "umulhi", "smulhi"])
 _EXACT_ONLY = frozenset(
-    ["fadd", "fsub", "fmul", "fdiv", "fsqrt", "fma", "fpext", "fptrunc", "rint", "fptosi.rint", "sitofp", "uitofp"]
+    [
+        "fadd",
+        "fsub",
+        "fmul",
+        "fdiv",
+        "fsqrt",
+        "fma",
+        "fpext",
+        "fptrunc",
+        "rint",
+        "fptosi.rint",
+        "fptoui.rint",
+        "sitofp",
+        "uitofp",
+    ]
 )
 """Never folded: they depend on MXCSR."""
 _BITWISE = frozenset(("and", "or", "xor", "not"))
@@ -345,6 +359,10 @@ def _select(ty: Ty, args: Args) -> Expr | None:
         return yes
     if _is(condition, "not") and isinstance(condition, Op):
         return build("select", ty, condition.args[0], no, yes)
+    if isinstance(yes, Op) and yes.name == "select" and yes.args[0] == condition:
+        return build("select", ty, condition, yes.args[1], no)
+    if isinstance(no, Op) and no.name == "select" and no.args[0] == condition:
+        return build("select", ty, condition, yes, no.args[2])
     if _ones(yes) and _zero(no):
         return sext(ty, condition) if ty != "i1" else condition
     return None

@@ -16,6 +16,7 @@ from layout_advise.mockup.effects import (
     Gpr,
     Lane,
     LoadEffect,
+    MaskBit,
     Op,
     Read,
     Semantics,
@@ -39,7 +40,7 @@ class State:
     ``memory`` holds bytes by address; an access to an address that it lacks raises KeyError.
     """
 
-    registers: Mapping[Gpr | Lane, int]
+    registers: Mapping[Gpr | Lane | MaskBit, int]
     memory: Mapping[int, int] = field(default_factory=dict)
     flags: Expr = field(default_factory=lambda: flag_bits(False, False, False, False, False))
 

@@ -12,12 +12,29 @@ from typing import Any
 
 import capstone
 
+from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.cfg import CONDITIONS, Cfg, Ret, TailCall
-from layout_advise.mockup.disasm import Immediate, Insn, register
-from layout_advise.mockup.effects import Gpr, Lane
+from layout_advise.mockup.disasm import Immediate, Insn, Memory, Register, register
+from layout_advise.mockup.effects import (
+    Effect,
+    Expr,
+    Flags,
+    Gpr,
+    Lane,
+    LoadEffect,
+    Location,
+    MaskBit,
+    Op,
+    Read,
+    SetEffect,
+    StoreEffect,
+)
+from layout_advise.mockup.semantics import semantics
+from layout_advise.mockup.semantics.context import LANES
 
 Name = tuple[str, int]
-"""``("g", n)`` a general register, ``("v", n)`` a vector register, ``("f", 0)`` the carry flag, ``("f", 1)`` the others."""
+"""``("g", n)`` a general register, ``("v", n)`` a vector register, ``("k", n)`` a mask register,
+``("f", 0)`` the carry flag, ``("f", 1)`` the others."""
 
 CARRY: Name = ("f", 0)
 REST: Name = ("f", 1)
@@ -32,7 +49,14 @@ _SETTERS = frozenset(
 _ARGUMENTS = (7, 6, 2, 1, 8, 9)
 _SAVED = frozenset(("g", n) for n in (3, 4, 5, 12, 13, 14, 15))
 _RESULT: frozenset[Name] = frozenset({("g", 0), ("g", 2), ("v", 0), ("v", 1)})
-_SCRATCH = frozenset([*(("g", n) for n in (0, 1, 2, 6, 7, 8, 9, 10, 11)), *(("v", n) for n in range(32)), *FLAGS])
+_SCRATCH = frozenset(
+    [
+        *(("g", n) for n in (0, 1, 2, 6, 7, 8, 9, 10, 11)),
+        *(("v", n) for n in range(32)),
+        *(("k", n) for n in range(8)),
+        *FLAGS,
+    ]
+)
 _VECTORS = frozenset(("v", n) for n in range(8))
 KNOWN: Mapping[str, tuple[int, int]] = {
     "malloc": (1, 0), "calloc": (2, 0), "free": (1, 0), "realloc": (2, 0), "puts": (1, 0), "putchar": (1, 0), "time": (1, 0),
@@ -68,7 +92,7 @@ def _names(decoded: Any, numbers: list[int]) -> set[Name]:
             continue
         known = register(text)
         if known.kind != "other":
-            found.add(("g" if known.kind == "gpr" else "v", known.number))
+            found.add((known.kind[0] if known.kind != "mask" else "k", known.number))
     return found
 
 
@@ -99,6 +123,8 @@ def _vector_count(before: Sequence[Insn]) -> int:
 
 def uses_and_kills(insn: Insn) -> tuple[set[Name], set[Name]]:
     """The registers that an instruction reads, and those that it certainly writes as a whole."""
+    if insn.evex or any(isinstance(o, Register) and o.kind == "mask" for o in insn.operands):
+        return _by_effects(insn)
     decoded = next(_decoder().disasm(insn.bytes, insn.address, 1))
     read, written = (_names(decoded, list(part)) for part in decoded.regs_access())
     operands = insn.operands
@@ -122,6 +148,50 @@ def uses_and_kills(insn: Insn) -> tuple[set[Name], set[Name]]:
         whole |= {n for n in written if n[0] == "v"}  # the load clears the rest
         read -= {n for n in read if n[0] == "v"}
     return read, whole
+
+
+def _by_effects(insn: Insn) -> tuple[set[Name], set[Name]]:
+    """The same of an AVX-512 instruction: capstone does not say what masks leave alone. One that is not lifted reads all
+    that it names."""
+    try:
+        effects = semantics(insn).effects
+    except NotLiftedError:
+        named = [o for o in insn.operands if isinstance(o, Register)]
+        used = {_name(place) for place in named if place.kind != "other"} | ({("k", insn.mask)} if insn.mask else set())
+        inside = [r for o in insn.operands if isinstance(o, Memory) for r in (o.base, o.index, o.vector_index) if r]
+        return used | {_name(r) for r in inside}, set()
+    sets = [effect.location for effect in effects if isinstance(effect, SetEffect)]
+    lanes = [place.number for place in sets if isinstance(place, Lane)]
+    killed = {_name(place) for place in sets if isinstance(place, Gpr | MaskBit)}
+    killed |= {("v", number) for number in lanes if lanes.count(number) == LANES}
+    killed |= FLAGS if any(isinstance(place, Flags) for place in sets) else set()
+    used = {_name(place) for effect in effects for place in _reads(effect) if not isinstance(place, Flags)}
+    return used, killed
+
+
+def _name(place: Gpr | Lane | MaskBit | Register) -> Name:
+    if isinstance(place, Register):
+        return {"gpr": "g", "vector": "v", "mask": "k"}[place.kind], place.number
+    return "g" if isinstance(place, Gpr) else "v" if isinstance(place, Lane) else "k", place.number
+
+
+def _reads(effect: Effect) -> set[Location]:
+    found: set[Location] = set()
+    work: list[Expr] = []
+    match effect:
+        case LoadEffect(address=address, guard=guard):
+            work = [address] if guard is None else [address, guard]
+        case StoreEffect(address=address, value=value, guard=guard):
+            work = [address, value] if guard is None else [address, value, guard]
+        case SetEffect(_, value):
+            work = [value]
+    while work:
+        one = work.pop()
+        if isinstance(one, Read):
+            found.add(one.location)
+        elif isinstance(one, Op):
+            work += one.args
+    return found
 
 
 def _flags_read(mnemonic: str) -> frozenset[Name]:

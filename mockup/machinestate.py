@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from layout_advise.mockup.conditions import UndefinedFlagError, resolve
-from layout_advise.mockup.effects import Const, Expr, Flags, Lane, Location, Op, Read, Temp, Ty
+from layout_advise.mockup.effects import Const, Expr, Flags, Lane, Location, MaskBit, Op, Read, Temp, Ty
 from layout_advise.mockup.flow import RSP
 from layout_advise.mockup.simplify import build
 from layout_advise.mockup.values import Graph, Node
@@ -42,8 +42,8 @@ ReadOnly = Callable[[int, int], bytes | None]
 
 class Machine:
     """What places hold, as nodes of ``graph``; ``frame_cells`` False leaves the frame in memory; ``wide``: there are
-    instructions on whole 256-bit registers. ``known`` is what lanes hold at the entry, in terms of the first one that holds
-    it."""
+    instructions on whole 256-bit registers; ``masks``: there are some that write mask registers. ``known`` is what lanes and
+    bits of masks hold at the entry, in terms of the first one that holds it."""
 
     def __init__(
         self,
@@ -51,10 +51,12 @@ class Machine:
         frame_cells: bool,
         constant: ReadOnly,
         wide: bool = True,
-        known: Mapping[Lane, Expr] = MappingProxyType({}),
+        known: Mapping[Lane | MaskBit, Expr] = MappingProxyType({}),
+        masks: bool = False,
     ) -> None:
         self.graph = graph
         self.wide = wide
+        self.masks = masks
         self.frame_cells = frame_cells
         self.constant = constant
         self.known = known
@@ -73,9 +75,9 @@ class Machine:
             elif place == RSP and self.frame_cells:
                 node = g.frame(0, 0)
             else:
-                node = g.raw("livein", "i64", (), place)
+                node = g.raw("livein", "i1" if isinstance(place, MaskBit) else "i64", (), place)
             self._defaults[place] = node
-            if isinstance(place, Lane) and place in self.known:
+            if isinstance(place, Lane | MaskBit) and place in self.known:
                 # where this names the place itself, that is the value at the entry, just made
                 self._defaults[place] = self.expression({}, self.known[place], {})
             g.block = saved

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.cfg import Block, Branch, Cfg, Jump, build_cfg
+from layout_advise.mockup.disasm import Register
 from layout_advise.mockup.effects import Gpr, Lane
 from layout_advise.mockup.entryvalues import Known, ReadOnly, known_vectors
 from layout_advise.mockup.image import open_image
@@ -102,12 +103,12 @@ def _nest(cfg: Cfg, loop: NaturalLoop, live: Liveness, constant: ReadOnly) -> Ne
     after = frozenset().union(*(live.at_start[e] for e in exits))
     if FLAGS & after:
         raise NotLiftedError(loop.head, "loop", "the code after it reads its flags")
+    masks = sorted(number for kind, number in after if kind == "k")
+    if masks:
+        raise NotLiftedError(loop.head, "loop", f"the code after it reads mask register k{masks[0]}")
     insns = [i for b in (*blocks, preheader.start) for i in cfg.blocks[b].insns]
-    lanes = (
-        4
-        if any(getattr(o, "bytes", 0) == 32 and getattr(o, "kind", "") == "vector" for i in insns for o in i.operands)
-        else 2
-    )
+    vectors = [o for i in insns for o in i.operands if isinstance(o, Register) and o.kind == "vector"]
+    lanes = max((o.bytes for o in vectors), default=16) // 8
     spans = [_span(cfg.blocks[b]) for b in blocks if cfg.blocks[b].insns]
     spans.append((entry, preheader.insns[-1].end))
     known = known_vectors(cfg, preheader.start, entry, constant)

@@ -17,7 +17,7 @@ Rule = Callable[[Graph, Ty, tuple[Node, ...]], Node | None]
 SIGN64, SIGN32 = 1 << 63, 1 << 31
 LINEAR = ("i32", "i64")
 BITWISE = ("and", "or", "xor")
-_ROUNDED = "fadd fsub fmul fdiv fsqrt fma fpext fptrunc rint floor ceil fptosi.rint sitofp uitofp fmin fmax"
+_ROUNDED = "fadd fsub fmul fdiv fsqrt fma fpext fptrunc rint floor ceil fptosi.rint fptoui.rint sitofp uitofp fmin fmax"
 NEVER_FOLDED = frozenset(_ROUNDED.split(" "))
 """Left to run time: they depend on the rounding mode."""
 _INVERSE = {"eq": "ne", "ne": "eq"}
@@ -350,6 +350,10 @@ def _select(g: Graph, ty: Ty, args: tuple[Node, ...]) -> Node | None:
         return a if c.imm else b
     if c.op == "not":
         return build(g, "select", ty, (c.args[0], b, a))
+    if (inner := _same_choice(a, c)) is not None:  # what was merged under a mask, and is looked at under the same one only
+        return build(g, "select", ty, (c, bitcast(g, ty, inner.args[1]), b))
+    if (inner := _same_choice(b, c)) is not None:
+        return build(g, "select", ty, (c, a, bitcast(g, ty, inner.args[2])))
     if a.op == "const" and b.op == "const" and {a.imm, b.imm} == {0, mask(ty)}:
         chosen = c if a.imm else negate(g, c)
         return chosen if ty == "i1" else build(g, "sext", ty, (chosen,))
@@ -363,6 +367,12 @@ def _select(g: Graph, ty: Ty, args: tuple[Node, ...]) -> Node | None:
         real: Ty = "f64" if ty == "i64" else "f32"
         return bitcast(g, ty, build(g, "select", real, (c, bitcast(g, real, a), bitcast(g, real, b))))
     return None
+
+
+def _same_choice(node: Node, condition: Node) -> Node | None:
+    """``node``, but for its type, if it chooses by ``condition``."""
+    inner = node.args[0] if node.op == "bitcast" else node
+    return inner if inner.op == "select" and inner.args[0] is condition else None
 
 
 def _narrow_type(a: Node, b: Node) -> Ty | None:

@@ -13,6 +13,7 @@ from layout_advise.mockup.effects import (
     Gpr,
     Lane,
     LoadEffect,
+    MaskBit,
     Semantics,
     SetEffect,
     StoreEffect,
@@ -76,10 +77,12 @@ def build_ssa(
 
     Raises :class:`layout_advise.mockup.machinestate.FrameEscapes` where frame cells do not work.
     """
-    frames, written = _frame_states(flow, frame_cells, constant)
+    steps = [step.semantics for block in flow.order for step in flow.blocks[block].steps]
+    masks = any(isinstance(e, SetEffect) and isinstance(e.location, MaskBit) for each in steps for e in each.effects)
+    frames, written = _frame_states(flow, frame_cells, constant, masks)
     program = Program(flow, Graph())
-    wide = any(_widens(step.semantics) for block in flow.order for step in flow.blocks[block].steps)
-    builder = _Builder(program, Machine(program.graph, frame_cells, constant, wide, dict(known)), frames, written)
+    wide = any(_widens(each) for each in steps)
+    builder = _Builder(program, Machine(program.graph, frame_cells, constant, wide, dict(known), masks), frames, written)
     for block in flow.order:
         builder.block(block)
     builder.close_loops()
@@ -95,13 +98,15 @@ def _widens(semantics: Semantics) -> bool:
     return any(isinstance(s.location, Lane) and s.location.index > 1 and s.value != Const("i64", 0) for s in sets)
 
 
-def _frame_states(flow: Flow, frame_cells: bool, constant: ReadOnly) -> tuple[dict[int, State], dict[int, set[Place]]]:
+def _frame_states(
+    flow: Flow, frame_cells: bool, constant: ReadOnly, masks: bool
+) -> tuple[dict[int, State], dict[int, set[Place]]]:
     """Which places hold frame addresses at the start of each block, and what each block writes.
 
     A forward analysis to a fixed point: places whose frame address differs between predecessors are dropped.
     """
     graph = Graph()
-    owner = Machine(graph, frame_cells, constant, wide=False)
+    owner = Machine(graph, frame_cells, constant, wide=False, masks=masks)
     at: dict[int, State] = {flow.entry: {RSP: owner.default(RSP)} if frame_cells else {}}
     written: dict[int, set[Place]] = {block: set() for block in flow.order}
     changed = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from layout_advise.errors import NotLiftedError
-from layout_advise.mockup.effects import BITS, Ty
+from layout_advise.mockup.effects import BITS, MaskBit, Ty
 from layout_advise.mockup.lifted import (
     Assign,
     Atomic,
@@ -78,6 +78,10 @@ class Statements:
             raise FrameEscapes  # read where the original reads it: it may be on a path that is never taken
         if node.op == "undef":
             raise NotLiftedError(pc, "value", f"uses {node.imm}")
+        if node.op == "livein" and isinstance(node.imm, MaskBit):
+            raise NotLiftedError(
+                pc, f"k{node.imm.number}", "uses a mask register that was set before, which is not captured"
+            )
         if node.op.startswith(("cond.", "flags.")) or node.ty == "flags":
             raise NotLiftedError(pc, node.op, "reads flags that different paths set differently, or that are undefined")
         if node.op.startswith("wide."):
@@ -181,7 +185,7 @@ class Statements:
         items.append(Assign(variable, Imm(node.ty, 0), self.group()))
         skip = self._skip_unless(node.args[1], items)
         value = Val(self.number(), node.ty)
-        items.append(Load(value, self._linear(node.args[0]), node.origin, operand, part))
+        items.append(Load(value, self._linear(node.args[0]), node.origin, operand, part, guarded=True))
         items.append(Assign(variable, value, self.group()))
         items.append(Label(skip))
 

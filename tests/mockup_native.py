@@ -99,10 +99,12 @@ class Mockup:
 class Native:
     """A C function compiled into a shared library and loaded, with its region."""
 
-    def __init__(self, source: str, symbol: str, where: Path, flags: Sequence[str] = ("-O2",)) -> None:
+    def __init__(
+        self, source: str, symbol: str, where: Path, flags: Sequence[str] = ("-O2",), compiler: str = "gcc"
+    ) -> None:
         text, path = where / f"{symbol}.c", where / f"lib{symbol}{abs(hash(tuple(flags)))}.so"
         text.write_text(source)
-        subprocess.run(["gcc", *flags, "-shared", "-fPIC", "-o", str(path), str(text), "-lm"], check=True)
+        subprocess.run([compiler, *flags, "-shared", "-fPIC", "-o", str(path), str(text), "-lm"], check=True)
         self.library = ctypes.CDLL(str(path))
         self.function = getattr(self.library, symbol)
         address = ctypes.cast(self.function, ctypes.c_void_p).value or 0

@@ -14,15 +14,43 @@ MEMORY = 0x10000000
 MEMORY_BYTES = 512
 CENTRE = MEMORY + 256
 FLAG_BITS = {"b": 0, "p": 2, "e": 6, "s": 7, "o": 11}
-_STATE = struct.Struct(f"<16Q64QQ{MEMORY_BYTES}s")
 _RSP = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How many vector registers of how many 64-bit lanes are looked at, and how many mask registers."""
+
+    vectors: int
+    lanes: int
+    masks: int
+
+    @property
+    def masks_at(self) -> int:
+        """Where the masks are in the state."""
+        return 128 + 8 * self.vectors * self.lanes
+
+    @property
+    def flags_at(self) -> int:
+        """Where the flags are."""
+        return self.masks_at + 8 * self.masks
+
+    @property
+    def packed(self) -> struct.Struct:
+        """The state's bytes."""
+        return struct.Struct(f"<16Q{self.vectors * self.lanes}Q{self.masks}QQ{MEMORY_BYTES}s")
+
+
+PLAIN = Shape(16, 4, 0)
+WIDE = Shape(32, 8, 8)
+"""With AVX-512."""
 
 _HARNESS = """
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-struct state { uint64_t gpr[16]; uint64_t ymm[16][4]; uint64_t flags; unsigned char memory[512]; };
+struct state { uint64_t gpr[16]; uint64_t vector[VECTORS][LANES]; MASKS uint64_t flags; unsigned char memory[512]; };
 struct state la_now;
 void (*la_stub)(void);
 extern void la_run(void);
@@ -49,29 +77,33 @@ int main(int argc, char **argv)
 
 @dataclass(frozen=True, slots=True)
 class Native:
-    """A whole machine state: 16 general registers, 16 vector registers of four lanes, rflags, memory at ``MEMORY``."""
+    """A whole machine state: 16 general registers, the lanes of the vector registers, flags, memory at ``MEMORY``, masks."""
 
     gpr: tuple[int, ...]
     lanes: tuple[int, ...]
     flags: int
     memory: bytes
+    masks: tuple[int, ...] = ()
 
     def flag(self, name: str) -> bool:
         """One of the flags b (carry), e (zero), s, o, p."""
         return bool(self.flags >> FLAG_BITS[name] & 1)
 
 
-def _assembly(forms: list[str]) -> str:
+def _assembly(forms: list[str], shape: Shape) -> str:
     order = ["rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"]
     saved = ("rbx", "rbp", "r12", "r13", "r14", "r15")
     lines = [".intel_syntax noprefix", ".text", ".globl la_run", "la_run:", *(f"push {r}" for r in saved)]
-    lines += ["mov [rip+la_rsp], rsp", "push [rip+la_now+640]", "popfq"]
-    lines += [f"vmovups ymm{i}, [rip+la_now+{128 + 32 * i}]" for i in range(16)]
+    lines += ["mov [rip+la_rsp], rsp", f"push [rip+la_now+{shape.flags_at}]", "popfq"]
+    name, size, move = ("zmm", 64, "vmovdqu64") if shape.lanes == 8 else ("ymm", 32, "vmovups")
+    lines += [f"{move} {name}{i}, [rip+la_now+{128 + size * i}]" for i in range(shape.vectors)]
+    lines += [f"kmovq k{i}, [rip+la_now+{shape.masks_at + 8 * i}]" for i in range(shape.masks)]
     lines += [f"mov {r}, [rip+la_now+{8 * i}]" for i, r in enumerate(order)]
     lines += ["jmp [rip+la_stub]", "la_done:"]
     lines += [f"mov [rip+la_now+{8 * i}], {r}" for i, r in enumerate(order)]
-    lines += [f"vmovups [rip+la_now+{128 + 32 * i}], ymm{i}" for i in range(16)]
-    lines += ["mov rsp, [rip+la_rsp]", "pushfq", "pop [rip+la_now+640]", "cld"]
+    lines += [f"{move} [rip+la_now+{128 + size * i}], {name}{i}" for i in range(shape.vectors)]
+    lines += [f"kmovq [rip+la_now+{shape.masks_at + 8 * i}], k{i}" for i in range(shape.masks)]
+    lines += ["mov rsp, [rip+la_rsp]", "pushfq", f"pop [rip+la_now+{shape.flags_at}]", "cld"]
     lines += [*(f"pop {r}" for r in reversed(saved)), "vzeroupper", "ret"]
     for i, form in enumerate(forms):
         lines += [f"form_{i}:", form, "jmp la_done"]
@@ -79,11 +111,12 @@ def _assembly(forms: list[str]) -> str:
     return "\n".join([*lines, '.section .note.GNU-stack,"",@progbits', ""])
 
 
-def build(forms: list[str], folder: Path) -> tuple[Path, list[tuple[int, bytes]]]:
+def build(forms: list[str], folder: Path, shape: Shape = PLAIN) -> tuple[Path, list[tuple[int, bytes]]]:
     """Assembles one stub per form; gives the program, and (address, bytes from there on) of each instruction."""
     source, stubs, program = folder / "harness.c", folder / "stubs.s", folder / "harness"
-    source.write_text(_HARNESS)
-    stubs.write_text(_assembly(forms))
+    masks = f"uint64_t masks[{shape.masks}];" if shape.masks else ""
+    source.write_text(f"#define VECTORS {shape.vectors}\n#define LANES {shape.lanes}\n#define MASKS {masks}\n{_HARNESS}")
+    stubs.write_text(_assembly(forms, shape))
     flags = ["-O1", "-Wall", "-Wextra", "-Werror", "-no-pie", "-fno-pie", f"-Wl,--defsym=shared={CENTRE}"]
     done = subprocess.run(["gcc", *flags, str(source), str(stubs), "-o", str(program)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[:3000]
@@ -98,15 +131,19 @@ def build(forms: list[str], folder: Path) -> tuple[Path, list[tuple[int, bytes]]
     return program, code
 
 
-def run(program: Path, cases: list[tuple[int, Native]], folder: Path) -> list[Native]:
+def run(program: Path, cases: list[tuple[int, Native]], folder: Path, shape: Shape = PLAIN) -> list[Native]:
     """The state after each (form number, state before)."""
     given, got = folder / "cases.bin", folder / "results.bin"
+    packed = shape.packed
     with given.open("wb") as file:
         for number, state in cases:
-            file.write(struct.pack("<Q", number) + _STATE.pack(*state.gpr, *state.lanes, state.flags, state.memory))
-    subprocess.run([str(program), str(given), str(got)], check=True, timeout=60)
+            file.write(
+                struct.pack("<Q", number) + packed.pack(*state.gpr, *state.lanes, *state.masks, state.flags, state.memory)
+            )
+    subprocess.run([str(program), str(given), str(got)], check=True, timeout=120)
     results = []
-    for words in _STATE.iter_unpack(got.read_bytes()):
-        results.append(Native(words[:16], words[16:80], words[80], words[81]))
+    above = 16 + shape.vectors * shape.lanes
+    for words in packed.iter_unpack(got.read_bytes()):
+        results.append(Native(words[:16], words[16:above], words[-2], words[-1], words[above:-2]))
     assert len(results) == len(cases)
     return results

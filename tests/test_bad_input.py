@@ -294,7 +294,7 @@ def test_avx512_in_the_hotspot(victim: Path, tmp_path: Path) -> None:
     assert hotspot["verdict"]["reason"] == "not-lifted"
     (stopped,) = hotspot["not_lifted"]
     assert "zmm1" in stopped["instruction"]
-    assert "AVX-512" in stopped["reason"]
+    assert "AVX-512: approximation" in stopped["reason"]
     assert stopped["file"].endswith("victim.c")
     assert {c["evidence"] for c in hotspot["candidates"]} == {"replayed"}
     assert all(c["speedup"] is None for c in hotspot["candidates"])

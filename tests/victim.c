@@ -36,7 +36,7 @@ __attribute__((noinline)) void wide(struct item *p, int n, int use)
 {
     for (int i = 0; i < n; i++) {
         if (use)
-            __asm__ volatile("vmovupd (%0), %%zmm1\n\tvaddpd %%zmm1, %%zmm1, %%zmm1\n\tvmovupd %%zmm1, (%0)"
+            __asm__ volatile("vmovupd (%0), %%zmm1\n\tvrcp14pd %%zmm1, %%zmm1\n\tvmovupd %%zmm1, (%0)"
                              :
                              : "r"(p + i)
                              : "xmm1", "memory");

@@ -159,6 +159,11 @@ def _bitcast(ty: Ty, args: list[str], source: Ty) -> str:
     return args[0] if ty == source else f"la_as_{ty}({args[0]})"
 
 
+def _suffix(ty: Ty) -> str:
+    """Of functions of the mathematical library for this type."""
+    return "f" if ty == "f32" else ""
+
+
 def _signed_binary(sign: str) -> _Form:
     return lambda ty, args, source: f"({CTYPE[ty]})({_signed(args[0], ty)} {sign} {_signed(args[1], ty)})"
 
@@ -222,4 +227,6 @@ _SIMPLE: dict[str, _Form] = {
     # the helpers keep it from folding a cast that C leaves undefined.
     "fptosi": lambda ty, a, source: f"({CTYPE[ty]})la_{source}_to_{ty}({a[0]})",
     "fptosi.rint": lambda ty, a, source: f"({CTYPE[ty]})la_{source}_rint_{ty}({a[0]})",
+    "fptoui": lambda ty, a, source: f"({CTYPE[ty]})la_{source}_to_u{ty[1:]}({a[0]})",
+    "fptoui.rint": lambda ty, a, source: f"({CTYPE[ty]})la_{source}_to_u{ty[1:]}(__builtin_rint{_suffix(source)}({a[0]}))",
 }

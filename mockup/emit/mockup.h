@@ -56,6 +56,14 @@ LA_TRUNCATE(f64, double, i64, int64_t, -9223372036854775808.0, 92233720368547758
 LA_TRUNCATE(f32, float, i32, int32_t, -2147483648.0f, 2147483648.0f)
 LA_TRUNCATE(f32, float, i64, int64_t, -9223372036854775808.0f, 9223372036854775808.0f)
 
+/* To numbers without a sign, as AVX-512's vcvttsd2usi: all ones where it does not fit. */
+#define LA_UNSIGNED(from, ftype, to, itype, above) \
+    LA_INLINE itype la_##from##_to_##to(ftype x) { return x > -1 && x < (above) ? (itype)x : (itype)-1; }
+LA_UNSIGNED(f64, double, u32, uint32_t, 4294967296.0)
+LA_UNSIGNED(f64, double, u64, uint64_t, 18446744073709551616.0)
+LA_UNSIGNED(f32, float, u32, uint32_t, 4294967296.0f)
+LA_UNSIGNED(f32, float, u64, uint64_t, 18446744073709551616.0f)
+
 /* Rounding by MXCSR, as cvtsd2si. */
 #define LA_ROUND(from, ftype, to, itype, instruction)                                            \
     LA_INLINE itype la_##from##_rint_##to(ftype x)                                               \
@@ -68,6 +76,14 @@ LA_ROUND(f64, double, i32, int32_t, "cvtsd2si")
 LA_ROUND(f64, double, i64, int64_t, "cvtsd2si")
 LA_ROUND(f32, float, i32, int32_t, "cvtss2si")
 LA_ROUND(f32, float, i64, int64_t, "cvtss2si")
+
+/* A lane of a masked load. gcc 12 -O3 makes masked loads again of several such side by side in a loop, and takes wrong masks
+ * where these were combined of compares (plain C shows it, too): those loops are left as they are. */
+#ifdef __clang__
+#define LA_GUARDED const
+#else
+#define LA_GUARDED const volatile
+#endif
 
 /* Several values side by side, as one packed instruction has them: in registers, and in memory at any address. */
 #define LA_PACK(type, element, lanes)                                                          \

@@ -239,7 +239,7 @@ class Writer(Places):
         ty = load.value.ty
         if len(places) == 1:
             cell = self.cell(load, ty) if place is None else _new_cell(place.pieces[0], ty)
-            return f"*(const {cell} *)({places[0]})"
+            return f"*({'LA_GUARDED' if load.guarded else 'const'} {cell} *)({places[0]})"
         assert place is not None
         bits = " | ".join(
             f"(uint64_t)*(const {_new_cell(p, f'i{8 * p.bytes}')} *)({at})" + (f" << {8 * p.at}" if p.at else "")

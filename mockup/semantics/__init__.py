@@ -16,19 +16,42 @@ from layout_advise.mockup.semantics import (
     conversions,
     floats,
     integer,
+    masks,
     packed_integer,
+    pieces,
     shuffles,
     vector_moves,
+    wide,
 )
 from layout_advise.mockup.semantics.atomic import ATOMIC, atomic
 from layout_advise.mockup.semantics.context import TABLE, Context
+from layout_advise.mockup.semantics.grains import GRAINS
 
-_RULE_MODULES = (bits, compare, control, conversions, floats, integer, packed_integer, shuffles, vector_moves)
+_RULE_MODULES = (
+    bits,
+    compare,
+    control,
+    conversions,
+    floats,
+    integer,
+    packed_integer,
+    shuffles,
+    vector_moves,
+    masks,
+    pieces,
+    wide,
+)
 _REFUSED = {
     "syscall": "system call", "sysenter": "system call", "int": "system call", "cpuid": "cpuid", "rdtsc": "time stamp",
     "rdtscp": "time stamp", "emms": "MMX", "xgetbv": "xgetbv", "rdrand": "random numbers", "rdseed": "random numbers",
     "xbegin": "transaction", "xend": "transaction", "ldmxcsr": "changes the rounding mode",
     "vldmxcsr": "changes the rounding mode", "stmxcsr": "reads the rounding mode", "vstmxcsr": "reads the rounding mode",
+}  # fmt: skip
+_REFUSED_WIDE = {
+    "rcp14": "approximation whose value depends on the processor",
+    "rsqrt14": "approximation whose value depends on the processor",
+    "fpclass": "classes of numbers", "compress": "compression", "expand": "expansion", "pcompress": "compression",
+    "pexpand": "expansion", "permb": "byte permutation by a variable", "pconflict": "conflict detection",
 }  # fmt: skip
 
 
@@ -58,8 +81,8 @@ def _is_atomic(insn: Insn) -> bool:
 
 
 def _refusal(insn: Insn) -> str | None:
-    if insn.evex:
-        return "AVX-512"
+    if insn.evex and (reason := _extended(insn)) is not None:
+        return reason
     if _is_atomic(insn):
         return None if insn.mnemonic in ATOMIC else "atomic operation (lock)"
     if insn.mnemonic in _REFUSED:
@@ -68,12 +91,20 @@ def _refusal(insn: Insn) -> str | None:
         return "x87"
     for operand in insn.operands:
         if isinstance(operand, Register) and operand.kind == "other":
-            return {"m": "MMX", "k": "AVX-512", "s": "x87"}.get(operand.name[:1], f"register {operand.name}")
-        if isinstance(operand, Register) and operand.bytes == 64:
-            return "AVX-512"
+            return {"m": "MMX", "s": "x87"}.get(operand.name[:1], f"register {operand.name}")
     if insn.prefixes:
         return f"string operation ({insn.mnemonic})"
     return None
+
+
+def _extended(insn: Insn) -> str | None:
+    """Why an AVX-512 instruction is not lifted. That exceptions are suppressed says nothing: they are masked anyway."""
+    if insn.rounding not in ("", "sae"):
+        return f"AVX-512 with a rounding mode of its own ({{{insn.rounding}}})"
+    name = insn.mnemonic.removeprefix("v")
+    if name in GRAINS:
+        return None
+    return next((f"AVX-512: {why}" for start, why in _REFUSED_WIDE.items() if name.startswith(start)), "AVX-512: no rule")
 
 
 assert all(_RULE_MODULES)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from layout_advise.mockup.disasm import Memory, Operand, Register
 from layout_advise.mockup.effects import AtomicEffect, Const, Expr, Gpr, Semantics, Temp, Ty
 from layout_advise.mockup.expr import build
-from layout_advise.mockup.semantics.context import INTEGER, Context
+from layout_advise.mockup.semantics.context import Context
+from layout_advise.mockup.semantics.elements import INTEGER
 
 ATOMIC = frozenset(["add", "sub", "and", "or", "xor", "inc", "dec", "xadd", "xchg", "cmpxchg"])
 """What is lifted, by mnemonic. ``lock not``, ``neg``, ``adc``, ``bts`` and pairs of words are not."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import product
 
 from layout_advise.mockup.conditions import FALSE
-from layout_advise.mockup.effects import Const, Expr, Ty
+from layout_advise.mockup.effects import BITS, Const, Expr, Ty
 from layout_advise.mockup.expr import TRUE, build, negate, sext, zext
 from layout_advise.mockup.semantics.context import Context, rule
-from layout_advise.mockup.semantics.floats import KINDS, elementwise, float_type
+from layout_advise.mockup.semantics.floats import KINDS, elementwise, float_type, is_packed
 
 
 def predicate(number: int, a: Expr, b: Expr) -> Expr:
@@ -35,6 +35,12 @@ def compare(c: Context) -> None:
     if not c.ops:
         raise c.refuse("string operation (cmpsd)")
     number = c.immediate() % (32 if c.vex else 8)
+    if c.insn.evex:  # into a mask
+        ty = float_type(c.name)
+        size = c.vector_size() if is_packed(c.name) else BITS[ty] // 8
+        pairs = zip(c.elements(c.ops[1], ty, size), c.elements(c.ops[2], ty, size), strict=True)
+        c.set_bits(c.ops[0], [predicate(number, a, b) for a, b in pairs])
+        return
     mask: Ty = "i32" if float_type(c.name) == "f32" else "i64"
     elementwise(c, lambda a, b: sext(mask, predicate(number, a, b)))
 

@@ -6,7 +6,8 @@ from layout_advise.mockup.cfg import CONDITIONS
 from layout_advise.mockup.disasm import Immediate, Insn, Memory
 from layout_advise.mockup.effects import CALL_TARGET, CallEffect, Const, Gpr, Lane, Read, Semantics
 from layout_advise.mockup.expr import build
-from layout_advise.mockup.semantics.context import LANES, ZERO, Context, rule
+from layout_advise.mockup.semantics.context import LANES, Context, rule
+from layout_advise.mockup.semantics.elements import ZERO
 
 _RSP, _RBP = 4, 5
 

@@ -49,9 +49,11 @@ def square_root(c: Context) -> None:
     elementwise(c, lambda a, b: build("fsqrt", b.ty, b))
 
 
-@rule(*(f"round{kind}" for kind in KINDS))
+@rule(*(f"{name}{kind}" for name, kind in product(("round", "rndscale"), KINDS)))
 def rounding(c: Context) -> None:
     immediate = c.immediate()
+    if c.name.startswith("rndscale") and immediate >> 4:
+        raise c.refuse("rounds to a fraction")
     name = "rint" if immediate & _CURRENT_MODE else _ROUNDING[immediate & 3]
     elementwise(c, lambda a, b: build(name, b.ty, b))
 
@@ -84,15 +86,16 @@ def horizontal(c: Context) -> None:
 
 @rule(
     "andps", "andpd", "pand", "orps", "orpd", "por", "xorps", "xorpd", "pxor", "andnps", "andnpd", "pandn",
+    "pandd", "pandq", "pord", "porq", "pxord", "pxorq", "pandnd", "pandnq",
 )  # fmt: skip
 def bitwise(c: Context) -> None:
-    stem = c.name.removeprefix("p").removesuffix("ps").removesuffix("pd")
+    stem = next(name for name in ("andn", "and", "xor", "or") if name in c.name)
     dest, first, second = c.sources()
     size = c.vector_size()
     a, b = c.lanes(first, size), c.lanes(second, size)
     if stem == "andn":
         a = [build("not", "i64", x) for x in a]
-    c.set_packed(dest, [build(stem[:3], "i64", x, y) for x, y in zip(a, b, strict=True)])
+    c.set_packed(dest, [build(stem.removesuffix("n"), "i64", x, y) for x, y in zip(a, b, strict=True)])
 
 
 def _fused(c: Context, negate_product: bool, signs: Callable[[int], bool]) -> None:

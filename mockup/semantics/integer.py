@@ -7,7 +7,8 @@ from layout_advise.mockup.conditions import undefined
 from layout_advise.mockup.disasm import Immediate, Memory, Register
 from layout_advise.mockup.effects import BITS, Const, Expr
 from layout_advise.mockup.expr import build, sext, trunc, zext
-from layout_advise.mockup.semantics.context import INTEGER, Context, rule
+from layout_advise.mockup.semantics.context import Context, rule
+from layout_advise.mockup.semantics.elements import INTEGER
 
 _RAX, _RDX = 0, 2
 

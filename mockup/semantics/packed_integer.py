@@ -7,7 +7,7 @@ from itertools import product
 
 from layout_advise.mockup.disasm import Immediate
 from layout_advise.mockup.effects import BITS, Const, Expr, Ty
-from layout_advise.mockup.expr import build, const, sext, trunc, zext
+from layout_advise.mockup.expr import FALSE, TRUE, build, const, sext, trunc, zext
 from layout_advise.mockup.semantics.context import Context, rule
 
 _ELEMENT: dict[str, Ty] = {"b": "i8", "w": "i16", "d": "i32", "q": "i64"}
@@ -27,20 +27,34 @@ def _plain(name: str) -> Binary:
     return lambda a, b: build(name, a.ty, a, b)
 
 
-@rule(*(f"p{name}{size}" for name, size in product(("add", "sub"), "bwdq")), "pmullw", "pmulld")
+@rule(*(f"p{name}{size}" for name, size in product(("add", "sub"), "bwdq")), "pmullw", "pmulld", "pmullq")
 def add_multiply(c: Context) -> None:
     binary(c, _ELEMENT[c.name[-1]], _plain({"a": "add", "s": "sub", "m": "mul"}[c.name[1]]))
 
 
-@rule(*(f"p{name}{sign}{size}" for name, sign, size in product(("min", "max"), "su", "bwd")))
+@rule(*(f"p{name}{sign}{size}" for name, sign, size in product(("min", "max"), "su", "bwdq")))
 def extreme(c: Context) -> None:
     binary(c, _ELEMENT[c.name[-1]], _plain(c.name[4] + c.name[1:4]))
+
+
+def integer_predicate(number: int, signed: bool, a: Expr, b: Expr) -> Expr:
+    """Predicate ``number`` (0 to 7) of vpcmp as an i1."""
+    less, least = ("slt", "sle") if signed else ("ult", "ule")
+    forms = (
+        build("eq", "i1", a, b), build(less, "i1", a, b), build(least, "i1", a, b), FALSE,
+        build("ne", "i1", a, b), build(least, "i1", b, a), build(less, "i1", b, a), TRUE,
+    )  # fmt: skip
+    return forms[number]
 
 
 @rule(*(f"pcmp{name}{size}" for name, size in product(("eq", "gt"), "bwdq")))
 def compare(c: Context) -> None:
     ty = _ELEMENT[c.name[-1]]
-    if c.name[4:6] == "eq":
+    if c.insn.evex:  # into a mask
+        size = c.vector_size()
+        pairs = zip(c.elements(c.ops[1], ty, size), c.elements(c.ops[2], ty, size), strict=True)
+        c.set_bits(c.ops[0], [integer_predicate(0 if c.name[4:6] == "eq" else 6, True, a, b) for a, b in pairs])
+    elif c.name[4:6] == "eq":
         binary(c, ty, lambda a, b: sext(ty, build("eq", "i1", a, b)))
     else:
         binary(c, ty, lambda a, b: sext(ty, build("slt", "i1", b, a)))
@@ -132,7 +146,7 @@ def average(c: Context) -> None:
     binary(c, ty, compute)
 
 
-@rule("pabsb", "pabsw", "pabsd")
+@rule("pabsb", "pabsw", "pabsd", "pabsq")
 def absolute(c: Context) -> None:
     ty = _ELEMENT[c.name[-1]]
     values = c.elements(c.ops[1], ty, c.vector_size())
@@ -199,7 +213,7 @@ def _shift(name: str, value: Expr, count: Expr) -> Expr:
     return build("select", ty, inside, build(name, ty, value, trunc(ty, masked)), Const(ty, 0))
 
 
-@rule("psllw", "pslld", "psllq", "psrlw", "psrld", "psrlq", "psraw", "psrad")
+@rule("psllw", "pslld", "psllq", "psrlw", "psrld", "psrlq", "psraw", "psrad", "psraq")
 def shift_all(c: Context) -> None:
     name, ty = _SHIFTS[c.name[:4]], _ELEMENT[c.name[-1]]
     dest = c.vector(c.ops[0])
@@ -209,7 +223,7 @@ def shift_all(c: Context) -> None:
     c.set_packed(dest, [_shift(name, value, count) for value in c.elements(source, ty, size)])
 
 
-@rule("psllvd", "psllvq", "psrlvd", "psrlvq", "psravd")
+@rule(*(f"{name}v{size}" for name, size in product(_SHIFTS, "wdq")))
 def shift_each(c: Context) -> None:
     name = _SHIFTS[c.name[:4]]
     binary(c, _ELEMENT[c.name[-1]], lambda a, b: _shift(name, a, b))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from layout_advise.mockup.disasm import Immediate
 from layout_advise.mockup.effects import BITS, Const, Expr, Ty
 from layout_advise.mockup.expr import build
-from layout_advise.mockup.semantics.context import ZERO, Context, rule
+from layout_advise.mockup.semantics.context import Context, rule
+from layout_advise.mockup.semantics.elements import ZERO
 
 _UNPACK: dict[str, Ty] = {
     "unpcklps": "f32", "unpckhps": "f32", "unpcklpd": "f64", "unpckhpd": "f64", "punpcklbw": "i8", "punpckhbw": "i8",
@@ -91,16 +92,23 @@ def choose(values: list[Expr], index: Expr) -> Expr:
 @rule("permps", "permd")
 def permute_singles(c: Context) -> None:
     ty: Ty = "f32" if c.name == "permps" else "i32"
-    control = c.elements(c.ops[1], "i32", 32)
-    values = c.elements(c.ops[2], ty, 32)
+    size = c.vector_size()
+    control = c.elements(c.ops[1], "i32", size)
+    values = c.elements(c.ops[2], ty, size)
     c.set_packed(c.vector(c.ops[0]), [choose(values, at) for at in control])
 
 
 @rule("permpd", "permq")
 def permute_doubles(c: Context) -> None:
+    ty: Ty = "f64" if c.name == "permpd" else "i64"
+    size = c.vector_size()
+    if not isinstance(c.ops[2], Immediate):
+        values = c.elements(c.ops[2], ty, size)
+        c.set_packed(c.vector(c.ops[0]), [choose(values, at) for at in c.elements(c.ops[1], "i64", size)])
+        return
     imm = c.immediate()
-    values = c.elements(c.ops[1], "f64" if c.name == "permpd" else "i64", 32)
-    c.set_packed(c.vector(c.ops[0]), [values[imm >> 2 * i & 3] for i in range(4)])
+    values = c.elements(c.ops[1], ty, size)
+    c.set_packed(c.vector(c.ops[0]), [values[i // 4 * 4 + (imm >> 2 * (i % 4) & 3)] for i in range(len(values))])
 
 
 @rule("perm2f128", "perm2i128")

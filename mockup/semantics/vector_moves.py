@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from layout_advise.mockup.disasm import Memory, Register
-from layout_advise.mockup.effects import BITS, Const, Expr, Gpr, Lane, Read, Ty
-from layout_advise.mockup.expr import bitcast, build, const, sext, zext
-from layout_advise.mockup.semantics.context import INTEGER, ZERO, Context, rule
+from layout_advise.mockup.effects import BITS, Const, Expr, Lane, Ty
+from layout_advise.mockup.expr import bitcast, build, const, zext
+from layout_advise.mockup.semantics.context import Context, rule
+from layout_advise.mockup.semantics.elements import INTEGER, ZERO
+from layout_advise.mockup.semantics.pieces import gather_by_bits
 
 _ELEMENT: dict[str, Ty] = {"b": "i8", "w": "i16", "d": "i32", "q": "i64"}
 
 
 @rule(
     "movaps", "movapd", "movups", "movupd", "movdqa", "movdqu", "lddqu", "movntps", "movntpd", "movntdq", "movntdqa",
+    "movdqa32", "movdqa64", "movdqu8", "movdqu16", "movdqu32", "movdqu64",
 )  # fmt: skip
 def move(c: Context) -> None:
     size = c.vector_size()
@@ -32,7 +35,7 @@ def move_scalar(c: Context) -> None:
         c.store_elements(c.ops[0], [c.scalar(c.ops[1], ty)])
     elif isinstance(c.ops[1], Memory):
         value = bitcast(INTEGER[BITS[ty] // 8], c.scalar(c.ops[1], ty))
-        c.set_vector(c.vector(c.ops[0]), [zext("i64", value), ZERO])
+        c.set_lowest(c.vector(c.ops[0]), value, [ZERO, ZERO])
     else:
         dest, first, second = c.sources()
         c.set_scalar(dest, c.scalar(second, ty), first)
@@ -103,7 +106,8 @@ def duplicate_single(c: Context) -> None:
 def broadcast(c: Context) -> None:
     types: dict[str, Ty] = {"broadcastss": "f32", "broadcastsd": "f64"}
     ty = types.get(c.name) or _ELEMENT[c.name[-1]]
-    value = c.scalar(c.ops[1], ty)
+    general = isinstance(c.ops[1], Register) and c.ops[1].kind == "gpr"
+    value = c.integer(c.ops[1], BITS[ty] // 8) if general else c.scalar(c.ops[1], ty)
     c.set_packed(c.vector(c.ops[0]), [value] * (c.vector_size() * 8 // BITS[ty]))
 
 
@@ -210,12 +214,13 @@ _GATHERS: dict[str, tuple[Ty, Ty]] = {
 @rule(*_GATHERS)
 def gather(c: Context) -> None:
     """One guarded load per element (its ``operand`` is the element's number). The mask register is cleared."""
+    if c.insn.evex:
+        gather_by_bits(c, *_GATHERS[c.name])
+        return
     index_type, ty = _GATHERS[c.name]
     dest, memory, mask = c.vector(c.ops[0]), c.ops[1], c.vector(c.ops[2])
     if not isinstance(memory, Memory) or memory.vector_index is None:
         raise c.refuse("operand form that is not lifted")
-    if memory.segment is not None or memory.narrow:
-        raise c.refuse("thread-local memory or 32-bit addresses in a gather")
     index = memory.vector_index
     if dest.number in (index.number, mask.number) or index.number == mask.number:
         raise c.refuse("undefined: gather with equal registers")
@@ -223,13 +228,9 @@ def gather(c: Context) -> None:
     integer = INTEGER[BITS[ty] // 8]
     size = count * BITS[ty] // 8
     guards = [build("slt", "i1", m, Const(integer, 0)) for m in c.elements(mask, integer, size)]
-    indices = c.elements(index, index_type, count * BITS[index_type] // 8)
-    base = Read(memory.base, "i64") if isinstance(memory.base, Gpr) else ZERO
-    shift = Const("i64", memory.scale.bit_length() - 1)
+    addresses = c.indexed(memory, index_type, count)
     result: list[Expr] = []
-    for i, (at, guard, old) in enumerate(zip(indices, guards, c.elements(dest, ty, size), strict=True)):
-        scaled = build("shl", "i64", sext("i64", at), shift)
-        address = build("add", "i64", build("add", "i64", base, scaled), const("i64", memory.displacement))
+    for i, (address, guard, old) in enumerate(zip(addresses, guards, c.elements(dest, ty, size), strict=True)):
         result.append(build("select", ty, guard, c.load(ty, address, operand=i, guard=guard), old))
     result += [Const(ty, 0)] * ((16 * 8 // BITS[ty]) - count)
     for lane in range(8):

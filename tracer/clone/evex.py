@@ -60,6 +60,18 @@ def evex_of(code: bytes) -> Evex | None:
     return Evex(last & 7, bool(last & 16), 16 << (last >> 5 & 3))
 
 
+def overshoot(code: bytes) -> int:
+    """By how much capstone gives the displacement of a memory operand too great: it multiplies the short displacement of
+    ``vmovq [m], xmm`` (66 0F 7E) by 16 instead of 8."""
+    at = next((k for k, byte in enumerate(code) if byte not in _PREFIXES), 0)
+    if code[at] != 0x62 or code[at + 1] & 7 != 1 or code[at + 2] & 0x83 != 0x81 or code[at + 4] != 0x7E:
+        return 0
+    if code[at + 5] >> 6 != 1:
+        return 0
+    short = code[at + 7 if code[at + 5] & 7 == 4 else at + 6]
+    return 8 * (short - 256 if short > 127 else short)
+
+
 def elements_of(name: str, evex: Evex, size: int, *, immediate: bool) -> Elements | None:
     """The elements of the memory operand (``size`` bytes) of a masked instruction; ``None`` where all of it is accessed.
     ``immediate`` tells whether the last operand is one: by a vector in memory, shifts read all of it."""

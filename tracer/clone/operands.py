@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from capstone import x86_const as x86
 
-from layout_advise.tracer.clone.evex import Elements, elements_of, evex_of
+from layout_advise.tracer.clone.evex import Elements, elements_of, evex_of, overshoot
 
 Kind = Literal["read", "write", "both"]
 
@@ -154,16 +154,16 @@ def memory_of(insn: Any, operand: Any) -> Memory:
     mem = operand.mem
     if mem.segment == x86.X86_REG_GS:
         raise Refused("it addresses through gs")
-    fs = mem.segment == x86.X86_REG_FS
+    fs, disp = mem.segment == x86.X86_REG_FS, mem.disp - overshoot(bytes(insn.bytes))
     if mem.base in (x86.X86_REG_RIP, x86.X86_REG_EIP):
-        return Memory(target=insn.address + insn.size + mem.disp, fs=fs)
+        return Memory(target=insn.address + insn.size + disp, fs=fs)
     narrow = mem.base in _NARROW or mem.index in _NARROW
     if fs and narrow:
         raise Refused("it has a 32-bit address in the thread's control block")
     index = GPR.get(mem.index)
     if mem.index and index is None and mem.index not in VECTOR and mem.index not in (x86.X86_REG_RIZ, x86.X86_REG_EIZ):
         raise Refused("its index register is unknown")
-    return Memory(GPR.get(mem.base), index, mem.scale, mem.disp, None, fs, narrow)
+    return Memory(GPR.get(mem.base), index, mem.scale, disp, None, fs, narrow)
 
 
 def lanes_of(insn: Any) -> Lanes | None:
