@@ -25,7 +25,7 @@ from layout_advise.tracer.snapshot.protocol import Range, StoppedProgram
 from layout_advise.tracer.trace import Trace
 
 _TCB_BYTES = 4096
-_RUNTIME = ("libgomp",)
+_RUNTIME = ("libgomp", "libomp")
 MOST_LOOKS = 8
 
 

@@ -1,0 +1,85 @@
+/* clang's OpenMP runtime. A region asks it for a number of threads by a call before the one that starts it, and that holds for
+ * one region: before a region is started again, it has to be asked again.
+ * SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "agent.h"
+#include <dlfcn.h>
+
+struct ident { /* what compilers tell the runtime about a place in the source (kmp.h: ident_t) */
+    int32_t reserved_1, flags, reserved_2, reserved_3;
+    const char *source;
+};
+static struct ident place = {0, 2 /* as a compiler's calls are */, 0, 0, ";unknown;unknown;0;0;;"};
+
+typedef void (*body)(int32_t *number, int32_t *bound);
+static void (*fork_call)(struct ident *, int32_t, body, ...);
+static void (*push_number)(struct ident *, int32_t, int32_t);
+static int32_t (*own_number)(struct ident *);
+static int (*team_number)(void);
+static int (*team_count)(void);
+static uint64_t wanted;
+static int settled;
+
+static const char *find(void)
+{
+    *(void **)&fork_call = dlsym(RTLD_DEFAULT, "__kmpc_fork_call");
+    *(void **)&push_number = dlsym(RTLD_DEFAULT, "__kmpc_push_num_threads");
+    *(void **)&own_number = dlsym(RTLD_DEFAULT, "__kmpc_global_thread_num");
+    *(void **)&team_number = dlsym(RTLD_DEFAULT, "omp_get_thread_num");
+    *(void **)&team_count = dlsym(RTLD_DEFAULT, "omp_get_num_threads");
+    return fork_call && push_number && own_number && team_number && team_count
+               ? NULL
+               : "the program's OpenMP runtime lacks functions that libomp has";
+}
+
+static volatile int came;
+static void count_members(int32_t *number, int32_t *bound)
+{
+    (void)number;
+    (void)bound;
+    if (!team_number())
+        came = team_count();
+}
+static uint64_t count_in_region(void)
+{
+    came = 0;
+    fork_call(&place, 0, count_members);
+    return (uint64_t)came;
+}
+
+/* The parked program may have asked for a number (num_threads) for the region that it is about to start. That shows in the first
+ * region, which uses it up, and not in the second. It is asked for again, so that the program stands as it stood. */
+const char *la_libomp_settle(void)
+{
+    const char *failed = settled ? NULL : find();
+    if (failed || settled)
+        return failed;
+    const uint64_t first = count_in_region(), second = count_in_region();
+    wanted = first == second ? 0 : first;
+    settled = 1;
+    la_libomp_ask();
+    return NULL;
+}
+
+uint64_t la_libomp_asked(void) { return wanted; }
+void la_libomp_want(uint64_t threads) { wanted = threads; }
+
+void la_libomp_ask(void)
+{
+    if (!settled && la_libomp_settle())
+        return;
+    if (wanted)
+        push_number(&place, own_number(&place), (int32_t)wanted);
+}
+
+static void share(int32_t *number, int32_t *bound)
+{
+    (void)number;
+    (void)bound;
+    la_team_share();
+}
+void la_libomp_region(void)
+{
+    la_libomp_ask();
+    fork_call(&place, 0, share);
+}
