@@ -55,11 +55,11 @@ PROGRAMS = {
 }
 
 
-def build(folder: Path, name: str, *flags: str) -> Path:
+def build(folder: Path, name: str, *flags: str, compiler: str = "gcc") -> Path:
     """Compile one of the programs."""
     source, program = folder / f"{name}.c", folder / name
     source.write_text(MAIN.replace("%s", PROGRAMS[name]))
-    subprocess.run(["gcc", "-g", *(flags or ("-O2",)), "-fopenmp", "-pthread", "-o", program, source], check=True)
+    subprocess.run([compiler, "-g", *(flags or ("-O2",)), "-fopenmp", "-pthread", "-o", program, source], check=True)
     return program
 
 

@@ -84,10 +84,10 @@ REFUSED = {
 """Regions that are not lifted, and the function that the reason names."""
 
 
-def build(folder: Path, body: str, *flags: str, size: int = 3000) -> Path:
+def build(folder: Path, body: str, *flags: str, size: int = 3000, compiler: str = "gcc") -> Path:
     """Compile a program with that region."""
     source, program = folder / "sync.c", folder / "sync"
     source.write_text(_MAIN % body)
-    command = ["gcc", "-g", f"-DSIZE={size}", *(flags or ("-O2",)), "-fopenmp", "-o", program, source, "-lm"]
+    command = [compiler, "-g", f"-DSIZE={size}", *(flags or ("-O2",)), "-fopenmp", "-o", program, source, "-lm"]
     subprocess.run(command, check=True)
     return program

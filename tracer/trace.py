@@ -90,9 +90,14 @@ class Thread:
     more: tuple[int, ...] = ()
     top: int = 0
 
+    @property
+    def end(self) -> int:
+        """The first address above the frames that the thread had in the region."""
+        return max(self.rsp + 8, self.top)
+
     def owns(self, address: int) -> bool:
         """Whether the address lies in the frames that the thread had in the region."""
-        return self.stack <= address < max(self.rsp + 8, self.top)
+        return self.stack <= address < self.end
 
 
 @dataclass(frozen=True, slots=True)
