@@ -58,8 +58,8 @@ def low_half(g: Graph, value: Node) -> Node:
 
 
 def stored_at(g: Graph, events: Sequence[Node], address: Node) -> Node | None:
-    """What the last of ``events`` that stores left at ``address`` and 7 bytes on (or 3), where that is certain: where nothing
-    but stores at known distances from there came since."""
+    """What the last of ``events`` that stores left at ``address`` and 7 bytes on (or 3), where that is certain: where
+    nothing but stores at known distances from there came since."""
     for event in reversed(events):
         if event.op == "load":
             continue

@@ -54,8 +54,8 @@ def _loops() -> dict[str, Routine]:
 
 
 def _clangs_loops() -> dict[str, Routine]:
-    """How clang's threads do: place in the source, thread, schedule; whether it is the last part, from, to, stride, increment,
-    size of a chunk. Under a static schedule there is one call, else one for each part."""
+    """How clang's threads do: place in the source, thread, schedule; whether it is the last part, from, to, stride,
+    increment, size of a chunk. Under a static schedule there is one call, else one for each part."""
     found = {}
     for kind, number, pointer in (("4", "i", "w"), ("4u", "i", "w"), ("8", "n", "q"), ("8u", "n", "q")):
         found[f"__kmpc_for_static_init_{kind}"] = Routine("niiw" + 3 * pointer + 2 * number)

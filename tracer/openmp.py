@@ -2,8 +2,8 @@
 
 gcc makes the body of a region a function ``NAME._omp_fn.N``; its address is the first argument of ``GOMP_parallel`` or one
 of its kin in libgomp (gcc's ``libgomp/libgomp_g.h``; the number of threads is the third). clang names it ``.omp_outlined.``
-or ``NAME.omp_outlined``; its address is the third argument of libomp's ``__kmpc_fork_call``, which starts them all. A call of
-that function by the program is one run of the region by all its threads.
+or ``NAME.omp_outlined``; its address is the third argument of libomp's ``__kmpc_fork_call``, which starts them all. A call
+of that function by the program is one run of the region by all its threads.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ def _start_by_gcc(module: Binary, function: Function, what: str) -> str:
 
 
 def _start_by_clang(module: Binary, function: Function, what: str) -> str:
-    """clang outlines for parallel regions and for teams; which of its bodies a call is handed is seen at run time. Those that
-    are called directly do not run in a team each time."""
+    """clang outlines for parallel regions and for teams; which of its bodies a call is handed is seen at run time. Those
+    that are called directly do not run in a team each time."""
     slots = frozenset(module.slots.values())
     if _FORK not in slots:
         raise TraceError(what, f"nothing in its file calls {_FORK}", "only regions of libgomp and libomp are handled")

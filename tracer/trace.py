@@ -76,11 +76,11 @@ class Allocation:
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """A thread of the team of a parallel region, by its number in it (``omp_get_thread_num``). ``data`` is the first argument
-    of the region's body, ``more`` are those in the next registers (rsi rdx rcx r8 r9) where it has more; ``rsp`` points at
-    its return address, ``stack`` is the lowest address of the stack; ``fs_base`` is that of the thread control block, which
-    ends the stacks of all threads but the main one. ``top``, if not 0, ends what the runtime made for this thread alone above
-    the return address: arguments on the stack, the thread's number."""
+    """A thread of the team of a parallel region, by its number in it (``omp_get_thread_num``). ``data`` is the first
+    argument of the region's body, ``more`` are those in the next registers (rsi rdx rcx r8 r9) where it has more; ``rsp``
+    points at its return address, ``stack`` is the lowest address of the stack; ``fs_base`` is that of the thread control
+    block, which ends the stacks of all threads but the main one. ``top``, if not 0, ends what the runtime made for this
+    thread alone above the return address: arguments on the stack, the thread's number."""
 
     number: int
     data: int

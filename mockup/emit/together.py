@@ -48,9 +48,7 @@ def given_text(name: str) -> str:
 def shared_variables(scope: Scope) -> list[str]:
     """Declarations of what the statements above write to."""
     lines = ["int64_t before = 0;", "(void)before;"] if scope.atomic else []
-    return lines + (
-        [f"int64_t given[{1 + max(2, *scope.runtime.values())}] = {{0}};"] if scope.runtime else []
-    )
+    return lines + ([f"int64_t given[{1 + max(2, *scope.runtime.values())}] = {{0}};"] if scope.runtime else [])
 
 
 def runtime_declarations(scope: Scope) -> str:

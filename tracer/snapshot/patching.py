@@ -22,8 +22,8 @@ RDX, RDI = 2, 7
 
 @dataclass(frozen=True, slots=True)
 class Outlined:
-    """The body of a parallel region, at ``address`` of the ELF file ``path``. ``register`` (numbered as encoded) is where the
-    runtime's function that starts the region is handed it."""
+    """The body of a parallel region, at ``address`` of the ELF file ``path``. ``register`` (numbered as encoded) is where
+    the runtime's function that starts the region is handed it."""
 
     path: Path
     address: int
