@@ -99,6 +99,11 @@ ROUTINES: dict[str, Routine] = {
     "__kmpc_end_masked": Routine("ni"),
     "__kmpc_ordered": Routine("ni"),
     "__kmpc_end_ordered": Routine("ni"),
+    # how many, their bytes, pointers to them, a function that adds another thread's to one's own, a lock
+    "__kmpc_reduce": Routine("niinnnn", result=True),
+    "__kmpc_reduce_nowait": Routine("niinnnn", result=True),
+    "__kmpc_end_reduce": Routine("nin"),
+    "__kmpc_end_reduce_nowait": Routine("nin"),
 }
 
 _SHARED_OUT = re.compile(r"GOMP_(loop_.*(dynamic|guided|runtime)|sections|single)|__kmpc_(dispatch_next|single)")
@@ -117,7 +122,6 @@ _REFUSED = (
     (r"__kmpc_(omp_)?task", _TASK),
     (r"__kmpc_(fork|serialized|end_serialized|push)_", _REGION),
     (r"__kmpc_copyprivate", _COPIED),
-    (r"__kmpc_(end_)?reduce", "the runtime adds the threads' parts up by a function of the program"),
     (r"__kmpc_", "a function of clang's OpenMP runtime that is not known"),
 )
 
