@@ -22,6 +22,7 @@ from layout_advise.stages.verify import Finding, Subject, added, all_moved
 from layout_advise.tracer.snapshot.compare import compare
 from layout_advise.tracer.snapshot.process import AgentProcess
 from layout_advise.tracer.snapshot.protocol import Range, StoppedProgram
+from layout_advise.tracer.spans import spans
 from layout_advise.tracer.trace import Mapping as Mapped
 from layout_advise.tracer.trace import Trace
 
@@ -136,7 +137,10 @@ def threads_own(trace: Trace) -> list[Range]:
         for a in trace.allocations
         if _within(next((pc for pc in (a.site, *a.stack) if not _within(pc, libc)), a.site), code)
     ]
-    return [*stacks, *blocks]
+    used = [span for stream in trace.streams if stream is not None for span in spans(stream)]
+    # the program may ask the runtime for memory (omp_alloc): what the region uses is the program's own
+    free = [b for b in blocks if not any(b.start <= span.low and span.high < b.end for span in used)]
+    return [*stacks, *free]
 
 
 def _within(address: int, mappings: Sequence[Mapped]) -> bool:

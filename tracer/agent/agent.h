@@ -270,6 +270,7 @@ uint64_t la_libomp_asked(void);     /* the number of threads that regions ask fo
 void la_libomp_want(uint64_t threads);
 void la_libomp_ask(void);    /* for that number, before the parked call is made again */
 void la_libomp_region(void); /* la_team_share by all threads */
+void la_libomp_forget(void); /* the process will not end by itself */
 
 /* lines.c */
 const char *la_note_lines(struct la_variant *v, const uint64_t *written, uint64_t n); /* n pairs; an error text or NULL */

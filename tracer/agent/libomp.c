@@ -47,6 +47,31 @@ static uint64_t count_in_region(void)
     return (uint64_t)came;
 }
 
+static char *put_number(char *p, uint64_t number)
+{
+    char digits[20];
+    int n = 0;
+    do
+        digits[n++] = (char)('0' + number % 10);
+    while (number /= 10);
+    while (n)
+        *p++ = digits[--n];
+    return p;
+}
+
+/* libomp keeps a small file for each process, by its pid, and removes it where the program ends. One that is left behind makes the
+ * next process with that pid fail (OMP: Error #15). */
+void la_libomp_forget(void)
+{
+    static const char start[] = "/dev/shm/__KMP_REGISTERED_LIB_";
+    char path[sizeof start + 48], *p = path + sizeof start - 1;
+    la_copy(path, start, sizeof start);
+    p = put_number(p, (uint64_t)la_sys(SYS_getpid, 0, 0, 0));
+    *p++ = '_';
+    *put_number(p, (uint64_t)la_sys(SYS_getuid, 0, 0, 0)) = 0;
+    la_sys(SYS_unlink, path, 0, 0);
+}
+
 /* The parked program may have asked for a number (num_threads) for the region that it is about to start. That shows in the first
  * region, which uses it up, and not in the second. It is asked for again, so that the program stands as it stood. */
 const char *la_libomp_settle(void)
@@ -57,6 +82,7 @@ const char *la_libomp_settle(void)
     const uint64_t first = count_in_region(), second = count_in_region();
     wanted = first == second ? 0 : first;
     settled = 1;
+    la_libomp_forget(); /* the first region of all made it */
     la_libomp_ask();
     return NULL;
 }
