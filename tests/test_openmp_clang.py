@@ -24,7 +24,7 @@ from layout_advise.tracer.trace_file import read_trace, write_trace
 from tests import openmp_programs as programs
 from tests import sync_programs as regions
 from tests.openmp_programs import needs_libomp, with_threads
-from tests.sync_programs import DETERMINISTIC, ROUNDED
+from tests.sync_programs import DETERMINISTIC, ROUNDED, SHAPES
 from tests.test_openmp_road import advised, observe
 from tests.test_openmp_road import build as build_bodies
 from tests.test_openmp_sync import HASWELL, items, lifted
@@ -178,6 +178,17 @@ def test_two_threads_leave_the_same_bytes(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", DETERMINISTIC)
 def test_every_kind_of_region_leaves_the_same_bytes(tmp_path: Path, name: str) -> None:
     compared(tmp_path, DETERMINISTIC[name], 2, "-O2")
+
+
+def test_arguments_on_the_stack_are_those_of_each_thread(tmp_path: Path) -> None:
+    compared(tmp_path, SHAPES["references"], 2, "-O2")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("flags", [("-O2",), HASWELL])
+@pytest.mark.parametrize("name", SHAPES)
+def test_other_arguments_counters_and_frames(tmp_path: Path, name: str, flags: tuple[str, ...]) -> None:
+    compared(tmp_path, SHAPES[name], 2, *flags)
 
 
 @pytest.mark.slow
