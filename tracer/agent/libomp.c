@@ -98,14 +98,48 @@ void la_libomp_ask(void)
         push_number(&place, own_number(&place), (int32_t)wanted);
 }
 
+/* libomp's threads wait awake for long, and yield: two that a restored process has on one processor stay there on a busy machine,
+ * and run one after the other, as those of the program did not. Then each is moved to one of its own; what they may use is left as
+ * it was, so that the kernel may move them again. */
+static volatile uint32_t processor[LA_MAX_TEAM];
+static volatile int apart;
+static void move_apart(uint64_t number)
+{
+    uint64_t may[16] = {0}, one[16] = {0}, count = 0;
+    const long bytes = la_sys(SYS_sched_getaffinity, 0, sizeof may, may);
+    for (uint64_t bit = 0; bytes > 0 && bit < 8 * sizeof may; bit++)
+        count += may[bit / 64] >> bit % 64 & 1;
+    if (count < 2)
+        return;
+    uint64_t wanted = number % count;
+    for (uint64_t bit = 0; bit < 8 * sizeof may; bit++)
+        if (may[bit / 64] >> bit % 64 & 1 && !wanted--)
+            one[bit / 64] = 1ull << bit % 64;
+    la_sys(SYS_sched_setaffinity, 0, sizeof one, one);
+    la_sys(SYS_sched_setaffinity, 0, bytes, may);
+}
+
 static void share(int32_t *number, int32_t *bound)
 {
+    const uint64_t own = (uint64_t)team_number();
+    uint32_t at = 0;
     (void)number;
     (void)bound;
+    if (apart)
+        move_apart(own);
     la_team_share();
+    la_sys(SYS_getcpu, &at, 0, 0);
+    if (own < LA_MAX_TEAM)
+        processor[own] = at;
+    if (!own)
+        came = team_count();
 }
 void la_libomp_region(void)
 {
     la_libomp_ask();
     fork_call(&place, 0, share);
+    apart = 0;
+    for (int i = 0; i < came && i < (int)LA_MAX_TEAM; i++)
+        for (int k = 0; k < i; k++)
+            apart |= processor[i] == processor[k];
 }
