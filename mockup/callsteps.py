@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.effects import Flags, Gpr, Lane, MaskBit, Ty
 from layout_advise.mockup.flow import RSP, Step
+from layout_advise.mockup.handed import Part, held, low_half, part_at, put, stored_at
 from layout_advise.mockup.lifted import Origin
-from layout_advise.mockup.machinestate import FrameEscapes, Machine, Place, Slot, State
+from layout_advise.mockup.machinestate import FrameEscapes, Machine, Slot, State
 from layout_advise.mockup.opaque import (
     INTEGERS,
     KEPT,
@@ -19,7 +22,7 @@ from layout_advise.mockup.opaque import (
     Handed,
     Opaque,
 )
-from layout_advise.mockup.runtime import PLACE_ARGUMENTS, ROUTINES, Invoked
+from layout_advise.mockup.runtime import PLACE_ARGUMENTS, POINTERS, ROUTINES, Invoked
 from layout_advise.mockup.simplify import bitcast, build, hi32, lo32
 from layout_advise.mockup.values import Node
 
@@ -76,34 +79,45 @@ def _runtime(owner: Machine, state: State, step: Step, events: list[Node]) -> No
     handed pointers to. Where the frame is memory, the pointers are arguments like others."""
     g, name = owner.graph, step.call or ""
     routine = ROUTINES[name]
-    values = [_argument(owner, state, number, step) for number in range(routine.arguments + routine.places)]
-    slots = [_cell_at(value) for value in values[routine.arguments :]] if owner.frame_cells else []
-    args = values[: len(values) - len(slots)]
-    if any(value.op == "frame" for value in args):
-        raise FrameEscapes
-    event = g.raw("runtime", "i64", args, Invoked(name, len(slots)))
+    args: list[Node] = []
+    places: list[Part] = []
+    for number, kind in enumerate(routine.parameters):
+        value = _argument(owner, state, number, step, events)
+        if kind in POINTERS and owner.frame_cells:
+            place = part_at(value, POINTERS[kind])
+            if any(place.overlaps(other) for other in places):
+                raise FrameEscapes
+            places.append(place)
+            if kind == "o":
+                continue
+            value = held(owner, state, place)
+        elif value.op == "frame":
+            raise FrameEscapes
+        elif kind == "i":
+            value = low_half(g, value)
+        args.append(value)
+    event = g.raw("runtime", "i64", args, Invoked(name, len(places)))
     events.append(event)
     _clobber(owner, state, Clobbered(name))
-    wanted: list[Place] = [RAX, *slots] if routine.result else list(slots)
-    for number, place in enumerate(wanted, start=not routine.result):
-        state[place] = g.raw("given", "i64", (event,), number)
-        events.append(state[place])
+    given = [g.raw("given", "i64", (event,), number) for number in range(not routine.result, len(places) + 1)]
+    events += given
+    if routine.result:
+        state[RAX] = given.pop(0)
+    for place, node in zip(places, given, strict=True):
+        put(owner, state, place, node)
 
 
-def _argument(owner: Machine, state: State, number: int, step: Step) -> Node:
+def _argument(owner: Machine, state: State, number: int, step: Step, events: Sequence[Node]) -> Node:
     if number < len(PLACE_ARGUMENTS):
         return owner.read(state, PLACE_ARGUMENTS[number])
-    pointer = owner.read(state, RSP)
-    if pointer.op != "frame":
+    pointer, above = owner.read(state, RSP), 8 * (number - len(PLACE_ARGUMENTS))
+    if pointer.op == "frame":
+        base, offset = pointer.imm
+        return owner.read(state, Slot(base, offset + above))
+    found = stored_at(owner.graph, events, owner.graph.lin("i64", above, ((pointer, 1),)))
+    if found is None:
         raise NotLiftedError(step.pc, step.text, f"calls {step.call} with an argument in a stack that is kept in memory")
-    base, offset = pointer.imm
-    return owner.read(state, Slot(base, offset + 8 * (number - len(PLACE_ARGUMENTS))))
-
-
-def _cell_at(address: Node) -> Slot:
-    if address.op != "frame" or address.imm[1] % 8 or (address.imm[0] == 0 and address.imm[1] >= 0):
-        raise FrameEscapes
-    return Slot(*address.imm)
+    return found
 
 
 def _clobber(owner: Machine, state: State, gone: Clobbered | str) -> Node:

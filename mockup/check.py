@@ -12,7 +12,7 @@ from layout_advise.mockup.binding import keys_made
 from layout_advise.mockup.lifted import Lifted
 from layout_advise.mockup.runtime import retried
 from layout_advise.mockup.streams import contains, expand_array, hull
-from layout_advise.tracer.trace import Reference, Trace
+from layout_advise.tracer.trace import Reference, Thread, Trace
 
 FRAME_BYTES = 8 << 20
 _ADDRESS = np.uint64((1 << 48) - 1)
@@ -54,7 +54,9 @@ def check_shared(
     records: NDArray[np.uint64], threads: Sequence[Trace], lifted: Lifted, *, complete: bool = True
 ) -> tuple[str, ...]:
     """As :func:`check_records` where the runtime shares the work out anew in each run: ``records`` are those of all threads,
-    ``threads`` the trace of each. Per reference all threads together must make the same accesses, in any order."""
+    ``threads`` the trace of each. Per reference all threads together must make the same accesses, in any order; those to
+    frames at the same places in them, no matter whose."""
+    frames = [thread for t in threads for thread in t.threads]
     addresses, sites = _by_site(records)
     again = retried(lifted.body)
     skipped = {(pc, operand) for pc, operand, _ in lifted.skipped}.union(*(_frame(t, lifted) for t in threads))
@@ -71,11 +73,20 @@ def check_shared(
             problems.append(_problem(reference, f"ran {own.size} times, {traced} times in the trace"))
         elif complete and len(folded) == len(streams) and key not in again:
             made = np.concatenate([np.empty(0, np.uint64), *(expand_array(s) & _ADDRESS for s in folded)])
-            if not np.array_equal(np.sort(own), np.sort(made)):
+            if not np.array_equal(np.sort(_in_any_frame(own, frames)), np.sort(_in_any_frame(made, frames))):
                 problems.append(_problem(reference, "went to other addresses than in the trace"))
         else:
-            problems += _within(reference, own, streams)
+            problems += _within(reference, own, streams, frames)
     return tuple(problems)
+
+
+def _in_any_frame(addresses: NDArray[np.uint64], frames: Sequence[Thread]) -> NDArray[np.uint64]:
+    """Addresses in the threads' frames as distances from the return address; they are no addresses of anything else."""
+    found = addresses.copy()
+    for thread in frames:
+        own = (addresses >= np.uint64(thread.stack)) & (addresses < np.uint64(thread.end))
+        found[own] = addresses[own] - np.uint64(thread.rsp)
+    return found
 
 
 def _by_site(words: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
@@ -85,12 +96,15 @@ def _by_site(words: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.
     return (words & _ADDRESS)[order], sites[order]
 
 
-def _within(reference: Reference, own: NDArray[np.uint64], streams: Sequence[Stream]) -> list[str]:
+def _within(
+    reference: Reference, own: NDArray[np.uint64], streams: Sequence[Stream], frames: Sequence[Thread] = ()
+) -> list[str]:
     """How often an access ran is left open: where it went must be known."""
     left = np.unique(own)
     for stream in streams:
         if isinstance(stream, FoldedStream):
-            left = left[~np.isin(left, expand_array(stream) & _ADDRESS)]
+            known = _in_any_frame(expand_array(stream) & _ADDRESS, frames)
+            left = left[~np.isin(_in_any_frame(left, frames), known)]
         else:
             left = np.array([a for k, a in enumerate(left) if not contains(stream, left[k : k + 1])], np.uint64)
     return [_problem(reference, "touched an address that the trace does not have")] if left.size else []

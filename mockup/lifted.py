@@ -196,8 +196,10 @@ class Atomic:
 class RuntimeCall:
     """A call of OpenMP's runtime (:mod:`layout_advise.mockup.runtime`): threads wait for each other in it, or ask for work.
 
-    After ``args`` it is handed pointers to ``places`` numbers of 8 bytes, which it fills in. What it gives are the ``Let``
-    named ``given.0`` (its result) and ``given.1``... (these numbers) that follow. Other threads' stores may show after it.
+    ``args`` are what it is handed, in the order of its parameters. Where it has ``places``, its parameters that are pointers
+    point to so many variables: their arguments are what these hold before (those of gcc's runtime have none). What it gives
+    are the ``Let`` named ``given.0`` (its result) and ``given.1``... (what the variables hold then) that follow. Other
+    threads' stores may show after it.
     """
 
     function: str

@@ -12,8 +12,7 @@ from collections.abc import Callable
 from layout_advise.mockup.effects import BITS, Ty
 from layout_advise.mockup.simplify import bitcast, build, hi32, lo32
 from layout_advise.mockup.ssa import Program, rewrite
-from layout_advise.mockup.translate import StoreTo
-from layout_advise.mockup.values import Access, Graph, Node, mask
+from layout_advise.mockup.values import Access, Graph, Node, StoreTo, mask
 
 _SOURCES = frozenset(("load", "livein", "phi", "select"))
 _THROUGH = frozenset(("phi", "select"))

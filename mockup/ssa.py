@@ -116,8 +116,9 @@ def _frame_states(
             if block not in at:
                 continue
             state = dict(at[block])
+            events: list[Node] = []
             for step in flow.blocks[block].steps:
-                translate(owner, state, step, [], set())
+                translate(owner, state, step, events, set())
             written[block] |= {place for place, node in state.items() if at[block].get(place) is not node}
             held = {place: node for place, node in state.items() if node.op == "frame"}
             for following in flow.blocks[block].successors:

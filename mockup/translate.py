@@ -21,18 +21,9 @@ from layout_advise.mockup.flow import Step
 from layout_advise.mockup.lifted import Origin
 from layout_advise.mockup.machinestate import FrameEscapes, Machine, Place, Slot, State
 from layout_advise.mockup.simplify import bitcast, build, hi32, is_const, lo32
-from layout_advise.mockup.values import Access, Node
+from layout_advise.mockup.values import Access, Node, StoreTo
 
 _INTEGER_OF: dict[int, Ty] = {1: "i8", 2: "i16", 4: "i32", 8: "i64"}
-
-
-@dataclass(frozen=True, slots=True)
-class StoreTo:
-    """``imm`` of a store node (args: address, value, and the guard where there is one)."""
-
-    ty: Ty
-    operand: int
-    part: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,15 @@ class Access:
     guarded: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class StoreTo:
+    """``imm`` of a store node (args: address, value, and the guard where there is one)."""
+
+    ty: Ty
+    operand: int
+    part: int
+
+
 class Graph:
     """Makes nodes. ``at`` and ``origin`` tell which instruction is being translated."""
 

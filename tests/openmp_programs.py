@@ -4,8 +4,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
+from functools import cache
 from pathlib import Path
+
+import pytest
 
 MAIN = r"""
 #include <omp.h>
@@ -55,12 +59,25 @@ PROGRAMS = {
 }
 
 
-def build(folder: Path, name: str, *flags: str) -> Path:
+def build(folder: Path, name: str, *flags: str, compiler: str = "gcc") -> Path:
     """Compile one of the programs."""
     source, program = folder / f"{name}.c", folder / name
     source.write_text(MAIN.replace("%s", PROGRAMS[name]))
-    subprocess.run(["gcc", "-g", *(flags or ("-O2",)), "-fopenmp", "-pthread", "-o", program, source], check=True)
+    subprocess.run([compiler, "-g", *(flags or ("-O2",)), "-fopenmp", "-pthread", "-o", program, source], check=True)
     return program
+
+
+@cache
+def clang_has_openmp() -> bool:
+    """Whether clang is here and links programs with its OpenMP runtime."""
+    command = ["clang", "-fopenmp", "-x", "c", "-", "-o", os.devnull]
+    source = "#include <omp.h>\nint main(void) { return omp_get_level(); }"
+    return (
+        bool(shutil.which("clang")) and not subprocess.run(command, input=source, capture_output=True, text=True).returncode
+    )
+
+
+needs_libomp = pytest.mark.skipif(not clang_has_openmp(), reason="clang or libomp is not installed")
 
 
 def with_threads(count: int) -> dict[str, str]:

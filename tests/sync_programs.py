@@ -74,6 +74,24 @@ ROUNDED = {
 }  # fmt: skip
 """Regions that add up floating-point numbers in whatever order the threads come."""
 
+_SHORT = "for (int i = 0; i < (int)n; i++) {"
+_LOCALS = "double a = dt, b = dt * 2, c = dt * 3, d = dt * 4; long f = total; float g = dt; int h = (int)total; "
+_USED = "for (long i = 0; i < n; i++) { bodies[i].x += bodies[i].v * (a + b * c - d) + f * g + h; }"
+SHAPES = {
+    "int": _FOR % "" + f"{_SHORT} {_STEP} }}",
+    "int dynamic": _FOR % "schedule(dynamic, 16)" + f"{_SHORT} {_STEP} }}",
+    "unsigned guided": _FOR % "schedule(guided)" + f"{_SHORT} {_STEP} }}".replace("int", "unsigned"),
+    "last": "long last = 0; " + _FOR % "lastprivate(last)" + f"{_SHORT} last = i * 2; {_STEP} }} total += last;",
+    "values": _LOCALS + _FOR % "firstprivate(a, b, c, d, f, g, h)" + _USED,
+    "references": _LOCALS + _FOR % "" + _USED + " total += (long)(a + b + c + d + f + g + h);",
+    "collapsed": _FOR % "collapse(2)" + f"for (long k = 0; k < n / 10; k++) for (int j = 0; j < 10; j++) {{ long i = k * 10 + j; {_STEP} }}",
+    "number": _FOR % "num_threads(2)" + _LOOP,
+    "captured": _FOR % "" + f'{_SHORT} long k; _Pragma("omp atomic capture") k = total++; (void)k; {_STEP} }}',
+    "beside": f'_Pragma("omp parallel") {{ _Pragma("omp for nowait") {_SHORT} {_STEP} }} _Pragma("omp for") {_SHORT} bodies[i].hits += i; }} }}',
+    "private": f'_Pragma("omp parallel") {{ double w[16] = {{0}}; _Pragma("omp for") {_SHORT} w[i & 15] += bodies[i].v; bodies[i].x += w[(i * 7) & 15]; }} }}',
+}  # fmt: skip
+"""Regions whose bodies have other arguments, counters and frames; they leave the same bytes however the threads run."""
+
 REFUSED = {
     "task": ('_Pragma("omp parallel") { _Pragma("omp single") _Pragma("omp task") ' + _LOOP + " }", "GOMP_task"),
     "lock": ('static omp_lock_t lock; _Pragma("omp parallel") { omp_set_lock(&lock); ' + _LOOP + " omp_unset_lock(&lock); }", "omp_set_lock"),
@@ -84,10 +102,10 @@ REFUSED = {
 """Regions that are not lifted, and the function that the reason names."""
 
 
-def build(folder: Path, body: str, *flags: str, size: int = 3000) -> Path:
+def build(folder: Path, body: str, *flags: str, size: int = 3000, compiler: str = "gcc") -> Path:
     """Compile a program with that region."""
     source, program = folder / "sync.c", folder / "sync"
     source.write_text(_MAIN % body)
-    command = ["gcc", "-g", f"-DSIZE={size}", *(flags or ("-O2",)), "-fopenmp", "-o", program, source, "-lm"]
+    command = [compiler, "-g", f"-DSIZE={size}", *(flags or ("-O2",)), "-fopenmp", "-o", program, source, "-lm"]
     subprocess.run(command, check=True)
     return program

@@ -65,14 +65,14 @@ int main(void)
 """
 
 
-def build(folder: Path, *flags: str) -> Path:
+def build(folder: Path, *flags: str, compiler: str = "gcc") -> Path:
     source = folder / "bodies.c"
     source.write_text(PROGRAM)
-    subprocess.run(["gcc", "-g", "-O2", "-fopenmp", *flags, "-o", folder / "bodies", source], check=True)
+    subprocess.run([compiler, "-g", "-O2", "-fopenmp", *flags, "-o", folder / "bodies", source], check=True)
     return folder / "bodies"
 
 
-def advised(program: Path, threads: int, *options: str) -> HotspotReport:
+def advised(program: Path, threads: int, *options: str, body: str = "move._omp_fn.0") -> HotspotReport:
     run = program.parent / "run"
     command = [
         sys.executable,
@@ -82,7 +82,7 @@ def advised(program: Path, threads: int, *options: str) -> HotspotReport:
         "-q",
         "-f",
         "--hotspot",
-        "move._omp_fn.0",
+        body,
         "-o",
         str(run),
         *options,

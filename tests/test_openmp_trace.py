@@ -32,7 +32,9 @@ N, CELL = 1000, 32
 
 
 def body_of(binary: Binary, parent: str = "hot") -> Function:
-    return next(f for f in binary.functions if is_region_body(f) and f.name.startswith(f"{parent}._omp_fn"))
+    """The body of the region in ``parent``; clang does not say whose it is: the last one that has no other name."""
+    bodies = [f for f in binary.functions if is_region_body(f) and not f.name.endswith("_debug__")]
+    return next((f for f in bodies if f.name.startswith(f"{parent}._omp_fn")), bodies[-1])
 
 
 def entry_of(program: Path, function: Function) -> Entry:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +50,20 @@ def trace_of(threads: Sequence[dict[int, list[int]]]) -> Trace:
         (),
         threads=tuple(Thread(n, 0, 0, 0, 0) for n in range(len(threads))),
     )
+
+
+def test_in_frames_it_does_not_matter_whose_it_is() -> None:
+    trace = trace_of([{LOAD: [0x1010, 0x9000]}, {LOAD: [0x3010, 0x3010]}])
+    frames = tuple(Thread(n, 0, 0x1040 + 0x2000 * n, 0, 0x1000 + 0x2000 * n) for n in range(2))
+    alone = [replace(trace, threads=frames).of_thread(thread) for thread in frames]
+
+    def found(*addresses: int) -> int:
+        return len(check_shared(np.array(addresses, np.uint64), alone, region()))
+
+    assert found(0x3010, 0x9000, 0x1010, 0x1010) == 0
+    assert found(0x3018, 0x9000, 0x1010, 0x1010) == 1  # elsewhere in a frame
+    assert found(0x3010, 0x9008, 0x1010, 0x1010) == 1  # not in one
+    assert found(0x3010, 0x3010, 0x1010, 0x1010) == 1
 
 
 def problems(traced: Sequence[dict[int, list[int]]], made: dict[int, list[int]]) -> tuple[str, ...]:

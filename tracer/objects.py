@@ -230,7 +230,7 @@ class _Memory:
         owner = next((t for t in self._trace.threads if t.owns(address)), None)
         if owner is not None:
             name = f"frame of {self._trace.symbol} in thread {owner.number}"
-            return MemoryObject("stack", name, owner.stack, owner.rsp + 8 - owner.stack, None, owner.stack)
+            return MemoryObject("stack", name, owner.stack, owner.end - owner.stack, None, owner.stack)
         if mapping is None or not (mapping.path == "[stack]" or mapping.start <= rsp < mapping.end):
             return None
         held = self._held_at(address) if address >= rsp + 8 else None

@@ -1,8 +1,9 @@
 """Bodies of OpenMP's parallel regions: which function of the runtime starts them.
 
 gcc makes the body of a region a function ``NAME._omp_fn.N``; its address is the first argument of ``GOMP_parallel`` or one
-of its kin in libgomp (gcc's ``libgomp/libgomp_g.h``; the number of threads is the third). A call of that function by the
-program is one run of the region by all its threads.
+of its kin in libgomp (gcc's ``libgomp/libgomp_g.h``; the number of threads is the third). clang names it ``.omp_outlined.``
+or ``NAME.omp_outlined``; its address is the third argument of libomp's ``__kmpc_fork_call``, which starts them all. A call
+of that function by the program is one run of the region by all its threads.
 """
 
 from __future__ import annotations
@@ -19,21 +20,24 @@ from capstone import x86_const as x86
 
 from layout_advise.errors import TraceError
 from layout_advise.tracer.binary import Binary
-from layout_advise.tracer.snapshot.patching import Entry, Outlined
+from layout_advise.tracer.snapshot.patching import RDI, RDX, Entry, Outlined
 from layout_advise.tracer.symbols import Function
 from layout_advise.tracer.trace import Mapping
 
 _BODY = re.compile(r"\._omp_fn\.\d+$")
-_OTHER_BODY = re.compile(r"(^|\.)omp_outlined(\.|$)|\.omp_outlined\.")
+_CLANGS_BODY = re.compile(r"(^|\.)omp_outlined(\.|_debug__|$)")
+_CLANGS_INNER = re.compile(r"_debug__(\.\d+)?$")
 _STARTS = re.compile(r"GOMP_parallel(_loop_\w+|_sections|_reductions)?$")
-_LIBRARY = re.compile(r"libgomp\.so(\.\d+)*$")
+_LIBGOMP = re.compile(r"libgomp\.so(\.\d+)*$")
+_LIBOMP = re.compile(r"libomp(-\d+)?\.so(\.\d+)*$")
+_FORK, _TEAMS = "__kmpc_fork_call", "__kmpc_fork_teams"
 _REACH = 16
 """Instructions between the passing of the body's address and the call, about."""
 
 
 def is_region_body(function: Function) -> bool:
     """Whether the function is the body of a parallel region, or of a task, as gcc or clang makes them."""
-    return bool(_BODY.search(function.name) or _OTHER_BODY.search(function.name))
+    return bool(_BODY.search(function.name) or _CLANGS_BODY.search(function.name))
 
 
 @lru_cache(maxsize=4)
@@ -41,26 +45,59 @@ def region_entry(module: Binary, function: Function, mappings: tuple[Mapping, ..
     """The entry of the runtime's function that starts the region with the body ``function``.
 
     ``mappings`` are those of a run of the program: they name the runtime's file. Raises :class:`TraceError` where the body
-    belongs to a task, to two kinds of regions, or to another runtime than libgomp.
+    belongs to a task or to two kinds of regions, is also called directly, or where its runtime is not there.
     """
     what = f"cannot stop at the parallel region {function.name}"
-    if not _BODY.search(function.name):
-        raise TraceError(what, "only regions of gcc's OpenMP (libgomp) are handled", "compile it with gcc -fopenmp")
+    if _BODY.search(function.name):
+        name, library, register = _start_by_gcc(module, function, what), _LIBGOMP, RDI
+    else:
+        name, library, register = _start_by_clang(module, function, what), _LIBOMP, RDX
+    found = next((m.path for m in mappings if library.match(os.path.basename(m.path))), None)
+    if found is None:
+        file = "libgomp.so" if library is _LIBGOMP else "libomp.so"
+        raise TraceError(what, f"{file} was not loaded", "link it dynamically")
+    runtime = Binary.open_module(found)
+    start = runtime.exported(name)
+    if start is None:
+        raise TraceError(what, f"{found} has no {name}")
+    body = Outlined(Path(module.path).resolve(), function.start, register)
+    return Entry(Path(runtime.path).resolve(), start.start, runtime.read(start.start, start.size), name, body)
+
+
+def _start_by_gcc(module: Binary, function: Function, what: str) -> str:
     names = set(_callees(module, function))
     starts = {name for name in names if _STARTS.match(name)}
     if len(starts) != 1 or names != starts:
         why = f"its body is passed to {' and '.join(sorted(names))}" if names else "nothing in its file starts it"
         raise TraceError(what, why, "only bodies that one kind of parallel region has are handled")
-    library = next((m.path for m in mappings if _LIBRARY.match(os.path.basename(m.path))), None)
-    if library is None:
-        raise TraceError(what, "libgomp.so was not loaded", "link it dynamically")
-    name = starts.pop()
-    runtime = Binary.open_module(library)
-    start = runtime.exported(name)
-    if start is None:
-        raise TraceError(what, f"{library} has no {name}")
-    body = Outlined(Path(module.path).resolve(), function.start)
-    return Entry(Path(runtime.path).resolve(), start.start, runtime.read(start.start, start.size), name, body)
+    return starts.pop()
+
+
+def _start_by_clang(module: Binary, function: Function, what: str) -> str:
+    """clang outlines for parallel regions and for teams; which of its bodies a call is handed is seen at run time. Those
+    that are called directly do not run in a team each time."""
+    slots = frozenset(module.slots.values())
+    if _FORK not in slots:
+        raise TraceError(what, f"nothing in its file calls {_FORK}", "only regions of libgomp and libomp are handled")
+    if _TEAMS in slots:
+        raise TraceError(what, f"its file also calls {_TEAMS}", "regions in teams are not handled")
+    caller = next(_direct_calls(module, function.start), None)
+    if caller is not None and _CLANGS_INNER.search(function.name):
+        raise TraceError(what, f"it is called by {caller}, which is the region", "compile it with -O1 or more")
+    if caller is not None:
+        raise TraceError(what, f"{caller} also calls its body directly, as for an if clause", "not all its runs can be seen")
+    return _FORK
+
+
+def _direct_calls(module: Binary, target: int) -> Iterator[str]:
+    """The functions in which a call or jump with a relative address leads to ``target``, which is another function."""
+    for address, code in module.code:
+        for found in re.finditer(rb"[\xe8\xe9]", code):
+            end = found.end() + 4
+            if address + end + int.from_bytes(code[found.end() : end], "little", signed=True) == target:
+                caller = module.function_at(address + found.start())
+                if caller is None or caller.start != target:
+                    yield caller.name if caller is not None else hex(address + found.start())
 
 
 def _callees(module: Binary, function: Function) -> Iterator[str]:

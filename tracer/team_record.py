@@ -34,7 +34,8 @@ from layout_advise.tracer.snapshot.protocol import CloneImage, Member
 from layout_advise.tracer.space import is_full
 from layout_advise.tracer.trace import Control, Mapping, Reference, Thread, Trace
 
-_RSI = 6
+_NUMBER_WITHIN = 1 << 16
+"""Bytes above its return address in which the runtime keeps the number that it hands a body of clang's a pointer to."""
 
 
 def trace_region(
@@ -72,7 +73,6 @@ def trace_region(
         present = [number for number, member in enumerate(members) if member.entered]
         after = copy.live_blocks()
         streams, orders = _folded(records, present, [members[number].records for number in present], count)
-    data = program.registers().gpr[_RSI]
     before = program.allocations()
     born, freed = changes(before, after, images)
     left = any(member.truncated and left_copy(member.records, capacity) for member in members)
@@ -93,7 +93,7 @@ def trace_region(
         freed=freed,
         team_control=orders,
         limits=(cut_by_jump(taken),) if left else (cut_for_room(taken, records),) if truncated and room < cap else (),
-        threads=tuple(_thread(number, members[number], data, mappings) for number in present),
+        threads=tuple(_thread(number, members[number], mappings) for number in present),
     )
 
 
@@ -142,8 +142,12 @@ def _references(image: CloneImage, present: Sequence[int]) -> tuple[Reference, .
     return tuple(replace(reference, id=n, thread=number) for n, (number, reference) in enumerate(every))
 
 
-def _thread(number: int, member: Member, data: int, mappings: Sequence[Mapping]) -> Thread:
+def _thread(number: int, member: Member, mappings: Sequence[Mapping]) -> Thread:
     # a thread that the region itself started has its stack in no mapping of before: the page of its frame must do
     page = member.rsp // os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PAGE_SIZE")
     stack = next((m.start for m in mappings if m.start <= member.rsp < m.end), page)
-    return Thread(number, data, member.rsp, member.fs_base, stack)
+    data, *more = member.arguments
+    # clang's bodies: the thread's number lies in the frame of the runtime that calls the body, above arguments on the stack
+    near = (p for p in (data, *more[:1]) if more and member.rsp < p < member.rsp + _NUMBER_WITHIN)
+    top = max((8 + p // 8 * 8 for p in near), default=0)
+    return Thread(number, data, member.rsp, member.fs_base, stack, tuple(more), top)

@@ -8,6 +8,7 @@ from typing import Literal
 from layout_advise.layoutalgebra.nests import Node, Stream
 
 _RSP, _RDI = 4, 7
+_MORE = (6, 2, 1, 8, 9)
 
 
 OTHERS = "other threads ran during the call; their accesses are not in the trace"
@@ -75,19 +76,28 @@ class Allocation:
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """A thread of the team of a parallel region, by its number in it (``omp_get_thread_num``). ``data`` is the argument of
-    the region's body, ``rsp`` points at its return address, ``stack`` is the lowest address of the stack; ``fs_base`` is
-    that of the thread control block, which ends the stacks of all threads but the main one."""
+    """A thread of the team of a parallel region, by its number in it (``omp_get_thread_num``). ``data`` is the first
+    argument of the region's body, ``more`` are those in the next registers (rsi rdx rcx r8 r9) where it has more; ``rsp``
+    points at its return address, ``stack`` is the lowest address of the stack; ``fs_base`` is that of the thread control
+    block, which ends the stacks of all threads but the main one. ``top``, if not 0, ends what the runtime made for this
+    thread alone above the return address: arguments on the stack, the thread's number."""
 
     number: int
     data: int
     rsp: int
     fs_base: int
     stack: int
+    more: tuple[int, ...] = ()
+    top: int = 0
+
+    @property
+    def end(self) -> int:
+        """The first address above the frames that the thread had in the region."""
+        return max(self.rsp + 8, self.top)
 
     def owns(self, address: int) -> bool:
         """Whether the address lies in the frames that the thread had in the region."""
-        return self.stack <= address < self.rsp + 8
+        return self.stack <= address < self.end
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +249,8 @@ class Trace:
         mine = [(r, s) for r, s in zip(self.references, self.streams, strict=True) if r.thread == thread.number]
         gpr = list(self.registers.gpr)
         gpr[_RSP], gpr[_RDI] = thread.rsp, thread.data
+        for register, value in zip(_MORE, thread.more, strict=False):
+            gpr[register] = value
         return replace(
             self,
             references=tuple(replace(r, id=n) for n, (r, _) in enumerate(mine)),

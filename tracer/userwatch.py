@@ -19,6 +19,7 @@ from dataclasses import replace
 from layout_advise.tracer.callbuffers import EFAULT, buffers, call_name
 from layout_advise.tracer.faulting import Operands
 from layout_advise.tracer.seized import EVENT_CLONE, EVENT_STOP, SYSTEM_CALL, Seized, Stop
+from layout_advise.tracer.snapshot.patching import RDX
 from layout_advise.tracer.tracee import UserRegisters
 from layout_advise.tracer.watched import PAGE, Course, OwnCode, Pages, Touch, Watched
 
@@ -166,6 +167,10 @@ class UserWatch:
         self._break(self._course.entry)
         self._resume(thread)
 
+    def _handed(self, registers: UserRegisters) -> int:
+        """The body that a call of the function which starts regions is handed."""
+        return int(registers.rdx if self._course.register == RDX else registers.rdi)
+
     def _on_trap(self, thread: int) -> None:
         registers = self._process.registers(thread)
         address = registers.rip - 1
@@ -173,7 +178,7 @@ class UserWatch:
             self._resume(thread, signal.SIGTRAP)
             return
         registers.rip = address
-        if not self._inside and (not self._course.outlined or registers.rdi == self._course.outlined):
+        if not self._inside and (not self._course.outlined or self._handed(registers) == self._course.outlined):
             self._call += 1
             self._enter(thread, registers)
         elif self._inside and thread == self._thread and (self._course.exits or registers.rsp == self._slot + 8):

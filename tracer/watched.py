@@ -29,12 +29,13 @@ class Pages:
 @dataclass(frozen=True, slots=True)
 class Course:
     """``call``: the number of the call at which the program stands, at ``entry``. A loop is left through ``exits``; a
-    function returns. ``outlined``: only calls with this first argument count."""
+    function returns. ``outlined``: only calls that are handed this function count, in the register number ``register``."""
 
     call: int
     entry: int
     exits: tuple[int, ...] = ()
     outlined: int = 0
+    register: int = 7
 
 
 @dataclass(frozen=True, slots=True)

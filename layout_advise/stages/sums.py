@@ -1,8 +1,8 @@
 """Sums that several threads add to in any order: what rounding makes of them differs from run to run, of the original too.
 
 gcc ends a reduction of floating-point numbers with a compare-and-swap that is tried until it succeeds, or with a critical
-section. Which thread comes first is open, and ``(a + b) + c`` need not be ``a + (b + c)``. Only these numbers are compared
-up to rounding; all else that the region leaves must be the same bytes.
+section; clang asks the runtime which of the two it is to be. Which thread comes first is open, and ``(a + b) + c`` need not
+be ``a + (b + c)``. Only these numbers are compared up to rounding; all else that the region leaves must be the same bytes.
 """
 
 from __future__ import annotations
@@ -23,8 +23,14 @@ from layout_advise.tracer.trace import Trace
 MOST = 4096
 """More numbers than that are no sums."""
 _ROUNDED = frozenset({"fadd", "fsub", "fmul", "fdiv", "fma"})
-_OPEN = ("GOMP_critical_start", "GOMP_critical_name_start", "GOMP_atomic_start")
-_CLOSED = ("GOMP_critical_end", "GOMP_critical_name_end", "GOMP_atomic_end")
+_OPEN = (
+    *("GOMP_critical_start", "GOMP_critical_name_start", "GOMP_atomic_start"),
+    *("__kmpc_critical", "__kmpc_critical_with_hint", "__kmpc_reduce", "__kmpc_reduce_nowait"),
+)
+_CLOSED = (
+    *("GOMP_critical_end", "GOMP_critical_name_end", "GOMP_atomic_end"),
+    *("__kmpc_end_critical", "__kmpc_end_reduce", "__kmpc_end_reduce_nowait"),
+)
 Read = Callable[[int, int], bytes]
 
 

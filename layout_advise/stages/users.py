@@ -23,7 +23,7 @@ SECONDS, MOST_SECONDS = 1.0, 2.5
 """The program is watched so long, and longer where the next call has not come by then."""
 _SYSTEM = (
     *("libc.", "libm.", "libstdc++.", "libgcc_s.", "libpthread.", "ld-linux", "librt.", "libdl.", "libmvec."),
-    *("libgomp.", "libgfortran.", "libquadmath.", "agent-"),
+    *("libgomp.", "libomp.", "libomp-", "libgfortran.", "libquadmath.", "agent-"),
 )
 _SYSCALL = b"\x0f\x05"
 _WORD = (1 << 64) - 1
@@ -109,6 +109,7 @@ def watch(
         registers.rip,
         tuple(base + e.address for e in entry.exits),
         base + entry.outlined.address if entry.outlined else 0,
+        entry.outlined.register if entry.outlined else 0,
     )
     own = own_code(maps, modules, program)
     with Seized(program.pid) as process:

@@ -22,10 +22,13 @@ from layout_advise.stages.verify import Finding, Subject, added, all_moved
 from layout_advise.tracer.snapshot.compare import compare
 from layout_advise.tracer.snapshot.process import AgentProcess
 from layout_advise.tracer.snapshot.protocol import Range, StoppedProgram
+from layout_advise.tracer.spans import spans
+from layout_advise.tracer.trace import Mapping as Mapped
 from layout_advise.tracer.trace import Trace
 
 _TCB_BYTES = 4096
-_RUNTIME = ("libgomp",)
+_RUNTIME = ("libgomp", "libomp")
+_LIBC = ("libc.so", "libc-", "ld-linux")
 MOST_LOOKS = 8
 
 
@@ -42,6 +45,7 @@ def verify_team(
     assert isinstance(program, AgentProcess)
     own = threads_own(trace)
     sums = order_dependent(lifted, trace) if subjects else ()
+    own += loaders_own(program, subjects, own)
     apart = [*own, *(s.range for s in sums)]
     verdicts: dict[str, Finding] = {}
     with program.fork() as original:
@@ -83,6 +87,7 @@ def verify_with(
     own = threads_own(trace)
     with copied(program, threads) as original, copied(program, None) as usual:
         own += empty_region(program, original, own)
+        own += loaders_own(program, subjects, own)
         original.run(0)
         usual.run(0)
         changed = compare(program, original, original, own).bytes_changed
@@ -106,18 +111,40 @@ def empty_region(program: AgentProcess, copy: AgentProcess, own: Sequence[Range]
     return found
 
 
+def loaders_own(program: AgentProcess, subjects: Sequence[Subject], own: Sequence[Range]) -> list[Range]:
+    """What differs where a mock-up has been loaded and nothing has run: flags in the loader's list of modules."""
+    if not subjects:
+        return []
+    with program.fork() as copy:
+        try:
+            copy.load(subjects[0].mockup)
+        except SnapshotError:
+            return []  # told of where it is to be run
+        return empty_region(program, copy, [*own, *added(program, copy)])
+
+
 def threads_own(trace: Trace) -> list[Range]:
     """What a call changes and that is not the program's data: the stacks and control blocks of the workers, and what the
-    runtime allocated for the team."""
+    runtime allocated for the team, or had the C library allocate."""
     page = os.sysconf("SC_PAGE_SIZE")
     top = trace.registers.gpr[4]
     workers = [t for t in trace.threads if not t.stack <= top < t.fs_base or t.fs_base != trace.registers.fs_base]
     stacks = [Range(t.stack, -(-(t.fs_base + _TCB_BYTES) // page) * page) for t in workers if t.stack < t.fs_base]
     code = [m for m in trace.mappings if PurePath(m.path).name.startswith(_RUNTIME)]
+    libc = [m for m in trace.mappings if PurePath(m.path).name.startswith(_LIBC)]
     blocks = [
-        Range(a.address, a.address + a.bytes) for a in trace.allocations if any(m.start <= a.site < m.end for m in code)
+        Range(a.address, a.address + a.bytes)
+        for a in trace.allocations
+        if _within(next((pc for pc in (a.site, *a.stack) if not _within(pc, libc)), a.site), code)
     ]
-    return [*stacks, *blocks]
+    used = [span for stream in trace.streams if stream is not None for span in spans(stream)]
+    # the program may ask the runtime for memory (omp_alloc): what the region uses is the program's own
+    free = [b for b in blocks if not any(b.start <= span.low and span.high < b.end for span in used)]
+    return [*stacks, *free]
+
+
+def _within(address: int, mappings: Sequence[Mapped]) -> bool:
+    return any(m.start <= address < m.end for m in mappings)
 
 
 def _check(program: AgentProcess, subject: Subject, trace: Trace, lifted: Lifted, folder: Path) -> str | None:

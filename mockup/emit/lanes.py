@@ -105,7 +105,7 @@ class LaneWriter(Writer):
         if side is None:
             return super().begun(loop, name, trip)
         assert self.side is None
-        lanes, start = self.settings.lanes, f"{name}0"
+        lanes, start = self.settings.lanes, self.start(name)
         kept = dict(self.cuts), dict(self.elements), dict(self.labels), set(self.sites_written)
         self.side, self.counter, self.copies = side, loop.counter, self.copies + 1
         borders = self._borders(loop)

@@ -156,6 +156,12 @@ class Writer(Places):
             return self.stripped(loop, name, trip, self.plan.blocks[id(loop)])
         return "0"
 
+    def start(self, name: str) -> str:
+        """A name for where the plain loop over ``name`` starts; loops beside each other count by the same one."""
+        start = f"{name}0" if f"{name}0" not in self.starts else f"{name}0_{len(self.starts)}"
+        self.starts.add(start)
+        return start
+
     def promise(self, loop: Loop) -> None:
         """Tells the compiler what is known of the loop that follows."""
         if loop.independent and self.settings.independent:
@@ -169,7 +175,7 @@ class Writer(Places):
 
     def stripped(self, loop: Loop, name: str, trip: str, block: int) -> str:
         """Whole blocks of the AoSoA dimension, where the accesses start at block borders; what remains follows plainly."""
-        start = f"{name}0"
+        start = self.start(name)
         borders = sorted(
             {
                 f"d{place.site.number}_{axis.dim}"

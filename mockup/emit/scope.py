@@ -82,8 +82,8 @@ class Scope:
     calls: dict[str, tuple[Ty, tuple[Ty, ...]]] = field(default_factory=dict)
     opaque: bool = False
     """Whether there are calls of functions that are not lifted."""
-    runtime: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Functions of OpenMP's runtime that are called: how many arguments, how many places."""
+    runtime: dict[str, int] = field(default_factory=dict)
+    """Functions of OpenMP's runtime that are called: how many variables they are handed pointers to."""
     atomic: bool = False
     """Whether there are atomic operations."""
     live_ins: frozenset[int] = frozenset()
@@ -151,7 +151,7 @@ def _walk(body: Sequence[Item], path: tuple[int, ...], scope: Scope, home: dict[
         elif isinstance(item, OpaqueCall):
             scope.opaque = True
         elif isinstance(item, RuntimeCall):
-            scope.runtime[item.function] = len(item.args), item.places
+            scope.runtime[item.function] = item.places
         elif isinstance(item, Atomic):
             scope.atomic = True
         elif isinstance(item, Loop):

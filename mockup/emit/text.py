@@ -67,6 +67,7 @@ class Text:
         self.counting: list[str] = []  # names of the counters of the loops around
         self.strip: tuple[str, int, str] | None = None  # number of the block, its size, lane: inside a strip-mined loop
         self.copies = 0
+        self.starts: set[str] = set()
         self.temporaries = 0
         self.sites_written: set[int] = set()
         self.cuts: dict[Cut, str] = {}

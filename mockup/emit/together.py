@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from layout_advise.mockup.effects import BITS
 from layout_advise.mockup.emit.scope import Scope
 from layout_advise.mockup.lifted import Atomic, RuntimeCall
+from layout_advise.mockup.runtime import POINTERS, ROUTINES
 
 
 def atomic_text(item: Atomic, place: str, args: Sequence[str]) -> str:
@@ -25,9 +26,17 @@ def atomic_text(item: Atomic, place: str, args: Sequence[str]) -> str:
 
 
 def runtime_text(item: RuntimeCall, args: Sequence[str]) -> str:
-    """The statement for a call of the runtime; what it gives goes to ``given``."""
-    handed = ", ".join([*args, *(f"&given[{k + 1}]" for k in range(item.places))])
-    return f"given[0] = (int64_t)la_runtime_{item.function}({handed});"
+    """The statements for a call of the runtime; what it gives goes to ``given``."""
+    before, handed, left, number = "", [], list(args), 0
+    for kind in ROUTINES[item.function].parameters:
+        if not item.places or kind not in POINTERS:
+            handed.append(left.pop(0))
+            continue
+        number += 1
+        if kind != "o":
+            before += f"given[{number}] = {left.pop(0)}; "
+        handed.append(f"&given[{number}]")
+    return f"{before}given[0] = (int64_t)la_runtime_{item.function}({', '.join(handed)});"
 
 
 def given_text(name: str) -> str:
@@ -39,13 +48,14 @@ def given_text(name: str) -> str:
 def shared_variables(scope: Scope) -> list[str]:
     """Declarations of what the statements above write to."""
     lines = ["int64_t before = 0;", "(void)before;"] if scope.atomic else []
-    return lines + (["int64_t given[3] = {0};"] if scope.runtime else [])
+    return lines + ([f"int64_t given[{1 + max(2, *scope.runtime.values())}] = {{0}};"] if scope.runtime else [])
 
 
 def runtime_declarations(scope: Scope) -> str:
-    """The functions of the runtime, under names of our own. What they give back in less than 64 bits is only read so."""
+    """The functions of the runtime, under names of our own. What they give back in less than 64 bits is only read so, and
+    numbers that they have pointers to likewise."""
     lines = []
-    for name, (arguments, places) in sorted(scope.runtime.items()):
-        types = ["int64_t"] * arguments + ["int64_t *"] * places
+    for name, places in sorted(scope.runtime.items()):
+        types = ["int64_t *" if places and kind in POINTERS else "int64_t" for kind in ROUTINES[name].parameters]
         lines.append(f'extern int64_t la_runtime_{name}({", ".join(types) or "void"}) __asm__("{name}");')
     return "\n".join(lines)

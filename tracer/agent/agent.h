@@ -17,6 +17,8 @@ struct la_fix { /* a rel32 field of the relocated instructions */
     uint64_t target; /* what it points at, as an address in the ELF file */
 };
 
+enum { LA_RCX = 1, LA_RDX, LA_RSP = 4, LA_RSI = 6, LA_RDI, LA_R8, LA_R9 }; /* of la_registers.gpr */
+
 #define LA_MAX_EXITS 4
 struct la_exit { /* where control goes on after a loop; empty for functions, which return */
     uint64_t address; /* in the ELF file */
@@ -45,11 +47,12 @@ struct la_config { /* file "config", written by the launcher */
     struct la_fix fix[8];
     char module[4096];
     char preload[4096]; /* the program's own LD_PRELOAD */
-    uint64_t outlined;  /* 0, or: only calls with this function as first argument count (its address in the ELF file ...) */
+    uint64_t outlined;  /* 0, or: only calls that are handed this function count (its address in the ELF file ...) */
     char outlined_module[4096]; /* ... that this is) */
     uint64_t exits;
     struct la_exit exit[LA_MAX_EXITS];
     uint64_t calm_ticks, calm_ns; /* probe: wait up to so long for such a canary before the first timed call */
+    uint64_t body_register; /* which the outlined function is handed over in: that of libgomp, rdi, or of libomp, rdx */
 };
 
 struct la_sample { /* one timed call */
@@ -107,7 +110,10 @@ void la_dl_hook(void);
 void la_on_stack(void *top, void (*function)(void)) __attribute__((noreturn));
 void la_replay_original(void);
 void la_replay_mockup(void);
-void la_team_enter(void *data);
+void la_team_enter(void);
+void la_timed_enter(void);
+void la_timed_leave(void);
+void la_member_enter(void);
 struct la_replay {
     struct la_registers *in;  /*   0 */
     void *xsave_in;           /*   8 */
@@ -245,6 +251,8 @@ int la_map_image(uint64_t at, uint64_t bytes, const char *name); /* a file of th
 
 /* team.c: the hotspot is the body of a parallel region, the parked call that of the function that starts the region */
 #define LA_MAX_TEAM 256u
+#define LA_ARGUMENTS 6 /* of a function, in registers: rdi rsi rdx rcx r8 r9 */
+#define LA_MEMBER_WORDS (6 + LA_ARGUMENTS)
 int la_is_team(void);
 void la_team_call(struct la_variant *v);
 const char *la_team_work(void (*work)(uint64_t number, uint64_t count)); /* on as many threads; an error text or NULL */
@@ -254,6 +262,15 @@ struct la_reply la_cmd_team(const struct la_command *c);
 struct la_reply la_cmd_trace_team(const struct la_command *c);
 struct la_reply la_cmd_threads(const struct la_command *c);
 struct la_reply la_cmd_members(const struct la_command *c);
+void la_team_share(void); /* a member's part of the work of la_team_work */
+
+/* libomp.c: what is different in clang's runtime */
+const char *la_libomp_settle(void); /* before all that follows; an error text or NULL */
+uint64_t la_libomp_asked(void);     /* the number of threads that regions ask for from here on; 0: the runtime's own */
+void la_libomp_want(uint64_t threads);
+void la_libomp_ask(void);    /* for that number, before the parked call is made again */
+void la_libomp_region(void); /* la_team_share by all threads */
+void la_libomp_forget(void); /* the process will not end by itself */
 
 /* lines.c */
 const char *la_note_lines(struct la_variant *v, const uint64_t *written, uint64_t n); /* n pairs; an error text or NULL */

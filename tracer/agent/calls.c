@@ -35,6 +35,7 @@ void la_record_event(const struct la_frame *f)
     la_status->timed = n + 1;
     if (n + 1 == la_config.timed) {
         la_status->state = LA_STOPPED;
+        la_libomp_forget();
         la_sys(SYS_exit_group, 0, 0, 0);
     }
 }

@@ -309,17 +309,53 @@ la_replay_mockup:
     la_stamp 72
     la_leave
 
-/* What the team's threads enter instead of the outlined function: with all arguments on to where la_team_target says. */
+/* What the team's threads enter instead of the outlined function: with all arguments on to where the C function says, which
+ * is handed the address of the return address and that of rdi, rsi, rdx, rcx, r8, r9. */
+    .macro la_member_asks function
+    push %r9; push %r8; push %rcx; push %rdx; push %rsi; push %rdi
+    lea 48(%rsp), %rdi
+    mov %rsp, %rsi
+    sub $8, %rsp
+    call \function
+    add $8, %rsp
+    pop %rdi; pop %rsi; pop %rdx; pop %rcx; pop %r8; pop %r9
+    jmp *%rax
+    .endm
     .globl la_team_enter
     .hidden la_team_enter
     .type la_team_enter, @function
 la_team_enter:
-    push %rdi; push %rsi; push %rdx; push %rcx; push %r8; push %r9
-    lea 48(%rsp), %rdi
-    sub $8, %rsp
-    call la_team_target
+    la_member_asks la_team_target
+    .globl la_timed_enter
+    .hidden la_timed_enter
+    .type la_timed_enter, @function
+la_timed_enter:
+    la_member_asks la_timed_target
+
+/* A member that is timed returns here; la_timed_return gives back the true return address. */
+    .globl la_timed_leave
+    .hidden la_timed_leave
+    .type la_timed_leave, @function
+la_timed_leave:
+    sub $16, %rsp
+    call la_timed_return
+    mov %rax, 8(%rsp)
     add $8, %rsp
-    pop %r9; pop %r8; pop %rcx; pop %rdx; pop %rsi; pop %rdi
-    jmp *%rax
+    ret
+
+/* One thread's part of a mock-up. Where the original's frame was, the mock-up's variables that stay memory are: its own stack
+ * begins 64 KiB below that. */
+    .globl la_member_enter
+    .hidden la_member_enter
+    .type la_member_enter, @function
+la_member_enter:
+    mov %rsp, %rax
+    sub $65544, %rsp
+    push %r9; push %r8; push %rcx; push %rdx; push %rsi; push %rdi
+    mov %rsp, %rdi
+    mov %rax, %rsi
+    call la_member_runs
+    add $65592, %rsp
+    ret
 
     .section .note.GNU-stack, "", @progbits

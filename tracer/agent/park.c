@@ -80,6 +80,7 @@ void la_park(struct la_frame *frame)
     la_blocks_stop();
     la_unpatch();
     la_revive();
+    la_libomp_forget();
     /* The program's handlers must not run on the agent's stack, and a crash in a mock-up must not be handled by the
      * program: a blocked SIGSEGV that the CPU raises kills at once. */
     uint64_t all = ~0ull;

@@ -56,7 +56,8 @@ static void write_stub(struct la_status *near_status, uint64_t load_base)
     p = put(p, "\x9c", 1);                 /* pushfq */
     uint8_t *other = NULL;
     if (la_config.outlined) {
-        p = put(p, "\x48\x3b\x3d", 3); /* cmp rdi, [outlined] */
+        /* cmp rdx or rdi, [outlined] */
+        p = put(p, la_config.body_register == LA_RDX ? "\x48\x3b\x15" : "\x48\x3b\x3d", 3);
         p = put_rel(p, (uint64_t)&near_status->outlined);
         p = put(p, "\x0f\x85", 2); /* jne: another region */
         other = p;

@@ -47,6 +47,7 @@ static void note_thread(uint64_t id)
 static void stop_program(void)
 {
     la_status->state = LA_STOPPED;
+    la_libomp_forget();
     la_sys(SYS_exit_group, 0, 0, 0);
 }
 

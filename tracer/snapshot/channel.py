@@ -145,7 +145,7 @@ class RunFolder:
         data += struct.pack("<Q", outlined.address if outlined else 0)
         data += os.fsencode(outlined.path.resolve() if outlined else "").ljust(4096, b"\0")
         data += _exits(entry.exits if entry else ())
-        data += struct.pack("<2Q", *calm)
+        data += struct.pack("<3Q", *calm, outlined.register if outlined else 0)
         (self.path / "config").write_bytes(data)
         (self.path / "status").write_bytes(bytes(_STATUS.size + MAX_TIMED * _SAMPLE.size + 8))
 

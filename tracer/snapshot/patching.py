@@ -17,14 +17,17 @@ from layout_advise.errors import SnapshotError
 JUMP_BYTES = 5
 MAX_BLOB, MAX_FIXES = 128, 8
 MAX_EXITS, MAX_EXIT_BLOB, MAX_EXIT_FIXES = 4, 64, 4
+RDX, RDI = 2, 7
 
 
 @dataclass(frozen=True, slots=True)
 class Outlined:
-    """The body of a parallel region, at ``address`` of the ELF file ``path``."""
+    """The body of a parallel region, at ``address`` of the ELF file ``path``. ``register`` (numbered as encoded) is where
+    the runtime's function that starts the region is handed it."""
 
     path: Path
     address: int
+    register: int = RDI
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,7 @@ class Entry:
     """Entry of a hotspot: ``address`` as in the ELF file ``path``, ``code`` the function's bytes from there on.
 
     With ``outlined`` it is the entry of the runtime's function that starts parallel regions, and only those calls count
-    whose first argument is that body."""
+    that are handed that body."""
 
     path: Path
     address: int

@@ -261,7 +261,10 @@ class AgentProcess:
         data = self._call(Verb.TRACE_TEAM, (len(images), capacity, *words), str(records.resolve()))
         stray, ns = struct.unpack_from("<2Q", data)
         self.traced_ns = float(ns)
-        members = [Member(bool(e), n, bool(full), rsp, fs) for e, n, full, rsp, fs in struct.iter_unpack("<5Q", data[16:])]
+        members = [
+            Member(bool(e), n, bool(full), rsp, fs, tuple(arguments[:count]))
+            for e, n, full, rsp, fs, count, *arguments in struct.iter_unpack("<12Q", data[16:])
+        ]
         return tuple(members), stray
 
     def batch(self, calls: Calls) -> None:

@@ -32,13 +32,16 @@ class CloneImage:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """What one thread of a team recorded with its clone. ``entered`` is False where the region had fewer threads."""
+    """What one thread of a team recorded with its clone. ``entered`` is False where the region had fewer threads.
+    ``arguments`` are those of the region's body in registers: rdi rsi rdx rcx r8 r9, or fewer where the runtime hands over
+    fewer."""
 
     entered: bool
     records: int
     truncated: bool
     rsp: int
     fs_base: int
+    arguments: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
