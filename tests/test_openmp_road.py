@@ -142,6 +142,17 @@ def observe(program: Path, threads: int, folder: Path) -> tuple[Observation, dic
         return seen, dict(verify_team(process, subjects, lifted, seen.team, folder))
 
 
+def same_bytes(program: Path, threads: int, folder: Path) -> None:
+    """The identity and all layouts leave what the original leaves, and a wrong map is noticed."""
+    seen, found = observe(program, threads, folder)
+    assert found.pop("wrong").reason is not None
+    assert len(found) >= 4
+    assert {name: finding.evidence for name, finding in found.items()} == dict.fromkeys(found, "verified")
+    assert all(finding.bytes_changed > 0 for finding in found.values())
+    assert seen.team is not None
+    assert len(seen.team.threads) == threads
+
+
 def test_two_threads_trace_lift_and_compare(tmp_path: Path) -> None:
     seen, found = observe(build(tmp_path), 2, tmp_path)
     assert seen.team is not None

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
 
-from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.conditions import UndefinedFlagError
 from layout_advise.mockup.disasm import Insn, decode_one
 from layout_advise.mockup.effects import Gpr, Lane, MaskBit, Semantics
@@ -18,7 +17,7 @@ from layout_advise.mockup.semantics import semantics
 from tests import instruction_forms, native_oracle, wide_forms
 from tests.native_oracle import MEMORY, MEMORY_BYTES, WIDE, Native
 from tests.test_clone_against_steps import HAS_WIDE
-from tests.test_semantics_native import a_state, equal_but_for_nans, lanes_of, native_condition
+from tests.test_semantics_native import a_state, assert_agreed, equal_but_for_nans, lanes_of, native_condition
 
 ROUNDS = 2
 _FLAG_ORDER = ("b", "e", "s", "o", "p")
@@ -115,15 +114,7 @@ def differences(case: Case) -> list[str]:
 
 
 def test_every_form_does_what_the_processor_does(cases: list[Case]) -> None:
-    wrong: dict[str, str] = {}
-    for case in cases:
-        try:
-            found = differences(case)
-        except (NotLiftedError, KeyError) as error:
-            found = [repr(error)]
-        if found:
-            wrong.setdefault(f"{case.form} ({case.insn.text})", ", ".join(found[:4]))
-    assert not wrong, f"{len(wrong)} forms\n" + "\n".join(f"{form}: {what}" for form, what in list(wrong.items())[:60])
+    assert_agreed((case.form, case.insn, partial(differences, case)) for case in cases)
 
 
 def test_the_oracle_notices_a_wrong_mask_and_a_wrong_upper_lane(cases: list[Case]) -> None:
