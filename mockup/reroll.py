@@ -35,6 +35,7 @@ from layout_advise.mockup.lifted import (
     Store,
     Val,
     Var,
+    everything,
 )
 from layout_advise.mockup.loopbody import Body, ReadOnly, constant_names, read_by, straight
 from layout_advise.mockup.rolled import Rolled, copies
@@ -139,7 +140,7 @@ class _Reroller:
 
     def _independent(self, loop: Loop) -> bool:
         """Whether no iteration stores what another one touches."""
-        if any(isinstance(item, Atomic | RuntimeCall) for item in _all(loop.body)):
+        if any(isinstance(item, Atomic | RuntimeCall) for item in everything(loop.body)):
             return False  # other threads have a say in what its iterations see
         changed = set(_defined(loop.body)) | {loop.counter}
         spots = []
@@ -187,14 +188,6 @@ def _defined(items: Sequence[Item]) -> Iterator[Operand]:
         elif isinstance(item, Loop):
             yield item.counter
             yield from _defined(item.body)
-
-
-def _all(items: Sequence[Item]) -> Iterator[Item]:
-    """The items of a body and of the loops in it."""
-    for item in items:
-        yield item
-        if isinstance(item, Loop):
-            yield from _all(item.body)
 
 
 def _marked(items: Sequence[Item]) -> bool:

@@ -32,6 +32,7 @@ from layout_advise.mockup.lifted import (
     RuntimeCall,
     Store,
     Val,
+    everything,
 )
 from layout_advise.mockup.reroll import first_free_number
 from layout_advise.tracer.trace import Trace
@@ -44,8 +45,8 @@ def unroll_fields(lifted: Lifted, trace: Trace, structures: Sequence[Structure])
     """``lifted`` with its short constant loops over the fields of an element of ``structures`` written out."""
     binding = bind(lifted, trace, structures)
     elements = {s.id: s.element_bytes for s in structures}
-    everything = list(_items(lifted.body))
-    unroller = _Unroller(binding, elements, everything, first_free_number(lifted))
+    items = list(everything(lifted.body))
+    unroller = _Unroller(binding, elements, items, first_free_number(lifted))
     return replace(lifted, body=unroller.body(lifted.body))
 
 
@@ -72,7 +73,7 @@ class _Unroller:
     def _over_fields(self, loop: Loop) -> bool:
         if not isinstance(loop.trip, Imm) or not 1 < loop.trip.value <= MOST_ITERATIONS:
             return False
-        if loop.trip.value * sum(1 for _ in _items(loop.body)) > MOST_STATEMENTS:
+        if loop.trip.value * sum(1 for _ in everything(loop.body)) > MOST_STATEMENTS:
             return False
         for access in accesses(loop.body):
             size = self.elements.get(self.binding.structure_of.get(key_of(access), ""))
@@ -156,10 +157,3 @@ class _Copy:
             else:
                 terms.append((known, coef))
         return Linear(const % (1 << 64), tuple(terms))
-
-
-def _items(items: Sequence[Item]) -> Iterator[Item]:
-    for item in items:
-        yield item
-        if isinstance(item, Loop):
-            yield from _items(item.body)

@@ -36,6 +36,7 @@ from layout_advise.mockup.lifted import (
     Store,
     Val,
     Var,
+    everything,
 )
 from layout_advise.mockup.remap import Place, Plan, Site, Term
 
@@ -130,10 +131,10 @@ class LaneWriter(Writer):
     def _declare(self, items: Sequence[Item]) -> None:
         """What is assigned in one place and read in another."""
         assert self.side is not None
-        for item in _all(items):
+        for item in everything(items):
             if isinstance(item, Load):
                 self.name_load(item, self.plan.places.get(id(item)))
-        variables = {i.variable for i in _all(items) if isinstance(i, Assign) and self.varies(i.variable)}
+        variables = {i.variable for i in everything(items) if isinstance(i, Assign) and self.varies(i.variable)}
         for variable in sorted(variables, key=lambda v: v.number):
             self.put(f"{vectors.VECTOR[variable.ty]} {self.vector_name(variable)} = {{0}};")
         for number, value in sorted(self.side.types.items()):
@@ -143,7 +144,7 @@ class LaneWriter(Writer):
     def _borders(self, loop: Loop) -> set[str]:
         """Which of its accesses stay in one block for all lanes, and what has to be on a block border for that."""
         lined, borders = set(), set()
-        for item in _all(loop.body):
+        for item in everything(loop.body):
             place = self.plan.places.get(id(item))
             if place is None or len(place.pieces) != 1 or place.site.number not in self.sites_written:
                 continue
@@ -416,16 +417,7 @@ class LaneWriter(Writer):
 
 
 def _labels(items: Sequence[Item]) -> list[int]:
-    return [i.number for i in _all(items) if isinstance(i, Label)]
-
-
-def _all(items: Sequence[Item]) -> list[Item]:
-    found: list[Item] = []
-    for item in items:
-        found.append(item)
-        if isinstance(item, Loop):
-            found += _all(item.body)
-    return found
+    return [i.number for i in everything(items) if isinstance(i, Label)]
 
 
 def lanes_text(lanes: int, vector_bytes: int) -> str:
