@@ -17,9 +17,13 @@ KEEP_BOUND = 1.15
 """A layout that may gain more is no reason to keep the present one, however noisy the machine is."""
 IDENTITY_RANGE = (0.9, 1.1)
 IN_SITU_TOLERANCE = 0.15
+BACK_TO_BACK = 0.1
+"""Where so little of a call's time passes between calls, hardly anything else gets into the caches."""
+ALIKE = 0.05
+"""Times that differ by less tell nothing about what was in the caches."""
 WIDE = 1.5
 """An interval whose upper end is that many times its lower one does not know the gain: its lower end is claimed."""
-PLAIN_ENOUGH = 0.98
+PLAIN_ENOUGH, AS_GOOD = 0.98, 0.97
 """A variant that promises the compiler more is advised only when the plain one has less than this part of its gain."""
 SHORT_CALL_NS = 20_000
 FEWEST_CALLS = 3
@@ -53,6 +57,8 @@ class Measured:
     net: Ratio | None = None
     title: str = ""
     reason: str = ""
+    blocked: bool = False
+    """Whether the layout is one of blocks (AoSoA): every index becomes two."""
 
     @property
     def layout(self) -> str:
@@ -107,8 +113,14 @@ class Context:
         return max(self.noise_hi, SMALLEST_GAIN[self.snapshot])
 
 
-def choose_mode(in_situ: float | None, steady: float | None, cold: float | None) -> Mode | None:
-    """Whichever of steady and cold is nearer to the running program; None when neither is within 15 %."""
+def choose_mode(
+    in_situ: float | None, steady: float | None, cold: float | None, between: float | None = None
+) -> Mode | None:
+    """Whichever of steady and cold is nearer to the running program; None when neither is within 15 %.
+
+    A hotspot whose data no cache holds takes the same time in both, but one with less data does not: where both are near,
+    what passes ``between`` two calls in the program decides, if that is known (``docs/decisions/0034``).
+    """
     if not in_situ:
         return None
     errors: dict[Mode, float] = {}
@@ -118,6 +130,11 @@ def choose_mode(in_situ: float | None, steady: float | None, cold: float | None)
         errors["cold"] = abs(cold / in_situ - 1)
     if not errors:
         return None
+    if between is not None and steady and cold and max(errors.values()) <= IN_SITU_TOLERANCE:
+        if between <= BACK_TO_BACK * in_situ:
+            return "steady"
+        if abs(cold / steady - 1) <= ALIKE:
+            return "cold"
     best = min(errors, key=lambda mode: errors[mode])
     return best if errors[best] <= IN_SITU_TOLERANCE else None
 
@@ -128,13 +145,16 @@ def undecided(reason: str, text: str) -> Verdict:
 
 
 def leader(candidates: Sequence[Measured], context: Context) -> Measured | None:
-    """The candidate that qualifies for a change and has the highest median, as its plain variant where that is as good; None
-    where none qualifies. That it was lucky is found out when it is measured again."""
+    """The candidate that qualifies for a change and has the highest median; None where none qualifies. Of those that are as
+    good the best one that has no blocks, and of a layout its plain variant: what is easier to write. That it was lucky is
+    found out when it is measured again."""
     allowed: set[Evidence] = {"verified", "close"} if context.allow_reassociation else {"verified"}
     fit = [c for c in candidates if c.evidence in allowed and c.floor() > context.bound]
     best = max(fit, key=lambda c: (c.middle(), c.id), default=None)
     if best is None:
         return None
+    as_good = [c for c in fit if not c.blocked and c.middle() >= AS_GOOD * best.middle()]
+    best = max(as_good, key=lambda c: (c.middle(), c.id), default=best)
     same = [c for c in fit if c.layout == best.layout and c.middle() >= PLAIN_ENOUGH * best.middle()]
     return min(same, key=lambda c: VARIANTS.index(c.variant))
 

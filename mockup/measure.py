@@ -8,27 +8,30 @@ What follows from the times: :mod:`layout_advise.mockup.timings`.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Protocol
 
 from layout_advise.errors import SnapshotError
 from layout_advise.mockup.statistics import undisturbed
 from layout_advise.mockup.timings import (
-    CALM,
     CONTROLS,
     LAYOUT_SCALAR,
     ORIGINAL,
     SCALAR,
     SHADOW,
+    Canary,
     Mode,
     Timings,
     converted,
+    fastest,
 )
-from layout_advise.tracer.snapshot.protocol import Calm, Range, Sample, StoppedProgram
+from layout_advise.tracer.snapshot.protocol import Calm, Clock, Range, Sample, StoppedProgram
 
 FAULT_ALLOWANCE = 2
+FEWEST_RESTORES = 5
 DROP_AFTER = 3
 CONVERTED_IN = 2
 """In how many restored processes the conversion to and from a new layout is timed: it needs no interval."""
@@ -69,7 +72,11 @@ class Plan:
     calls: int = 7
     warm: int = 2
     cold_calls: int = 2
-    clock: Literal["thread-cpu", "wall"] = "thread-cpu"
+    cold_restores: int | None = None
+    """In how many processes, the first ones, calls with flushed caches are timed; None: in all."""
+    seconds: float | None = None
+    """After so long no further process is begun once there are :data:`FEWEST_RESTORES`."""
+    clock: Clock = "thread-cpu"
     canary: int = 0
     """Ticks of the fastest canary known from the running program; 0: none."""
     patience_ns: int = 18_000_000_000
@@ -77,10 +84,13 @@ class Plan:
     enough: int = 0
     """A block ends after so many calls, besides ``warm``, at which it was not; 0: only after all its calls."""
     most_calls: int = 0
-    """So many calls has a block at most of a variant that is quicker than the original: it is to last as long. Data that
-    nearly fills the last cache needs a dozen calls to get there."""
+    """A block whose calls still become quicker goes on, to so many calls at most (0: it does not): data needs up to fifty
+    calls to get into a last cache that many share (``docs/decisions/0033``)."""
     hopeless: float | None = None
     """What is slower than the leader by more than this factor is dropped even where few of its calls were undisturbed."""
+    memory: bool = False
+    """Whether processes also wait for the memory not to be slowed, and calls beside which it was do not count: for data that
+    no cache of the core holds."""
     around: bool = False
     """Whether new layouts are also timed with the conversion around every call (under the name :func:`converted` gives)."""
 
@@ -115,8 +125,10 @@ def measure(
     timings = more if more is not None else Timings()
     timings.blocked |= {v.name for v in variants if v.blocked}
     alive = [v for v in variants if v.name not in timings.failed]
-    attempts = 0
+    attempts, begun = 0, time.monotonic()
     while len(timings.steady) < plan.restores:
+        if plan.seconds and len(timings.steady) >= FEWEST_RESTORES and time.monotonic() - begun > plan.seconds:
+            break
         attempts += 1
         if attempts > 2 * plan.restores + len(variants):
             raise SnapshotError("cannot time the hotspot", "too many restored processes failed", "see the log in mockups/")
@@ -165,7 +177,7 @@ def _one_restore(
 ) -> tuple[str, str] | None:
     """Time everything in one restored process; returns the variant that broke it, and why, or None."""
     current = ORIGINAL
-    notes = _Notes(plan, min((c for c in (plan.canary, timings.best_canary) if c), default=0), patience(plan, timings))
+    notes = _Notes(plan, fastest((Canary(plan.canary), timings.best_canary)), patience(plan, timings))
     costs: dict[str, tuple[float, float]] = {}
     with snapshots.restore() as program:
         try:
@@ -181,10 +193,11 @@ def _one_restore(
             names = list(numbers)
             for round_ in range(plan.rounds):
                 for current in rotated(names, index * plan.rounds + round_):
-                    notes.block(program, current, numbers[current], calls_of(plan, timings, current), "steady", plan.warm)
-            if plan.cold_calls:
+                    notes.block(program, current, numbers[current], plan.calls, "steady", plan.warm)
+            cold = plan.cold_calls if plan.cold_restores is None or index < plan.cold_restores else 0
+            if cold:
                 for current in rotated(names, index):
-                    notes.block(program, current, numbers[current], plan.cold_calls, "cold", 0)
+                    notes.block(program, current, numbers[current], cold, "cold", 0)
             new = [n for n in names if n not in (ORIGINAL, SHADOW, LAYOUT_SCALAR, *CONTROLS)]
             for current in new if index < CONVERTED_IN or plan.around else ():
                 runs = program.convert(numbers[current])
@@ -192,8 +205,8 @@ def _one_restore(
             for current in new if plan.around else ():
                 calls = max(FEWEST_AROUND, plan.calls // AROUND_PART)
                 notes.block(program, current, numbers[current], calls, "steady", 1, around=True)
-                if plan.cold_calls:
-                    notes.block(program, current, numbers[current], plan.cold_calls, "cold", 0, around=True)
+                if cold:
+                    notes.block(program, current, numbers[current], cold, "cold", 0, around=True)
         except SnapshotError as error:
             return (ORIGINAL if current == SHADOW else current), str(error)
     notes.into(timings)
@@ -202,14 +215,6 @@ def _one_restore(
         known += [None] * (len(timings.steady) - 1 - len(known))
         known.append(cost)
     return None
-
-
-def calls_of(plan: Plan, timings: Timings, name: str) -> int:
-    """Calls in a block of ``name``: so many more than of the original as it is quicker, where that is known already."""
-    original, own = timings.nanoseconds(ORIGINAL), timings.nanoseconds(name)
-    if not original or not own:
-        return plan.calls
-    return max(plan.calls, min(plan.most_calls, int(plan.calls * original / own)))
 
 
 def patience(plan: Plan, timings: Timings) -> int:
@@ -221,27 +226,33 @@ def patience(plan: Plan, timings: Timings) -> int:
 class _Notes:
     """What was timed in one restored process."""
 
-    def __init__(self, plan: Plan, canary: int, patience_ns: int) -> None:
+    def __init__(self, plan: Plan, canary: Canary, patience_ns: int) -> None:
         self._wall = plan.clock == "wall"
-        self._given = patience_ns if canary else 0
-        self._calm = Calm(int(CALM * canary), self._given)
-        self._enough = plan.enough
+        self._given = patience_ns if canary.core else 0
+        limit = canary.limit()
+        self._calm = Calm(limit.core, self._given, memory=limit.memory, look=plan.memory)
+        self._enough, self._settle = plan.enough, (plan.most_calls, plan.clock) if plan.most_calls else None
         self._times: dict[Mode, dict[str, list[float]]] = {"steady": {}, "cold": {}}
-        self._canaries: dict[Mode, dict[str, list[int]]] = {"steady": {}, "cold": {}}
+        self._canaries: dict[Mode, dict[str, list[Canary]]] = {"steady": {}, "cold": {}}
         self._rejected, self._samples = 0, 0
 
     def block(
         self, program: StoppedProgram, name: str, number: int, calls: int, mode: Mode, warm: int, *, around: bool = False
     ) -> None:
-        """Time a block of calls and note the valid ones."""
+        """Time a block of calls and note the valid ones; of one that went on until it was settled the later half."""
         self._calm = replace(self._calm, enough=self._enough + warm if self._enough and self._calm.ticks else 0)
-        samples, self._calm = program.block(number, calls, mode, converted=around, calm=self._calm)
-        valid, rejected = valid_samples(samples, warm)
+        samples, self._calm = program.block(
+            number, calls, mode, converted=around, calm=self._calm, settle=self._settle if mode == "steady" else None
+        )
+        valid, rejected = valid_samples(samples, len(samples) // 2 if len(samples) > calls else warm)
         self._rejected += rejected
         self._samples += len(samples)
         key = converted(name) if around else name
-        self._times[mode].setdefault(key, []).extend(float(s.wall_ns if self._wall else s.cpu_ns) for s in valid)
-        self._canaries[mode].setdefault(key, []).extend(s.canary for s in valid)
+        self._times[mode].setdefault(key, []).extend(self._time(s) for s in valid)
+        self._canaries[mode].setdefault(key, []).extend(Canary(s.canary, s.memory) for s in valid)
+
+    def _time(self, sample: Sample) -> float:
+        return float(sample.wall_ns if self._wall else sample.cpu_ns)
 
     def into(self, timings: Timings) -> None:
         """Add it as one more restored process."""

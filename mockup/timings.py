@@ -9,15 +9,19 @@ Of each variant a restored process gives one number, its undisturbed time (first
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from layout_advise.mockup.statistics import Ratio, median_of, undisturbed, undisturbed_ratio
 
 Mode = Literal["steady", "cold"]
 
-CALM = 1.1
-"""A call counts as undisturbed where the canaries beside it took at most so many times the fastest one's ticks."""
+CALM, MEMORY_CALM = 1.1, 1.25
+"""A call counts as undisturbed where the canaries beside it took at most so many times the fastest ones' ticks."""
+OFTEN = 0.02
+"""Canaries that are as fast as this part of all are no exceptions."""
 FEWEST_CALM = 3
 """In fewer restored processes with undisturbed calls, all calls count."""
 
@@ -44,6 +48,34 @@ CONTROLS = (IDENTITY, PLACED, SCALAR, IDENTITY_RESTRICT, IDENTITY_SIMD, IDENTITY
 """What is timed besides candidates; never dropped, no layout of its own."""
 
 
+class Canary(NamedTuple):
+    """Ticks of the canaries beside a call: of the core and of the memory (``docs/decisions/0022``, ``0033``); 0: unknown."""
+
+    core: int = 0
+    memory: int = 0
+
+    def limit(self) -> Canary:
+        """How slow others may be, where this is the fastest."""
+        return Canary(int(CALM * self.core), int(MEMORY_CALM * self.memory))
+
+    def within(self, limit: Canary) -> bool:
+        return self.core <= limit.core and (not limit.memory or self.memory <= limit.memory)
+
+
+def fastest(canaries: Iterable[Canary]) -> Canary:
+    """The fastest of each; 0 where none is known."""
+    known = list(canaries)
+    return Canary(fastest_ticks([c.core for c in known]), fastest_ticks([c.memory for c in known], MEMORY_CALM))
+
+
+def fastest_ticks(ticks: Sequence[int], calm: float = CALM) -> int:
+    """The fastest that is no exception: :data:`OFTEN` of all are within ``calm`` times it. A processor that boosts its clock
+    for a moment is no measure for the rest of the time."""
+    known = sorted(t for t in ticks if t)
+    enough = math.ceil(OFTEN * len(known))
+    return next((t for k, t in enumerate(known) if bisect_right(known, calm * t) - k >= enough), 0)
+
+
 def converted(name: str) -> str:
     """Under which name the times of ``name`` with the conversion around every call are kept."""
     return f"{name}+conversion"
@@ -65,7 +97,7 @@ class Timings:
 
     steady: list[dict[str, list[float]]] = field(default_factory=list)
     cold: list[dict[str, list[float]]] = field(default_factory=list)
-    canaries: dict[Mode, list[dict[str, list[int]]]] = field(default_factory=lambda: {"steady": [], "cold": []})
+    canaries: dict[Mode, list[dict[str, list[Canary]]]] = field(default_factory=lambda: {"steady": [], "cold": []})
     """The canaries of the same calls."""
     waited_ns: int = 0
     """How long the processes waited for the processor not to be slowed."""
@@ -73,6 +105,8 @@ class Timings:
     samples: int = 0
     failed: dict[str, str] = field(default_factory=dict)
     dropped: dict[str, str] = field(default_factory=dict)
+    known: dict[tuple[str, Mode], float] = field(default_factory=dict)
+    """ns of the same code undisturbed, as it was measured before: a ratio to it is not taken from slower times."""
     blocked: set[str] = field(default_factory=set)
     """Variants with loops over the elements of a block."""
     conversions: dict[str, list[tuple[float, float] | None]] = field(default_factory=dict)
@@ -114,45 +148,45 @@ class Timings:
         return replace(self, steady=steady, cold=cold, canaries=canaries)
 
     @property
-    def best_canary(self) -> int:
-        """The fastest canary of all; 0 where there is none."""
-        all_of = (c for restores in self.canaries.values() for r in restores for one in r.values() for c in one if c)
-        return min(all_of, default=0)
+    def best_canary(self) -> Canary:
+        """The fastest canaries of all."""
+        return fastest(c for restores in self.canaries.values() for r in restores for one in r.values() for c in one)
 
     def calm(self, name: str, mode: Mode = "steady") -> list[list[float]]:
         """Of each restored process the times of ``name`` at which the processor was not slowed; all of them where too few
         processes have any."""
-        limit, times = CALM * self.best_canary, self.steady if mode == "steady" else self.cold
+        limit, times = self.best_canary.limit(), self.steady if mode == "steady" else self.cold
         everything = [restore.get(name, []) for restore in times]
         canaries = [restore.get(name, []) for restore in self.canaries[mode]]
         if len(canaries) != len(everything):
             return everything
         quiet = [
-            [time for time, canary in zip(one, seen, strict=True) if canary <= limit]
+            [time for time, canary in zip(one, seen, strict=True) if canary.within(limit)]
             for one, seen in zip(everything, canaries, strict=True)
         ]
         return quiet if sum(map(bool, quiet)) >= min(FEWEST_CALM, sum(map(bool, everything))) else everything
 
     def is_settled(self, name: str) -> bool:
         """Whether enough processes timed both ``name`` and the original undisturbed; also where that is not known."""
-        limit = CALM * self.best_canary
+        limit = self.best_canary.limit()
         quiet = [
-            all(any(c <= limit for c in restore.get(n, ())) for n in (name, ORIGINAL)) for restore in self.canaries["steady"]
+            all(any(c.within(limit) for c in restore.get(n, ())) for n in (name, ORIGINAL))
+            for restore in self.canaries["steady"]
         ]
-        return not limit or sum(quiet) >= FEWEST_CALM
+        return not limit.core or sum(quiet) >= FEWEST_CALM
 
     @property
     def is_calm(self) -> bool:
         """Whether enough processes timed the original undisturbed: only such calls count then."""
-        limit = CALM * self.best_canary
-        seen = [any(c <= limit for c in restore.get(ORIGINAL, ())) for restore in self.canaries["steady"]]
+        limit = self.best_canary.limit()
+        seen = [any(c.within(limit) for c in restore.get(ORIGINAL, ())) for restore in self.canaries["steady"]]
         return sum(seen) >= min(FEWEST_CALM, len(seen))
 
     def calm_part(self) -> float | None:
         """Which part of the original's calls had a processor that was not slowed; None where that is not known."""
-        limit = CALM * self.best_canary
+        limit = self.best_canary.limit()
         seen = [c for restore in self.canaries["steady"] for c in restore.get(ORIGINAL, ())]
-        return sum(c <= limit for c in seen) / len(seen) if seen and limit else None
+        return sum(c.within(limit) for c in seen) / len(seen) if seen and limit.core else None
 
     def restores(self, name: str) -> int:
         """In how many restored processes ``name`` was timed."""
@@ -173,7 +207,21 @@ class Timings:
     def ratio(self, over: str, under: str, mode: Literal["steady", "cold"] = "steady") -> Ratio | None:
         """Time(over) / time(under), undisturbed, with its interval over the restores; None where nothing was measured."""
         values = self.paired(over, under, mode)
-        return undisturbed_ratio(*zip(*values, strict=True)) if values else None
+        if not values:
+            return None
+        above, below = zip(*values, strict=True)
+        found = undisturbed_ratio(above, below)
+        factor = self._slowed(under, mode, undisturbed(below)) / self._slowed(over, mode, undisturbed(above))
+        return Ratio(factor * found.median, factor * found.lo, factor * found.hi, found.restores)
+
+    def _slowed(self, name: str, mode: Mode, ns: float) -> float:
+        """How many times slower than it is known to be what took ``ns`` undisturbed: the original is timed twice, and it and
+        the identity were timed before where these timings are the second. Others slow what waits for memory in phases; where
+        no process saw the original without, every candidate whose data a cache holds would gain by that."""
+        times = [ns, self.known.get((name, mode), ns)]
+        if name == ORIGINAL:
+            times.append(self.nanoseconds(SHADOW, mode) or ns)
+        return ns / min(times)
 
     def nanoseconds(self, name: str, mode: Literal["steady", "cold"] = "steady") -> float | None:
         """The undisturbed time of one call, over all restores: they all do the same work."""

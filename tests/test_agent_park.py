@@ -144,8 +144,8 @@ def parked(program: Path) -> Iterator[AgentProcess]:
         yield stopped
 
 
-def block(stopped: AgentProcess) -> Range:
-    (found,) = [a for a in stopped.allocations() if a.bytes == 64 * N]
+def block(stopped: AgentProcess, lines: int = N) -> Range:
+    (found,) = [a for a in stopped.allocations() if a.bytes == 64 * lines]
     return Range(found.address, found.address + found.bytes)
 
 
@@ -268,6 +268,16 @@ def test_timing_restores_what_a_call_writes(parked: AgentProcess, folder: Path) 
     assert all(s.canary > 1 for s in samples)
     assert fork.block(0, 3, calm=never)[1] == Calm(1, 0)
     assert fork.block(0, 3, calm=always)[1] == always
+    assert {s.memory for s in samples} == {0}
+    looked, _ = fork.block(number, 3, calm=Calm(look=True))
+    assert all(s.memory > 1 for s in looked)
+    for clock in ("thread-cpu", "wall"):
+        assert 6 <= len(fork.block(number, 2, settle=(30, clock))[0]) <= 30
+    assert len(fork.block(number, 8, settle=(7, "wall"))[0]) == 8
+    assert len(fork.block(number, 2, "cold", settle=(30, "wall"))[0]) == 2
+    with pytest.raises(SnapshotError, match="too many"):
+        fork.block(number, 2, settle=(5000, "wall"))
+    assert fork.read(data.start, 64 * N) == before
     with pytest.raises(SnapshotError):
         fork.block(0, 3, converted=True)
     for times in (1, 4):
@@ -281,6 +291,19 @@ def test_timing_restores_what_a_call_writes(parked: AgentProcess, folder: Path) 
     snapshots.close()
     assert not Path(f"/proc/{fork.pid}").exists()
     parked.ping()
+
+
+@pytest.mark.parametrize("lines", [1000, 300_000])
+def test_copies_of_any_size_are_put_back(program: Path, lines: int) -> None:
+    """Those that no second-level cache holds are not flushed where the last one is large."""
+    with park([str(program), str(lines)], entry_of(program, "hot"), 2) as stopped, stopped.fork() as fork:
+        data = block(stopped, lines)
+        before = fork.read(data.start, 64 * lines)
+        assert fork.prepare(0, [data], [data]) == lines - 1
+        fork.block(0, 3)
+        assert fork.read(data.start, 64 * lines) == before
+        fork.run(0)
+        assert fork.read(data.start, 64 * lines) != before
 
 
 def test_vectors_reach_the_replay(program: Path) -> None:

@@ -113,6 +113,9 @@ def test_probe_counts_and_times(program: Path) -> None:
     assert (seen.calls, len(seen.times), seen.exit_status, seen.signal) == (20, 20, 3, None)
     assert (seen.threads, seen.recursive, seen.stopped) == (1, False, False)
     assert all(t.tsc > 0 and t.wall_ns > 0 for t in seen.times)
+    assert [t.between_ns > 0 for t in seen.times] == [False, *[True] * 19]
+    assert 0 < sum(t.between_ns + t.wall_ns for t in seen.times) < 1e9 * seen.seconds
+    assert {t.between_ns for t in probe([str(program), "work"], entry_of(program, "work"), quick=True).times} == {0}
 
 
 def test_probe_of_late_calls_stops_the_program(program: Path) -> None:

@@ -68,10 +68,12 @@ def test_slow_hotspots_are_called_less_often() -> None:
     assert slow.restores == 9
     assert slow.rounds == 1
     assert 2 <= slow.calls - slow.warm < quick.calls - quick.warm
-    assert (quick_again.calls, quick_again.restores, slow_again.calls, slow_again.restores) == (40, 7, 12, 5)
+    assert (quick_again.calls, quick_again.restores, slow_again.calls, slow_again.restores) == (40, 7, 4, 5)
     assert plans_for(80e6, 3, "thread-cpu")[1].restores == 5
     assert quick_again.around
     assert not quick.around
+    assert [plan.seconds is None for plan in (quick, quick_again, slow, slow_again)] == [True, True, False, False]
+    assert [plans_for(ns, None, "thread-cpu")[0].memory for ns in (50_000, 1e6, 80e6)] == [False, True, True]
 
 
 def contest(

@@ -163,6 +163,35 @@ def test_mode_is_the_nearer_one_within_15_percent(
     assert choose_mode(in_situ, steady, cold) == mode
 
 
+@pytest.mark.parametrize(
+    ("steady", "cold", "between", "mode"),
+    [
+        (7.4, 7.2, None, "cold"),  # the nearer one
+        (7.4, 7.2, 0.0001, "steady"),  # nothing else can have taken the caches
+        (7.4, 7.2, 0.7, "steady"),
+        (7.4, 7.2, 0.8, "cold"),  # no telling: the one that claims less
+        (7.2, 7.4, 20.0, "cold"),
+        (7.1, 7.6, 20.0, "steady"),  # that far apart the program tells
+        (7.6, 7.1, 0.1, "steady"),
+        (9.0, 7.1, 0.1, "cold"),  # steady is not the program's
+        (7.1, 20.0, 20.0, "steady"),
+    ],
+)
+def test_where_both_are_near_what_passes_between_calls_decides(
+    steady: float, cold: float, between: float | None, mode: str
+) -> None:
+    assert choose_mode(7.0, steady, cold, between) == mode
+
+
+@pytest.mark.parametrize(("gain", "chosen"), [((1.93, 1.96), "c4"), ((1.8, 1.9), "c1"), ((2.1, 2.2), "c4")])
+def test_blocks_are_advised_only_where_they_gain_more_than_what_is_easier_to_write(
+    gain: tuple[float, float], chosen: str
+) -> None:
+    blocks = Measured("c1", "verified", ratio(1.9, 2.1), ratio(1.9, 2.1), blocked=True)
+    split = Measured("c4", "verified", ratio(*gain), ratio(*gain))
+    assert decide([blocks, split], context()).candidate == chosen
+
+
 def test_a_variant_that_asks_for_more_is_advised_only_where_it_gains() -> None:
     plain = Measured("c1", "verified", ratio(1.40, 1.6), ratio(1.40, 1.6))
     nearly = Measured("c1-restrict", "verified", ratio(1.41, 1.61), ratio(1.41, 1.61))

@@ -32,6 +32,8 @@ class ChosenCall:
     """The canaries beside the calls of ``windows``."""
     canary: int = 0
     """Ticks of the fastest canary beside a timed call; 0: not known."""
+    between_ns: float | None = None
+    """What passes from one call to the next: the caches are as the call left them where that is little. None: not known."""
 
 
 def undisturbed_calls(processes: Sequence[Sequence[float]]) -> list[float]:

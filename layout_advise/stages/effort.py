@@ -14,6 +14,8 @@ from layout_advise.mockup.measure import Plan
 
 QUICK_NS = 2e6
 """A call that takes less is quick."""
+MEMORY_NS = 3e5
+"""Calls that take as long may have more data than the caches of a core hold. Looking at the memory would disturb others."""
 BLOCK_NS = 45e6
 """A block of calls of the original may take about this long."""
 VARIANT_NS = 60e6
@@ -27,22 +29,22 @@ ENOUGH = 10
 @dataclass(frozen=True, slots=True)
 class Effort:
     """``restores``: processes to measure in, ``fewer`` of them for the winner again. ``rounds``: in each process, from and
-    to. ``most_calls`` a block has of a layout that is quicker than the original, ``calls_again`` when the winner is measured
-    again: data that nearly fills the last cache needs several calls to get there (1.3 to 1.0 ms over the first five, 0.9
-    after twelve). ``patience_ns`` and ``hopeless`` as in :class:`Plan`."""
+    to. ``most_calls``, ``patience_ns`` and ``hopeless`` as in :class:`Plan`."""
 
     restores: int
     fewer: int
     rounds: tuple[int, int]
     most_calls: int
-    calls_again: int
     patience_ns: int
     hopeless: float | None
+    cold_restores: int | None
+    seconds: tuple[float, float] | None
+    """After so long no further process is begun, the winner's again included; None: there is no such end."""
 
 
-QUICK = Effort(9, 2, (3, 10), MOST_CALLS, MOST_CALLS, 18_000_000_000, None)
+QUICK = Effort(9, 2, (3, 10), 64, 18_000_000_000, None, None, None)
 # Slow calls mostly wait for memory: disturbed, their ratios are hardly ever off by 1.5 (docs/decisions/0022).
-SLOW = Effort(7, 4, (1, 1), 16, 12, 2_000_000_000, 1.5)
+SLOW = Effort(7, 4, (1, 1), 64, 2_000_000_000, 1.5, 4, (24, 8))
 
 
 def effort_for(call_ns: float) -> Effort:
@@ -70,10 +72,9 @@ def plans_for(
         enough=ENOUGH if calls == MOST_CALLS else 0,
         most_calls=effort.most_calls,
         hopeless=effort.hopeless,
+        cold_restores=effort.cold_restores,
+        seconds=effort.seconds[0] if effort.seconds else None,
+        memory=call_ns >= MEMORY_NS,
     )
-    return first, replace(
-        first,
-        restores=max(FEWEST_AGAIN, first.restores - effort.fewer),
-        calls=max(calls, min(effort.calls_again, 3 * calls)),
-        around=True,
-    )
+    seconds = effort.seconds[1] if effort.seconds else None
+    return first, replace(first, restores=max(FEWEST_AGAIN, first.restores - effort.fewer), around=True, seconds=seconds)

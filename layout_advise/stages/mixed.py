@@ -169,7 +169,7 @@ def _confirmed(decision: Decision, runs: Sequence[_Run], verdict: Verdict, left_
         built = built_again(contest, winner)
         if built is None:
             raise LayoutAdviseError("the winner could not be built again", "its compiler refused what it took before")
-        again = measured_again(bench, built, run.lanes)
+        again = measured_again(bench, built, run.lanes, run.times.first, run.times.mode or "steady")
         vectors = vectors or (number == 0 and has_vectors(built))
         kinds.append(_measured(run, winner, again))
         mode = run.times.mode or "steady"

@@ -13,7 +13,8 @@ from pathlib import Path
 from layout_advise.config import STDIN, Settings
 from layout_advise.errors import BinaryError, ProgramError
 from layout_advise.mockup.nests import Nest
-from layout_advise.mockup.timings import CALM
+from layout_advise.mockup.statistics import median_of
+from layout_advise.mockup.timings import CALM, fastest_ticks
 from layout_advise.stages.calls import (
     IN_SITU_CALLS,
     LATEST_CALL,
@@ -231,9 +232,16 @@ def probe_calls(settings: Settings, profiled: Profiled, stdin: Path | None) -> t
     if chosen.in_situ_ns is None:
         return seen, chosen
     last = chosen.call + IN_SITU_CALLS - 1
-    canary = min((s.canary for s in seen.times if s.canary), default=0)
+    canary = fastest_ticks([s.canary for s in seen.times])
     beside = tuple(s.canary for s in seen.times[chosen.call - 1 : last])
-    chosen = replace(chosen, windows=(tuple(times[chosen.call - 1 : last]),), canaries=(beside,), canary=canary)
+    between = [s.between_ns for s in seen.times if s.between_ns]
+    chosen = replace(
+        chosen,
+        windows=(tuple(times[chosen.call - 1 : last]),),
+        canaries=(beside,),
+        canary=canary,
+        between_ns=median_of(between) if between else None,
+    )
     return seen, look_again(settings, profiled, stdin, chosen)
 
 
@@ -273,11 +281,11 @@ def look_again(
             max_calls=last,
             calm=Calm(int(CALM * canary), PATIENCE_NS),
         )
-        canary = min((c for s in again.times if (c := s.canary or canary)), default=canary)
         if not windows or len(again.times) < len(windows[0]):
             break
         windows.append(tuple(call_times(profiled, again)))
         canaries.append(tuple(s.canary for s in again.times))
+        canary = min((c for c in (canary, fastest_ticks([c for one in canaries for c in one])) if c), default=0)
     in_situ, spread = in_situ_time(windows, canaries, CALM * canary)
     timed = replace(chosen, windows=tuple(windows), canaries=tuple(canaries), canary=canary)
     return replace(timed, in_situ_ns=in_situ, spread=spread)

@@ -100,6 +100,7 @@ def bench_of(case: Case, seen: Observation, snapshots: Snapshots) -> Bench:
         *plans_for(case.chosen.in_situ_ns or 1e6, case.settings.restores, case.clock, case.chosen.canary),
         case.progress.count,
         lambda canary: look_again(case, canary),
+        case.chosen.between_ns if case.batch is None and not case.kinds else None,
     )
 
 

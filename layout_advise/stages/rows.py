@@ -114,7 +114,7 @@ def _row(case: Case, trials: Trials, outcome: Outcome, name: str) -> CandidateRe
     mode = decision.mode or "steady"
     name = trials.made[name].same_as or name
     speedup, over = pick(timings, name, mode)
-    cold = pick(timings, name, "cold")[0]
+    cold = pick(timings, name, "cold")[0] or pick(decision.first, name, "cold")[0]
     one = case.per_call(timings.nanoseconds(ORIGINAL, mode))
     if decision.kinds:
         return _row_of_kinds(case, decision, outcome, name, again)

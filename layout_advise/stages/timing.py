@@ -102,13 +102,13 @@ def measured(entrant: Entrant, timings: Timings, mode: Mode, net_ns: float | Non
     speedup, over = pick(timings, entrant.id, mode)
     net = timings.net(entrant.id, mode) if net_ns is not None else None
     if net is not None:
-        return Measured(entrant.id, entrant.evidence, speedup, over, net, entrant.title)
+        return Measured(entrant.id, entrant.evidence, speedup, over, net, entrant.title, blocked=entrant.blocked)
     original = timings.nanoseconds(ORIGINAL, mode)
     if net_ns is not None and speedup is not None and original:
         share = net_ns / original
         median, lo, hi = (1 / (1 / r + share) for r in (speedup.median, speedup.lo, speedup.hi))
         net = Ratio(median, lo, hi, speedup.restores)
-    return Measured(entrant.id, entrant.evidence, speedup, over, net, entrant.title)
+    return Measured(entrant.id, entrant.evidence, speedup, over, net, entrant.title, blocked=entrant.blocked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +137,8 @@ class Bench:
     progress: Callable[[str, int, int], None]
     look_again: Callable[[int], float | None] = lambda canary: None
     """Times a call in the running program again, in further processes (ns), knowing the fastest canary seen since."""
+    between_ns: float | None = None
+    """What passes between two calls in the running program; None: not known."""
 
     def measure(self, variants: Sequence[Timed], text: str, restores: int | None = None, drop: bool = True) -> Timings:
         """Time ``variants``; ``text`` names the step."""
@@ -162,11 +164,11 @@ def first_look(contest: Contest, bench: Bench, in_situ_ns: float | None) -> tupl
     ]
     first = bench.measure(variants, "measuring")
     times = first.nanoseconds(ORIGINAL), first.nanoseconds(ORIGINAL, "cold")
-    mode = choose_mode(in_situ_ns, *times)
+    mode = choose_mode(in_situ_ns, *times, bench.between_ns)
     if mode is None and in_situ_ns is not None:
         # a phase in which others disturb the machine may have covered all of the program's processes: look after it
-        in_situ_ns = bench.look_again(first.best_canary) or in_situ_ns
-        mode = choose_mode(in_situ_ns, *times)
+        in_situ_ns = bench.look_again(first.best_canary.core) or in_situ_ns
+        mode = choose_mode(in_situ_ns, *times, bench.between_ns)
     return first, mode, in_situ_ns
 
 
@@ -195,16 +197,19 @@ def _decided(contest: Contest, bench: Bench, context: Context, first: Timings, m
     built = built_again(contest, winner.id)
     if built is None:
         raise LayoutAdviseError("the winner could not be built again", "its compiler refused what it took before")
-    second = measured_again(bench, built, lanes)
+    second = measured_again(bench, built, lanes, first, mode)
     again = measured(winner, second, mode, contest.conversion(first, winner.id))
     confirmed = confirm(verdict, again, context_of(context, second, mode))
     ablation = second if has_vectors(built) else None
     return Decision(first, second, mode, confirmed, winner.id, context.snapshot, ablation, winner.id if ablation else None)
 
 
-def measured_again(bench: Bench, built: Sequence[Timed], lanes: bool) -> Timings:
+def measured_again(bench: Bench, built: Sequence[Timed], lanes: bool, first: Timings, mode: Mode) -> Timings:
     """The winner and what it is compared with, built anew, in new restores; with the conversion around each call too."""
-    second = replace(bench, plan=bench.again).measure(built, "measuring the winner again", drop=False)
+    plan = bench.again if mode == "cold" else replace(bench.again, cold_calls=0)
+    second = replace(bench, plan=plan).measure(built, "measuring the winner again", drop=False)
+    times = {(name, mode): first.nanoseconds(name, mode) for name in (ORIGINAL, IDENTITY)}
+    second.known = {name: ns for name, ns in times.items() if ns}
     return second.exchanged(IDENTITY, IDENTITY_LANES) if lanes else second
 
 

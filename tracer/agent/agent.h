@@ -58,6 +58,8 @@ struct la_config { /* file "config", written by the launcher */
 struct la_sample { /* one timed call */
     uint64_t wall, cpu, tsc, faults;
     uint64_t canary; /* ticks: the slower of one before and one after */
+    uint64_t memory;  /* ticks of the canary of the memory, likewise; 0: not taken */
+    uint64_t between; /* ns since the timed call before ended, in the running program; 0: not known */
 };
 
 #define LA_MAX_TIMED 4096
@@ -230,6 +232,7 @@ struct la_variant {
     uint64_t *line_at;    /* their addresses, and in the highest byte which words */
     uint64_t *word;       /* what these words held before */
     uint64_t *batch_word; /* the first word of each batch of lines */
+    int flushed;          /* whether these copies are, as soon as they are read */
     uint64_t spans;       /* the lines lie in so many pieces of memory */
     uint64_t *span_end;   /* number of lines up to the end of each */
     uint64_t ranges;      /* to flush for a cold call: start, end */
@@ -280,7 +283,8 @@ void la_flush(uint64_t start, uint64_t end);
 
 /* canary.c */
 uint64_t la_canary(void);
-void la_wait_calm(uint64_t limit, uint64_t *patience);
+uint64_t la_memory_canary(void);
+void la_wait_calm(uint64_t limit, uint64_t memory_limit, uint64_t *patience);
 
 /* timing.c */
 struct la_reply la_cmd_prepare(const struct la_command *c);

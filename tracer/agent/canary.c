@@ -7,6 +7,7 @@
 
 #define TURNS 2000 /* 32,000 instructions, some 2 us */
 #define LOOKS 64   /* at the clock, one for so many canaries */
+#define CHUNK (256ull << 10)
 
 uint64_t la_canary(void)
 {
@@ -23,14 +24,40 @@ uint64_t la_canary(void)
     return la_tsc() - start;
 }
 
-/* Wait until a canary takes at most `limit` ticks; at most *patience ns, which become less by what was waited. */
-void la_wait_calm(uint64_t limit, uint64_t *patience)
+/* What others do to the memory does not show in registers: reading what is in no cache takes up to twice as long in phases of
+ * 10 ms to seconds, and so do calls whose data no cache holds. It displaces data of its own size: for calls with much more. */
+uint64_t la_memory_canary(void)
 {
-    if (!limit || !*patience || la_canary() <= limit)
+    static uint8_t *chunk;
+    uint64_t sum = 0;
+    if (!chunk) {
+        chunk = la_memory(CHUNK);
+        for (uint64_t at = 0; chunk && at < CHUNK; at += LA_PAGE)
+            *(volatile uint64_t *)(chunk + at) = at;
+        la_flush((uint64_t)chunk, (uint64_t)chunk + CHUNK);
+    }
+    const uint64_t start = la_tsc();
+    for (uint64_t at = 0; chunk && at < CHUNK; at += LA_LINE)
+        sum += *(volatile uint64_t *)(chunk + at);
+    const uint64_t ticks = la_tsc() - start;
+    la_flush((uint64_t)chunk, (uint64_t)chunk + CHUNK);
+    return chunk ? ticks + (sum == ~0ull) : 0;
+}
+
+static int is_slowed(uint64_t limit, uint64_t memory_limit)
+{
+    return la_canary() > limit || (memory_limit && la_memory_canary() > memory_limit);
+}
+
+/* Wait until a canary takes at most `limit` ticks, and that of the memory its own (0: it is not looked at); at most *patience
+ * ns, which become less by what was waited. */
+void la_wait_calm(uint64_t limit, uint64_t memory_limit, uint64_t *patience)
+{
+    if (!limit || !*patience || !is_slowed(limit, memory_limit))
         return;
     uint64_t start = la_clock(CLOCK_MONOTONIC), waited = 0;
-    for (uint64_t n = 1; waited < *patience && la_canary() > limit; n++)
-        if (n % LOOKS == 0)
+    for (uint64_t n = 1; waited < *patience && is_slowed(limit, memory_limit); n++)
+        if (memory_limit || n % LOOKS == 0)
             waited = la_clock(CLOCK_MONOTONIC) - start;
     waited = la_clock(CLOCK_MONOTONIC) - start;
     *patience -= waited < *patience ? waited : *patience;

@@ -9,8 +9,9 @@
 /* One timed call at a time: of the first thread that came; nested calls are counted, not timed. */
 static struct {
     volatile uint64_t slot; /* where its return address stands; 0: none open */
-    uint64_t back, wall, cpu, tsc, faults, call, canary;
+    uint64_t back, wall, cpu, tsc, faults, call, canary, between;
 } open_call;
+static uint64_t last_closed; /* wall; 0: none yet */
 static uint64_t timer_thread;
 static volatile uint64_t thread_seen[64];
 static int calibrating;
@@ -66,8 +67,9 @@ static void open_timing(uint64_t slot, uint64_t call)
     if (!la_config.exits)
         *(uint64_t *)slot = (uint64_t)la_return;
     if (!la_config.quick) {
+        open_call.between = last_closed ? la_clock(CLOCK_MONOTONIC) - last_closed : 0;
         if (!la_status->timed) /* once: while it waits, others use the caches */
-            la_wait_calm(la_config.calm_ticks, &la_config.calm_ns);
+            la_wait_calm(la_config.calm_ticks, 0, &la_config.calm_ns);
         open_call.canary = la_canary();
         open_call.faults = la_minor_faults();
         open_call.cpu = la_clock(CLOCK_THREAD_CPUTIME_ID);
@@ -166,6 +168,7 @@ static void close_timing(uint64_t tsc, uint64_t wall, uint64_t cpu)
             s->faults = la_minor_faults() - open_call.faults;
             uint64_t after = la_canary();
             s->canary = after > open_call.canary ? after : open_call.canary;
+            s->between = open_call.between;
         }
         la_status->timed = n + 1;
         if (n + 1 == la_config.timed) {
@@ -177,6 +180,8 @@ static void close_timing(uint64_t tsc, uint64_t wall, uint64_t cpu)
     }
     if (la_config.max_calls && call >= la_config.max_calls)
         stop_program();
+    if (!la_config.quick)
+        last_closed = la_clock(CLOCK_MONOTONIC);
 }
 
 /* The stub's slow path. */

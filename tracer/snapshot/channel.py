@@ -30,7 +30,7 @@ _CONFIG = struct.Struct("<8Q4IQ32s128s")
 _EXIT = struct.Struct("<Q4I32s64s")
 _FIX = struct.Struct("<IIQ")
 _STATUS = struct.Struct("<4Qqq10Q256s")
-_SAMPLE = struct.Struct("<5Q")
+_SAMPLE = struct.Struct("<7Q")
 _PREFIX = "layout-advise-"
 
 
@@ -161,8 +161,8 @@ class RunFolder:
         text = error.split(b"\0")[0].decode(errors="replace")
         return Status(known, pid, base, armed - counter, bool(recursive), threads, timed, entry, rate, empty, text)
 
-    def samples(self, count: int) -> list[tuple[int, int, int, int, int]]:
-        """(wall ns, cpu ns, tsc, faults, canary) of the first ``count`` timed calls."""
+    def samples(self, count: int) -> list[tuple[int, ...]]:
+        """The fields of :class:`~layout_advise.tracer.snapshot.protocol.Sample` of the first ``count`` timed calls."""
         data = (self.path / "status").read_bytes()
         return [_SAMPLE.unpack_from(data, _STATUS.size + i * _SAMPLE.size) for i in range(count)]
 

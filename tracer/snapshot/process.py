@@ -26,7 +26,7 @@ from layout_advise.tracer.snapshot.channel import Channel, Mode, RunFolder, Stat
 from layout_advise.tracer.snapshot.launch import describe_end, kill_session, launch
 from layout_advise.tracer.snapshot.patching import Entry, plan_patch
 from layout_advise.tracer.snapshot.procfs import how_it_ended, outer_pid, read_mappings, read_memory, thread_count
-from layout_advise.tracer.snapshot.protocol import AT_ONCE, Calm, CloneImage, Member, Range, RunResult, Sample
+from layout_advise.tracer.snapshot.protocol import AT_ONCE, Calm, Clock, CloneImage, Member, Range, RunResult, Sample
 from layout_advise.tracer.snapshot.recorded import RETURNED, Calls
 from layout_advise.tracer.trace import Allocation, Registers
 
@@ -40,6 +40,10 @@ def _registers(data: bytes) -> Registers:
     *gpr, rip, rflags, fs_base, mxcsr, _, vectors = _REGISTERS.unpack_from(data)
     lanes = tuple(vectors[64 * n : 64 * n + 64] for n in range(32))
     return Registers(tuple(gpr), rip, rflags, mxcsr, fs_base, lanes)
+
+
+def _words(calm: Calm) -> tuple[int, ...]:
+    return (calm.ticks, calm.memory, calm.patience_ns, calm.enough, calm.look)
 
 
 def _flat(ranges: Sequence[Range]) -> list[int]:
@@ -311,11 +315,14 @@ class AgentProcess:
         *,
         converted: bool = False,
         calm: Calm = AT_ONCE,
+        settle: tuple[int, Clock] | None = None,
     ) -> tuple[tuple[Sample, ...], Calm]:
         """See the protocol; at most 4096 calls."""
-        data = self._call(Verb.BLOCK, (variant, calls, mode == "cold", converted, calm.ticks, calm.patience_ns, calm.enough))
+        most, clock = settle or (0, "wall")
+        words = (variant, calls, mode == "cold", converted, *_words(calm), most, clock == "wall")
+        data = self._call(Verb.BLOCK, words)
         (left,) = struct.unpack_from("<Q", data)
-        return tuple(Sample(*one) for one in struct.iter_unpack("<5Q", data[8:])), replace(calm, patience_ns=left)
+        return tuple(Sample(*one) for one in struct.iter_unpack("<7Q", data[8:])), replace(calm, patience_ns=left)
 
     def convert(self, variant: int, times: int = 3) -> tuple[tuple[float, float], ...]:
         """See the protocol; at most 64 times."""

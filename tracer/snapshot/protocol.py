@@ -55,27 +55,34 @@ class Range:
 @dataclass(frozen=True, slots=True)
 class Sample:
     """One timed call. ``faults`` are minor page faults during the call (validity flag); ``canary`` are the ticks that a
-    fixed loop of additions took, the slower of one right before and one right after (0: not known)."""
+    fixed loop of additions took, the slower of one right before and one right after, and ``memory`` those of reading what
+    is in no cache (0: not known)."""
 
     wall_ns: float
     cpu_ns: float
     tsc: int
     faults: int
     canary: int = 0
+    memory: int = 0
+    between_ns: int = 0
+    """What passed since the call timed before ended, in the running program; 0: not known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Calm:
     """Before timed calls, wait for at most ``patience_ns`` in all until the canary takes at most ``ticks``
-    (``docs/decisions/0022``); 0 ticks: do not wait. After ``enough`` calls with such canaries a block ends (0: it has
-    all its calls)."""
+    (``docs/decisions/0022``) and that of the memory ``memory`` (0: any); with 0 ``ticks`` there is no waiting. After
+    ``enough`` calls with such canaries a block ends (0: it has all its calls). ``look``: the memory's is taken at all."""
 
     ticks: int = 0
     patience_ns: int = 0
     enough: int = 0
+    memory: int = 0
+    look: bool = False
 
 
 AT_ONCE = Calm()
+Clock = Literal["thread-cpu", "wall"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +180,10 @@ class StoppedProgram(Protocol):
         *,
         converted: bool = False,
         calm: Calm = AT_ONCE,
+        settle: tuple[int, Clock] | None = None,
     ) -> tuple[tuple[Sample, ...], Calm]:
-        """``calls`` timed calls, or enough that are calm, and what is left of the patience of ``calm``.
+        """``calls`` timed calls, or enough that are calm, and what is left of the patience of ``calm``. With ``settle`` (not
+        with ``cold``) so many calls at most, until they take the same time by that clock (``docs/decisions/0033``).
 
         Before each the changed lines are put back by ordinary stores and the save copy is flushed; with ``cold`` all ranges
         of the variant are flushed from the caches too. ``converted``: each call converts the data to the variant's layout
