@@ -57,6 +57,16 @@ def noise(hotspot: HotspotReport) -> str:
     return f"the original against itself: {hotspot.noise.lo:.2f} to {hotspot.noise.hi:.2f}"
 
 
+def claimed(hotspot: HotspotReport) -> str:
+    """Why the verdict tells less than the winner's median; empty where it tells the median."""
+    gain = hotspot.verdict.gain
+    winner = next((c for c in hotspot.candidates if c.id == hotspot.verdict.candidate), None)
+    if winner is None or winner.speedup is None or gain != winner.speedup.lo or gain >= winner.speedup.median:
+        return ""
+    layout = winner.id.partition("-")[0]
+    return f"the interval of {layout} is wide: what is claimed is its lower end, {gain:.2f}×, not its median"
+
+
 def headline(text: str) -> tuple[str, str]:
     """A verdict's first sentence, and what follows it."""
     found = re.search(r"\. (?=[A-Z])", text)

@@ -123,6 +123,7 @@ def _item(hotspot: HotspotReport) -> dict[str, object]:
         "threads_notes": tables.by_threads_notes(hotspot),
         "threads_figure": Markup(figures.by_threads(hotspot)),
         "noise": hotspotwords.noise(hotspot),
+        "claimed": hotspotwords.claimed(hotspot),
         "cold": any(layout.best.cold not in (None, layout.best.speedup) for layout in found),
         "conversion": any(layout.best.conversion for layout in found),
     }

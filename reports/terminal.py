@@ -144,6 +144,8 @@ def _legend(hotspot: HotspotReport, shown: Sequence[tables.Layout]) -> list[str]
         noise = hotspotwords.noise(hotspot)
         band = f"; {noise}" if noise else ""
         lines.append(f"  speedup of the hotspot over the original, 95 % interval over processes{band}")
+    if text := hotspotwords.claimed(hotspot):
+        lines.append(f"  {text}")
     if any(layout.best.variant == "restrict" for layout in shown):
         lines.append(f"  restrict: {glossary.VARIANT_NOTES['restrict']}")
     if any(layout.best.evidence == "modelled" for layout in shown):

@@ -60,6 +60,15 @@ def test_terminal_begins_with_the_verdict() -> None:
     assert "\x1b[" in terminal.render(report(), colour=True)
 
 
+@pytest.mark.parametrize(("gain", "told"), [(3.61, False), (3.5, True)])
+def test_a_claim_below_the_median_is_explained(gain: float, told: bool) -> None:
+    shown = report(Verdict("change", "c1", gain, "measured-gain", "Change it: c1 is at least 3.5 times as fast."))
+    words = "the interval of c1 is wide: what is claimed is its lower end, 3.50×, not its median"
+    assert (words in terminal.render(shown)) is told
+    assert (words[1:] in html.render(shown)) is told
+    assert not hotspotwords.claimed(report(Verdict("keep", None, None, "no-gain", "Keep it.")).hotspots[0])
+
+
 def test_layout_and_simd_are_shown_apart() -> None:
     sample = report()
     values = [Interval(v, v - 0.01, v + 0.01, 5) for v in (0.25, 0.5, 1.25, 3.75)]
