@@ -19,7 +19,7 @@ from layout_advise.reports import html, model
 from layout_advise.rundir import RunDir, open_run, scratch, write_atomically
 from layout_advise.stages.assemble import quality
 from layout_advise.stages.backends import check_backend
-from layout_advise.stages.batches import plan_batch, too_short
+from layout_advise.stages.batches import LEARNT_CALLS, can_be_batched, may_be_learnt, plan_batch, too_short
 from layout_advise.stages.case import Case
 from layout_advise.stages.hotspot import Studied, study
 from layout_advise.stages.loops import find_loop
@@ -53,6 +53,8 @@ def advise(settings: Settings, progress: Progress) -> model.Report | None:
             return None
         case = watch(settings, main, profiled, stdin, run, work, progress)
         profiled, studied = case.profiled, study(case)
+        if studied is not None and (several := not_repeated(case, studied)) is not None:
+            studied = study(several)
         if studied is None:
             return None
         progress.stage("report", "writing the report")
@@ -93,6 +95,20 @@ def watch(
     progress.step("recording calls, which are too short to be timed one by one")
     chosen, batch = plan_batch(settings, profiled, stdin, seen, chosen)
     return case.unbatched(batch) if isinstance(batch, str) else replace(case, chosen=chosen, batch=batch)
+
+
+def not_repeated(case: Case, studied: Studied) -> Case | None:
+    """The case with several calls in a row timed together, where one call repeated is quicker than the program's; None where
+    that is not so, or they cannot be."""
+    report = studied.report
+    learnt = report.verdict.reason == "not-in-situ" and may_be_learnt(report.original)
+    if not learnt or case.batch is not None or report.kinds or not can_be_batched(case.profiled, case.probe):
+        return None
+    chosen, batch = plan_batch(case.settings, case.profiled, case.stdin, case.probe, case.chosen, LEARNT_CALLS)
+    if isinstance(batch, str):
+        return None
+    case.progress.note(f"the same call repeated is quicker than in the program: {batch.size} calls in a row are timed")
+    return replace(case, chosen=chosen, batch=batch)
 
 
 @contextlib.contextmanager

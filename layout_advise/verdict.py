@@ -23,8 +23,10 @@ ALIKE = 0.05
 """Times that differ by less tell nothing about what was in the caches."""
 WIDE = 1.5
 """An interval whose upper end is that many times its lower one does not know the gain: its lower end is claimed."""
-PLAIN_ENOUGH, AS_GOOD = 0.98, 0.97
+PLAIN_ENOUGH = 0.98
 """A variant that promises the compiler more is advised only when the plain one has less than this part of its gain."""
+AS_GOOD = (0.97, 0.85)
+"""Likewise blocks, and where the interval of their gain is wide."""
 SHORT_CALL_NS = 20_000
 FEWEST_CALLS = 3
 
@@ -153,7 +155,9 @@ def leader(candidates: Sequence[Measured], context: Context) -> Measured | None:
     best = max(fit, key=lambda c: (c.middle(), c.id), default=None)
     if best is None:
         return None
-    as_good = [c for c in fit if not c.blocked and c.middle() >= AS_GOOD * best.middle()]
+    enough = AS_GOOD[best.speedup is not None and is_wide(best.speedup)] * best.middle()
+    surely = AS_GOOD[1] * best.floor()
+    as_good = [c for c in fit if not c.blocked and c.middle() >= enough and c.floor() >= surely]
     best = max(as_good, key=lambda c: (c.middle(), c.id), default=best)
     same = [c for c in fit if c.layout == best.layout and c.middle() >= PLAIN_ENOUGH * best.middle()]
     return min(same, key=lambda c: VARIANTS.index(c.variant))

@@ -31,10 +31,9 @@ from layout_advise.mockup.timings import (
 from layout_advise.tracer.snapshot.protocol import Calm, Clock, Range, Sample, StoppedProgram
 
 FAULT_ALLOWANCE = 2
-FEWEST_RESTORES = 5
 DROP_AFTER = 3
-CONVERTED_IN = 2
-"""In how many restored processes the conversion to and from a new layout is timed: it needs no interval."""
+CONVERTED_IN = 1
+"""In how many restored processes the conversion to and from a new layout is timed: only the winner's needs an interval."""
 
 FEWEST_AROUND, AROUND_PART = 4, 4
 """Calls with the conversion around them: one for so many of the others, at least so many."""
@@ -75,7 +74,8 @@ class Plan:
     cold_restores: int | None = None
     """In how many processes, the first ones, calls with flushed caches are timed; None: in all."""
     seconds: float | None = None
-    """After so long no further process is begun once there are :data:`FEWEST_RESTORES`."""
+    """After so long no further process is begun once there were ``fewest``."""
+    fewest: int = 5
     clock: Clock = "thread-cpu"
     canary: int = 0
     """Ticks of the fastest canary known from the running program; 0: none."""
@@ -88,6 +88,8 @@ class Plan:
     calls to get into a last cache that many share (``docs/decisions/0033``)."""
     hopeless: float | None = None
     """What is slower than the leader by more than this factor is dropped even where few of its calls were undisturbed."""
+    finalists: int | None = None
+    """After :data:`DROP_AFTER` processes so many candidates go on, the fastest; None: all that are not clear losers."""
     memory: bool = False
     """Whether processes also wait for the memory not to be slowed, and calls beside which it was do not count: for data that
     no cache of the core holds."""
@@ -127,7 +129,7 @@ def measure(
     alive = [v for v in variants if v.name not in timings.failed]
     attempts, begun = 0, time.monotonic()
     while len(timings.steady) < plan.restores:
-        if plan.seconds and len(timings.steady) >= FEWEST_RESTORES and time.monotonic() - begun > plan.seconds:
+        if plan.seconds and len(timings.steady) >= plan.fewest and time.monotonic() - begun > plan.seconds:
             break
         attempts += 1
         if attempts > 2 * plan.restores + len(variants):
@@ -147,6 +149,8 @@ def measure(
             losers = clear_losers(timings, [name for name in known if name not in CONTROLS])
             if plan.hopeless is not None:
                 losers |= clear_losers(timings, [v.name for v in alive if v.name not in CONTROLS], plan.hopeless)
+            if plan.finalists is not None and len(timings.steady) == DROP_AFTER:
+                losers |= beyond(timings, [v.name for v in alive if v.name not in (*CONTROLS, *losers)], plan.finalists)
             timings.dropped.update(losers)
             alive = [v for v in alive if v.name not in losers]
         if len(timings.steady) == DROP_AFTER:
@@ -164,6 +168,13 @@ def clear_losers(timings: Timings, names: Sequence[str], factor: float = 1.0) ->
     return {
         n: f"slower than {leader} in {timings.restores(n)} restores" for n, r in intervals.items() if factor * r.hi < bar
     }
+
+
+def beyond(timings: Timings, names: Sequence[str], places: int) -> dict[str, str]:
+    """The candidates that are not among the ``places`` fastest."""
+    speeds = {n: r.median for n in names if (r := timings.ratio(ORIGINAL, n)) is not None}
+    slower = sorted(speeds, key=lambda n: -speeds[n])[places:]
+    return {n: f"not among the {places} fastest in {timings.restores(n)} restores" for n in slower}
 
 
 def _one_restore(

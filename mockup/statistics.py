@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,19 +51,41 @@ def undisturbed_ratio(over: Sequence[float], under: Sequence[float], less: Seque
         below = data[1] - data[2] if less is not None else data[1]
         ends = [median, *(data[0] / below)]
         return Ratio(median, float(min(ends)), float(max(ends)), len(over))
+    return Ratio(median, *_interval(data, statistic, median, paired=True), len(over))
+
+
+def unpaired_ratio(over: Sequence[float], under: Sequence[float]) -> Ratio:
+    """The same of times that are not of the same processes: each is resampled by itself. Where either has fewer than four,
+    the interval holds every ratio of one to another. Raises ValueError when there is no process."""
+    if not len(over) or not len(under):
+        raise ValueError("no process to make a ratio of")
+    data = np.asarray(over, dtype=float), np.asarray(under, dtype=float)
+
+    def statistic(*times: NDArray[np.float64], axis: int = -1) -> NDArray[np.float64]:
+        first, second = (np.quantile(one, UNDISTURBED, axis=axis) for one in times)
+        return np.asarray(first / second)
+
+    median, fewest = float(statistic(*data)), min(map(len, data))
+    if fewest < 4:
+        return Ratio(median, float(data[0].min() / data[1].max()), float(data[0].max() / data[1].min()), fewest)
+    return Ratio(median, *_interval(data, statistic, median, paired=False), fewest)
+
+
+def _interval(
+    data: Sequence[NDArray[np.float64]], statistic: Callable[..., NDArray[np.float64]], median: float, *, paired: bool
+) -> tuple[float, float]:
     result = stats.bootstrap(
         data,
         statistic,
         n_resamples=RESAMPLES,
-        paired=True,
+        paired=paired,
         vectorized=True,
         confidence_level=CONFIDENCE,
         method="percentile",
         rng=np.random.default_rng(SEED),
     )
-    interval = result.confidence_interval
     # equal times leave an interval without width, from which rounding may take the estimate
-    return Ratio(median, min(float(interval.low), median), max(float(interval.high), median), len(over))
+    return min(float(result.confidence_interval.low), median), max(float(result.confidence_interval.high), median)
 
 
 def median_of(values: Sequence[float]) -> float:

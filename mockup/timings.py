@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
-from layout_advise.mockup.statistics import Ratio, median_of, undisturbed, undisturbed_ratio
+from layout_advise.mockup.statistics import Ratio, median_of, undisturbed, undisturbed_ratio, unpaired_ratio
 
 Mode = Literal["steady", "cold"]
 
@@ -59,7 +59,9 @@ class Canary(NamedTuple):
         return Canary(int(CALM * self.core), int(MEMORY_CALM * self.memory))
 
     def within(self, limit: Canary) -> bool:
-        return self.core <= limit.core and (not limit.memory or self.memory <= limit.memory)
+        """Whether the core was not slowed. The memory's is waited for, no more: data in a cache does not feel it, and which
+        state that is in differs more from process to process."""
+        return self.core <= limit.core
 
 
 def fastest(canaries: Iterable[Canary]) -> Canary:
@@ -192,6 +194,16 @@ class Timings:
         """In how many restored processes ``name`` was timed."""
         return sum(1 for restore in self.steady if restore.get(name))
 
+    def processes(self, name: str, mode: Mode = "steady") -> list[float | None]:
+        """The undisturbed time in each restored process; None where it did not run, or only disturbed while others did not.
+
+        That of the calm calls, or of all where these were quicker: what the canary does not see disturbs too."""
+        times = self.steady if mode == "steady" else self.cold
+        return [
+            min(undisturbed(calm), undisturbed(restore[name])) if calm else None
+            for calm, restore in zip(self.calm(name, mode), times, strict=True)
+        ]
+
     def paired(self, over: str, under: str, mode: Literal["steady", "cold"] = "steady") -> list[tuple[float, float]]:
         """Undisturbed times of ``over`` and ``under`` in each restored process that ran both."""
         both = list(zip(self.calm(over, mode), self.calm(under, mode), strict=True))
@@ -206,11 +218,12 @@ class Timings:
 
     def ratio(self, over: str, under: str, mode: Literal["steady", "cold"] = "steady") -> Ratio | None:
         """Time(over) / time(under), undisturbed, with its interval over the restores; None where nothing was measured."""
-        values = self.paired(over, under, mode)
-        if not values:
+        runs = self.processes(over, mode), self.processes(under, mode)
+        above, below = ([ns for ns in one if ns] for one in runs)
+        if not above or not below:
             return None
-        above, below = zip(*values, strict=True)
-        found = undisturbed_ratio(above, below)
+        together = all(bool(a) == bool(b) for a, b in zip(*runs, strict=True))
+        found = undisturbed_ratio(above, below) if together else unpaired_ratio(above, below)
         factor = self._slowed(under, mode, undisturbed(below)) / self._slowed(over, mode, undisturbed(above))
         return Ratio(factor * found.median, factor * found.lo, factor * found.hi, found.restores)
 
@@ -218,15 +231,13 @@ class Timings:
         """How many times slower than it is known to be what took ``ns`` undisturbed: the original is timed twice, and it and
         the identity were timed before where these timings are the second. Others slow what waits for memory in phases; where
         no process saw the original without, every candidate whose data a cache holds would gain by that."""
-        times = [ns, self.known.get((name, mode), ns)]
-        if name == ORIGINAL:
-            times.append(self.nanoseconds(SHADOW, mode) or ns)
-        return ns / min(times)
+        return ns / min(ns, self.known.get((name, mode), ns), self.nanoseconds(name, mode) or ns)
 
     def nanoseconds(self, name: str, mode: Literal["steady", "cold"] = "steady") -> float | None:
-        """The undisturbed time of one call, over all restores: they all do the same work."""
-        values = [undisturbed(times) for times in self.calm(name, mode) if times]
-        return undisturbed(values) if values else None
+        """The undisturbed time of one call, over all restores: they all do the same work. The original is timed twice."""
+        both = [self.processes(n, mode) for n in ((ORIGINAL, SHADOW) if name == ORIGINAL else (name,))]
+        values = [undisturbed(known) for one in both if (known := [ns for ns in one if ns])]
+        return min(values, default=None)
 
 
 def summarise(timings: Timings, name: str) -> Ratios | None:

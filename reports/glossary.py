@@ -38,7 +38,7 @@ CHECK_NOTES = {
     "placement": "what it costs that a short loop straddles cache lines; -falign-loops=32 may gain it without a new layout",
     "in-situ": "whether times in the snapshot hold in the running program",
     "steady-calls": "whether the call measured is like the calls around it",
-    "calm": "calls beside which a loop of additions or reading memory was slow are left out: others used the processor",
+    "calm": "calls beside which a fixed loop of additions was slow: something else used the core; they are left out",
     "page-faults": "calls with page faults time the kernel, not the layout",
     "trace-complete": "a layout claimed from a part of the accesses could be wrong for the rest",
     "wrong-map": "the comparison of results was shown to fail where it must",

@@ -15,9 +15,10 @@ import pytest
 
 from layout_advise.layoutalgebra.nests import FoldedStream
 from layout_advise.mockup.streams import expand_array
+from layout_advise.reports.hotspotmodel import Original
 from layout_advise.reports.model import read_report, schema
 from layout_advise.stages.attempts import differing, left_behind
-from layout_advise.stages.batches import size_and_start
+from layout_advise.stages.batches import may_be_learnt, size_and_start
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.record import trace_call
 from layout_advise.tracer.snapshot.agent import ABI_HEADER
@@ -282,6 +283,17 @@ def test_how_many_calls_make_a_batch() -> None:
     assert size_and_start([1000.0] * 400, 400, None) == (100, 101)  # three batches, and one before
     assert size_and_start([1000.0] * 40, 40, None)[0] == 0  # 10 µs
     assert size_and_start([], 0, None)[0] == 0
+    assert size_and_start([500_000.0] * 4096, 100_000, None) == (4, 5)
+    assert size_and_start([500_000.0] * 4096, 100_000, None, 16) == (16, 17)
+    assert size_and_start([500_000.0] * 40, 40, None, 16) == (10, 11)
+
+
+@pytest.mark.parametrize(
+    ("steady", "in_situ", "learnt"),
+    [(1e5, 1.3e5, True), (1.3e5, 1e5, False), (2e6, 3e6, False), (None, 1e5, False), (1e5, None, False)],
+)
+def test_a_call_that_is_quicker_repeated_may_be_learnt(steady: float | None, in_situ: float | None, learnt: bool) -> None:
+    assert may_be_learnt(Original(2e5, steady, in_situ)) is learnt
 
 
 @pytest.mark.slow

@@ -255,7 +255,7 @@ def _timing_checks(timings: Timings, conditions: Conditions) -> Sequence[model.C
         checks.append(model.Check("steady-calls", conditions.spread <= SPREAD_LIMIT, conditions.spread, text))
     calm = timings.calm_part()
     if calm is not None:
-        text = f"{calm:.0%} of the original's calls were timed while nothing slowed the processor or its memory" + (
+        text = f"{calm:.0%} of the original's calls were timed while nothing slowed the processor" + (
             "" if timings.is_calm else ", too few to leave out the others"
         )
         checks.append(model.Check("calm", timings.is_calm, calm, text))

@@ -19,6 +19,7 @@ from layout_advise.config import Settings
 from layout_advise.mockup.effects import Gpr, Lane
 from layout_advise.mockup.lifted import Lifted
 from layout_advise.mockup.statistics import undisturbed
+from layout_advise.reports.hotspotmodel import Original
 from layout_advise.stages.calls import VERIFIED_CALLS, ChosenCall
 from layout_advise.stages.profile import IN_SITU_PROCESSES, IN_SITU_SECONDS, Profiled
 from layout_advise.tracer.snapshot.channel import MAX_TIMED
@@ -29,6 +30,8 @@ from layout_advise.verdict import SHORT_CALL_NS
 BATCH_NS = 2e6
 """About how long a batch is to take: long enough to leave the first caches, where calls go all over the data."""
 PARTS = 4
+LEARNT_CALLS, LEARNT_NS = 16, 2e6
+"""Where a call repeated is quicker than the program's, so many are timed together; longer ones are too much to learn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +65,27 @@ class Batch:
 def too_short(profiled: Profiled, seen: Probe, chosen: ChosenCall) -> bool:
     """Whether the calls are to be timed as batches: short ones of one thread that make no calls of their own."""
     short = chosen.in_situ_ns is not None and chosen.in_situ_ns < SHORT_CALL_NS
+    return short and can_be_batched(profiled, seen)
+
+
+def can_be_batched(profiled: Profiled, seen: Probe) -> bool:
+    """Whether the hotspot is a function that one thread calls often enough, and that does not call itself."""
     plain = profiled.nest is None and not profiled.threaded and not seen.recursive and seen.threads <= 1
-    return short and plain and seen.calls >= 2 * VERIFIED_CALLS
+    return plain and seen.calls >= 2 * VERIFIED_CALLS
+
+
+def may_be_learnt(original: Original) -> bool:
+    """Whether the same call again and again is quicker than the program's calls: the processor learns which way the data
+    makes its branches go (``docs/decisions/0035``)."""
+    steady, in_situ = original.ns_steady, original.ns_in_situ
+    return steady is not None and in_situ is not None and steady < in_situ <= LEARNT_NS
 
 
 def plan_batch(
-    settings: Settings, profiled: Profiled, stdin: Path | None, seen: Probe, chosen: ChosenCall
+    settings: Settings, profiled: Profiled, stdin: Path | None, seen: Probe, chosen: ChosenCall, least: int = 1
 ) -> tuple[ChosenCall, Batch | str]:
-    """The batches of a hotspot with short calls, and ``chosen`` with the first of them: its ``in_situ_ns`` is then that of
-    a whole batch. Instead of a batch the reason why there is none, as the end of a sentence."""
+    """The batches of a hotspot with short calls (of ``least`` calls), and ``chosen`` with the first of them: its
+    ``in_situ_ns`` is then that of a whole batch. Instead of a batch the reason why there is none, as a sentence's end."""
     if settings.backend not in ("auto", "clone"):
         return chosen, f"calls under {SHORT_CALL_NS / 1000:.0f} µs can be traced by the clone only"
     if settings.temporary:
@@ -79,7 +94,7 @@ def plan_batch(
         settings.command, profiled.entry, stdin_path=stdin, timeout=settings.timeout, timed=MAX_TIMED,
         max_calls=min(MAX_TIMED, seen.calls), quick=True,
     )  # fmt: skip
-    size, start = size_and_start(first.quick_ns, seen.calls, settings.call)
+    size, start = size_and_start(first.quick_ns, seen.calls, settings.call, least)
     if size == 0:
         return chosen, f"its {seen.calls} calls together are too short to be timed"
     runs = in_situ_runs(settings, profiled, stdin, start, size)
@@ -96,8 +111,9 @@ def plan_batch(
     return replace(chosen, call=start, in_situ_ns=sum(times), spread=spread), Batch(size, calls, times, runs)
 
 
-def size_and_start(times: Sequence[float], calls: int, wanted: int | None) -> tuple[int, int]:
-    """How many calls make a batch (0: there is none that can be timed), and at which call the first begins.
+def size_and_start(times: Sequence[float], calls: int, wanted: int | None, least: int = 1) -> tuple[int, int]:
+    """How many calls make a batch, at ``least`` so many (0: there is none that can be timed), and at which call the first
+    begins.
 
     ``times`` are those of the first calls in ns. One batch goes before the first, where there are that many calls: it
     brings the caches into the state that they have later on.
@@ -107,7 +123,7 @@ def size_and_start(times: Sequence[float], calls: int, wanted: int | None) -> tu
     mean = max(float(np.median(times)), 1.0)
     first = wanted if wanted is not None else 1
     room = (calls - first + 1) // (VERIFIED_CALLS if wanted is not None else VERIFIED_CALLS + 1)
-    size = min(MAX_TIMED, math.ceil(BATCH_NS / mean), room)
+    size = min(MAX_TIMED, max(least, math.ceil(BATCH_NS / mean)), room)
     if size < 2 or size * mean < SHORT_CALL_NS:
         return 0, first
     return size, first if wanted is not None else first + size

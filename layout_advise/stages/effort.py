@@ -29,7 +29,7 @@ ENOUGH = 10
 @dataclass(frozen=True, slots=True)
 class Effort:
     """``restores``: processes to measure in, ``fewer`` of them for the winner again. ``rounds``: in each process, from and
-    to. ``most_calls``, ``patience_ns`` and ``hopeless`` as in :class:`Plan`."""
+    to. ``most_calls``, ``patience_ns``, ``hopeless`` and ``finalists`` as in :class:`Plan`."""
 
     restores: int
     fewer: int
@@ -37,14 +37,15 @@ class Effort:
     most_calls: int
     patience_ns: int
     hopeless: float | None
+    finalists: int | None
     cold_restores: int | None
     seconds: tuple[float, float] | None
     """After so long no further process is begun, the winner's again included; None: there is no such end."""
 
 
-QUICK = Effort(9, 2, (3, 10), 64, 18_000_000_000, None, None, None)
+QUICK = Effort(9, 2, (3, 10), 64, 18_000_000_000, None, None, None, None)
 # Slow calls mostly wait for memory: disturbed, their ratios are hardly ever off by 1.5 (docs/decisions/0022).
-SLOW = Effort(7, 4, (1, 1), 64, 2_000_000_000, 1.5, 4, (24, 8))
+SLOW = Effort(7, 4, (1, 1), 64, 2_000_000_000, 1.5, 5, 4, (24, 8))
 
 
 def effort_for(call_ns: float) -> Effort:
@@ -72,9 +73,11 @@ def plans_for(
         enough=ENOUGH if calls == MOST_CALLS else 0,
         most_calls=effort.most_calls,
         hopeless=effort.hopeless,
+        finalists=effort.finalists,
         cold_restores=effort.cold_restores,
         seconds=effort.seconds[0] if effort.seconds else None,
         memory=call_ns >= MEMORY_NS,
     )
     seconds = effort.seconds[1] if effort.seconds else None
-    return first, replace(first, restores=max(FEWEST_AGAIN, first.restores - effort.fewer), around=True, seconds=seconds)
+    again = max(FEWEST_AGAIN, first.restores - effort.fewer)
+    return first, replace(first, restores=again, around=True, seconds=seconds, fewest=FEWEST_AGAIN - 1)

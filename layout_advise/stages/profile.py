@@ -40,7 +40,7 @@ INTERVAL = 0.001
 FEWEST_SAMPLES = 20
 IN_SITU_PROCESSES = (2, 16)
 """At least and at most so many further processes are timed, those after the first while ``IN_SITU_SECONDS`` last."""
-IN_SITU_SECONDS = 4.0
+IN_SITU_SECONDS = 3.0
 SECOND_LOOK_SECONDS = 12.0
 """So long where the first times did not agree with the snapshot."""
 PATIENCE_NS = 1_000_000_000

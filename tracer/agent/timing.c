@@ -98,18 +98,18 @@ struct block {
 };
 
 #define PIECE_NS 36000000ull
-#define SETTLE_NS 200000000ull
+#define SETTLE_NS 150000000ull
 static uint64_t spent(const struct block *b, const struct la_sample *s)
 {
     return b->wall ? s->wall : s->cpu;
 }
 
 /* Whether the last calls took as long as those before them: the quickest of each at most 3 % less, or 10 % more, which others
- * do. Some 36 ms of calls are compared, 3 to 24; of quick ones half of what would be enough. */
+ * do. Some 36 ms of calls are compared, 3 to 16; of quick ones half of what would be enough. */
 static int settled(const struct block *b, uint64_t done)
 {
     const struct la_sample *s = answer.samples;
-    const uint64_t fit = PIECE_NS / (spent(b, s + done - 1) + 1), piece = fit < 3 ? 3 : fit > 24 ? 24 : fit;
+    const uint64_t fit = PIECE_NS / (spent(b, s + done - 1) + 1), piece = fit < 3 ? 3 : fit > 16 ? 16 : fit;
     const uint64_t few = b->enough ? b->enough / 2 : piece;
     uint64_t last = ~0ull, before = ~0ull;
     if (done < 2 * few)
