@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from layout_advise.errors import SnapshotError
 from layout_advise.mockup.measure import (
     CONVERTED_IN,
-    FEWEST_RESTORES,
     Plan,
     Timed,
     clear_losers,

@@ -90,9 +90,10 @@ def plan_batch(
         return chosen, f"calls under {SHORT_CALL_NS / 1000:.0f} µs can be traced by the clone only"
     if settings.temporary:
         return chosen, "what converting around so short a call costs is not timed"
+    number = min(MAX_TIMED, seen.calls)  # ticks become ns when the last of them is done
     first = probe(
-        settings.command, profiled.entry, stdin_path=stdin, timeout=settings.timeout, timed=MAX_TIMED,
-        max_calls=min(MAX_TIMED, seen.calls), quick=True,
+        settings.command, profiled.entry, stdin_path=stdin, timeout=settings.timeout, timed=number, max_calls=number,
+        quick=True,
     )  # fmt: skip
     size, start = size_and_start(first.quick_ns, seen.calls, settings.call, least)
     if size == 0:
