@@ -8,10 +8,10 @@ from typing import Literal
 
 import msgspec
 
+from layout_advise.gainwords import times
 from layout_advise.mockup.statistics import Ratio
 from layout_advise.reports.hotspotmodel import Verdict
 from layout_advise.reports.spelled import listing
-from layout_advise.verdict import times
 
 UseKind = Literal["permanent", "temporary"]
 

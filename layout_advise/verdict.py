@@ -8,6 +8,8 @@ from typing import Literal
 
 import msgspec
 
+from layout_advise.gainwords import fell_short, gain_of, named
+from layout_advise.measured import VARIANTS, Measured, is_wide
 from layout_advise.mockup.statistics import Ratio
 from layout_advise.reports.candidatemodel import Evidence
 from layout_advise.reports.hotspotmodel import Verdict
@@ -21,8 +23,6 @@ BACK_TO_BACK = 0.1
 """Where so little of a call's time passes between calls, hardly anything else gets into the caches."""
 ALIKE = 0.05
 """Times that differ by less tell nothing about what was in the caches."""
-WIDE = 1.5
-"""An interval whose upper end is that many times its lower one does not know the gain: its lower end is claimed."""
 PLAIN_ENOUGH = 0.98
 """A variant that promises the compiler more is advised only when the plain one has less than this part of its gain."""
 AS_GOOD = (0.97, 0.85)
@@ -31,71 +31,6 @@ SHORT_CALL_NS = 20_000
 FEWEST_CALLS = 3
 
 Mode = Literal["steady", "cold"]
-
-VARIANTS = ("plain", "restrict", "simd")
-"""In the order of what they ask of the user."""
-
-ASKED = {
-    "plain": "",
-    "restrict": ", with its arrays declared `restrict`,",
-    "simd": ", with its arrays declared `restrict` and its independent loops written for SIMD,",
-}
-
-
-ALONE = {"plain": "its loops in this form", "restrict": "`restrict`", "simd": "`restrict` and SIMD"}
-TOLD = 1.05
-"""What a variant gains with the layout unchanged is told from here on."""
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """What the verdict needs to know of a candidate; ratios of the mode that was chosen. ``net`` is the speedup with
-    the conversion of a temporary layout taken in (None for permanent ones); ``reason``: why there are no ratios."""
-
-    id: str
-    evidence: Evidence
-    speedup: Ratio | None
-    over_identity: Ratio | None
-    net: Ratio | None = None
-    title: str = ""
-    reason: str = ""
-    blocked: bool = False
-    """Whether the layout is one of blocks (AoSoA): every index becomes two."""
-
-    @property
-    def layout(self) -> str:
-        """The id without the variant: ``c1`` of ``c1-restrict``."""
-        return self.id.partition("-")[0]
-
-    @property
-    def variant(self) -> str:
-        """``plain``, ``restrict`` or ``simd``."""
-        return self.id.partition("-")[2] or "plain"
-
-    @property
-    def counted(self) -> Ratio | None:
-        """The gain that is claimed: net of the conversion for a temporary layout."""
-        return self.net or self.speedup
-
-    @property
-    def claimed(self) -> float:
-        """The gain as it is told: the lower end where the interval is wide."""
-        assert self.counted is not None
-        return self.counted.lo if is_wide(self.counted) else self.counted.median
-
-    def floor(self) -> float:
-        """The smallest of the lower bounds that a change must have above the bound."""
-        bounds = [r.lo for r in (self.speedup, self.over_identity, self.net) if r is not None]
-        return min(bounds) if self.speedup and self.over_identity else 0.0
-
-    def middle(self) -> float:
-        """The smallest of the medians."""
-        return min((r.median for r in (self.speedup, self.over_identity, self.net) if r is not None), default=0.0)
-
-    def ceiling(self) -> float | None:
-        """The smallest of the upper bounds: below the bound the candidate is out. None when it was not measured."""
-        bounds = [r.hi for r in (self.speedup, self.over_identity, self.net) if r is not None]
-        return min(bounds) if self.speedup and self.over_identity else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +151,7 @@ def decide(candidates: Sequence[Measured], context: Context) -> Verdict:
             best.id,
             best.claimed,
             "measured-gain",
-            f"Change it: {_gain(best)}.",
+            f"Change it: {gain_of(best)}.",
         )
     return _keep_or_undecided(candidates, context)
 
@@ -233,20 +168,18 @@ def _keep_or_undecided(candidates: Sequence[Measured], context: Context) -> Verd
     if near and not above:
         return undecided(
             "within-noise",
-            f"{_named(near)} may be faster than the original, but the original against itself differs by up to "
+            f"{named(near)} may be faster than the original, but the original against itself differs by up to "
             f"{context.noise_hi - 1:.0%} on this machine now: no gain is shown, none is excluded. "
             "Run it again when it is quieter.",
         )
     if near:
         return undecided(
             "within-noise",
-            f"the measurements of {_named(above)} reach above {context.bound:.2f} times the original's speed, below which a "
+            f"the measurements of {named(above)} reach above {context.bound:.2f} times the original's speed, below which a "
             "difference may be noise here, but not with all of their intervals: no gain is shown, none is excluded.",
         )
     if unmeasured:
-        return undecided(
-            "not-all-measured", f"no measured layout is faster, but {_named(unmeasured)} could not be measured."
-        )
+        return undecided("not-all-measured", f"no measured layout is faster, but {named(unmeasured)} could not be measured.")
     best = max(candidates, key=lambda c: c.ceiling() or 0.0)
     return Verdict(
         "keep",
@@ -254,7 +187,7 @@ def _keep_or_undecided(candidates: Sequence[Measured], context: Context) -> Verd
         None,
         "no-gain",
         f"Keep it: {len({c.id.split('-')[0] for c in candidates})} other layouts were measured and none gains "
-        f"{100 * (context.bound - 1):.0f} % (the best, {_named([best])}, stays below {best.ceiling():.2f} times the "
+        f"{100 * (context.bound - 1):.0f} % (the best, {named([best])}, stays below {best.ceiling():.2f} times the "
         "original's speed).",
     )
 
@@ -276,23 +209,13 @@ def confirm(first: Verdict, again: Measured, context: Context) -> Verdict:
             again.id,
             again.claimed,
             "measured-gain",
-            f"Change it: {_gain(again)}.",
+            f"Change it: {gain_of(again)}.",
         )
     return undecided(
         "not-confirmed",
         f"the best layout ({first.candidate}) ran {first.gain or 0:.2f} times as fast at first, but not reliably above "
-        f"{context.bound:.2f} when it was measured again in new processes{_fell_short(again)}.",
+        f"{context.bound:.2f} when it was measured again in new processes{fell_short(again)}.",
     )
-
-
-def _fell_short(again: Measured) -> str:
-    """The lowest of what had to exceed the bound."""
-    if again.counted is None:
-        return ""
-    lowest, what = again.counted, ""
-    if again.over_identity is not None and again.over_identity.lo < lowest.lo:
-        lowest, what = again.over_identity, " the unchanged mock-up's speed"
-    return f", only {lowest.median:.2f} times{what} ({_interval(lowest)})"
 
 
 def for_program(verdict: Verdict, share: float) -> Verdict:
@@ -306,45 +229,3 @@ def for_program(verdict: Verdict, share: float) -> Verdict:
 def amdahl(share: float, speedup: float) -> float:
     """Speedup of the whole program when the hotspot, ``share`` of it, becomes ``speedup`` times as fast."""
     return 1.0 / (1.0 - share + share / speedup)
-
-
-def _gain(winner: Measured) -> str:
-    """``store ... : step runs 4.9 times as fast (95 % interval 3.9 to 5.1, 9 processes)``; ``at least 3.7 times as fast``
-    where the interval is wide."""
-    assert winner.counted is not None
-    net = ", conversion before and after each call included" if winner.net is not None else ""
-    least = "at least " if is_wide(winner.counted) else ""
-    gain = f"{least}{times(winner.claimed)} times as fast ({_interval(winner.counted)}{net})"
-    return f"{winner.title or winner.id}{ASKED[winner.variant]} runs {gain}{_unchanged(winner)}"
-
-
-def is_wide(ratio: Ratio) -> bool:
-    """Whether the machine was too noisy for the median to say much."""
-    return ratio.hi >= WIDE * ratio.lo
-
-
-def _unchanged(winner: Measured) -> str:
-    """What of the gain does not need the layout: the same variant of the unchanged one over the original."""
-    if winner.speedup is None or winner.over_identity is None or winner.net is not None:
-        return ""
-    alone = winner.speedup.median / winner.over_identity.median
-    if alone < TOLD:
-        return ""
-    own = f"{times(alone)} times with {ALONE[winner.variant]} and the layout unchanged"
-    of_that = f"of its median, {times(winner.speedup.median)} times," if is_wide(winner.speedup) else "of that"
-    return f", {of_that} {own}, {times(winner.over_identity.median)} times by the layout"
-
-
-def _interval(ratio: Ratio) -> str:
-    return f"95 % interval {times(ratio.lo)} to {times(ratio.hi)}, {ratio.restores} processes"
-
-
-def times(value: float) -> str:
-    """One digit after the point where that says enough, two near 1."""
-    return f"{value:.1f}" if value >= 2 else f"{value:.2f}"
-
-
-def _named(candidates: Sequence[Measured]) -> str:
-    """Ids without their variants: ``c1, c2 and 3 more``."""
-    ids = list(dict.fromkeys(c.layout for c in candidates))
-    return ", ".join(ids) if len(ids) <= 3 else f"{', '.join(ids[:3])} and {len(ids) - 3} more"

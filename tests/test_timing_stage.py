@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from layout_advise.measured import Measured
 from layout_advise.mockup.measure import Plan
 from layout_advise.mockup.statistics import Ratio
 from layout_advise.mockup.timings import (
@@ -23,7 +24,7 @@ from layout_advise.reports.hotspotmodel import Verdict
 from layout_advise.stages.describe import ablation
 from layout_advise.stages.effort import plans_for
 from layout_advise.stages.timing import Bench, Contest, Decision, Entrant, decide_and_confirm, doubt_scalar
-from layout_advise.verdict import Context, Measured
+from layout_advise.verdict import Context
 from tests import test_measure
 
 KEEP = Verdict("keep", None, None, "no-gain", "Keep it.")

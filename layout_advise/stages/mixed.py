@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from layout_advise.errors import LayoutAdviseError
+from layout_advise.measured import Measured
 from layout_advise.mixture import Portion, harms, mixed, sentence, with_kinds
 from layout_advise.mockup.statistics import Ratio
 from layout_advise.mockup.timings import IDENTITY, IDENTITY_LANES, Timings
@@ -24,7 +25,7 @@ from layout_advise.stages.timing import (
     measured,
     measured_again,
 )
-from layout_advise.verdict import Context, Measured, confirm, decide, identity_problem, undecided
+from layout_advise.verdict import Context, confirm, decide, identity_problem, undecided
 
 SAME = Ratio(1.0, 1.0, 1.0, 0)
 

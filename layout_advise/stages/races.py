@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from layout_advise.kinds import LEAST_SHARE
 from layout_advise.layoutalgebra.structure import Candidate
+from layout_advise.measured import Measured
 from layout_advise.mixture import Portion
 from layout_advise.mockup.lifted import Lifted
 from layout_advise.mockup.machinecode import same_code
@@ -43,7 +44,7 @@ from layout_advise.stages.verify import Finding, Subject
 from layout_advise.tracer.snapshot.process import AgentProcess
 from layout_advise.tracer.snapshot.protocol import Snapshots, StoppedProgram
 from layout_advise.usage import Use
-from layout_advise.verdict import SMALLEST_GAIN, Context, Measured
+from layout_advise.verdict import SMALLEST_GAIN, Context
 
 LESS_ALIGNED = ("-falign-functions=32", "-falign-loops=16")
 """Code alignment of the second measurement: a gain must not hang on where the code happens to lie."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from layout_advise.errors import LayoutAdviseError
+from layout_advise.measured import Measured
 from layout_advise.mockup.measure import Plan, Restorer, Timed, measure
 from layout_advise.mockup.statistics import Ratio
 from layout_advise.mockup.timings import (
@@ -26,7 +27,7 @@ from layout_advise.mockup.timings import (
 from layout_advise.reports.candidatemodel import Evidence
 from layout_advise.reports.hotspotmodel import Verdict
 from layout_advise.tracer.snapshot.protocol import Range
-from layout_advise.verdict import Context, Measured, Mode, choose_mode, confirm, decide, undecided
+from layout_advise.verdict import Context, Mode, choose_mode, confirm, decide, undecided
 
 ABLATION_RESTORES = 3
 SCALAR_LIMIT = 1.1

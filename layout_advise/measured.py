@@ -1,0 +1,69 @@
+"""What was measured of a candidate layout, as the verdict and its sentences need it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from layout_advise.mockup.statistics import Ratio
+from layout_advise.reports.candidatemodel import Evidence
+
+WIDE = 1.5
+"""An interval whose upper end is that many times its lower one does not know the gain: its lower end is claimed."""
+VARIANTS = ("plain", "restrict", "simd")
+"""In the order of what they ask of the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What the verdict needs to know of a candidate; ratios of the mode that was chosen. ``net`` is the speedup with
+    the conversion of a temporary layout taken in (None for permanent ones); ``reason``: why there are no ratios."""
+
+    id: str
+    evidence: Evidence
+    speedup: Ratio | None
+    over_identity: Ratio | None
+    net: Ratio | None = None
+    title: str = ""
+    reason: str = ""
+    blocked: bool = False
+    """Whether the layout is one of blocks (AoSoA): every index becomes two."""
+
+    @property
+    def layout(self) -> str:
+        """The id without the variant: ``c1`` of ``c1-restrict``."""
+        return self.id.partition("-")[0]
+
+    @property
+    def variant(self) -> str:
+        """``plain``, ``restrict`` or ``simd``."""
+        return self.id.partition("-")[2] or "plain"
+
+    @property
+    def counted(self) -> Ratio | None:
+        """The gain that is claimed: net of the conversion for a temporary layout."""
+        return self.net or self.speedup
+
+    @property
+    def claimed(self) -> float:
+        """The gain as it is told: the lower end where the interval is wide."""
+        assert self.counted is not None
+        return self.counted.lo if is_wide(self.counted) else self.counted.median
+
+    def floor(self) -> float:
+        """The smallest of the lower bounds that a change must have above the bound."""
+        bounds = [r.lo for r in (self.speedup, self.over_identity, self.net) if r is not None]
+        return min(bounds) if self.speedup and self.over_identity else 0.0
+
+    def middle(self) -> float:
+        """The smallest of the medians."""
+        return min((r.median for r in (self.speedup, self.over_identity, self.net) if r is not None), default=0.0)
+
+    def ceiling(self) -> float | None:
+        """The smallest of the upper bounds: below the bound the candidate is out. None when it was not measured."""
+        bounds = [r.hi for r in (self.speedup, self.over_identity, self.net) if r is not None]
+        return min(bounds) if self.speedup and self.over_identity else None
+
+
+def is_wide(ratio: Ratio) -> bool:
+    """Whether the machine was too noisy for the median to say much."""
+    return ratio.hi >= WIDE * ratio.lo
