@@ -364,6 +364,18 @@ def test_a_ratio_is_not_taken_from_an_original_that_was_slowed_in_every_process(
         assert same.median == pytest.approx(identity)
 
 
+def test_where_calls_use_other_data_in_turn_the_lesser_of_both_gains_is_told() -> None:
+    steady: dict[str, list[float]] = {ORIGINAL: [10.0], IDENTITY: [11.0], "x": [2.0], "y": [5.0]}
+    cold: dict[str, list[float]] = {ORIGINAL: [20.0], IDENTITY: [22.0], "x": [10.0], "y": [5.0]}
+    plain = Timings([steady] * 4, [cold] * 4)
+    lesser = replace(plain, lesser=True)
+    gains = [[t.ratio(over, name) for over in (ORIGINAL, IDENTITY) for name in ("x", "y")] for t in (plain, lesser)]
+    assert [[r and r.median for r in each] for each in gains] == [[5.0, 2.0, 5.5, 2.2], [2.0, 2.0, 2.2, 2.2]]
+    assert lesser.ratio(ORIGINAL, "x", "cold") == plain.ratio(ORIGINAL, "x", "cold")
+    assert lesser.ratio(ORIGINAL, IDENTITY) == plain.ratio(ORIGINAL, IDENTITY)
+    assert replace(lesser, cold=[]).ratio(ORIGINAL, "x") == plain.ratio(ORIGINAL, "x")
+
+
 def test_the_fastest_canary_is_not_one_of_a_moment_in_which_the_clock_was_boosted() -> None:
     ticks = [3218, 3230, *[3710, 3720, 3725] * 60, *[5950] * 40, 0]
     assert fastest_ticks(ticks) == 3710

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 from layout_advise import machine
 from layout_advise.errors import NotLiftedError, SnapshotError
-from layout_advise.layoutalgebra.derive import Derived
 from layout_advise.layoutalgebra.explore import HALF, Walk, explore
 from layout_advise.layoutalgebra.structure import Candidate
+from layout_advise.mockup.databranches import branches_on_data
 from layout_advise.mockup.effects import Gpr, Lane
 from layout_advise.mockup.entryvalues import Known
 from layout_advise.mockup.lift import lift
@@ -26,7 +26,7 @@ from layout_advise.stages.case import Case
 from layout_advise.stages.gather import gather
 from layout_advise.stages.kinds import Kinds, at_kind, find_kinds
 from layout_advise.stages.linear import linearise
-from layout_advise.stages.observe import Observation, observed, united
+from layout_advise.stages.observe import Observation, density, observed, united
 from layout_advise.stages.others import Others, in_order, observe_others
 from layout_advise.stages.replays import Replays, replay_all, sentence
 from layout_advise.stages.selection import select
@@ -50,6 +50,8 @@ class Studied:
     report: HotspotReport
     conditions: Conditions
     complete: bool
+    branches: bool = False
+    """Whether the way it takes depends on the data."""
 
 
 def study(case: Case) -> Studied | None:
@@ -133,13 +135,6 @@ def propose(seen: Observation, budget: int) -> tuple[Candidate, ...]:
     return explore(seen.structures, lanes=lanes, budget=budget, walks=walks)[:budget]
 
 
-def density(seen: Observation, derived: Derived) -> float:
-    """Which part of the elements that an index picks from the call touches; 1 where that is not known, or has no term."""
-    name = derived.structure.id
-    picked = derived.term is not None and name in seen.indexed and name not in seen.runs
-    return seen.used_part.get(name, 1.0) if picked else 1.0
-
-
 def obstacle(case: Case) -> Verdict | None:
     """Why this hotspot is not measured at all by this version, or None."""
     if case.probe.calls < FEWEST_CALLS:
@@ -217,9 +212,8 @@ def _try(
         return _modelled(case, seen, candidates, undecided("not-measured", f"{error.line()}."), ())
     trials = doubt_scattered(doubt_sparse(trials, seen), seen)
     report = describe.measured(case, seen, trials)
-    return Studied(
-        report, _conditions(case, seen, trials), trials.verdict.action != "undecided" or trials.timings is not None
-    )
+    complete = trials.verdict.action != "undecided" or trials.timings is not None
+    return Studied(report, _conditions(case, seen, trials), complete, branches_on_data(lifted))
 
 
 def doubt_scattered(trials: Trials, seen: Observation) -> Trials:

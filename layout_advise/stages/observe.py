@@ -27,6 +27,9 @@ SMALLEST = 256
 SCATTERED = 16
 """Heap blocks from which on those that one reference touches count as scattered objects."""
 
+MOST = 0.9
+"""A call that touches no larger part of an array's elements leaves others to other calls."""
+
 
 @dataclass(frozen=True, slots=True)
 class Observation:
@@ -214,3 +217,16 @@ def merge(ranges: Sequence[Range], line: int = 64) -> tuple[Range, ...]:
         else:
             merged.append((start, end))
     return tuple(Range(start, end) for start, end in merged)
+
+
+def density(seen: Observation, derived: Derived) -> float:
+    """Which part of the elements that an index picks from the call touches; 1 where that is not known, or has no term."""
+    name = derived.structure.id
+    picked = derived.term is not None and name in seen.indexed and name not in seen.runs
+    return seen.used_part.get(name, 1.0) if picked else 1.0
+
+
+def leaves_data(seen: Observation, cache: int) -> bool:
+    """Whether other calls use other elements than this one, and all together more than ``cache`` bytes hold: then what a
+    call leaves in the caches is not what the next one needs."""
+    return any(density(seen, d) <= MOST and d.structure.bytes > cache for d in seen.derived)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
+from layout_advise import machine
 from layout_advise.kinds import LEAST_SHARE
 from layout_advise.layoutalgebra.structure import Candidate
 from layout_advise.measured import Measured
@@ -36,7 +37,7 @@ from layout_advise.stages.effort import plans_for
 from layout_advise.stages.kinds import timed_again
 from layout_advise.stages.mixed import Race, decide_mixed
 from layout_advise.stages.mockups import Made, Recipe
-from layout_advise.stages.observe import Observation
+from layout_advise.stages.observe import Observation, leaves_data
 from layout_advise.stages.others import Ready, not_all_kinds
 from layout_advise.stages.timing import Bench, Contest, Decision, Entrant, decide_and_confirm
 from layout_advise.stages.titles import title
@@ -102,6 +103,7 @@ def bench_of(case: Case, seen: Observation, snapshots: Snapshots) -> Bench:
         case.progress.count,
         lambda canary: look_again(case, canary),
         case.chosen.between_ns if case.batch is None and not case.kinds else None,
+        case.batch is None and leaves_data(seen, machine.caches().get((2, "Unified"), 0)),
     )
 
 

@@ -140,6 +140,8 @@ class Bench:
     """Times a call in the running program again, in further processes (ns), knowing the fastest canary seen since."""
     between_ns: float | None = None
     """What passes between two calls in the running program; None: not known."""
+    lesser: bool = False
+    """As in :class:`~layout_advise.mockup.timings.Timings`."""
 
     def measure(self, variants: Sequence[Timed], text: str, restores: int | None = None, drop: bool = True) -> Timings:
         """Time ``variants``; ``text`` names the step."""
@@ -164,6 +166,7 @@ def first_look(contest: Contest, bench: Bench, in_situ_ns: float | None) -> tupl
         *(Timed(e.id, e.mockup, e.unwritten, e.blocked) for e in contest.entrants),
     ]
     first = bench.measure(variants, "measuring")
+    first.lesser = bench.lesser
     times = first.nanoseconds(ORIGINAL), first.nanoseconds(ORIGINAL, "cold")
     mode = choose_mode(in_situ_ns, *times, bench.between_ns)
     if mode is None and in_situ_ns is not None:
@@ -207,9 +210,10 @@ def _decided(contest: Contest, bench: Bench, context: Context, first: Timings, m
 
 def measured_again(bench: Bench, built: Sequence[Timed], lanes: bool, first: Timings, mode: Mode) -> Timings:
     """The winner and what it is compared with, built anew, in new restores; with the conversion around each call too."""
-    plan = bench.again if mode == "cold" else replace(bench.again, cold_calls=0)
+    plan = bench.again if mode == "cold" or first.lesser else replace(bench.again, cold_calls=0)
     second = replace(bench, plan=plan).measure(built, "measuring the winner again", drop=False)
     times = {(name, mode): first.nanoseconds(name, mode) for name in (ORIGINAL, IDENTITY)}
+    second.lesser = first.lesser
     second.known = {name: ns for name, ns in times.items() if ns}
     return second.exchanged(IDENTITY, IDENTITY_LANES) if lanes else second
 
