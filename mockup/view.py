@@ -69,16 +69,26 @@ def _is_overwritten(structure: Structure, field: Field, keys: list[Key], binding
     dense = all(a.stride == b.count * b.stride for a, b in pairwise(structure.dims))
     if field.reads or not dense or not 0 < field.writes <= MOST_WRITES:
         return False
-    elements: list[NDArray[np.int64]] = []
+    writes: list[tuple[FoldedStream, tuple[int, ...]]] = []
     for key in keys:
         reference, stream = binding.reference_of[key], binding.streams[key]
         held = _held(structure, field, reference.bytes, stream)
         if held is None or (held and (reference.kind != "write" or not isinstance(stream, FoldedStream))):
             return False
         if held and isinstance(stream, FoldedStream):
-            starts = (expand_array(stream).astype(np.int64) - structure.base) // structure.element_bytes
-            elements += [starts + k for k in held]
-    return bool(elements) and int(np.unique(np.concatenate(elements)).size) == structure.count
+            writes.append((stream, held))
+    if sum(stream.count * len(held) for stream, held in writes) < structure.count:
+        return False  # the common case, as where borders are only read: nothing is written out
+    written = np.zeros(structure.count, dtype=bool)
+    for stream, held in writes:
+        starts = (expand_array(stream).astype(np.int64) - structure.base) // structure.element_bytes
+        for k in held:
+            written[_inside(starts + k, structure.count)] = True
+    return bool(written.all())
+
+
+def _inside(elements: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    return elements[(elements >= 0) & (elements < count)]
 
 
 def _held(structure: Structure, field: Field, size: int, stream: Stream) -> tuple[int, ...] | None:
