@@ -79,13 +79,21 @@ __attribute__((noipa)) void hot(struct s *p, long n)
             p[i].seen = p[i].key;
     }
 }
+__attribute__((noipa)) static void rest(struct s *p, long n)
+{
+    for (long t = 0; t < 600; t++)
+        for (long i = 0; i < n; i++)
+            p[i].b *= 0.5;
+}
 int main(void)
 {
     struct s *p = malloc(1000 * sizeof *p);
     for (int i = 0; i < 1000; i++)
         p[i].a = p[i].b = p[i].key = i;
-    for (int k = 0; k < 3000; k++)
+    for (int k = 0; k < 5; k++) { /* too few for a batch, however quick they are */
         hot(p, 1000);
+        rest(p, 1000);
+    }
     return 0;
 }
 """
