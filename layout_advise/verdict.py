@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from layout_advise.gainwords import fell_short, gain_of, named
+from layout_advise.gainwords import fell_short, gain_of, named, times
 from layout_advise.measured import VARIANTS, Measured, is_wide
 from layout_advise.mockup.statistics import Ratio
 from layout_advise.reports.candidatemodel import Evidence
@@ -215,6 +215,23 @@ def confirm(first: Verdict, again: Measured, context: Context) -> Verdict:
         "not-confirmed",
         f"the best layout ({first.candidate}) ran {first.gain or 0:.2f} times as fast at first, but not reliably above "
         f"{context.bound:.2f} when it was measured again in new processes{fell_short(again)}.",
+    )
+
+
+def doubt_form(verdict: Verdict, results: Sequence[Measured]) -> Verdict:
+    """No ``change`` to a layout that is slower than the original as soon as the compiler is promised that its arrays do not
+    overlap. That takes nothing away from it: what gains is then the code that it happens to make of the loop (of a branch
+    that is hard to predict, say), and a version written by hand may get the other one (``docs/decisions/0036``)."""
+    winner = next((r for r in results if r.id == verdict.candidate), None)
+    if verdict.action != "change" or winner is None or winner.variant != "plain":
+        return verdict
+    other = next((r for r in results if r.layout == winner.layout and r.variant == "restrict"), None)
+    if other is None or other.speedup is None or other.speedup.hi >= 1.0:
+        return verdict
+    return undecided(
+        "compiler-dependent",
+        f"{winner.id} ran {times(verdict.gain or 0)} times as fast, and {times(other.speedup.median)} times with `restrict`, "
+        "which tells the compiler more: it is the code it makes of the loop that gains, not the layout alone.",
     )
 
 
