@@ -230,8 +230,8 @@ def doubt_form(verdict: Verdict, results: Sequence[Measured]) -> Verdict:
         return verdict
     return undecided(
         "compiler-dependent",
-        f"{winner.id} ran {times(verdict.gain or 0)} times as fast, and {times(other.speedup.median)} times with `restrict`, "
-        "which tells the compiler more: it is the code it makes of the loop that gains, not the layout alone.",
+        f"{winner.id} ran {times(verdict.gain or 0)} times as fast, and {times(other.speedup.median)} times with "
+        "`restrict`, which tells the compiler more: it is the code it makes of the loop that gains, not the layout alone.",
     )
 
 
