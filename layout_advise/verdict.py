@@ -146,13 +146,8 @@ def decide(candidates: Sequence[Measured], context: Context) -> Verdict:
         return problem
     best = leader(candidates, context)
     if best is not None and best.speedup is not None:
-        return Verdict(
-            "change",
-            best.id,
-            best.claimed,
-            "measured-gain",
-            f"Change it: {gain_of(best)}.",
-        )
+        change = Verdict("change", best.id, best.claimed, "measured-gain", f"Change it: {gain_of(best)}.")
+        return _doubt_form(change, best, candidates)
     return _keep_or_undecided(candidates, context)
 
 
@@ -218,19 +213,18 @@ def confirm(first: Verdict, again: Measured, context: Context) -> Verdict:
     )
 
 
-def doubt_form(verdict: Verdict, results: Sequence[Measured]) -> Verdict:
+def _doubt_form(change: Verdict, winner: Measured, results: Sequence[Measured]) -> Verdict:
     """No ``change`` to a layout that is slower than the original as soon as the compiler is promised that its arrays do not
     overlap. That takes nothing away from it: what gains is then the code that it happens to make of the loop (of a branch
     that is hard to predict, say), and a version written by hand may get the other one (``docs/decisions/0036``)."""
-    winner = next((r for r in results if r.id == verdict.candidate), None)
-    if verdict.action != "change" or winner is None or winner.variant != "plain":
-        return verdict
+    if winner.variant != "plain":
+        return change
     other = next((r for r in results if r.layout == winner.layout and r.variant == "restrict"), None)
     if other is None or other.speedup is None or other.speedup.hi >= 1.0:
-        return verdict
+        return change
     return undecided(
         "compiler-dependent",
-        f"{winner.id} ran {times(verdict.gain or 0)} times as fast, and {times(other.speedup.median)} times with "
+        f"{winner.id} ran {times(winner.claimed)} times as fast, and {times(other.speedup.median)} times with "
         "`restrict`, which tells the compiler more: it is the code it makes of the loop that gains, not the layout alone.",
     )
 

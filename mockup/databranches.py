@@ -26,8 +26,8 @@ from layout_advise.mockup.lifted import (
 def branches_on_data(lifted: Lifted) -> bool:
     """Whether a jump in a loop, or how often an inner loop runs, depends on a value that was loaded."""
     loaded = _from_loads(list(everything(lifted.body)))
-    outer = [item for item in everything(lifted.body) if isinstance(item, Loop)]
-    return any(what in loaded for loop in outer for what in _deciding(loop.body))
+    loops = [item for item in everything(lifted.body) if isinstance(item, Loop)]
+    return any(what in loaded for loop in loops for what in _deciding(loop.body))
 
 
 def _deciding(body: Sequence[Item]) -> Iterable[Operand | None]:

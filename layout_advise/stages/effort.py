@@ -61,6 +61,7 @@ def plans_for(
     effort = effort_for(call_ns)
     calls = max(LEAST_CALLS, min(MOST_CALLS, int(BLOCK_NS / max(call_ns, 1.0))))
     least, most = effort.rounds
+    seconds = effort.seconds if effort.seconds and not restores else (None, None)
     first = Plan(
         restores or effort.restores,
         max(least, min(most, int(VARIANT_NS / (calls * max(call_ns, 1.0))))),
@@ -75,9 +76,8 @@ def plans_for(
         hopeless=effort.hopeless,
         finalists=effort.finalists,
         cold_restores=effort.cold_restores,
-        seconds=effort.seconds[0] if effort.seconds else None,
+        seconds=seconds[0],
         memory=call_ns >= MEMORY_NS,
     )
-    seconds = effort.seconds[1] if effort.seconds else None
     again = max(FEWEST_AGAIN, first.restores - effort.fewer)
-    return first, replace(first, restores=again, around=True, seconds=seconds, fewest=FEWEST_AGAIN - 1)
+    return first, replace(first, restores=again, around=True, seconds=seconds[1], fewest=FEWEST_AGAIN - 1)

@@ -27,7 +27,7 @@ from layout_advise.mockup.timings import (
 from layout_advise.reports.candidatemodel import Evidence
 from layout_advise.reports.hotspotmodel import Verdict
 from layout_advise.tracer.snapshot.protocol import Range
-from layout_advise.verdict import Context, Mode, choose_mode, confirm, decide, doubt_form, undecided
+from layout_advise.verdict import Context, Mode, choose_mode, confirm, decide, undecided
 
 ABLATION_RESTORES = 3
 SCALAR_LIMIT = 1.1
@@ -190,7 +190,6 @@ def _decided(contest: Contest, bench: Bench, context: Context, first: Timings, m
     now = context_of(context, first, mode)
     results = [measured(e, first, mode, contest.conversion(first, e.id)) for e in contest.entrants]
     verdict = doubt_scalar(decide([*results, *contest.unmeasured], now), first, results, mode, lanes)
-    verdict = doubt_form(verdict, results)
     if verdict.action != "change" or verdict.candidate is None:
         best = max((r for r in results if r.speedup), key=lambda r: r.speedup.median if r.speedup else 0.0, default=None)
         ablation = None
