@@ -91,8 +91,8 @@ class Plan:
     finalists: int | None = None
     """After :data:`DROP_AFTER` processes so many candidates go on, the fastest; None: all that are not clear losers."""
     memory: bool = False
-    """Whether processes also wait for the memory not to be slowed, and calls beside which it was do not count: for data that
-    no cache of the core holds."""
+    """Whether processes also wait for the memory not to be slowed, before each block: for data that no cache of the core
+    holds."""
     around: bool = False
     """Whether new layouts are also timed with the conversion around every call (under the name :func:`converted` gives)."""
 

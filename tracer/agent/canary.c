@@ -32,16 +32,18 @@ uint64_t la_memory_canary(void)
     uint64_t sum = 0;
     if (!chunk) {
         chunk = la_memory(CHUNK);
-        for (uint64_t at = 0; chunk && at < CHUNK; at += LA_PAGE)
+        if (!chunk)
+            return 0;
+        for (uint64_t at = 0; at < CHUNK; at += LA_PAGE)
             *(volatile uint64_t *)(chunk + at) = at;
         la_flush((uint64_t)chunk, (uint64_t)chunk + CHUNK);
     }
     const uint64_t start = la_tsc();
-    for (uint64_t at = 0; chunk && at < CHUNK; at += LA_LINE)
+    for (uint64_t at = 0; at < CHUNK; at += LA_LINE)
         sum += *(volatile uint64_t *)(chunk + at);
     const uint64_t ticks = la_tsc() - start;
     la_flush((uint64_t)chunk, (uint64_t)chunk + CHUNK);
-    return chunk ? ticks + (sum == ~0ull) : 0;
+    return ticks + (sum == ~0ull);
 }
 
 static int is_slowed(uint64_t limit, uint64_t memory_limit)
