@@ -18,7 +18,8 @@ SMALLEST_GAIN = {"criu": 1.05, "fork": 1.10}
 KEEP_BOUND = 1.15
 """A layout that may gain more is no reason to keep the present one, however noisy the machine is."""
 IDENTITY_RANGE = (0.9, 1.1)
-IN_SITU_TOLERANCE = 0.15
+IN_SITU_TOLERANCE, NOISY_TOLERANCE = 0.15, 0.3
+"""How far the original may be off its time in the running program; and where it differs from itself as much."""
 BACK_TO_BACK = 0.1
 """Where so little of a call's time passes between calls, hardly anything else gets into the caches."""
 ALIKE = 0.05
@@ -51,12 +52,13 @@ class Context:
 
 
 def choose_mode(
-    in_situ: float | None, steady: float | None, cold: float | None, between: float | None = None
+    in_situ: float | None, steady: float | None, cold: float | None, between: float | None = None, noise: float = 1.0
 ) -> Mode | None:
     """Whichever of steady and cold is nearer to the running program; None when neither is within 15 %.
 
     A hotspot whose data no cache holds takes the same time in both, but one with less data does not: where both are near,
-    what passes ``between`` two calls in the program decides, if that is known (``docs/decisions/0034``).
+    what passes ``between`` two calls in the program decides, if that is known (``docs/decisions/0034``). They are near where
+    ``noise``, the original's time over its own, makes no difference of it.
     """
     if not in_situ:
         return None
@@ -67,7 +69,8 @@ def choose_mode(
         errors["cold"] = abs(cold / in_situ - 1)
     if not errors:
         return None
-    if between is not None and steady and cold and max(errors.values()) <= IN_SITU_TOLERANCE:
+    near = max(IN_SITU_TOLERANCE, min(noise - 1, NOISY_TOLERANCE))
+    if between is not None and steady and cold and max(errors.values()) <= near:
         if between <= BACK_TO_BACK * in_situ:
             return "steady"
         if abs(cold / steady - 1) <= ALIKE:

@@ -376,11 +376,22 @@ def test_where_calls_use_other_data_in_turn_the_lesser_of_both_gains_is_told() -
     assert replace(lesser, cold=[]).ratio(ORIGINAL, "x") == plain.ratio(ORIGINAL, "x")
 
 
+def test_what_is_not_told_of_a_gain_that_hangs_on_repeated_data() -> None:
+    steady = {ORIGINAL: [10.0], SHADOW: [10.0], IDENTITY: [11.0], "x": [2.0], "y": [5.0], "z": [20.0]}
+    cold = {ORIGINAL: [10.0], SHADOW: [10.0], IDENTITY: [20.0], "x": [4.0], "y": [5.0], "z": [99.0]}
+    plain = Timings([steady] * 4, [cold] * 4)
+    assert plain.withheld() is None
+    assert replace(plain, lesser=True).withheld() == pytest.approx(0.5)
+    assert replace(plain, lesser=True, cold=[]).withheld() == 0.0
+
+
 def test_the_fastest_canary_is_not_one_of_a_moment_in_which_the_clock_was_boosted() -> None:
     ticks = [3218, 3230, *[3710, 3720, 3725] * 60, *[5950] * 40, 0]
     assert fastest_ticks(ticks) == 3710
     assert fastest_ticks(ticks[:5]) == 3218  # of so few none is an exception
     assert fastest_ticks([]) == fastest_ticks([0, 0]) == 0
+    # as measured: with the last of the exceptions the first of the others are within a tenth, most are not
+    assert fastest_ticks([*range(3262, 3362, 25), *range(3590, 3712, 11), *[3720, 3732] * 90, *[3980] * 20]) == 3590
     assert fastest([Canary(3, 70), Canary(4, 60)]) == (3, 60)
 
 
@@ -389,7 +400,7 @@ def test_the_fastest_canary_is_one_of_them_and_often_reached(ticks: list[int]) -
     best = fastest_ticks(ticks)
     known = [t for t in ticks if t]
     assert best in known or not (best or known)
-    assert sum(best <= t <= 1.1 * best for t in known) >= 0.02 * len(known)
+    assert sum(best <= t <= 1.1 * best for t in known) >= 0.05 * len(known) or best == min(known)
 
 
 @pytest.mark.parametrize(

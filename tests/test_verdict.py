@@ -184,6 +184,22 @@ def test_where_both_are_near_what_passes_between_calls_decides(
     assert choose_mode(7.0, steady, cold, between) == mode
 
 
+@pytest.mark.parametrize(
+    ("noise", "between", "mode"),
+    [
+        (1.0, 0.1, "cold"),  # 19 % off is not the program's
+        (1.15, 0.1, "cold"),
+        (1.58, 0.1, "steady"),  # as measured: the original differs from itself by more, and nothing took the caches
+        (1.58, None, "cold"),
+        (1.58, 20.0, "cold"),
+    ],
+)
+def test_what_the_noise_hides_does_not_tell_steady_from_cold(noise: float, between: float | None, mode: str) -> None:
+    assert choose_mode(9.6, 7.8, 10.1, between, noise) == mode
+    assert choose_mode(9.6, 6.0, 10.1, between, noise) == "cold"  # more than noise is taken for
+    assert choose_mode(9.6, 6.0, 14.1, between, noise) is None
+
+
 @pytest.mark.parametrize(("gain", "chosen"), [((1.93, 1.96), "c4"), ((1.8, 1.9), "c1"), ((2.1, 2.2), "c4")])
 def test_blocks_are_advised_only_where_they_gain_more_than_what_is_easier_to_write(
     gain: tuple[float, float], chosen: str

@@ -28,6 +28,7 @@ NOISE_LIMIT = 1.05
 SPREAD_LIMIT = 0.15
 REJECTED_LIMIT = 0.1
 PLACEMENT_LIMIT = 1.05
+WITHHELD_LIMIT, TOLD_LESS = 0.15, 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +254,12 @@ def _timing_checks(timings: Timings, conditions: Conditions) -> Sequence[model.C
         )
         text = f"the {which} differ by ±{conditions.spread:.1%}"
         checks.append(model.Check("steady-calls", conditions.spread <= SPREAD_LIMIT, conditions.spread, text))
+    withheld = timings.withheld() if conditions.mode == "steady" else None
+    if withheld is not None:
+        text = "calls use other data in turn: speedups are told only as far as they hold with flushed caches too" + (
+            f", up to {withheld:.0%} below those with the same data again" if withheld >= TOLD_LESS else ""
+        )
+        checks.append(model.Check("other-data", withheld <= WITHHELD_LIMIT, withheld, text))
     calm = timings.calm_part()
     if calm is not None:
         text = f"{calm:.0%} of the original's calls were timed while nothing slowed the processor" + (

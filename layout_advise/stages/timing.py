@@ -168,11 +168,12 @@ def first_look(contest: Contest, bench: Bench, in_situ_ns: float | None) -> tupl
     first = bench.measure(variants, "measuring")
     first.lesser = bench.lesser
     times = first.nanoseconds(ORIGINAL), first.nanoseconds(ORIGINAL, "cold")
-    mode = choose_mode(in_situ_ns, *times, bench.between_ns)
+    noise = noise_floor(first)[1]
+    mode = choose_mode(in_situ_ns, *times, bench.between_ns, noise)
     if mode is None and in_situ_ns is not None:
         # a phase in which others disturb the machine may have covered all of the program's processes: look after it
         in_situ_ns = bench.look_again(first.best_canary.core) or in_situ_ns
-        mode = choose_mode(in_situ_ns, *times, bench.between_ns)
+        mode = choose_mode(in_situ_ns, *times, bench.between_ns, noise)
     return first, mode, in_situ_ns
 
 
