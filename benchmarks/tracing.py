@@ -33,9 +33,10 @@ from layout_advise.tracer.clone.image import build_clone
 from layout_advise.tracer.clone.place import choose_address
 from layout_advise.tracer.folding import fold_records
 from layout_advise.tracer.snapshot.launch import fixed_addresses
+from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.snapshot.patching import Entry
 from layout_advise.tracer.snapshot.probe import probe
-from layout_advise.tracer.snapshot.process import AgentProcess, park
+from layout_advise.tracer.snapshot.process import AgentProcess
 from layout_advise.tracer.snapshot.protocol import CloneImage, Range
 from layout_advise.tracer.trace_file import write_trace
 

@@ -8,8 +8,9 @@ from typing import Literal
 from layout_advise.mockup.callsteps import CALLED
 from layout_advise.mockup.effects import Gpr, Lane
 from layout_advise.mockup.entryvalues import Known
-from layout_advise.mockup.flow import RIP, build_flow
+from layout_advise.mockup.flow import RIP
 from layout_advise.mockup.image import open_image
+from layout_advise.mockup.inlined import build_flow
 from layout_advise.mockup.lifted import Atomic, Item, Lifted, Load, Loop, Store
 from layout_advise.mockup.loops import close_loops
 from layout_advise.mockup.machinestate import FrameEscapes

@@ -10,8 +10,9 @@ import pytest
 from layout_advise.cli import main
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.record import trace_call
+from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.snapshot.patching import Entry
-from layout_advise.tracer.snapshot.process import AgentProcess, park
+from layout_advise.tracer.snapshot.process import AgentProcess
 from layout_advise.tracer.trace import Allocation
 from layout_advise.tracer.trace_file import read_trace, write_trace
 

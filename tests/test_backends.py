@@ -20,8 +20,8 @@ from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.code import CodeRange, Region
 from layout_advise.tracer.folding import fold
 from layout_advise.tracer.record import trace_call
+from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.snapshot.patching import Entry
-from layout_advise.tracer.snapshot.process import park
 from layout_advise.tracer.step_record import trace_step_by_step
 from layout_advise.tracer.trace import Allocation, Reference, Registers, Trace
 from layout_advise.tracer.trace_file import read_trace

@@ -23,9 +23,10 @@ from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.record import trace_call
 from layout_advise.tracer.snapshot.agent import ABI_HEADER
 from layout_advise.tracer.snapshot.compare import compare
+from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.snapshot.patching import Entry
 from layout_advise.tracer.snapshot.probe import probe
-from layout_advise.tracer.snapshot.process import AgentProcess, park
+from layout_advise.tracer.snapshot.process import AgentProcess
 from layout_advise.tracer.snapshot.protocol import Range, RunResult
 from layout_advise.tracer.snapshot.recorded import Calls, record_calls
 

@@ -23,9 +23,10 @@ from layout_advise.stages.profile import Profiled
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.code import CodeRange, Region
 from layout_advise.tracer.record import trace_call
+from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.snapshot.patching import plan_patch
 from layout_advise.tracer.snapshot.probe import SampleRun, probe
-from layout_advise.tracer.snapshot.process import AgentProcess, park
+from layout_advise.tracer.snapshot.process import AgentProcess
 
 COUNT, STEPS = 3000, 40
 

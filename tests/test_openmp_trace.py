@@ -19,9 +19,10 @@ from layout_advise.tracer.openmp import is_region_body, region_entry
 from layout_advise.tracer.record import trace_call
 from layout_advise.tracer.sharing import find_sharing
 from layout_advise.tracer.snapshot.fork import whole_copies
+from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.snapshot.patching import Entry
 from layout_advise.tracer.snapshot.probe import probe, sample
-from layout_advise.tracer.snapshot.process import AgentProcess, park
+from layout_advise.tracer.snapshot.process import AgentProcess
 from layout_advise.tracer.symbols import Function
 from layout_advise.tracer.team_record import trace_region
 from layout_advise.tracer.trace import Trace

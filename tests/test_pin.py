@@ -16,8 +16,8 @@ from layout_advise.layoutalgebra.nests import AddressSet
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.pin.run import find_kit, run_pin, tool_path, trace_with_pin
 from layout_advise.tracer.record import trace_call
+from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.snapshot.patching import Entry
-from layout_advise.tracer.snapshot.process import park
 from layout_advise.tracer.toolresult import read_result
 from layout_advise.tracer.toolrun import ToolRun
 from layout_advise.tracer.valgrind.run import run_tool

@@ -10,8 +10,8 @@ import pytest
 
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.snapshot.fork import ForkSnapshots
+from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.snapshot.patching import Entry
-from layout_advise.tracer.snapshot.process import park
 from layout_advise.tracer.snapshot.protocol import Range
 
 BYTES = 1 << 20

@@ -10,8 +10,8 @@ import pytest
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.realigned import frame_alignment
 from layout_advise.tracer.record import trace_call
+from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.snapshot.patching import Entry
-from layout_advise.tracer.snapshot.process import park
 from layout_advise.tracer.valgrind.record import trace_under_valgrind
 from tests.clone_programs import region_of
 

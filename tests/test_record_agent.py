@@ -11,8 +11,9 @@ from layout_advise.layoutalgebra.nests import FoldedStream
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.ptraced import PtracedProgram
 from layout_advise.tracer.record import trace_call
+from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.snapshot.patching import Entry
-from layout_advise.tracer.snapshot.process import AgentProcess, park
+from layout_advise.tracer.snapshot.process import AgentProcess
 from layout_advise.tracer.step import trace_by_steps
 from tests.clone_programs import build, region_of
 

@@ -24,7 +24,8 @@ from layout_advise.tracer.clone.image import build_clone
 from layout_advise.tracer.clone.place import choose_address
 from layout_advise.tracer.code import Region
 from layout_advise.tracer.folding import fold_records
-from layout_advise.tracer.snapshot.process import AgentProcess, park
+from layout_advise.tracer.snapshot.park import park
+from layout_advise.tracer.snapshot.process import AgentProcess
 from layout_advise.tracer.trace import Trace
 from tests.test_agent_park import entry_of
 from tests.test_mockup_layouts import candidate, relayout

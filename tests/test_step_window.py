@@ -13,7 +13,7 @@ import pytest
 
 from layout_advise.errors import ProgramError
 from layout_advise.tracer.relocate import Foreign
-from layout_advise.tracer.snapshot.process import park
+from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.snapshot.protocol import StoppedProgram
 from layout_advise.tracer.step_record import trace_step_by_step
 from tests.test_clone_window import LOOP, MAIN, PROGRAMS, accessed, compiled

@@ -36,8 +36,8 @@ from layout_advise.tracer.callbuffers import Buffer, buffers, call_name
 from layout_advise.tracer.lines import InlinedCall, SourceLine
 from layout_advise.tracer.modules import Modules
 from layout_advise.tracer.seized import Seized
+from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.snapshot.patching import Entry
-from layout_advise.tracer.snapshot.process import park
 from layout_advise.tracer.userwatch import UserWatch
 from layout_advise.tracer.watched import Course, Touch, Watched
 

@@ -18,8 +18,9 @@ from layout_advise.tracer.code import Region
 from layout_advise.tracer.ptraced import PtracedProgram
 from layout_advise.tracer.record import trace_call
 from layout_advise.tracer.relocate import Process
+from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.snapshot.patching import Entry
-from layout_advise.tracer.snapshot.process import AgentProcess, park
+from layout_advise.tracer.snapshot.process import AgentProcess
 from layout_advise.tracer.step import trace_by_steps
 from layout_advise.tracer.toolrun import ToolRun
 from layout_advise.tracer.tooltrace import assigned

@@ -13,8 +13,8 @@ from layout_advise.cli import main
 from layout_advise.errors import ProgramError, TraceError
 from layout_advise.layoutalgebra.nests import FoldedStream
 from layout_advise.tracer.binary import Binary
+from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.snapshot.patching import Entry
-from layout_advise.tracer.snapshot.process import park
 from layout_advise.tracer.toolrun import ToolRun
 from layout_advise.tracer.valgrind.record import trace_under_valgrind
 from layout_advise.tracer.valgrind.run import run_tool

@@ -24,8 +24,9 @@ from layout_advise.tracer.clone.place import choose_address
 from layout_advise.tracer.code import Region
 from layout_advise.tracer.record import trace_call
 from layout_advise.tracer.snapshot.fork import whole_copies
+from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.snapshot.probe import Probe
-from layout_advise.tracer.snapshot.process import AgentProcess, park
+from layout_advise.tracer.snapshot.process import AgentProcess
 from layout_advise.tracer.trace import Trace
 
 ENTRY_REGISTERS = (4, 7, 6, 2, 1, 8, 9)

@@ -12,8 +12,9 @@ from layout_advise.stages.elsewhere import Placement, Places, Usage, placement, 
 from layout_advise.stages.observe import Observation
 from layout_advise.tracer.modules import Modules
 from layout_advise.tracer.seized import Seized
+from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.snapshot.patching import Entry
-from layout_advise.tracer.snapshot.process import AgentProcess, park
+from layout_advise.tracer.snapshot.process import AgentProcess
 from layout_advise.tracer.trace import Allocation
 from layout_advise.tracer.trace import Mapping as Mapped
 from layout_advise.tracer.userwatch import UserWatch

@@ -1,7 +1,7 @@
 """A program stopped at the entry of its hotspot, commanded through the agent in it.
 
-:func:`park` starts one; :meth:`AgentProcess.fork` copies it; :meth:`AgentProcess.attach` adopts one that CRIU restored.
-All of them implement :class:`layout_advise.tracer.snapshot.protocol.StoppedProgram`.
+:func:`layout_advise.tracer.snapshot.park.park` starts one; :meth:`AgentProcess.fork` copies it; :meth:`AgentProcess.attach`
+adopts one that CRIU restored. All of them implement :class:`layout_advise.tracer.snapshot.protocol.StoppedProgram`.
 """
 
 from __future__ import annotations
@@ -10,21 +10,17 @@ import contextlib
 import os
 import signal
 import struct
-import subprocess
 import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal, Protocol, Self
 
-from layout_advise.errors import HungError, ProgramError, SnapshotError
+from layout_advise.errors import HungError, SnapshotError
 from layout_advise.tracer import trace
 from layout_advise.tracer.seized import ParkedState
 from layout_advise.tracer.snapshot.blocktable import read_blocks
-from layout_advise.tracer.snapshot.channel import Channel, Mode, RunFolder, State, Verb
-from layout_advise.tracer.snapshot.launch import describe_end, kill_session, launch
-from layout_advise.tracer.snapshot.patching import Entry, plan_patch
+from layout_advise.tracer.snapshot.channel import Channel, RunFolder, Verb
 from layout_advise.tracer.snapshot.procfs import how_it_ended, outer_pid, read_mappings, read_memory, thread_count
 from layout_advise.tracer.snapshot.protocol import AT_ONCE, Calm, Clock, CloneImage, Member, Range, RunResult, Sample
 from layout_advise.tracer.snapshot.recorded import RETURNED, Calls
@@ -349,86 +345,3 @@ class AgentProcess:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _ended(process: subprocess.Popen[bytes]) -> str | None:
-    code = process.poll()
-    return None if code is None else describe_end(code)
-
-
-def _never(entry: Entry, call: int, folder: RunFolder, process: subprocess.Popen[bytes]) -> ProgramError:
-    status = folder.status()
-    end = describe_end(process.returncode)
-    name = entry.symbol or hex(entry.address)
-    if status.state == State.ABSENT:
-        return ProgramError("the agent was not loaded into the program", f"it ended with {end}", "is it static or setuid?")
-    if status.error:
-        return ProgramError(f"cannot stop at {name}", status.error)
-    if status.state == State.LOADED:
-        return ProgramError(f"{name} was never reached", f"{entry.path.name} was not loaded; the program ended with {end}")
-    times = "time" if status.calls == 1 else "times"
-    why = f"reached {status.calls} {times}, call {call} asked; the program ended with {end}"
-    return ProgramError(f"{name} was never reached" if not status.calls else f"{name} has no call {call}", why)
-
-
-def _await_parked(
-    folder: RunFolder, process: subprocess.Popen[bytes], entry: Entry, call: int, timeout: float | None
-) -> None:  # fmt: skip
-    deadline = None if timeout is None else time.monotonic() + timeout
-    pause = 5e-4
-    while folder.status().state != State.PARKED:
-        if process.poll() is not None and folder.status().state != State.PARKED:
-            raise _never(entry, call, folder, process)
-        if deadline is not None and time.monotonic() > deadline:
-            calls = folder.status().calls
-            what = f"the program did not reach call {call} of {entry.symbol or hex(entry.address)}"
-            raise ProgramError(what, f"{calls} calls within {timeout:g} s", "raise --timeout or ask for an earlier --call")
-        time.sleep(pause)
-        pause = min(pause * 1.2, 0.02)
-
-
-def park(
-    command: Sequence[str],
-    entry: Entry,
-    call: int,
-    *,
-    stdin_path: Path | None = None,
-    cwd: Path | None = None,
-    env: Mapping[str, str] | None = None,
-    timeout: float | None = None,
-    command_timeout: float = 120.0,
-) -> AgentProcess:
-    """Start ``command`` and stop it at call ``call`` (from 1) of ``entry``; its output goes nowhere.
-
-    ``timeout`` (seconds) holds until it is parked, ``command_timeout`` for every command afterwards. Raises
-    :class:`ProgramError` if the program ends or hangs before, :class:`SnapshotError` if the entry cannot be patched.
-    """
-    folder = RunFolder()
-    process: subprocess.Popen[bytes] | None = None
-    try:
-        folder.configure(Mode.PARK, entry, plan_patch(entry), first=call, preload=(env or os.environ).get("LD_PRELOAD", ""))
-        process = launch(folder, command, stdin_path=stdin_path, cwd=cwd, env=env, discard=True)
-        _await_parked(folder, process, entry, call, timeout)
-        pid = folder.status().pid
-    except BaseException:
-        if process is not None:
-            kill_session(process)
-        folder.close()
-        raise
-    started = process
-
-    def end() -> None:
-        kill_session(started)
-        folder.close()
-
-    program = AgentProcess(folder, "0", pid, on_close=end, timeout=command_timeout, ended=lambda: _ended(started))
-    try:
-        program.ping()
-        program.registers()  # asked here, so that forks and restored copies need not ask again
-        program.allocations()
-        program.own_ranges()
-        program.mappings_at_park()
-    except BaseException:
-        program.close()
-        raise
-    return program
