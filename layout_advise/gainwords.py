@@ -25,7 +25,7 @@ def gain_of(winner: Measured) -> str:
     assert winner.counted is not None
     net = ", conversion before and after each call included" if winner.net is not None else ""
     least = "at least " if is_wide(winner.counted) else ""
-    gain = f"{least}{times(winner.claimed)} times as fast ({_interval(winner.counted)}{net})"
+    gain = f"{least}{times(winner.claimed)} times as fast ({_interval(winner.counted, winner.places)}{net})"
     return f"{winner.title or winner.id}{ASKED[winner.variant]} runs {gain}{_unchanged(winner)}"
 
 
@@ -48,11 +48,12 @@ def fell_short(again: Measured) -> str:
     lowest, what = again.counted, ""
     if again.over_identity is not None and again.over_identity.lo < lowest.lo:
         lowest, what = again.over_identity, " the unchanged mock-up's speed"
-    return f", only {lowest.median:.2f} times{what} ({_interval(lowest)})"
+    return f", only {lowest.median:.2f} times{what} ({_interval(lowest, again.places)})"
 
 
-def _interval(ratio: Ratio) -> str:
-    return f"95 % interval {times(ratio.lo)} to {times(ratio.hi)}, {ratio.restores} processes"
+def _interval(ratio: Ratio, places: int) -> str:
+    where = f", code at {places} places" if places > 1 else ""
+    return f"95 % interval {times(ratio.lo)} to {times(ratio.hi)}, {ratio.restores} processes{where}"
 
 
 def times(value: float) -> str:

@@ -27,6 +27,8 @@ class Measured:
     reason: str = ""
     blocked: bool = False
     """Whether the layout is one of blocks (AoSoA): every index becomes two."""
+    places: int = 1
+    """At how many places in memory its code was timed."""
 
     @property
     def layout(self) -> str:

@@ -22,6 +22,7 @@ from layout_advise.mockup.timings import (
     ORIGINAL,
     SCALAR,
     SHADOW,
+    TWINS,
     Canary,
     Mode,
     Timings,
@@ -209,7 +210,7 @@ def _one_restore(
             if cold:
                 for current in rotated(names, index):
                     notes.block(program, current, numbers[current], cold, "cold", 0)
-            new = [n for n in names if n not in (ORIGINAL, SHADOW, LAYOUT_SCALAR, *CONTROLS)]
+            new = [n for n in names if n not in (ORIGINAL, SHADOW, *TWINS, *CONTROLS)]
             for current in new if index < CONVERTED_IN or plan.around else ():
                 runs = program.convert(numbers[current])
                 costs[current] = undisturbed([into for into, _ in runs]), undisturbed([out for _, out in runs])

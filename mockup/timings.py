@@ -44,8 +44,12 @@ IDENTITY_LANES = "identity-lanes"
 """The identity from the loops as the original's compiler unrolled them, where the other identity is rerolled."""
 LAYOUT_SCALAR = "layout-scalar"
 """The best candidate without vector instructions: what its layout gains alone."""
-CONTROLS = (IDENTITY, PLACED, SCALAR, IDENTITY_RESTRICT, IDENTITY_SIMD, IDENTITY_LANES)
+IDENTITY_MOVED, LAYOUT_MOVED = (tuple(f"{what}-moved-{k}" for k in (1, 2, 3)) for what in ("identity", "layout"))
+"""The identity and the best candidate with their code at other places (``docs/decisions/0037``)."""
+CONTROLS = (IDENTITY, PLACED, SCALAR, IDENTITY_RESTRICT, IDENTITY_SIMD, IDENTITY_LANES, *IDENTITY_MOVED)
 """What is timed besides candidates; never dropped, no layout of its own."""
+TWINS = (LAYOUT_SCALAR, *LAYOUT_MOVED)
+"""Other builds of the best candidate, which stand for no candidate of their own."""
 
 
 class Canary(NamedTuple):
@@ -266,13 +270,23 @@ class Timings:
 
 
 def summarise(timings: Timings, name: str) -> Ratios | None:
-    """All ratios of one variant; None when it was never timed."""
-    steady = timings.ratio(ORIGINAL, name)
-    identity = identity_of(timings, name)
-    over = timings.ratio(identity, name)
+    """All ratios of one variant; None when it was never timed. Where it and the identity were timed with their code at
+    several places, the intervals hold what comes out at any of these, and the middle is that of the places."""
+    places = [name, *(n for n in LAYOUT_MOVED if name not in CONTROLS and timings.restores(n))]
+    unchanged = [identity_of(timings, name), *(n for n in IDENTITY_MOVED if len(places) > 1 and timings.restores(n))]
+    steady, over = (_wherever(timings, names, places, "steady") for names in ([ORIGINAL], unchanged))
     if steady is None or over is None:
         return None
-    return Ratios(steady, over, timings.ratio(ORIGINAL, name, "cold"), timings.ratio(identity, name, "cold"))
+    cold, over_cold = (_wherever(timings, names, places, "cold") for names in ([ORIGINAL], unchanged))
+    return Ratios(steady, over, cold, over_cold)
+
+
+def _wherever(timings: Timings, over: Sequence[str], under: Sequence[str], mode: Mode) -> Ratio | None:
+    found = [r for a in over for b in under if (r := timings.ratio(a, b, mode)) is not None]
+    if not found:
+        return None
+    median = median_of([r.median for r in found])
+    return Ratio(median, min(r.lo for r in found), max(r.hi for r in found), min(r.restores for r in found))
 
 
 def identity_of(timings: Timings, name: str) -> str:

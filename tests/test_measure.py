@@ -26,6 +26,8 @@ from layout_advise.mockup.measure import (
 from layout_advise.mockup.statistics import undisturbed, undisturbed_ratio, unpaired_ratio
 from layout_advise.mockup.timings import (
     IDENTITY,
+    IDENTITY_MOVED,
+    LAYOUT_MOVED,
     ORIGINAL,
     SHADOW,
     Canary,
@@ -374,6 +376,20 @@ def test_where_calls_use_other_data_in_turn_the_lesser_of_both_gains_is_told() -
     assert lesser.ratio(ORIGINAL, "x", "cold") == plain.ratio(ORIGINAL, "x", "cold")
     assert lesser.ratio(ORIGINAL, IDENTITY) == plain.ratio(ORIGINAL, IDENTITY)
     assert replace(lesser, cold=[]).ratio(ORIGINAL, "x") == plain.ratio(ORIGINAL, "x")
+
+
+def test_intervals_hold_what_comes_out_at_every_place_of_the_code() -> None:
+    layout, identity = (850.0, 1100.0, 870.0), (1000.0, 1020.0, 950.0)
+    moved = {**dict(zip(LAYOUT_MOVED, layout, strict=True)), **dict(zip(IDENTITY_MOVED, identity, strict=True))}
+    times = {ORIGINAL: 1000.0, SHADOW: 1000.0, IDENTITY: 1010.0, "c1": 840.0, **moved}
+    timings = Timings([{name: [ns] for name, ns in times.items()}] * 5)
+    told, own = summarise(timings, "c1"), summarise(timings, IDENTITY)
+    assert told is not None
+    assert own is not None
+    steady, over = told.steady, told.steady_over_identity
+    assert (steady.lo, steady.hi, steady.median) == pytest.approx((1000 / 1100, 1000 / 840, 1000 / 860), rel=1e-3)
+    assert (over.lo, over.hi) == pytest.approx((950 / 1100, 1020 / 840))
+    assert (own.steady.lo, own.steady.hi) == pytest.approx((1000 / 1010, 1000 / 1010))  # its own places are no other's
 
 
 def test_what_is_not_told_of_a_gain_that_hangs_on_repeated_data() -> None:

@@ -13,8 +13,10 @@ from layout_advise.mockup.statistics import Ratio
 from layout_advise.mockup.timings import (
     IDENTITY,
     IDENTITY_LANES,
+    IDENTITY_MOVED,
     IDENTITY_RESTRICT,
     IDENTITY_SIMD,
+    LAYOUT_MOVED,
     LAYOUT_SCALAR,
     ORIGINAL,
     SCALAR,
@@ -96,7 +98,7 @@ def contest(
 
     def rebuild(best: str, names: Sequence[str]) -> dict[str, Path]:
         assert best == candidate
-        wanted = [best, *names, LAYOUT_SCALAR]
+        wanted = [best, *names, LAYOUT_SCALAR, *(n for n in (*LAYOUT_MOVED, *IDENTITY_MOVED) if n in times)]
         return {n: Path(n) for n in wanted if vectors or n not in (SCALAR, LAYOUT_SCALAR)}
 
     entrant = Entrant(candidate, "store it", "verified", Path(candidate))
@@ -184,3 +186,25 @@ def test_what_restrict_gains_without_a_new_layout_is_not_the_layouts(monkeypatch
     times = {**TIMES, IDENTITY_RESTRICT: 800.0, "c1-restrict": 790.0}
     assert contest(monkeypatch, times).verdict.action != "change"
     assert contest(monkeypatch, {**times, "c1-restrict": 500.0}).verdict.action == "change"
+
+
+def moved(layout: Sequence[float], identity: Sequence[float]) -> dict[str, float]:
+    return dict(zip((*LAYOUT_MOVED, *IDENTITY_MOVED), (*layout, *identity), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("layout", "identity", "said"),
+    [
+        ((850.0, 860.0, 855.0), (1000.0, 1010.0, 1005.0), "measured-gain"),
+        ((850.0, 1080.0, 855.0), (1000.0, 1010.0, 1005.0), "not-confirmed"),  # entities: 0.9 to 1.2 by the address alone
+        ((850.0, 860.0, 855.0), (1000.0, 850.0, 1005.0), "not-confirmed"),  # the unchanged layout can have it too
+    ],
+)
+def test_a_gain_that_hangs_on_where_the_code_lies_is_none(
+    monkeypatch: pytest.MonkeyPatch, layout: Sequence[float], identity: Sequence[float], said: str
+) -> None:
+    decision = contest(monkeypatch, {**TIMES, **moved(layout, identity), "c1": 840.0})
+    assert decision.verdict.reason == said
+    assert "code at 4 places" in decision.verdict.text
+    assert decision.again is not None
+    assert not {*LAYOUT_MOVED, *IDENTITY_MOVED} & set(decision.again.conversions)

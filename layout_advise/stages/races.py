@@ -30,13 +30,14 @@ from layout_advise.mockup.timings import (
 from layout_advise.reports.hotspotmodel import ByThreads
 from layout_advise.rundir import write_atomically
 from layout_advise.stages import batches, profile
-from layout_advise.stages.attempts import forbidden, make_mockups
+from layout_advise.stages.attempts import compiler_of, forbidden, make_mockups
 from layout_advise.stages.by_threads import Runner, by_threads, leading
 from layout_advise.stages.case import Case
 from layout_advise.stages.effort import plans_for
 from layout_advise.stages.kinds import timed_again
 from layout_advise.stages.mixed import Race, decide_mixed
 from layout_advise.stages.mockups import Made, Recipe
+from layout_advise.stages.moved import moved
 from layout_advise.stages.observe import Observation, leaves_data
 from layout_advise.stages.others import Ready, not_all_kinds
 from layout_advise.stages.timing import Bench, Contest, Decision, Entrant, decide_and_confirm
@@ -144,7 +145,10 @@ def contest_of(
         wanted.append(Recipe(LAYOUT_SCALAR, recipe.candidate, "plain", vectorised=False))
         fresh = [replace(r, checked=False, offset=64 * 5) for r in wanted]
         again = make_mockups(case, seen, lifted, fresh, case.work / f"again{case.chosen.call}", LESS_ALIGNED)
-        return with_vectors({name: m.mockup for name, m in again.items() if m.mockup is not None}, best)
+        built = with_vectors({name: m.mockup for name, m in again.items() if m.mockup is not None}, best)
+        if IDENTITY in again:
+            built |= moved(lifted, again[best], again[IDENTITY], compiler_of(case).executable)
+        return built
 
     return Contest(
         _controls(made, found, bool(entrants)),

@@ -15,10 +15,12 @@ from layout_advise.mockup.statistics import Ratio
 from layout_advise.mockup.timings import (
     IDENTITY,
     IDENTITY_LANES,
+    LAYOUT_MOVED,
     LAYOUT_SCALAR,
     ORIGINAL,
     PLACED,
     SCALAR,
+    TWINS,
     Timings,
     identity_ratio,
     noise_floor,
@@ -102,23 +104,23 @@ def measured(entrant: Entrant, timings: Timings, mode: Mode, net_ns: float | Non
     where calls were timed with the conversion around them, these count."""
     speedup, over = pick(timings, entrant.id, mode)
     net = timings.net(entrant.id, mode) if net_ns is not None else None
-    if net is not None:
-        return Measured(entrant.id, entrant.evidence, speedup, over, net, entrant.title, blocked=entrant.blocked)
     original = timings.nanoseconds(ORIGINAL, mode)
-    if net_ns is not None and speedup is not None and original:
+    if net is None and net_ns is not None and speedup is not None and original:
         share = net_ns / original
         median, lo, hi = (1 / (1 / r + share) for r in (speedup.median, speedup.lo, speedup.hi))
         net = Ratio(median, lo, hi, speedup.restores)
-    return Measured(entrant.id, entrant.evidence, speedup, over, net, entrant.title, blocked=entrant.blocked)
+    places = 1 + sum(timings.restores(name) > 0 for name in LAYOUT_MOVED)
+    return Measured(entrant.id, entrant.evidence, speedup, over, net, entrant.title, blocked=entrant.blocked, places=places)
 
 
 @dataclass(frozen=True, slots=True)
 class Contest:
     """Everything that takes part: ``controls`` are the identity and its other builds, ``unmeasured`` candidates that have no
     numbers but count. ``rebuild(id, names)`` builds the candidate and those of ``names`` with other code alignment and
-    buffer offsets, and the candidate without vector instructions (LAYOUT_SCALAR). What cannot be built is left out; so are
-    LAYOUT_SCALAR and SCALAR where no build has vector instructions. ``conversion(timings, id)`` is the ns that a temporary
-    layout costs a call, None for a permanent one."""
+    buffer offsets, and the candidate without vector instructions (LAYOUT_SCALAR); where times may hang on where the code
+    lies also the candidate and the identity at other places (LAYOUT_MOVED, IDENTITY_MOVED). What cannot be built is left
+    out; so are LAYOUT_SCALAR and SCALAR where no build has vector instructions. ``conversion(timings, id)`` is the ns that a
+    temporary layout costs a call, None for a permanent one."""
 
     controls: Mapping[str, Path]
     entrants: Sequence[Entrant]
@@ -234,7 +236,7 @@ def built_again(contest: Contest, name: str) -> list[Timed] | None:
         return None
     if PLACED in contest.controls:  # its place is what it is for
         built[PLACED] = contest.controls[PLACED]
-    unwritten = {name: entrant.unwritten, LAYOUT_SCALAR: entrant.unwritten}
+    unwritten = dict.fromkeys((name, *TWINS), entrant.unwritten)
     return [Timed(n, path, unwritten.get(n, ()), n == name and entrant.blocked) for n, path in built.items()]
 
 

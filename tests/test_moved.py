@@ -1,0 +1,52 @@
+"""Builds of one mock-up whose code lies at other places."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+
+import pytest
+
+from layout_advise.mockup.timings import IDENTITY_MOVED, LAYOUT_MOVED
+from layout_advise.stages.mockups import Made, Recipe
+from layout_advise.stages.moved import MOVED_BY, moved
+from layout_advise.tracer.binary import Binary
+from tests.mockup_native import Native
+from tests.test_databranches import SOURCES
+
+TEXT = """__attribute__((visibility("default"))) double sum_of(const double *x, long n)
+{ double s = 0; for (long i = 0; i < n; i++) if (x[i] < 0.5) s += x[i]; return s; }
+"""
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_code_lies_further_into_a_cache_line_and_does_the_same(tmp_path: Path, compiler: str) -> None:
+    lifted = Native(SOURCES["below"][0], "below", tmp_path, ("-O2",)).lifted()
+    layout, identity = (Made(Recipe(n, None, "plain"), TEXT, tmp_path / n / "x.so", None, None) for n in ("l", "i"))
+    found = moved(lifted, layout, identity, compiler)
+    assert set(found) == {*LAYOUT_MOVED, *IDENTITY_MOVED}
+    numbers = (ctypes.c_double * 4)(0.25, 0.5, 0.125, 3.0)
+    for names in (LAYOUT_MOVED, IDENTITY_MOVED):
+        for name, by in zip(names, MOVED_BY, strict=True):
+            binary = Binary.open_module(found[name])
+            start = binary.region("sum_of", 0).entry
+            assert start % 64 == 0
+            assert binary.read(start, by + 1)[by:] != b"\x90"  # the first instruction of its own
+            function = ctypes.CDLL(str(found[name])).sum_of
+            function.restype = ctypes.c_double
+            assert function(numbers, ctypes.c_long(4)) == 0.375
+    assert len({path.read_bytes() for path in found.values()}) == len(MOVED_BY)
+
+
+def test_what_does_not_hang_on_its_data_lies_where_it_lies(tmp_path: Path) -> None:
+    lifted = Native(SOURCES["sums"][0], "sums", tmp_path, ("-O2",)).lifted()
+    one = Made(Recipe("l", None, "plain"), TEXT, tmp_path / "x.so", None, None)
+    assert moved(lifted, one, one, "gcc") == {}
+
+
+def test_what_cannot_be_built_is_left_out(tmp_path: Path) -> None:
+    lifted = Native(SOURCES["below"][0], "below", tmp_path, ("-O2",)).lifted()
+    good = Made(Recipe("i", None, "plain"), TEXT, tmp_path / "x.so", None, None)
+    bad = Made(Recipe("l", None, "plain"), "no C", tmp_path / "x.so", None, None)
+    none = Made(Recipe("l", None, "plain"), TEXT, None, None, "it does not compile")
+    assert set(moved(lifted, bad, good, "gcc")) == set(moved(lifted, none, good, "gcc")) == {*IDENTITY_MOVED}
