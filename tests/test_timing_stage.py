@@ -24,8 +24,9 @@ from layout_advise.mockup.timings import (
 )
 from layout_advise.reports.hotspotmodel import Verdict
 from layout_advise.stages.describe import ablation
+from layout_advise.stages.doubts import doubt_scalar
 from layout_advise.stages.effort import plans_for
-from layout_advise.stages.timing import Bench, Contest, Decision, Entrant, decide_and_confirm, doubt_scalar
+from layout_advise.stages.timing import Bench, Contest, Decision, Entrant, decide_and_confirm
 from layout_advise.verdict import Context
 from tests import test_measure
 
@@ -208,3 +209,14 @@ def test_a_gain_that_hangs_on_where_the_code_lies_is_none(
     assert "code at 4 places" in decision.verdict.text
     assert decision.again is not None
     assert not {*LAYOUT_MOVED, *IDENTITY_MOVED} & set(decision.again.conversions)
+
+
+@pytest.mark.parametrize(
+    ("layout", "said"), [((1010.0, 990.0, 1005.0), "no-gain"), ((1010.0, 900.0, 1005.0), "placement-dependent")]
+)
+def test_a_layout_that_gains_at_another_place_is_no_reason_to_keep_the_present_one(
+    monkeypatch: pytest.MonkeyPatch, layout: Sequence[float], said: str
+) -> None:
+    decision = contest(monkeypatch, {**TIMES, **moved(layout, (1000.0, 1010.0, 1005.0)), "c1": 1000.0}, vectors=False)
+    assert decision.verdict.reason == said
+    assert ablation(decision) is None

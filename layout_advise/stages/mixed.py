@@ -11,6 +11,7 @@ from layout_advise.mixture import Portion, harms, mixed, sentence, with_kinds
 from layout_advise.mockup.statistics import Ratio
 from layout_advise.mockup.timings import IDENTITY, IDENTITY_LANES, Timings
 from layout_advise.reports.hotspotmodel import Verdict
+from layout_advise.stages.doubts import doubt_scalar
 from layout_advise.stages.timing import (
     Bench,
     Contest,
@@ -18,7 +19,6 @@ from layout_advise.stages.timing import (
     KindTimes,
     built_again,
     context_of,
-    doubt_scalar,
     first_look,
     has_vectors,
     lanes_nearer,

@@ -15,6 +15,7 @@ from layout_advise.mockup.statistics import Ratio
 from layout_advise.mockup.timings import (
     IDENTITY,
     IDENTITY_LANES,
+    IDENTITY_MOVED,
     LAYOUT_MOVED,
     LAYOUT_SCALAR,
     ORIGINAL,
@@ -28,11 +29,11 @@ from layout_advise.mockup.timings import (
 )
 from layout_advise.reports.candidatemodel import Evidence
 from layout_advise.reports.hotspotmodel import Verdict
+from layout_advise.stages.doubts import doubt_place, doubt_scalar
 from layout_advise.tracer.snapshot.protocol import Range
 from layout_advise.verdict import Context, Mode, choose_mode, confirm, decide, undecided
 
 ABLATION_RESTORES = 3
-SCALAR_LIMIT = 1.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,12 +195,8 @@ def _decided(contest: Contest, bench: Bench, context: Context, first: Timings, m
     results = [measured(e, first, mode, contest.conversion(first, e.id)) for e in contest.entrants]
     verdict = doubt_scalar(decide([*results, *contest.unmeasured], now), first, results, mode, lanes)
     if verdict.action != "change" or verdict.candidate is None:
-        best = max((r for r in results if r.speedup), key=lambda r: r.speedup.median if r.speedup else 0.0, default=None)
-        ablation = None
-        if best is not None and (extra := built_again(contest, best.id)) is not None and has_vectors(extra):
-            ablation = bench.measure(extra, "measuring without SIMD", ABLATION_RESTORES, drop=False)
-            ablation = ablation.exchanged(IDENTITY, IDENTITY_LANES) if lanes else ablation
-        return Decision(first, None, mode, verdict, None, context.snapshot, ablation, best.id if best and ablation else None)
+        decision = Decision(first, None, mode, verdict, None, context.snapshot)
+        return _nothing_won(contest, bench, decision, results, lanes, now)
     winner = next(e for e in contest.entrants if e.id == verdict.candidate)
     built = built_again(contest, winner.id)
     if built is None:
@@ -209,6 +206,25 @@ def _decided(contest: Contest, bench: Bench, context: Context, first: Timings, m
     confirmed = confirm(verdict, again, context_of(context, second, mode))
     ablation = second if has_vectors(built) else None
     return Decision(first, second, mode, confirmed, winner.id, context.snapshot, ablation, winner.id if ablation else None)
+
+
+def _nothing_won(
+    contest: Contest, bench: Bench, decision: Decision, results: Sequence[Measured], lanes: bool, now: Context
+) -> Decision:
+    """What layout and vector instructions do each by themselves, measured of the best candidate; and whether that loses only
+    where its code happens to lie."""
+    mode, best = decision.mode or "steady", max((r for r in results if r.speedup), key=Measured.middle, default=None)
+    extra = built_again(contest, best.id) if best is not None else None
+    if best is None or extra is None:
+        return decision
+    vectors, kept = has_vectors(extra), decision.verdict.action == "keep"
+    extra = extra if kept else [v for v in extra if v.name not in (*LAYOUT_MOVED, *IDENTITY_MOVED)]
+    if not vectors and not any(v.name in LAYOUT_MOVED for v in extra):
+        return decision
+    timed = bench.measure(extra, "measuring the best layout again", ABLATION_RESTORES, drop=False)
+    timed = timed.exchanged(IDENTITY, IDENTITY_LANES) if lanes else timed
+    decision = replace(decision, verdict=doubt_place(decision.verdict, timed, best.id, now.bound, mode))
+    return replace(decision, ablation=timed, ablated=best.id) if vectors else decision
 
 
 def measured_again(bench: Bench, built: Sequence[Timed], lanes: bool, first: Timings, mode: Mode) -> Timings:
@@ -242,37 +258,6 @@ def built_again(contest: Contest, name: str) -> list[Timed] | None:
 
 def has_vectors(variants: Sequence[Timed]) -> bool:
     return {LAYOUT_SCALAR, SCALAR} <= {v.name for v in variants}
-
-
-def doubt_scalar(
-    verdict: Verdict, timings: Timings, results: Sequence[Measured], mode: Mode, lanes: bool = False
-) -> Verdict:
-    """No ``keep`` where the re-laid mock-ups may lose for being scalar only, or for the form they have (``lanes``: the
-    unchanged layout in that form is what ``timings`` has as the other identity).
-
-    Mock-ups are written lane by lane, and the compiler finds the vectors again where the layout is unchanged. If the
-    unchanged layout without vectors is clearly slower, and the best candidate nearer to it than to the original, its time
-    says nothing against the layout.
-    """
-    cost = timings.ratio(SCALAR, ORIGINAL, mode)
-    medians = [r.speedup.median for r in results if r.speedup is not None]
-    form = timings.ratio(IDENTITY_LANES, ORIGINAL, mode) if lanes else None
-    if verdict.action == "keep" and form is not None and form.median > SCALAR_LIMIT:
-        text = (
-            "other layouts were measured in a form of the loop that is slower than the original's with the layout unchanged "
-            f"(by a factor of {form.median:.1f}). No gain is shown, and none is excluded."
-        )
-        return undecided("scalar-mockups", text)
-    if verdict.action != "keep" or cost is None or cost.median <= SCALAR_LIMIT or not medians:
-        return verdict
-    best = max(medians)
-    if best >= cost.median**-0.5:
-        return verdict
-    text = (
-        "the original is vectorised; the mock-ups of other layouts are not, which alone costs a factor of "
-        f"{cost.median:.1f} with the layout unchanged. No gain is shown, and none is excluded."
-    )
-    return undecided("scalar-mockups", text)
 
 
 def context_of(context: Context, timings: Timings, mode: Mode) -> Context:

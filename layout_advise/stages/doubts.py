@@ -1,0 +1,56 @@
+"""What speaks against a ``keep`` that the measured ratios alone would give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from layout_advise.gainwords import times
+from layout_advise.measured import Measured
+from layout_advise.mockup.timings import IDENTITY_LANES, LAYOUT_MOVED, ORIGINAL, SCALAR, Timings
+from layout_advise.reports.hotspotmodel import Verdict
+from layout_advise.verdict import Mode, undecided
+
+SCALAR_LIMIT = 1.1
+
+
+def doubt_place(verdict: Verdict, timings: Timings, name: str, bound: float, mode: Mode) -> Verdict:
+    """No ``keep`` where the best layout gains as soon as its code lies at another place (``docs/decisions/0037``)."""
+    found = [r.median for n in (name, *LAYOUT_MOVED) if (r := timings.ratio(ORIGINAL, n, mode)) is not None]
+    if verdict.action != "keep" or max(found, default=0.0) < bound:
+        return verdict
+    text = (
+        f"{name} runs {times(min(found))} to {times(max(found))} times as fast depending on where its code lies, "
+        "and with it how well its branches on data are predicted. No gain is shown, and none is excluded."
+    )
+    return undecided("placement-dependent", text)
+
+
+def doubt_scalar(
+    verdict: Verdict, timings: Timings, results: Sequence[Measured], mode: Mode, lanes: bool = False
+) -> Verdict:
+    """No ``keep`` where the re-laid mock-ups may lose for being scalar only, or for the form they have (``lanes``: the
+    unchanged layout in that form is what ``timings`` has as the other identity).
+
+    Mock-ups are written lane by lane, and the compiler finds the vectors again where the layout is unchanged. If the
+    unchanged layout without vectors is clearly slower, and the best candidate nearer to it than to the original, its time
+    says nothing against the layout.
+    """
+    cost = timings.ratio(SCALAR, ORIGINAL, mode)
+    medians = [r.speedup.median for r in results if r.speedup is not None]
+    form = timings.ratio(IDENTITY_LANES, ORIGINAL, mode) if lanes else None
+    if verdict.action == "keep" and form is not None and form.median > SCALAR_LIMIT:
+        text = (
+            "other layouts were measured in a form of the loop that is slower than the original's with the layout unchanged "
+            f"(by a factor of {form.median:.1f}). No gain is shown, and none is excluded."
+        )
+        return undecided("scalar-mockups", text)
+    if verdict.action != "keep" or cost is None or cost.median <= SCALAR_LIMIT or not medians:
+        return verdict
+    best = max(medians)
+    if best >= cost.median**-0.5:
+        return verdict
+    text = (
+        "the original is vectorised; the mock-ups of other layouts are not, which alone costs a factor of "
+        f"{cost.median:.1f} with the layout unchanged. No gain is shown, and none is excluded."
+    )
+    return undecided("scalar-mockups", text)
