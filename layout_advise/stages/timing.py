@@ -213,7 +213,8 @@ def _nothing_won(
 ) -> Decision:
     """What layout and vector instructions do each by themselves, measured of the best candidate; and whether that loses only
     where its code happens to lie."""
-    mode, best = decision.mode or "steady", max((r for r in results if r.speedup), key=Measured.middle, default=None)
+    mode = decision.mode or "steady"
+    best = max((r for r in results if r.speedup), key=lambda r: r.speedup.median if r.speedup else 0.0, default=None)
     extra = built_again(contest, best.id) if best is not None else None
     if best is None or extra is None:
         return decision
