@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from layout_advise.mockup.timings import IDENTITY_MOVED, LAYOUT_MOVED
 from layout_advise.stages.mockups import Made, Recipe
 from layout_advise.stages.moved import MOVED_BY, moved
 from layout_advise.tracer.binary import Binary
+from tests.benchmark_scripts import script
 from tests.mockup_native import Native
 from tests.test_databranches import SOURCES
 
@@ -50,3 +52,13 @@ def test_what_cannot_be_built_is_left_out(tmp_path: Path) -> None:
     bad = Made(Recipe("l", None, "plain"), "no C", tmp_path / "x.so", None, None)
     none = Made(Recipe("l", None, "plain"), TEXT, None, None, "it does not compile")
     assert set(moved(lifted, bad, good, "gcc")) == set(moved(lifted, none, good, "gcc")) == {*IDENTITY_MOVED}
+
+
+def test_the_benchmark_moves_the_code_of_the_examples_and_nothing_else(tmp_path: Path) -> None:
+    built = [script("placement").build("entities", "entities_hot", "O2", nops, tmp_path) for nops in (0, 24)]
+    first, moved = (subprocess.run([p, "100", "2"], capture_output=True, text=True, check=True).stdout for p in built)
+    assert first == moved
+    assert first.startswith("checksum ")
+    plain, later = (Binary.open(p).find("integrate") for p in built)
+    assert plain.size < later.size <= plain.size + 24  # its loops stay aligned
+    assert plain.start % 64 == later.start % 64 == 0
