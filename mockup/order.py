@@ -3,8 +3,11 @@
 A vectorised original computes one operation of all fields, then the next of all fields. Lifted lane by lane, these rows of
 operations would stay interleaved, and the compiler keeps the order: several long chains then run side by side in the
 processor, which no source has that computes one field after the other. On ``pixels`` that alone made the mock-up of a
-structure of arrays 11 % faster than the hand-written one at -O3, and that of an array of such structures 15 % at -O2. Only
-pure operations move; loads, stores and control stay as they are.
+structure of arrays 11 % faster than the hand-written one at -O3, and that of an array of such structures 15 % at -O2.
+
+Loads move too, behind stores that are shown to be elsewhere. One vector loads all fields of ``pixels`` at once; in blocks of
+eight that became four loads at the top, of four cache lines: beyond the L2 1.4 times as fast as the original, where the
+hand-written blocks, which load a field where they compute it, take longer. Stores and control stay as they are.
 """
 
 from __future__ import annotations
@@ -12,9 +15,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from layout_advise.mockup.binding import access_bytes
 from layout_advise.mockup.lifted import Call, Item, Let, LetLinear, Lifted, Load, Loop, Operand, Store, Val
 
 Pure = Let | LetLinear | Call
+Movable = Pure | Load
 
 
 def in_pieces(lifted: Lifted) -> Lifted:
@@ -38,14 +43,17 @@ def _is_vectorised(items: Sequence[Item]) -> bool:
 
 
 def _late(items: Sequence[Item]) -> Iterator[Item]:
-    """The same items, pure ones as late as the next load, store or control item allows."""
-    waiting: dict[int, Pure] = {}
+    """The same items, pure ones and loads as late as the next store or control item allows."""
+    waiting: dict[int, Movable] = {}
     for item in items:
-        if isinstance(item, Pure):
+        if isinstance(item, Pure) or (isinstance(item, Load) and not item.guarded):
             waiting[item.value.number] = item
         elif isinstance(item, Load | Store):
             for operand in _read(item):
                 yield from _needed(operand, waiting)
+            if isinstance(item, Store):
+                for load in [w for w in waiting.values() if isinstance(w, Load) and not _apart(w, item)]:
+                    yield from _needed(load.value, waiting)
             yield item
         else:
             yield from _all(waiting)
@@ -53,25 +61,33 @@ def _late(items: Sequence[Item]) -> Iterator[Item]:
     yield from _all(waiting)
 
 
-def _needed(operand: Operand, waiting: dict[int, Pure]) -> Iterator[Pure]:
+def _apart(load: Load, store: Store) -> bool:
+    """Whether their addresses, whatever the values in them, are so far apart that they share no byte."""
+    if dict(load.address.terms) != dict(store.address.terms):
+        return False
+    ahead = (load.address.const - store.address.const) % 2**64
+    return ahead >= access_bytes(store) and 2**64 - ahead >= access_bytes(load)
+
+
+def _needed(operand: Operand, waiting: dict[int, Movable]) -> Iterator[Movable]:
     """What ``operand`` waits for, operands first; each item once. A list, not recursion: chains can be long."""
-    work: list[Operand | Pure] = [operand]
+    work: list[Operand | Movable] = [operand]
     while work:
         at = work.pop()
-        if isinstance(at, Pure):
+        if isinstance(at, Pure | Load):
             yield at
         elif isinstance(at, Val) and (item := waiting.pop(at.number, None)) is not None:
             work.append(item)
             work += reversed(_read(item))
 
 
-def _all(waiting: dict[int, Pure]) -> Iterator[Pure]:
+def _all(waiting: dict[int, Movable]) -> Iterator[Movable]:
     while waiting:
         item = next(iter(waiting.values()))
         yield from _needed(item.value, waiting)
 
 
-def _read(item: Pure | Load | Store) -> tuple[Operand, ...]:
+def _read(item: Movable | Store) -> tuple[Operand, ...]:
     if isinstance(item, Let | Call):
         return item.args
     linear = item.linear if isinstance(item, LetLinear) else item.address
