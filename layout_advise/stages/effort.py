@@ -45,7 +45,7 @@ class Effort:
 
 QUICK = Effort(9, 2, (3, 10), 64, 18_000_000_000, None, None, None, None)
 # Slow calls mostly wait for memory: disturbed, their ratios are hardly ever off by 1.5 (docs/decisions/0022).
-SLOW = Effort(7, 4, (1, 1), 64, 2_000_000_000, 1.5, 5, 4, (24, 8))
+SLOW = Effort(7, 4, (1, 1), 64, 2_000_000_000, 1.5, 5, 4, (20, 8))
 
 
 def effort_for(call_ns: float) -> Effort:
