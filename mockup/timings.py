@@ -273,7 +273,9 @@ def summarise(timings: Timings, name: str) -> Ratios | None:
     """All ratios of one variant; None when it was never timed. Where it and the identity were timed with their code at
     several places, the intervals hold what comes out at any of these, and the middle is that of the places."""
     places = [name, *(n for n in LAYOUT_MOVED if name not in CONTROLS and timings.restores(n))]
-    unchanged = [identity_of(timings, name), *(n for n in IDENTITY_MOVED if len(places) > 1 and timings.restores(n))]
+    own = identity_of(timings, name)
+    moved = IDENTITY_MOVED if own == IDENTITY and len(places) > 1 else ()  # of the other identities nothing was moved
+    unchanged = [own, *(n for n in moved if timings.restores(n))]
     steady, over = (_wherever(timings, names, places, "steady") for names in ([ORIGINAL], unchanged))
     if steady is None or over is None:
         return None

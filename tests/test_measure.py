@@ -27,6 +27,7 @@ from layout_advise.mockup.statistics import undisturbed, undisturbed_ratio, unpa
 from layout_advise.mockup.timings import (
     IDENTITY,
     IDENTITY_MOVED,
+    IDENTITY_SIMD,
     LAYOUT_MOVED,
     ORIGINAL,
     SHADOW,
@@ -390,6 +391,11 @@ def test_intervals_hold_what_comes_out_at_every_place_of_the_code() -> None:
     assert (steady.lo, steady.hi, steady.median) == pytest.approx((1000 / 1100, 1000 / 840, 1000 / 860), rel=1e-3)
     assert (over.lo, over.hi) == pytest.approx((950 / 1100, 1020 / 840))
     assert (own.steady.lo, own.steady.hi) == pytest.approx((1000 / 1010, 1000 / 1010))  # its own places are no other's
+    vectors = {**times, IDENTITY_SIMD: 880.0, "c1-simd": times["c1"]}
+    told = summarise(Timings([{name: [ns] for name, ns in vectors.items() if name != "c1"}] * 5), "c1-simd")
+    assert told is not None
+    over = told.steady_over_identity  # the plain identity, moved, says nothing of what SIMD gains without the layout
+    assert (over.lo, over.hi, over.median) == pytest.approx((880 / 1100, 880 / 840, 880 / 860), rel=1e-3)
 
 
 def test_what_is_not_told_of_a_gain_that_hangs_on_repeated_data() -> None:
