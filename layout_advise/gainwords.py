@@ -52,7 +52,7 @@ def fell_short(again: Measured) -> str:
 
 
 def _interval(ratio: Ratio, places: int) -> str:
-    where = f", code at {places} places" if places > 1 else ""
+    where = f", its code at {places} places in memory" if places > 1 else ""
     return f"95 % interval {times(ratio.lo)} to {times(ratio.hi)}, {ratio.restores} processes{where}"
 
 
