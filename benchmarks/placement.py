@@ -19,6 +19,7 @@ from cases import CASES
 from layout_advise.mockup.statistics import undisturbed
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+SERIAL = sorted(name for name, example in CASES.items() if not example.threads)
 SETS = {"O2": ("-O2",), "O3-haswell": ("-O3", "-march=haswell")}
 
 
@@ -53,7 +54,7 @@ def measure(example: str, size: str, flags: str, nops: range, rounds: int) -> di
 def main() -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description="what it costs where the code of the examples' versions lies")
-    parser.add_argument("--only", action="append", choices=sorted(CASES), help="these examples (default: entities and scan)")
+    parser.add_argument("--only", action="append", choices=SERIAL, help="these examples (default: entities and scan)")
     parser.add_argument("--size", default="small", help="which size (default: small)")
     parser.add_argument("--flags", choices=sorted(SETS), default="O2", help="optimisation (default: O2)")
     parser.add_argument("--rounds", type=int, default=5, help="processes of each build (default: 5)")
