@@ -33,7 +33,7 @@ def race(
     monkeypatch.setitem(test_measure.TRUE_NS, paths[IDENTITY].name, 1000.0 * identity)
     monkeypatch.setitem(test_measure.TRUE_NS, paths["c1"].name, 1000.0 / gain)
 
-    def rebuild(best: str, names: Sequence[str]) -> dict[str, Path]:
+    def rebuild(best: str, names: Sequence[str], places: bool) -> dict[str, Path]:
         return {name: paths[name] for name in (best, *names)}
 
     entrant = Entrant("c1", "store it", "verified", paths["c1"])

@@ -97,9 +97,9 @@ def contest(
     }
     (candidate,) = (name for name in times if name.startswith("c1"))
 
-    def rebuild(best: str, names: Sequence[str]) -> dict[str, Path]:
+    def rebuild(best: str, names: Sequence[str], places: bool) -> dict[str, Path]:
         assert best == candidate
-        wanted = [best, *names, LAYOUT_SCALAR, *(n for n in (*LAYOUT_MOVED, *IDENTITY_MOVED) if n in times)]
+        wanted = [best, *names, LAYOUT_SCALAR, *(n for n in (*LAYOUT_MOVED, *IDENTITY_MOVED) if places and n in times)]
         return {n: Path(n) for n in wanted if vectors or n not in (SCALAR, LAYOUT_SCALAR)}
 
     entrant = Entrant(candidate, "store it", "verified", Path(candidate))

@@ -139,14 +139,14 @@ def contest_of(
             why = why or (found[candidate.id].reason if candidate.id in found else None)
             unmeasured.append(Measured(candidate.id, "rejected", None, None, reason=why or ""))
 
-    def rebuild(best: str, names: Sequence[str]) -> dict[str, Path]:
+    def rebuild(best: str, names: Sequence[str], places: bool) -> dict[str, Path]:
         recipe = made[best].recipe
         wanted = [made[name].recipe for name in (best, *names)]
         wanted.append(Recipe(LAYOUT_SCALAR, recipe.candidate, "plain", vectorised=False))
         fresh = [replace(r, checked=False, offset=64 * 5) for r in wanted]
         again = make_mockups(case, seen, lifted, fresh, case.work / f"again{case.chosen.call}", LESS_ALIGNED)
         built = with_vectors({name: m.mockup for name, m in again.items() if m.mockup is not None}, best)
-        if IDENTITY in again:
+        if places and IDENTITY in again:
             built |= moved(lifted, again[best], again[IDENTITY], compiler_of(case).executable)
         return built
 

@@ -15,7 +15,6 @@ from layout_advise.mockup.statistics import Ratio
 from layout_advise.mockup.timings import (
     IDENTITY,
     IDENTITY_LANES,
-    IDENTITY_MOVED,
     LAYOUT_MOVED,
     LAYOUT_SCALAR,
     ORIGINAL,
@@ -117,16 +116,16 @@ def measured(entrant: Entrant, timings: Timings, mode: Mode, net_ns: float | Non
 @dataclass(frozen=True, slots=True)
 class Contest:
     """Everything that takes part: ``controls`` are the identity and its other builds, ``unmeasured`` candidates that have no
-    numbers but count. ``rebuild(id, names)`` builds the candidate and those of ``names`` with other code alignment and
-    buffer offsets, and the candidate without vector instructions (LAYOUT_SCALAR); where times may hang on where the code
-    lies also the candidate and the identity at other places (LAYOUT_MOVED, IDENTITY_MOVED). What cannot be built is left
-    out; so are LAYOUT_SCALAR and SCALAR where no build has vector instructions. ``conversion(timings, id)`` is the ns that a
-    temporary layout costs a call, None for a permanent one."""
+    numbers but count. ``rebuild(id, names, places)`` builds the candidate and those of ``names`` with other code alignment
+    and buffer offsets, and the candidate without vector instructions (LAYOUT_SCALAR); with ``places``, and where times may
+    hang on where the code lies, also the candidate and the identity at other ones (LAYOUT_MOVED, IDENTITY_MOVED). What
+    cannot be built is left out; so are LAYOUT_SCALAR and SCALAR where no build has vector instructions.
+    ``conversion(timings, id)`` is the ns that a temporary layout costs a call, None for a permanent one."""
 
     controls: Mapping[str, Path]
     entrants: Sequence[Entrant]
     unmeasured: Sequence[Measured]
-    rebuild: Callable[[str, Sequence[str]], Mapping[str, Path]]
+    rebuild: Callable[[str, Sequence[str], bool], Mapping[str, Path]]
     conversion: Callable[[Timings, str], float | None]
 
 
@@ -215,11 +214,10 @@ def _nothing_won(
     where its code happens to lie."""
     mode = decision.mode or "steady"
     best = max((r for r in results if r.speedup), key=lambda r: r.speedup.median if r.speedup else 0.0, default=None)
-    extra = built_again(contest, best.id) if best is not None else None
+    extra = built_again(contest, best.id, places=decision.verdict.action == "keep") if best is not None else None
     if best is None or extra is None:
         return decision
-    vectors, kept = has_vectors(extra), decision.verdict.action == "keep"
-    extra = extra if kept else [v for v in extra if v.name not in (*LAYOUT_MOVED, *IDENTITY_MOVED)]
+    vectors = has_vectors(extra)
     if not vectors and not any(v.name in LAYOUT_MOVED for v in extra):
         return decision
     timed = bench.measure(extra, "measuring the best layout again", ABLATION_RESTORES, drop=False)
@@ -245,10 +243,10 @@ def lanes_nearer(timings: Timings, mode: Mode) -> bool:
     return lanes < rolled
 
 
-def built_again(contest: Contest, name: str) -> list[Timed] | None:
+def built_again(contest: Contest, name: str, *, places: bool = True) -> list[Timed] | None:
     """The candidate ``name`` built anew, with everything that it is compared with; None where it could not be built."""
     entrant = next(e for e in contest.entrants if e.id == name)
-    built = dict(contest.rebuild(name, tuple(c for c in contest.controls if c != PLACED)))
+    built = dict(contest.rebuild(name, tuple(c for c in contest.controls if c != PLACED), places))
     if name not in built or IDENTITY not in built:
         return None
     if PLACED in contest.controls:  # its place is what it is for
