@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -56,9 +57,10 @@ def choose_mode(
 ) -> Mode | None:
     """Whichever of steady and cold is nearer to the running program; None when neither is within 15 %.
 
-    A hotspot whose data no cache holds takes the same time in both, but one with less data does not: where both are near,
-    what passes ``between`` two calls in the program decides, if that is known (``docs/decisions/0034``). They are near where
-    ``noise``, the original's time over its own, makes no difference of it.
+    A hotspot whose data no cache holds takes the same time in both, but one with less data does not: what passes
+    ``between`` two calls in the program decides, if that is known (``docs/decisions/0034``): steady, where nothing does and
+    it is near; cold, where both are near and alike. They are near where ``noise``, the original's time over its own, makes
+    no difference of it.
     """
     if not in_situ:
         return None
@@ -70,10 +72,10 @@ def choose_mode(
     if not errors:
         return None
     near = max(IN_SITU_TOLERANCE, min(noise - 1, NOISY_TOLERANCE))
-    if between is not None and steady and cold and max(errors.values()) <= near:
+    if between is not None and errors.get("steady", math.inf) <= near:
         if between <= BACK_TO_BACK * in_situ:
             return "steady"
-        if abs(cold / steady - 1) <= ALIKE:
+        if steady and cold and errors["cold"] <= near and abs(cold / steady - 1) <= ALIKE:
             return "cold"
     best = min(errors, key=lambda mode: errors[mode])
     return best if errors[best] <= IN_SITU_TOLERANCE else None

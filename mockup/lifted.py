@@ -230,7 +230,9 @@ class Loop:
     ``counter`` is i64 and defined inside the body only; what must be known after the loop is in variables or is linear in
     ``trip``. ``trip`` is a value computed before the loop, at least 0 (signed). ``head`` is the run-time address of the
     loop's first instruction. ``independent`` tells that no iteration stores what another one loads or stores; ``abreast``
-    the same of a loop around others that are not independent: its iterations may run side by side.
+    the same of a loop around others that are not independent: its iterations may run side by side. ``known`` tells of an
+    independent loop that the original's compiler knew it: it ran iterations side by side that reach memory irregularly,
+    which no check at run time could have shown to be apart.
     """
 
     counter: Val
@@ -239,6 +241,7 @@ class Loop:
     head: int
     independent: bool = False
     abreast: bool = False
+    known: bool = False
 
 
 Item = Let | LetLinear | Load | Store | Atomic | Assign | Call | OpaqueCall | RuntimeCall | Goto | Label | Loop

@@ -86,21 +86,23 @@ class _Reroller:
         if any(isinstance(item, Loop) for item in loop.body):
             loop = replace(loop, body=self._items(loop.body))
             return [replace(loop, abreast=not _marked(loop.body) and self._independent(loop))]
-        before, loop = self._rolled(loop)
-        return [*before, replace(loop, independent=self._independent(loop))]
+        before, loop, vectors = self._rolled(loop)
+        independent = self._independent(loop)
+        return [*before, replace(loop, independent=independent, known=independent and vectors and _irregular(loop))]
 
-    def _rolled(self, loop: Loop) -> tuple[list[Item], Loop]:
+    def _rolled(self, loop: Loop) -> tuple[list[Item], Loop, bool]:
+        """What is done before the rerolled loop, that loop, and whether vector instructions ran its iterations."""
         if not straight(loop):
-            return [], loop
+            return [], loop, False
         body = Body(loop, self.names)
         lanes = find_lanes(body, self._grain)
         if lanes is None or not self._complete(body, lanes) or not self._order_free(body, lanes):
-            return [], loop
+            return [], loop, False
         rolled = Rolled(body, lanes, self.next).loop()
         if rolled is None:
-            return [], loop
+            return [], loop, False
         self.next = rolled.next
-        return [rolled.trip], rolled.loop
+        return [rolled.trip], rolled.loop, _by_vectors(body, lanes)
 
     def _grain(self, access: Access, step: int) -> bool:
         """Lanes are whole elements of a structure: copies of one expression for several fields of an element stay."""
@@ -162,6 +164,22 @@ class _Turn:
     def before(self, other: _Turn, body: Body) -> bool:
         """Whether it comes first once the loop is rerolled."""
         return (self.lane, body.position[id(self.first)]) < (other.lane, body.position[id(other.first)])
+
+
+def _by_vectors(body: Body, lanes: Lanes) -> bool:
+    """Whether one instruction did something for several lanes: they ran side by side, and were not written out only."""
+    first, second = (
+        {n: item.origin.pack for n in partner.values() if isinstance(item := body.defined[n], Let | Load)}
+        for partner in lanes.partners[:2]
+    )
+    return bool({p for p in first.values() if p is not None} & set(second.values()))
+
+
+def _irregular(loop: Loop) -> bool:
+    """Whether an access's address hangs on what its iteration has loaded or worked out."""
+    changed = set(_defined(loop.body))
+    forms = (form_of(access.address, loop.counter) for access in accesses(loop.body))
+    return any(atom in changed for form in forms for atom, _ in form.atoms)
 
 
 def _spot(body: Body, access: Access) -> Spot:

@@ -200,6 +200,17 @@ def test_what_the_noise_hides_does_not_tell_steady_from_cold(noise: float, betwe
     assert choose_mode(9.6, 6.0, 14.1, between, noise) is None
 
 
+@pytest.mark.parametrize(
+    ("noise", "between", "mode"), [(1.179, 0.1, "steady"), (1.1, 0.1, None), (1.179, 20.0, None), (1.179, None, None)]
+)
+def test_steady_alone_need_be_near_where_nothing_passes_between_calls(
+    noise: float, between: float | None, mode: str | None
+) -> None:
+    """As in a run of the demo: steady 16 % off with noise of 18 %, cold further off."""
+    assert choose_mode(9.2, 7.7, 11.0, between, noise) == mode
+    assert choose_mode(9.2, 7.7, None, between, noise) == mode
+
+
 @pytest.mark.parametrize(("gain", "chosen"), [((1.93, 1.96), "c4"), ((1.8, 1.9), "c1"), ((2.1, 2.2), "c4")])
 def test_blocks_are_advised_only_where_they_gain_more_than_what_is_easier_to_write(
     gain: tuple[float, float], chosen: str

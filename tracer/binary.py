@@ -223,10 +223,11 @@ class Binary:
         return producers.compiler(self.producer_at(function.start), (self.read(function.start, function.size),))
 
     def result_kind(self, function: Function) -> ResultKind:
-        """Which register holds what ``function`` returns, from its debug information; "any" where there is none, and for
-        clones that the compiler made with other results."""
-        die = self.debug.function_at(function.start) if self.debug.present and function.name == function.parent else None
-        return "any" if die is None else result_kind(die)
+        """Which register holds what ``function`` returns, from its debug information; "any" where there is none. Clones
+        that the compiler made may return something else than the function, but nothing where that does."""
+        die = self.debug.function_at(function.start) if self.debug.present and function.clone != "omp" else None
+        kind = "any" if die is None else result_kind(die)
+        return kind if function.name == function.parent or kind == "none" else "any"
 
     def read(self, address: int, size: int) -> bytes:
         """``size`` bytes as the file has them (zeros in ``.bss``); :class:`BinaryError` outside the loaded segments."""

@@ -75,6 +75,23 @@ def overlaps(items: Sequence[Item], placed: Plan, settings: Settings) -> int:
     return most
 
 
+def still_known(loop: Loop, placed: Plan) -> bool:
+    """Whether a compiler that knows in the old layout that the iterations of ``loop`` are independent knows it in the new
+    one: fields of one record are apart, arrays of which each has a pointer may overlap."""
+    reached: dict[str, set[object]] = {}
+    written = set()
+    for access in accesses(loop.body):
+        place = placed.places.get(id(access))
+        if place is None:
+            continue
+        for mapped in (piece.map for piece in place.pieces):
+            record = mapped.buffer if in_record(place.relayout, mapped, blocks=True) else (mapped.buffer, mapped.field)
+            reached.setdefault(place.relayout.structure.id, set()).add(record)
+            if not isinstance(access, Load):
+                written.add(place.relayout.structure.id)
+    return all(len(reached[structure]) == 1 for structure in written)
+
+
 def recorders(lifted: Lifted) -> dict[int, frozenset[int]]:
     """The accesses that stand for an execution of their reference, and in which lanes (0 where there are none): of every
     reference its lowest live part, the load where it also stores."""

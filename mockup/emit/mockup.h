@@ -37,6 +37,10 @@ LA_CELL(la_i64, int64_t, 8)
 LA_CELL(la_f32, float, 4)
 LA_CELL(la_f64, double, 8)
 
+/* What lies ``offset`` bytes into a record, as its member. */
+#define LA_MEMBER(type, record, offset) \
+    (((struct { uint8_t before[offset]; type value; } __attribute__((may_alias)) *)(record))->value)
+
 LA_INLINE double la_as_f64(int64_t x) { double r; __builtin_memcpy(&r, &x, 8); return r; }
 LA_INLINE float la_as_f32(uint32_t x) { float r; __builtin_memcpy(&r, &x, 4); return r; }
 LA_INLINE int64_t la_as_i64(double x) { int64_t r; __builtin_memcpy(&r, &x, 8); return r; }

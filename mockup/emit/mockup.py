@@ -12,7 +12,7 @@ from layout_advise.errors import NotVectorisedError
 from layout_advise.layoutalgebra.structure import Axis, Candidate, Structure
 from layout_advise.mockup.binding import Access, accesses, bind
 from layout_advise.mockup.effects import FS_BASE, Gpr
-from layout_advise.mockup.emit.arrays import loops, overlaps, pointers, recorders, wrongly_placed
+from layout_advise.mockup.emit.arrays import loops, overlaps, pointers, recorders, still_known, wrongly_placed
 from layout_advise.mockup.emit.copies import chosen_tables, copy_functions, map_function
 from layout_advise.mockup.emit.frame import (
     Variant,
@@ -157,6 +157,7 @@ def _settings(
         and not trace.threads
     }
     settings.gathers = gathers([a for a in accesses(lifted.body) if id(a) not in placed.places], scope)
+    settings.known = frozenset(id(loop) for loop in loops(lifted.body) if loop.known and still_known(loop, placed))
     return settings
 
 

@@ -164,7 +164,7 @@ class Writer(Places):
 
     def promise(self, loop: Loop) -> None:
         """Tells the compiler what is known of the loop that follows."""
-        if loop.independent and self.settings.independent:
+        if loop.independent and (self.settings.independent or id(loop) in self.settings.known):
             self.put("LA_INDEPENDENT")
 
     def inner(self, items: Sequence[Item]) -> None:
@@ -245,7 +245,7 @@ class Writer(Places):
         ty = load.value.ty
         if len(places) == 1:
             cell = self.cell(load, ty) if place is None else _new_cell(place.pieces[0], ty)
-            return f"*({'LA_GUARDED' if load.guarded else 'const'} {cell} *)({places[0]})"
+            return f"*(LA_GUARDED {cell} *)({places[0]})" if load.guarded else self.cell_at(cell, places[0], "const ")
         assert place is not None
         bits = " | ".join(
             f"(uint64_t)*(const {_new_cell(p, f'i{8 * p.bytes}')} *)({at})" + (f" << {8 * p.at}" if p.at else "")
@@ -264,13 +264,22 @@ class Writer(Places):
         """The statements that store ``value`` to the ``places`` of the pieces."""
         if len(places) == 1:
             cell = self.cell(store, store.ty) if place is None else _new_cell(place.pieces[0], store.ty)
-            return [f"*({cell} *)({places[0]}) = {value};"]
+            return [f"{self.cell_at(cell, places[0])} = {value};"]
         assert place is not None
         bits = f"la_as_i{BITS[store.ty]}({value})" if store.ty[0] == "f" else value
         return [
             f"*({_new_cell(p, f'i{8 * p.bytes}')} *)({at}) = ({CTYPE[f'i{8 * p.bytes}']})((uint64_t){bits} >> {8 * p.at});"
             for p, at in zip(place.pieces, places, strict=True)
         ]
+
+    def cell_at(self, cell: str, place: str, qualifier: str = "") -> str:
+        """The memory of the type ``cell`` at ``place``; in a record that an index picks as the member of a structure: gcc
+        takes what is a constant behind a pointer to it for no gather."""
+        element, _, offset = place.partition(" + ")
+        inside = element in self.elements.values() and offset.isdigit()
+        if inside and (cell.endswith("_u") or int(offset) % (int(cell.removeprefix("la_")[1:]) // 8) == 0):
+            return f"LA_MEMBER({cell}, {element}, {offset})"
+        return f"*({qualifier}{cell} *)({place})"
 
     def pieces(self, access: Access, place: Place | None) -> list[str]:
         """The address of every piece; in a check build recorded and compared first."""

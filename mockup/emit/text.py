@@ -34,6 +34,8 @@ class Settings:
     """Number of an index -> (base, bytes an element) of the unchanged records that it picks (:func:`scope.gathers`)."""
     independent: bool = False
     """Whether the compiler is told which loops' iterations are independent."""
+    known: frozenset[int] = frozenset()
+    """ids of the loops of which it is told anyway: it would know it of a source in this layout (:func:`arrays.known`)."""
     abreast: dict[int, Lanes] = field(default_factory=dict)
     """id(loop) -> how its iterations run side by side (:mod:`layout_advise.mockup.emit.lanes`)."""
     lanes: int = 1
