@@ -184,7 +184,8 @@ def _element(uses: list[_Use], obj: MemoryObjectShape, declared: Declared | None
     if known:
         return max(known)
     smallest = min(u.access.bytes for u in uses)
-    smallest = min(smallest, 8) if smallest > 8 else smallest
+    if smallest > 8:  # vectors, of scalars as declared
+        smallest = declared.element_bytes if declared and not declared.members and declared.element_bytes in (1, 2, 4) else 8
     if strides and declared and len(declared.members) > 1:
         return grain
     periods = (d for d in range(smallest, grain + 1, smallest) if grain % d == 0)

@@ -170,6 +170,16 @@ def test_vectorised_walks_of_a_plain_array_are_one_array(accesses: list[Access])
     assert explore([derived.structure]) == ()
 
 
+@pytest.mark.parametrize(("name", "size"), [("int", 4), ("short", 2), ("double", 8)])
+def test_vectors_of_declared_scalars_are_no_pairs_of_them(name: str, size: int) -> None:
+    """As ``edges[8 * i + k]`` of examples/graph: a whole vector a node, 256 bytes a trip."""
+    accesses = [Access(stream(BASE + 32 * k, (256, 8)), 32) for k in range(8)]
+    derived = derive_structure(MemoryObjectShape("s0", "edges", BASE, 2048), accesses, Declared(name, size, (), (), size))
+    assert derived.structure.element_bytes == size
+    assert str(derived.term) == f"A_{2048 // size}"
+    assert explore([derived.structure]) == ()
+
+
 PIXEL = Declared("pixel", 16, tuple(Member("rgba"[k], 4 * k, 4, "float") for k in range(4)), (), 16)
 
 

@@ -230,6 +230,57 @@ def test_two_structures_through_an_index_array(kind: str, flags: tuple[str, ...]
     verify(case, candidate(relayout(first, kind), relayout(second, kind)))
 
 
+NODES = """
+struct node { double rank, next, share, x, y, weight; long label, community; };
+void gather(struct node *v, const int *edges, long n, double damping)
+{
+    for (long i = 0; i < n; i++) {
+        double sum = 0.0;
+        for (long k = 0; k < 2; k++) {
+            const struct node *u = &v[edges[2 * i + k]];
+            sum += u->rank * u->share;
+        }
+        v[i].next = damping * sum;
+    }
+}
+"""
+
+
+def nodes(flags: tuple[str, ...], where: Path) -> tuple[Case, Structure]:
+    case = Case(NODES, "gather", (*flags, "-ffp-contract=off"), where)
+    random = np.random.default_rng(4)
+    data, edges = random.random((48, 8)), random.integers(0, 48, 2 * 48).astype(np.int32)
+    case.arrays, case.integers, case.floats = [data, edges], [data.ctypes.data, edges.ctypes.data, 48], [0.5]
+    fields = f64_fields(("rank", 0), ("next", 8), ("share", 16))
+    shape = Structure("s0", "v", data.ctypes.data, data.nbytes, (Dim(48, 64),), fields)
+    case.structures = (shape,)
+    return case, shape
+
+
+@pytest.mark.parametrize(("kind", "known"), [("compact", True), ("blocks", True), ("soa", False)])
+def test_iterations_that_ran_side_by_side_over_gathered_records_do_so_again(kind: str, known: bool, tmp_path: Path) -> None:
+    """gcc sees that the fields of one structure are apart, and no check at run time could tell of gathered ones: the identity
+    of examples/graph took 0.7 times the original's time for not being as clumsy."""
+    case, shape = nodes(("-O3", "-march=haswell"), tmp_path)
+    chosen = candidate(relayout(shape, kind))
+    verify(case, chosen)
+    same = emit_mockup(case.lifted, None, case.trace, case.structures)
+    assert "LA_INDEPENDENT" in same
+    assert "LA_MEMBER(la_f64, e0, 16)" in same
+    assert ("LA_INDEPENDENT" in emit_mockup(case.lifted, chosen, case.trace, case.structures)) == known
+    assert "LA_INDEPENDENT" in emit_mockup(case.lifted, chosen, case.trace, case.structures, variant="simd")
+    built = Mockup(same, tmp_path / "same.so", ("-O3", "-march=haswell", "-ffp-contract=off", "-fno-strict-aliasing"))
+    code = subprocess.run(["objdump", "-d", str(tmp_path / "same.so")], capture_output=True, text=True, check=True).stdout
+    assert built is not None
+    assert "vmulpd" in code
+
+
+def test_iterations_that_ran_one_by_one_are_not_said_to_be_independent(tmp_path: Path) -> None:
+    case, shape = nodes(("-O2",), tmp_path)
+    verify(case, candidate(relayout(shape, "compact")))
+    assert "LA_INDEPENDENT" not in emit_mockup(case.lifted, None, case.trace, case.structures)
+
+
 @pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
 @pytest.mark.parametrize("kind", ["soa", "aosoa", "blocks"])
 def test_floats_all_fields_used(kind: str, flags: tuple[str, ...], tmp_path: Path) -> None:
