@@ -35,6 +35,10 @@ SCALAR = "identity-scalar"
 IDENTITY_SIMD = "identity-simd"
 """The identity rerolled, and told which loops' iterations are independent: what SIMD gains with the layout unchanged."""
 
+IDENTITY_BLOCKS = "identity-blocks"
+"""The identity with its loops cut into blocks of elements as the best candidate's: what that gains with the layout
+unchanged (``docs/decisions/0039``)."""
+
 IDENTITY_RESTRICT = "identity-restrict"
 """The identity whose arrays are promised not to overlap: what `restrict` gains with the layout unchanged."""
 
@@ -46,7 +50,7 @@ LAYOUT_SCALAR = "layout-scalar"
 """The best candidate without vector instructions: what its layout gains alone."""
 IDENTITY_MOVED, LAYOUT_MOVED = (tuple(f"{what}-moved-{k}" for k in (1, 2, 3)) for what in ("identity", "layout"))
 """The identity and the best candidate with their code at other places (``docs/decisions/0037``)."""
-CONTROLS = (IDENTITY, PLACED, SCALAR, IDENTITY_RESTRICT, IDENTITY_SIMD, IDENTITY_LANES, *IDENTITY_MOVED)
+CONTROLS = (IDENTITY, PLACED, SCALAR, IDENTITY_RESTRICT, IDENTITY_SIMD, IDENTITY_LANES, IDENTITY_BLOCKS, *IDENTITY_MOVED)
 """What is timed besides candidates; never dropped, no layout of its own."""
 TWINS = (LAYOUT_SCALAR, *LAYOUT_MOVED)
 """Other builds of the best candidate, which stand for no candidate of their own."""
@@ -296,15 +300,18 @@ def identity_of(timings: Timings, name: str) -> str:
 
     Candidates are made of another form of the loops (rerolled, written out) than the original's. Where the unchanged layout
     gains by that form alone, the gain is not the layout's: the faster form is what candidates are held against. So it is
-    with blocks of elements, of which a compiler makes vector instructions by itself: what these gain with the layout
-    unchanged is the loop's.
+    with blocks of elements, of which a compiler makes vector instructions, or a branch for each place in a block, by
+    itself: what these gain with the layout unchanged is the loop's.
     """
     own = {"simd": IDENTITY_SIMD, "restrict": IDENTITY_RESTRICT}.get(name.rpartition("-")[2], IDENTITY)
     if not timings.restores(own):
         own = IDENTITY
     if own == IDENTITY and _is_faster(timings, IDENTITY_LANES, own):
         own = IDENTITY_LANES
-    return IDENTITY_SIMD if name in timings.blocked and _is_faster(timings, IDENTITY_SIMD, own) else own
+    for form in (IDENTITY_SIMD, IDENTITY_BLOCKS) if name in timings.blocked else ():
+        if _is_faster(timings, form, own):
+            own = form
+    return own
 
 
 def _is_faster(timings: Timings, name: str, other: str) -> bool:

@@ -1,4 +1,4 @@
-"""What speaks against a ``keep`` that the measured ratios alone would give."""
+"""What speaks against a verdict that the measured ratios alone would give."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from collections.abc import Sequence
 
 from layout_advise.gainwords import times
 from layout_advise.measured import Measured
+from layout_advise.mockup.statistics import Ratio
 from layout_advise.mockup.timings import IDENTITY_LANES, LAYOUT_MOVED, ORIGINAL, SCALAR, Timings
 from layout_advise.reports.hotspotmodel import Verdict
 from layout_advise.verdict import Mode, undecided
 
 SCALAR_LIMIT = 1.1
+LOOP_FORM = "loop-form"
+"""The reason where blocks gain by the form of the loop."""
 
 
 def doubt_place(verdict: Verdict, timings: Timings, name: str, bound: float, mode: Mode) -> Verdict:
@@ -23,6 +26,21 @@ def doubt_place(verdict: Verdict, timings: Timings, name: str, bound: float, mod
         "and with it how well its branches on data are predicted. No gain is shown, and none is excluded."
     )
     return undecided("placement-dependent", text)
+
+
+def doubt_blocks(verdict: Verdict, again: Measured, alone: Ratio | None, bound: float) -> Verdict:
+    """Says what it is that gains where the winner's blocks do, but hardly more than the loop cut into such blocks with the
+    layout unchanged: ``alone``, None where that is no faster (``docs/decisions/0039``)."""
+    confirmed = again.speedup is not None and again.speedup.lo > bound
+    if verdict.action == "change" or alone is None or not confirmed or again.speedup is None or again.over_identity is None:
+        return verdict
+    text = (
+        f"{again.id} ran {times(again.speedup.median)} times as fast, but {times(alone.median)} times with the layout "
+        f"unchanged and only the loop cut into such blocks (the layout: {times(again.over_identity.median)} times, "
+        f"{times(again.over_identity.lo)} to {times(again.over_identity.hi)}). Try that form of the loop first; "
+        "no gain of the layout is shown beyond it."
+    )
+    return undecided(LOOP_FORM, text)
 
 
 def doubt_scalar(

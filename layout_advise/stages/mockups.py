@@ -54,6 +54,8 @@ class Recipe:
     """Whether the compiler is to leave the loops as they are: see :func:`better_kept`."""
     offset: int = 0
     """Distance of the new buffers from the start of a page, a multiple of 64."""
+    blocks: Candidate | None = None
+    """Of an identity: its loops are cut into blocks of elements as for this candidate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +77,10 @@ class Code:
         it."""
         if recipe.name == IDENTITY_LANES:
             return self.lanes, trace
-        if self.rolled is not None and recipe.candidate is not None and not tables_of(recipe.candidate):
+        candidate = recipe.candidate or recipe.blocks
+        if self.rolled is not None and candidate is not None and not tables_of(candidate):
             try:
-                plan(self.rolled, recipe.candidate, bind(self.rolled, trace, structures))
+                plan(self.rolled, candidate, bind(self.rolled, trace, structures))
             except RemapError:
                 return self.elements, trace
             return self.rolled, trace
@@ -262,6 +265,7 @@ def _make(
                 varying=varying,
                 vector_bytes=vector_bytes(compiler.executable, compiler.flags),
                 vectors=recipe.vectorised,
+                blocks=recipe.blocks,
             )
         except LayoutAdviseError as error:
             return Made(recipe, source, None, None, error.line())

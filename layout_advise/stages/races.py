@@ -19,6 +19,7 @@ from layout_advise.mockup.machinecode import same_code
 from layout_advise.mockup.timings import (
     CONTROLS,
     IDENTITY,
+    IDENTITY_BLOCKS,
     IDENTITY_LANES,
     LAYOUT_SCALAR,
     PLACED,
@@ -34,6 +35,7 @@ from layout_advise.stages.attempts import compiler_of, forbidden, make_mockups
 from layout_advise.stages.by_threads import Runner, by_threads, leading
 from layout_advise.stages.case import Case
 from layout_advise.stages.effort import plans_for
+from layout_advise.stages.gather import tables_of
 from layout_advise.stages.kinds import timed_again
 from layout_advise.stages.mixed import Race, decide_mixed
 from layout_advise.stages.mockups import Made, Recipe
@@ -143,9 +145,11 @@ def contest_of(
         recipe = made[best].recipe
         wanted = [made[name].recipe for name in (best, *names)]
         wanted.append(Recipe(LAYOUT_SCALAR, recipe.candidate, "plain", vectorised=False))
+        if recipe.candidate is not None and recipe.candidate.block is not None and not tables_of(recipe.candidate):
+            wanted.append(Recipe(IDENTITY_BLOCKS, None, "plain", blocks=recipe.candidate))
         fresh = [replace(r, checked=False, offset=64 * 5) for r in wanted]
         again = make_mockups(case, seen, lifted, fresh, case.work / f"again{case.chosen.call}", LESS_ALIGNED)
-        built = with_vectors({name: m.mockup for name, m in again.items() if m.mockup is not None}, best)
+        built = worth_timing({name: m.mockup for name, m in again.items() if m.mockup is not None}, best)
         if places and IDENTITY in again:
             built |= moved(lifted, again[best], again[IDENTITY], compiler_of(case).executable)
         return built
@@ -169,10 +173,12 @@ def look_again(case: Case, canary: int) -> float | None:
     return profile.look_again(case.settings, case.profiled, case.stdin, chosen, profile.SECOND_LOOK_SECONDS).in_situ_ns
 
 
-def with_vectors(built: dict[str, Path], best: str) -> dict[str, Path]:
-    """``built`` without the scalar builds where these are the same programs as the others: there is no SIMD to tell from
-    the layout."""
+def worth_timing(built: dict[str, Path], best: str) -> dict[str, Path]:
+    """``built`` without the scalar builds where these are the same programs as the others (there is no SIMD to tell from
+    the layout), and without an identity in blocks that is the same as the other."""
     pairs = ((IDENTITY, SCALAR), (best, LAYOUT_SCALAR))
+    if IDENTITY_BLOCKS in built and IDENTITY in built and same_code(built[IDENTITY], built[IDENTITY_BLOCKS]):
+        built = {name: path for name, path in built.items() if name != IDENTITY_BLOCKS}
     if all({one, other} <= set(built) and same_code(built[one], built[other]) for one, other in pairs):
         return {name: path for name, path in built.items() if name not in (SCALAR, LAYOUT_SCALAR)}
     return built

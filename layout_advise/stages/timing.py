@@ -14,6 +14,7 @@ from layout_advise.mockup.measure import Plan, Restorer, Timed, measure
 from layout_advise.mockup.statistics import Ratio
 from layout_advise.mockup.timings import (
     IDENTITY,
+    IDENTITY_BLOCKS,
     IDENTITY_LANES,
     LAYOUT_MOVED,
     LAYOUT_SCALAR,
@@ -22,13 +23,14 @@ from layout_advise.mockup.timings import (
     SCALAR,
     TWINS,
     Timings,
+    identity_of,
     identity_ratio,
     noise_floor,
     summarise,
 )
 from layout_advise.reports.candidatemodel import Evidence
 from layout_advise.reports.hotspotmodel import Verdict
-from layout_advise.stages.doubts import doubt_place, doubt_scalar
+from layout_advise.stages.doubts import LOOP_FORM, doubt_blocks, doubt_place, doubt_scalar
 from layout_advise.tracer.snapshot.protocol import Range
 from layout_advise.verdict import Context, Mode, choose_mode, confirm, decide, undecided
 
@@ -196,13 +198,27 @@ def _decided(contest: Contest, bench: Bench, context: Context, first: Timings, m
     if verdict.action != "change" or verdict.candidate is None:
         decision = Decision(first, None, mode, verdict, None, context.snapshot)
         return _nothing_won(contest, bench, decision, results, lanes, now)
+    decision = _confirmed(contest, bench, context, first, mode, verdict, lanes)
+    if decision.verdict.reason == LOOP_FORM:  # of blocks, that is; what needs none may gain by itself
+        rest = decide([*(r for r in results if not r.blocked), *contest.unmeasured], now)
+        if rest.action == "change":
+            return _confirmed(contest, bench, context, first, mode, rest, lanes)
+    return decision
+
+
+def _confirmed(
+    contest: Contest, bench: Bench, context: Context, first: Timings, mode: Mode, verdict: Verdict, lanes: bool
+) -> Decision:
+    """What remains of a ``change`` when its candidate is built anew and measured again."""
     winner = next(e for e in contest.entrants if e.id == verdict.candidate)
     built = built_again(contest, winner.id)
     if built is None:
         raise LayoutAdviseError("the winner could not be built again", "its compiler refused what it took before")
     second = measured_again(bench, built, lanes, first, mode)
     again = measured(winner, second, mode, contest.conversion(first, winner.id))
-    confirmed = confirm(verdict, again, context_of(context, second, mode))
+    now = context_of(context, second, mode)
+    alone = second.ratio(ORIGINAL, IDENTITY_BLOCKS, mode) if identity_of(second, winner.id) == IDENTITY_BLOCKS else None
+    confirmed = doubt_blocks(confirm(verdict, again, now), again, alone, now.bound)
     ablation = second if has_vectors(built) else None
     return Decision(first, second, mode, confirmed, winner.id, context.snapshot, ablation, winner.id if ablation else None)
 
@@ -217,6 +233,7 @@ def _nothing_won(
     extra = built_again(contest, best.id, places=decision.verdict.action == "keep") if best is not None else None
     if best is None or extra is None:
         return decision
+    extra = [v for v in extra if v.name != IDENTITY_BLOCKS]
     vectors = has_vectors(extra)
     if not vectors and not any(v.name in LAYOUT_MOVED for v in extra):
         return decision

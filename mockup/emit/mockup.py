@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -67,6 +67,7 @@ def emit(
     varying: frozenset[int] = frozenset(),
     vector_bytes: int = 16,
     vectors: bool = True,
+    blocks: Candidate | None = None,
 ) -> Emitted:
     """The C source of a mock-up; ``candidate`` None gives the identity.
 
@@ -78,17 +79,20 @@ def emit(
     ``varying`` are the general registers of which the mock-up must not take the traced value for granted.
     ``vector_bytes`` is the width of the vector registers that the compiler's flags allow: of loops around others whose
     iterations are independent, ``simd`` runs as many side by side as fill one. ``vectors`` False: what was packed
-    instructions is written lane by lane all the same.
+    instructions is written lane by lane all the same. ``blocks``: loops are cut into blocks as for this candidate.
     Raises RemapError where an access does not decompose over the candidate's structure, NotVectorisedError where ``simd``
     is asked for and nothing in the hotspot can be told of or written so.
     """
     packs = Packs()
-    if vectors and keeps_lanes(candidate) and not (variant == "simd" and any(loop.abreast for loop in loops(lifted.body))):
+    abreast = variant == "simd" and any(loop.abreast for loop in loops(lifted.body))
+    if vectors and blocks is None and keeps_lanes(candidate) and not abreast:
         lifted = mixed_together(lifted)
         if variant != "simd" and not check and not wrong:
             lifted, packs = _packed(lifted, candidate, trace, structures, vector_bytes)
     binding = bind(lifted, trace, structures)
     placed = plan(lifted, candidate, binding)
+    if blocks is not None:
+        placed = replace(placed, blocks=plan(lifted, blocks, binding).blocks)
     relayouts = candidate.relayouts if candidate is not None else ()
     scope = analyse(lifted)
     settings = _settings(lifted, placed, trace, scope, variant, check, wrong, varying)

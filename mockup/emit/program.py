@@ -187,9 +187,9 @@ class Writer(Places):
             }
         )
         self.put(f"int64_t {start} = 0;")
-        condition = " | ".join(borders)
+        condition = f"(({' | '.join(borders)}) & {block - 1}) == 0" if borders else "1"
         number, count = f"{name}b", f"{name}n"
-        self.put(f"if ((({condition}) & {block - 1}) == 0) {{")
+        self.put(f"if ({condition}) {{")
         self.depth += 1
         # counted in blocks: of what is shifted to the right gcc does not see that it runs evenly
         self.put(f"const int64_t {count} = {trip} / {block};")
