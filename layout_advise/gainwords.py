@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from layout_advise.measured import Measured, is_wide
 from layout_advise.mockup.statistics import Ratio
+from layout_advise.mockup.timings import IDENTITY_BLOCKS, IDENTITY_RESTRICT, IDENTITY_SIMD, SCALAR
+from layout_advise.reports.hotspotmodel import Verdict
 
 ASKED = {
     "plain": "",
@@ -14,6 +18,13 @@ ASKED = {
 }
 
 
+FORMS = {
+    SCALAR: "without vector instructions (as with -fno-tree-vectorize)",
+    IDENTITY_BLOCKS: "with its loop cut into such blocks",
+    IDENTITY_SIMD: "with its independent loops written for SIMD",
+    IDENTITY_RESTRICT: "with its pointers declared `restrict`",
+}
+"""How the unchanged layout was built where that is faster than as the original has it."""
 ALONE = {"plain": "its loops in this form", "restrict": "`restrict`", "simd": "`restrict` and SIMD"}
 TOLD = 1.05
 """What a variant gains with the layout unchanged is told from here on."""
@@ -36,9 +47,23 @@ def _unchanged(winner: Measured) -> str:
     alone = winner.speedup.median / winner.over_identity.median
     if alone < TOLD:
         return ""
-    own = f"{times(alone)} times with {ALONE[winner.variant]} and the layout unchanged"
+    how = FORMS[winner.form] if winner.form in (SCALAR, IDENTITY_BLOCKS) else f"with {ALONE[winner.variant]}"
+    own = f"{times(alone)} times {how} and the layout unchanged"
     of_that = f"of its median, {times(winner.speedup.median)} times," if is_wide(winner.speedup) else "of that"
     return f", {of_that} {own}, {times(winner.over_identity.median)} times by the layout"
+
+
+def form_gains(candidate: Measured) -> str:
+    """``c1 ran 1.37 times as fast, but the unchanged layout does 1.41 times without vector instructions (...).``"""
+    assert candidate.speedup is not None
+    assert candidate.over_identity is not None
+    own = candidate.speedup.median / candidate.over_identity.median
+    layout = candidate.over_identity
+    itself = f"{times(layout.median)} times ({times(layout.lo)} to {times(layout.hi)})"
+    return (
+        f"{candidate.id} ran {times(candidate.speedup.median)} times as fast, but the unchanged layout did {times(own)} "
+        f"times {FORMS[candidate.form]}: the layout itself {itself}."
+    )
 
 
 def fell_short(again: Measured) -> str:
@@ -65,3 +90,13 @@ def named(candidates: Sequence[Measured]) -> str:
     """Ids without their variants: ``c1, c2 and 3 more``."""
     ids = list(dict.fromkeys(c.layout for c in candidates))
     return ", ".join(ids) if len(ids) <= 3 else f"{', '.join(ids[:3])} and {len(ids) - 3} more"
+
+
+def with_peers(verdict: Verdict, peers: Sequence[Measured]) -> Verdict:
+    """``verdict``, where it is for a change, with the layouts that would do as well (``peers``)."""
+    if verdict.action != "change" or not peers:
+        return verdict
+    gains = [p.speedup.median for p in peers if p.speedup is not None]
+    span = times(gains[0]) if len(gains) == 1 else f"{times(min(gains))} to {times(max(gains))}"
+    text = f"{verdict.text} {named(peers)} {'is' if len(peers) == 1 else 'are'} not shown to be slower ({span} times)."
+    return msgspec.structs.replace(verdict, text=text)

@@ -29,6 +29,9 @@ class Measured:
     """Whether the layout is one of blocks (AoSoA): every index becomes two."""
     places: int = 1
     """At how many places in memory its code was timed."""
+    form: str = ""
+    """How the unchanged layout was built that ``over_identity`` compares with, its fastest build: the name of the control;
+    empty: as the original."""
 
     @property
     def layout(self) -> str:

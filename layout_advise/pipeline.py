@@ -54,7 +54,9 @@ def advise(settings: Settings, progress: Progress) -> model.Report | None:
         case = watch(settings, main, profiled, stdin, run, work, progress)
         profiled, studied = case.profiled, study(case)
         if studied is not None and (several := not_repeated(case, studied)) is not None:
-            studied = study(several)
+            batch = study(several)
+            # calls in a row may use other arrays in turn through one pointer; then the single call tells more
+            studied = studied if batch is not None and batch.report.verdict.reason == "nothing-measured" else batch
         if studied is None:
             return None
         progress.stage("report", "writing the report")

@@ -18,6 +18,7 @@ from layout_advise.errors import SnapshotError
 from layout_advise.mockup.statistics import undisturbed
 from layout_advise.mockup.timings import (
     CONTROLS,
+    IDENTITY,
     LAYOUT_SCALAR,
     ORIGINAL,
     SCALAR,
@@ -40,7 +41,7 @@ FEWEST_AROUND, AROUND_PART = 4, 4
 """Calls with the conversion around them: one for so many of the others, at least so many."""
 
 BRIEF = (SCALAR, LAYOUT_SCALAR)
-"""Slow ones that no verdict hangs on: timed in the first restores only."""
+"""Slow ones that no verdict hangs on, as a rule: timed in the first restores only."""
 
 
 class Restorer(Protocol):
@@ -155,7 +156,7 @@ def measure(
             timings.dropped.update(losers)
             alive = [v for v in alive if v.name not in losers]
         if len(timings.steady) == DROP_AFTER:
-            alive = [v for v in alive if v.name not in BRIEF]
+            alive = [v for v in alive if v.name not in BRIEF or is_better_scalar(timings, v.name)]
     return timings
 
 
@@ -169,6 +170,12 @@ def clear_losers(timings: Timings, names: Sequence[str], factor: float = 1.0) ->
     return {
         n: f"slower than {leader} in {timings.restores(n)} restores" for n, r in intervals.items() if factor * r.hi < bar
     }
+
+
+def is_better_scalar(timings: Timings, name: str) -> bool:
+    """Whether the unchanged layout seems to be faster without vector instructions: a verdict hangs on it then."""
+    ratio = timings.ratio(SCALAR, IDENTITY)
+    return name == SCALAR and ratio is not None and ratio.median < 1.0
 
 
 def beyond(timings: Timings, names: Sequence[str], places: int) -> dict[str, str]:

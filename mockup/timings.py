@@ -22,6 +22,8 @@ CALM, MEMORY_CALM = 1.1, 1.25
 """A call counts as undisturbed where the canaries beside it took at most so many times the fastest ones' ticks."""
 OFTEN = 0.05
 """Canaries that are as fast as this part of all are no exceptions."""
+CLEARLY = 0.95
+"""Without vector instructions the unchanged layout is taken to be faster where it takes less of the time."""
 FEWEST_CALM = 3
 """In fewer restored processes with undisturbed calls, all calls count."""
 
@@ -127,6 +129,8 @@ class Timings:
     lesser: bool = False
     """Whether a candidate's steady gain is told only as far as it gains with flushed caches too: calls use other data in
     turn, and with one repeated the caches hold more of its own than in the program."""
+    between: bool = False
+    """Whether the program's time lies between those with warm and with flushed caches (``lesser`` then, too)."""
     blocked: set[str] = field(default_factory=set)
     """Variants with loops over the elements of a block."""
     conversions: dict[str, list[tuple[float, float] | None]] = field(default_factory=dict)
@@ -250,6 +254,10 @@ class Timings:
         pairs = [(self.ratio(ORIGINAL, name), self._ratio(ORIGINAL, name, "steady")) for name in names]
         return max((1 - told.median / seen.median for told, seen in pairs if told and seen and seen.median > 1), default=0.0)
 
+    def greater(self, name: str) -> float:
+        """The upper end of a candidate's speedup, with warm or with flushed caches; 0 where nothing was measured."""
+        return max((r.hi for mode in self.canaries if (r := self._ratio(ORIGINAL, name, mode)) is not None), default=0.0)
+
     def _ratio(self, over: str, under: str, mode: Mode) -> Ratio | None:
         runs = self.processes(over, mode), self.processes(under, mode)
         above, below = ([ns for ns in one if ns] for one in runs)
@@ -301,7 +309,8 @@ def identity_of(timings: Timings, name: str) -> str:
     Candidates are made of another form of the loops (rerolled, written out) than the original's. Where the unchanged layout
     gains by that form alone, the gain is not the layout's: the faster form is what candidates are held against. So it is
     with blocks of elements, of which a compiler makes vector instructions, or a branch for each place in a block, by
-    itself: what these gain with the layout unchanged is the loop's.
+    itself: what these gain with the layout unchanged is the loop's. And where vector instructions make the unchanged layout
+    slower (``docs/decisions/0039``), leaving them away is what a layout must beat.
     """
     own = {"simd": IDENTITY_SIMD, "restrict": IDENTITY_RESTRICT}.get(name.rpartition("-")[2], IDENTITY)
     if not timings.restores(own):
@@ -311,12 +320,12 @@ def identity_of(timings: Timings, name: str) -> str:
     for form in (IDENTITY_SIMD, IDENTITY_BLOCKS) if name in timings.blocked else ():
         if _is_faster(timings, form, own):
             own = form
-    return own
+    return SCALAR if _is_faster(timings, SCALAR, own, CLEARLY) else own
 
 
-def _is_faster(timings: Timings, name: str, other: str) -> bool:
+def _is_faster(timings: Timings, name: str, other: str, limit: float = 1.0) -> bool:
     ratio = timings.ratio(name, other) if name != other else None
-    return ratio is not None and ratio.hi < 1.0
+    return ratio is not None and ratio.hi < limit
 
 
 def identity_ratio(timings: Timings, mode: Literal["steady", "cold"] = "steady") -> Ratio | None:

@@ -38,6 +38,7 @@ CHECK_NOTES = {
     "placement": "what it costs that a short loop straddles cache lines; -falign-loops=32 may gain it without a new layout",
     "in-situ": "whether times in the snapshot hold in the running program",
     "steady-calls": "whether the call measured is like the calls around it",
+    "later-calls": "where data changes as the program runs, other calls may gain another way: --call measures one of them",
     "other-data": "with the data of one call repeated caches may hold what they do not hold in the program",
     "calm": "calls beside which a fixed loop of additions was slow: something else used the core; they are left out",
     "page-faults": "calls with page faults time the kernel, not the layout",

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from layout_advise.gainwords import with_peers
 from layout_advise.measured import Measured
 from layout_advise.mockup.measure import Plan
 from layout_advise.mockup.statistics import Ratio
 from layout_advise.mockup.timings import (
     IDENTITY,
+    IDENTITY_BLOCKS,
     IDENTITY_LANES,
     IDENTITY_MOVED,
     IDENTITY_RESTRICT,
@@ -26,7 +28,7 @@ from layout_advise.reports.hotspotmodel import Verdict
 from layout_advise.stages.describe import ablation
 from layout_advise.stages.doubts import doubt_scalar
 from layout_advise.stages.effort import plans_for
-from layout_advise.stages.timing import Bench, Contest, Decision, Entrant, decide_and_confirm
+from layout_advise.stages.timing import Bench, Contest, Decision, Entrant, as_fast, decide_and_confirm, measured
 from layout_advise.verdict import Context
 from tests import test_measure
 
@@ -88,6 +90,9 @@ def contest(
     times: dict[str, float],
     vectors: bool = True,
     in_situ: tuple[float, float | None] = (1000.0, None),
+    *,
+    branches: bool = True,
+    blocked: bool = False,
 ) -> Decision:
     """The decision about one candidate, on a machine on which everything takes ``times``."""
     for name, ns in times.items():
@@ -100,9 +105,10 @@ def contest(
     def rebuild(best: str, names: Sequence[str], places: bool) -> dict[str, Path]:
         assert best == candidate
         wanted = [best, *names, LAYOUT_SCALAR, *(n for n in (*LAYOUT_MOVED, *IDENTITY_MOVED) if places and n in times)]
+        wanted += [IDENTITY_BLOCKS] if IDENTITY_BLOCKS in times else []
         return {n: Path(n) for n in wanted if vectors or n not in (SCALAR, LAYOUT_SCALAR)}
 
-    entrant = Entrant(candidate, "store it", "verified", Path(candidate))
+    entrant = Entrant(candidate, "store it", "verified", Path(candidate), blocked=blocked)
     field = Contest(controls, [entrant], (), rebuild, lambda timings, name: None)
     bench = Bench(
         test_measure.FakeMachine(),
@@ -111,6 +117,7 @@ def contest(
         Plan(restores=5, around=True),
         lambda text, i, n: None,
         lambda canary: in_situ[1],
+        branches=branches,
     )
     return decide_and_confirm(field, bench, in_situ[0], Context("criu", "verified", None, 1.0, True))
 
@@ -181,6 +188,61 @@ def test_the_running_program_is_timed_again_where_it_does_not_agree(monkeypatch:
     still = contest(monkeypatch, times, in_situ=(1600.0, 1500.0))
     assert (still.verdict.reason, still.in_situ_ns) == ("not-in-situ", 1500.0)
     assert contest(monkeypatch, times, in_situ=(1600.0, None)).verdict.reason == "not-in-situ"
+
+
+def test_between_warm_and_flushed_caches_the_lesser_gain_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """1.5 times the warm time, three quarters of the flushed one."""
+    monkeypatch.setitem(test_measure.COLD, "c1", 3)  # 1.33 times as fast as the original, warm 2 times
+    decision = contest(monkeypatch, {**TIMES, "c1": 500.0}, in_situ=(1500.0, None), branches=False)
+    assert decision.verdict.action == "change"
+    assert decision.verdict.gain == pytest.approx(4 / 3, rel=0.02)
+    assert decision.first.between
+    again = contest(monkeypatch, {**TIMES, "c1": 500.0}, in_situ=(2500.0, None), branches=False)
+    assert again.verdict.reason == "not-in-situ"
+    assert "917 ns with warm caches and 1.85 µs with flushed caches in the snapshot, but 2.5 µs" in again.verdict.text
+
+
+@pytest.mark.parametrize(("cold", "said"), [(2, "no-gain"), (1.5, "not-in-situ")])
+def test_between_warm_and_flushed_caches_a_layout_is_kept_only_where_none_gains_with_either(
+    monkeypatch: pytest.MonkeyPatch, cold: float, said: str
+) -> None:
+    monkeypatch.setitem(test_measure.COLD, "c1", cold)
+    decision = contest(monkeypatch, {**TIMES, "c1": 1000.0}, vectors=False, in_situ=(1500.0, None), branches=False)
+    assert decision.verdict.reason == said
+
+
+def test_what_blocks_of_the_loop_gain_with_the_layout_unchanged_is_not_the_layouts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """scan: 1.8 times as fast in blocks of four, and 1.7 times with the loop cut into fours and the rows as they are."""
+    times = {**TIMES, IDENTITY_BLOCKS: 590.0, "c1": 570.0}
+    decision = contest(monkeypatch, times, blocked=True)
+    assert decision.verdict.reason == "loop-form"
+    assert "the unchanged layout did 1.67 times with its loop cut into such blocks" in decision.verdict.text
+    assert contest(monkeypatch, times).verdict.action == "change"  # no blocks: nothing to compare with
+    better = contest(monkeypatch, {**times, "c1": 400.0}, blocked=True)
+    assert better.verdict.action == "change"
+    assert "1.67 times with its loop cut into such blocks and the layout unchanged" in better.verdict.text
+
+
+def test_what_the_unchanged_layout_gains_without_vectors_is_not_the_layouts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A molecular dynamics code in Fortran: gcc -O2 makes vectors of three components that stall."""
+    times = {**TIMES, SCALAR: 710.0, LAYOUT_SCALAR: 700.0, "c1": 730.0}
+    decision = contest(monkeypatch, times)
+    assert decision.verdict.action != "change"
+    assert decision.verdict.text.startswith("Keep it: 1 other layouts were measured and none gains 5 % (the best, c1, stays")
+    assert "times the speed of the unchanged layout). c1 ran 1.37 times" in decision.verdict.text
+    assert "but the unchanged layout did 1.41 times without vector instructions" in decision.verdict.text
+    assert contest(monkeypatch, {**times, "c1": 500.0}).verdict.action == "change"
+
+
+def test_layouts_that_are_not_shown_to_be_slower_are_named() -> None:
+    each = [{ORIGINAL: [100.0], IDENTITY: [100.0], "c1": [50.0 + k], "c2": [51.0 - k], "c3": [70.0]} for k in range(5)]
+    timings = Timings(steady=each)
+    results = [measured(Entrant(n, "", "verified", Path(n)), timings, "steady", None) for n in ("c1", "c2", "c3")]
+    peers = as_fast(results, "c1", timings, 1.05, "steady")
+    assert [p.id for p in peers] == ["c2"]
+    change = Verdict("change", "c1", 2.0, "measured-gain", "Change it.")
+    assert with_peers(change, peers).text.startswith("Change it. c2 is not shown to be slower (")
+    assert with_peers(KEEP, peers) == KEEP
 
 
 def test_what_restrict_gains_without_a_new_layout_is_not_the_layouts(monkeypatch: pytest.MonkeyPatch) -> None:

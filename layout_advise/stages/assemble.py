@@ -10,7 +10,7 @@ from typing import Literal
 from layout_advise.layoutalgebra.structure import Candidate, Field, Structure
 from layout_advise.mockup.statistics import Ratio
 from layout_advise.mockup.timings import IDENTITY, ORIGINAL, PLACED, Timings, identity_ratio, noise_floor
-from layout_advise.reports import model
+from layout_advise.reports import model, spelled
 from layout_advise.reports.candidatemodel import (
     Bytes,
     CandidateReport,
@@ -22,12 +22,15 @@ from layout_advise.reports.candidatemodel import (
     Verification,
 )
 from layout_advise.reports.structuremodel import FieldUse, StructureReport
+from layout_advise.stages.calls import Stretch
 from layout_advise.verdict import IDENTITY_RANGE, IN_SITU_TOLERANCE, Mode, amdahl
 
 NOISE_LIMIT = 1.05
 SPREAD_LIMIT = 0.15
 REJECTED_LIMIT = 0.1
 PLACEMENT_LIMIT = 1.05
+DRIFT_LIMIT = 1.4
+"""Others who use the machine can slow calls by less than that without the canaries beside these telling."""
 WITHHELD_LIMIT, TOLD_LESS = 0.15, 0.01
 
 
@@ -188,6 +191,8 @@ class Conditions:
     """How many calls are timed together."""
     unlike: int | None = None
     """In how many bytes a replayed batch leaves the memory that it touches otherwise than the program itself."""
+    stretches: tuple[Stretch, ...] = ()
+    """What single calls take in the course of the run."""
 
 
 def quality(conditions: Conditions) -> model.Quality:
@@ -227,6 +232,17 @@ def _placement(timings: Timings, mode: Mode) -> Sequence[model.Check]:
     return (model.Check("placement", cost.lo <= PLACEMENT_LIMIT, cost.median, text),)
 
 
+def _drift(stretches: Sequence[Stretch], in_situ_ns: float) -> Sequence[model.Check]:
+    """Whether calls elsewhere in the run take as long as the one measured."""
+    if not stretches:
+        return ()
+    other = max(stretches, key=lambda s: abs(math.log(s.ns / in_situ_ns)))
+    factor = other.ns / in_situ_ns
+    calls = f"calls {spelled.number(other.first)} to {spelled.number(other.last)} of the run"
+    text = f"{calls} take {factor:.2f} times as long as the one measured"
+    return (model.Check("later-calls", 1 / DRIFT_LIMIT <= factor <= DRIFT_LIMIT, factor, text),)
+
+
 def _timing_checks(timings: Timings, conditions: Conditions) -> Sequence[model.Check]:
     checks = []
     lo, hi = noise_floor(timings, conditions.mode or "steady")
@@ -254,9 +270,13 @@ def _timing_checks(timings: Timings, conditions: Conditions) -> Sequence[model.C
         )
         text = f"the {which} differ by ±{conditions.spread:.1%}"
         checks.append(model.Check("steady-calls", conditions.spread <= SPREAD_LIMIT, conditions.spread, text))
+        checks += _drift(conditions.stretches, conditions.in_situ_ns)
     withheld = timings.withheld() if conditions.mode == "steady" else None
     if withheld is not None:
-        text = "calls use other data in turn: speedups are told only as far as they hold with flushed caches too" + (
+        why = "calls use other data in turn"
+        if timings.between:
+            why = "calls in the program take longer than with warm caches and less than with flushed ones"
+        text = f"{why}: speedups are told only as far as they hold with flushed caches too" + (
             f", up to {withheld:.0%} below those with the same data again" if withheld >= TOLD_LESS else ""
         )
         checks.append(model.Check("other-data", withheld <= WITHHELD_LIMIT, withheld, text))

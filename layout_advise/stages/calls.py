@@ -15,6 +15,9 @@ LATEST_CALL = 40
 NEAR = 0.25
 FEWEST_CALM = 2
 """In fewer processes with an undisturbed canary beside a call all processes tell its time."""
+STRETCHES, STRETCH = 16, 16
+"""Into how many stretches of the run its calls are divided at most, and of how many calls each is at least."""
+FEWEST_IN_STRETCH = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,3 +103,27 @@ def in_situ_time(
         each.append(undisturbed(calm if len(calm) >= FEWEST_CALM else [times[k] for times in processes]))
     middle = median_of(each)
     return middle, (max(each) - min(each)) / 2 / middle if middle else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Calls ``first`` to ``last`` of a run, of which one takes ``ns`` (the median)."""
+
+    first: int
+    last: int
+    ns: float
+
+
+def stretches(times: Sequence[float], canaries: Sequence[int], limit: float) -> list[Stretch]:
+    """What calls take in the course of the run, from the calls beside whose canary nothing slowed the processor (all where
+    that is not known, ``limit`` 0); without stretches that have hardly any."""
+    if len(times) < 2 * STRETCH:
+        return []
+    size = max(STRETCH, -(-len(times) // STRETCHES))
+    found = []
+    for start in range(0, len(times), size):
+        part = range(start, min(start + size, len(times)))
+        calm = [times[k] for k in part if not limit or canaries[k] <= limit]
+        if len(calm) >= FEWEST_IN_STRETCH:
+            found.append(Stretch(part.start + 1, part.stop, median_of(calm)))
+    return found

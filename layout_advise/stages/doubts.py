@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from layout_advise.gainwords import times
+from layout_advise.gainwords import FORMS, form_gains, named, times
 from layout_advise.measured import Measured
-from layout_advise.mockup.statistics import Ratio
-from layout_advise.mockup.timings import IDENTITY_LANES, LAYOUT_MOVED, ORIGINAL, SCALAR, Timings
+from layout_advise.mockup.timings import IDENTITY_LANES, LAYOUT_MOVED, ORIGINAL, SCALAR, Timings, identity_of
 from layout_advise.reports.hotspotmodel import Verdict
 from layout_advise.verdict import Mode, undecided
 
 SCALAR_LIMIT = 1.1
+NOT_IN_SITU = "not-in-situ"
 LOOP_FORM = "loop-form"
 """The reason where blocks gain by the form of the loop."""
 
 
 def doubt_place(verdict: Verdict, timings: Timings, name: str, bound: float, mode: Mode) -> Verdict:
-    """No ``keep`` where the best layout gains as soon as its code lies at another place (``docs/decisions/0037``)."""
-    found = [r.median for n in (name, *LAYOUT_MOVED) if (r := timings.ratio(ORIGINAL, n, mode)) is not None]
+    """No ``keep`` where the best layout gains as soon as its code lies at another place (``docs/decisions/0037``), also over
+    the unchanged layout in its fastest form."""
+    over = (ORIGINAL, identity_of(timings, name))
+    ratios = [[r.median for o in over if (r := timings.ratio(o, n, mode)) is not None] for n in (name, *LAYOUT_MOVED)]
+    found = [min(medians) for medians in ratios if medians]
     if verdict.action != "keep" or max(found, default=0.0) < bound:
         return verdict
     text = (
@@ -28,19 +31,25 @@ def doubt_place(verdict: Verdict, timings: Timings, name: str, bound: float, mod
     return undecided("placement-dependent", text)
 
 
-def doubt_blocks(verdict: Verdict, again: Measured, alone: Ratio | None, bound: float) -> Verdict:
-    """Says what it is that gains where the winner's blocks do, but hardly more than the loop cut into such blocks with the
-    layout unchanged: ``alone``, None where that is no faster (``docs/decisions/0039``)."""
-    confirmed = again.speedup is not None and again.speedup.lo > bound
-    if verdict.action == "change" or alone is None or not confirmed or again.speedup is None or again.over_identity is None:
+def doubt_between(verdict: Verdict, first: Timings, names: Sequence[str], bound: float) -> Verdict:
+    """No ``keep`` where the program's time lies between those with warm and with flushed caches, and a layout may gain with
+    one of these (``docs/decisions/0034``)."""
+    above = [name for name in names if first.greater(name) >= bound]
+    if verdict.action != "keep" or not first.between or not above:
         return verdict
     text = (
-        f"{again.id} ran {times(again.speedup.median)} times as fast, but {times(alone.median)} times with the layout "
-        f"unchanged and only the loop cut into such blocks (the layout: {times(again.over_identity.median)} times, "
-        f"{times(again.over_identity.lo)} to {times(again.over_identity.hi)}). Try that form of the loop first; "
-        "no gain of the layout is shown beyond it."
+        "a call takes longer in the running program than with warm caches and less than with flushed ones, and "
+        f"{named([Measured(name, 'verified', None, None) for name in above])} may gain with one of these only."
     )
-    return undecided(LOOP_FORM, text)
+    return undecided(NOT_IN_SITU, text)
+
+
+def doubt_form(verdict: Verdict, again: Measured, bound: float) -> Verdict:
+    """Says what it is that gains where the winner is faster than the original, but hardly faster than the unchanged layout
+    built in another way (``docs/decisions/0039``)."""
+    if verdict.action == "change" or again.form not in FORMS or again.speedup is None or again.speedup.lo <= bound:
+        return verdict
+    return undecided(LOOP_FORM, f"{form_gains(again)} Try that first; no gain of the layout is shown beyond it.")
 
 
 def doubt_scalar(

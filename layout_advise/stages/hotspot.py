@@ -16,18 +16,21 @@ from layout_advise.mockup.effects import Gpr, Lane
 from layout_advise.mockup.entryvalues import Known
 from layout_advise.mockup.lift import lift
 from layout_advise.mockup.lifted import Lifted
+from layout_advise.mockup.timings import CALM
 from layout_advise.reports.hotspotmodel import HotspotReport, NotLifted, Verdict
 from layout_advise.rundir import write_atomically
 from layout_advise.stages import describe, shown
 from layout_advise.stages.annotate import annotated
 from layout_advise.stages.assemble import Conditions
 from layout_advise.stages.batches import obstacle as not_recorded
+from layout_advise.stages.calls import Stretch, stretches
 from layout_advise.stages.case import Case
 from layout_advise.stages.gather import gather
 from layout_advise.stages.kinds import Kinds, at_kind, find_kinds
 from layout_advise.stages.linear import linearise
 from layout_advise.stages.observe import Observation, density, observed, united
 from layout_advise.stages.others import Others, in_order, observe_others
+from layout_advise.stages.profile import call_times
 from layout_advise.stages.replays import Replays, replay_all, sentence
 from layout_advise.stages.selection import select
 from layout_advise.stages.trials import Trials, run_trials
@@ -305,7 +308,17 @@ def _conditions(case: Case, seen: Observation, trials: Trials) -> Conditions:
         deterministic=_same_end(case) and trials.same_addresses,
         batch=case.timed_calls,
         unlike=trials.unlike,
+        stretches=_stretches(case),
     )
+
+
+def _stretches(case: Case) -> tuple[Stretch, ...]:
+    """Of calls that are timed one by one; where their kinds are told apart, these say what differs."""
+    if case.batch is not None or case.kinds:
+        return ()
+    seen = case.probe.times
+    limit = CALM * case.chosen.canary
+    return tuple(stretches(call_times(case.profiled, case.probe), [s.canary for s in seen], limit))
 
 
 def _same_end(case: Case) -> bool:

@@ -229,16 +229,17 @@ def probe_calls(settings: Settings, profiled: Profiled, stdin: Path | None) -> t
         # either the program's calls differ, or a disturbed phase lay over the first ones: a second look tells
         times = [*_first_calls(settings, profiled, stdin, times), *times[LATEST_CALL:]]
         chosen = choose_call(times[:LATEST_CALL], seen.calls, None)
-    if chosen.in_situ_ns is None:
+    if not times:
         return seen, chosen
     last = chosen.call + IN_SITU_CALLS - 1
     canary = fastest_ticks([s.canary for s in seen.times])
     beside = tuple(s.canary for s in seen.times[chosen.call - 1 : last])
+    window = tuple(times[chosen.call - 1 : last])
     between = [s.between_ns for s in seen.times if s.between_ns]
     chosen = replace(
         chosen,
-        windows=(tuple(times[chosen.call - 1 : last]),),
-        canaries=(beside,),
+        windows=(window,) if window else (),  # none: the call comes after those that are timed when all are counted
+        canaries=(beside,) if window else (),
         canary=canary,
         between_ns=median_of(between) if between else None,
     )
@@ -281,7 +282,7 @@ def look_again(
             max_calls=last,
             calm=Calm(int(CALM * canary), PATIENCE_NS),
         )
-        if not windows or len(again.times) < len(windows[0]):
+        if len(again.times) < (len(windows[0]) if windows else 1):
             break
         windows.append(tuple(call_times(profiled, again)))
         canaries.append(tuple(s.canary for s in again.times))

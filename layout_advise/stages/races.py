@@ -14,6 +14,7 @@ from layout_advise.kinds import LEAST_SHARE
 from layout_advise.layoutalgebra.structure import Candidate
 from layout_advise.measured import Measured
 from layout_advise.mixture import Portion
+from layout_advise.mockup.databranches import branches_on_data
 from layout_advise.mockup.lifted import Lifted
 from layout_advise.mockup.machinecode import same_code
 from layout_advise.mockup.timings import (
@@ -68,7 +69,7 @@ def time_all(
     allow = case.settings.allow_reassociation
     context = Context(snapshots.kind, found[IDENTITY].evidence, None, 1.0, bool(candidates), allow)
     contest = contest_of(case, seen, lifted, candidates, made, found)
-    bench = bench_of(case, seen, snapshots)
+    bench = replace(bench_of(case, seen, snapshots), branches=branches_on_data(lifted))
     if not case.kinds:
         decision = decide_and_confirm(contest, bench, case.chosen.in_situ_ns, context)
     else:

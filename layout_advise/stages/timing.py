@@ -30,7 +30,8 @@ from layout_advise.mockup.timings import (
 )
 from layout_advise.reports.candidatemodel import Evidence
 from layout_advise.reports.hotspotmodel import Verdict
-from layout_advise.stages.doubts import LOOP_FORM, doubt_blocks, doubt_place, doubt_scalar
+from layout_advise.reports.spelled import nanoseconds
+from layout_advise.stages.doubts import LOOP_FORM, NOT_IN_SITU, doubt_between, doubt_form, doubt_place, doubt_scalar
 from layout_advise.tracer.snapshot.protocol import Range
 from layout_advise.verdict import Context, Mode, choose_mode, confirm, decide, undecided
 
@@ -66,6 +67,8 @@ class Decision:
     """Which candidate that is."""
     in_situ_ns: float | None = None
     """A call in the running program, timed again where the first times did not agree with the snapshot."""
+    peers: tuple[Measured, ...] = ()
+    """Other layouts that would do as well as the winner: not shown to be slower."""
     kinds: tuple[KindTimes, ...] = ()
     """Where calls differ: of each kind that was measured, the one of the fields above first."""
 
@@ -112,7 +115,18 @@ def measured(entrant: Entrant, timings: Timings, mode: Mode, net_ns: float | Non
         median, lo, hi = (1 / (1 / r + share) for r in (speedup.median, speedup.lo, speedup.hi))
         net = Ratio(median, lo, hi, speedup.restores)
     places = 1 + sum(timings.restores(name) > 0 for name in LAYOUT_MOVED)
-    return Measured(entrant.id, entrant.evidence, speedup, over, net, entrant.title, blocked=entrant.blocked, places=places)
+    form = identity_of(timings, entrant.id)
+    return Measured(
+        entrant.id,
+        entrant.evidence,
+        speedup,
+        over,
+        net,
+        entrant.title,
+        blocked=entrant.blocked,
+        places=places,
+        form=form if form != IDENTITY else "",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +160,8 @@ class Bench:
     """What passes between two calls in the running program; None: not known."""
     lesser: bool = False
     """As in :class:`~layout_advise.mockup.timings.Timings`."""
+    branches: bool = False
+    """Whether the way the hotspot takes hangs on its data, which a processor learns of the same call repeated."""
 
     def measure(self, variants: Sequence[Timed], text: str, restores: int | None = None, drop: bool = True) -> Timings:
         """Time ``variants``; ``text`` names the step."""
@@ -160,7 +176,14 @@ def decide_and_confirm(contest: Contest, bench: Bench, in_situ_ns: float | None,
     there is none, for the fastest candidate.
     """
     first, mode, in_situ_ns = first_look(contest, bench, in_situ_ns)
-    return replace(_decided(contest, bench, context, first, mode), in_situ_ns=in_situ_ns)
+    if mode is None and not bench.branches and lies_between(first, in_situ_ns):
+        first.lesser = first.between = True
+        mode = "steady"
+    decision = _decided(contest, bench, context, first, mode, in_situ_ns)
+    if in_situ_ns is None and mode is None and decision.verdict.reason == NOT_IN_SITU:
+        text = "the call could not be timed in the running program, so whether the measured ratios hold there is not known."
+        decision = replace(decision, verdict=undecided(NOT_IN_SITU, text))
+    return replace(decision, in_situ_ns=in_situ_ns)
 
 
 def first_look(contest: Contest, bench: Bench, in_situ_ns: float | None) -> tuple[Timings, Mode | None, float | None]:
@@ -181,33 +204,56 @@ def first_look(contest: Contest, bench: Bench, in_situ_ns: float | None) -> tupl
     return first, mode, in_situ_ns
 
 
-def _decided(contest: Contest, bench: Bench, context: Context, first: Timings, mode: Mode | None) -> Decision:
+def lies_between(first: Timings, in_situ_ns: float | None) -> bool:
+    """Whether a call in the running program takes longer than with warm caches and less than with flushed ones."""
+    steady, cold = first.nanoseconds(ORIGINAL), first.nanoseconds(ORIGINAL, "cold")
+    return bool(steady and cold and in_situ_ns and steady < in_situ_ns < cold)
+
+
+def _unlike(first: Timings, in_situ_ns: float | None) -> str:
+    """What the original takes in the snapshot and in the running program."""
+    took = [
+        f"{nanoseconds(ns)} with {what} caches"
+        for what, ns in (("warm", first.nanoseconds(ORIGINAL)), ("flushed", first.nanoseconds(ORIGINAL, "cold")))
+        if ns
+    ]
+    return f"a call of the original takes {' and '.join(took)} in the snapshot, but {nanoseconds(in_situ_ns)} in the program"
+
+
+def _decided(
+    contest: Contest, bench: Bench, context: Context, first: Timings, mode: Mode | None, in_situ_ns: float | None
+) -> Decision:
     if not context.rules_apply:
         return Decision(first, None, mode, decide((), context), None, context.snapshot)
     if mode is None:
-        text = (
-            "The original takes a different time in the snapshot than in the running program, warm and cold alike, "
-            "so the measured ratios may not hold there."
-        )
-        return Decision(first, None, None, undecided("not-in-situ", text), None, context.snapshot)
+        text = f"{_unlike(first, in_situ_ns)}, so the measured ratios may not hold there. Another call (--call N) may do."
+        return Decision(first, None, None, undecided(NOT_IN_SITU, text), None, context.snapshot)
     lanes = lanes_nearer(first, mode)
     first = first.exchanged(IDENTITY, IDENTITY_LANES) if lanes else first
     now = context_of(context, first, mode)
     results = [measured(e, first, mode, contest.conversion(first, e.id)) for e in contest.entrants]
     verdict = doubt_scalar(decide([*results, *contest.unmeasured], now), first, results, mode, lanes)
+    verdict = doubt_between(verdict, first, [r.id for r in results], now.bound)
     if verdict.action != "change" or verdict.candidate is None:
         decision = Decision(first, None, mode, verdict, None, context.snapshot)
         return _nothing_won(contest, bench, decision, results, lanes, now)
-    decision = _confirmed(contest, bench, context, first, mode, verdict, lanes)
+    decision = _confirmed(contest, bench, context, first, mode, verdict, results, lanes)
     if decision.verdict.reason == LOOP_FORM:  # of blocks, that is; what needs none may gain by itself
         rest = decide([*(r for r in results if not r.blocked), *contest.unmeasured], now)
         if rest.action == "change":
-            return _confirmed(contest, bench, context, first, mode, rest, lanes)
+            return _confirmed(contest, bench, context, first, mode, rest, results, lanes)
     return decision
 
 
 def _confirmed(
-    contest: Contest, bench: Bench, context: Context, first: Timings, mode: Mode, verdict: Verdict, lanes: bool
+    contest: Contest,
+    bench: Bench,
+    context: Context,
+    first: Timings,
+    mode: Mode,
+    verdict: Verdict,
+    results: Sequence[Measured],
+    lanes: bool,
 ) -> Decision:
     """What remains of a ``change`` when its candidate is built anew and measured again."""
     winner = next(e for e in contest.entrants if e.id == verdict.candidate)
@@ -217,10 +263,31 @@ def _confirmed(
     second = measured_again(bench, built, lanes, first, mode)
     again = measured(winner, second, mode, contest.conversion(first, winner.id))
     now = context_of(context, second, mode)
-    alone = second.ratio(ORIGINAL, IDENTITY_BLOCKS, mode) if identity_of(second, winner.id) == IDENTITY_BLOCKS else None
-    confirmed = doubt_blocks(confirm(verdict, again, now), again, alone, now.bound)
+    confirmed = doubt_form(confirm(verdict, again, now), again, now.bound)
     ablation = second if has_vectors(built) else None
-    return Decision(first, second, mode, confirmed, winner.id, context.snapshot, ablation, winner.id if ablation else None)
+    return Decision(
+        first,
+        second,
+        mode,
+        confirmed,
+        winner.id,
+        context.snapshot,
+        ablation,
+        winner.id if ablation else None,
+        peers=as_fast(results, winner.id, first, now.bound, mode) if confirmed.action == "change" else (),
+    )
+
+
+def as_fast(results: Sequence[Measured], winner: str, first: Timings, bound: float, mode: Mode) -> tuple[Measured, ...]:
+    """Of the other layouts that gain, those that are not shown to gain less than the winner; of each its fastest variant,
+    the fastest layout first."""
+    layout = winner.partition("-")[0]
+    found: dict[str, Measured] = {}
+    for result in sorted(results, key=lambda r: -r.middle()):
+        lead = first.ratio(result.id, winner, mode)
+        if result.layout != layout and result.floor() > bound and lead is not None and lead.lo <= 1.0:
+            found.setdefault(result.layout, result)
+    return tuple(found.values())
 
 
 def _nothing_won(
@@ -248,7 +315,7 @@ def measured_again(bench: Bench, built: Sequence[Timed], lanes: bool, first: Tim
     plan = bench.again if mode == "cold" or first.lesser else replace(bench.again, cold_calls=0)
     second = replace(bench, plan=plan).measure(built, "measuring the winner again", drop=False)
     times = {(name, mode): first.nanoseconds(name, mode) for name in (ORIGINAL, IDENTITY)}
-    second.lesser = first.lesser
+    second.lesser, second.between = first.lesser, first.between
     second.known = {name: ns for name, ns in times.items() if ns}
     return second.exchanged(IDENTITY, IDENTITY_LANES) if lanes else second
 

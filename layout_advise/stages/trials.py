@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from layout_advise.errors import RemapError
+from layout_advise.gainwords import with_peers
 from layout_advise.layoutalgebra.structure import Candidate
 from layout_advise.mockup.binding import bind
 from layout_advise.mockup.lifted import Lifted
@@ -123,6 +124,7 @@ def run_trials(
         winner = next((c for c in candidates if decision.winner and c.id == decision.winner.partition("-")[0]), None)
         others_seen = between_calls(winner, seen.users) if winner is not None else None
         verdict = with_use(verdict, replace(use_of(decision, case.probe.calls), others=others_seen))
+    verdict = with_peers(verdict, decision.peers)
     views = _views(seen, code_of(seen, lifted), candidates)
     threads = region_by_threads(case, parked, seen, made, found, decision, snapshots())
     return Trials(made, found, calls, same, caught, decision, verdict, views, unlike, others.left_out, threads)
