@@ -285,7 +285,7 @@ class _Walk:
             return TailCall(None, name or f"[{target.displacement:#x}]")
         if isinstance(target, Memory) and target.index is None and self.indirect_calls:
             return TailCall(None, None)  # a jump table has an index: this is the function that a record names
-        return IndirectJump(*jump_targets(insn, self._before(insn), self.image, self.region.contains))
+        return IndirectJump(*jump_targets(insn, self._before(insn), self.image, self.region.contains, self.insns.values()))
 
     def _before(self, insn: Insn) -> list[Insn]:
         """Instructions that lead straight to ``insn``, nearest first, followed backwards over fallthroughs."""

@@ -8,7 +8,7 @@ Everything else is refused.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from layout_advise.mockup.disasm import Immediate, Insn, Memory, Register
 from layout_advise.mockup.effects import Const, Expr, Gpr, Read
@@ -20,17 +20,23 @@ _UNKNOWN = "indirect jump (no jump table found)"
 
 
 def jump_targets(
-    insn: Insn, before: Sequence[Insn], image: Image, inside: Callable[[int], bool]
+    insn: Insn,
+    before: Sequence[Insn],
+    image: Image,
+    inside: Callable[[int], bool],
+    known: Iterable[Insn] = (),
 ) -> tuple[tuple[int, ...], Expr | None, Expr | None]:
     """``(targets, value, load)`` of :class:`layout_advise.mockup.cfg.IndirectJump` for the jump ``insn``.
 
-    ``before`` are the instructions that lead to it, nearest first. Raises NotLiftedError where the table is not plain.
+    ``before`` are the instructions that lead to it, nearest first, ``known`` all that were found so far: clang loads the
+    table's address before the loop around a ``switch``. Raises NotLiftedError where the table is not plain.
     """
+    known = tuple(known)
     target = insn.operands[0]
     if isinstance(target, Memory):
         if target.index is None or target.scale != 8 or target.segment or target.narrow:
             raise insn.refuse(_UNKNOWN)
-        table = _constant(target.base, before) if target.base else 0
+        table = _constant(target.base, before, known) if target.base else 0
         if table is None:
             raise insn.refuse(_UNKNOWN)
         start = (table + target.displacement) % 2**64
@@ -38,7 +44,7 @@ def jump_targets(
         return _checked(insn, entries, inside), None, _address(target)
     if not (isinstance(target, Register) and target.kind == "gpr" and target.bytes == 8):
         raise insn.refuse(_UNKNOWN)
-    start, index, skip = _relative(insn, target.number, before)
+    start, index, skip = _relative(insn, target.number, before, known)
     count = _count(insn, index, before[skip:])
     entries = tuple((start + e) % 2**64 for e in _entries(insn, image, start, 4, count))
     return _checked(insn, entries, inside), Read(Gpr(target.number), "i64"), None
@@ -62,20 +68,26 @@ def _writes(insn: Insn, register: int) -> bool:
     )
 
 
-def _constant(register: Gpr, before: Sequence[Insn]) -> int | None:
-    """The constant that a ``lea r, [rip + x]`` or ``mov r, imm`` among ``before`` put into the register."""
+def _constant(register: Gpr, before: Sequence[Insn], known: Sequence[Insn]) -> int | None:
+    """The constant that a ``lea r, [rip + x]`` or ``mov r, imm`` among ``before`` put into the register; where none of these
+    writes it, the only address that one of ``known`` puts there."""
     for insn in before:
         if _writes(insn, register.number):
-            second = insn.operands[1] if len(insn.operands) > 1 else None
-            if insn.mnemonic == "lea" and isinstance(second, Memory) and second.base is None and second.index is None:
-                return second.displacement
-            if insn.mnemonic in ("mov", "movabs") and isinstance(second, Immediate):
-                return second.value % 2**64
-            return None
+            return _loaded(insn)
+    found = {_loaded(insn) for insn in known if insn.mnemonic == "lea" and _writes(insn, register.number)} - {None}
+    return found.pop() if len(found) == 1 else None
+
+
+def _loaded(insn: Insn) -> int | None:
+    second = insn.operands[1] if len(insn.operands) > 1 else None
+    if insn.mnemonic == "lea" and isinstance(second, Memory) and second.base is None and second.index is None:
+        return second.displacement
+    if insn.mnemonic in ("mov", "movabs") and isinstance(second, Immediate):
+        return second.value % 2**64
     return None
 
 
-def _relative(insn: Insn, register: int, before: Sequence[Insn]) -> tuple[int, Gpr, int]:
+def _relative(insn: Insn, register: int, before: Sequence[Insn], known: Sequence[Insn]) -> tuple[int, Gpr, int]:
     """Start of the table, its index register, and how many of ``before`` were used, for the relative shape."""
     other: int | None = None
     for skip, step in enumerate(before):
@@ -86,7 +98,7 @@ def _relative(insn: Insn, register: int, before: Sequence[Insn]) -> tuple[int, G
             other = source.number
             continue
         if step.mnemonic == "movsxd" and isinstance(source, Memory) and source.scale == 4 and source.base and source.index:
-            table = _constant(source.base, before[skip + 1 :])
+            table = _constant(source.base, before[skip + 1 :], known)
             loaded = step.operands[0]
             sums = other is not None and isinstance(loaded, Register) and {loaded.number, other} >= {register}
             if table is not None and source.displacement == 0 and sums and not source.segment:

@@ -42,6 +42,11 @@ PROGRAMS = {
     "nested": _NOTHING + "static void inner(double dt, int depth);\nvoid hot(double dt) { inner(dt, 1); }\n"
     "static __attribute__((noinline)) void inner(double dt, int depth) {\n#pragma omp parallel num_threads(2)\n"
     "{ if (depth) inner(dt, 0); sums[omp_get_thread_num() * 8] += dt; } }",
+    # gcc loads the address of the body before the loop in main, and other functions are called in between
+    "hoisted": "static void start(void) {} static double t0; static void other(void) { t0 += omp_get_wtime();\n"
+    "#pragma omp parallel\nsums[omp_get_thread_num()]++; }\n"
+    f"static inline void hot(double dt) {{ for (int again = 0; again < 3; again++) {{ t0 -= omp_get_wtime();\n"
+    f"#pragma omp parallel for\n{_STEP} }} }}",
     "task": _NOTHING
     + f"void hot(double dt) {{\n#pragma omp parallel\n#pragma omp single\n#pragma omp task\n{{ {_STEP} }} }}",
     "false": _NOTHING

@@ -236,6 +236,15 @@ def test_regions_in_regions_are_told_by_the_threads_that_start_them(tmp_path: Pa
     assert (seen.calls, seen.threads) == (8 * 3, 2)
 
 
+@pytest.mark.parametrize("flags", [("-O2",), ("-O3",), ("-O0",), ("-O2", "-no-pie", "-fno-pie")], ids=" ".join)
+def test_a_body_whose_address_is_loaded_long_before_the_call(tmp_path: Path, flags: tuple[str, ...]) -> None:
+    """gcc keeps it in a register across the calls of a loop; `omp_get_wtime` was taken for what it is passed to."""
+    program = build(tmp_path, "hoisted", *flags)
+    bodies = [f for f in Binary.open(program).functions if is_region_body(f)]
+    assert len(bodies) == 2
+    assert [entry_of(program, body).symbol for body in bodies] == ["GOMP_parallel"] * 2
+
+
 def test_tasks_are_refused_by_name(tmp_path: Path) -> None:
     program = build(tmp_path, "task")
     refused = []

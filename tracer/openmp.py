@@ -31,6 +31,8 @@ _STARTS = re.compile(r"GOMP_parallel(_loop_\w+|_sections|_reductions)?$")
 _LIBGOMP = re.compile(r"libgomp\.so(\.\d+)*$")
 _LIBOMP = re.compile(r"libomp(-\d+)?\.so(\.\d+)*$")
 _FORK, _TEAMS = "__kmpc_fork_call", "__kmpc_fork_teams"
+_VOLATILE = frozenset(("rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11"))
+"""Registers that a call does not keep."""
 _REACH = 16
 """Instructions between the passing of the body's address and the call, about."""
 
@@ -101,10 +103,39 @@ def _direct_calls(module: Binary, target: int) -> Iterator[str]:
 
 
 def _callees(module: Binary, function: Function) -> Iterator[str]:
-    """Names of the functions that are called next wherever the code takes the address of ``function``."""
+    """Names of the functions that are handed the address of ``function``, wherever the code takes it."""
     for address, code in module.code:
         for at in _passes(code, address, function.start):
-            yield _next_call(module, code[at : at + 15 * _REACH], address + at)
+            taker = module.function_at(address + at)
+            end = taker.end - address if taker is not None else at + 15 * _REACH
+            yield from _handed_to(module, code[at:end], address + at)
+
+
+def _handed_to(module: Binary, code: bytes, address: int) -> Iterator[str]:
+    """The functions that are called with what the first instruction loads as first argument. It may lie in another register
+    or on the stack before, across a whole loop and calls in it; where it gets lost, the starts of regions that are called
+    in the rest of the function."""
+    first, *rest = _decode(code, address)
+    if first.op_str.startswith(("rdi", "edi")):
+        yield _next_call(module, code[: 15 * _REACH], address)
+        return
+    holders, found = {first.op_str.partition(",")[0]}, False
+    for insn in rest:
+        target, _, source = insn.op_str.partition(", ")
+        if insn.id == x86.X86_INS_MOV and source in holders:
+            if target == "rdi":
+                found = True
+                at = insn.address - address
+                yield _next_call(module, code[at : at + 15 * _REACH], insn.address)
+            else:
+                holders.add(target)
+        elif insn.group(x86.X86_GRP_CALL):
+            holders -= _VOLATILE
+        elif insn.id not in (x86.X86_INS_CMP, x86.X86_INS_TEST, x86.X86_INS_PUSH):
+            holders.discard(target)
+    if not found:
+        calls = {_symbol(module, insn) for insn in rest if insn.group(x86.X86_GRP_CALL)}
+        yield from [name for name in calls if name is not None and _STARTS.match(name)] or ["?"]
 
 
 def _passes(code: bytes, address: int, target: int) -> Iterator[int]:
