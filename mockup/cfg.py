@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 import networkx as nx
 
-from layout_advise.mockup.disasm import Immediate, Insn, Memory, decode_one
+from layout_advise.mockup.disasm import Immediate, Insn, Memory, decode, decode_one
 from layout_advise.mockup.effects import Expr
 from layout_advise.mockup.image import Image, open_image
 from layout_advise.mockup.jumptable import jump_targets
@@ -285,7 +285,13 @@ class _Walk:
             return TailCall(None, name or f"[{target.displacement:#x}]")
         if isinstance(target, Memory) and target.index is None and self.indirect_calls:
             return TailCall(None, None)  # a jump table has an index: this is the function that a record names
-        return IndirectJump(*jump_targets(insn, self._before(insn), self.image, self.region.contains, self.insns.values()))
+        return IndirectJump(*jump_targets(insn, self._before(insn), self.image, self.region.contains, self._known()))
+
+    def _known(self) -> Iterable[Insn]:
+        """All instructions that were found so far; of a loop those of the function around it."""
+        if not self.region.around:
+            return self.insns.values()
+        return decode(replace(self.region, ranges=self.region.around)).values()
 
     def _before(self, insn: Insn) -> list[Insn]:
         """Instructions that lead straight to ``insn``, nearest first, followed backwards over fallthroughs."""

@@ -49,7 +49,7 @@ class Nest:
             pieces.append(CodeRange(start + base, whole.code[start + base - whole.start : end + base - whole.start]))
         return Region(
             function.symbol, "loop", self.entry + base, tuple(pieces), function.path, base, function.callees,
-            tuple(e + base for e in self.exits),
+            tuple(e + base for e in self.exits), function.ranges,
         )  # fmt: skip
 
 

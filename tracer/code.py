@@ -37,6 +37,8 @@ class Region:
     callees: tuple[Region, ...] = ()
     exits: tuple[int, ...] = ()
     """Of a loop: where control goes on after it."""
+    around: tuple[CodeRange, ...] = ()
+    """Of a loop: the code of its function, of which its own is a part."""
 
     def contains(self, address: int) -> bool:
         """Whether ``address`` lies in the region itself (not in a callee)."""
