@@ -144,6 +144,7 @@ def _legend(hotspot: HotspotReport, shown: Sequence[tables.Layout]) -> list[str]
         noise = hotspotwords.noise(hotspot)
         band = f"; {noise}" if noise else ""
         lines.append(f"  speedup of the hotspot over the original, 95 % interval over processes{band}")
+        lines.append("  over identity: over the fastest comparable build of the mock-up with its layout unchanged")
     if text := hotspotwords.claimed(hotspot):
         lines.append(f"  {text}")
     if any(layout.best.variant == "restrict" for layout in shown):

@@ -38,9 +38,11 @@ def width() -> int:
 
 
 def show(report: Report, arguments: argparse.Namespace) -> None:
-    """Print the report as the options say."""
+    """Print the report as the options say; the verdict to stderr where stdout is for JSON."""
     if arguments.json == "-":
         sys.stdout.write(encode(report).decode())
+        for hotspot in report.hotspots:
+            print(hotspot.verdict.text, file=sys.stderr)
         return
     if arguments.json:
         try:
