@@ -272,6 +272,8 @@ def _place(
         before: Item = chain[depth + 1]
     elif not chain or not is_innermost(chain[-1]):
         before = access
+    elif all(_read_again(atom, chain[-1]) for atom, _ in fixed if levels.level(atom, chain) == depth):
+        before = access  # as a source in the new layout does
     elif any(_read_as_it_goes(atom, chain[-1]) for atom, _ in fixed):
         raise RemapError(where, "its address is read from the element before, as in a linked list: there is no index")
     else:
@@ -285,6 +287,16 @@ def _place(
     if isinstance(access, Store | Atomic):
         for _, moved in distances(runs):
             result.written.update((structure.id, number) for number in _covered(access, offset + moved, relayout))
+
+
+def _read_again(atom: Operand, loop: Loop) -> bool:
+    """Whether the loop loads the value anew in each iteration, from a place that stays the same (``s->cells``)."""
+    load = next((item for item in loop.body if isinstance(item, Load) and item.value == atom), None)
+    if load is None:
+        return False
+    changed = {i.value for i in loop.body if isinstance(i, Let | LetLinear | Load | Call)} | {loop.counter}
+    moved = {i.variable for i in loop.body if isinstance(i, Assign)}
+    return all((a not in changed and a not in moved) or _read_again(a, loop) for a, _ in load.address.terms)
 
 
 def _read_as_it_goes(atom: Operand, loop: Loop) -> bool:

@@ -230,6 +230,39 @@ def test_two_structures_through_an_index_array(kind: str, flags: tuple[str, ...]
     verify(case, candidate(relayout(first, kind), relayout(second, kind)))
 
 
+AGAIN = """
+struct cell { double ex, ey, unused[2]; };
+struct sim { struct cell *cells; long count; };
+struct body { double x, y, vx; int cell; unsigned char alive; };
+void push(const struct sim *const *held, struct body *b, long n)
+{
+    for (long i = 0; i < n; i++) {
+        if (!b[i].alive) continue;
+        const struct cell *c = &(*held)->cells[b[i].cell];
+        b[i].x += b[i].vx * c->ex;
+        b[i].y += c->ey;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("kind", ["soa", "aosoa", "compact"])
+@pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
+def test_a_pointer_that_the_loop_loads_anew(kind: str, flags: tuple[str, ...], tmp_path: Path) -> None:
+    """gcc does not load it before a loop that may go on without it; `s.cell` of a particle code could not be re-laid."""
+    case = Case(AGAIN, "push", flags, tmp_path)
+    random = np.random.default_rng(5)
+    cells, bodies = random.random((12, 4)), random.random((29, 4))
+    bodies.view(np.int32)[:, 6] = random.integers(0, 12, 29)
+    bodies.view(np.int32)[:, 7] = random.integers(0, 2, 29)
+    sim = np.array([cells.ctypes.data, 12])
+    held = np.array([sim.ctypes.data])
+    case.arrays, case.integers = [cells, bodies, sim, held], [held.ctypes.data, bodies.ctypes.data, 29]
+    first = Structure("s0", "cells", cells.ctypes.data, cells.nbytes, (Dim(12, 32),), f64_fields(("ex", 0), ("ey", 8)))
+    case.structures = (first,)
+    verify(case, candidate(relayout(first, kind)))
+
+
 NODES = """
 struct node { double rank, next, share, x, y, weight; long label, community; };
 void gather(struct node *v, const int *edges, long n, double damping)
