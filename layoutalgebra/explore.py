@@ -6,7 +6,7 @@ likely winners are measured first. Its figures stand in ``Candidate.cost``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -57,12 +57,14 @@ def explore(
     lanes: Sequence[int] = (16, 32),
     budget: int = 10,
     walks: Mapping[str, Walk] | None = None,
+    refused: Collection[str] = (),
 ) -> tuple[Candidate, ...]:
     """Candidates ``c1, c2, ...`` for ``structures``, cheapest under the model first.
 
     ``lanes`` are vector lengths in bytes. At most ``budget`` candidates for one structure; where several structures have
     some, the best family is also proposed for all of them together, first in the list. Structures to which no rule applies
-    (plain arrays of which no elements are chosen, single elements, inexact ones) get none.
+    (plain arrays of which no elements are chosen, single elements, inexact ones) get none. Those in ``refused``, to which
+    the hotspot's code cannot be made to go elsewhere, get one by themselves, the last ones: what they would be.
     """
     walks = walks or {}
     each: list[list[Candidate]] = []
@@ -70,10 +72,14 @@ def explore(
         walk = walks.get(structure.id, Walk(len(structure.dims) - 1))
         if plain_reason(structure) is None or walk.chosen is not None or (walk.shared and can_pad(structure)):
             each.append(_of_one(structure, walk, tuple(sorted(set(lanes))))[:budget])
-    each = [found for found in each if found]
+    told = [found[0] for found in each if found and found[0].relayouts[0].structure.id in refused]
+    each = [found for found in each if found and found[0].relayouts[0].structure.id not in refused]
     ranked = sorted((c for found in each for c in found), key=lambda c: c.cost["relative"])
     together = _together(each) if len(each) > 1 else []
-    return tuple(replace(c, id=f"c{number}") for number, c in enumerate([*together, *ranked], 1))
+    found = [*together, *ranked]
+    if told:
+        found = [*found[: max(1, budget - len(told))], *told]
+    return tuple(replace(c, id=f"c{number}") for number, c in enumerate(found, 1))
 
 
 def _of_one(structure: Structure, walk: Walk, lanes: tuple[int, ...]) -> list[Candidate]:

@@ -318,6 +318,14 @@ def test_several_structures_get_candidates_together() -> None:
     assert {c.relayouts[0].structure.id for c in found if len(c.relayouts) == 1} == {"s0", "s1"}
 
 
+def test_what_cannot_be_relaid_keeps_nothing_else_from_it() -> None:
+    a, b = particles()[0].structure, wave()[0].structure
+    found = explore([a, b], budget=4, refused={b.id})
+    assert [[r.structure.id for r in c.relayouts] for c in found] == [[a.id]] * 3 + [[b.id]]
+    assert [c.id for c in found] == ["c1", "c2", "c3", "c4"]
+    assert {c.relayouts[0].structure.id for c in explore([b], refused={b.id})} == {b.id}
+
+
 def test_a_wrong_plan_is_refused() -> None:
     s = particles()[0].structure
     for plan in (

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
-from layout_advise import machine
 from layout_advise.errors import NotLiftedError, SnapshotError
-from layout_advise.layoutalgebra.explore import HALF, Walk, explore
+from layout_advise.layoutalgebra.explore import HALF
 from layout_advise.layoutalgebra.structure import Candidate
 from layout_advise.mockup.databranches import branches_on_data
 from layout_advise.mockup.effects import Gpr, Lane
@@ -31,6 +30,7 @@ from layout_advise.stages.linear import linearise
 from layout_advise.stages.observe import Observation, density, observed, united
 from layout_advise.stages.others import Others, in_order, observe_others
 from layout_advise.stages.profile import call_times
+from layout_advise.stages.proposals import propose, refused
 from layout_advise.stages.replays import Replays, replay_all, sentence
 from layout_advise.stages.selection import select
 from layout_advise.stages.trials import Trials, run_trials
@@ -103,7 +103,8 @@ def _study(case: Case, kinds: Kinds | None) -> Studied | Kinds | None:
         lifted = attempt(seen.region, kind, case.outs, case.known)
         if isinstance(lifted, Lifted):
             seen = gather(select(linearise(seen, lifted), lifted), lifted, parked.read)
-        candidates = propose(seen, settings.candidates)
+        unfit = refused(seen, lifted) if isinstance(lifted, Lifted) else frozenset()
+        candidates = propose(seen, settings.candidates, unfit)
         write_atomically(run.candidates, json.dumps([shown.plain(c) for c in candidates], indent=1).encode())
         if settings.until == "explore":
             return None
@@ -120,22 +121,6 @@ def beside_note(threads: int) -> str:
         f"layout-advise: {others} beside the hotspot: the trace has none of their accesses, and they may disturb its times; "
         "check that they leave its data alone before you change the layout"
     )
-
-
-def propose(seen: Observation, budget: int) -> tuple[Candidate, ...]:
-    """Candidate layouts of what was seen, best under the model first, at most ``budget``."""
-    walks = {
-        d.structure.id: Walk(
-            d.fastest,
-            d.gathered,
-            density(seen, d),
-            seen.chosen.get(d.structure.id),
-            (d.structure.block_base or d.structure.base) in seen.met,
-        )
-        for d in seen.derived
-    }
-    lanes = machine.vector_bytes()
-    return explore(seen.structures, lanes=lanes, budget=budget, walks=walks)[:budget]
 
 
 def obstacle(case: Case) -> Verdict | None:
