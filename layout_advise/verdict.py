@@ -168,7 +168,7 @@ def _keep_or_undecided(candidates: Sequence[Measured], context: Context) -> Verd
     if near:
         best = max(near, key=lambda c: (c.middle(), c.id))
         noise = f"the original against itself differs by up to {context.noise_hi - 1:.0%} on this machine now"
-        text = f"the best layout, {best.id}, ran {_held(best)}, and {noise}: no gain is shown, none is excluded."
+        text = f"{best.id} ran {_held(best)}, and {noise}: no gain is shown, none is excluded."
         if not above:
             text += " Run it again when it is quieter."
         return undecided("within-noise", f"{text}{_form(candidates, context)}")
