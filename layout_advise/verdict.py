@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -33,6 +33,13 @@ SHORT_CALL_NS = 20_000
 FEWEST_CALLS = 3
 
 Mode = Literal["steady", "cold"]
+Ahead = Callable[[str, str], bool]
+"""Whether the first candidate is shown to be faster than the second."""
+
+
+def always(faster: str, slower: str) -> bool:
+    """Any difference counts."""
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +93,10 @@ def undecided(reason: str, text: str) -> Verdict:
     return Verdict("undecided", None, None, reason, f"Undecided: {text}")
 
 
-def leader(candidates: Sequence[Measured], context: Context) -> Measured | None:
+def leader(candidates: Sequence[Measured], context: Context, ahead: Ahead = always) -> Measured | None:
     """The candidate that qualifies for a change and has the highest median; None where none qualifies. Of those that are as
-    good the best one that has no blocks, and of a layout its plain variant: what is easier to write. That it was lucky is
-    found out when it is measured again."""
+    good, or not much less and not shown to be slower (``ahead``), the best one that has no blocks, and of a layout its plain
+    variant: what is easier to write. That it was lucky is found out when it is measured again."""
     allowed: set[Evidence] = {"verified", "close"} if context.allow_reassociation else {"verified"}
     fit = [c for c in candidates if c.evidence in allowed and c.floor() > context.bound]
     best = max(fit, key=lambda c: (c.middle(), c.id), default=None)
@@ -97,7 +104,10 @@ def leader(candidates: Sequence[Measured], context: Context) -> Measured | None:
         return None
     enough = AS_GOOD[best.speedup is not None and is_wide(best.speedup)] * best.middle()
     surely = AS_GOOD[1] * best.floor()
+    nearly = AS_GOOD[1] * best.middle()
     as_good = [c for c in fit if not c.blocked and c.middle() >= enough and c.floor() >= surely]
+    if best.blocked:
+        as_good += [c for c in fit if not c.blocked and c.middle() >= nearly and not ahead(best.id, c.id)]
     best = max(as_good, key=lambda c: (c.middle(), c.id), default=best)
     same = [c for c in fit if c.layout == best.layout and c.middle() >= PLAIN_ENOUGH * best.middle()]
     return min(same, key=lambda c: VARIANTS.index(c.variant))
@@ -133,7 +143,7 @@ def identity_problem(context: Context) -> Verdict | None:
     return None
 
 
-def decide(candidates: Sequence[Measured], context: Context) -> Verdict:
+def decide(candidates: Sequence[Measured], context: Context, ahead: Ahead = always) -> Verdict:
     """The verdict before the winner is measured again: ``change`` here means "worth measuring again"."""
     rounding = rounding_problem(context)
     if rounding is not None:
@@ -149,7 +159,7 @@ def decide(candidates: Sequence[Measured], context: Context) -> Verdict:
     problem = identity_problem(context)
     if problem is not None:
         return problem
-    best = leader(candidates, context)
+    best = leader(candidates, context, ahead)
     if best is not None and best.speedup is not None:
         change = Verdict("change", best.id, best.claimed, "measured-gain", f"Change it: {gain_of(best)}.")
         return _doubt_form(change, best, candidates)

@@ -220,6 +220,14 @@ def test_blocks_are_advised_only_where_they_gain_more_than_what_is_easier_to_wri
     assert decide([blocks, split], context()).candidate == chosen
 
 
+@pytest.mark.parametrize(("shown", "middle", "chosen"), [(True, 1.8, "c1"), (False, 1.8, "c4"), (False, 1.6, "c1")])
+def test_blocks_that_are_not_shown_to_be_faster_are_not_advised(shown: bool, middle: float, chosen: str) -> None:
+    """The demo named blocks of 2 or of 4 from run to run, within what the intervals of a structure of arrays held."""
+    blocks = Measured("c1", "verified", ratio(1.9, 2.1), ratio(1.9, 2.1), blocked=True)
+    plain = Measured("c4", "verified", Ratio(middle, 1.4, 2.3, 5), Ratio(middle, 1.4, 2.3, 5))
+    assert decide([blocks, plain], context(), lambda faster, slower: shown).candidate == chosen
+
+
 @pytest.mark.parametrize(
     ("other", "reason"), [((0.8, 0.84), "compiler-dependent"), ((0.9, 1.1), "measured-gain"), (None, "measured-gain")]
 )

@@ -232,7 +232,12 @@ def _decided(
     first = first.exchanged(IDENTITY, IDENTITY_LANES) if lanes else first
     now = context_of(context, first, mode)
     results = [measured(e, first, mode, contest.conversion(first, e.id)) for e in contest.entrants]
-    verdict = doubt_scalar(decide([*results, *contest.unmeasured], now), first, results, mode, lanes)
+
+    def ahead(faster: str, slower: str) -> bool:
+        lead = first.ratio(slower, faster, mode)
+        return lead is not None and lead.lo > 1.0
+
+    verdict = doubt_scalar(decide([*results, *contest.unmeasured], now, ahead), first, results, mode, lanes)
     verdict = doubt_between(verdict, first, [r.id for r in results], now.bound)
     if verdict.action != "change" or verdict.candidate is None:
         decision = Decision(first, None, mode, verdict, None, context.snapshot)
