@@ -156,7 +156,7 @@ def contest_of(
         return built
 
     return Contest(
-        _controls(made, found, bool(entrants)),
+        controls(made, found, bool(entrants)),
         entrants,
         unmeasured,
         rebuild,
@@ -185,11 +185,15 @@ def worth_timing(built: dict[str, Path], best: str) -> dict[str, Path]:
     return built
 
 
-def _controls(made: dict[str, Made], found: dict[str, Finding], compared: bool) -> dict[str, Path]:
-    """The identity, and its other builds where candidates are compared with them."""
+def controls(made: dict[str, Made], found: dict[str, Finding], compared: bool) -> dict[str, Path]:
+    """The identity, and its other builds where candidates are compared with them; no scalar one that is the same program."""
     chosen = {}
+    plain, scalar = (made[name].mockup if name in made else None for name in (IDENTITY, SCALAR))
+    alike = plain is not None and scalar is not None and same_code(plain, scalar)
     for name in CONTROLS:
         item, finding = made.get(name), found.get(name)
+        if name == SCALAR and alike:
+            continue
         usable = item is not None and finding is not None and finding.reason is None and item.same_as is None
         if (
             item is not None

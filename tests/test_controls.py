@@ -1,0 +1,37 @@
+"""Which builds of the unchanged layout are timed: none twice."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from layout_advise.mockup.timings import IDENTITY, IDENTITY_BLOCKS, LAYOUT_SCALAR, SCALAR
+from layout_advise.stages.mockups import Made, Recipe
+from layout_advise.stages.races import controls, worth_timing
+from layout_advise.stages.verify import Finding
+
+
+def compiled(folder: Path, name: str, value: int) -> Path:
+    target = folder / f"{name}.so"
+    source = f"int run(void) {{ return {value}; }}"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", target], input=source, text=True, check=True)
+    return target
+
+
+@pytest.mark.parametrize(("value", "timed"), [(1, {IDENTITY}), (2, {IDENTITY, SCALAR})])
+def test_a_scalar_identity_that_is_the_same_program_is_not_timed(value: int, timed: set[str], tmp_path: Path) -> None:
+    """By where it lies it could be taken to be faster "without vector instructions"."""
+    values = {IDENTITY: 1, SCALAR: value}
+    made = {n: Made(Recipe(n, None, "plain"), "", compiled(tmp_path, n, v), None, None) for n, v in values.items()}
+    assert set(controls(made, {n: Finding(None) for n in made}, compared=True)) == timed
+
+
+def test_beside_the_winner_nothing_is_timed_that_is_the_same_program(tmp_path: Path) -> None:
+    values = {IDENTITY: 1, IDENTITY_BLOCKS: 1, SCALAR: 1, LAYOUT_SCALAR: 2, "c1": 2}
+    built = {name: compiled(tmp_path, name, value) for name, value in values.items()}
+    assert set(worth_timing(built, "c1")) == {IDENTITY, "c1"}
+    built[IDENTITY_BLOCKS] = compiled(tmp_path, "other", 3)
+    built[LAYOUT_SCALAR] = compiled(tmp_path, "scalar", 4)
+    assert set(worth_timing(built, "c1")) == set(values)
