@@ -54,9 +54,7 @@ def advise(settings: Settings, progress: Progress) -> model.Report | None:
         case = watch(settings, main, profiled, stdin, run, work, progress)
         profiled, studied = case.profiled, study(case)
         if studied is not None and (several := not_repeated(case, studied)) is not None:
-            batch = study(several)
-            # calls in a row may use other arrays in turn through one pointer; then the single call tells more
-            studied = studied if batch is not None and batch.report.verdict.reason == "nothing-measured" else batch
+            studied = that_tells(studied, study(several))
         if studied is None:
             return None
         progress.stage("report", "writing the report")
@@ -111,6 +109,11 @@ def not_repeated(case: Case, studied: Studied) -> Case | None:
         return None
     case.progress.note(f"the same call repeated is quicker than in the program: {batch.size} calls in a row are timed")
     return replace(case, chosen=chosen, batch=batch)
+
+
+def that_tells(single: Studied, batch: Studied | None) -> Studied | None:
+    """The batch, but where nothing could be measured of it: calls in a row may use other arrays through one pointer."""
+    return single if batch is not None and batch.report.verdict.reason == "nothing-measured" else batch
 
 
 @contextlib.contextmanager

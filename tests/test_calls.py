@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from layout_advise.errors import ProgramError, UsageError
-from layout_advise.stages.calls import choose_call, in_situ_time, undisturbed_calls
+from layout_advise.reports.model import Check
+from layout_advise.stages.assemble import drift
+from layout_advise.stages.calls import Stretch, choose_call, in_situ_time, stretches, undisturbed_calls
 
 
 def test_the_fifth_where_it_is_like_the_others() -> None:
@@ -65,3 +67,27 @@ def test_a_disturbed_phase_over_the_first_calls_is_seen_in_other_processes() -> 
     quiet = [300.0, *[101.0] * 39]
     assert choose_call(undisturbed_calls([disturbed, quiet]), 1000, None).call == 5
     assert undisturbed_calls([[1.0, 5.0, 3.0], [2.0, 4.0]]) == [1.0, 4.0]
+
+
+def test_calls_later_in_the_run_are_told_apart_from_disturbed_ones() -> None:
+    """A game: what falls to the floor makes its branches hard to predict for a thousand calls."""
+    times = [100.0] * 1024 + [210.0] * 512 + [105.0] * 2560
+    canaries = [10] * 4096
+    for k in range(64, 200):  # something else used the core
+        times[k], canaries[k] = 900.0, 50
+    found = stretches(times, canaries, 11.0)
+    assert len(found) == 16
+    assert [s.ns for s in found] == [100.0] * 4 + [210.0] * 2 + [105.0] * 10
+    assert (found[4].first, found[5].last) == (1025, 1536)
+    assert stretches(times[:31], canaries, 11.0) == []
+    (check,) = drift(found, 100.0)
+    assert (check.id, check.ok, check.value) == ("later-calls", False, 2.1)
+    assert check.text == "calls 1 025 to 1 280 of the run take 2.10 times as long as the one measured"
+
+
+def test_a_run_whose_calls_are_alike_has_a_check_that_says_so() -> None:
+    found = [Stretch(1, 16, 100.0), Stretch(17, 32, 120.0), Stretch(33, 48, 90.0)]
+    assert [c.ok for c in drift(found, 100.0)] == [True]
+    assert [c.ok for c in drift([Stretch(1, 16, 60.0)], 100.0)] == [False]  # less is another way, too
+    checks: tuple[Check, ...] = tuple(drift([], 100.0))
+    assert checks == ()

@@ -1,4 +1,4 @@
-"""Which builds of the unchanged layout are timed: none twice."""
+"""What is timed and told of several: no build of the unchanged layout twice, a batch unless it tells nothing."""
 
 from __future__ import annotations
 
@@ -8,9 +8,14 @@ from pathlib import Path
 import pytest
 
 from layout_advise.mockup.timings import IDENTITY, IDENTITY_BLOCKS, LAYOUT_SCALAR, SCALAR
+from layout_advise.pipeline import that_tells
+from layout_advise.reports.hotspotmodel import Verdict
+from layout_advise.stages.assemble import Conditions
+from layout_advise.stages.hotspot import Studied
 from layout_advise.stages.mockups import Made, Recipe
 from layout_advise.stages.races import controls, worth_timing
 from layout_advise.stages.verify import Finding
+from tests.sample_report import report
 
 
 def compiled(folder: Path, name: str, value: int) -> Path:
@@ -35,3 +40,16 @@ def test_beside_the_winner_nothing_is_timed_that_is_the_same_program(tmp_path: P
     built[IDENTITY_BLOCKS] = compiled(tmp_path, "other", 3)
     built[LAYOUT_SCALAR] = compiled(tmp_path, "scalar", 4)
     assert set(worth_timing(built, "c1")) == set(values)
+
+
+def studied(reason: str) -> Studied:
+    verdict = Verdict("undecided", None, None, reason, "Undecided: so it is.")
+    return Studied(report(verdict).hotspots[0], Conditions(None, None, 0.0, None, False, None, 0, None), complete=True)
+
+
+def test_a_batch_of_which_nothing_could_be_measured_tells_less_than_one_call() -> None:
+    """A sparse matrix times two vectors in turn: no layout of its entries could be made for 16 calls, for one it could."""
+    one = studied("not-in-situ")
+    assert that_tells(one, studied("nothing-measured")) is one
+    assert that_tells(one, batch := studied("no-gain")) is batch
+    assert that_tells(one, None) is None

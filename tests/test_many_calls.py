@@ -6,17 +6,21 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from layout_advise.config import Settings
 from layout_advise.errors import TraceError
 from layout_advise.layoutalgebra.nests import FoldedStream
+from layout_advise.stages.profile import Profiled, probe_calls
 from layout_advise.tracer import record
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.code import Region
 from layout_advise.tracer.record import trace_call
+from layout_advise.tracer.snapshot.channel import MAX_TIMED
 from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.snapshot.patching import Entry, plan_patch
-from layout_advise.tracer.snapshot.probe import probe
+from layout_advise.tracer.snapshot.probe import SampleRun, probe
 from layout_advise.tracer.snapshot.process import AgentProcess
 
 SOURCE = """
@@ -108,3 +112,28 @@ def test_a_disk_that_stays_full_is_told(
     rooms(monkeypatch, 1 << 20)
     whole = trace_call(parked, region, 2, folder=small_disk.parent)  # the parked program is as it was
     assert (whole.accesses, whole.truncated) == (200_001, False)
+
+
+SLOWER = """
+#include <stdlib.h>
+static double data[3000];
+__attribute__((noipa)) void hot(long k) { for (long i = 0; i < (k > 4500 ? 3000 : 300); i++) data[i] = data[i] * 0.5 + k; }
+int main(void) { for (long k = 1; k <= 5000; k++) hot(k); return 0; }
+"""
+
+
+def test_a_call_beyond_those_that_are_timed_as_they_are_counted(tmp_path: Path) -> None:
+    """Its time in the running program was not taken, and the verdict said that it differs from the snapshot's."""
+    (tmp_path / "slower.c").write_text(SLOWER)
+    subprocess.run(["gcc", "-O1", "-g", "-o", "slower", "slower.c"], cwd=tmp_path, check=True)
+    binary = Binary.open(tmp_path / "slower")
+    run = SampleRun(0, None, 1.0, np.zeros(0, np.uint64), ())
+    profiled = Profiled(run, (), (), binary, binary.find("hot"), 1.0)
+    times = []
+    for call in (5, 4800):
+        settings = Settings((str(binary.path),), tmp_path / "out", call=call, timeout=60)
+        seen, chosen = probe_calls(settings, profiled, None)
+        assert (seen.calls, len(seen.times), chosen.call) == (5000, MAX_TIMED, call)
+        assert chosen.in_situ_ns is not None
+        times.append(chosen.in_situ_ns)
+    assert times[1] > 2 * times[0]  # ten times as many iterations

@@ -232,7 +232,7 @@ def _placement(timings: Timings, mode: Mode) -> Sequence[model.Check]:
     return (model.Check("placement", cost.lo <= PLACEMENT_LIMIT, cost.median, text),)
 
 
-def _drift(stretches: Sequence[Stretch], in_situ_ns: float) -> Sequence[model.Check]:
+def drift(stretches: Sequence[Stretch], in_situ_ns: float) -> Sequence[model.Check]:
     """Whether calls elsewhere in the run take as long as the one measured."""
     if not stretches:
         return ()
@@ -270,7 +270,7 @@ def _timing_checks(timings: Timings, conditions: Conditions) -> Sequence[model.C
         )
         text = f"the {which} differ by ±{conditions.spread:.1%}"
         checks.append(model.Check("steady-calls", conditions.spread <= SPREAD_LIMIT, conditions.spread, text))
-        checks += _drift(conditions.stretches, conditions.in_situ_ns)
+        checks += drift(conditions.stretches, conditions.in_situ_ns)
     withheld = timings.withheld() if conditions.mode == "steady" else None
     if withheld is not None:
         why = "calls use other data in turn"
