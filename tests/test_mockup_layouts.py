@@ -308,6 +308,19 @@ def test_iterations_that_ran_side_by_side_over_gathered_records_do_so_again(kind
     assert "vmulpd" in code
 
 
+def test_the_fields_of_a_record_are_reached_from_one_pointer_an_iteration(tmp_path: Path) -> None:
+    """As `p[i].x` in a source: gcc -O2 makes a vector of `x` and `y`, and with an address for each access does not."""
+    case, shape = particles(("-O2",), tmp_path)
+    verify(case, candidate(relayout(shape, "compact")))
+    text = emit_mockup(case.lifted, candidate(relayout(shape, "compact")), case.trace, case.structures)
+    assert len(re.findall(r"uint8_t \*const e\d+ = ", text)) == 1
+    Mockup(text, tmp_path / "compact.so", ("-O2", "-ffp-contract=off", "-fno-strict-aliasing"))
+    found = subprocess.run(["objdump", "-d", str(tmp_path / "compact.so")], capture_output=True, text=True, check=True)
+    assert "mulpd" in found.stdout
+    apart = emit_mockup(case.lifted, candidate(relayout(shape, "soa")), case.trace, case.structures)
+    assert not re.findall(r"uint8_t \*const e\d+ = ", apart)
+
+
 def test_iterations_that_ran_one_by_one_are_not_said_to_be_independent(tmp_path: Path) -> None:
     case, shape = nodes(("-O2",), tmp_path)
     verify(case, candidate(relayout(shape, "compact")))

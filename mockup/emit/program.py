@@ -146,7 +146,12 @@ class Writer(Places):
         self.promise(loop)
         self.put(f"for (int64_t {name} = {start}; {name} < {trip}; ++{name}) {{")
         self.counting.append(name)
+        before = dict(self.elements)
+        self.depth += 1
+        self.point_to_elements(loop)
+        self.depth -= 1
         self.inner(loop.body)
+        self.elements = before
         self.counting.pop()
         self.put("}")
 
