@@ -27,8 +27,8 @@ from layout_advise.layoutalgebra.traffic import lines_chosen
 from layout_advise.mockup.build import build
 from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.emit.copies import chosen_tables, copy_function
+from tests.mockup_case import FLAGS, Case, f64_fields, verify
 from tests.mockup_native import LaContext
-from tests.test_mockup_layouts import FLAGS, Case, f64_fields, verify
 
 BASE = 0x7F0000000010
 

@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-import ctypes
 import re
 import subprocess
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pytest
 
 from layout_advise.errors import RemapError
 from layout_advise.layoutalgebra.nests import FoldedStream
-from layout_advise.layoutalgebra.structure import Candidate, Dim, Field, Structure
+from layout_advise.layoutalgebra.structure import Dim, Field, Structure
 from layout_advise.mockup.binding import accesses
 from layout_advise.mockup.check import check_records
 from layout_advise.mockup.emit import emit_mockup
-from layout_advise.mockup.image import open_image
-from layout_advise.mockup.lifted import Let, Load
-from layout_advise.mockup.reroll import reroll
-from layout_advise.mockup.unroll import unroll_fields
-from tests.mockup_native import Mockup, Native, candidate, relayout, traced
-
-FLAGS = {"O2": ("-O2",), "O3-avx2": ("-O3", "-march=haswell")}
-
-PARTICLES = """
-struct p { double x, y, z, vx, vy, vz, m, q, s, t; };
-void move(struct p *a, long n, double dt) {
-    for (long i = 0; i < n; i++) { a[i].x += a[i].vx * dt; a[i].y += a[i].vy * dt; a[i].z += a[i].vz * dt; }
-}"""
+from layout_advise.mockup.lifted import Let
+from tests.mockup_case import FLAGS, PARTICLES, Case, f64_fields, particles, verify
+from tests.mockup_native import Mockup, candidate, relayout
 
 GRID = """
 static double *at(double *d, long x, long y) { return d + (x * 13 + y) * 8; }
@@ -41,18 +30,6 @@ void step(double *d, long nx, long ny, long now) {
             double sum = at(d, x - 1, y)[now] + at(d, x + 1, y)[now] + at(d, x, y - 1)[now] + at(d, x, y + 1)[now];
             at(d, x, y)[1 - now] = u + 0.1 * (sum - 4.0 * u) * at(d, x, y)[2 + now];
         }
-}"""
-
-GATHER = """
-struct m { double re, im, unused[2]; };
-struct v { double re, im; };
-void times(struct v *out, const struct m *u, const int *sites, long n) {
-    for (long i = 0; i < n; i++) {
-        int s = sites[i];
-        double re = out[s].re * u[s].re - out[s].im * u[s].im;
-        out[s].im = out[s].re * u[s].im + out[s].im * u[s].re;
-        out[s].re = re;
-    }
 }"""
 
 PIXELS = """
@@ -68,107 +45,6 @@ void energies(struct body *p, long n) {
     for (long i = 0; i < n; i++)
         p[i].e = 0.5f * p[i].m * (p[i].vx * p[i].vx + p[i].vy * p[i].vy + p[i].vz * p[i].vz);
 }"""
-
-
-ENTITIES = """
-struct entity { char name[8]; float x[3], v[3]; unsigned flags; float rest[3]; };
-void fly(struct entity *e, long n, float *dt) {
-    for (long i = 0; i < n; i++) {
-        if (!(e[i].flags & 1)) continue;
-        for (int k = 0; k < 3; k++) {
-            float to = e[i].x[k] + *dt * e[i].v[k];
-            e[i].v[k] = to < 0.0f || to > 1.0f ? -e[i].v[k] : e[i].v[k];
-            e[i].x[k] = to;
-        }
-    }
-}
-struct whole { double at[4]; };
-void scale(struct whole *p, long n) {
-    for (long i = 0; i < n; i++)
-        for (int k = 0; k < 4; k++) p[i].at[k] = p[i].at[k] * p[i].at[k] - 0.5;
-}"""
-
-
-def f64_fields(*named: tuple[str, int]) -> tuple[Field, ...]:
-    return tuple(Field(name, offset, 8, "double", 1, 1) for name, offset in named)
-
-
-class Case:
-    """A function, its memory and its structures; every run starts from the same bytes at the same addresses."""
-
-    def __init__(self, source: str, symbol: str, flags: tuple[str, ...], where: Path) -> None:
-        self.where = where
-        self.flags = flags
-        self.native = Native(source, symbol, where, flags)
-        self.lifted = self.native.lifted()
-        self.arrays: list[np.ndarray] = []
-        self.integers: list[int] = []
-        self.floats: list[float] = []
-        self.structures: tuple[Structure, ...] = ()
-        self.runs = 0
-
-    def prepare(self) -> None:
-        self.before = [a.copy() for a in self.arrays]
-        self.trace = traced(self.lifted, self.where, self.integers, self.floats)
-        self.restore()
-        arguments = [ctypes.c_int64(i) for i in self.integers] + [ctypes.c_double(f) for f in self.floats]
-        self.native.function(*arguments)
-        self.expected = self.restore()
-
-    def restore(self) -> list[bytes]:
-        """The arrays' bytes; puts them back to the start."""
-        found = [a.tobytes() for a in self.arrays]
-        for array, before in zip(self.arrays, self.before, strict=True):
-            array[...] = before
-        return found
-
-    def run(self, chosen: Candidate | None, name: str, **options: Any) -> tuple[list[bytes], Mockup]:
-        source = emit_mockup(self.lifted, chosen, self.trace, self.structures, **options)
-        self.runs += 1  # a library is loaded once a name
-        flags = ("-O1",) if options.get("check") else self.flags
-        mockup = Mockup(source, self.where / f"{name}{self.runs}.so", flags)
-        mockup.arguments(self.integers, self.floats)
-        records = mockup.records(1 << 16)
-        mockup.run()
-        if options.get("check"):
-            seen = records[: mockup.context.check.count]
-            assert check_records(seen, self.trace, self.lifted) == ()
-        return self.restore(), mockup
-
-
-def verify(case: Case, chosen: Candidate) -> None:
-    """Same bytes in every variant, no mismatch in the check build, other bytes with the wrong map; the same once more
-    where a loop over several elements can be rerolled."""
-    case.prepare()
-    compare(case, chosen, "plain", "restrict")
-    image = open_image(case.native.region.path, case.native.region.load_base)
-    rolled = reroll(case.lifted, case.trace, case.structures, image.read)
-    if rolled != case.lifted:
-        case.lifted = rolled
-        assert case.run(None, "identity-check", check=True)[0] == case.expected
-        compare(case, chosen, "simd")
-
-
-def compare(case: Case, chosen: Candidate, *variants: str) -> None:
-    """As ``verify``, for the lifted code as it is."""
-    assert case.run(None, "identity", variant=variants[-1])[0] == case.expected
-    for variant in variants:
-        assert case.run(chosen, variant, variant=variant)[0] == case.expected
-    found, mockup = case.run(chosen, "check", check=True)
-    assert found == case.expected
-    assert mockup.context.check.mismatches == 0
-    assert mockup.context.check.remapped > 0
-    assert case.run(chosen, "wrong", wrong=True)[0] != case.expected
-
-
-def particles(flags: tuple[str, ...], where: Path, n: int = 37) -> tuple[Case, Structure]:
-    case = Case(PARTICLES, "move", flags, where)
-    data = np.random.default_rng(1).random((n, 10))
-    case.arrays, case.integers, case.floats = [data], [data.ctypes.data, n], [0.125]
-    fields = f64_fields(*((name, 8 * k) for k, name in enumerate(("x", "y", "z", "vx", "vy", "vz"))))
-    shape = Structure("s0", "particles", data.ctypes.data, data.nbytes, (Dim(n, 80),), fields)
-    case.structures = (shape,)
-    return case, shape
 
 
 @pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
@@ -215,99 +91,6 @@ def test_rows_whose_length_is_an_argument(order: tuple[int, ...], flags: tuple[s
     verify(case, candidate(relayout(shape, "soa", 0, order)))
 
 
-@pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
-@pytest.mark.parametrize("kind", ["soa", "aosoa", "compact"])
-def test_two_structures_through_an_index_array(kind: str, flags: tuple[str, ...], tmp_path: Path) -> None:
-    case = Case(GATHER, "times", flags, tmp_path)
-    random = np.random.default_rng(3)
-    out, matrix = random.random((50, 2)), random.random((50, 4))
-    sites = random.permutation(50)[:31].astype(np.int32)
-    case.arrays, case.integers = [out, matrix, sites], [out.ctypes.data, matrix.ctypes.data, sites.ctypes.data, 31]
-    pair = f64_fields(("re", 0), ("im", 8))
-    first = Structure("s0", "out", out.ctypes.data, out.nbytes, (Dim(50, 16),), pair)
-    second = Structure("s1", "matrix", matrix.ctypes.data, matrix.nbytes, (Dim(50, 32),), pair)
-    case.structures = (first, second)
-    verify(case, candidate(relayout(first, kind), relayout(second, kind)))
-
-
-AGAIN = """
-struct cell { double ex, ey, unused[2]; };
-struct sim { struct cell *cells; long count; };
-struct body { double x, y, vx; int cell; unsigned char alive; };
-void push(const struct sim *const *held, struct body *b, long n)
-{
-    for (long i = 0; i < n; i++) {
-        if (!b[i].alive) continue;
-        const struct cell *c = &(*held)->cells[b[i].cell];
-        b[i].x += b[i].vx * c->ex;
-        b[i].y += c->ey;
-    }
-}
-"""
-
-
-@pytest.mark.parametrize("kind", ["soa", "aosoa", "compact"])
-@pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
-def test_a_pointer_that_the_loop_loads_anew(kind: str, flags: tuple[str, ...], tmp_path: Path) -> None:
-    """gcc does not load it before a loop that may go on without it; `s.cell` of a particle code could not be re-laid."""
-    case = Case(AGAIN, "push", flags, tmp_path)
-    random = np.random.default_rng(5)
-    cells, bodies = random.random((12, 4)), random.random((29, 4))
-    bodies.view(np.int32)[:, 6] = random.integers(0, 12, 29)
-    bodies.view(np.int32)[:, 7] = random.integers(0, 2, 29)
-    sim = np.array([cells.ctypes.data, 12])
-    held = np.array([sim.ctypes.data])
-    case.arrays, case.integers = [cells, bodies, sim, held], [held.ctypes.data, bodies.ctypes.data, 29]
-    first = Structure("s0", "cells", cells.ctypes.data, cells.nbytes, (Dim(12, 32),), f64_fields(("ex", 0), ("ey", 8)))
-    case.structures = (first,)
-    verify(case, candidate(relayout(first, kind)))
-
-
-NODES = """
-struct node { double rank, next, share, x, y, weight; long label, community; };
-void gather(struct node *v, const int *edges, long n, double damping)
-{
-    for (long i = 0; i < n; i++) {
-        double sum = 0.0;
-        for (long k = 0; k < 2; k++) {
-            const struct node *u = &v[edges[2 * i + k]];
-            sum += u->rank * u->share;
-        }
-        v[i].next = damping * sum;
-    }
-}
-"""
-
-
-def nodes(flags: tuple[str, ...], where: Path) -> tuple[Case, Structure]:
-    case = Case(NODES, "gather", (*flags, "-ffp-contract=off"), where)
-    random = np.random.default_rng(4)
-    data, edges = random.random((48, 8)), random.integers(0, 48, 2 * 48).astype(np.int32)
-    case.arrays, case.integers, case.floats = [data, edges], [data.ctypes.data, edges.ctypes.data, 48], [0.5]
-    fields = f64_fields(("rank", 0), ("next", 8), ("share", 16))
-    shape = Structure("s0", "v", data.ctypes.data, data.nbytes, (Dim(48, 64),), fields)
-    case.structures = (shape,)
-    return case, shape
-
-
-@pytest.mark.parametrize(("kind", "known"), [("compact", True), ("blocks", True), ("soa", False)])
-def test_iterations_that_ran_side_by_side_over_gathered_records_do_so_again(kind: str, known: bool, tmp_path: Path) -> None:
-    """gcc sees that the fields of one structure are apart, and no check at run time could tell of gathered ones: the
-    identity of examples/graph took 0.7 times the original's time for not being as clumsy."""
-    case, shape = nodes(("-O3", "-march=haswell"), tmp_path)
-    chosen = candidate(relayout(shape, kind))
-    verify(case, chosen)
-    same = emit_mockup(case.lifted, None, case.trace, case.structures)
-    assert "LA_INDEPENDENT" in same
-    assert "LA_MEMBER(la_f64, e0, 16)" in same
-    assert ("LA_INDEPENDENT" in emit_mockup(case.lifted, chosen, case.trace, case.structures)) == known
-    assert "LA_INDEPENDENT" in emit_mockup(case.lifted, chosen, case.trace, case.structures, variant="simd")
-    built = Mockup(same, tmp_path / "same.so", ("-O3", "-march=haswell", "-ffp-contract=off", "-fno-strict-aliasing"))
-    code = subprocess.run(["objdump", "-d", str(tmp_path / "same.so")], capture_output=True, text=True, check=True).stdout
-    assert built is not None
-    assert "vmulpd" in code
-
-
 def test_the_fields_of_a_record_are_reached_from_one_pointer_an_iteration(tmp_path: Path) -> None:
     """As `p[i].x` in a source: gcc -O2 makes a vector of `x` and `y`, and with an address for each access does not."""
     case, shape = particles(("-O2",), tmp_path)
@@ -319,12 +102,6 @@ def test_the_fields_of_a_record_are_reached_from_one_pointer_an_iteration(tmp_pa
     assert "mulpd" in found.stdout
     apart = emit_mockup(case.lifted, candidate(relayout(shape, "soa")), case.trace, case.structures)
     assert not re.findall(r"uint8_t \*const e\d+ = ", apart)
-
-
-def test_iterations_that_ran_one_by_one_are_not_said_to_be_independent(tmp_path: Path) -> None:
-    case, shape = nodes(("-O2",), tmp_path)
-    verify(case, candidate(relayout(shape, "compact")))
-    assert "LA_INDEPENDENT" not in emit_mockup(case.lifted, None, case.trace, case.structures)
 
 
 @pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
@@ -400,114 +177,6 @@ def test_floats_gathered_by_shuffles(kind: str, tmp_path: Path) -> None:
     moved = [a for a in accesses(case.lifted.body) if a.lanes]
     assert {len(a.lanes) for a in moved} == {8}
     assert not [item for item in case.lifted.body if isinstance(item, Let) and item.name == "select"]
-
-
-ROLLED = ("-O2", "-fno-tree-vectorize", "-fno-unroll-loops", "-fdisable-tree-cunroll", "-fdisable-tree-cunrolli")
-
-
-def written_out(case: Case) -> None:
-    """A loop over fields stays a loop in the lifted code, and is written out."""
-    lifted = case.lifted
-    case.lifted = unroll_fields(lifted, case.trace, case.structures)
-    assert len(list(accesses(case.lifted.body))) > 2 * len(list(accesses(lifted.body)))
-
-
-def entities(folder: Path, *, every: bool) -> tuple[Case, Structure]:
-    """Entities of which some move; the fields of two arrays in each are gone over by a loop."""
-    case = Case(ENTITIES, "fly", ROLLED, folder)
-    random = np.random.default_rng(7)
-    data = random.random((53, 12)).astype(np.float32)
-    data.view(np.uint32)[:, 8] = 1 if every else random.integers(0, 2, 53)
-    step = np.array([0.25], np.float32)
-    case.arrays, case.integers = [data, step], [data.ctypes.data, 53, step.ctypes.data]
-    named = [(f"{name}[{k}]", offset + 4 * k) for name, offset in (("x", 8), ("v", 20)) for k in range(3)]
-    fields = tuple(Field(name, offset, 4) for name, offset in [*named, ("flags", 32)])
-    shape = Structure("s0", "entities", data.ctypes.data, data.nbytes, (Dim(53, 48),), fields)
-    case.structures = (shape,)
-    case.prepare()
-    return case, shape
-
-
-@pytest.mark.parametrize("every", [False, True], ids=["some", "all"])
-@pytest.mark.parametrize(("kind", "block"), [("soa", 0), ("aosoa", 4), ("compact", 0), ("split", 0), ("blocks", 4)])
-def test_loops_over_the_fields_of_an_element(kind: str, block: int, every: bool, tmp_path: Path) -> None:
-    """Some elements only: their addresses do not fold, and which field is whose is seen from the addresses as a set."""
-    case, shape = entities(tmp_path, every=every)
-    chosen = candidate(relayout(shape, kind, block))
-    if kind in ("soa", "aosoa", "split"):  # arrays of their own
-        with pytest.raises(RemapError, match="a loop runs over the fields of an element"):
-            emit_mockup(case.lifted, chosen, case.trace, case.structures)
-    else:
-        assert "LA_OPAQUE(n" in emit_mockup(case.lifted, chosen, case.trace, case.structures)
-        verify(case, chosen)
-    written_out(case)
-    verify(case, chosen)
-
-
-def test_a_loop_over_fields_that_are_moved_unevenly_is_no_loop_any_more(tmp_path: Path) -> None:
-    case, shape = entities(tmp_path, every=True)
-    chosen = candidate(relayout(shape, "compact"))
-    (layout,) = chosen.relayouts
-    first, second, *rest = layout.fields
-    exchanged = (replace(first, offset=second.offset), replace(second, offset=first.offset), *rest)
-    uneven = replace(chosen, relayouts=(replace(layout, fields=exchanged),))
-    with pytest.raises(RemapError, match="no even distances"):
-        emit_mockup(case.lifted, uneven, case.trace, case.structures)
-    written_out(case)
-    verify(case, uneven)
-
-
-@pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
-def test_floats_that_are_turned_and_stored_are_floats(flags: tuple[str, ...], tmp_path: Path) -> None:
-    """As integers a choice between them is made with moves and branches, as floats with blends."""
-    case = Case(ENTITIES, "fly", flags, tmp_path)
-    random = np.random.default_rng(9)
-    data = (random.random((41, 12)) - 0.5).astype(np.float32)
-    data.view(np.uint32)[:, 8] = random.integers(0, 2, 41)
-    step = np.array([4.0], np.float32)
-    case.arrays, case.integers = [data, step], [data.ctypes.data, 41, step.ctypes.data]
-    case.prepare()
-    assert case.run(None, "identity", variant="plain")[0] == case.expected
-    assert case.run(None, "identity", check=True)[0] == case.expected
-    loaded = {a.value.ty for a in accesses(case.lifted.body) if isinstance(a, Load)}
-    assert "f32" in loaded
-    assert "i32" not in loaded  # the flag is read as a byte
-
-
-@pytest.mark.parametrize(("kind", "block"), [("soa", 0), ("aosoa", 4)])
-def test_loops_over_a_whole_element(kind: str, block: int, tmp_path: Path) -> None:
-    """All fields are alike: only the order tells which comes first."""
-    case = Case(ENTITIES, "scale", ROLLED, tmp_path)
-    data = np.random.default_rng(8).random((29, 4))
-    case.arrays, case.integers = [data], [data.ctypes.data, 29]
-    fields = f64_fields(*((f"at[{k}]", 8 * k) for k in range(4)))
-    shape = Structure("s0", "all", data.ctypes.data, data.nbytes, (Dim(29, 32),), fields)
-    case.structures = (shape,)
-    case.prepare()
-    written_out(case)
-    verify(case, candidate(relayout(shape, kind, block)))
-
-
-LIST = """
-struct node { struct node *next; double key, sum; };
-void walk(struct node *p, double by) { for (; p; p = p->next) p->sum += by * p->key; }"""
-
-
-@pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
-def test_a_linked_list_is_refused_by_name(flags: tuple[str, ...], tmp_path: Path) -> None:
-    case = Case(LIST, "walk", flags, tmp_path)
-    data = np.zeros((9, 3))
-    order = np.random.default_rng(2).permutation(9)
-    places = data.ctypes.data + 24 * order
-    data.view(np.int64)[order, 0] = [*places[1:], 0]
-    case.arrays, case.integers, case.floats = [data], [int(places[0])], [0.5]
-    fields = (Field("next", 0, 8), *f64_fields(("key", 8), ("sum", 16)))
-    shape = Structure("s0", "nodes", data.ctypes.data, data.nbytes, (Dim(9, 24),), fields)
-    case.structures = (shape,)
-    case.prepare()
-    assert case.run(None, "identity")[0] == case.expected
-    with pytest.raises(RemapError, match="as in a linked list"):
-        emit_mockup(case.lifted, candidate(relayout(shape, "soa")), case.trace, case.structures)
 
 
 def test_a_structure_that_shares_a_reference_is_refused(tmp_path: Path) -> None:

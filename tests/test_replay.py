@@ -27,8 +27,8 @@ from layout_advise.tracer.folding import fold_records
 from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.snapshot.process import AgentProcess
 from layout_advise.tracer.trace import Trace
+from tests.mockup_native import candidate, relayout
 from tests.test_agent_park import entry_of
-from tests.test_mockup_layouts import candidate, relayout
 
 MAIN = r"""
 #include <stdio.h>

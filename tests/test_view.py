@@ -14,7 +14,8 @@ from layout_advise.mockup.binding import Access, accesses, bind
 from layout_advise.mockup.lifted import Store
 from layout_advise.mockup.remap import plan
 from layout_advise.mockup.view import View, view
-from tests.test_mockup_layouts import FLAGS, Case, candidate, relayout
+from tests.mockup_case import FLAGS, Case
+from tests.mockup_native import candidate, relayout
 
 SOURCE = """
 struct body { double x, v, e, f; };

@@ -1,0 +1,121 @@
+"""Mock-ups of loops over the fields of an element, which stay loops where the layout allows it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from layout_advise.errors import RemapError
+from layout_advise.layoutalgebra.structure import Dim, Field, Structure
+from layout_advise.mockup.binding import accesses
+from layout_advise.mockup.emit import emit_mockup
+from layout_advise.mockup.lifted import Load
+from layout_advise.mockup.unroll import unroll_fields
+from tests.mockup_case import FLAGS, Case, f64_fields, verify
+from tests.mockup_native import candidate, relayout
+
+ENTITIES = """
+struct entity { char name[8]; float x[3], v[3]; unsigned flags; float rest[3]; };
+void fly(struct entity *e, long n, float *dt) {
+    for (long i = 0; i < n; i++) {
+        if (!(e[i].flags & 1)) continue;
+        for (int k = 0; k < 3; k++) {
+            float to = e[i].x[k] + *dt * e[i].v[k];
+            e[i].v[k] = to < 0.0f || to > 1.0f ? -e[i].v[k] : e[i].v[k];
+            e[i].x[k] = to;
+        }
+    }
+}
+struct whole { double at[4]; };
+void scale(struct whole *p, long n) {
+    for (long i = 0; i < n; i++)
+        for (int k = 0; k < 4; k++) p[i].at[k] = p[i].at[k] * p[i].at[k] - 0.5;
+}"""
+
+ROLLED = ("-O2", "-fno-tree-vectorize", "-fno-unroll-loops", "-fdisable-tree-cunroll", "-fdisable-tree-cunrolli")
+
+
+def written_out(case: Case) -> None:
+    """A loop over fields stays a loop in the lifted code, and is written out."""
+    lifted = case.lifted
+    case.lifted = unroll_fields(lifted, case.trace, case.structures)
+    assert len(list(accesses(case.lifted.body))) > 2 * len(list(accesses(lifted.body)))
+
+
+def entities(folder: Path, *, every: bool) -> tuple[Case, Structure]:
+    """Entities of which some move; the fields of two arrays in each are gone over by a loop."""
+    case = Case(ENTITIES, "fly", ROLLED, folder)
+    random = np.random.default_rng(7)
+    data = random.random((53, 12)).astype(np.float32)
+    data.view(np.uint32)[:, 8] = 1 if every else random.integers(0, 2, 53)
+    step = np.array([0.25], np.float32)
+    case.arrays, case.integers = [data, step], [data.ctypes.data, 53, step.ctypes.data]
+    named = [(f"{name}[{k}]", offset + 4 * k) for name, offset in (("x", 8), ("v", 20)) for k in range(3)]
+    fields = tuple(Field(name, offset, 4) for name, offset in [*named, ("flags", 32)])
+    shape = Structure("s0", "entities", data.ctypes.data, data.nbytes, (Dim(53, 48),), fields)
+    case.structures = (shape,)
+    case.prepare()
+    return case, shape
+
+
+@pytest.mark.parametrize("every", [False, True], ids=["some", "all"])
+@pytest.mark.parametrize(("kind", "block"), [("soa", 0), ("aosoa", 4), ("compact", 0), ("split", 0), ("blocks", 4)])
+def test_loops_over_the_fields_of_an_element(kind: str, block: int, every: bool, tmp_path: Path) -> None:
+    """Some elements only: their addresses do not fold, and which field is whose is seen from the addresses as a set."""
+    case, shape = entities(tmp_path, every=every)
+    chosen = candidate(relayout(shape, kind, block))
+    if kind in ("soa", "aosoa", "split"):  # arrays of their own
+        with pytest.raises(RemapError, match="a loop runs over the fields of an element"):
+            emit_mockup(case.lifted, chosen, case.trace, case.structures)
+    else:
+        assert "LA_OPAQUE(n" in emit_mockup(case.lifted, chosen, case.trace, case.structures)
+        verify(case, chosen)
+    written_out(case)
+    verify(case, chosen)
+
+
+def test_a_loop_over_fields_that_are_moved_unevenly_is_no_loop_any_more(tmp_path: Path) -> None:
+    case, shape = entities(tmp_path, every=True)
+    chosen = candidate(relayout(shape, "compact"))
+    (layout,) = chosen.relayouts
+    first, second, *rest = layout.fields
+    exchanged = (replace(first, offset=second.offset), replace(second, offset=first.offset), *rest)
+    uneven = replace(chosen, relayouts=(replace(layout, fields=exchanged),))
+    with pytest.raises(RemapError, match="no even distances"):
+        emit_mockup(case.lifted, uneven, case.trace, case.structures)
+    written_out(case)
+    verify(case, uneven)
+
+
+@pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
+def test_floats_that_are_turned_and_stored_are_floats(flags: tuple[str, ...], tmp_path: Path) -> None:
+    """As integers a choice between them is made with moves and branches, as floats with blends."""
+    case = Case(ENTITIES, "fly", flags, tmp_path)
+    random = np.random.default_rng(9)
+    data = (random.random((41, 12)) - 0.5).astype(np.float32)
+    data.view(np.uint32)[:, 8] = random.integers(0, 2, 41)
+    step = np.array([4.0], np.float32)
+    case.arrays, case.integers = [data, step], [data.ctypes.data, 41, step.ctypes.data]
+    case.prepare()
+    assert case.run(None, "identity", variant="plain")[0] == case.expected
+    assert case.run(None, "identity", check=True)[0] == case.expected
+    loaded = {a.value.ty for a in accesses(case.lifted.body) if isinstance(a, Load)}
+    assert "f32" in loaded
+    assert "i32" not in loaded  # the flag is read as a byte
+
+
+@pytest.mark.parametrize(("kind", "block"), [("soa", 0), ("aosoa", 4)])
+def test_loops_over_a_whole_element(kind: str, block: int, tmp_path: Path) -> None:
+    """All fields are alike: only the order tells which comes first."""
+    case = Case(ENTITIES, "scale", ROLLED, tmp_path)
+    data = np.random.default_rng(8).random((29, 4))
+    case.arrays, case.integers = [data], [data.ctypes.data, 29]
+    fields = f64_fields(*((f"at[{k}]", 8 * k) for k in range(4)))
+    shape = Structure("s0", "all", data.ctypes.data, data.nbytes, (Dim(29, 32),), fields)
+    case.structures = (shape,)
+    case.prepare()
+    written_out(case)
+    verify(case, candidate(relayout(shape, kind, block)))
