@@ -61,7 +61,7 @@ def form_gains(candidate: Measured) -> str:
     layout = candidate.over_identity
     itself = f"{times(layout.median)} times ({times(layout.lo)} to {times(layout.hi)})"
     return (
-        f"{candidate.id} ran {times(candidate.speedup.median)} times as fast, but the unchanged layout did {times(own)} "
+        f"{candidate.known} ran {times(candidate.speedup.median)} times as fast, but the unchanged layout did {times(own)} "
         f"times {FORMS[candidate.form]}: the layout itself {itself}."
     )
 
@@ -77,7 +77,7 @@ def fell_short(again: Measured) -> str:
 
 
 def _interval(ratio: Ratio, places: int) -> str:
-    where = f", its code at {places} places in memory" if places > 1 else ""
+    where = f", timed with its code at {places} addresses" if places > 1 else ""
     return f"95 % interval {times(ratio.lo)} to {times(ratio.hi)}, {ratio.restores} processes{where}"
 
 
@@ -87,9 +87,9 @@ def times(value: float) -> str:
 
 
 def named(candidates: Sequence[Measured]) -> str:
-    """Ids without their variants: ``c1, c2 and 3 more``."""
-    ids = list(dict.fromkeys(c.layout for c in candidates))
-    return ", ".join(ids) if len(ids) <= 3 else f"{', '.join(ids[:3])} and {len(ids) - 3} more"
+    """Layouts without their variants: ``c1 (SoA), c2 (AoSoA×4) and 3 more``."""
+    ids = list({c.layout: f"{c.layout} ({c.words})" if c.words else c.layout for c in candidates}.values())
+    return ", ".join(ids) if len(ids) <= 3 else f"{', '.join(ids[:2])} and {len(ids) - 2} more"
 
 
 def with_peers(verdict: Verdict, peers: Sequence[Measured]) -> Verdict:
@@ -97,6 +97,7 @@ def with_peers(verdict: Verdict, peers: Sequence[Measured]) -> Verdict:
     if verdict.action != "change" or not peers:
         return verdict
     gains = [p.speedup.median for p in peers if p.speedup is not None]
-    span = times(gains[0]) if len(gains) == 1 else f"{times(min(gains))} to {times(max(gains))}"
-    text = f"{verdict.text} {named(peers)} {'is' if len(peers) == 1 else 'are'} not shown to be slower ({span} times)."
-    return msgspec.structs.replace(verdict, text=text)
+    span = " to ".join(dict.fromkeys((times(min(gains)), times(max(gains)))))
+    one = len({p.layout for p in peers}) == 1
+    said = f"{named(peers)} may do as well: {'it is' if one else 'they are'} not shown to be slower ({span} times)."
+    return msgspec.structs.replace(verdict, text=f"{verdict.text} {said}")

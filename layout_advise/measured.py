@@ -32,11 +32,18 @@ class Measured:
     form: str = ""
     """How the unchanged layout was built that ``over_identity`` compares with, its fastest build: the name of the control;
     empty: as the original."""
+    words: str = ""
+    """The layout as the ranking calls it: ``AoSoA×4, compact``."""
 
     @property
     def layout(self) -> str:
         """The id without the variant: ``c1`` of ``c1-restrict``."""
         return self.id.partition("-")[0]
+
+    @property
+    def known(self) -> str:
+        """What a sentence calls it: ``c1-restrict (AoSoA×4, compact)``."""
+        return f"{self.id} ({self.words})" if self.words else self.id
 
     @property
     def variant(self) -> str:

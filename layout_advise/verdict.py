@@ -178,22 +178,24 @@ def _keep_or_undecided(candidates: Sequence[Measured], context: Context) -> Verd
     if near:
         best = max(near, key=lambda c: (c.middle(), c.id))
         noise = f"the original against itself differs by up to {context.noise_hi - 1:.0%} on this machine now"
-        text = f"{best.id} ran {_held(best)}, and {noise}: no gain is shown, none is excluded."
+        text = f"{best.known} ran {_held(best)}, and {noise}: no gain is shown, none is excluded."
         if not above:
             text += " Run it again when it is quieter."
         return undecided("within-noise", f"{text}{_form(candidates, context)}")
     if unmeasured:
         return undecided("not-all-measured", f"no measured layout is faster, but {named(unmeasured)} could not be measured.")
     best = max(candidates, key=lambda c: c.ceiling() or 0.0)
-    original = "original's speed"
+    tried = len({c.layout for c in candidates})
+    many = f"{tried} other layouts were measured and none gains"
+    many = many if tried > 1 else "1 other layout was measured and does not gain"
+    than = "speed of the unchanged layout" if best.form in FORMS else "original's speed"
     return Verdict(
         "keep",
         None,
         None,
         "no-gain",
-        f"Keep it: {len({c.id.split('-')[0] for c in candidates})} other layouts were measured and none gains "
-        f"{100 * (context.bound - 1):.0f} % (the best, {named([best])}, stays below {best.ceiling():.2f} times the "
-        f"{'speed of the unchanged layout' if best.form in FORMS else original})."
+        f"Keep it: {many} {100 * (context.bound - 1):.0f} % ({'the best, ' if tried > 1 else ''}{named([best])}"
+        f"{',' if tried > 1 else ''} stays below {best.ceiling():.2f} times the {than})."
         f"{_form(candidates, context)}",
     )
 
@@ -235,7 +237,7 @@ def confirm(first: Verdict, again: Measured, context: Context) -> Verdict:
         )
     return undecided(
         "not-confirmed",
-        f"the best layout ({first.candidate}) ran {first.gain or 0:.2f} times as fast at first, but not reliably above "
+        f"the best layout, {again.known}, ran {first.gain or 0:.2f} times as fast at first, but not reliably above "
         f"{context.bound:.2f} when it was measured again in new processes{fell_short(again)}.",
     )
 
@@ -251,7 +253,7 @@ def _doubt_form(change: Verdict, winner: Measured, results: Sequence[Measured]) 
         return change
     return undecided(
         "compiler-dependent",
-        f"{winner.id} ran {times(winner.claimed)} times as fast, and {times(other.speedup.median)} times with "
+        f"{winner.known} ran {times(winner.claimed)} times as fast, and {times(other.speedup.median)} times with "
         "`restrict`, which tells the compiler more: it is the code it makes of the loop that gains, not the layout alone.",
     )
 

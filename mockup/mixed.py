@@ -45,6 +45,19 @@ def elements_whole(candidate: Candidate | None) -> bool:
     )
 
 
+def brings_together(candidate: Candidate | None) -> bool:
+    """Whether fields lie side by side in ``candidate`` that did not, or otherwise."""
+    relayouts = candidate.relayouts if candidate is not None else ()
+    for relayout in relayouts:
+        moved: dict[int, set[tuple[object, int]]] = {}
+        for field in relayout.fields:
+            distance = field.offset - relayout.structure.fields[field.field].offset
+            moved.setdefault(field.buffer, set()).add((field.axes, distance))
+        if any(len(ways) > 1 for ways in moved.values()):
+            return True
+    return False
+
+
 def mixed_together(lifted: Lifted) -> Lifted:
     """``lifted`` with the lanes of such an instruction as ``fmaddsub.N.K`` or ``fmsubadd.N.K`` (lane K of N) of all lanes'
     factors and addends: ``x0 .. xN-1, y0 .. yN-1, z0 .. zN-1``."""

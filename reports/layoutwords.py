@@ -15,25 +15,29 @@ LONGEST_TERM, CUT_TERM = 160, 60
 def families(candidate: CandidateReport) -> str:
     """What was done to the layout, in short words: ``AoSoA×4, compact``, ``split, compact: vx m | P``,
     ``by class, 1 of 2``."""
-    block = f"×{candidate.block}" if candidate.block is not None else ""
-    if candidate.classes is not None:
-        others = [FAMILY_NAMES.get(name, name) for name in candidate.families if name not in ("split", "compact")]
-        return ", ".join([f"by class, 1 of {candidate.classes}", *others])
-    words = [FAMILY_NAMES.get(name, name) + (block if name == "aosoa" else "") for name in candidate.families]
-    return (", ".join(words) or "as it is") + _groups(candidate)
+    groups = [part.fields for part in candidate.parts]
+    return short(candidate.families, candidate.block, groups, candidate.classes)
 
 
-def _groups(candidate: CandidateReport) -> str:
+def short(kinds: Sequence[str], block: int | None, groups: Sequence[Sequence[str]], classes: int | None = None) -> str:
+    """The same of what :func:`transformation` takes."""
+    blocks = f"×{block}" if block is not None else ""
+    if classes is not None:
+        others = [FAMILY_NAMES.get(name, name) for name in kinds if name not in ("split", "compact")]
+        return ", ".join([f"by class, 1 of {classes}", *others])
+    words = [FAMILY_NAMES.get(name, name) + (blocks if name == "aosoa" else "") for name in kinds]
+    return (", ".join(words) or "as it is") + (_groups(groups) if "split" in kinds else "")
+
+
+def _groups(groups: Sequence[Sequence[str]]) -> str:
     """The fields of each array of a split, so that two splits can be told apart."""
-    if "split" not in candidate.families:
-        return ""
-    parts = [" ".join(part.fields) for part in candidate.parts]
+    parts = [" ".join(group) for group in groups]
     if len(parts) == 1:
         parts.append("rest")
-        if len(candidate.parts[0].fields) > MOST_NAMES:
+        if len(groups[0]) > MOST_NAMES:
             parts[0] = "used"
     text = " | ".join(parts)
-    return f": {text}" if len(text) <= 32 else f": {' | '.join(str(len(part.fields)) for part in candidate.parts)} fields"
+    return f": {text}" if len(text) <= 32 else f": {' | '.join(str(len(group)) for group in groups)} fields"
 
 
 def transformation(

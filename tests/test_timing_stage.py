@@ -228,7 +228,7 @@ def test_what_the_unchanged_layout_gains_without_vectors_is_not_the_layouts(monk
     times = {**TIMES, SCALAR: 710.0, LAYOUT_SCALAR: 700.0, "c1": 730.0}
     decision = contest(monkeypatch, times)
     assert decision.verdict.action != "change"
-    assert decision.verdict.text.startswith("Keep it: 1 other layouts were measured and none gains 5 % (the best, c1, stays")
+    assert decision.verdict.text.startswith("Keep it: 1 other layout was measured and does not gain 5 % (c1 stays")
     assert "times the speed of the unchanged layout). c1 ran 1.37 times" in decision.verdict.text
     assert "but the unchanged layout did 1.41 times without vector instructions" in decision.verdict.text
     assert contest(monkeypatch, {**times, "c1": 500.0}).verdict.action == "change"
@@ -241,7 +241,7 @@ def test_layouts_that_are_not_shown_to_be_slower_are_named() -> None:
     peers = as_fast(results, "c1", timings, 1.05, "steady")
     assert [p.id for p in peers] == ["c2"]
     change = Verdict("change", "c1", 2.0, "measured-gain", "Change it.")
-    assert with_peers(change, peers).text.startswith("Change it. c2 is not shown to be slower (")
+    assert with_peers(change, peers).text.startswith("Change it. c2 may do as well: it is not shown to be slower (")
     assert with_peers(KEEP, peers) == KEEP
 
 
@@ -268,7 +268,7 @@ def test_a_gain_that_hangs_on_where_the_code_lies_is_none(
 ) -> None:
     decision = contest(monkeypatch, {**TIMES, **moved(layout, identity), "c1": 840.0})
     assert decision.verdict.reason == said
-    assert "code at 4 places" in decision.verdict.text
+    assert "code at 4 addresses" in decision.verdict.text
     assert decision.again is not None
     assert not {*LAYOUT_MOVED, *IDENTITY_MOVED} & set(decision.again.conversions)
 

@@ -15,7 +15,7 @@ from layout_advise.mockup.build import build, vector_bytes
 from layout_advise.mockup.emit import Emitted, emit, kernel_name
 from layout_advise.mockup.lifted import Lifted, Loop
 from layout_advise.mockup.machinecode import same_code
-from layout_advise.mockup.mixed import elements_whole
+from layout_advise.mockup.mixed import brings_together, elements_whole
 from layout_advise.mockup.placement import NATURAL, InnerLoop, grown, likeness, needs_placing, shift_to
 from layout_advise.mockup.remap import plan
 from layout_advise.mockup.timings import IDENTITY, IDENTITY_LANES, IDENTITY_RESTRICT, IDENTITY_SIMD, PLACED, SCALAR
@@ -27,7 +27,9 @@ LONGEST_BODY = 200
 SCALAR_FLAGS = ("-fno-tree-vectorize", "-fno-tree-slp-vectorize")
 ONLY_THESE_GCC = ("-fno-tree-slp-vectorize",)
 ONLY_THESE_CLANG = ("-fno-slp-vectorize",)
-"""What the original's compiler put side by side is written so already; what it left is no vector in the original either."""
+"""What the original's compiler put side by side is written so already; what it left is no vector in the original either.
+So it is where it put nothing side by side, and nothing comes to lie so: clang found pairs in lifted ``kmeans`` that it had
+left in the source, and the unchanged layout ran 1.13 times as fast as the original."""
 MOST_CHECKED = 10
 """So many pairs of arrays gcc checks for overlaps at run time, and no more, to vectorise a loop."""
 MORE_CHECKS = ("--param=vect-max-version-for-alias-checks=100",)
@@ -287,7 +289,7 @@ def _flags(recipe: Recipe, compiler: Compiled, made: Emitted) -> tuple[str, ...]
     flags: tuple[str, ...] = ()
     if (recipe.candidate is None or made.overlaps <= MOST_CHECKED) and not clang:
         flags += MORE_CHECKS
-    if made.packs and elements_whole(recipe.candidate):
+    if (made.packs and elements_whole(recipe.candidate)) or (made.unpacked and not brings_together(recipe.candidate)):
         flags += ONLY_THESE_CLANG if clang else ONLY_THESE_GCC
     if recipe.kept:
         flags += KEEP_CLANG if clang else KEEP_GCC

@@ -44,7 +44,7 @@ from layout_advise.stages.moved import moved
 from layout_advise.stages.observe import Observation, leaves_data
 from layout_advise.stages.others import Ready, not_all_kinds
 from layout_advise.stages.timing import Bench, Contest, Decision, Entrant, decide_and_confirm
-from layout_advise.stages.titles import title
+from layout_advise.stages.titles import title, words
 from layout_advise.stages.verify import Finding, Subject
 from layout_advise.tracer.snapshot.process import AgentProcess
 from layout_advise.tracer.snapshot.protocol import Snapshots, StoppedProgram
@@ -134,13 +134,14 @@ def contest_of(
                     item.mockup,
                     forbidden(candidate, seen.tables),
                     candidate.block is not None,
+                    words(candidate),
                 )
             )
     for candidate in candidates:
         if not any(e.id.split("-")[0] == candidate.id for e in entrants):
             why = made[candidate.id].reason if candidate.id in made else None
             why = why or (found[candidate.id].reason if candidate.id in found else None)
-            unmeasured.append(Measured(candidate.id, "rejected", None, None, reason=why or ""))
+            unmeasured.append(Measured(candidate.id, "rejected", None, None, reason=why or "", words=words(candidate)))
 
     def rebuild(best: str, names: Sequence[str], places: bool) -> dict[str, Path]:
         recipe = made[best].recipe

@@ -49,6 +49,7 @@ class Entrant:
     mockup: Path
     unwritten: tuple[Range, ...] = ()
     blocked: bool = False
+    words: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +127,7 @@ def measured(entrant: Entrant, timings: Timings, mode: Mode, net_ns: float | Non
         blocked=entrant.blocked,
         places=places,
         form=form if form != IDENTITY else "",
+        words=entrant.words,
     )
 
 

@@ -13,6 +13,13 @@ def title(candidate: Candidate, symbol: str, *, written_out: bool = False) -> st
     return f"{' and '.join(_stored(candidate, layout) for layout in candidate.relayouts)}: {symbol}{form}"
 
 
+def words(candidate: Candidate) -> str:
+    """What the ranking calls the layout: ``AoSoA×4, compact``."""
+    parts = [part.fields for layout in candidate.relayouts for part in layout.parts]
+    classes = next((layout.chosen.block for layout in candidate.relayouts if layout.chosen is not None), None)
+    return layoutwords.short(candidate.families, candidate.block, parts, classes)
+
+
 def _stored(candidate: Candidate, layout: Relayout) -> str:
     structure = layout.structure
     about = [structure.alloc_site] if structure.alloc_site else []

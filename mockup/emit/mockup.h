@@ -156,12 +156,28 @@ LA_TURNS_LANES(f32x8)
     LA_LANES_OF(T, fma, (la_##T x, la_##T y, la_##T z), fused(x[k], y[k], z[k]))                                   \
     LA_LANES_OF(T, fmaddsub, (la_##T x, la_##T y, la_##T z), fused(x[k], y[k], k % 2 ? z[k] : -z[k]))              \
     LA_LANES_OF(T, fmsubadd, (la_##T x, la_##T y, la_##T z), fused(x[k], y[k], k % 2 ? -z[k] : z[k]))
+#if defined(__FMA__) && defined(__clang__)
+/* clang takes two lanes apart for good; four of them, half of which hold anything, stay one instruction */
+#define LA_FOUR(x) __builtin_shufflevector(x, x, 0, 1, -1, -1)
+#define LA_FUSED_PAIR(name)                                                                  \
+    LA_INLINE la_f32x2 la_##name##_f32x2(la_f32x2 x, la_f32x2 y, la_f32x2 z)                 \
+    {                                                                                        \
+        const la_f32x4 r = la_##name##_f32x4(LA_FOUR(x), LA_FOUR(y), LA_FOUR(z));            \
+        return __builtin_shufflevector(r, r, 0, 1);                                          \
+    }
+#else
 LA_FUSED_LANES(f32x2, __builtin_fmaf)
+#endif
 #ifdef __FMA__
 LA_FUSED(f64x2, pd)
 LA_FUSED(f64x4, pd256)
 LA_FUSED(f32x4, ps)
 LA_FUSED(f32x8, ps256)
+#ifdef __clang__
+LA_FUSED_PAIR(fma)
+LA_FUSED_PAIR(fmaddsub)
+LA_FUSED_PAIR(fmsubadd)
+#endif
 #else
 LA_FUSED_LANES(f64x2, __builtin_fma)
 LA_FUSED_LANES(f64x4, __builtin_fma)

@@ -27,7 +27,7 @@ from layout_advise.mockup.emit.frame import (
 )
 from layout_advise.mockup.emit.lanes import LaneWriter, lanes_text
 from layout_advise.mockup.emit.pack import Packs
-from layout_advise.mockup.emit.packs import packed
+from layout_advise.mockup.emit.packs import nothing_packed, packed
 from layout_advise.mockup.emit.packwriter import PackWriter, in_one_piece
 from layout_advise.mockup.emit.scope import Scope, analyse, gathers, identifier
 from layout_advise.mockup.emit.sidebyside import side_by_side
@@ -46,11 +46,12 @@ def include_directories() -> tuple[Path, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Emitted:
-    """A mock-up's C; whether it has statements of packs; and how many pairs of arrays a compiler has to show apart in one of
-    its innermost loops."""
+    """A mock-up's C; whether what was packed in the original is statements of packs, all of it (``packs``), or nothing was
+    (``unpacked``); and how many pairs of arrays a compiler has to show apart in one of its innermost loops."""
 
     text: str
     packs: bool
+    unpacked: bool
     overlaps: int
 
 
@@ -124,7 +125,8 @@ def emit(
         ),
     ]
     text = "\n\n".join(part for part in parts if part) + "\n"
-    return Emitted(text, bool(packs.at), overlaps(lifted.body, placed, settings))
+    unpacked = variant != "simd" and blocks is None and nothing_packed(lifted)
+    return Emitted(text, bool(packs.at) and packs.all_of_them, unpacked, overlaps(lifted.body, placed, settings))
 
 
 def _packed(

@@ -48,7 +48,20 @@ def packed(lifted: Lifted, vector_bytes: int) -> tuple[Lifted, Packs]:
     finder = _Finder(vector_bytes, _uses(lifted), 1 + max(_numbers(lifted), default=0))
     body = finder.body(lifted.body)
     at = {id(p.members[0]): p for p in finder.packs}
-    return replace(lifted, body=body), Packs(at, tuple(_vectors(finder.packs)))
+    return replace(lifted, body=body), Packs(at, tuple(_vectors(finder.packs)), not finder.left)
+
+
+def nothing_packed(lifted: Lifted) -> bool:
+    """Whether the original has nothing side by side: no packed instruction, nor iterations that were."""
+    lanes: set[tuple[str, int]] = set()
+    for item in everything(lifted.body):
+        if isinstance(item, Load | Store) and item.lanes:
+            return False
+        if isinstance(item, Let) and item.origin.pack is not None:
+            if (item.name, item.origin.pack) in lanes:
+                return False
+            lanes.add((item.name, item.origin.pack))
+    return True
 
 
 def _uses(lifted: Lifted) -> frozenset[int]:
@@ -88,6 +101,8 @@ class _Finder:
         self.used = used
         self.first_fresh, self.fresh = fresh, count(fresh)
         self.packs: list[Pack] = []
+        self.left = False
+        """Whether lanes of a packed instruction stay single where iterations are to be put side by side."""
 
     def body(self, items: Sequence[Item]) -> tuple[Item, ...]:
         done: list[Item] = []
@@ -100,7 +115,10 @@ class _Finder:
 
     def segment(self, items: Sequence[Plain]) -> list[Plain]:
         """A stretch of statements without control flow."""
-        groups = [] if _is_rerolled(items) else self._groups(items)
+        groups = self._groups(items)
+        if _is_rerolled(items):
+            self.left |= bool(groups)
+            groups = []
         whole = filled(items, groups, self.fresh)
         if whole is not None:
             items, groups = whole, self._groups(whole)
