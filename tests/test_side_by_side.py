@@ -11,7 +11,6 @@ from layout_advise.stages.mockups import ONLY_THESE_CLANG, ONLY_THESE_GCC, Compi
 from tests.mockup_case import f64_fields
 from tests.mockup_native import candidate, relayout
 
-
 FIELDS = f64_fields(("x", 0), ("y", 8), ("m", 24))
 
 
