@@ -292,6 +292,9 @@ def test_compiler_and_flags(tmp_path: Path) -> None:
     assert {"-O2", "-mavx", "-mfma"} <= set(seen.flags)
     assert not any("avx512" in flag for flag in seen.flags)
     assert extension_flags([bytes.fromhex("0f58c1c3")]) == ()
+    assert extension_flags([bytes.fromhex("c5f858c2")]) == ("-mavx",)  # vaddps
+    fused = extension_flags([bytes.fromhex("c4e271b8c2")])  # vfmadd231ps: what has it has AVX2 too, seen or not
+    assert set(fused) == {"-mavx", "-mavx2", "-mfma", "-mbmi", "-mbmi2"}
 
 
 @pytest.mark.parametrize(("cc", "flags"), BUILDS)
