@@ -329,8 +329,9 @@ def _is_faster(timings: Timings, name: str, other: str, limit: float = 1.0) -> b
 
 
 def identity_ratio(timings: Timings, mode: Literal["steady", "cold"] = "steady") -> Ratio | None:
-    """Time of the unchanged mock-up over the original's, with aligned loops or placed as in the original: the nearer one."""
-    found = [r for name in (IDENTITY, PLACED) if (r := timings.ratio(name, ORIGINAL, mode)) is not None]
+    """Time of the unchanged mock-up over the original's, with aligned loops, placed as in the original or at other places:
+    the nearest one."""
+    found = [r for name in (IDENTITY, PLACED, *IDENTITY_MOVED) if (r := timings.ratio(name, ORIGINAL, mode)) is not None]
     return min(found, key=lambda r: abs(math.log(r.median)), default=None)
 
 

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from layout_advise.mockup.timings import IDENTITY_MOVED, LAYOUT_MOVED
+from layout_advise.mockup.timings import IDENTITY, IDENTITY_MOVED, LAYOUT_MOVED, ORIGINAL, Timings, identity_ratio
 from layout_advise.stages.mockups import Made, Recipe
-from layout_advise.stages.moved import MOVED_BY, moved
+from layout_advise.stages.moved import MOVED_BY, moved, moved_identities
+from layout_advise.stages.races import controls
+from layout_advise.stages.verify import Finding
 from layout_advise.tracer.binary import Binary
 from tests.benchmark_scripts import script
 from tests.mockup_native import Native
@@ -62,3 +64,21 @@ def test_the_benchmark_moves_the_code_of_the_examples_and_nothing_else(tmp_path:
     plain, later = (Binary.open(p).find("integrate") for p in built)
     assert plain.size < later.size <= plain.size + 24  # its loops stay aligned
     assert plain.start % 64 == later.start % 64 == 0
+
+
+def test_the_unchanged_layout_is_tried_at_other_places_where_its_time_hangs_on_them(tmp_path: Path) -> None:
+    """``scan`` by clang -O3: the same instructions 15 % slower, as their branches lie at other addresses."""
+    lifted = Native(SOURCES["below"][0], "below", tmp_path, ("-O2",)).lifted()
+    identity = Made(Recipe("i", None, "plain"), TEXT, tmp_path / "x.so", None, None)
+    found = {m.recipe.name: m for m in moved_identities(lifted, identity, "gcc")}
+    assert set(found) == {*IDENTITY_MOVED}
+    assert all(m.recipe.candidate is None and not m.recipe.checked for m in found.values())
+    made = {IDENTITY: identity, **found}
+    timed = controls(made, {name: Finding(None) for name in made}, compared=False)
+    assert set(timed) == {IDENTITY, *IDENTITY_MOVED}
+    times = {ORIGINAL: 100.0, IDENTITY: 115.0, IDENTITY_MOVED[0]: 121.0, IDENTITY_MOVED[1]: 102.0, IDENTITY_MOVED[2]: 90.0}
+    ratio = identity_ratio(Timings(steady=[{name: [ns] for name, ns in times.items()}] * 5))
+    assert ratio is not None
+    assert ratio.median == pytest.approx(1.02)
+    other = Native(SOURCES["sums"][0], "sums", tmp_path, ("-O2",)).lifted()
+    assert moved_identities(other, identity, "gcc") == ()

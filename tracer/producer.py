@@ -129,13 +129,13 @@ _EXTENSIONS = {
 _WITH_FMA = frozenset(
     (capstone.x86.X86_GRP_AVX, capstone.x86.X86_GRP_AVX2, capstone.x86.X86_GRP_BMI, capstone.x86.X86_GRP_BMI2)
 )
-"""What a compiler may use too where it may use FMA: they came together (Haswell, Zen; x86-64-v3), and are switched on together
-(``-march``). A loop over floats shows FMA, and nothing of AVX2's integers: its mock-ups in vectors were half as wide as those
-written by hand and compiled as the program was."""
+"""What a compiler may use too where it may use FMA: they came together (Haswell, Zen; x86-64-v3), and are switched on
+together (``-march``). A loop over floats shows FMA, and nothing of AVX2's integers: its mock-ups in vectors were half as
+wide as those written by hand and compiled as the program was."""
 
 
 def extension_flags(code: Iterable[bytes]) -> tuple[str, ...]:
-    """The switches for the vector extensions that the instructions in ``code`` belong to, in a fixed order; with those of FMA
+    """The switches for the vector extensions that the instructions in ``code`` belong to, in a fixed order; with that of FMA
     the others of x86-64-v3."""
     decoder = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
     decoder.detail = True

@@ -22,6 +22,7 @@ from layout_advise.mockup.unroll import unroll_fields
 from layout_advise.stages.case import Case
 from layout_advise.stages.gather import gather_again, tables_of
 from layout_advise.stages.mockups import Code, Compiled, Made, Recipe, better_kept, expected_moves, make_all, place_identity
+from layout_advise.stages.moved import moved_identities
 from layout_advise.stages.observe import Observation
 from layout_advise.stages.others import blocks_of, reject, with_structures
 from layout_advise.stages.selection import choices_at, chooses
@@ -186,11 +187,13 @@ def is_better_kept(case: Case, seen: Observation, code: Code) -> bool:
     return loop is not None and better_kept(code, seen.trace, seen.structures, loop, compiler, case.work / "kept")
 
 
-def placed_identity(case: Case, seen: Observation, lifted: Lifted, made: dict[str, Made]) -> Made | None:
-    """The identity where the original lies; that which was not rerolled is more like it."""
+def other_places(case: Case, seen: Observation, lifted: Lifted, made: dict[str, Made]) -> list[Made]:
+    """The identity where the original lies, and at further places where its time hangs on that; that which was not rerolled
+    is more like the original."""
     loop = hot_loop(seen.region, seen.trace)
-    identity = made.get(IDENTITY_LANES, made[IDENTITY])
-    return place_identity(identity, loop, kernel_name(lifted), compiler_of(case)) if loop is not None else None
+    identity, compiler = made.get(IDENTITY_LANES, made[IDENTITY]), compiler_of(case)
+    placed = place_identity(identity, loop, kernel_name(lifted), compiler) if loop is not None else None
+    return [*([placed] if placed is not None else []), *moved_identities(lifted, identity, compiler.executable)]
 
 
 def forbidden(candidate: Candidate | None, tables: Mapping[str, PointerTable] | None = None) -> tuple[Range, ...]:

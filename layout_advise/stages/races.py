@@ -22,6 +22,7 @@ from layout_advise.mockup.timings import (
     IDENTITY,
     IDENTITY_BLOCKS,
     IDENTITY_LANES,
+    IDENTITY_MOVED,
     LAYOUT_SCALAR,
     PLACED,
     SCALAR,
@@ -199,7 +200,7 @@ def controls(made: dict[str, Made], found: dict[str, Finding], compared: bool) -
         if (
             item is not None
             and item.mockup is not None
-            and (name == IDENTITY or (usable and (compared or name in (PLACED, IDENTITY_LANES))))
+            and (name == IDENTITY or (usable and (compared or name in (PLACED, IDENTITY_LANES, *IDENTITY_MOVED))))
         ):
             chosen[name] = item.mockup
     return chosen

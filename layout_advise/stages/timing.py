@@ -16,6 +16,7 @@ from layout_advise.mockup.timings import (
     IDENTITY,
     IDENTITY_BLOCKS,
     IDENTITY_LANES,
+    IDENTITY_MOVED,
     LAYOUT_MOVED,
     LAYOUT_SCALAR,
     ORIGINAL,
@@ -337,7 +338,7 @@ def lanes_nearer(timings: Timings, mode: Mode) -> bool:
 def built_again(contest: Contest, name: str, *, places: bool = True) -> list[Timed] | None:
     """The candidate ``name`` built anew, with everything that it is compared with; None where it could not be built."""
     entrant = next(e for e in contest.entrants if e.id == name)
-    built = dict(contest.rebuild(name, tuple(c for c in contest.controls if c != PLACED), places))
+    built = dict(contest.rebuild(name, tuple(c for c in contest.controls if c not in (PLACED, *IDENTITY_MOVED)), places))
     if name not in built or IDENTITY not in built:
         return None
     if PLACED in contest.controls:  # its place is what it is for

@@ -26,7 +26,7 @@ from layout_advise.stages.attempts import (
     is_better_kept,
     left_behind,
     make_mockups,
-    placed_identity,
+    other_places,
     writes_noticed,
 )
 from layout_advise.stages.calls import VERIFIED_CALLS
@@ -90,9 +90,7 @@ def run_trials(
     wanted = recipes(candidates, code, is_better_kept(case, seen, code))
     made = {m.recipe.name: m for m in twins(tuple(make_mockups(case, seen, lifted, wanted, case.run.mockups, ()).values()))}
     wanted = tuple(r for r in wanted if made[r.name].same_as is None)
-    placed = placed_identity(case, seen, lifted, made)
-    if placed is not None:
-        made[placed.recipe.name] = placed
+    made |= {m.recipe.name: m for m in other_places(case, seen, lifted, made)}
     found = compared(case, parked, seen, lifted, made)
     caught = found[WRONG].reason is not None if WRONG in found else None
     found.pop(WRONG, None)
