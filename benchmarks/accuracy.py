@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from cases import CASES, IN_VECTORS, Match
+from cases import CASES, VARIANTS, Match
 from summary import summary
 
 from layout_advise.machine import cpu_fields
@@ -195,7 +195,7 @@ def measure(setting: Setting, effort: Effort, keep: Path | None) -> list[dict[st
     for version, match in CASES[setting.example].versions.items():
         hand = speedup_of([*before, *after], setting.example, version)
         halves = [speedup_of(half, setting.example, version) for half in (before, after)]
-        candidate = predicted(hotspot, match, IN_VECTORS.get(version, "plain"))
+        candidate = predicted(hotspot, match, VARIANTS.get(version, "plain"))
         speedup = candidate.speedup.median if candidate and candidate.speedup else None
         rows.append(
             {

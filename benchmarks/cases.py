@@ -71,8 +71,13 @@ def elements_last(candidate: CandidateReport) -> bool:
 # fields inside, daxpy_aos merges two arrays, nbody_lanes changes the loop, list_array is another data structure) are
 # measured by hand alone, to see that no advice is missed.
 NOT_PROPOSED = has("none")
-IN_VECTORS = {"kmeans_vectors": "simd", "kmeans_quads": "simd"}
-"""Versions in vector types and what corresponds to them; all others are plain C, so it is the plain variant that counts."""
+VARIANTS = {
+    "kmeans_vectors": "simd",
+    "kmeans_quads": "simd",
+    "wave_restrict": "restrict",
+    "entities_restrict": "restrict",
+}
+"""Versions in vector types or with `restrict` and what corresponds to them; of all others it is the plain variant."""
 CASES: dict[str, Example] = {
     "particles": Example(
         {"small": ("5000", "2000"), "medium": ("100000", "600"), "large": ("1300000", "60")},
@@ -84,6 +89,7 @@ CASES: dict[str, Example] = {
             "wave_soa": has("soa", without=("split",)),
             "wave_fields": has("soa", "split"),
             "wave_parity": has("split", without=("compact",)),
+            "wave_restrict": has("soa", without=("split",)),
         },
     ),
     "wave_omp": Example(
@@ -177,6 +183,7 @@ CASES: dict[str, Example] = {
             "entities_aosoa": has("aosoa", block=4),
             "entities_hot": hot_split,
             "entities_split": grouped("flags", "position velocity"),
+            "entities_restrict": has("soa", without=("split",)),
         },
     ),
 }
