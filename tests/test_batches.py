@@ -12,6 +12,8 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from layout_advise.layoutalgebra.nests import FoldedStream
 from layout_advise.mockup.streams import expand_array
@@ -28,7 +30,7 @@ from layout_advise.tracer.snapshot.patching import Entry
 from layout_advise.tracer.snapshot.probe import probe
 from layout_advise.tracer.snapshot.process import AgentProcess
 from layout_advise.tracer.snapshot.protocol import Range, RunResult
-from layout_advise.tracer.snapshot.recorded import Calls, record_calls
+from layout_advise.tracer.snapshot.recorded import RECORDED, RSP, Calls, record_calls
 
 COUNT, CALLS, FIRST, SIZE = 3000, 400, 21, 60
 
@@ -295,6 +297,46 @@ def test_how_many_calls_make_a_batch() -> None:
 )
 def test_a_call_that_is_quicker_repeated_may_be_learnt(steady: float | None, in_situ: float | None, learnt: bool) -> None:
     assert may_be_learnt(Original(2e5, steady, in_situ)) is learnt
+
+
+@given(st.lists(st.integers(0, 2), max_size=30))
+def test_calls_from_one_depth_of_the_stack(depths: list[int]) -> None:
+    rows = [struct.pack("<16Q", *((100 + d if n == RSP else n) for n in range(16))).ljust(RECORDED, b"\0") for d in depths]
+    first, count = Calls(1, b"".join(rows)).at_one_depth()
+    assert len(set(depths[first : first + count])) == (count > 0)
+    longest = max((j - i for i in range(len(depths)) for j in range(i + 1, len(depths) + 1) if len(set(depths[i:j])) == 1),
+                  default=0)  # fmt: skip
+    assert count == longest
+
+
+ROWS = PROGRAM.replace("total += move(", "total += row(ps, n, c, most)").replace(
+    "row(ps, n, c, most)ps + c * 13 % (n - most), 1 + c % most, 0.25 * (c % 3));", "row(ps, n, c, most);"
+).replace("int main", """
+__attribute__((noipa)) double row(struct p *ps, long n, long c, long most)
+{
+    char depth[16 * (1 + c % 5)];
+    double total = 0;
+    __asm__ volatile("" : : "r"(depth) : "memory");
+    for (long k = 0; k < 1200; k++)
+        total += move(ps + (c + k) * 13 % (n - most), 1 + k % most, 0.25 * (k % 3));
+    return total;
+}
+int main""")  # fmt: skip
+
+
+@pytest.mark.slow
+def test_rows_of_calls_from_different_depths_are_batched_row_by_row(tmp_path: Path) -> None:
+    """As libsvm calls its kernel: 2,400 times in a row from one frame, then from another one."""
+    (tmp_path / "rows.c").write_text(ROWS)
+    subprocess.run(["gcc", "-g", "-O2", "-o", str(tmp_path / "rows"), str(tmp_path / "rows.c")], check=True)
+    options = ["-q", "--restores", "3", "--hotspot", "move", "-o", str(tmp_path / "run"), "--"]
+    words = [str(tmp_path / "rows"), "20000", "2000", "100"]
+    subprocess.run([sys.executable, "-m", "layout_advise", "trace", *options, *words], check=True, stdout=subprocess.DEVNULL)
+    (hotspot,) = read_report(tmp_path / "run").hotspots
+    assert hotspot.batch is not None
+    assert hotspot.batch.calls == 1200 // 3
+    assert hotspot.identity is not None
+    assert hotspot.identity.evidence == "verified"
 
 
 @pytest.mark.slow

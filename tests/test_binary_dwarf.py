@@ -297,6 +297,27 @@ def test_compiler_and_flags(tmp_path: Path) -> None:
     assert set(fused) == {"-mavx", "-mavx2", "-mfma", "-mbmi", "-mbmi2"}
 
 
+def test_arguments_pushed_for_a_call_that_may_throw(tmp_path: Path) -> None:
+    """g++ writes DW_CFA_GNU_args_size into the unwind table (libsvm), which pyelftools does not know."""
+    source = """
+        struct Big { double v[9]; Big(const Big &); Big(); ~Big(); };
+        __attribute__((noipa)) int take(Big, Big, int, int, int, int, int, int, int, int) { throw 1; }
+        Big::Big() {} Big::Big(const Big &) {} Big::~Big() {}
+        int main(int n, char **) { try { Big b; return take(b, b, n, n, n, n, n, n, n, n); } catch (int) { return 0; } }
+    """
+    (tmp_path / "pushed.cc").write_text(source)
+    subprocess.run(["g++", "-g", "-O2", "-o", tmp_path / "pushed", tmp_path / "pushed.cc"], check=True)
+    dumped = subprocess.run(
+        ["readelf", "--debug-dump=frames", tmp_path / "pushed"], capture_output=True, text=True, check=True
+    )
+    assert "DW_CFA_GNU_args_size" in dumped.stdout
+    binary = Binary.open(tmp_path / "pushed")
+    main = binary.find("main")
+    for at in range(main.start, main.start + main.size):
+        for variable in variables.locals_at(binary.debug, at):
+            assert variable.name in ("n", "b")
+
+
 @pytest.mark.parametrize(("cc", "flags"), BUILDS)
 def test_result_registers(tmp_path: Path, cc: str, flags: str) -> None:
     """By the System V calling convention: rax, xmm0, both or neither."""

@@ -156,8 +156,8 @@ def _canonical_frame(debug: DebugInfo, address: int) -> Place | None:
                     if rule is None or rule.reg is None:
                         return None
                     return Place("indirect", _ENCODED[rule.reg], rule.offset or 0)
-    except (DWARFError, ELFError, KeyError, IndexError):
-        return None
+    except (DWARFError, ELFError, KeyError, IndexError, ValueError):
+        return None  # ValueError: pyelftools on DW_CFA_GNU_args_size, which g++ writes for pushed arguments
     return None
 
 

@@ -24,7 +24,7 @@ from layout_advise.stages.calls import VERIFIED_CALLS, ChosenCall
 from layout_advise.stages.profile import IN_SITU_PROCESSES, IN_SITU_SECONDS, Profiled
 from layout_advise.tracer.snapshot.channel import MAX_TIMED
 from layout_advise.tracer.snapshot.probe import Probe, probe
-from layout_advise.tracer.snapshot.recorded import Calls, record_calls
+from layout_advise.tracer.snapshot.recorded import RSP, Calls, record_calls
 from layout_advise.verdict import SHORT_CALL_NS
 
 BATCH_NS = 2e6
@@ -95,18 +95,28 @@ def plan_batch(
         settings.command, profiled.entry, stdin_path=stdin, timeout=settings.timeout, timed=number, max_calls=number,
         quick=True,
     )  # fmt: skip
+    typical = float(np.median(first.quick_ns)) if first.quick_ns else math.inf
+    if least == 1 and typical < SHORT_CALL_NS:  # a call stopped at takes longer than it is short
+        chosen = replace(chosen, in_situ_ns=typical)
     size, start = size_and_start(first.quick_ns, seen.calls, settings.call, least)
     if size == 0:
         return chosen, f"its {seen.calls} calls together are too short to be timed"
-    runs = in_situ_runs(settings, profiled, stdin, start, size)
-    times = undisturbed_each(runs)
     calls = record_calls(
         settings.command, profiled.entry, start, VERIFIED_CALLS * size, stdin_path=stdin, timeout=settings.timeout
     )
+    if RSP in calls.varying:
+        offset, length = calls.at_one_depth()
+        size, start = length // VERIFIED_CALLS, start + offset
+        if size < max(2, least) or size * typical < SHORT_CALL_NS:
+            return chosen, (
+                "calls that come from different depths of the stack are not replayed as a batch (at most "
+                f"{length} one after the other came from the same)"
+            )
+        calls = calls.part(start, VERIFIED_CALLS * size)
+    runs = in_situ_runs(settings, profiled, stdin, start, size)
+    times = undisturbed_each(runs)
     if len(times) < size or len(calls) < size:
         return chosen, "the calls could not be recorded: they are not the same in each run"
-    if 4 in calls.varying:
-        return chosen, "calls that come from different depths of the stack are not replayed as a batch"
     parts = [float(sum(part)) for part in np.array_split(times, PARTS)]
     spread = (max(parts) - min(parts)) / 2 / (sum(parts) / PARTS)
     return replace(chosen, call=start, in_situ_ns=sum(times), spread=spread), Batch(size, calls, times, runs)

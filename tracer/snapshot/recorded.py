@@ -7,6 +7,7 @@ import struct
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate, groupby
 from pathlib import Path
 
 from layout_advise.errors import ProgramError
@@ -49,6 +50,13 @@ class Calls:
         """The general registers (in encoding order) that differ between the calls."""
         rows = [self.gpr(k) for k in range(len(self))]
         return frozenset(n for n in range(16) if len({row[n] for row in rows}) > 1)
+
+    def at_one_depth(self) -> tuple[int, int]:
+        """The longest run of calls that find the stack pointer at the same place: the first of them (from 0), how many."""
+        depths = [self.gpr(k)[RSP] for k in range(len(self))]
+        runs = [(k, len(list(run))) for k, run in groupby(range(len(depths)), key=lambda k: depths[k])]
+        starts = accumulate((length for _, length in runs), initial=0)
+        return max(((s, length) for s, (_, length) in zip(starts, runs, strict=False)), key=lambda r: r[1], default=(0, 0))
 
     def starts_like(self, registers: Registers, used: Sequence[int]) -> bool:
         """Whether the first call is the one that a stopped program is at, as far as the general registers ``used`` go."""
