@@ -330,7 +330,7 @@ def test_rows_of_calls_from_different_depths_are_batched_row_by_row(tmp_path: Pa
     (tmp_path / "rows.c").write_text(ROWS)
     subprocess.run(["gcc", "-g", "-O2", "-o", str(tmp_path / "rows"), str(tmp_path / "rows.c")], check=True)
     options = ["-q", "--restores", "3", "--hotspot", "move", "-o", str(tmp_path / "run"), "--"]
-    words = [str(tmp_path / "rows"), "20000", "2000", "100"]
+    words = [str(tmp_path / "rows"), "20000", "2000", "700"]
     subprocess.run([sys.executable, "-m", "layout_advise", "trace", *options, *words], check=True, stdout=subprocess.DEVNULL)
     (hotspot,) = read_report(tmp_path / "run").hotspots
     assert hotspot.batch is not None
