@@ -256,6 +256,8 @@ class _Memory:
         if mapping is None:
             return None
         name = os.path.basename(mapping.path) or "anonymous mapping"
+        if name == "[heap]":  # what the call allocates and frees again leaves no block
+            name = "heap memory of no block"
         return MemoryObject("mapped", name, mapping.start, mapping.end - mapping.start, None, mapping.start)
 
     def described(self, objects: list[MemoryObject]) -> tuple[MemoryObject, ...]:
@@ -266,6 +268,8 @@ class _Memory:
         described, types = [], _Types()
         for found in objects:  # a table of pointers may lead to as many objects: not each pointer is tried with each of them
             inside = sorted(order[bisect_left(values, found.base) : bisect_left(values, found.end)])
+            if found.kind == "mapped":  # a pointer to a block in it says nothing of what lies beside that block
+                inside = [k for k in inside if self._blocks.at(pointers[k].value) is None]
             described.append(_described(found, [pointers[k] for k in inside], self._held, types))
         return _numbered(described)
 
