@@ -36,7 +36,7 @@ class Example:
 
 def hot_split(candidate: CandidateReport) -> bool:
     """The used fields in a structure of their own, kept together."""
-    return "split" in candidate.families and len(candidate.parts) == 1 and candidate.derivation[-1:] == ("7",)
+    return "split" in candidate.families and len(candidate.arrays) == 1 and candidate.derivation[-1:] == ("7",)
 
 
 def grouped(*groups: str) -> Match:
@@ -44,7 +44,7 @@ def grouped(*groups: str) -> Match:
     wanted = {frozenset(group.split()) for group in groups}
 
     def match(candidate: CandidateReport) -> bool:
-        return "split" in candidate.families and {frozenset(part.fields) for part in candidate.parts} == wanted
+        return "split" in candidate.families and {frozenset(names) for names in candidate.arrays} == wanted
 
     return match
 

@@ -8,6 +8,7 @@ its own size in its own sub-array, so that fields of different sizes may share a
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product as cartesian
 from math import prod
@@ -79,7 +80,7 @@ def relayout(structure: Structure, plan: Plan) -> Relayout:
         more, size = _place(structure, group, len(buffers))
         buffers.append(Buffer(_buffer_name(structure, group), size))
         maps.extend(more)
-        parts.extend(_parts(structure, group, plan.chosen))
+        parts.extend(_parts(structure, group, plan.chosen, more, size))
     parts = _share(parts)
     term = " ; ".join(dict.fromkeys(part.term for part in parts))
     return Relayout(structure, tuple(sorted(maps, key=lambda m: m.field)), tuple(buffers), tuple(parts), term, plan.chosen)
@@ -146,8 +147,11 @@ def _buffer_name(structure: Structure, group: Group) -> str:
     return re.sub(r"\W+", "_", "_".join([structure.name, *tail])).strip("_")
 
 
-def _parts(structure: Structure, group: Group, chosen: Chosen | None) -> list[Part]:
-    """One part per field size: its own unit, its own term. Of elements by class, the chosen ones are class 0."""
+def _parts(structure: Structure, group: Group, chosen: Chosen | None, maps: Sequence[FieldMap], total: int) -> list[Part]:
+    """One part per field size: its own unit, its own term. Of elements by class, the chosen ones are class 0. ``maps`` say
+    where the fields are in a record, ``total`` is the size of all records: fields of several sizes in one record leave room
+    in each other's term."""
+    offsets = {m.field: m.offset for m in maps}
     by_size: dict[int, list[int]] = {}
     for number in group.fields:
         by_size.setdefault(structure.fields[number].bytes, []).append(number)
@@ -159,7 +163,11 @@ def _parts(structure: Structure, group: Group, chosen: Chosen | None) -> list[Pa
     for size, numbers in sorted(by_size.items()):
         used = len(numbers) * prod(step.extent(structure) for step in group.inner)
         record = _aligned(used * size, group.record) if padded else 0
-        if padded and record % size == 0:  # what is inside joined by rule 6, then padded by rule 8
+        whole = total // prod(step.extent(structure) for step in group.outer)
+        mixed = len(by_size) > 1 and not group.inner
+        if mixed and all(place % size == 0 for place in (whole, *(offsets[n] for n in numbers))):
+            term = product([*outer, S([offsets[n] // size for n in numbers], whole // size)])
+        elif padded and record % size == 0:  # what is inside joined by rule 6, then padded by rule 8
             term = product([*outer, S([range(used)], record // size)])
         else:
             term = product([*outer, A(len(numbers)), *inner])

@@ -102,7 +102,7 @@ class _Part:
 
     def terms(self, structure: Structure) -> list[Part]:
         """What the report prints for this buffer."""
-        self.made = self.made or _parts(structure, self.group, None)
+        self.made = self.made or _parts(structure, self.group, None, self.maps, self.bytes)
         return self.made
 
 

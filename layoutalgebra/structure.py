@@ -195,6 +195,13 @@ class Relayout:
         """Total size of the new buffers."""
         return sum(buffer.bytes for buffer in self.buffers)
 
+    @property
+    def arrays(self) -> tuple[tuple[str, ...], ...]:
+        """The names of the fields that each buffer holds. Parts are another thing: one for each size of field."""
+        fields = self.structure.fields
+        numbers = range(len(self.buffers))
+        return tuple(tuple(fields[m.field].name for m in self.fields if m.buffer == k) for k in numbers)
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:

@@ -139,6 +139,9 @@ class CandidateReport(msgspec.Struct, frozen=True):
     """What the other users of the structures would meet."""
     same_code_as: str | None = None
     """The variant of this layout whose machine code this one's is, and whose figures it has: it was not run itself."""
+    arrays: tuple[tuple[str, ...], ...] = ()
+    """The names of the fields that each new array holds together. ``parts`` tell fields of different sizes apart, which may
+    lie in one record."""
 
 
 class Ablation(msgspec.Struct, frozen=True):

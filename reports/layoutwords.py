@@ -15,7 +15,7 @@ LONGEST_TERM, CUT_TERM = 160, 60
 def families(candidate: CandidateReport) -> str:
     """What was done to the layout, in short words: ``AoSoA×4, compact``, ``split, compact: vx m | P``,
     ``by class, 1 of 2``."""
-    groups = [part.fields for part in candidate.parts]
+    groups = candidate.arrays or [part.fields for part in candidate.parts]
     return short(candidate.families, candidate.block, groups, candidate.classes)
 
 
@@ -33,9 +33,7 @@ def _groups(groups: Sequence[Sequence[str]]) -> str:
     """The fields of each array of a split, so that two splits can be told apart."""
     parts = [" ".join(group) for group in groups]
     if len(parts) == 1:
-        parts.append("rest")
-        if len(groups[0]) > MOST_NAMES:
-            parts[0] = "used"
+        parts = [parts[0] if len(groups[0]) <= MOST_NAMES and len(parts[0]) <= 24 else "used", "rest"]
     text = " | ".join(parts)
     return f": {text}" if len(text) <= 32 else f": {' | '.join(str(len(group)) for group in groups)} fields"
 

@@ -172,6 +172,7 @@ def candidate_report(
         source=outcome.source,
         measured_again=again,
         classes=max((r.chosen.block for r in candidate.relayouts if r.chosen is not None), default=None),
+        arrays=tuple(names for r in candidate.relayouts for names in r.arrays),
     )
 
 

@@ -15,9 +15,9 @@ def title(candidate: Candidate, symbol: str, *, written_out: bool = False) -> st
 
 def words(candidate: Candidate) -> str:
     """What the ranking calls the layout: ``AoSoA×4, compact``."""
-    parts = [part.fields for layout in candidate.relayouts for part in layout.parts]
+    arrays = [names for layout in candidate.relayouts for names in layout.arrays]
     classes = next((layout.chosen.block for layout in candidate.relayouts if layout.chosen is not None), None)
-    return layoutwords.short(candidate.families, candidate.block, parts, classes)
+    return layoutwords.short(candidate.families, candidate.block, arrays, classes)
 
 
 def _stored(candidate: Candidate, layout: Relayout) -> str:
@@ -25,9 +25,9 @@ def _stored(candidate: Candidate, layout: Relayout) -> str:
     about = [structure.alloc_site] if structure.alloc_site else []
     about.append(f"{spelled.number(structure.count)} × {structure.type or f'{structure.element_bytes} bytes'}")
     used = sum(f.bytes for f in structure.fields)
-    groups = [part.fields for part in layout.parts]
     classes = layout.chosen.block if layout.chosen is not None else None
-    how = layoutwords.transformation(candidate.families, candidate.block, groups, used < structure.element_bytes, classes)
+    unused = used < structure.element_bytes
+    how = layoutwords.transformation(candidate.families, candidate.block, layout.arrays, unused, classes)
     if structure.via is not None:
         return f"store the objects that `{structure.name.removeprefix('*')}` points to ({', '.join(about)}) together, {how}"
     return f"store `{structure.name}` ({', '.join(about)}) {how}"

@@ -1,0 +1,67 @@
+"""Fields of several sizes in one record: what is said of such a layout is what is measured."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from layout_advise.layoutalgebra.explore import explore
+from layout_advise.layoutalgebra.structure import Candidate, Dim, Field, Structure
+from layout_advise.layoutalgebra.text import parse
+from layout_advise.stages.titles import title, words
+
+ROW = (
+    Field("date", 16, 4, "int", 5000, 0),
+    Field("quantity", 20, 4, "int", 1700, 0),
+    Field("price", 24, 8, "double", 800, 0),
+    Field("discount", 32, 8, "double", 800, 0),
+)
+COLD = (Field("id", 0, 8, "long", 0, 0), Field("customer", 8, 8, "long", 0, 0), Field("tax", 40, 8, "double", 0, 0))
+
+
+def rows(fields: tuple[Field, ...], element: int, count: int = 40) -> Structure:
+    dims = (Dim(count, element),)
+    return Structure("s0", "row", 0x1000, count * element, dims, fields, COLD if element == 96 else (), 0x1000)
+
+
+def test_the_used_fields_in_one_record_are_one_array() -> None:
+    """``scan``: measured in records of 24 bytes, and told as two arrays, one of the integers and one of the doubles."""
+    found = {c.relayouts[0].arrays: c for c in explore([rows(ROW, 96)]) if "split" in c.families and "soa" not in c.families}
+    together = found[(("date", "quantity", "price", "discount"),)]
+    assert "as an array of the 4 used fields (date, quantity, price, discount)" in title(together, "revenue")
+    assert words(together) == "split, compact: used | rest"
+    assert together.relayouts[0].term == "A_40 ⊗ S_{0,1;6} ; A_40 ⊗ S_{1,2;3}"
+    split = found[(("date",), ("quantity", "price", "discount"))]
+    assert "as 2 arrays of structures: (date), (quantity, price, discount)" in title(split, "revenue")
+    assert words(split) == "split, compact: date | quantity price discount"
+    names = [words(c) for c in explore([rows(ROW, 96)])]
+    assert len(set(names)) == len(names)
+
+
+@st.composite
+def records(draw: st.DrawFn) -> Structure:
+    sizes = draw(st.lists(st.sampled_from([1, 2, 4, 8]), min_size=2, max_size=5))
+    fields, at = [], 0
+    for k, size in enumerate(sizes):
+        at = -(-at // size) * size
+        fields.append(Field(f"f{k}", at, size, "", draw(st.integers(1, 9)), draw(st.integers(0, 2))))
+        at += size + 8 * draw(st.integers(0, 1))
+    return rows(tuple(fields), -(-at // 8) * 8, draw(st.integers(3, 9)))
+
+
+@given(records())
+def test_arrays_hold_every_field_once_and_terms_say_where(structure: Structure) -> None:
+    for candidate in explore([structure]):
+        (layout,) = candidate.relayouts
+        assert sorted(name for names in layout.arrays for name in names) == sorted(f.name for f in structure.fields)
+        if len(layout.buffers) == 1 and candidate.block is None and "permute" not in candidate.families:
+            check_places(candidate)
+
+
+def check_places(candidate: Candidate) -> None:
+    """Every part's term holds the places of its fields, in its unit."""
+    (layout,) = candidate.relayouts
+    for part in layout.parts:
+        maps = [m for m in layout.fields if layout.structure.fields[m.field].name in part.fields]
+        places = sorted(m.place((k,)) for m in maps for k in range(layout.structure.count))
+        assert sorted(part.unit_bytes * offset for offset in parse(part.term).offsets()) == places
