@@ -36,6 +36,7 @@ from layout_advise.mockup.lifted import (
 )
 from layout_advise.mockup.rowsteps import Given, row_steps
 from layout_advise.mockup.streams import first_address, residue, residues
+from layout_advise.mockup.unseen import residues_of, unseen
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +96,21 @@ def plan(lifted: Lifted, candidate: Candidate | None, binding: Binding) -> Plan:
             raise RemapError(f"candidate {candidate.id}", binding.impossible[name])
         _check_extent(relayout)
     levels = _Levels(lifted)
-    moved = [(a, chain) for a, chain in _with_loops(lifted.body, ()) if binding.structure_of.get(key_of(a), "") in relayouts]
+    structures = [r.structure for r in candidate.relayouts]
+    others = residues_of(unseen(lifted.body, structures, binding.structure_of, binding.streams), structures)
+    names = {key: name for key, (name, _) in others.items()} | binding.structure_of
+    moved = [(a, chain) for a, chain in _with_loops(lifted.body, ()) if names.get(key_of(a), "") in relayouts]
     copies: dict[Key, list[Access]] = {}
     for access, _ in moved:
         copies.setdefault(key_of(access), []).append(access)
     for access, chain in moved:
-        relayout = relayouts[binding.structure_of[key_of(access)]]
+        key = key_of(access)
+        relayout = relayouts[names[key]]
         runs = runs_over_fields(access.address, chain, relayout.structure.element_bytes)
-        offset = _offset(access, copies[key_of(access)], relayout, binding, runs)
+        if key in others:
+            offset = (others[key][1] + access.part) % relayout.structure.element_bytes
+        else:
+            offset = _offset(access, copies[key], relayout, binding, runs)
         _place(access, chain, relayout, offset, levels, result, runs)
     over_fields = {counter for place in result.places.values() for counter, _ in place.along}
     for loop in _loops_of_elements(lifted.body, over_fields):

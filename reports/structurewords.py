@@ -73,7 +73,9 @@ def shape(structure: StructureReport) -> str:
         return f"{kind}; the hotspot uses all of {'each element' + picked if picked else 'it'}"
     fields = f"{len(structure.fields)} of {total} fields, " if structure.cold_fields else ""
     size_ = f"{number(used)} of {number(structure.element_bytes)} bytes"
-    return f"{kind}; the hotspot uses {fields}{size_} of each element{picked}"
+    untaken = [f.name for f in structure.fields if not f.reads and not f.writes]
+    other = f" ({listing(untaken)} on ways that this call does not take)" if untaken else ""
+    return f"{kind}; the hotspot uses {fields}{size_} of each element{other}{picked}"
 
 
 def unused(structure: StructureReport) -> list[FieldUse]:

@@ -31,6 +31,7 @@ from layout_advise.stages.observe import Observation, density, observed, united
 from layout_advise.stages.others import Others, in_order, observe_others
 from layout_advise.stages.profile import call_times
 from layout_advise.stages.proposals import propose, refused
+from layout_advise.stages.reachable import with_reachable
 from layout_advise.stages.replays import Replays, replay_all, sentence
 from layout_advise.stages.selection import select
 from layout_advise.stages.trials import Trials, run_trials
@@ -102,7 +103,7 @@ def _study(case: Case, kinds: Kinds | None) -> Studied | Kinds | None:
         kind = "none" if profiled.threaded else profiled.module.result_kind(profiled.function)
         lifted = attempt(seen.region, kind, case.outs, case.known)
         if isinstance(lifted, Lifted):
-            seen = gather(select(linearise(seen, lifted), lifted), lifted, parked.read)
+            seen = gather(select(with_reachable(linearise(seen, lifted), lifted), lifted), lifted, parked.read)
         unfit = refused(seen, lifted) if isinstance(lifted, Lifted) else frozenset()
         candidates = propose(seen, settings.candidates, unfit)
         write_atomically(run.candidates, json.dumps([shown.plain(c) for c in candidates], indent=1).encode())
