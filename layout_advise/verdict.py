@@ -235,10 +235,12 @@ def confirm(first: Verdict, again: Measured, context: Context) -> Verdict:
             "measured-gain",
             f"Change it: {gain_of(again)}.",
         )
+    noisy = context.bound > SMALLEST_GAIN[context.snapshot]
+    why = " (by which the original differs from itself now)" if noisy else ""
     return undecided(
         "not-confirmed",
         f"the best layout, {again.known}, ran {first.gain or 0:.2f} times as fast at first, but not reliably above "
-        f"{context.bound:.2f} when it was measured again in new processes{fell_short(again)}.",
+        f"{context.bound:.2f}{why} when it was measured again in new processes{fell_short(again)}.",
     )
 
 

@@ -147,6 +147,9 @@ def _legend(hotspot: HotspotReport, shown: Sequence[tables.Layout]) -> list[str]
         lines.append("  over identity: over the fastest comparable build of the mock-up with its layout unchanged")
     if text := hotspotwords.claimed(hotspot):
         lines.append(f"  {text}")
+    again = [layout.id for layout in shown if layout.best.measured_again]
+    if again and len(shown) > len(again):
+        lines.append(f"  {', '.join(again)}: measured again in new processes, in a new build; the others' are first figures")
     if any(layout.best.variant == "restrict" for layout in shown):
         lines.append(f"  restrict: {glossary.VARIANT_NOTES['restrict']}")
     if any(layout.best.evidence == "modelled" for layout in shown):
