@@ -46,6 +46,7 @@ CHECK_NOTES = {
     "wrong-map": "the comparison of results was shown to fail where it must",
     "calls-verified": "a layout that is right at one call could be wrong at another",
     "deterministic": "otherwise the calls compared would not be the same",
+    "same-blocks": "data that grows or moves as the program runs: --call measures another call",
 }
 
 ABLATION_NOTE = (

@@ -10,7 +10,7 @@ import pytest
 from layout_advise.mockup.timings import IDENTITY, IDENTITY_BLOCKS, LAYOUT_SCALAR, SCALAR
 from layout_advise.pipeline import that_tells
 from layout_advise.reports.hotspotmodel import Verdict
-from layout_advise.stages.assemble import Conditions
+from layout_advise.stages.assemble import Conditions, quality
 from layout_advise.stages.hotspot import Studied
 from layout_advise.stages.mockups import Made, Recipe
 from layout_advise.stages.races import controls, worth_timing
@@ -53,3 +53,12 @@ def test_a_batch_of_which_nothing_could_be_measured_tells_less_than_one_call() -
     assert that_tells(one, studied("nothing-measured")) is one
     assert that_tells(one, batch := studied("no-gain")) is batch
     assert that_tells(one, None) is None
+
+
+def test_calls_that_use_other_memory_are_no_sign_of_another_course() -> None:
+    """A physics engine whose contacts grow: the program ran the same way each time, and its report denied it."""
+    checks = {c.id: c for c in quality(Conditions(None, None, 0.0, None, False, None, 1, True, same_blocks=False)).checks}
+    assert checks["deterministic"].ok
+    assert not checks["same-blocks"].ok
+    assert "other blocks of memory" in checks["same-blocks"].text
+    assert "same-blocks" not in {c.id for c in quality(Conditions(None, None, 0.0, None, False, None, 1, True)).checks}

@@ -194,6 +194,8 @@ class Conditions:
     """In how many bytes a replayed batch leaves the memory that it touches otherwise than the program itself."""
     stretches: tuple[Stretch, ...] = ()
     """What single calls take in the course of the run."""
+    same_blocks: bool = True
+    """Whether the further calls use the blocks of memory that were to be re-laid."""
 
 
 def quality(conditions: Conditions) -> model.Quality:
@@ -220,6 +222,9 @@ def quality(conditions: Conditions) -> model.Quality:
     if conditions.deterministic is not None:
         text = "the program ran the same way each time it was started"
         checks.append(model.Check("deterministic", conditions.deterministic, None, text))
+    if not conditions.same_blocks:
+        text = "further calls use other blocks of memory than the one measured: the layouts were not compared there"
+        checks.append(model.Check("same-blocks", False, None, text))
     passed = sum(check.ok for check in checks)
     return model.Quality(passed / len(checks) if checks else 0.0, tuple(checks))
 
