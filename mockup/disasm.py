@@ -232,7 +232,9 @@ def decode_one(code: bytes, address: int) -> Insn:
     """The instruction at the start of ``code``; raises :class:`NotLiftedError` where the bytes are no instruction."""
     for insn in _decoder().disasm(code[:16], address, 1):
         return _convert(insn)
-    raise NotLiftedError(address, f"bytes {code[:8].hex()}", "not a known x86-64 instruction")
+    half = code[:1] == b"\x62" and len(code) > 1 and code[1] & 7 in (5, 6)  # the maps that EVEX got for it
+    why = "an instruction of AVX-512 FP16; rebuild with -mno-avx512fp16" if half else "not a known x86-64 instruction"
+    raise NotLiftedError(address, f"bytes {code[:8].hex()}", why)
 
 
 def decode(region: Region) -> dict[int, Insn]:

@@ -106,3 +106,11 @@ def test_what_is_not_known_is_refused_by_name(form: str, tmp_path: Path) -> None
     ((code, _),) = assembled([form], tmp_path)
     with pytest.raises(NotLiftedError, match=REFUSED[form]):
         semantics(decode_one(code, 0x1000))
+
+
+def test_half_precision_is_refused_by_name() -> None:
+    """gcc -march=native stores 16 bits of a vector register with vmovw where the processor has it."""
+    with pytest.raises(NotLiftedError, match="-mno-avx512fp16"):
+        decode_one(bytes.fromhex("62f57d087e400148"), 0x36B62)
+    with pytest.raises(NotLiftedError, match="not a known"):
+        decode_one(bytes.fromhex("0f0f0f0f0f0f0f0f"), 0)
