@@ -282,6 +282,71 @@ def test_fortran_arrays(tmp_path: Path, logger: Path) -> None:
     assert field.type.dims == (50, 4)
 
 
+MESH = """module mesh
+  type element
+    integer :: n(3), mat
+    real(8) :: area, history(6)
+  end type
+  type grid
+    integer :: ne
+    type(element), allocatable :: elems(:)
+  end type
+  type model
+    real(8) :: dt
+    type(grid) :: g
+    real(8), pointer :: load(:)
+  end type
+contains
+  subroutine work(m, w, rows)
+    type(model), intent(inout) :: m
+    integer, intent(in) :: rows
+    real(8), intent(in) :: w(rows)
+    integer :: e
+    do e = 1, m%g%ne
+      m%load(m%g%elems(e)%n(1)) = m%g%elems(e)%area * w(e)
+    end do
+  end subroutine
+  subroutine driver(m, v, rows)
+    type(model), intent(inout) :: m
+    real(8), allocatable, intent(in) :: v(:)
+    integer, intent(in) :: rows
+    call work(m, v, rows)
+  end subroutine
+end module
+"""
+MESH_MAIN = """program p
+  use mesh
+  type(model), allocatable :: m
+  real(8), allocatable :: v(:)
+  integer :: e
+  allocate(m)
+  m%g%ne = 40
+  allocate(m%g%elems(40), m%load(50), v(60))
+  v = 2
+  do e = 1, 40
+    m%g%elems(e)%n = e
+    m%g%elems(e)%area = e
+  end do
+  call driver(m, v, 60)
+  print *, m%load(7)
+end program
+"""
+
+
+@pytest.mark.parametrize("flags", ["-g -O1", "-g -O2 -fno-inline -fno-ipa-cp -fno-ipa-sra -fno-ipa-ra"])
+def test_fortran_components(tmp_path: Path, logger: Path, flags: str) -> None:
+    """Allocatable and pointer components of a nested derived type that is handed over by reference, twice."""
+    stopped = stop(tmp_path, logger, MESH + MESH_MAIN, "gfortran", flags)
+    heap = {o.name: o for o in stopped.found.objects if o.kind == "heap"}
+    assert {"m%g%elems", "m%load", "w", "m"} >= set(heap) >= {"m%g%elems", "m%load", "w"}
+    elements = heap["m%g%elems"].type
+    assert elements is not None
+    assert (elements.name, elements.element_bytes) == ("element", 72)
+    assert [m.name for m in elements.members][:5] == ["n[0]", "n[1]", "n[2]", "mat", "area"]
+    assert heap["m%load"].bytes == 50 * 8
+    assert [t.name for t in (heap["m%load"].type, heap["w"].type) if t is not None] == ["real(kind=8)"] * 2
+
+
 @st.composite
 def nests(draw: st.DrawFn, depth: int = 0) -> Node:
     def affine(low: int, high: int, coef: int) -> Affine:

@@ -6,6 +6,7 @@ base type whatever typedefs stand before it. A complex number is two members, ``
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Literal
@@ -80,9 +81,29 @@ def pointee(die: DIE | None) -> DIE | None:
     if bare.tag in _POINTERS:
         return follow(bare, "DW_AT_type")
     # gfortran: the variable of an allocatable or assumed-shape array is a descriptor that starts with the data's address
-    if bare.tag == "DW_TAG_array_type" and "DW_AT_data_location" in bare.attributes:
-        return follow(bare, "DW_AT_type")
-    return None
+    return follow(bare, "DW_AT_type") if is_descriptor(bare) else None
+
+
+def is_descriptor(die: DIE | None) -> bool:
+    """Whether the type is a Fortran array that is reached through a descriptor (allocatable, pointer, assumed shape)."""
+    bare = strip(die)
+    return bare is not None and bare.tag == "DW_TAG_array_type" and "DW_AT_data_location" in bare.attributes
+
+
+def descriptors(die: DIE | None, name: str = "", offset: int = 0) -> Iterator[tuple[str, int, DIE]]:
+    """The array descriptors in a variable of this type: name (``%`` between components), offset, entry of the array's type.
+
+    They are no atomic members: DWARF tells where an array's data, bounds and strides stand, not how large a descriptor is.
+    """
+    bare = strip(die)
+    if bare is not None and is_descriptor(bare):
+        yield name, offset, bare
+    elif bare is not None and bare.tag in _RECORDS:
+        for child in bare.iter_children():
+            place = number(child, "DW_AT_data_member_location")
+            if child.tag == "DW_TAG_member" and place is not None:
+                below = f"{name}%{text(child)}" if name else text(child) or ""
+                yield from descriptors(follow(child, "DW_AT_type"), below, offset + place)
 
 
 def array_dims(die: DIE) -> tuple[int, ...]:
@@ -167,7 +188,7 @@ def _atoms(die: DIE | None, name: str, offset: int, union: bool = False) -> list
         variants = [c for c in bare.iter_children() if c.tag == "DW_TAG_member"]
         widest = max(variants, key=lambda c: size_of(follow(c, "DW_AT_type")), default=None)
         return _atoms(follow(widest, "DW_AT_type"), _join(name, text(widest)), offset, True) if widest is not None else []
-    if bare.tag == "DW_TAG_array_type" and "DW_AT_data_location" not in bare.attributes:
+    if bare.tag == "DW_TAG_array_type" and not is_descriptor(bare):
         return _array(bare, name, offset, union)
     if number(bare, "DW_AT_encoding") == _COMPLEX:
         part = f"{text(bare) or ''}".removeprefix("complex ") or "real"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from elftools.dwarf.die import DIE
 
 from layout_advise.errors import LayoutAdviseError
-from layout_advise.tracer.dwarf_types import atoms, pointee, strip
+from layout_advise.tracer.dwarf_types import atoms, descriptors, is_descriptor, pointee, strip
 from layout_advise.tracer.modules import Module, Modules
 from layout_advise.tracer.trace import Registers
 from layout_advise.tracer.variables import RBP, RSP, Place, Variable, declared_in, globals_of, locals_at, parameters
@@ -22,6 +22,7 @@ Read = Callable[[int, int], bytes]
 
 _CALLEE_SAVED = (3, RBP, 12, 13, 14, 15)
 _POINTERS = ("DW_TAG_pointer_type", "DW_TAG_reference_type", "DW_TAG_rvalue_reference_type")
+_AGGREGATES = ("DW_TAG_structure_type", "DW_TAG_class_type", "DW_TAG_array_type")
 _UNIT_LIMIT = 1 << 20
 """Units larger than this (bytes of .debug_info) are not searched for variables inside functions."""
 _OTHER_UNITS = 1 << 20
@@ -87,8 +88,13 @@ def variables(entry: Entry) -> tuple[list[Pointer], list[Held]]:
         return pointers, held
     if here is not None and function is not None:
         for variable in parameters(here.binary.debug, function.start, clone=function.clone is not None):
-            if is_pointer(variable.type):
-                value = entry.registers.gpr[variable.place.number]
+            value = entry.registers.gpr[variable.place.number]
+            if variable.place.kind == "indirect":  # Fortran's, of which the register holds the address
+                address = value + variable.place.offset
+                held.append(Held(variable.name, address, variable.type))
+                if _names_block(variable.type):
+                    pointers.append(Pointer(variable.name, address, variable.type, 0))
+            elif is_pointer(variable.type):
                 pointers.append(Pointer(variable.name, value, pointee(variable.type), 0))
     returns = entry.word(entry.registers.gpr[RSP])
     caller = entry.modules.module_at(returns) if returns is not None else None
@@ -156,6 +162,12 @@ def is_pointer(die: DIE | None) -> bool:
     return bare is not None and bare.tag in _POINTERS
 
 
+def _names_block(die: DIE) -> bool:
+    """Whether what holds a variable of this type is named after it: a lone scalar may be any part of anything."""
+    bare = strip(die)
+    return bare is not None and bare.tag in _AGGREGATES and not is_descriptor(bare)
+
+
 def all_pointers(entry: Entry, direct: list[Pointer], held: list[Held]) -> list[Pointer]:
     """The direct pointers, those in held variables, and one level further on."""
     found = list(direct)
@@ -173,12 +185,11 @@ def all_pointers(entry: Entry, direct: list[Pointer], held: list[Held]) -> list[
 
 
 def _inside(entry: Entry, kind: DIE, address: int, name: str, level: int) -> Iterator[Pointer]:
-    bare = strip(kind)
-    if bare is not None and "DW_AT_data_location" in bare.attributes:  # gfortran's descriptor: the address comes first
-        value = entry.word(address)
-        if value is not None:
-            yield Pointer(name.removesuffix("->"), value, pointee(kind), level)
-        return
+    for member, offset, array in descriptors(kind):  # gfortran's: the data's address comes first
+        value = entry.word(address + offset)
+        if value:
+            whole = name.removesuffix("->")
+            yield Pointer(f"{whole}%{member}" if member else whole, value, pointee(array), level)
     for atom in atoms(kind):
         if is_pointer(atom.die):
             value = entry.word(address + atom.member.offset)

@@ -47,7 +47,8 @@ def parameters(debug: DebugInfo, entry: int, *, clone: bool) -> tuple[Variable, 
 
     The location lists say so in optimised code. Unoptimised code says where the parameter is *after* the prologue; then
     the calling convention decides (integers and pointers in rdi rsi rdx rcx r8 r9), unless the function is a clone, whose
-    parameters the compiler may have changed. Parameters whose place is not known are left out.
+    parameters the compiler may have changed. Fortran hands over addresses: the parameter itself stands where a register
+    points (``indirect``). Parameters whose place is not known are left out.
     """
     function = debug.function_at(entry)
     if function is None:
@@ -56,15 +57,15 @@ def parameters(debug: DebugInfo, entry: int, *, clone: bool) -> tuple[Variable, 
     integers, abi = 0, not clone
     for die in (c for c in function.iter_children() if c.tag == "DW_TAG_formal_parameter"):
         kind, name = follow(die, "DW_AT_type"), text(die)
-        listed = _register(debug.location(die, entry))
+        listed = _place(debug, debug.location(die, entry), None)
         convention = _class(kind)
         abi = abi and convention != "unknown"
         if convention == "integer":
             integers += 1
         by_abi = _INTEGER_ARGUMENTS[integers - 1] if convention == "integer" and 0 < integers <= 6 else None
-        number = listed if listed is not None else (by_abi if abi else None)
-        if name is not None and kind is not None and number is not None:
-            result.append(Variable(name, "parameter", Place("register", number), kind))
+        place = listed or (Place("register", by_abi) if abi and by_abi is not None else None)
+        if name is not None and kind is not None and place is not None and place.kind != "memory":
+            result.append(Variable(name, "parameter", place, kind))
     return tuple(result)
 
 
