@@ -21,6 +21,7 @@ from layout_advise.layoutalgebra.footprints import Touched, mark, places_in, sin
 from layout_advise.layoutalgebra.gridboxes import bounded_term, rows_on_grid
 from layout_advise.layoutalgebra.nests import Stream
 from layout_advise.layoutalgebra.pattern import pattern_term
+from layout_advise.layoutalgebra.seenrecords import seen_record
 from layout_advise.layoutalgebra.structure import Dim, Field, Slots, Structure
 from layout_advise.layoutalgebra.terms import MATERIAL, Term
 
@@ -178,6 +179,8 @@ def _element(uses: list[_Use], obj: MemoryObjectShape, declared: Declared | None
         return obj.bytes
     if record := _record(uses, obj, declared, grain):
         return record
+    if declared is None and (seen := seen_record([(u.what, u.access.bytes) for u in uses], obj.base, obj.bytes, grain)):
+        return seen
     if grain < min(u.access.bytes for u in uses):  # sliding windows narrower than an access: the grain is the unit
         return grain
     known = [s for s in strides if grain % s == 0 and _periodic(uses, obj.base, grain, s, strict=False)]

@@ -210,6 +210,40 @@ def test_a_loop_over_members_is_a_dimension() -> None:
         check_exact(derived, accesses)
 
 
+def mesh(count: int, scalar: int, *loops: tuple[int, int, int, int]) -> Derived:
+    """Records of 128 bytes: ``loops`` over parts of each (offset, stride, trip, width), and a double at 16 by itself."""
+    accesses = [Access(stream(BASE + offset, (128, count), (step, trip)), size) for offset, step, trip, size in loops]
+    accesses += [Access(stream(BASE + scalar, (128, count)), 8)] if scalar >= 0 else []
+    derived = derive_structure(MemoryObjectShape("s0", "elems", BASE, 128 * count), accesses)
+    check_exact(derived, accesses)
+    return derived
+
+
+def test_a_loop_over_parts_of_an_undeclared_record_does_not_hide_it() -> None:
+    """Finite elements: connectivity ``n(3)`` in integers, then an area, then gradients in pairs."""
+    found = mesh(40, 16, (0, 4, 3, 4), (24, 16, 3, 8), (32, 16, 3, 8)).structure
+    assert found.dims == (Dim(40, 128),)
+    assert [(f.offset, f.bytes) for f in found.fields] == [(0, 4), (4, 4), (8, 4), *((k, 8) for k in range(16, 72, 8))]
+    assert explore([found])
+
+
+@pytest.mark.parametrize(
+    ("scalar", "loops"),
+    [
+        (-1, ((0, 8, 9, 8), (72, 4, 1, 4))),  # rows of 19 floats: vectors of two, then the one left over
+        (16, ((0, 4, 3, 4), (0, 8, 3, 8))),  # the same bytes in both widths
+        (16, ((0, 4, 3, 4), (24, 16, 3, 16))),  # vectors of four
+        (16, ((24, 16, 3, 8), (0, 8, 2, 8))),  # one width only: a matrix of doubles that is not used whole
+        (16, ((0, 4, 3, 4), (64, 16, 6, 8))),  # a loop that goes on into the next record
+    ],
+)
+def test_no_record_is_seen_in_rows_of_an_array(scalar: int, loops: tuple[tuple[int, int, int, int], ...]) -> None:
+    trips = [Access(stream(BASE + o, (128, 39), (step, trip)), size) for o, step, trip, size in loops]
+    trips += [Access(stream(BASE + scalar, (128, 39)), 8)] if scalar >= 0 else []
+    found = derive_structure(MemoryObjectShape("s0", "rows", BASE, 128 * 40), trips).structure
+    assert found.element_bytes != 128
+
+
 def test_triangular_nests_are_exact() -> None:
     nest = Loop(Affine(12), (Loop(Affine(0, (1,)), (Point(Affine(BASE, (12 * 8, 8))),)),))
     accesses = [Access(FoldedStream((nest,), 66), 8)]
