@@ -77,6 +77,44 @@ def test_loops_over_the_fields_of_an_element(kind: str, block: int, every: bool,
     verify(case, chosen)
 
 
+MESH = """
+struct element { int n[3], mat; double area, dn[3][2], kappa, history[6]; };
+struct node { double x[2], u, f; int bc, tag; double mass; };
+struct mesh { int nn, ne; struct node *nodes; struct element *elems; };
+void residual(struct mesh *m) {
+    for (int e = 0; e < m->ne; e++) {
+        double g[2] = {0, 0};
+        for (int i = 0; i < 3; i++) {
+            double u = m->nodes[m->elems[e].n[i]].u;
+            g[0] += m->elems[e].dn[i][0] * u;
+            g[1] += m->elems[e].dn[i][1] * u;
+        }
+        double q = m->elems[e].area * m->elems[e].kappa;
+        for (int i = 0; i < 3; i++)
+            m->nodes[m->elems[e].n[i]].f -= q * (g[0] * m->elems[e].dn[i][0] + g[1] * m->elems[e].dn[i][1]);
+    }
+}"""
+
+
+def test_a_kernel_with_two_strides_in_a_record_is_called(tmp_path: Path) -> None:
+    """Integers and pairs of doubles by one loop: gcc addresses the latter from four times the pointer to the former."""
+    case = Case(MESH, "residual", ROLLED, tmp_path)
+    random = np.random.default_rng(3)
+    elements, nodes = random.random((61, 16)), random.random((40, 6))
+    elements.view(np.int32)[:, :4] = random.integers(0, 40, (61, 4))
+    head = np.array([61 << 32 | 40, nodes.ctypes.data, elements.ctypes.data], np.int64)
+    case.arrays, case.integers = [elements, nodes, head], [head.ctypes.data]
+    doubles = [Field(f"f{k}", k, 8) for k in range(16, 80, 8)]
+    fields = (*(Field(f"n[{k}]", 4 * k, 4) for k in range(3)), *doubles)
+    shapes = (
+        Structure("s0", "elems", elements.ctypes.data, elements.nbytes, (Dim(61, 128),), fields),
+        Structure("s1", "nodes", nodes.ctypes.data, nodes.nbytes, (Dim(40, 48),), (Field("u", 16, 8), Field("f", 24, 8))),
+    )
+    case.structures = shapes
+    case.prepare()
+    verify(case, candidate(*(relayout(shape, "compact") for shape in shapes)))
+
+
 def test_a_loop_over_fields_that_are_moved_unevenly_is_no_loop_any_more(tmp_path: Path) -> None:
     case, shape = entities(tmp_path, every=True)
     chosen = candidate(relayout(shape, "compact"))

@@ -102,7 +102,7 @@ def kernel_text(lifted: Lifted, scope: Scope, writer: Writer, name: str, pointer
     # where the layout is unchanged, the promise is about the arrays that addresses start from
     bases = [(kind if not pointers else "uint8_t *") + name for _, name in sorted(writer.bases.items())]
     parameters = ", ".join(["struct la_context *context", *bases, *(kind + p for p in pointers)])
-    lines = [f"static __attribute__((noinline)) void {name}({parameters})", "{"]
+    lines = [f"static LA_APART void {name}({parameters})", "{"]
     if scope.opaque:
         lines.append("    struct la_call call = {0};")
     lines += [f"    {line}" for line in shared_variables(scope)]
