@@ -59,7 +59,9 @@ class Derived:
 
     ``term`` describes exactly the touched units of ``unit_bytes`` on the structure's grid (``None``: irregular or not
     known exactly). ``fastest`` is the dimension that the innermost loops walk, ``gathered`` whether most accesses have no
-    regular order; ``note`` says why no rule applies to a plain array.
+    regular order; ``note`` says why no rule applies to a plain array. Where each reference to a plain array goes on by a
+    multiple of ``steps`` scalars, and that is no power of two as a compiler's unrolling is, records of so many may be stored
+    in it: if they are, only a declaration tells.
     """
 
     structure: Structure
@@ -68,6 +70,7 @@ class Derived:
     fastest: int
     gathered: bool
     note: str | None = None
+    steps: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,7 +332,18 @@ def _with_term(structure: Structure, uses: list[_Use]) -> Derived:
     gathered = 2 * sum(u.what.count for u in uses if u.what.chosen is not None) > sum(u.what.count for u in uses)
     sizes = [*(d.count for d in structure.dims), structure.element_bytes // unit]
     term = None if structure.inexact else _term([(u.what, u.access.bytes) for u in uses], structure.base, unit, sizes)
-    return Derived(structure, term, unit, fastest, gathered, plain_reason(structure))
+    note, steps = plain_reason(structure), 1
+    if note is not None and structure.inexact is None and structure.count > 1:
+        steps = _odd_part(gcd(*(u.what.grain for u in uses)) // structure.element_bytes)
+    if steps > 1:
+        note = (
+            f"a plain array of one scalar, of which all accesses go on in steps of {steps}: it may hold records of so many"
+        )
+    return Derived(structure, term, unit, fastest, gathered, note, steps)
+
+
+def _odd_part(number: int) -> int:
+    return number // (number & -number) if number else 1
 
 
 def _term(items: list[tuple[Touched, int]], base: int, unit: int, sizes: list[int]) -> Term | None:

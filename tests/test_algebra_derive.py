@@ -20,6 +20,9 @@ from layout_advise.layoutalgebra.nests import AddressSet, Affine, FoldedStream, 
 from layout_advise.layoutalgebra.relayout import Group, Plan, Step, is_injective, relayout, whole
 from layout_advise.layoutalgebra.structure import Candidate, Dim, Field, Relayout, Structure
 from layout_advise.layoutalgebra.traffic import lines_touched
+from layout_advise.reports.hotspotmodel import Verdict
+from layout_advise.stages.hotspot import doubt_steps
+from layout_advise.stages.trials import Trials
 
 BASE = 0x7F0000000010
 
@@ -168,6 +171,21 @@ def test_vectorised_walks_of_a_plain_array_are_one_array(accesses: list[Access])
     assert derived.structure.element_bytes == 8
     assert derived.note is not None
     assert explore([derived.structure]) == ()
+
+
+@pytest.mark.parametrize(("numbers", "steps"), [(1, 1), (2, 1), (3, 3), (4, 1), (6, 3), (8, 1), (9, 9)])
+def test_steps_that_no_unrolling_makes_may_be_records(numbers: int, steps: int) -> None:
+    """``vel[3 * i + 1]`` of a molecular dynamics code: "keep it", said the tool, as of any plain array."""
+    count = 1440 // numbers
+    accesses = [Access(stream(BASE + 8 * k, (8 * numbers, count)), 8) for k in range(numbers)]
+    shape = MemoryObjectShape("s0", "vel", BASE, 8 * numbers * count)
+    derived = derive_structure(shape, accesses, Declared("double", 8, (), (), 8))
+    assert derived.structure.element_bytes == 8
+    assert derived.steps == steps
+    assert (f"in steps of {steps}" in (derived.note or "")) == (steps > 1)
+    trials = Trials({}, {}, 3, True, True, None, Verdict("keep", None, None, "no-rule-applies", "Keep it."))
+    verdict = doubt_steps(trials, (derived,)).verdict
+    assert verdict.reason == ("records-unclear" if steps > 1 else "no-rule-applies")
 
 
 @pytest.mark.parametrize(("name", "size"), [("int", 4), ("short", 2), ("double", 8)])

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from layout_advise.errors import NotLiftedError, SnapshotError
+from layout_advise.layoutalgebra.derive import Derived
 from layout_advise.layoutalgebra.explore import HALF
 from layout_advise.layoutalgebra.structure import Candidate
 from layout_advise.mockup.databranches import branches_on_data
@@ -199,7 +200,7 @@ def _try(
         trials = run_trials(case, parked, seen, candidates, lifted, lambda: snapshots(case, parked, stack), others)
     except SnapshotError as error:
         return _modelled(case, seen, candidates, undecided("not-measured", f"{error.line()}."), ())
-    trials = doubt_scattered(doubt_sparse(trials, seen), seen)
+    trials = doubt_scattered(doubt_steps(doubt_sparse(trials, seen), seen.derived), seen)
     report = describe.measured(case, seen, trials)
     complete = trials.verdict.action != "undecided" or trials.timings is not None
     return Studied(report, _conditions(case, seen, trials), complete, branches_on_data(lifted))
@@ -216,6 +217,20 @@ def doubt_scattered(trials: Trials, seen: Observation) -> Trials:
         f"together, for good or for a call, was not tried{why}."
     )
     return replace(trials, verdict=undecided("scattered-objects", text))
+
+
+def doubt_steps(trials: Trials, derived: Sequence[Derived]) -> Trials:
+    """No ``keep`` where a plain array may hold records that nothing declares: of these no layout was tried."""
+    steps = {d.structure.name: d.steps for d in derived if d.steps > 1}
+    if trials.verdict.action != "keep" or not steps:
+        return trials
+    name, step = next(iter(steps.items()))
+    text = (
+        f"`{name}` is declared as single numbers, and every access goes on in steps of {step}, as if {step} of them made a "
+        f"record. No layout of such records was tried: declared as one (a structure of {step}, or an array of rows of "
+        f"{step}) they would be."
+    )
+    return replace(trials, verdict=undecided("records-unclear", text))
 
 
 def doubt_sparse(trials: Trials, seen: Observation) -> Trials:
