@@ -98,3 +98,14 @@ def even_moves(
         if not alike or here[0].inner != start.inner or here[0].offset != expected:
             raise error
     return tuple((run.counter, move) for run, move in zip(runs, moves, strict=True))
+
+
+def uncovered(structure: Structure, local: int, size: int) -> str:
+    """Why an access of ``size`` more bytes from byte ``local`` of an element on cannot be placed: there is no field."""
+    later = (f.offset for f in structure.fields if f.offset > local)
+    last = min(local + size, structure.element_bytes, *later) - 1
+    which = f"byte {local}" if last == local else f"bytes {local} to {last}"
+    return (
+        f"it covers {which} of the {structure.element_bytes} of each element of {structure.id} ({structure.name}), "
+        "where no field is known to be used"
+    )

@@ -16,7 +16,7 @@ from layout_advise.errors import RemapError
 from layout_advise.layoutalgebra.nests import FoldedStream
 from layout_advise.layoutalgebra.structure import Candidate, Relayout
 from layout_advise.mockup.binding import Access, Binding, Key, access_bytes, accesses, key_of, span
-from layout_advise.mockup.fieldruns import Piece, Run, distances, even_moves, runs_over_fields, start_of_runs
+from layout_advise.mockup.fieldruns import Piece, Run, distances, even_moves, runs_over_fields, start_of_runs, uncovered
 from layout_advise.mockup.lifted import (
     Assign,
     Atomic,
@@ -333,7 +333,7 @@ def _pieces(access: Access, offset: int, relayout: Relayout, where: str) -> tupl
         inner, local = divmod(offset + at, structure.element_bytes)
         start = max((o for o in maps if o <= local), default=None)
         if start is None or local >= start + structure.fields[maps[start].field].bytes:
-            raise RemapError(where, "it covers bytes of no field")
+            raise RemapError(f"the access at {access.origin.pc:#x}", uncovered(structure, local, size - at))
         mapped = maps[start]
         length = min(size - at, start + structure.fields[mapped.field].bytes - local)
         piece = Piece(at, length, mapped, local - start, inner)

@@ -14,6 +14,7 @@ from layout_advise.layoutalgebra.structure import Candidate, FieldMap, Relayout
 from layout_advise.mockup.emit.copies import copy_function, map_function, place_text
 from layout_advise.mockup.emit.frame import buffer_specs, first_buffers
 from layout_advise.mockup.emit.scope import identifier
+from layout_advise.mockup.fieldruns import uncovered
 from layout_advise.mockup.remap import decompose
 from layout_advise.mockup.touches import Nest, Touch
 from layout_advise.tracer.trace import Reference
@@ -209,7 +210,7 @@ def _pieces(offset: int, size: int, layout: Relayout, reference: Reference) -> I
             None,
         )
         if found is None:
-            raise _refused(reference, layout, "it covers bytes of no field")
+            raise _refused(reference, layout, uncovered(structure, local, size - at))
         field = structure.fields[found.field]
         delta = local - field.offset
         length = min(size - at, field.bytes - delta)
