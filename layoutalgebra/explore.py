@@ -13,6 +13,7 @@ from math import prod
 from layout_advise.layoutalgebra.derive import plain_reason
 from layout_advise.layoutalgebra.relayout import LINE, Group, Plan, Step, relayout, whole
 from layout_advise.layoutalgebra.structure import Candidate, Chosen, Field, FieldMap, Relayout, Structure
+from layout_advise.layoutalgebra.together import deinterleaved, derivations, in_turn, together
 from layout_advise.layoutalgebra.traffic import lines_touched
 
 PAGE = 4096
@@ -22,8 +23,6 @@ HALF = 0.6
 """Part of the elements below which it is tried to store every other one apart."""
 MANY = 64
 """How many times more elements than inner positions there must be for the elements to become the last dimension."""
-TOGETHER = 6
-"""At most so many layouts are proposed for all structures at once."""
 MOST_GROWN, SMALL_PADDED = 2, 64 << 10
 """Lines of their own for elements that threads share lines for: at most so many times the bytes, or so many bytes."""
 LINE_CYCLES, LOAD_CYCLES, STREAM_CYCLES, STREAMS = 12.0, 1.0, 2.0, 12
@@ -58,32 +57,44 @@ def explore(
     budget: int = 10,
     walks: Mapping[str, Walk] | None = None,
     refused: Collection[str] = (),
+    exchanged: Collection[frozenset[str]] = (),
 ) -> tuple[Candidate, ...]:
     """Candidates ``c1, c2, ...`` for ``structures``, cheapest under the model first.
 
     ``lanes`` are vector lengths in bytes. At most ``budget`` candidates for one structure; where several structures have
     some, the best family is also proposed for all of them together, first in the list. Structures to which no rule applies
     (plain arrays of which no elements are chosen, single elements, inexact ones) get none. Those in ``refused``, to which
-    the hotspot's code cannot be made to go elsewhere, get one by themselves, the last ones: what they would be.
+    the hotspot's code cannot be made to go elsewhere, get one by themselves, the last ones: what they would be. Structures
+    that are ``exchanged`` for each other are re-laid alike or not at all.
     """
     walks = walks or {}
     each: list[list[Candidate]] = []
-    for structure in structures:
-        walk = walks.get(structure.id, Walk(len(structure.dims) - 1))
-        if plain_reason(structure) is None or walk.chosen is not None or (walk.shared and can_pad(structure)):
-            each.append(_of_one(structure, walk, tuple(sorted(set(lanes))))[:budget])
-    told = [found[0] for found in each if found and found[0].relayouts[0].structure.id in refused]
-    each = [found for found in each if found and found[0].relayouts[0].structure.id not in refused]
+    apart = {name for name, walk in walks.items() if walk.chosen is not None}
+    for alike in in_turn(structures, exchanged, apart):
+        walk = _common([walks.get(s.id, Walk(len(s.dims) - 1)) for s in alike])
+        if plain_reason(alike[0]) is None or walk.chosen is not None or (walk.shared and can_pad(alike[0])):
+            each.append(_of_one(alike, walk, tuple(sorted(set(lanes))))[:budget])
+    told = [found[0] for found in each if found and any(r.structure.id in refused for r in found[0].relayouts)]
+    each = [found for found in each if found and not any(r.structure.id in refused for r in found[0].relayouts)]
     ranked = sorted((c for found in each for c in found), key=lambda c: c.cost["relative"])
-    together = _together(each) if len(each) > 1 else []
-    found = [*together, *ranked]
+    found = [*(together(each) if len(each) > 1 else []), *ranked]
     if told:
         found = [*found[: max(1, budget - len(told))], *told]
     return tuple(replace(c, id=f"c{number}") for number, c in enumerate(found, 1))
 
 
-def _of_one(structure: Structure, walk: Walk, lanes: tuple[int, ...]) -> list[Candidate]:
-    """All candidates of one structure, ranked, one for each index map."""
+def _common(walks: Sequence[Walk]) -> Walk:
+    """How structures that take each other's place are walked, now this one, now that one."""
+    first = walks[0]
+    if len(walks) == 1:
+        return first
+    gathered, shared = any(w.gathered for w in walks), any(w.shared for w in walks)
+    return Walk(first.fastest, gathered, max(w.density for w in walks), None, shared)
+
+
+def _of_one(alike: Sequence[Structure], walk: Walk, lanes: tuple[int, ...]) -> list[Candidate]:
+    """All candidates of one structure, or of several that are to be alike, ranked, one for each index map."""
+    structure = alike[0]
     before = _cost(structure, walk, max(lanes, default=16))
     tight = relayout(structure, Plan((_group(structure, range(len(structure.fields))),)))
     as_it_is = structure.via is None and not _drops(structure)
@@ -101,7 +112,9 @@ def _of_one(structure: Structure, walk: Walk, lanes: tuple[int, ...]) -> list[Ca
         first = [GATHER] if structure.via is not None else []
         families = tuple(dict.fromkeys([*first, *proposal.families, *(["compact"] if dropped else [])]))
         steps = tuple(dict.fromkeys([*first, *proposal.derivation, *(["7"] if dropped else [])]))
-        found.append(Candidate("", (layout,), families, steps, proposal.block, False, dropped, cost))
+        layouts = (layout, *(relayout(other, proposal.plan) for other in alike[1:]))
+        one = Candidate("", layouts, families, steps, proposal.block, False, dropped, cost)
+        found.append(replace(one, derivation=derivations(one)) if len(alike) > 1 else one)
     return sorted(found, key=lambda c: (c.cost["relative"], c.families, c.block or 0))
 
 
@@ -266,7 +279,7 @@ def _cost(layout: Structure | Relayout, walk: Walk, vector: int) -> dict[str, fl
     elements = structure.count // chosen.block if chosen else structure.count
     if walk.gathered:  # each element alone: one line for every separate record, whatever the neighbours are
         lines = max(lines, float(elements * len(places)))
-    if not isinstance(layout, Structure) and _deinterleaved(layout):
+    if not isinstance(layout, Structure) and deinterleaved(layout):
         lines *= walk.density  # the elements that are not touched lie apart now
     loads = 0.0
     for field, stride in zip(structure.fields, strides, strict=True):
@@ -292,35 +305,3 @@ def strides_and_places(
         for m, stride, own in zip(maps, strides, apart, strict=True)
     }
     return strides, places
-
-
-def _deinterleaved(layout: Relayout) -> bool:
-    return all(m.axes[0].part == "mod" and m.axes[0].dim == 0 for m in layout.fields)
-
-
-def _together(each: list[list[Candidate]]) -> list[Candidate]:
-    """All structures re-laid at once: each by its own best candidate, and by the families that all of them have."""
-    picks = [[found[0] for found in each]]
-    names = {_kind(c) for c in each[0]}
-    for found in each[1:]:
-        names &= {_kind(c) for c in found}
-    for name in sorted(names, key=str):
-        picks.append([next(c for c in found if _kind(c) == name) for found in each])
-    joined: dict[tuple[Relayout, ...], Candidate] = {}
-    for pick in picks:
-        layouts = tuple(c.relayouts[0] for c in pick)
-        families = tuple(dict.fromkeys(f for c in pick for f in c.families))
-        derivation = tuple(f"{c.relayouts[0].structure.id}: {','.join(c.derivation)}" for c in pick)
-        blocks = {c.block for c in pick if c.block}
-        cost = {"relative": sum(c.cost["relative"] for c in pick) / len(pick)}
-        block = blocks.pop() if len(blocks) == 1 else None
-        candidate = Candidate("", layouts, families, derivation, block, False, any(c.keeps_cold for c in pick), cost)
-        joined.setdefault(layouts, candidate)
-    return sorted(joined.values(), key=lambda c: c.cost["relative"])[:TOGETHER]
-
-
-def _kind(candidate: Candidate) -> tuple[tuple[str, ...], int | None, bool, int]:
-    """What candidates of several structures must share to be tried together."""
-    families = tuple(f for f in candidate.families if f not in ("compact", "pad"))
-    halves, chosen = _deinterleaved(candidate.relayouts[0]), candidate.relayouts[0].chosen
-    return families, candidate.block, halves, chosen.block if chosen is not None else 0

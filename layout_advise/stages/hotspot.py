@@ -25,10 +25,11 @@ from layout_advise.stages.assemble import Conditions
 from layout_advise.stages.batches import obstacle as not_recorded
 from layout_advise.stages.calls import Stretch, stretches
 from layout_advise.stages.case import Case
+from layout_advise.stages.exchanges import with_further_calls
 from layout_advise.stages.gather import gather
 from layout_advise.stages.kinds import Kinds, at_kind, find_kinds
 from layout_advise.stages.linear import linearise
-from layout_advise.stages.observe import Observation, density, observed, united
+from layout_advise.stages.observe import Observation, density, observed
 from layout_advise.stages.others import Others, in_order, observe_others
 from layout_advise.stages.profile import call_times
 from layout_advise.stages.proposals import propose, refused
@@ -100,7 +101,7 @@ def _study(case: Case, kinds: Kinds | None) -> Studied | Kinds | None:
                     return ordered
         progress.stage("explore", "looking for other layouts")
         others = observe_others(case, stack, snapshots)
-        seen = united(seen, [one.seen for one in others.tried])
+        seen = with_further_calls(case, seen, [one.seen for one in others.tried])
         kind = "none" if profiled.threaded else profiled.module.result_kind(profiled.function)
         lifted = attempt(seen.region, kind, case.outs, case.known)
         if isinstance(lifted, Lifted):

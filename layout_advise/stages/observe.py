@@ -65,6 +65,8 @@ class Observation:
     """By id of a structure: the pointers through which its elements are reached."""
     refused: tuple[str, ...] = ()
     """What looks like an array of pointers to scattered objects and cannot be gathered, and why."""
+    exchanged: tuple[frozenset[str], ...] = ()
+    """Ids of structures that take each other's place from call to call (double buffers): they are re-laid alike."""
 
     @property
     def structures(self) -> tuple[Structure, ...]:

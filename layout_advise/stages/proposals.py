@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from layout_advise import machine
 from layout_advise.errors import RemapError
@@ -19,7 +20,8 @@ from layout_advise.stages.observe import Observation, density
 def refused(seen: Observation, lifted: Lifted) -> frozenset[str]:
     """Ids of the structures whose layouts the lifted code cannot be re-indexed for, where several could be re-laid together:
     one that cannot would keep the others from being measured."""
-    first = {one.relayouts[0].structure.id: one for one in propose(seen, 1000) if len(one.relayouts) == 1}
+    alone = propose(replace(seen, exchanged=()), 1000)
+    first = {one.relayouts[0].structure.id: one for one in alone if len(one.relayouts) == 1}
     if len(first) < 2:
         return frozenset()
     code, found = code_of(seen, lifted), set()
@@ -45,4 +47,6 @@ def propose(seen: Observation, budget: int, refused: Collection[str] = ()) -> tu
         for d in seen.derived
     }
     lanes = machine.vector_bytes()
-    return explore(seen.structures, lanes=lanes, budget=budget, walks=walks, refused=refused)[:budget]
+    return explore(seen.structures, lanes=lanes, budget=budget, walks=walks, refused=refused, exchanged=seen.exchanged)[
+        :budget
+    ]
