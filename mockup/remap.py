@@ -35,6 +35,7 @@ from layout_advise.mockup.lifted import (
     everything,
 )
 from layout_advise.mockup.rowsteps import Given, row_steps
+from layout_advise.mockup.spills import restored
 from layout_advise.mockup.streams import first_address, residue, residues
 from layout_advise.mockup.unseen import residues_of, unseen
 
@@ -95,7 +96,7 @@ def plan(lifted: Lifted, candidate: Candidate | None, binding: Binding) -> Plan:
         if name in binding.impossible:
             raise RemapError(f"candidate {candidate.id}", binding.impossible[name])
         _check_extent(relayout)
-    levels = _Levels(lifted)
+    levels = _Levels(lifted, binding)
     structures = [r.structure for r in candidate.relayouts]
     others = residues_of(unseen(lifted.body, structures, binding.structure_of, binding.streams), structures)
     names = {key: name for key, (name, _) in others.items()} | binding.structure_of
@@ -132,10 +133,11 @@ def _check_extent(relayout: Relayout) -> None:
 class _Levels:
     """Which loops change an operand: the loops a value is defined in, the loops a variable is assigned in."""
 
-    def __init__(self, lifted: Lifted) -> None:
+    def __init__(self, lifted: Lifted, binding: Binding) -> None:
         self.values: dict[int, tuple[int, ...]] = {}
         self.variables: dict[int, set[int]] = {}
         self.products: dict[int, Let] = {}
+        self.restored = restored(lifted, binding)
         self._walk(lifted.body, ())
 
     def _walk(self, body: Sequence[Item], loops: tuple[int, ...]) -> None:
@@ -149,6 +151,14 @@ class _Levels:
             elif isinstance(item, Loop):
                 self.values[item.counter.number] = (*loops, id(item))
                 self._walk(item.body, (*loops, id(item)))
+
+    def terms(self, access: Access) -> tuple[tuple[Operand, int], ...]:
+        """Those of its address, with the values that were saved in memory meanwhile as they were before."""
+        found: dict[Operand, int] = {}
+        for atom, coef in access.address.terms:
+            saved = self.restored.get(atom, atom)
+            found[saved] = found.get(saved, 0) + coef
+        return tuple((atom, coef) for atom, coef in found.items() if coef)
 
     def level(self, operand: Operand, chain: tuple[Loop, ...]) -> int:
         """Index in ``chain`` of the innermost loop that changes ``operand``; -1 if none does."""
@@ -261,7 +271,7 @@ def _place(
     given: list[Given] = []
     depth = -1
     counters = {run.counter for run in runs}
-    for atom, coef in access.address.terms:
+    for atom, coef in levels.terms(access):
         if atom in counters:
             continue
         product = levels.products.get(atom.number) if isinstance(atom, Val) else None
