@@ -111,7 +111,9 @@ __attribute__((noinline)) void step(const struct cell *from, struct cell *to, lo
 {
     for (long i = 1; i < n - 1; i++) {
         float heat = 0.5f * from[i].heat + 0.25f * (from[i - 1].heat + from[i + 1].heat);
-        to[i].state = heat > (from[i].wet ? 30.0f : 20.0f) ? 2 : from[i].state;
+        if (i % 64 == 0 && from[i].wet) /* seldom: the calls are of one kind */
+            heat -= 0.5f;
+        to[i].state = heat > 20.0f ? 2 : from[i].state;
         to[i].heat = heat + 0.01f * from[i].state;
     }
 }
