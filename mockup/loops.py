@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 
+from layout_advise.mockup.carried import index_carried
 from layout_advise.mockup.exits import Counted, carry_out, varies
 from layout_advise.mockup.flow import Cond, Flow, FlowLoop, Go
 from layout_advise.mockup.simplify import build, is_const, lo32, negate
@@ -25,6 +26,7 @@ def close_loops(program: Program) -> dict[int, Counted]:
         _close_phis(program, counted)
         carry_out(program, counted)
         rewrite(program, {})
+    index_carried(program)
     _lower_exact(program)
     return found
 
