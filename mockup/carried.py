@@ -31,7 +31,7 @@ class _Given:
 
 
 @dataclass(frozen=True, slots=True)
-class _Web:
+class Web:
     """Variables that are all ``const + sum(terms) + stride * index``, each with its own index."""
 
     members: tuple[Node, ...]
@@ -50,7 +50,7 @@ def index_carried(program: Program) -> None:
             done.update(made)
 
 
-def _next_web(program: Program, head: int, done: set[Node]) -> _Web | None:
+def _next_web(program: Program, head: int, done: set[Node]) -> Web | None:
     """A web around a variable of the loop at ``head`` that memory is reached through; ``done`` are those looked at."""
     live = program.live()
     users = _users(live)
@@ -65,7 +65,7 @@ def _next_web(program: Program, head: int, done: set[Node]) -> _Web | None:
         if phi.ty != "i64" or phi not in live or phi in done:
             continue
         done.add(phi)
-        web = _web(_cycle(phi, users))
+        web = web_of(_cycle(phi, users))
         if web is not None and web.stride > 1:
             web = _grown(web, users)
             if not reached.isdisjoint(web.members):
@@ -105,7 +105,7 @@ def _closure(start: Node, onward: Callable[[Node], Iterable[Node]]) -> set[Node]
     return found
 
 
-def _web(members: tuple[Node, ...]) -> _Web | None:
+def web_of(members: tuple[Node, ...]) -> Web | None:
     """The stride and the base of ``members``; None where one is given a value of another kind."""
     inside = set(members)
     given = [_given(arg, inside) for member in members for arg in member.args]
@@ -118,7 +118,7 @@ def _web(members: tuple[Node, ...]) -> _Web | None:
     stride = gcd(*(number for one in apart for number in (one.const, *(coef for _, coef in one.terms))))
     if stride == 0:
         return None
-    return _Web(members, stride, first.const, tuple((atom, coef) for atom, coef in first.terms if coef % stride))
+    return Web(members, stride, first.const, tuple((atom, coef) for atom, coef in first.terms if coef % stride))
 
 
 def _given(value: Node, inside: set[Node]) -> _Given | None:
@@ -138,7 +138,7 @@ def _difference(one: _Given, other: _Given) -> _Given:
     return _Given(None, one.const - other.const, tuple(coefs.items()))
 
 
-def _grown(web: _Web, users: Mapping[Node, list[Node]]) -> _Web:
+def _grown(web: Web, users: Mapping[Node, list[Node]]) -> Web:
     """``web`` with the variables that hold its pointers behind the loop or where paths meet, as far as they keep its stride
     and base."""
     refused: set[Node] = set()
@@ -147,7 +147,7 @@ def _grown(web: _Web, users: Mapping[Node, list[Node]]) -> _Web:
         ahead = [u for m in web.members for u in users.get(m, ()) if u not in inside and u not in refused]
         if not ahead:
             return web
-        wider = _web((*web.members, *_needed(ahead[0], inside)))
+        wider = web_of((*web.members, *_needed(ahead[0], inside)))
         if wider is not None and (wider.stride, wider.const, wider.terms) == (web.stride, web.const, web.terms):
             web = wider
         else:
@@ -159,7 +159,7 @@ def _needed(node: Node, inside: set[Node]) -> list[Node]:
     return sorted(_closure(node, lambda one: (s for s in _sources(one) if s not in inside)), key=lambda one: one.uid)
 
 
-def _replace(program: Program, web: _Web) -> list[Node]:
+def _replace(program: Program, web: Web) -> list[Node]:
     """Carry indices instead of the web's pointers; the new variables."""
     g = program.graph
     indices: dict[Node, Node] = {}
@@ -172,13 +172,13 @@ def _replace(program: Program, web: _Web) -> list[Node]:
     replace: dict[Node, Node] = {}
     for member, index in indices.items():
         g.block, g.origin = member.block, member.origin
-        index.args = tuple(_index(g, web, arg, indices) for arg in member.args)
+        index.args = tuple(index_of(g, web, arg, indices) for arg in member.args)
         replace[member] = g.lin("i64", web.const, (*web.terms, (index, web.stride)))
     rewrite(program, replace)
     return list(indices.values())
 
 
-def _index(g: Graph, web: _Web, value: Node, indices: Mapping[Node, Node]) -> Node:
+def index_of(g: Graph, web: Web, value: Node, indices: Mapping[Node, Node]) -> Node:
     """The index of ``value``, which one of the web's pointers is given."""
     given = _given(value, set(web.members))
     assert given is not None
