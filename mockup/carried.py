@@ -5,6 +5,9 @@ counter: it goes on by ``stride * (j + 1)``, and j differs from row to row. The 
 division at each row, which the original does not pay. But whatever path is taken, what is added is a multiple of the stride.
 By induction over the assignments the pointer is ``base + stride * index`` modulo 2**64, always, if each value it is given is
 either that of such a pointer plus a multiple of the stride, or the base plus one.
+
+A pointer that is computed anew on every way around (``table + 24 * hash``, the probe of a hash table) stays one: as an index
+it would cost the original's layout an address computation at each access.
 """
 
 from __future__ import annotations
@@ -65,7 +68,8 @@ def _next_web(program: Program, head: int, done: set[Node]) -> Web | None:
         if phi.ty != "i64" or phi not in live or phi in done:
             continue
         done.add(phi)
-        web = web_of(_cycle(phi, users))
+        cycle = _cycle(phi, users)
+        web = web_of(cycle) if any(source in cycle for source in _sources(phi)) else None
         if web is not None and web.stride > 1:
             web = _grown(web, users)
             if not reached.isdisjoint(web.members):
