@@ -188,7 +188,9 @@ def _keep_or_undecided(candidates: Sequence[Measured], context: Context) -> Verd
     tried = len({c.layout for c in candidates})
     many = f"{tried} other layouts were measured and none gains"
     many = many if tried > 1 else "1 other layout was measured and does not gain"
-    than = "speed of the unchanged layout" if best.form in FORMS else "original's speed"
+    over = best.over_identity is not None and best.over_identity.hi == best.ceiling()
+    own = "speed of the unchanged layout" if best.form in FORMS else "unchanged mock-up's speed"
+    than = own if over else "original's speed"
     return Verdict(
         "keep",
         None,

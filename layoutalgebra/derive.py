@@ -336,9 +336,7 @@ def _with_term(structure: Structure, uses: list[_Use]) -> Derived:
     if note is not None and structure.inexact is None and structure.count > 1:
         steps = _odd_part(gcd(*(u.what.grain for u in uses)) // structure.element_bytes)
     if steps > 1:
-        note = (
-            f"a plain array of one scalar, all accesses of which go on in steps of {steps}: it may hold records"
-        )
+        note = f"a plain array of one scalar, all accesses of which go on in steps of {steps}: it may hold records"
     return Derived(structure, term, unit, fastest, gathered, note, steps)
 
 

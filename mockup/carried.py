@@ -43,14 +43,18 @@ class Web:
     terms: Terms
 
 
-def index_carried(program: Program) -> None:
-    """Replace the pointers that loops carry by indices (in place). All loops are closed before: what is left varies."""
+def index_carried(program: Program) -> bool:
+    """Replace the pointers that loops carry by indices (in place); whether there were any. All loops are closed before: what
+    is left varies."""
+    found = False
     for head in program.flow.loops:
         done: set[Node] = set()
         while (web := _next_web(program, head, done)) is not None:
             made = _replace(program, web)
             _share(program, made)
             done.update(made)
+            found = True
+    return found
 
 
 def _next_web(program: Program, head: int, done: set[Node]) -> Web | None:

@@ -6,13 +6,14 @@ from dataclasses import replace
 from typing import Literal
 
 from layout_advise.mockup.callsteps import CALLED
+from layout_advise.mockup.carried import index_carried
 from layout_advise.mockup.effects import Gpr, Lane
 from layout_advise.mockup.entryvalues import Known
 from layout_advise.mockup.flow import RIP
 from layout_advise.mockup.image import open_image
 from layout_advise.mockup.inlined import build_flow
 from layout_advise.mockup.lifted import Atomic, Item, Lifted, Load, Loop, Store
-from layout_advise.mockup.loops import close_loops
+from layout_advise.mockup.loops import close_loops, lower_exact
 from layout_advise.mockup.machinestate import FrameEscapes
 from layout_advise.mockup.retype import retype
 from layout_advise.mockup.rotated import merge_tests
@@ -57,7 +58,14 @@ def lift(
 
 
 def _lift(
-    region: Region, results: tuple[Gpr | Lane, ...], opaque: bool, *, guess: bool, frame_cells: bool, known: Known = ()
+    region: Region,
+    results: tuple[Gpr | Lane, ...],
+    opaque: bool,
+    *,
+    guess: bool,
+    frame_cells: bool,
+    known: Known = (),
+    carried: bool = True,
 ) -> Lifted:
     flow = build_flow(region, semantics, CALLED.__contains__, opaque=opaque)
     constant = open_image(region.path, region.load_base).read
@@ -67,6 +75,8 @@ def _lift(
     # a result register that a call or an undefined result has spoilt, on any path, cannot be what the function returns
     program.outs = {place: node for place, node in program.outs.items() if not _spoilt(node, guess)}
     loops = close_loops(program)
+    indexed = carried and index_carried(program)
+    lower_exact(program)
     _hand_over_kept(program)
     writer = Writer(program, loops)
     body = writer.body()
@@ -74,7 +84,11 @@ def _lift(
     executed: set[tuple[int, int]] = set()
     _references(body, executed)
     skipped = [_skipped(program, reference) for reference in sorted(program.references - executed)]
-    return Lifted(region.symbol, region.entry, tuple(writer.make.live_ins), outs, body, tuple(skipped))
+    lifted = Lifted(region.symbol, region.entry, tuple(writer.make.live_ins), outs, body, tuple(skipped))
+    if not indexed:
+        return lifted
+    same = _lift(region, results, opaque, guess=guess, frame_cells=frame_cells, known=known, carried=False)
+    return replace(lifted, as_pointers=same)
 
 
 def _hand_over_kept(program: Program) -> None:

@@ -7,7 +7,7 @@ Values are numbered. A value is defined once (``Let``, ``Load``, ``Loop.counter`
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from layout_advise.mockup.effects import Gpr, Lane, Ty
@@ -261,6 +261,9 @@ class Lifted:
     live_outs: tuple[LiveOut, ...]
     body: tuple[Item, ...]
     skipped: tuple[tuple[int, int, Literal["dead", "frame"]], ...] = ()
+    as_pointers: Lifted | None = field(default=None, compare=False)
+    """The same with the pointers that loops carry, where ``body`` has indices in their place (``mockup/carried.py``): in the
+    original's layout an address of an index has to be computed."""
 
 
 def everything(items: Sequence[Item]) -> Iterator[Item]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from layout_advise.mockup.carried import index_carried
 from layout_advise.mockup.exits import Counted, carry_out, varies
 from layout_advise.mockup.flow import Cond, Flow, FlowLoop, Go
 from layout_advise.mockup.simplify import build, is_const, lo32, negate
@@ -13,7 +12,8 @@ from layout_advise.mockup.values import LASTING, NOWHERE, Graph, Node, parts, si
 
 
 def close_loops(program: Program) -> dict[int, Counted]:
-    """Bring every loop, inner before outer, into closed form (in place); what is known of each, by head."""
+    """Bring every loop, inner before outer, into closed form (in place); what is known of each, by head. What did not
+    become linear is left to :func:`lower_exact`."""
     found: dict[int, Counted] = {}
     for head, loop in program.flow.loops.items():
         g = program.graph
@@ -26,8 +26,6 @@ def close_loops(program: Program) -> dict[int, Counted]:
         _close_phis(program, counted)
         carry_out(program, counted)
         rewrite(program, {})
-    index_carried(program)
-    _lower_exact(program)
     return found
 
 
@@ -144,7 +142,7 @@ def _divided(g: Graph, node: Node, step: int) -> Node:
     return build(g, "exact", node.ty, (node, g.const(node.ty, step)))
 
 
-def _lower_exact(program: Program) -> None:
+def lower_exact(program: Program) -> None:
     """What did not become linear is a shift or a division."""
     g = program.graph
     replace: dict[Node, Node] = {}

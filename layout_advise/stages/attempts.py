@@ -172,7 +172,7 @@ def code_of(seen: Observation, lifted: Lifted) -> Code:
             form, trace = gathered(form, trace, seen.tables[name], bases[name])
         form = reroll(unroll_fields(form, trace, seen.structures), trace, seen.structures, image.read)
         together[names] = in_pieces(form), trace
-    return Code(lifted, elements, together, rolled)
+    return Code(lifted.as_pointers or lifted, elements, together, rolled)
 
 
 def compiler_of(case: Case) -> Compiled:
