@@ -217,6 +217,10 @@ def test_what_blocks_of_the_loop_gain_with_the_layout_unchanged_is_not_the_layou
     decision = contest(monkeypatch, times, blocked=True)
     assert decision.verdict.reason == "loop-form"
     assert "the unchanged layout did 1.67 times with its loop cut into such blocks" in decision.verdict.text
+    assert "Try that first" in decision.verdict.text
+    other = contest(monkeypatch, {**times, IDENTITY_RESTRICT: 540.0}, blocked=True).verdict
+    assert other.reason == "loop-form"
+    assert "Try the unchanged layout with its pointers declared `restrict`, which did 1.8" in other.text
     assert contest(monkeypatch, times).verdict.action == "change"  # no blocks: nothing to compare with
     better = contest(monkeypatch, {**times, "c1": 400.0}, blocked=True)
     assert better.verdict.action == "change"

@@ -12,6 +12,8 @@ from layout_advise.verdict import Mode, undecided
 
 SCALAR_LIMIT = 1.1
 NOT_IN_SITU = "not-in-situ"
+FURTHER = 1.02
+"""By how much another form of the unchanged layout has to be faster to be named instead."""
 LOOP_FORM = "loop-form"
 """The reason where blocks gain by the form of the loop."""
 
@@ -44,12 +46,17 @@ def doubt_between(verdict: Verdict, first: Timings, names: Sequence[str], bound:
     return undecided(NOT_IN_SITU, text)
 
 
-def doubt_form(verdict: Verdict, again: Measured, bound: float) -> Verdict:
+def doubt_form(verdict: Verdict, again: Measured, bound: float, timings: Timings, mode: Mode) -> Verdict:
     """Says what it is that gains where the winner is faster than the original, but hardly faster than the unchanged layout
-    built in another way (``docs/decisions/0039``)."""
+    built in another way (``docs/decisions/0039``), and which of these ways gains most."""
     if verdict.action == "change" or again.form not in FORMS or again.speedup is None or again.speedup.lo <= bound:
         return verdict
-    return undecided(LOOP_FORM, f"{form_gains(again)} Try that first; no gain of the layout is shown beyond it.")
+    own = {form: r.median for form in FORMS if (r := timings.ratio(ORIGINAL, form, mode)) is not None}
+    best = max(own, key=lambda form: own[form], default=again.form)
+    first = "that"
+    if best != again.form and own[best] > FURTHER * own.get(again.form, 0.0):
+        first = f"the unchanged layout {FORMS[best]}, which did {own[best]:.2f} times,"
+    return undecided(LOOP_FORM, f"{form_gains(again)} Try {first} first; no gain of the layout is shown beyond it.")
 
 
 def doubt_scalar(

@@ -271,7 +271,7 @@ def _confirmed(
     second = measured_again(bench, built, lanes, first, mode)
     again = measured(winner, second, mode, contest.conversion(first, winner.id))
     now = context_of(context, second, mode)
-    confirmed = doubt_form(confirm(verdict, again, now), again, now.bound)
+    confirmed = doubt_form(confirm(verdict, again, now), again, now.bound, second, mode)
     ablation = second if has_vectors(built) else None
     return Decision(
         first,
