@@ -21,7 +21,7 @@ from layout_advise.layoutalgebra.relayout import Group, Plan, Step, is_injective
 from layout_advise.layoutalgebra.structure import Candidate, Dim, Field, Relayout, Structure
 from layout_advise.layoutalgebra.traffic import lines_touched
 from layout_advise.reports.hotspotmodel import Verdict
-from layout_advise.stages.hotspot import doubt_steps
+from layout_advise.stages.nottried import doubt_steps
 from layout_advise.stages.trials import Trials
 
 BASE = 0x7F0000000010

@@ -8,8 +8,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from layout_advise.errors import NotLiftedError, SnapshotError
-from layout_advise.layoutalgebra.derive import Derived
-from layout_advise.layoutalgebra.explore import HALF
 from layout_advise.layoutalgebra.structure import Candidate
 from layout_advise.mockup.databranches import branches_on_data
 from layout_advise.mockup.effects import Gpr, Lane
@@ -29,7 +27,8 @@ from layout_advise.stages.exchanges import with_further_calls
 from layout_advise.stages.gather import gather
 from layout_advise.stages.kinds import Kinds, at_kind, find_kinds
 from layout_advise.stages.linear import linearise
-from layout_advise.stages.observe import Observation, density, observed
+from layout_advise.stages.nottried import doubt_scattered, doubt_sparse, doubt_steps
+from layout_advise.stages.observe import Observation, observed
 from layout_advise.stages.others import Others, in_order, observe_others
 from layout_advise.stages.profile import call_times
 from layout_advise.stages.proposals import propose, refused
@@ -205,51 +204,6 @@ def _try(
     report = describe.measured(case, seen, trials)
     complete = trials.verdict.action != "undecided" or trials.timings is not None
     return Studied(report, _conditions(case, seen, trials), complete, branches_on_data(lifted))
-
-
-def doubt_scattered(trials: Trials, seen: Observation) -> Trials:
-    """No ``keep`` where objects that were allocated one by one are reached through pointers: storing these together was not
-    tried."""
-    if trials.verdict.action != "keep" or not seen.scattered:
-        return trials
-    why = f" ({'; '.join(seen.refused)})" if seen.refused else ""
-    text = (
-        f"the hotspot reaches at least {seen.scattered} blocks of the heap through pointers; storing their contents "
-        f"together, for good or for a call, was not tried{why}."
-    )
-    return replace(trials, verdict=undecided("scattered-objects", text))
-
-
-def doubt_steps(trials: Trials, derived: Sequence[Derived]) -> Trials:
-    """No ``keep`` where a plain array may hold records that nothing declares: of these no layout was tried."""
-    steps = {d.structure.name: d.steps for d in derived if d.steps > 1}
-    if trials.verdict.action != "keep" or not steps:
-        return trials
-    name, step = next(iter(steps.items()))
-    text = (
-        f"`{name}` is declared as single numbers, and every access goes on in steps of {step}, as if {step} of them made a "
-        f"record. No layout of such records was tried: declared as one (a structure of {step}, or an array of rows of "
-        f"{step}) they would be."
-    )
-    return replace(trials, verdict=undecided("records-unclear", text))
-
-
-def doubt_sparse(trials: Trials, seen: Observation) -> Trials:
-    """No ``keep`` where an index picks out a part of the elements and storing these together was not tried. That
-    is done only where they are one of each few neighbours, and it can be the best layout."""
-    recipes = [
-        made.recipe for name, made in trials.made.items() if name in trials.found and trials.found[name].reason is None
-    ]
-    tried = {r.structure.id for c in recipes if c.candidate for r in c.candidate.relayouts if r.chosen is not None}
-    rare = [d.structure for d in seen.derived if density(seen, d) <= HALF]
-    sparse = [structure.name for structure in rare if structure.id not in tried]
-    if trials.verdict.action != "keep" or not sparse:
-        return trials
-    text = (
-        f"no measured layout is faster, but the index picks out a part of the elements of {', '.join(sparse)}, and storing "
-        "these together was not tried."
-    )
-    return replace(trials, verdict=undecided("not-all-tried", text))
 
 
 def snapshots(case: Case, parked: AgentProcess, stack: ExitStack) -> CriuSnapshots | ForkSnapshots:
