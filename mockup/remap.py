@@ -17,13 +17,10 @@ from layout_advise.layoutalgebra.nests import FoldedStream
 from layout_advise.layoutalgebra.structure import Candidate, Relayout
 from layout_advise.mockup.binding import Access, Binding, Key, access_bytes, accesses, key_of, span
 from layout_advise.mockup.fieldruns import Piece, Run, distances, even_moves, runs_over_fields, start_of_runs, uncovered
+from layout_advise.mockup.levels import Levels, read_again, read_as_it_goes
 from layout_advise.mockup.lifted import (
-    Assign,
     Atomic,
-    Call,
     Item,
-    Let,
-    LetLinear,
     Lifted,
     Linear,
     Load,
@@ -31,11 +28,9 @@ from layout_advise.mockup.lifted import (
     Operand,
     Store,
     Val,
-    Var,
     everything,
 )
 from layout_advise.mockup.rowsteps import Given, row_steps
-from layout_advise.mockup.spills import restored
 from layout_advise.mockup.streams import first_address, residue, residues
 from layout_advise.mockup.unseen import residues_of, unseen
 
@@ -96,7 +91,7 @@ def plan(lifted: Lifted, candidate: Candidate | None, binding: Binding) -> Plan:
         if name in binding.impossible:
             raise RemapError(f"candidate {candidate.id}", binding.impossible[name])
         _check_extent(relayout)
-    levels = _Levels(lifted, binding)
+    levels = Levels(lifted, binding)
     structures = [r.structure for r in candidate.relayouts]
     others = residues_of(unseen(lifted.body, structures, binding.structure_of, binding.streams), structures)
     names = {key: name for key, (name, _) in others.items()} | binding.structure_of
@@ -128,46 +123,6 @@ def _check_extent(relayout: Relayout) -> None:
         end = last + structure.fields[mapped.field].offset + structure.fields[mapped.field].bytes
         if end > span(structure)[1]:
             raise RemapError(f"structure {structure.name}", "its grid is larger than its memory")
-
-
-class _Levels:
-    """Which loops change an operand: the loops a value is defined in, the loops a variable is assigned in."""
-
-    def __init__(self, lifted: Lifted, binding: Binding) -> None:
-        self.values: dict[int, tuple[int, ...]] = {}
-        self.variables: dict[int, set[int]] = {}
-        self.products: dict[int, Let] = {}
-        self.restored = restored(lifted, binding)
-        self._walk(lifted.body, ())
-
-    def _walk(self, body: Sequence[Item], loops: tuple[int, ...]) -> None:
-        for item in body:
-            if isinstance(item, Let | LetLinear | Load | Call):
-                self.values[item.value.number] = loops
-                if isinstance(item, Let) and item.name == "mul" and item.value.ty == "i64":
-                    self.products[item.value.number] = item
-            elif isinstance(item, Assign):
-                self.variables.setdefault(item.variable.number, set()).update(loops)
-            elif isinstance(item, Loop):
-                self.values[item.counter.number] = (*loops, id(item))
-                self._walk(item.body, (*loops, id(item)))
-
-    def terms(self, access: Access) -> tuple[tuple[Operand, int], ...]:
-        """Those of its address, with the values that were saved in memory meanwhile as they were before."""
-        found: dict[Operand, int] = {}
-        for atom, coef in access.address.terms:
-            saved = self.restored.get(atom, atom)
-            found[saved] = found.get(saved, 0) + coef
-        return tuple((atom, coef) for atom, coef in found.items() if coef)
-
-    def level(self, operand: Operand, chain: tuple[Loop, ...]) -> int:
-        """Index in ``chain`` of the innermost loop that changes ``operand``; -1 if none does."""
-        changing: set[int] | tuple[int, ...] = ()
-        if isinstance(operand, Val):
-            changing = self.values.get(operand.number, ())
-        elif isinstance(operand, Var):
-            changing = self.variables.get(operand.number, ())
-        return max((k for k, loop in enumerate(chain) if id(loop) in changing), default=-1)
 
 
 def _with_loops(body: Sequence[Item], chain: tuple[Loop, ...]) -> Iterator[tuple[Access, tuple[Loop, ...]]]:
@@ -259,7 +214,7 @@ def _place(
     chain: tuple[Loop, ...],
     relayout: Relayout,
     offset: int,
-    levels: _Levels,
+    levels: Levels,
     result: Plan,
     runs: Sequence[Run],
 ) -> None:
@@ -290,9 +245,9 @@ def _place(
         before: Item = chain[depth + 1]
     elif not chain or not is_innermost(chain[-1]):
         before = access
-    elif all(_read_again(atom, chain[-1]) for atom, _ in fixed if levels.level(atom, chain) == depth):
+    elif all(read_again(atom, chain[-1]) for atom, _ in fixed if levels.level(atom, chain) == depth):
         before = access  # as a source in the new layout does
-    elif any(_read_as_it_goes(atom, chain[-1]) for atom, _ in fixed):
+    elif any(read_as_it_goes(atom, chain[-1]) for atom, _ in fixed):
         raise RemapError(where, "its address is read from the element before, as in a linked list: there is no index")
     else:
         raise RemapError(where, "its address has no part that an index can be made of (a pointer changes in the inner loop)")
@@ -305,22 +260,6 @@ def _place(
     if isinstance(access, Store | Atomic):
         for _, moved in distances(runs):
             result.written.update((structure.id, number) for number in _covered(access, offset + moved, relayout))
-
-
-def _read_again(atom: Operand, loop: Loop) -> bool:
-    """Whether the loop loads the value anew in each iteration, from a place that stays the same (``s->cells``)."""
-    load = next((item for item in loop.body if isinstance(item, Load) and item.value == atom), None)
-    if load is None:
-        return False
-    changed = {i.value for i in loop.body if isinstance(i, Let | LetLinear | Load | Call)} | {loop.counter}
-    moved = {i.variable for i in loop.body if isinstance(i, Assign)}
-    return all((a not in changed and a not in moved) or _read_again(a, loop) for a, _ in load.address.terms)
-
-
-def _read_as_it_goes(atom: Operand, loop: Loop) -> bool:
-    """Whether the loop carries a value that it loads."""
-    loaded = {item.value for item in loop.body if isinstance(item, Load)}
-    return any(isinstance(i, Assign) and i.variable == atom and i.operand in loaded for i in loop.body)
 
 
 def _site(result: Plan, before: Item, relayout: Relayout, offset: Linear, given: tuple[Given, ...]) -> Site:
