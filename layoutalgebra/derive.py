@@ -86,11 +86,13 @@ def derive_structure(
     *,
     inexact: str | None = None,
     finer_rows: bool = False,
+    record: int = 0,
 ) -> Derived:
     """The structure of ``obj`` and the exact term of what ``accesses`` touch of it.
 
     ``inexact`` (a truncated trace, say) is passed on: then no term is claimed. ``finer_rows`` also looks for rows that the
-    folding has taken together by twos or more (checkerboards). Raises :class:`AlgebraError` without accesses and without a
+    folding has taken together by twos or more (checkerboards). ``record`` is the element's size where it is known from
+    elsewhere (:mod:`layout_advise.layoutalgebra.companions`). Raises :class:`AlgebraError` without accesses and without a
     reason why there are none.
     """
     if not accesses and inexact is None:
@@ -110,7 +112,7 @@ def derive_structure(
     if not uses:
         return unknown(obj, inexact)
     strides = _declared_strides(declared, obj.bytes)
-    element = _element(uses, obj, declared, strides)
+    element = record or _element(uses, obj, declared, strides)
     base = obj.base + _phase(uses, obj, element, declared)
     fields, cold = _fields(uses, base, element, declared)
     dims = _dims(uses, obj, base, element, strides, fields)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from layout_advise.errors import AlgebraError
 from layout_advise.layoutalgebra import derive, explore
+from layout_advise.layoutalgebra.companions import records_beside
 from layout_advise.layoutalgebra.declare import declare, declare_structure
 from layout_advise.layoutalgebra.declared import Declared, Member
 from layout_advise.layoutalgebra.derive import Access, Derived, MemoryObjectShape, derive_structure
@@ -480,3 +481,30 @@ def test_memory_whose_accesses_are_not_told_apart_has_no_term() -> None:
     assert found.structure.inexact == found.note == "the reference at 0x1 touches other memory too"
     with pytest.raises(AlgebraError, match="no accesses to block"):
         derive_structure(shape, [])
+
+
+def walk_of(numbers: int, first: int, count: int, base: int = BASE) -> Access:
+    """Number ``first`` of each of ``count`` records of so many doubles."""
+    return Access(stream(base + 8 * first, (8 * numbers, count)), 8)
+
+
+@pytest.mark.parametrize(("numbers", "others", "record"), [(3, 240, 24), (9, 80, 72), (5, 80, 0), (4, 180, 0)])
+def test_an_array_that_is_used_number_by_number_beside_it_tells_records(numbers: int, others: int, record: int) -> None:
+    """``m[i]`` beside ``v[3 * i]``; in a loop that is written out five times all arrays go on by five."""
+    count = 720 // numbers
+    shape = MemoryObjectShape("s0", "v", BASE, 8 * numbers * count)
+    double = Declared("double", 8, (), (), 8)
+    records = [walk_of(numbers, k, count) for k in range(numbers)]
+    mass = [walk_of(1, 0, others, BASE + 0x10000)]
+    beside = MemoryObjectShape("s1", "m", BASE + 0x10000, 8 * others)
+    derived = [derive_structure(shape, records, double), derive_structure(beside, mass, double)]
+    found = records_beside(derived, {"s0": records, "s1": mass})
+    assert found == ({"s0": record} if record else {})
+    if record:
+        again = derive_structure(shape, records, double, record=record)
+        assert (again.structure.element_bytes, again.structure.count, again.steps) == (record, count, 1)
+        assert [f.name for f in again.structure.fields] == [f"[{k}]" for k in range(numbers)]
+        assert {"soa", "aosoa"} <= {name for c in explore([again.structure], lanes=(16,)) for name in c.families}
+        check_exact(again, records)
+    unrolled = [walk_of(numbers, k, count, BASE + 0x10000) for k in range(numbers)]
+    assert records_beside(derived, {"s0": records, "s1": unrolled}) == {}

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from layout_advise.layoutalgebra.companions import records_beside
 from layout_advise.layoutalgebra.derive import Access, Derived, MemoryObjectShape, derive_structure, unknown
 from layout_advise.layoutalgebra.structure import Chosen, Structure
 from layout_advise.mockup.pointertables import PointerTable
@@ -115,7 +116,9 @@ def observed(program: StoppedProgram, main: Binary, region: Region, trace: Trace
         for o in attribution.objects
         if is_data(o, least=1 if o.base in met else SMALLEST) and not (o.kind == "heap" and many.issuperset(o.references))
     )
-    derived = tuple(derive(obj, number, ((obj, attribution, trace),)) for number, obj in enumerate(data))
+    parts: list[list[Part]] = [[(obj, attribution, trace)] for obj in data]
+    derived = tuple(derive(part[0][0], number, part) for number, part in enumerate(parts))
+    derived = with_records(derived, parts)
     own = trace.registers.gpr[RSP] + (8 if region.kind == "function" else 0)  # return address and frame; a loop has none
     written, touched = _ranges(trace, own, writes=True), _ranges(trace, own, writes=False)
     return Observation(
@@ -148,12 +151,13 @@ def is_data(obj: MemoryObject, least: int = SMALLEST) -> bool:
 def united(seen: Observation, others: Sequence[Observation]) -> Observation:
     """``seen`` with its structures as the calls of ``others`` use them too; what only these use is left out. Counts of
     accesses are then those of one call of each."""
-    derived = []
+    derived, every = [], []
     for one in seen.derived:
         name, base = one.structure.id, one.structure.block_base or one.structure.base
         parts = [part for o in (seen, *others) if (part := _object_at(o, base, one.structure.bytes)) is not None]
         derived.append(derive(parts[0][0], int(name[1:]), parts) if len(parts) > 1 else one)
-    return replace(seen, derived=tuple(derived))
+        every.append(parts)
+    return replace(seen, derived=with_records(derived, every))
 
 
 def _object_at(seen: Observation, base: int, size: int) -> Part | None:
@@ -167,8 +171,41 @@ def _object_at(seen: Observation, base: int, size: int) -> Part | None:
 Part = tuple[MemoryObject, Attribution, Trace]
 
 
-def derive(obj: MemoryObject, number: int, parts: Sequence[Part]) -> Derived:
-    """The structure of one memory object, from the references that touch it, in each of the traces of ``parts``."""
+def with_records(derived: Sequence[Derived], parts: Sequence[Sequence[Part]]) -> tuple[Derived, ...]:
+    """``derived`` from ``parts``, once more where others show that plain numbers are records."""
+    if all(d.steps == 1 for d in derived):
+        return tuple(derived)
+    accesses = {d.structure.id: _accesses(part)[0] for d, part in zip(derived, parts, strict=True)}
+    records = records_beside(derived, accesses)
+    return tuple(
+        derive(part[0][0], int(d.structure.id[1:]), part, records.get(d.structure.id, 0)) if d.structure.id in records else d
+        for d, part in zip(derived, parts, strict=True)
+    )
+
+
+def derive(obj: MemoryObject, number: int, parts: Sequence[Part], record: int = 0) -> Derived:
+    """The structure of one memory object, from the references that touch it, in each of the traces of ``parts``; of records
+    of that size, where it is known."""
+    accesses, inexact = _accesses(parts)
+    base = obj.element_base or obj.base
+    kind = obj.type.name if obj.type else None
+    if record and obj.type is not None:
+        kind = f"{kind}[{record // obj.type.element_bytes}]"
+    shape = MemoryObjectShape(
+        f"s{number}",
+        obj.name,
+        base,
+        obj.base + obj.bytes - base,
+        obj.kind,
+        kind,
+        obj.alloc_site,
+    )
+    found = derive_structure(shape, accesses, obj.type, inexact=inexact, record=record) if accesses else None
+    return found or unknown(shape, inexact)
+
+
+def _accesses(parts: Sequence[Part]) -> tuple[list[Access], str | None]:
+    """The accesses to a memory object, and why they do not tell its structure exactly."""
     accesses: list[Access] = []
     inexact: str | None = None
     for touched, attribution, trace in parts:
@@ -182,17 +219,7 @@ def derive(obj: MemoryObject, number: int, parts: Sequence[Part]) -> Derived:
                 continue
             inexact = inexact or attribution.inexact[reference]
             accesses.append(Access(stream, trace.references[reference].bytes, trace.references[reference].kind))
-    base = obj.element_base or obj.base
-    shape = MemoryObjectShape(
-        f"s{number}",
-        obj.name,
-        base,
-        obj.base + obj.bytes - base,
-        obj.kind,
-        obj.type.name if obj.type else None,
-        obj.alloc_site,
-    )
-    return derive_structure(shape, accesses, obj.type, inexact=inexact) if accesses else unknown(shape, inexact)
+    return accesses, inexact
 
 
 def _ranges(trace: Trace, top: int, *, writes: bool) -> tuple[Range, ...]:
