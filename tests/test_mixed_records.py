@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -65,3 +67,15 @@ def check_places(candidate: Candidate) -> None:
         maps = [m for m in layout.fields if layout.structure.fields[m.field].name in part.fields]
         places = sorted(m.place((k,)) for m in maps for k in range(layout.structure.count))
         assert sorted(part.unit_bytes * offset for offset in parse(part.term).offsets()) == places
+
+
+def test_layouts_of_what_the_hotspot_uses_most_come_first() -> None:
+    """Rays and the nodes of a tree: the rays' layouts, which gain nothing, took half of the places."""
+    busy = rows(tuple(replace(f, reads=1000 * f.reads) for f in ROW), 96)
+    narrow = (Field("x", 0, 4, "float", 40, 0), Field("y", 60, 4, "float", 40, 0))
+    idle = replace(rows(narrow, 128), id="s1", name="ray")
+    alone = [c for c in explore([idle, busy]) if len(c.relayouts) == 1]
+    owners = [c.relayouts[0].structure.id for c in alone]
+    assert owners == sorted(owners)
+    best = {owner: min(c.cost["relative"] for c in alone if c.relayouts[0].structure.id == owner) for owner in ("s0", "s1")}
+    assert best["s1"] < best["s0"]
