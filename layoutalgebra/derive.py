@@ -179,7 +179,7 @@ def _element(uses: list[_Use], obj: MemoryObjectShape, declared: Declared | None
     """The element's size in bytes."""
     grain = gcd(*(u.what.grain for u in uses))
     if grain == 0:
-        if declared and declared.element_bytes and obj.bytes % declared.element_bytes == 0:
+        if declared and 0 < declared.element_bytes <= obj.bytes:  # a pool may have a rest that holds no element
             return declared.element_bytes
         return obj.bytes
     if record := _record(uses, obj, declared, grain):

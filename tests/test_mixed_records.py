@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from layout_advise.layoutalgebra.declared import Declared
 from layout_advise.layoutalgebra.explore import explore
+from layout_advise.layoutalgebra.nests import Affine, FoldedStream, Loop, Point
 from layout_advise.layoutalgebra.structure import Candidate, Dim, Field, Structure
 from layout_advise.layoutalgebra.text import parse
+from layout_advise.stages.observe import derive
 from layout_advise.stages.titles import title, words
+from layout_advise.tracer.objects import Attribution, MemoryObject, Touch
+from layout_advise.tracer.trace import Reference, Registers, Trace
 
 ROW = (
     Field("date", 16, 4, "int", 5000, 0),
@@ -79,3 +85,26 @@ def test_layouts_of_what_the_hotspot_uses_most_come_first() -> None:
     assert owners == sorted(owners)
     best = {owner: min(c.cost["relative"] for c in alone if c.relayouts[0].structure.id == owner) for owner in ("s0", "s1")}
     assert best["s1"] < best["s0"]
+
+
+@pytest.mark.parametrize(
+    ("declared", "element", "said"),
+    [
+        (Declared("double", 8, (), (), 8), 24, "double[3]"),
+        (Declared("short", 2, (), (), 2), 8, "short[4]"),
+        (Declared("short", 2, (), (), 2), 1, None),
+        (Declared("Alignment", 4304, (), (), 4304), 8, None),
+    ],
+)
+def test_elements_that_are_no_declared_ones_are_not_called_so(declared: Declared, element: int, said: str | None) -> None:
+    """``538 × FullPairwiseAlign of 8 bytes``: one object of 4304 bytes, seen word by word."""
+    base = 0x1000
+    loop = Loop(Affine(20), (Point(Affine(base, (element,))),))
+    stream = FoldedStream((loop,), 20)
+    reference = Reference(0, 0x400, 0, "read", min(element, 8))
+    registers = Registers((0,) * 16, 0, 0, 0, 0)
+    trace = Trace("f", 1, "clone", (reference,), (stream,), 20, False, registers, (), ())
+    memory = MemoryObject("heap", "p", base, 20 * element, declared, base, references=(0,))
+    touches = ((Touch(0, 20),),)
+    found = derive(memory, 0, ((memory, Attribution((memory,), touches, (None,)), trace),), element if element == 24 else 0)
+    assert (found.structure.element_bytes, found.structure.type) == (element, said)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from layout_advise.layoutalgebra.companions import records_beside
+from layout_advise.layoutalgebra.declared import Declared
 from layout_advise.layoutalgebra.derive import Access, Derived, MemoryObjectShape, derive_structure, unknown
 from layout_advise.layoutalgebra.structure import Chosen, Structure
 from layout_advise.mockup.pointertables import PointerTable
@@ -188,20 +189,27 @@ def derive(obj: MemoryObject, number: int, parts: Sequence[Part], record: int = 
     of that size, where it is known."""
     accesses, inexact = _accesses(parts)
     base = obj.element_base or obj.base
-    kind = obj.type.name if obj.type else None
-    if record and obj.type is not None:
-        kind = f"{kind}[{record // obj.type.element_bytes}]"
     shape = MemoryObjectShape(
         f"s{number}",
         obj.name,
         base,
         obj.base + obj.bytes - base,
         obj.kind,
-        kind,
+        obj.type.name if obj.type else None,
         obj.alloc_site,
     )
-    found = derive_structure(shape, accesses, obj.type, inexact=inexact, record=record) if accesses else None
-    return found or unknown(shape, inexact)
+    if not accesses:
+        return unknown(shape, inexact)
+    found = derive_structure(shape, accesses, obj.type, inexact=inexact, record=record)
+    if obj.type is None or found.structure.element_bytes == obj.type.element_bytes or found.structure.count <= 1:
+        return found
+    return replace(found, structure=replace(found.structure, type=_several(obj.type, found.structure.element_bytes)))
+
+
+def _several(declared: Declared, element: int) -> str | None:
+    """What elements are that are not the declared ones: so many of these, or (parts of one, say) of no type with a name."""
+    times, rest = divmod(element, declared.element_bytes) if declared.element_bytes else (0, 1)
+    return f"{declared.name}[{times}]" if not rest else None
 
 
 def _accesses(parts: Sequence[Part]) -> tuple[list[Access], str | None]:
