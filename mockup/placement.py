@@ -64,6 +64,19 @@ def likeness(loop: InnerLoop, mockup: Path, kernel: str) -> float:
         return 0.0
 
 
+def same_loops(one: Path, other: Path, kernel: str) -> bool:
+    """Whether the innermost loops of the function ``kernel`` of both are made of the same instructions, wherever they lie and
+    in whatever order these have their operands."""
+    found = []
+    for path in (one, other):
+        try:
+            loops = _inner_loops(Binary.open_module(path).region(kernel, 0), {})
+        except (BinaryError, NotLiftedError):
+            return False
+        found.append(Counter(frozenset(loop.mnemonics.items()) for loop, _ in loops))
+    return found[0] == found[1]
+
+
 def needs_placing(loop: InnerLoop) -> bool:
     """Whether the original's loop lies otherwise than a mock-up's."""
     return loop.start % ALIGNED != 0

@@ -12,7 +12,7 @@ import pytest
 from layout_advise.layoutalgebra.nests import FoldedStream
 from layout_advise.mockup.cfg import build_cfg
 from layout_advise.mockup.lift import lift
-from layout_advise.mockup.placement import NATURAL, InnerLoop, grown, hot_loop, likeness, needs_placing, shift_to
+from layout_advise.mockup.placement import NATURAL, InnerLoop, grown, hot_loop, likeness, needs_placing, same_loops, shift_to
 from layout_advise.stages.mockups import Code, Compiled, Made, Recipe, better_kept, place_identity, recipes
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.trace import Reference, Registers, Trace
@@ -184,3 +184,13 @@ def test_what_was_not_put_into_vectors_is_built_so(tmp_path: Path, vectorised: b
     if kept:
         assert made["identity-lanes"].kept
         assert not made["identity-lanes"].checked
+
+
+def test_the_same_instructions_in_another_place_are_the_same_loops(tmp_path: Path) -> None:
+    """``scan``: with the loops left alone gcc had the operands of one comparison the other way round, and the layouts were
+    said to be measured in another form of the loop."""
+    plain, moved = compiled(tmp_path, "plain.so"), compiled(tmp_path, "moved.so", *grown(24))
+    wide = compiled(tmp_path, "wide.so", "-O3", "-mavx2")
+    assert same_loops(plain, moved, "axpy")
+    assert not same_loops(plain, wide, "axpy")
+    assert not same_loops(plain, moved, "absent")

@@ -16,7 +16,7 @@ from layout_advise.mockup.emit import Emitted, emit, kernel_name
 from layout_advise.mockup.lifted import Lifted, Loop
 from layout_advise.mockup.machinecode import same_code
 from layout_advise.mockup.mixed import brings_together, elements_whole
-from layout_advise.mockup.placement import NATURAL, InnerLoop, grown, likeness, needs_placing, shift_to
+from layout_advise.mockup.placement import NATURAL, InnerLoop, grown, likeness, needs_placing, same_loops, shift_to
 from layout_advise.mockup.remap import plan
 from layout_advise.mockup.timings import IDENTITY, IDENTITY_LANES, IDENTITY_RESTRICT, IDENTITY_SIMD, PLACED, SCALAR
 from layout_advise.stages.gather import tables_of
@@ -222,7 +222,9 @@ def better_kept(
         found.append(made.mockup)
     again, left = found
     kernel = kernel_name(code.lanes)
-    return not same_code(again, left) and likeness(loop, left, kernel) >= likeness(loop, again, kernel)
+    if same_code(again, left) or same_loops(again, left, kernel):
+        return False
+    return likeness(loop, left, kernel) >= likeness(loop, again, kernel)
 
 
 def twins(made: Sequence[Made]) -> tuple[Made, ...]:
