@@ -65,8 +65,8 @@ def likeness(loop: InnerLoop, mockup: Path, kernel: str) -> float:
 
 
 def same_loops(one: Path, other: Path, kernel: str) -> bool:
-    """Whether the innermost loops of the function ``kernel`` of both are made of the same instructions, wherever they lie and
-    in whatever order these have their operands."""
+    """Whether the innermost loops of the function ``kernel`` of both are made of the same instructions, wherever they lie
+    and in whatever order these have their operands."""
     found = []
     for path in (one, other):
         try:
