@@ -149,7 +149,10 @@ def _settings(
     varying: frozenset[int],
 ) -> Settings:
     settings = Settings(
-        check, wrongly_placed(lifted, placed, wrong == "writes") if wrong else frozenset(), independent=variant == "simd"
+        check,
+        wrongly_placed(lifted, placed, wrong == "writes") if wrong else frozenset(),
+        independent=variant == "simd",
+        unrelated=variant == "plain" and not check,
     )
     if check:
         settings.recorders = recorders(lifted)

@@ -87,7 +87,11 @@ class Places(Text):
         for name, mapped in maps.items():
             terms = " + ".join(f"{a.stride} * d{site.number}_{a.dim}" for a in _whole(mapped))
             hidden = f" + {self.hide(site)}" if self.chosen_at_run_time(site) else ""
-            self.put(f"uint8_t *const {name}_{site.number} = {name}{' + ' + terms if terms else ''}{hidden};")
+            apart = self.settings.unrelated and len(maps) > 1 and terms and start is None and not hidden
+            kind = "uint8_t *" if apart else "uint8_t *const "
+            self.put(f"{kind}{name}_{site.number} = {name}{' + ' + terms if terms else ''}{hidden};")
+            if apart:  # else what all of them have in common is added at each access: gcc takes it out of the loop's index
+                self.put(f"LA_UNKNOWN({name}_{site.number});")
 
     def chosen_at_run_time(self, site: Site) -> bool:
         """Whether other sites of the structure start from other values: which field is accessed there (``[now]``,
