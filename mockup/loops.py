@@ -122,24 +122,26 @@ def _trip(program: Program, counted: Counted, stay: Node, bottom: bool) -> Node 
         return None
     if stay.op == "ne":
         distance = g.sub(b, a) if step > 0 else g.sub(a, b)
-        return _after_equal(g, distance, abs(step), bottom)
+        return _after_equal(g, distance, abs(step), bottom, alone=len(counted.loop.exits) == 1)
     if step < 0:
         return None
     return _after_order(g, stay.op, a, b, step, bottom)
 
 
-def _after_equal(g: Graph, distance: Node, step: int, bottom: bool) -> Node:
-    """The test fails when ``step * k == distance`` (exactly divisible, else the program would run round the integers)."""
+def _after_equal(g: Graph, distance: Node, step: int, bottom: bool, alone: bool) -> Node:
+    """The test fails when ``step * k == distance``. Where the loop has no other exit (``alone``) that divides exactly, else
+    the program would run round the integers."""
     if distance.ty == "i32":
-        taken = build(g, "zext", "i64", (_divided(g, distance, step),))
+        taken = build(g, "zext", "i64", (_divided(g, distance, step, alone),))
         return g.add(taken, g.const("i64", 1)) if bottom else taken
-    return _divided(g, g.add(distance, g.const("i64", step if bottom else 0)), step)
+    return _divided(g, g.add(distance, g.const("i64", step if bottom else 0)), step, alone)
 
 
-def _divided(g: Graph, node: Node, step: int) -> Node:
-    """``node / step`` where it is known to divide. It stays symbolic until all loops are closed: pointers of an outer loop
-    that cancel make it linear."""
-    return build(g, "exact", node.ty, (node, g.const(node.ty, step)))
+def _divided(g: Graph, node: Node, step: int, alone: bool) -> Node:
+    """``node / step`` where it is known to divide (``exact``), else so often that another exit is taken before (``upto``), as
+    in a loop that is written out twice and left in the middle. It stays symbolic until all loops are closed: pointers of
+    an outer loop that cancel make it linear."""
+    return build(g, "exact" if alone else "upto", node.ty, (node, g.const(node.ty, step)))
 
 
 def lower_exact(program: Program) -> None:
@@ -147,13 +149,19 @@ def lower_exact(program: Program) -> None:
     g = program.graph
     replace: dict[Node, Node] = {}
     for node in program.live():
-        if node.op == "exact":
-            g.block, g.origin = node.block, node.origin
-            step = node.args[1].imm
-            if step & (step - 1) == 0:
-                replace[node] = build(g, "lshr", node.ty, (node.args[0], g.const(node.ty, step.bit_length() - 1)))
-            else:  # the divisor is a constant: cannot trap, so may be moved like any formula
-                replace[node] = build(g, "udiv", node.ty, node.args)
+        if node.op not in ("exact", "upto"):
+            continue
+        g.block, g.origin = node.block, node.origin
+        whole, step = node.args[0], node.args[1].imm
+        if step & (step - 1) == 0:
+            quotient = build(g, "lshr", node.ty, (whole, g.const(node.ty, step.bit_length() - 1)))
+        else:  # the divisor is a constant: cannot trap, so may be moved like any formula
+            quotient = build(g, "udiv", node.ty, node.args)
+        if node.op == "upto" and step > 1:
+            divides = build(g, "eq", "i1", (g.lin(node.ty, 0, ((quotient, step),)), whole))
+            most = (1 << (63 if node.ty == "i64" else 32)) - 1
+            quotient = build(g, "select", node.ty, (divides, quotient, g.const(node.ty, most)))
+        replace[node] = quotient
     rewrite(program, replace)
 
 

@@ -403,7 +403,8 @@ def _divide(narrow: str) -> Rule:
 
 
 def _exact(g: Graph, ty: Ty, args: tuple[Node, ...]) -> Node | None:
-    """``exact(a, step)``: a quotient known to have no remainder; linear as soon as every coefficient divides."""
+    """``exact(a, step)``: a quotient known to have no remainder; linear as soon as every coefficient divides. ``upto``:
+    the same where that is not known before."""
     a, divisor = args
     step = divisor.imm
     const, terms = parts(a)
@@ -425,7 +426,7 @@ RULES: dict[str, Rule] = {
     "bitcast": _bitcast, "lo32": _lo32, "hi32": _hi32, "pair": _pair, "zext": _extend("zext"), "sext": _extend("sext"),
     "trunc": _trunc, "eq": _equal("eq"), "ne": _equal("ne"), "slt": _order("slt"), "sle": _order("sle"),
     "ult": _order("ult"), "ule": _order("ule"), "select": _select,
-    "exact": _exact,
+    "exact": _exact, "upto": _exact,
     "wide.udiv": _divide("udiv"), "wide.urem": _divide("urem"),
     "wide.sdiv": _divide("sdiv"), "wide.srem": _divide("srem"),
 }  # fmt: skip
