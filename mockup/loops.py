@@ -138,9 +138,9 @@ def _after_equal(g: Graph, distance: Node, step: int, bottom: bool, alone: bool)
 
 
 def _divided(g: Graph, node: Node, step: int, alone: bool) -> Node:
-    """``node / step`` where it is known to divide (``exact``), else so often that another exit is taken before (``upto``), as
-    in a loop that is written out twice and left in the middle. It stays symbolic until all loops are closed: pointers of
-    an outer loop that cancel make it linear."""
+    """``node / step`` where it is known to divide (``exact``), else so often that another exit is taken before (``upto``):
+    a loop that is written out twice may be left in the middle. It stays symbolic until all loops are closed: pointers of an
+    outer loop that cancel make it linear."""
     return build(g, "exact" if alone else "upto", node.ty, (node, g.const(node.ty, step)))
 
 
