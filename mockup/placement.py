@@ -66,7 +66,7 @@ def likeness(loop: InnerLoop, mockup: Path, kernel: str) -> float:
 
 def same_loops(one: Path, other: Path, kernel: str) -> bool:
     """Whether the innermost loops of the function ``kernel`` of both are made of the same instructions, wherever they lie
-    and in whatever order these have their operands."""
+    and in whatever order these have their operands. What one of them takes longer is then not the code's."""
     found = []
     for path in (one, other):
         try:
@@ -74,7 +74,7 @@ def same_loops(one: Path, other: Path, kernel: str) -> bool:
         except (BinaryError, NotLiftedError):
             return False
         found.append(Counter(frozenset(loop.mnemonics.items()) for loop, _ in loops))
-    return found[0] == found[1]
+    return found[0] == found[1] and bool(found[0])
 
 
 def needs_placing(loop: InnerLoop) -> bool:

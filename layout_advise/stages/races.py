@@ -15,8 +15,10 @@ from layout_advise.layoutalgebra.structure import Candidate
 from layout_advise.measured import Measured
 from layout_advise.mixture import Portion
 from layout_advise.mockup.databranches import branches_on_data
+from layout_advise.mockup.emit import kernel_name
 from layout_advise.mockup.lifted import Lifted
 from layout_advise.mockup.machinecode import same_code
+from layout_advise.mockup.placement import same_loops
 from layout_advise.mockup.timings import (
     CONTROLS,
     IDENTITY,
@@ -122,6 +124,7 @@ def contest_of(
 ) -> Contest:
     """What takes part at the calls of one kind: what was verified at all of them."""
     entrants, unmeasured = [], []
+    kernel = kernel_name(lifted)
     for name, item in made.items():
         candidate = item.recipe.candidate
         if candidate is None or item.recipe.wrong or item.same_as is not None:
@@ -152,13 +155,13 @@ def contest_of(
             wanted.append(Recipe(IDENTITY_BLOCKS, None, "plain", blocks=recipe.candidate))
         fresh = [replace(r, checked=False, offset=64 * 5) for r in wanted]
         again = make_mockups(case, seen, lifted, fresh, case.work / f"again{case.chosen.call}", LESS_ALIGNED)
-        built = worth_timing({name: m.mockup for name, m in again.items() if m.mockup is not None}, best)
+        built = worth_timing({n: m.mockup for n, m in again.items() if m.mockup is not None}, best, kernel)
         if places and IDENTITY in again:
             built |= moved(lifted, again[best], again[IDENTITY], compiler_of(case).executable)
         return built
 
     return Contest(
-        controls(made, found, bool(entrants)),
+        controls(made, found, bool(entrants), kernel),
         entrants,
         unmeasured,
         rebuild,
@@ -176,22 +179,26 @@ def look_again(case: Case, canary: int) -> float | None:
     return profile.look_again(case.settings, case.profiled, case.stdin, chosen, profile.SECOND_LOOK_SECONDS).in_situ_ns
 
 
-def worth_timing(built: dict[str, Path], best: str) -> dict[str, Path]:
+def worth_timing(built: dict[str, Path], best: str, kernel: str) -> dict[str, Path]:
     """``built`` without the scalar builds where these are the same programs as the others (there is no SIMD to tell from
     the layout), and without an identity in blocks that is the same as the other."""
     pairs = ((IDENTITY, SCALAR), (best, LAYOUT_SCALAR))
     if IDENTITY_BLOCKS in built and IDENTITY in built and same_code(built[IDENTITY], built[IDENTITY_BLOCKS]):
         built = {name: path for name, path in built.items() if name != IDENTITY_BLOCKS}
-    if all({one, other} <= set(built) and same_code(built[one], built[other]) for one, other in pairs):
+    if all({one, other} <= set(built) and _same_program(built[one], built[other], kernel) for one, other in pairs):
         return {name: path for name, path in built.items() if name not in (SCALAR, LAYOUT_SCALAR)}
     return built
 
 
-def controls(made: dict[str, Made], found: dict[str, Finding], compared: bool) -> dict[str, Path]:
+def _same_program(one: Path, other: Path, kernel: str) -> bool:
+    return same_code(one, other) or same_loops(one, other, kernel)
+
+
+def controls(made: dict[str, Made], found: dict[str, Finding], compared: bool, kernel: str) -> dict[str, Path]:
     """The identity, and its other builds where candidates are compared with them; no scalar one that is the same program."""
     chosen = {}
     plain, scalar = (made[name].mockup if name in made else None for name in (IDENTITY, SCALAR))
-    alike = plain is not None and scalar is not None and same_code(plain, scalar)
+    alike = plain is not None and scalar is not None and _same_program(plain, scalar, kernel)
     for name in CONTROLS:
         item, finding = made.get(name), found.get(name)
         if name == SCALAR and alike:
