@@ -277,6 +277,15 @@ def test_a_gain_that_hangs_on_where_the_code_lies_is_none(
     assert not {*LAYOUT_MOVED, *IDENTITY_MOVED} & set(decision.again.conversions)
 
 
+def test_an_unchanged_layout_that_hangs_on_its_place_is_no_measure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``scan``: its unchanged mock-up took 1.0 to 1.35 times the original's time, and every layout looked slow beside it,
+    some of which gain 1.2 by hand."""
+    places = moved((1010.0, 990.0, 1005.0), (1000.0, 1350.0, 1005.0))
+    verdict = contest(monkeypatch, {**TIMES, **places, "c1": 1000.0}, vectors=False).verdict
+    assert verdict.reason == "placement-dependent"
+    assert "the unchanged mock-up takes 1.00 to 1.35 times" in verdict.text
+
+
 @pytest.mark.parametrize(
     ("layout", "said"), [((1010.0, 990.0, 1005.0), "no-gain"), ((1010.0, 900.0, 1005.0), "placement-dependent")]
 )

@@ -6,12 +6,23 @@ from collections.abc import Sequence
 
 from layout_advise.gainwords import FORMS, form_gains, named, times
 from layout_advise.measured import Measured
-from layout_advise.mockup.timings import IDENTITY_LANES, LAYOUT_MOVED, ORIGINAL, SCALAR, Timings, identity_of
+from layout_advise.mockup.timings import (
+    IDENTITY,
+    IDENTITY_LANES,
+    IDENTITY_MOVED,
+    LAYOUT_MOVED,
+    ORIGINAL,
+    SCALAR,
+    Timings,
+    identity_of,
+)
 from layout_advise.reports.hotspotmodel import Verdict
 from layout_advise.verdict import Mode, undecided
 
 SCALAR_LIMIT = 1.1
 NOT_IN_SITU = "not-in-situ"
+SPREAD = 1.15
+"""By how much the unchanged layout's times at several places may differ for a ``keep``."""
 FURTHER = 1.02
 """By how much another form of the unchanged layout has to be faster to be named instead."""
 LOOP_FORM = "loop-form"
@@ -20,10 +31,18 @@ LOOP_FORM = "loop-form"
 
 def doubt_place(verdict: Verdict, timings: Timings, name: str, bound: float, mode: Mode) -> Verdict:
     """No ``keep`` where the best layout gains as soon as its code lies at another place (``docs/decisions/0037``), also over
-    the unchanged layout in its fastest form."""
+    the unchanged layout in its fastest form; nor where the unchanged layout itself takes much longer at one place than at
+    another: what a layout does at any of them then says little."""
     over = (ORIGINAL, identity_of(timings, name))
     ratios = [[r.median for o in over if (r := timings.ratio(o, n, mode)) is not None] for n in (name, *LAYOUT_MOVED)]
     found = [min(medians) for medians in ratios if medians]
+    same = [r.median for n in (IDENTITY, *IDENTITY_MOVED) if (r := timings.ratio(n, ORIGINAL, mode)) is not None]
+    if verdict.action == "keep" and len(same) > 1 and max(same) > SPREAD * min(same):
+        text = (
+            f"the unchanged mock-up takes {min(same):.2f} to {max(same):.2f} times the original's time depending on where "
+            "its code lies, and with it how well its branches on data are predicted. No gain is shown, and none is excluded."
+        )
+        return undecided("placement-dependent", text)
     if verdict.action != "keep" or max(found, default=0.0) < bound:
         return verdict
     text = (
