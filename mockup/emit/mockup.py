@@ -152,7 +152,7 @@ def _settings(
         check,
         wrongly_placed(lifted, placed, wrong == "writes") if wrong else frozenset(),
         independent=variant == "simd",
-        unrelated=variant == "plain" and not check,
+        counters=frozenset(loop.counter for loop in loops(lifted.body)) if variant == "plain" and not check else frozenset(),
     )
     if check:
         settings.recorders = recorders(lifted)

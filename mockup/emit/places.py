@@ -84,10 +84,12 @@ class Places(Text):
             if k + 1 < len(structure.dims):
                 self.put(f"{rest} %= {dim.stride};")
         maps = {self.pointer(site.relayout, mapped): mapped for mapped in self.maps_at(site)}
+        atoms = {term.atom for place in self.plan.places.values() if place.site is site for term in place.terms}
+        gathered = bool(self.settings.counters) and not atoms <= self.settings.counters
         for name, mapped in maps.items():
             terms = " + ".join(f"{a.stride} * d{site.number}_{a.dim}" for a in _whole(mapped))
             hidden = f" + {self.hide(site)}" if self.chosen_at_run_time(site) else ""
-            apart = self.settings.unrelated and len(maps) > 1 and terms and start is None and not hidden
+            apart = gathered and len(maps) > 1 and terms and start is None and not hidden
             kind = "uint8_t *" if apart else "uint8_t *const "
             self.put(f"{kind}{name}_{site.number} = {name}{' + ' + terms if terms else ''}{hidden};")
             if apart:  # else what all of them have in common is added at each access: gcc takes it out of the loop's index

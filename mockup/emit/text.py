@@ -34,9 +34,9 @@ class Settings:
     """Number of an index -> (base, bytes an element) of the unchanged records that it picks (:func:`scope.gathers`)."""
     independent: bool = False
     """Whether the compiler is told which loops' iterations are independent."""
-    unrelated: bool = False
-    """Whether it is kept from seeing how far the new arrays' starting points are from each other, as in a function that gets
-    several pointers. Where they are `restrict` they have to stay what they are."""
+    counters: frozenset[Operand] = frozenset()
+    """Of the loops. Where an access is not linear in these (an index is loaded), and arrays are not `restrict`, the compiler
+    is kept from seeing how far their starting points are from each other, as in a function that gets several pointers."""
     known: frozenset[int] = frozenset()
     """ids of the loops of which it is told anyway: it would know it of a source in this layout (:func:`arrays.known`)."""
     abreast: dict[int, Lanes] = field(default_factory=dict)
