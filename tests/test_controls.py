@@ -51,6 +51,7 @@ def test_a_batch_of_which_nothing_could_be_measured_tells_less_than_one_call() -
     """A sparse matrix times two vectors in turn: no layout of its entries could be made for 16 calls, for one it could."""
     one = studied("not-in-situ")
     assert that_tells(one, studied("nothing-measured")) is one
+    assert that_tells(one, studied("no-rule-applies")) is one  # two buffers that are swapped: one reference touches both
     assert that_tells(one, batch := studied("no-gain")) is batch
     assert that_tells(one, None) is None
 
