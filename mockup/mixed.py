@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from layout_advise.layoutalgebra.structure import Candidate
+from layout_advise.layoutalgebra.structure import Axis, Candidate, Relayout
 from layout_advise.mockup.effects import Ty
 from layout_advise.mockup.lifted import Item, Let, Lifted, Loop, Operand, Val
 
@@ -33,29 +33,22 @@ def keeps_lanes(candidate: Candidate | None) -> bool:
 def elements_whole(candidate: Candidate | None) -> bool:
     """Whether ``candidate`` moves elements as a whole: what lay side by side in one does so still, and nothing else does."""
     relayouts = candidate.relayouts if candidate is not None else ()
-    return all(
-        len(
-            {
-                (field.buffer, field.axes, field.offset - relayout.structure.fields[field.field].offset)
-                for field in relayout.fields
-            }
-        )
-        == 1
-        for relayout in relayouts
-    )
+    return all(len(_moves(relayout)) == 1 for relayout in relayouts) and not brings_together(candidate)
 
 
 def brings_together(candidate: Candidate | None) -> bool:
     """Whether fields lie side by side in ``candidate`` that did not, or otherwise."""
     relayouts = candidate.relayouts if candidate is not None else ()
-    for relayout in relayouts:
-        moved: dict[int, set[tuple[object, int]]] = {}
-        for field in relayout.fields:
-            distance = field.offset - relayout.structure.fields[field.field].offset
-            moved.setdefault(field.buffer, set()).add((field.axes, distance))
-        if any(len(ways) > 1 for ways in moved.values()):
-            return True
-    return False
+    return any(len(ways) > 1 for relayout in relayouts for ways in _moves(relayout).values())
+
+
+def _moves(relayout: Relayout) -> dict[int, set[tuple[tuple[Axis, ...], int]]]:
+    """By buffer: the ways in which fields got there, each with how far they were moved in their element."""
+    found: dict[int, set[tuple[tuple[Axis, ...], int]]] = {}
+    for field in relayout.fields:
+        distance = field.offset - relayout.structure.fields[field.field].offset
+        found.setdefault(field.buffer, set()).add((field.axes, distance))
+    return found
 
 
 def mixed_together(lifted: Lifted) -> Lifted:
