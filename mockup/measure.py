@@ -23,12 +23,14 @@ from layout_advise.mockup.timings import (
     ORIGINAL,
     SCALAR,
     SHADOW,
-    TWINS,
     Canary,
     Mode,
     Timings,
     converted,
+    elsewhere,
     fastest,
+    gain,
+    is_elsewhere,
 )
 from layout_advise.tracer.snapshot.protocol import Calm, Clock, Range, Sample, StoppedProgram
 
@@ -142,19 +144,24 @@ def measure(
             if name == ORIGINAL:
                 raise SnapshotError("cannot time the hotspot", why, "try --snapshot fork, or another --call")
             timings.failed[name] = why
-            alive = [v for v in alive if v.name != name]
+            alive = [v for v in alive if v.name not in (name, *elsewhere(name))]
             continue
         progress(len(timings.steady), plan.restores)
         if drop and len(timings.steady) >= DROP_AFTER:
             # what was never seen undisturbed gets as many processes again
-            known = [v.name for v in alive if timings.is_settled(v.name) or len(timings.steady) >= 2 * DROP_AFTER]
-            losers = clear_losers(timings, [name for name in known if name not in CONTROLS])
+            names = [v.name for v in alive if v.name not in CONTROLS and not is_elsewhere(v.name)]
+            losers = clear_losers(
+                timings, [n for n in names if timings.is_settled(n) or len(timings.steady) >= 2 * DROP_AFTER]
+            )
             if plan.hopeless is not None:
-                losers |= clear_losers(timings, [v.name for v in alive if v.name not in CONTROLS], plan.hopeless)
+                losers |= clear_losers(timings, names, plan.hopeless)
             if plan.finalists is not None and len(timings.steady) == DROP_AFTER:
-                losers |= beyond(timings, [v.name for v in alive if v.name not in (*CONTROLS, *losers)], plan.finalists)
+                losers |= beyond(timings, [n for n in names if n not in losers], plan.finalists)
             timings.dropped.update(losers)
-            alive = [v for v in alive if v.name not in losers]
+            # what loses at all places loses; of the rest it has to be known how much
+            gone = {n for name in names if (r := gain(timings, name)) and r.hi < 1 for n in elsewhere(name)}
+            gone |= {place for name in losers for place in (name, *elsewhere(name))}
+            alive = [v for v in alive if v.name not in gone]
         if len(timings.steady) == DROP_AFTER:
             alive = [v for v in alive if v.name not in BRIEF or is_better_scalar(timings, v.name)]
     return timings
@@ -162,7 +169,7 @@ def measure(
 
 def clear_losers(timings: Timings, names: Sequence[str], factor: float = 1.0) -> dict[str, str]:
     """Candidates whose ``hi`` lies below the leader's ``lo``, by more than ``factor``."""
-    intervals = {n: r for n in names if (r := timings.ratio(ORIGINAL, n)) is not None}
+    intervals = {n: r for n in names if (r := gain(timings, n)) is not None}
     if not intervals:
         return {}
     leader = max(intervals, key=lambda n: intervals[n].lo)
@@ -180,7 +187,7 @@ def is_better_scalar(timings: Timings, name: str) -> bool:
 
 def beyond(timings: Timings, names: Sequence[str], places: int) -> dict[str, str]:
     """The candidates that are not among the ``places`` fastest."""
-    speeds = {n: r.median for n in names if (r := timings.ratio(ORIGINAL, n)) is not None}
+    speeds = {n: r.median for n in names if (r := gain(timings, n)) is not None}
     slower = sorted(speeds, key=lambda n: -speeds[n])[places:]
     return {n: f"not among the {places} fastest in {timings.restores(n)} restores" for n in slower}
 
@@ -211,13 +218,14 @@ def _one_restore(
                 program.prepare(numbers[variant.name], without(written, variant.unwritten), touched, like_original=old)
             names = list(numbers)
             for round_ in range(plan.rounds):
-                for current in rotated(names, index * plan.rounds + round_):
+                now = [n for n in names if in_turn(n, round_)]
+                for current in rotated(now, index * plan.rounds + round_):
                     notes.block(program, current, numbers[current], plan.calls, "steady", plan.warm)
             cold = plan.cold_calls if plan.cold_restores is None or index < plan.cold_restores else 0
             if cold:
                 for current in rotated(names, index):
                     notes.block(program, current, numbers[current], cold, "cold", 0)
-            new = [n for n in names if n not in (ORIGINAL, SHADOW, *TWINS, *CONTROLS)]
+            new = [n for n in names if n not in (ORIGINAL, SHADOW, LAYOUT_SCALAR, *CONTROLS) and not is_elsewhere(n)]
             for current in new if index < CONVERTED_IN or plan.around else ():
                 runs = program.convert(numbers[current])
                 costs[current] = undisturbed([into for into, _ in runs]), undisturbed([out for _, out in runs])
@@ -291,6 +299,12 @@ def rotated(names: Sequence[str], by: int) -> list[str]:
     shift = by % len(names)
     turned = [*names[shift:], *names[:shift]]
     return turned if (by // len(names)) % 2 == 0 else turned[::-1]
+
+
+def in_turn(name: str, round_: int) -> bool:
+    """Whether a variant is timed in that round: each of the builds with their code at other places in every third, as there
+    are as many."""
+    return not is_elsewhere(name) or elsewhere(name.partition("@")[0])[round_ % 3] == name
 
 
 def without(ranges: Sequence[Range], holes: Sequence[Range]) -> tuple[Range, ...]:

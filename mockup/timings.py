@@ -12,6 +12,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import fmean
 from typing import Literal, NamedTuple
 
 from layout_advise.mockup.statistics import Ratio, median_of, undisturbed, undisturbed_ratio, unpaired_ratio
@@ -50,12 +51,23 @@ IDENTITY_LANES = "identity-lanes"
 """The identity from the loops as the original's compiler unrolled them, where the other identity is rerolled."""
 LAYOUT_SCALAR = "layout-scalar"
 """The best candidate without vector instructions: what its layout gains alone."""
-IDENTITY_MOVED, LAYOUT_MOVED = (tuple(f"{what}-moved-{k}" for k in (1, 2, 3)) for what in ("identity", "layout"))
-"""The identity and the best candidate with their code at other places (``docs/decisions/0037``)."""
-CONTROLS = (IDENTITY, PLACED, SCALAR, IDENTITY_RESTRICT, IDENTITY_SIMD, IDENTITY_LANES, IDENTITY_BLOCKS, *IDENTITY_MOVED)
+
+
+def elsewhere(name: str) -> tuple[str, ...]:
+    """What the same build with its code at other places is called (``docs/decisions/0037``)."""
+    return tuple(f"{name}@{k}" for k in (1, 2, 3))
+
+
+def is_elsewhere(name: str) -> bool:
+    """Whether that is a build with its code at another place."""
+    return "@" in name
+
+
+IDENTITY_MOVED = elsewhere(IDENTITY)
+FORMS_OF_IDENTITY = (IDENTITY, IDENTITY_LANES, IDENTITY_RESTRICT, IDENTITY_SIMD)
+OTHER_PLACES = tuple(place for form in FORMS_OF_IDENTITY for place in elsewhere(form))
+CONTROLS = (IDENTITY, PLACED, SCALAR, IDENTITY_RESTRICT, IDENTITY_SIMD, IDENTITY_LANES, IDENTITY_BLOCKS, *OTHER_PLACES)
 """What is timed besides candidates; never dropped, no layout of its own."""
-TWINS = (LAYOUT_SCALAR, *LAYOUT_MOVED)
-"""Other builds of the best candidate, which stand for no candidate of their own."""
 
 
 class Canary(NamedTuple):
@@ -167,6 +179,8 @@ class Timings:
     def exchanged(self, one: str, other: str) -> Timings:
         """The same times, those of two variants under each other's name."""
         names = {one: other, other: one}
+        for mine, its in zip(elsewhere(one), elsewhere(other), strict=True):
+            names |= {mine: its, its: mine}
         steady, cold = ([{names.get(n, n): v for n, v in r.items()} for r in rs] for rs in (self.steady, self.cold))
         canaries = {mode: [{names.get(n, n): v for n, v in r.items()} for r in rs] for mode, rs in self.canaries.items()}
         return replace(self, steady=steady, cold=cold, canaries=canaries)
@@ -283,11 +297,10 @@ class Timings:
 
 def summarise(timings: Timings, name: str) -> Ratios | None:
     """All ratios of one variant; None when it was never timed. Where it and the identity were timed with their code at
-    several places, the intervals hold what comes out at any of these, and the middle is that of the places."""
-    places = [name, *(n for n in LAYOUT_MOVED if name not in CONTROLS and timings.restores(n))]
+    several places, the intervals hold what comes out at any of these, and the middle is that of the mean times."""
+    places = [name] if name in CONTROLS else places_of(timings, name)
     own = identity_of(timings, name)
-    moved = IDENTITY_MOVED if own == IDENTITY and len(places) > 1 else ()  # of the other identities nothing was moved
-    unchanged = [own, *(n for n in moved if timings.restores(n))]
+    unchanged = places_of(timings, own) if len(places) > 1 else [own]
     steady, over = (_wherever(timings, names, places, "steady") for names in ([ORIGINAL], unchanged))
     if steady is None or over is None:
         return None
@@ -295,12 +308,24 @@ def summarise(timings: Timings, name: str) -> Ratios | None:
     return Ratios(steady, over, cold, over_cold)
 
 
+def places_of(timings: Timings, name: str) -> list[str]:
+    """``name``, and what it is called at the other places that its code was timed at."""
+    return [name, *(n for n in elsewhere(name) if timings.restores(n))]
+
+
+def gain(timings: Timings, name: str) -> Ratio | None:
+    """Speedup of a candidate over the original, wherever its code lies; None where nothing was measured."""
+    return _wherever(timings, [ORIGINAL], places_of(timings, name), "steady")
+
+
 def _wherever(timings: Timings, over: Sequence[str], under: Sequence[str], mode: Mode) -> Ratio | None:
-    found = [r for a in over for b in under if (r := timings.ratio(a, b, mode)) is not None]
+    rows = [[r for a in over if (r := timings.ratio(a, b, mode)) is not None] for b in under]
+    found = [r for row in rows for r in row]
     if not found:
         return None
-    median = median_of([r.median for r in found])
-    return Ratio(median, min(r.lo for r in found), max(r.hi for r in found), min(r.restores for r in found))
+    # each row's mean is the mean time above over one time below
+    middle = fmean(1 / fmean(r.median for r in row) for row in rows if row) ** -1
+    return Ratio(middle, min(r.lo for r in found), max(r.hi for r in found), min(r.restores for r in found))
 
 
 def identity_of(timings: Timings, name: str) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from layout_advise.mockup.timings import IDENTITY, IDENTITY_MOVED, LAYOUT_MOVED, ORIGINAL, Timings, identity_ratio
+from layout_advise.mockup.timings import IDENTITY, IDENTITY_MOVED, ORIGINAL, Timings, elsewhere, identity_ratio
 from layout_advise.stages.mockups import Made, Recipe
 from layout_advise.stages.moved import MOVED_BY, moved, moved_identities
 from layout_advise.stages.races import controls
@@ -27,10 +28,10 @@ TEXT = """__attribute__((visibility("default"))) double sum_of(const double *x, 
 def test_code_lies_further_into_a_cache_line_and_does_the_same(tmp_path: Path, compiler: str) -> None:
     lifted = Native(SOURCES["below"][0], "below", tmp_path, ("-O2",)).lifted()
     layout, identity = (Made(Recipe(n, None, "plain"), TEXT, tmp_path / n / "x.so", None, None) for n in ("l", "i"))
-    found = moved(lifted, layout, identity, compiler)
-    assert set(found) == {*LAYOUT_MOVED, *IDENTITY_MOVED}
+    found = moved(lifted, (layout, identity), compiler)
+    assert set(found) == {*elsewhere("l"), *elsewhere("i")}
     numbers = (ctypes.c_double * 4)(0.25, 0.5, 0.125, 3.0)
-    for names in (LAYOUT_MOVED, IDENTITY_MOVED):
+    for names in (elsewhere("l"), elsewhere("i")):
         for name, by in zip(names, MOVED_BY, strict=True):
             binary = Binary.open_module(found[name])
             start = binary.region("sum_of", 0).entry
@@ -45,7 +46,7 @@ def test_code_lies_further_into_a_cache_line_and_does_the_same(tmp_path: Path, c
 def test_what_does_not_hang_on_its_data_lies_where_it_lies(tmp_path: Path) -> None:
     lifted = Native(SOURCES["sums"][0], "sums", tmp_path, ("-O2",)).lifted()
     one = Made(Recipe("l", None, "plain"), TEXT, tmp_path / "x.so", None, None)
-    assert moved(lifted, one, one, "gcc") == {}
+    assert moved(lifted, (one,), "gcc") == {}
 
 
 def test_what_cannot_be_built_is_left_out(tmp_path: Path) -> None:
@@ -53,7 +54,8 @@ def test_what_cannot_be_built_is_left_out(tmp_path: Path) -> None:
     good = Made(Recipe("i", None, "plain"), TEXT, tmp_path / "x.so", None, None)
     bad = Made(Recipe("l", None, "plain"), "no C", tmp_path / "x.so", None, None)
     none = Made(Recipe("l", None, "plain"), TEXT, None, None, "it does not compile")
-    assert set(moved(lifted, bad, good, "gcc")) == set(moved(lifted, none, good, "gcc")) == {*IDENTITY_MOVED}
+    same = replace(good, recipe=Recipe("s", None, "plain"), same_as="i")
+    assert set(moved(lifted, (bad, none, same, good), "gcc")) == {*elsewhere("i")}
 
 
 def test_the_benchmark_moves_the_code_of_the_examples_and_nothing_else(tmp_path: Path) -> None:
@@ -69,8 +71,8 @@ def test_the_benchmark_moves_the_code_of_the_examples_and_nothing_else(tmp_path:
 def test_the_unchanged_layout_is_tried_at_other_places_where_its_time_hangs_on_them(tmp_path: Path) -> None:
     """``scan`` by clang -O3: the same instructions 15 % slower, as their branches lie at other addresses."""
     lifted = Native(SOURCES["below"][0], "below", tmp_path, ("-O2",)).lifted()
-    identity = Made(Recipe("i", None, "plain"), TEXT, tmp_path / "x.so", None, None)
-    found = {m.recipe.name: m for m in moved_identities(lifted, identity, "gcc")}
+    identity = Made(Recipe(IDENTITY, None, "plain"), TEXT, tmp_path / "x.so", None, None)
+    found = {m.recipe.name: m for m in moved_identities(lifted, (identity,), "gcc")}
     assert set(found) == {*IDENTITY_MOVED}
     assert all(m.recipe.candidate is None and not m.recipe.checked for m in found.values())
     made = {IDENTITY: identity, **found}
@@ -81,4 +83,4 @@ def test_the_unchanged_layout_is_tried_at_other_places_where_its_time_hangs_on_t
     assert ratio is not None
     assert ratio.median == pytest.approx(1.02)
     other = Native(SOURCES["sums"][0], "sums", tmp_path, ("-O2",)).lifted()
-    assert moved_identities(other, identity, "gcc") == ()
+    assert moved_identities(other, (identity,), "gcc") == ()

@@ -18,11 +18,11 @@ from layout_advise.mockup.timings import (
     IDENTITY_MOVED,
     IDENTITY_RESTRICT,
     IDENTITY_SIMD,
-    LAYOUT_MOVED,
     LAYOUT_SCALAR,
     ORIGINAL,
     SCALAR,
     Timings,
+    elsewhere,
 )
 from layout_advise.reports.hotspotmodel import Verdict
 from layout_advise.stages.describe import ablation
@@ -104,7 +104,7 @@ def contest(
 
     def rebuild(best: str, names: Sequence[str], places: bool) -> dict[str, Path]:
         assert best == candidate
-        wanted = [best, *names, LAYOUT_SCALAR, *(n for n in (*LAYOUT_MOVED, *IDENTITY_MOVED) if places and n in times)]
+        wanted = [best, *names, LAYOUT_SCALAR, *(n for n in (*elsewhere("c1"), *IDENTITY_MOVED) if places and n in times)]
         wanted += [IDENTITY_BLOCKS] if IDENTITY_BLOCKS in times else []
         return {n: Path(n) for n in wanted if vectors or n not in (SCALAR, LAYOUT_SCALAR)}
 
@@ -256,7 +256,7 @@ def test_what_restrict_gains_without_a_new_layout_is_not_the_layouts(monkeypatch
 
 
 def moved(layout: Sequence[float], identity: Sequence[float]) -> dict[str, float]:
-    return dict(zip((*LAYOUT_MOVED, *IDENTITY_MOVED), (*layout, *identity), strict=True))
+    return dict(zip((*elsewhere("c1"), *IDENTITY_MOVED), (*layout, *identity), strict=True))
 
 
 @pytest.mark.parametrize(
@@ -274,7 +274,7 @@ def test_a_gain_that_hangs_on_where_the_code_lies_is_none(
     assert decision.verdict.reason == said
     assert "code at 4 addresses" in decision.verdict.text
     assert decision.again is not None
-    assert not {*LAYOUT_MOVED, *IDENTITY_MOVED} & set(decision.again.conversions)
+    assert not {*elsewhere("c1"), *IDENTITY_MOVED} & set(decision.again.conversions)
 
 
 def test_an_unchanged_layout_that_hangs_on_its_place_is_no_measure(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from layout_advise.mockup.order import in_pieces
 from layout_advise.mockup.placement import hot_loop
 from layout_advise.mockup.pointertables import PointerTable, covering
 from layout_advise.mockup.reroll import reroll
-from layout_advise.mockup.timings import IDENTITY, IDENTITY_LANES
+from layout_advise.mockup.timings import FORMS_OF_IDENTITY, IDENTITY, IDENTITY_LANES
 from layout_advise.mockup.unroll import unroll_fields
 from layout_advise.stages.case import Case
 from layout_advise.stages.gather import gather_again, tables_of
@@ -188,12 +188,13 @@ def is_better_kept(case: Case, seen: Observation, code: Code) -> bool:
 
 
 def other_places(case: Case, seen: Observation, lifted: Lifted, made: dict[str, Made]) -> list[Made]:
-    """The identity where the original lies, and at further places where its time hangs on that; that which was not rerolled
-    is more like the original."""
+    """The identity where the original lies (that which was not rerolled is more like the original), and all its forms at
+    further places where times hang on that."""
     loop = hot_loop(seen.region, seen.trace)
     identity, compiler = made.get(IDENTITY_LANES, made[IDENTITY]), compiler_of(case)
     placed = place_identity(identity, loop, kernel_name(lifted), compiler) if loop is not None else None
-    return [*([placed] if placed is not None else []), *moved_identities(lifted, identity, compiler.executable)]
+    forms = [made[name] for name in FORMS_OF_IDENTITY if name in made]
+    return [*([placed] if placed is not None else []), *moved_identities(lifted, forms, compiler.executable)]
 
 
 def forbidden(candidate: Candidate | None, tables: Mapping[str, PointerTable] | None = None) -> tuple[Range, ...]:

@@ -10,11 +10,11 @@ from layout_advise.mockup.timings import (
     IDENTITY,
     IDENTITY_LANES,
     IDENTITY_MOVED,
-    LAYOUT_MOVED,
     ORIGINAL,
     SCALAR,
     Timings,
     identity_of,
+    places_of,
 )
 from layout_advise.reports.hotspotmodel import Verdict
 from layout_advise.verdict import Mode, undecided
@@ -34,7 +34,7 @@ def doubt_place(verdict: Verdict, timings: Timings, name: str, bound: float, mod
     the unchanged layout in its fastest form; nor where the unchanged layout itself takes much longer at one place than at
     another: what a layout does at any of them then says little."""
     over = (ORIGINAL, identity_of(timings, name))
-    ratios = [[r.median for o in over if (r := timings.ratio(o, n, mode)) is not None] for n in (name, *LAYOUT_MOVED)]
+    ratios = [[r.median for o in over if (r := timings.ratio(o, n, mode)) is not None] for n in places_of(timings, name)]
     found = [min(medians) for medians in ratios if medians]
     same = [r.median for n in (IDENTITY, *IDENTITY_MOVED) if (r := timings.ratio(n, ORIGINAL, mode)) is not None]
     if verdict.action == "keep" and len(same) > 1 and max(same) > SPREAD * min(same):

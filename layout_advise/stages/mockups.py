@@ -12,6 +12,7 @@ from layout_advise.errors import LayoutAdviseError, RemapError
 from layout_advise.layoutalgebra.structure import Candidate, Structure
 from layout_advise.mockup.binding import bind, keys_made
 from layout_advise.mockup.build import build, vector_bytes
+from layout_advise.mockup.databranches import branches_on_data
 from layout_advise.mockup.emit import Emitted, emit, kernel_name
 from layout_advise.mockup.lifted import Lifted, Loop
 from layout_advise.mockup.machinecode import same_code
@@ -274,7 +275,8 @@ def _make(
         except LayoutAdviseError as error:
             return Made(recipe, source, None, None, error.line())
         if not check:
-            source, flags = made.text, (*compiler.flags, *_flags(recipe, compiler, made))
+            aligned = own_alignment(compiler) if branches_on_data(lifted) else ()
+            source, flags = made.text, (*compiler.flags, *_flags(recipe, compiler, made), *aligned)
         # the check build is compiled quickly: it runs once
         target = folder / f"{recipe.name}{'.check' if check else ''}.so"
         result = build(made.text, target, compiler.executable, ("-O1",) if check else flags)
@@ -282,6 +284,13 @@ def _make(
             return Made(recipe, source, None, None, result.reason or "it does not compile")
         built[number] = result.path
     return Made(recipe, source, built[0], built[1], None, flags=flags)
+
+
+def own_alignment(compiler: Compiled) -> tuple[str, ...]:
+    """Flags that align loops as the compiler does it by itself. How well a processor predicts branches on data changes with
+    their addresses, also relative to each other: ``scan`` took 1.36 times as long with its loops at multiples of 16 or 32,
+    wherever these were, as at the odd multiple of 8 that gcc gives it."""
+    return ("-falign-loops=16",) if "clang" in Path(compiler.executable).name else ("-falign-loops=0",)
 
 
 def _flags(recipe: Recipe, compiler: Compiled, made: Emitted) -> tuple[str, ...]:

@@ -2,45 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from layout_advise.mockup.build import build
 from layout_advise.mockup.databranches import branches_on_data
 from layout_advise.mockup.lifted import Lifted
-from layout_advise.mockup.timings import IDENTITY_MOVED, LAYOUT_MOVED
-from layout_advise.stages.mockups import Made, Recipe
+from layout_advise.mockup.timings import elsewhere
+from layout_advise.stages.mockups import JOBS, Made, Recipe
 
 MOVED_BY = (16, 32, 48)
-"""How many bytes further into a cache line code lies than in a build of its own alignment. Compilers align loops to 16."""
-ALIGNED = ("-falign-functions=64", "-falign-loops=16")
+"""How many bytes further into a cache line code lies than in a build of its own: compilers align functions to 16."""
 
 
-def moved(lifted: Lifted, layout: Made, identity: Made, compiler: str) -> dict[str, Path]:
-    """Further builds of the best layout and of the identity, by name, where the hotspot's way hangs on its data. How well a
-    processor predicts that changes with the addresses of the branches. What cannot be built is left out."""
+def moved(lifted: Lifted, items: Iterable[Made], compiler: str) -> dict[str, Path]:
+    """Further builds of ``items``, by the names that :func:`~layout_advise.mockup.timings.elsewhere` gives, where the
+    hotspot's way hangs on its data. How well a processor predicts that changes with the addresses of the branches. What
+    cannot be built is left out."""
     if not branches_on_data(lifted):
         return {}
-    return _elsewhere(LAYOUT_MOVED, layout, compiler) | _elsewhere(IDENTITY_MOVED, identity, compiler)
+    wanted = [
+        (item, name, by)
+        for item in items
+        if item.mockup is not None and item.same_as is None
+        for name, by in zip(elsewhere(item.recipe.name), MOVED_BY, strict=True)
+    ]
+    with ThreadPoolExecutor(JOBS) as pool:
+        built = list(pool.map(lambda one: _elsewhere(one[0], one[1], one[2], compiler), wanted))
+    return {name: path for (_, name, _), path in zip(wanted, built, strict=True) if path is not None}
 
 
-def moved_identities(lifted: Lifted, identity: Made, compiler: str) -> tuple[Made, ...]:
-    """The identity alone, likewise: where it runs like the original at one of the places, it is the same code."""
-    if not branches_on_data(lifted):
-        return ()
-    built = _elsewhere(IDENTITY_MOVED, identity, compiler)
+def moved_identities(lifted: Lifted, identities: Sequence[Made], compiler: str) -> tuple[Made, ...]:
+    """The forms of the unchanged layout, likewise: where one runs like the original at one of the places, it is the same
+    code."""
+    built = moved(lifted, identities, compiler)
     return tuple(
-        Made(Recipe(name, None, "plain", checked=False), identity.source, path, None, None) for name, path in built.items()
+        Made(Recipe(name, None, item.recipe.variant, checked=False), item.source, built[name], None, None)
+        for item in identities
+        for name in elsewhere(item.recipe.name)
+        if name in built
     )
 
 
-def _elsewhere(names: Sequence[str], item: Made, compiler: str) -> dict[str, Path]:
-    found = {}
-    for name, by in zip(names, MOVED_BY, strict=True):
-        if item.mockup is None:
-            continue
-        flags = (*item.flags, *ALIGNED, f"-fpatchable-function-entry={by}")
-        result = build(item.source, item.mockup.with_name(f"{name}.so"), compiler, flags)
-        if result.path is not None:
-            found[name] = result.path
-    return found
+def _elsewhere(item: Made, name: str, by: int, compiler: str) -> Path | None:
+    assert item.mockup is not None
+    flags = (*item.flags, f"-fpatchable-function-entry={by}")
+    return build(item.source, item.mockup.with_name(f"{name}.so"), compiler, flags).path

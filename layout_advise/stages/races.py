@@ -21,14 +21,15 @@ from layout_advise.mockup.machinecode import same_code
 from layout_advise.mockup.placement import same_loops
 from layout_advise.mockup.timings import (
     CONTROLS,
+    FORMS_OF_IDENTITY,
     IDENTITY,
     IDENTITY_BLOCKS,
     IDENTITY_LANES,
-    IDENTITY_MOVED,
     LAYOUT_SCALAR,
     PLACED,
     SCALAR,
     Timings,
+    elsewhere,
     identity_of,
     noise_floor,
 )
@@ -157,7 +158,8 @@ def contest_of(
         again = make_mockups(case, seen, lifted, fresh, case.work / f"again{case.chosen.call}", LESS_ALIGNED)
         built = worth_timing({n: m.mockup for n, m in again.items() if m.mockup is not None}, best, kernel)
         if places and IDENTITY in again:
-            built |= moved(lifted, again[best], again[IDENTITY], compiler_of(case).executable)
+            timed = (again[n] for n in (best, *FORMS_OF_IDENTITY) if n in again and n in built)
+            built |= moved(lifted, timed, compiler_of(case).executable)
         return built
 
     return Contest(
@@ -166,6 +168,7 @@ def contest_of(
         unmeasured,
         rebuild,
         lambda timings, name: around_a_call(timings, name, case.timed_calls) if case.settings.temporary else None,
+        lambda: moved(lifted, (made[e.id] for e in entrants), compiler_of(case).executable),
     )
 
 
@@ -197,6 +200,7 @@ def _same_program(one: Path, other: Path, kernel: str) -> bool:
 def controls(made: dict[str, Made], found: dict[str, Finding], compared: bool, kernel: str) -> dict[str, Path]:
     """The identity, and its other builds where candidates are compared with them; no scalar one that is the same program."""
     chosen = {}
+    nearest = [n for form in (IDENTITY, IDENTITY_LANES) for n in (form, *elsewhere(form))]
     plain, scalar = (made[name].mockup if name in made else None for name in (IDENTITY, SCALAR))
     alike = plain is not None and scalar is not None and _same_program(plain, scalar, kernel)
     for name in CONTROLS:
@@ -207,7 +211,7 @@ def controls(made: dict[str, Made], found: dict[str, Finding], compared: bool, k
         if (
             item is not None
             and item.mockup is not None
-            and (name == IDENTITY or (usable and (compared or name in (PLACED, IDENTITY_LANES, *IDENTITY_MOVED))))
+            and (name == IDENTITY or (usable and (compared or name in (PLACED, *nearest))))
         ):
             chosen[name] = item.mockup
     return chosen

@@ -16,17 +16,17 @@ from layout_advise.mockup.timings import (
     IDENTITY,
     IDENTITY_BLOCKS,
     IDENTITY_LANES,
-    IDENTITY_MOVED,
-    LAYOUT_MOVED,
     LAYOUT_SCALAR,
     ORIGINAL,
     PLACED,
     SCALAR,
-    TWINS,
     Timings,
+    elsewhere,
     identity_of,
     identity_ratio,
+    is_elsewhere,
     noise_floor,
+    places_of,
     summarise,
 )
 from layout_advise.reports.candidatemodel import Evidence
@@ -37,6 +37,7 @@ from layout_advise.tracer.snapshot.protocol import Range
 from layout_advise.verdict import Context, Mode, choose_mode, confirm, decide, undecided
 
 ABLATION_RESTORES = 3
+LOOK_RESTORES = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,6 @@ def measured(entrant: Entrant, timings: Timings, mode: Mode, net_ns: float | Non
         share = net_ns / original
         median, lo, hi = (1 / (1 / r + share) for r in (speedup.median, speedup.lo, speedup.hi))
         net = Ratio(median, lo, hi, speedup.restores)
-    places = 1 + sum(timings.restores(name) > 0 for name in LAYOUT_MOVED)
     form = identity_of(timings, entrant.id)
     return Measured(
         entrant.id,
@@ -126,7 +126,7 @@ def measured(entrant: Entrant, timings: Timings, mode: Mode, net_ns: float | Non
         net,
         entrant.title,
         blocked=entrant.blocked,
-        places=places,
+        places=len(places_of(timings, entrant.id)),
         form=form if form != IDENTITY else "",
         words=entrant.words,
     )
@@ -137,15 +137,26 @@ class Contest:
     """Everything that takes part: ``controls`` are the identity and its other builds, ``unmeasured`` candidates that have no
     numbers but count. ``rebuild(id, names, places)`` builds the candidate and those of ``names`` with other code alignment
     and buffer offsets, and the candidate without vector instructions (LAYOUT_SCALAR); with ``places``, and where times may
-    hang on where the code lies, also the candidate and the identity at other ones (LAYOUT_MOVED, IDENTITY_MOVED). What
+    hang on where the code lies, also the candidate and the identity at other ones (``elsewhere``). What
     cannot be built is left out; so are LAYOUT_SCALAR and SCALAR where no build has vector instructions.
-    ``conversion(timings, id)`` is the ns that a temporary layout costs a call, None for a permanent one."""
+    ``conversion(timings, id)`` is the ns that a temporary layout costs a call, None for a permanent one. ``places()`` builds
+    the entrants with their code at other places, by the names of ``elsewhere``, where times may hang on that."""
 
     controls: Mapping[str, Path]
     entrants: Sequence[Entrant]
     unmeasured: Sequence[Measured]
     rebuild: Callable[[str, Sequence[str], bool], Mapping[str, Path]]
     conversion: Callable[[Timings, str], float | None]
+    places: Callable[[], Mapping[str, Path]] = dict
+
+    def timed(self, *, places: bool) -> list[Timed]:
+        """What is timed at first."""
+        further = self.places() if places else {}
+        found = [Timed(name, path) for name, path in self.controls.items()]
+        for e in self.entrants:
+            found.append(Timed(e.id, e.mockup, e.unwritten, e.blocked))
+            found += [Timed(name, further[name], e.unwritten) for name in elsewhere(e.id) if name in further]
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,12 +201,12 @@ def decide_and_confirm(contest: Contest, bench: Bench, in_situ_ns: float | None,
 
 
 def first_look(contest: Contest, bench: Bench, in_situ_ns: float | None) -> tuple[Timings, Mode | None, float | None]:
-    """Everything timed once, which of steady and cold counts, and the time in the running program."""
-    variants = [
-        *(Timed(name, path) for name, path in contest.controls.items()),
-        *(Timed(e.id, e.mockup, e.unwritten, e.blocked) for e in contest.entrants),
-    ]
-    first = bench.measure(variants, "measuring")
+    """Everything timed once, which of steady and cold counts, and the time in the running program.
+
+    Candidates are timed with their code at several places where the way hangs on the data and the original takes as long in
+    the snapshot as in the program: else several calls in a row are going to be timed."""
+    places = bench.branches and runs_as_in_program(bench, in_situ_ns)
+    first = bench.measure(contest.timed(places=places), "measuring")
     first.lesser = bench.lesser
     times = first.nanoseconds(ORIGINAL), first.nanoseconds(ORIGINAL, "cold")
     noise = noise_floor(first)[1]
@@ -205,6 +216,13 @@ def first_look(contest: Contest, bench: Bench, in_situ_ns: float | None) -> tupl
         in_situ_ns = bench.look_again(first.best_canary.core) or in_situ_ns
         mode = choose_mode(in_situ_ns, *times, bench.between_ns, noise)
     return first, mode, in_situ_ns
+
+
+def runs_as_in_program(bench: Bench, in_situ_ns: float | None) -> bool:
+    """Whether the original alone, timed in a few processes, agrees with the running program."""
+    look = bench.measure((), "timing the original", LOOK_RESTORES)
+    times = look.nanoseconds(ORIGINAL), look.nanoseconds(ORIGINAL, "cold")
+    return choose_mode(in_situ_ns, *times, bench.between_ns, noise_floor(look)[1]) is not None
 
 
 def lies_between(first: Timings, in_situ_ns: float | None) -> bool:
@@ -310,7 +328,7 @@ def _nothing_won(
         return decision
     extra = [v for v in extra if v.name != IDENTITY_BLOCKS]
     vectors = has_vectors(extra)
-    if not vectors and not any(v.name in LAYOUT_MOVED for v in extra):
+    if not vectors and not any(v.name in elsewhere(best.id) for v in extra):
         return decision
     timed = bench.measure(extra, "measuring the best layout again", ABLATION_RESTORES, drop=False)
     timed = timed.exchanged(IDENTITY, IDENTITY_LANES) if lanes else timed
@@ -338,12 +356,12 @@ def lanes_nearer(timings: Timings, mode: Mode) -> bool:
 def built_again(contest: Contest, name: str, *, places: bool = True) -> list[Timed] | None:
     """The candidate ``name`` built anew, with everything that it is compared with; None where it could not be built."""
     entrant = next(e for e in contest.entrants if e.id == name)
-    built = dict(contest.rebuild(name, tuple(c for c in contest.controls if c not in (PLACED, *IDENTITY_MOVED)), places))
+    built = dict(contest.rebuild(name, tuple(c for c in contest.controls if c != PLACED and not is_elsewhere(c)), places))
     if name not in built or IDENTITY not in built:
         return None
     if PLACED in contest.controls:  # its place is what it is for
         built[PLACED] = contest.controls[PLACED]
-    unwritten = dict.fromkeys((name, *TWINS), entrant.unwritten)
+    unwritten = dict.fromkeys((name, LAYOUT_SCALAR, *elsewhere(name)), entrant.unwritten)
     return [Timed(n, path, unwritten.get(n, ()), n == name and entrant.blocked) for n, path in built.items()]
 
 
