@@ -20,6 +20,7 @@ import time
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from cases import CASES, VARIANTS, Match
@@ -41,6 +42,7 @@ WIDE_SETS = {"gcc": ("O3-avx512",), "clang": ("clang-O3-avx512",)}
 """Further ones, where the processor has what they use (``make avx512``)."""
 WIDE_FEATURES = frozenset(("avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"))
 
+MOVED_BY = (16, 32, 48)
 MOST_ROUNDS = 40
 """Rounds of processes before the tool's run, and as many after it, where processes are short."""
 
@@ -83,6 +85,11 @@ class Setting:
         if self.threads is None:
             return self.size
         return f"{self.size}, {self.threads} thread{'s' if self.threads > 1 else ''}"
+
+    def builds(self, version: str) -> tuple[str, ...]:
+        """The programs of a version: one, or several whose code lies at other places."""
+        places = ("", *(f"+{by}" for by in MOVED_BY)) if CASES[self.example].places and version != self.example else ("",)
+        return tuple(f"{version}{place}" for place in places)
 
     @property
     def file(self) -> Path:
@@ -135,6 +142,12 @@ def run_program(setting: Setting, version: str, chore: float) -> Run:
     return Run(values["undisturbed_ns"], values["chore_ns"], values["calm_calls"] > 0)
 
 
+def build(setting: Setting) -> None:
+    """What ``make all`` does not: the versions with their code at other places."""
+    programs = [setting.program(name) for v in CASES[setting.example].versions for name in setting.builds(v)]
+    subprocess.run(["make", "-s", "-C", str(EXAMPLES), *(str(p.relative_to(EXAMPLES)) for p in programs)], check=True)
+
+
 @dataclass(frozen=True)
 class Effort:
     """At least ``rounds`` rounds of processes before and after the tool's run, none begun after ``seconds`` beyond that."""
@@ -145,7 +158,7 @@ class Effort:
 
 def hand_rounds(setting: Setting, effort: Effort) -> list[dict[str, Run]]:
     """Every version once a round, the order rotated; at most ``MOST_ROUNDS`` rounds."""
-    names = [setting.example, *CASES[setting.example].versions]
+    names = [name for v in (setting.example, *CASES[setting.example].versions) for name in setting.builds(v)]
     measured: list[dict[str, Run]] = []
     chore = min(run_program(setting, setting.example, 0.0).chore for _ in range(effort.rounds))
     begun = time.monotonic()
@@ -156,15 +169,15 @@ def hand_rounds(setting: Setting, effort: Effort) -> list[dict[str, Run]]:
     return measured
 
 
-def undisturbed_of(rounds: list[dict[str, Run]], version: str) -> float:
+def undisturbed_of(rounds: list[dict[str, Run]], program: str) -> float:
     """A call in the processes that had undisturbed moments, if there are some; else in all."""
-    runs = [one[version] for one in rounds]
+    runs = [one[program] for one in rounds]
     return undisturbed([r.ns for r in runs if r.calm] or [r.ns for r in runs])
 
 
-def speedup_of(rounds: list[dict[str, Run]], original: str, version: str) -> float:
-    """Original over version, each in its undisturbed processes."""
-    return undisturbed_of(rounds, original) / undisturbed_of(rounds, version)
+def speedup_of(rounds: list[dict[str, Run]], setting: Setting, version: str) -> float:
+    """Original over version, each in its undisturbed processes; over the mean where it lies at several places."""
+    return undisturbed_of(rounds, setting.example) / fmean(undisturbed_of(rounds, b) for b in setting.builds(version))
 
 
 def advise(setting: Setting, keep: Path | None) -> tuple[HotspotReport, float]:
@@ -193,8 +206,8 @@ def measure(setting: Setting, effort: Effort, keep: Path | None) -> list[dict[st
     identity = hotspot.identity
     rows = []
     for version, match in CASES[setting.example].versions.items():
-        hand = speedup_of([*before, *after], setting.example, version)
-        halves = [speedup_of(half, setting.example, version) for half in (before, after)]
+        hand = speedup_of([*before, *after], setting, version)
+        halves = [speedup_of(half, setting, version) for half in (before, after)]
         candidate = predicted(hotspot, match, VARIANTS.get(version, "plain"))
         speedup = candidate.speedup.median if candidate and candidate.speedup else None
         rows.append(
@@ -297,6 +310,7 @@ def main() -> int:
             continue
         if arguments.again or not setting.file.exists():
             print(f"{setting.example} {setting.size_text} {setting.flags} …", file=sys.stderr)
+            build(setting)
             setting.file.write_text(json.dumps(measure(setting, effort, arguments.keep), indent=1) + "\n")
         shown += json.loads(setting.file.read_text())
     report(shown)

@@ -27,11 +27,13 @@ def has(*families: str, block: int | None = None, without: tuple[str, ...] = (),
 @dataclass(frozen=True)
 class Example:
     """``sizes``: name to arguments. ``versions``: hand-written version to the candidates that it corresponds to.
-    ``threads``: the numbers of OpenMP threads that it is measured with; none: it has no threads of its own."""
+    ``threads``: the numbers of OpenMP threads that it is measured with; none: it has no threads of its own. ``places``: the
+    versions are timed with their code at several places, as the candidates are where branches hang on data."""
 
     sizes: dict[str, tuple[str, ...]]
     versions: dict[str, Match]
     threads: tuple[int, ...] = ()
+    places: bool = False
 
 
 def hot_split(candidate: CandidateReport) -> bool:
@@ -120,6 +122,7 @@ CASES: dict[str, Example] = {
             "scan_hot": hot_split,
             "scan_split": grouped("date quantity", "price discount"),
         },
+        places=True,
     ),
     "daxpy": Example(
         {"small": ("16000", "4000"), "large": ("4000000", "100")},
@@ -185,5 +188,6 @@ CASES: dict[str, Example] = {
             "entities_split": grouped("flags", "position velocity"),
             "entities_restrict": has("soa", without=("split",)),
         },
+        places=True,
     ),
 }

@@ -25,6 +25,7 @@ struct stopwatch {
     double *chore; /* of each call the slower of the chores before and after it */
     long calls;
     double started, chore_before, patience;
+    long period; /* every so many calls do the same work */
     int times;
 };
 
@@ -144,7 +145,7 @@ static inline double known_chore(void)
 
 static inline struct stopwatch new_stopwatch(const struct options *o)
 {
-    struct stopwatch w = {NULL, NULL, 0, 0, 0, PATIENCE_NS, o->times};
+    struct stopwatch w = {NULL, NULL, 0, 0, 0, PATIENCE_NS, 1, o->times};
     w.ns = checked(malloc((size_t)o->steps * sizeof(double)));
     w.chore = checked(malloc((size_t)o->steps * sizeof(double)));
     return w;
@@ -176,30 +177,57 @@ static inline int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The last lines of every example: checksum, and with -t the median and the first decile of the warm calls: most of them do
- * the same work, so the decile is what a call takes when nothing else disturbs the machine. Where EXAMPLE_CHORE is given and
- * some calls lay between undisturbed chores, only these count. */
+/* The `part`-th of the times of all calls that do the same work as the call `which` (all calls where the period is 1), of the
+ * calm ones where there are some; -1 where there is none. Uses `space`. */
+static inline double quantile(const struct stopwatch *w, long which, double limit, double part, double *space)
+{
+    for (int calm_only = 1; calm_only >= 0; calm_only--) {
+        long n = 0;
+        for (long i = which; i < w->calls; i += w->period)
+            if (!calm_only || w->chore[i] <= limit)
+                space[n++] = w->ns[i];
+        if (n > 0) {
+            qsort(space, (size_t)n, sizeof *space, compare_doubles);
+            return space[(long)((double)(n - 1) * part)];
+        }
+    }
+    return -1;
+}
+
+/* Mean over the calls that differ. */
+static inline double typical(const struct stopwatch *w, long skipped, double limit, double part)
+{
+    double *space = checked(malloc((size_t)w->calls * sizeof(double))), sum = 0;
+    long n = 0;
+    for (long k = 0; k < w->period; k++) {
+        const double ns = quantile(w, skipped + k, limit, part, space);
+        if (ns >= 0) {
+            sum += ns;
+            n++;
+        }
+    }
+    free(space);
+    return n > 0 ? sum / (double)n : 0;
+}
+
+/* The last lines of every example: checksum, and with -t the median and the first decile of the warm calls: the decile is
+ * what a call takes when nothing else disturbs the machine. Where EXAMPLE_CHORE is given and some calls lay between
+ * undisturbed chores, only these count. Where calls differ these are means over a period of calls. */
 static inline void finish(const struct options *o, struct stopwatch *w, struct checksum checksum)
 {
     const long skipped = w->calls > WARM_UP_CALLS ? WARM_UP_CALLS : 0;
-    long n = w->calls - skipped;
-    double *ns = w->ns + skipped;
     printf("checksum %.9e bits %016llx\n", checksum.sum, (unsigned long long)checksum.bits);
     if (o->times) {
         const double limit = DISTURBED * known_chore();
-        const double *chore = w->chore + skipped;
-        double fastest = chore[0];
+        double fastest = w->chore[skipped];
         long calm = 0;
-        for (long i = 0; i < n; i++) {
-            fastest = chore[i] < fastest ? chore[i] : fastest;
-            if (chore[i] <= limit)
-                ns[calm++] = ns[i];
+        for (long i = skipped; i < w->calls; i++) {
+            fastest = w->chore[i] < fastest ? w->chore[i] : fastest;
+            calm += w->chore[i] <= limit;
         }
         printf("chore_ns %.1f\ncalm_calls %ld\n", fastest, calm);
-        n = calm > 0 ? calm : n;
-        qsort(ns, (size_t)n, sizeof *ns, compare_doubles);
-        printf("median_ns %.1f\n", n % 2 ? ns[n / 2] : (ns[n / 2 - 1] + ns[n / 2]) / 2);
-        printf("undisturbed_ns %.1f\n", ns[(n - 1) / 10]);
+        printf("median_ns %.1f\n", typical(w, skipped, limit, 0.5));
+        printf("undisturbed_ns %.1f\n", typical(w, skipped, limit, 0.1));
     }
     free(w->chore);
     free(w->ns);

@@ -34,6 +34,7 @@ int main(int argc, char **argv)
     struct hot *row = aligned(n, sizeof *row);
     struct rest *rest = aligned(n, sizeof *rest);
     struct stopwatch w = new_stopwatch(&o);
+    w.period = 9; /* as many queries */
     struct checksum hash = {0, 0.0};
     uint64_t seed = 1;
     for (long i = 0; i < o.size; i++) {
