@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -379,6 +380,25 @@ def test_where_calls_use_other_data_in_turn_the_lesser_of_both_gains_is_told() -
     assert lesser.ratio(ORIGINAL, "x", "cold") == plain.ratio(ORIGINAL, "x", "cold")
     assert lesser.ratio(ORIGINAL, IDENTITY) == plain.ratio(ORIGINAL, IDENTITY)
     assert replace(lesser, cold=[]).ratio(ORIGINAL, "x") == plain.ratio(ORIGINAL, "x")
+
+
+def test_each_place_has_its_turn_and_what_loses_at_all_is_not_timed_there_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, ns in {**dict.fromkeys(elsewhere("fast"), 1500.0), **dict.fromkeys(elsewhere("slow"), 3100.0)}.items():
+        monkeypatch.setitem(TRUE_NS, name, ns)
+    monkeypatch.setitem(TRUE_NS, "fast", 1900.0)
+    monkeypatch.setitem(TRUE_NS, elsewhere("fast")[1], 500.0)  # it may win there: nothing of it is dropped
+    machine = FakeMachine()
+    names = [name for one in ("fast", "slow") for name in (one, *elsewhere(one))]
+    timings = measure(machine, timed("identity", *names), (), (), Plan(restores=6, rounds=3, cold_calls=0))
+    counts = Counter(machine.order)
+    assert {counts[n] for n in elsewhere("fast")} == {6}
+    assert counts["fast"] == counts["original"] // 2 == 18
+    assert {counts[n] for n in elsewhere("slow")} == {3}
+    assert timings.restores("slow") == 3
+    assert set(timings.dropped) <= {"slow"}
+    assert not timings.conversion.keys() & {*elsewhere("fast"), *elsewhere("slow")}
 
 
 def test_intervals_hold_what_comes_out_at_every_place_of_the_code() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 
@@ -23,6 +24,7 @@ from layout_advise.mockup.timings import (
     SCALAR,
     Timings,
     elsewhere,
+    is_elsewhere,
 )
 from layout_advise.reports.hotspotmodel import Verdict
 from layout_advise.stages.describe import ablation
@@ -93,6 +95,7 @@ def contest(
     *,
     branches: bool = True,
     blocked: bool = False,
+    placed: bool = False,
 ) -> Decision:
     """The decision about one candidate, on a machine on which everything takes ``times``."""
     for name, ns in times.items():
@@ -100,16 +103,17 @@ def contest(
     controls = {
         name: Path(name) for name in (IDENTITY, SCALAR, IDENTITY_RESTRICT, IDENTITY_SIMD, IDENTITY_LANES) if name in times
     }
-    (candidate,) = (name for name in times if name.startswith("c1"))
+    (candidate,) = (name for name in times if name.startswith("c1") and not is_elsewhere(name))
 
     def rebuild(best: str, names: Sequence[str], places: bool) -> dict[str, Path]:
         assert best == candidate
-        wanted = [best, *names, LAYOUT_SCALAR, *(n for n in (*elsewhere("c1"), *IDENTITY_MOVED) if places and n in times)]
+        wanted = [best, *names, LAYOUT_SCALAR, *(n for n in (*elsewhere(best), *IDENTITY_MOVED) if places and n in times)]
         wanted += [IDENTITY_BLOCKS] if IDENTITY_BLOCKS in times else []
         return {n: Path(n) for n in wanted if vectors or n not in (SCALAR, LAYOUT_SCALAR)}
 
     entrant = Entrant(candidate, "store it", "verified", Path(candidate), blocked=blocked)
-    field = Contest(controls, [entrant], (), rebuild, lambda timings, name: None)
+    places = {n: Path(n) for n in elsewhere(candidate) if n in times}
+    field = Contest(controls, [entrant], (), rebuild, lambda timings, name: None, (lambda: places) if placed else None)
     bench = Bench(
         test_measure.FakeMachine(),
         ((), ()),
@@ -275,6 +279,24 @@ def test_a_gain_that_hangs_on_where_the_code_lies_is_none(
     assert "code at 4 addresses" in decision.verdict.text
     assert decision.again is not None
     assert not {*elsewhere("c1"), *IDENTITY_MOVED} & set(decision.again.conversions)
+
+
+def test_candidates_lie_at_several_places_where_the_program_is_as_quick(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """``scan`` in columns: its mock-up was always at a slow place, 0.7, where by hand it gains 1.1 at a mean."""
+    times = {**TIMES, **moved((1010.0, 850.0, 855.0), (1000.0, 1010.0, 1005.0)), "c1": 1020.0}
+    seen = contest(monkeypatch, times, placed=True)
+    timed = [set(restore) for restore in seen.first.steady]
+    assert all({"c1", *elsewhere("c1")} <= names for names in timed)
+    (result,) = [measured(Entrant("c1", "", "verified", Path("c1")), seen.first, "steady", None)]
+    assert result.places == 4
+    assert result.speedup is not None
+    mean = 1000 / fmean([1020, 1010, 850, 855])
+    assert (result.speedup.lo, result.speedup.median, result.speedup.hi) == pytest.approx((0.98, mean, 1.176), rel=0.01)
+    slower = contest(monkeypatch, times, in_situ=(3000.0, 3000.0), placed=True)  # calls in a row are going to be timed
+    assert slower.verdict.reason == "not-in-situ"
+    assert not set(elsewhere("c1")) & set(slower.first.steady[0])
 
 
 def test_an_unchanged_layout_that_hangs_on_its_place_is_no_measure(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -162,13 +162,16 @@ def contest_of(
             built |= moved(lifted, timed, compiler_of(case).executable)
         return built
 
+    def places() -> dict[str, Path]:
+        return moved(lifted, (made[e.id] for e in entrants), compiler_of(case).executable)
+
     return Contest(
         controls(made, found, bool(entrants), kernel),
         entrants,
         unmeasured,
         rebuild,
         lambda timings, name: around_a_call(timings, name, case.timed_calls) if case.settings.temporary else None,
-        lambda: moved(lifted, (made[e.id] for e in entrants), compiler_of(case).executable),
+        places if branches_on_data(lifted) else None,
     )
 
 

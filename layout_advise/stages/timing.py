@@ -140,18 +140,18 @@ class Contest:
     hang on where the code lies, also the candidate and the identity at other ones (``elsewhere``). What
     cannot be built is left out; so are LAYOUT_SCALAR and SCALAR where no build has vector instructions.
     ``conversion(timings, id)`` is the ns that a temporary layout costs a call, None for a permanent one. ``places()`` builds
-    the entrants with their code at other places, by the names of ``elsewhere``, where times may hang on that."""
+    the entrants with their code at other places, by the names of ``elsewhere``; None where times do not hang on that."""
 
     controls: Mapping[str, Path]
     entrants: Sequence[Entrant]
     unmeasured: Sequence[Measured]
     rebuild: Callable[[str, Sequence[str], bool], Mapping[str, Path]]
     conversion: Callable[[Timings, str], float | None]
-    places: Callable[[], Mapping[str, Path]] = dict
+    places: Callable[[], Mapping[str, Path]] | None = None
 
     def timed(self, *, places: bool) -> list[Timed]:
         """What is timed at first."""
-        further = self.places() if places else {}
+        further = self.places() if places and self.places is not None else {}
         found = [Timed(name, path) for name, path in self.controls.items()]
         for e in self.entrants:
             found.append(Timed(e.id, e.mockup, e.unwritten, e.blocked))
@@ -205,7 +205,7 @@ def first_look(contest: Contest, bench: Bench, in_situ_ns: float | None) -> tupl
 
     Candidates are timed with their code at several places where the way hangs on the data and the original takes as long in
     the snapshot as in the program: else several calls in a row are going to be timed."""
-    places = bench.branches and runs_as_in_program(bench, in_situ_ns)
+    places = contest.places is not None and runs_as_in_program(bench, in_situ_ns)
     first = bench.measure(contest.timed(places=places), "measuring")
     first.lesser = bench.lesser
     times = first.nanoseconds(ORIGINAL), first.nanoseconds(ORIGINAL, "cold")
