@@ -54,6 +54,14 @@ class Site:
     offset: Linear
     given: tuple[Given, ...] = ()
 
+    @property
+    def choice(self) -> tuple[tuple[str, int], ...]:
+        """The values that decide which field an address is of, as the compiler would see them: what is added in whole
+        elements does not."""
+        stride = self.relayout.structure.dims[-1].stride
+        terms = ((repr(atom), coef % stride) for atom, coef in self.offset.terms if coef % stride)
+        return ((self.relayout.structure.id, stride), *sorted(terms))
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -76,6 +84,11 @@ class Plan:
     blocks: dict[int, int] = field(default_factory=dict)
     written: set[tuple[str, int]] = field(default_factory=set)
     count: int = 0
+
+    def chosen_at_run_time(self, relayout: Relayout) -> bool:
+        """Whether sites of the structure start from different values: which field is accessed there (``[now]``, ``[next]``)
+        was found by the trace, and the compiler of a program in the new layout would not know it."""
+        return len({p.site.choice for p in self.places.values() if p.site.relayout is relayout}) > 1
 
 
 def plan(lifted: Lifted, candidate: Candidate | None, binding: Binding) -> Plan:

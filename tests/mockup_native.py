@@ -58,7 +58,7 @@ class LaContext(ctypes.Structure):
 
 
 class BufferSpec(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_uint64) for name in ("bytes", "align", "offset", "like")]
+    _fields_ = [(name, ctypes.c_uint64) for name in ("bytes", "align", "offset", "like", "own")]
 
 
 class Mockup:
@@ -68,13 +68,14 @@ class Mockup:
         built = build(source, out, compiler, flags)
         assert built.path is not None, built.log
         self.library = ctypes.CDLL(str(built.path))
-        self.context = LaContext(abi=1)
+        self.context = LaContext(abi=2)
         count = ctypes.c_uint32.in_dll(self.library, "la_buffer_count").value
         specs = (BufferSpec * max(count, 1)).in_dll(self.library, "la_buffers")
         self.context.buffer_count = count
         self.memory = [np.full(int(specs[k].bytes) + 128, 0xAB, np.uint8) for k in range(count)]
         for k, memory in enumerate(self.memory):
-            self.context.buffers[k] = (memory.ctypes.data + 63) // 64 * 64
+            own = specs[k].own and specs[k].own + specs[k].offset
+            self.context.buffers[k] = own or (memory.ctypes.data + 63) // 64 * 64
 
     def arguments(self, integers: Sequence[int] = (), floats: Sequence[float] = ()) -> None:
         """The System V calling convention."""

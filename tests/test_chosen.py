@@ -222,7 +222,7 @@ def test_copies_there_and_back(tmp_path: Path, case: tuple[int, list[int | None]
     out = tmp_path / f"copies{abs(hash(text))}.so"
     built = build(text, out, "gcc", ("-O0", "-Wall", "-Wextra", "-Werror"))
     assert built.path is not None, built.log
-    library, context = ctypes.CDLL(str(out)), LaContext(abi=1)
+    library, context = ctypes.CDLL(str(out)), LaContext(abi=2)
     buffer = np.zeros(layout.bytes // 8)
     context.buffers[0] = buffer.ctypes.data
     before = data.copy()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from layout_advise.layoutalgebra.structure import Candidate, Relayout, Structure
@@ -72,19 +72,28 @@ def first_buffers(relayouts: Sequence[Relayout]) -> list[int]:
     return first
 
 
-def buffer_specs(relayouts: Sequence[Relayout], offset: int) -> str:
-    """What the agent is to allocate, ``offset`` bytes after the start of a page."""
+def buffer_starts(relayouts: Sequence[Relayout], offset: int) -> list[int]:
+    """How far from the start of a page each buffer starts, where the first does so by ``offset``."""
+    starts, before = [], 0
+    for relayout in relayouts:
+        for buffer in relayout.buffers:
+            starts.append((offset + (before if _adjacent(relayout.structure, buffer.bytes) else 0)) % PAGE)
+            before = -(-(before + buffer.bytes) // LINE) * LINE
+    return starts
+
+
+def buffer_specs(relayouts: Sequence[Relayout], offset: int, own: Mapping[int, str]) -> str:
+    """What the agent is to allocate, ``offset`` bytes after the start of a page; of those that are arrays of the mock-up's
+    own, which."""
     buffers = [(b, r.structure) for r in relayouts for b in r.buffers]
     lines = ["LA_EXPORT const uint32_t la_abi = LA_ABI;", f"LA_EXPORT const uint32_t la_buffer_count = {len(buffers)};"]
     lines.append("LA_EXPORT const struct la_buffer_spec la_buffers[] = {")
-    before = 0
-    for buffer, structure in buffers:
+    for k, ((buffer, structure), start) in enumerate(zip(buffers, buffer_starts(relayouts, offset), strict=True)):
         name = buffer.name.replace("*/", "")
-        start = (offset + (before if _adjacent(structure, buffer.bytes) else 0)) % PAGE
-        before = -(-(before + buffer.bytes) // LINE) * LINE
+        array = f", .own = {own[k]}" if k in own else ""
         lines.append(
             f"    {{.bytes = {max(buffer.bytes, 1)}, .align = {LINE}, .offset = {start}, "
-            f".like = {structure.via.first if structure.via else structure.base:#x}}}, /* {name} */"
+            f".like = {structure.via.first if structure.via else structure.base:#x}{array}}}, /* {name} */"
         )
     if not buffers:
         lines.append("    {.bytes = 0}")
@@ -97,14 +106,24 @@ def _adjacent(structure: Structure, size: int) -> bool:
     return structure.kind != "heap" or size < MMAP_THRESHOLD
 
 
-def kernel_text(lifted: Lifted, scope: Scope, writer: Writer, name: str, pointers: Sequence[str], variant: Variant) -> str:
+def kernel_text(
+    lifted: Lifted,
+    scope: Scope,
+    writer: Writer,
+    name: str,
+    pointers: Sequence[str],
+    variant: Variant,
+    static: Mapping[str, str],
+) -> str:
+    """``pointers`` are handed over, but for those in ``static``, which point into arrays that the compiler sees."""
     kind = "uint8_t *" if variant == "plain" else "uint8_t *restrict "
     # where the layout is unchanged, the promise is about the arrays that addresses start from
     bases = [(kind if not pointers else "uint8_t *") + name for _, name in sorted(writer.bases.items())]
-    parameters = ", ".join(["struct la_context *context", *bases, *(kind + p for p in pointers)])
+    parameters = ", ".join(["struct la_context *context", *bases, *(kind + p for p in pointers if p not in static)])
     lines = [f"static LA_APART void {name}({parameters})", "{"]
     if scope.opaque:
         lines.append("    struct la_call call = {0};")
+    lines += [f"    uint8_t *const {pointer} = {place};" for pointer, place in static.items()]
     lines += [f"    {line}" for line in shared_variables(scope)]
     outs = [f"    {_live_out(live, writer)}" for live in lifted.live_outs]
     mentioned = set(re.findall(r"\w+", "\n".join([*writer.lines, *outs])))

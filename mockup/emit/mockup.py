@@ -31,6 +31,7 @@ from layout_advise.mockup.emit.packs import nothing_packed, packed
 from layout_advise.mockup.emit.packwriter import PackWriter, in_one_piece
 from layout_advise.mockup.emit.scope import Scope, analyse, gathers, identifier
 from layout_advise.mockup.emit.sidebyside import side_by_side
+from layout_advise.mockup.emit.statics import declarations, name, place, static_buffers
 from layout_advise.mockup.emit.text import Settings
 from layout_advise.mockup.emit.together import runtime_declarations
 from layout_advise.mockup.lifted import Lifted
@@ -107,6 +108,11 @@ def emit(
     )
     writer.body(lifted.body)
     first = first_buffers(relayouts)
+    pairs = overlaps(lifted.body, placed, settings)
+    seen = variant == "plain" and not check and not wrong
+    static = static_buffers(candidate, placed, pairs) if seen else frozenset()
+    at = {pointer: (first[r] + b, o) for pointer, (r, b, o) in parameters}
+    places = {pointer: place(relayouts, offset, b, o) for pointer, (b, o) in at.items() if b in static}
     kernel = kernel_name(lifted)
     parts = [
         header(lifted, candidate, variant, check, wrong, refused),
@@ -114,19 +120,23 @@ def emit(
         + ('\n#include "opaque.h"' if scope.opaque else ""),
         libm(scope),
         runtime_declarations(scope),
-        buffer_specs(relayouts, offset),
+        declarations(relayouts, offset, static),
+        buffer_specs(relayouts, offset, {k: name(k) for k in static}),
         chosen_tables(relayouts),
         *copy_functions(candidate, binding, placed, first),
         *(map_function(r, f, settings.maps[r.structure.id]) for r, f in zip(relayouts, first, strict=True) if check),
-        kernel_text(lifted, scope, writer, kernel, [name for name, _ in parameters], variant),
+        kernel_text(lifted, scope, writer, kernel, list(at), variant, places),
         run_text(
             kernel,
-            [*base_arguments(lifted, writer), *(f"context->buffers[{first[r] + b}] + {o}" for _, (r, b, o) in parameters)],
+            [
+                *base_arguments(lifted, writer),
+                *(f"context->buffers[{b}] + {o}" for p, (b, o) in at.items() if p not in places),
+            ],
         ),
     ]
     text = "\n\n".join(part for part in parts if part) + "\n"
     unpacked = variant != "simd" and blocks is None and nothing_packed(lifted)
-    return Emitted(text, bool(packs.at) and packs.all_of_them, unpacked, overlaps(lifted.body, placed, settings))
+    return Emitted(text, bool(packs.at) and packs.all_of_them, unpacked, pairs)
 
 
 def _packed(

@@ -9,7 +9,7 @@ from layout_advise.mockup.emit.ctext import integer
 from layout_advise.mockup.emit.text import Cut, Text
 from layout_advise.mockup.fieldruns import Piece
 from layout_advise.mockup.lifted import Assign, Call, Let, LetLinear, Linear, Load, Loop, Store, Val
-from layout_advise.mockup.remap import Place, Site
+from layout_advise.mockup.remap import Place, Site, decompose
 
 
 class Places(Text):
@@ -69,44 +69,63 @@ class Places(Text):
 
     def site(self, site: Site) -> None:
         """Cut the invariant part of some addresses into digits."""
-        self.sites_written.add(site.number)
-        structure = site.relayout.structure
-        rest = f"r{site.number}"
-        single = len(structure.dims) == 1
-        self.put(f"{'const ' if single else ''}int64_t {rest} = {self.linear(site.offset)}; /* from {structure.name} */")
-        for given in site.given:
-            self.put(f"if ({self.text(given.operand)} != {given.value}) __builtin_trap(); /* as in the traced call */")
         start = self.known(site)
-        if start is not None:
-            self.put(f"if ({rest} != {start}) __builtin_trap(); /* where the traced call starts: known to the compiler */")
-        for k, dim in enumerate(structure.dims):
-            self.put(f"const int64_t d{site.number}_{k} = {rest} / {dim.stride};")
-            if k + 1 < len(structure.dims):
-                self.put(f"{rest} %= {dim.stride};")
+        beside = self.beside(site) if start is None else None
+        self.sites_written.add(site.number)
+        if beside is None:
+            self.divide(site, start)
+        else:
+            other, digits = beside
+            for k, digit in enumerate(digits):
+                apart_by = f" {'+' if digit > 0 else '-'} {abs(digit)}" if digit else ""
+                self.put(f"const int64_t d{site.number}_{k} = d{other.number}_{k}{apart_by};")
         maps = {self.pointer(site.relayout, mapped): mapped for mapped in self.maps_at(site)}
         atoms = {term.atom for place in self.plan.places.values() if place.site is site for term in place.terms}
         gathered = bool(self.settings.counters) and not atoms <= self.settings.counters
         for name, mapped in maps.items():
             terms = " + ".join(f"{a.stride} * d{site.number}_{a.dim}" for a in _whole(mapped))
-            hidden = f" + {self.hide(site)}" if self.chosen_at_run_time(site) else ""
+            hidden = f" + {self.hide(site)}" if self.plan.chosen_at_run_time(site.relayout) else ""
             apart = gathered and len(maps) > 1 and terms and start is None and not hidden
             kind = "uint8_t *" if apart else "uint8_t *const "
             self.put(f"{kind}{name}_{site.number} = {name}{' + ' + terms if terms else ''}{hidden};")
             if apart:  # else what all of them have in common is added at each access: gcc takes it out of the loop's index
                 self.put(f"LA_UNKNOWN({name}_{site.number});")
 
-    def chosen_at_run_time(self, site: Site) -> bool:
-        """Whether other sites of the structure start from other values: which field is accessed there (``[now]``,
-        ``[next]``) was found by the trace, and the compiler of a program in the new layout would not know it."""
-        return any(other.relayout is site.relayout and _key(other) != _key(site) for other in self.all_sites())
+    def divide(self, site: Site, start: int | None) -> None:
+        """The digits at ``site``; ``start`` is what the compiler is told that they make up."""
+        structure = site.relayout.structure
+        rest = f"r{site.number}"
+        single = len(structure.dims) == 1
+        self.put(f"{'const ' if single else ''}int64_t {rest} = {self.linear(site.offset)}; /* from {structure.name} */")
+        for given in site.given:
+            self.put(f"if ({self.text(given.operand)} != {given.value}) __builtin_trap(); /* as in the traced call */")
+        if start is not None:
+            self.put(f"if ({rest} != {start}) __builtin_trap(); /* where the traced call starts: known to the compiler */")
+        for k, dim in enumerate(structure.dims):
+            self.put(f"const int64_t d{site.number}_{k} = {rest} / {dim.stride};")
+            if k + 1 < len(structure.dims):
+                self.put(f"{rest} %= {dim.stride};")
 
-    def all_sites(self) -> list[Site]:
-        """The sites of all accesses."""
-        return [place.site for place in self.plan.places.values()]
+    def beside(self, site: Site) -> tuple[Site, tuple[int, ...]] | None:
+        """A site written at the same item that lies whole elements away, whatever the values, and how many by dimension.
+
+        In a source a stencil's neighbours are a constant apart, which a compiler does not see of two divisions. That this
+        leads over no border of the dimensions is left to the check build, as for all digits (``remap.py``).
+        """
+        strides = tuple(dim.stride for dim in site.relayout.structure.dims)
+        here = next(sites for sites in self.plan.sites.values() if site in sites)
+        for other in here:
+            alike = (other.relayout, other.offset.terms, other.given) == (site.relayout, site.offset.terms, site.given)
+            if alike and site.offset.terms and other.number in self.sites_written:
+                distance = (site.offset.const - other.offset.const + (1 << 63)) % (1 << 64) - (1 << 63)
+                digits = decompose(distance, strides)
+                if digits is not None:
+                    return other, digits
+        return None
 
     def hide(self, site: Site) -> str:
         """A zero that the compiler does not know, one for each set of values that sites start from."""
-        return self.hidden.setdefault(_key(site), f"unknown{len(self.hidden)}")
+        return self.hidden.setdefault(site.choice, f"unknown{len(self.hidden)}")
 
     def known(self, site: Site) -> int | None:
         """The offset at ``site`` in the traced call, where dimensions are split and only registers at the entry decide it.
@@ -227,16 +246,6 @@ def _cut(place: Place, piece: Piece, dim: int) -> Cut | None:
     if not isinstance(atom, Val):
         return None
     return Cut(place.site.number, dim, atom.number, terms[0].digits[dim], terms[0].shift, axes)
-
-
-def _key(site: Site) -> tuple[tuple[str, int], ...]:
-    """The values that decide which field an address is of, as the compiler would see them: what is added in whole elements
-    does not."""
-    stride = site.relayout.structure.dims[-1].stride
-    return (
-        (site.relayout.structure.id, stride),
-        *sorted((repr(atom), coef % stride) for atom, coef in site.offset.terms if coef % stride),
-    )
 
 
 def _whole(mapped: FieldMap) -> list[Axis]:

@@ -67,7 +67,7 @@ def emit_replay(
         f" * Layout: {'as in the program' if candidate is None else '; '.join(r.term for r in relayouts)}. */",
         '#include "mockup.h"',
         _MACROS,
-        buffer_specs(relayouts, 0),
+        buffer_specs(relayouts, 0, {}),
         copy_function(relayouts, first, fields, True),
         copy_function(relayouts, first, fields, False),
         *(map_function(r, f, _map(number)) for number, (r, f) in enumerate(zip(relayouts, first, strict=True)) if check),

@@ -7,7 +7,7 @@
  *   void la_run(struct la_context *);            the hotspot, once; fills context->out
  *   void la_copy_out(struct la_context *);       new buffers -> old layout
  *
- * All memory comes from the agent. A mock-up that the agent runs calls nothing but pure libm functions (mockup/callsteps.py has
+ * All memory comes from the agent, but for buffers that are arrays of the mock-up's own (`own`). A mock-up that the agent runs calls nothing but pure libm functions (mockup/callsteps.py has
  * the names) and, in a parallel region, OpenMP's runtime (mockup/runtime.py). Those that also call the program's machine code
  * (opaque.h) are made by the survey of the lifter alone (docs/decisions/0011).
  * SPDX-License-Identifier: MIT */
@@ -15,7 +15,7 @@
 #define LAYOUT_ADVISE_ABI_H
 #include <stdint.h>
 
-#define LA_ABI 1u
+#define LA_ABI 2u
 #define LA_MAX_BUFFERS 64u
 
 /* gpr in encoding order: rax rcx rdx rbx rsp rbp rsi rdi r8..r15; at the hotspot's first instruction, so
@@ -35,6 +35,7 @@ struct la_buffer_spec {
     uint64_t align;   /* power of two, at least 64 */
     uint64_t offset;  /* wanted distance from the start of a page, a multiple of 64 */
     uint64_t like;    /* address in the program whose kind of page (huge or not) to use */
+    uint8_t *own;     /* an array in the mock-up, from a page's start, of offset + bytes; NULL: the agent allocates */
 };
 
 /* Only the check build writes here. A record is (address in the OLD layout) | site << 48, as in a trace. */

@@ -139,9 +139,23 @@ static int uses_huge_pages(uint64_t like)
     return huge && huge * 2 >= rss;
 }
 
+/* An array in the mock-up, untouched so far. Its edges are small pages, as a program's array has them. */
+static uint8_t *own_array(const struct la_buffer_spec *spec, int huge)
+{
+    uint64_t at = (uint64_t)spec->own, bytes = la_up(spec->offset + spec->bytes, LA_PAGE);
+    la_madvise(at, bytes, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+    la_madvise(at, bytes, 23 /* MADV_POPULATE_WRITE */);
+    uint64_t first = la_up(at, LA_HUGE), last = la_down(at + bytes, LA_HUGE);
+    if (huge && first < last)
+        la_madvise(first, last - first, 25 /* MADV_COLLAPSE */);
+    return spec->own + spec->offset;
+}
+
 static uint8_t *buffer(const struct la_buffer_spec *spec)
 {
     int huge = uses_huge_pages(spec->like);
+    if (spec->own)
+        return own_array(spec, huge);
     uint64_t align = spec->align > LA_PAGE ? spec->align : LA_PAGE;
     if (huge && align < LA_HUGE)
         align = LA_HUGE;

@@ -1,0 +1,58 @@
+"""New arrays of static storage duration, where the program's own are global: a compiler knows of them what it knows there.
+
+It knows that no two of them overlap and how they are aligned, without a check at run time (``docs/decisions/0044``). Agent
+and copies reach them by ``context->buffers`` like all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from layout_advise.layoutalgebra.structure import Candidate, Relayout
+from layout_advise.mockup.emit.frame import PAGE, buffer_starts
+from layout_advise.mockup.remap import Plan
+
+MOST_CHECKED = 10
+"""So many pairs of arrays gcc checks for overlaps at run time, and no more, to vectorise a loop."""
+MOST_BYTES = 1 << 30
+"""Code reaches them within 2 GiB of itself, whatever the code model."""
+
+
+def static_buffers(candidate: Candidate | None, placed: Plan, pairs: int) -> frozenset[int]:
+    """Numbers of the buffers that are static arrays. ``pairs``: that a compiler would have to show apart, were they not.
+
+    Of fields between which an index chooses (``[now]``, ``[next]``) the compiler of a source has one array, and checks at
+    run time that accesses do not meet. Where it would not (too many pairs), it must not be known here.
+    """
+    relayouts = candidate.relayouts if candidate is not None else ()
+    if sum(b.bytes + PAGE for r in relayouts for b in r.buffers) > MOST_BYTES:
+        return frozenset()
+    found: set[int] = set()
+    total = 0
+    for relayout in relayouts:
+        numbers = range(total, total + len(relayout.buffers))
+        total += len(relayout.buffers)
+        structure = relayout.structure
+        known = pairs <= MOST_CHECKED or not placed.chosen_at_run_time(relayout)
+        if structure.kind == "global" and structure.via is None and known:
+            found.update(numbers)
+    return frozenset(found)
+
+
+def name(buffer: int) -> str:
+    """The array of a buffer."""
+    return f"la_buffer{buffer}"
+
+
+def declarations(relayouts: Sequence[Relayout], offset: int, static: frozenset[int]) -> str:
+    """The arrays, each from the start of a page on."""
+    sizes = [max(b.bytes, 1) for r in relayouts for b in r.buffers]
+    starts = buffer_starts(relayouts, offset)
+    return "\n".join(
+        f"static uint8_t {name(k)}[{starts[k] + sizes[k]}] __attribute__((aligned({PAGE})));" for k in sorted(static)
+    )
+
+
+def place(relayouts: Sequence[Relayout], offset: int, buffer: int, field: int) -> str:
+    """Where a field starts in its static array."""
+    return f"{name(buffer)} + {buffer_starts(relayouts, offset)[buffer] + field}"
