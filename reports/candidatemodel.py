@@ -110,7 +110,7 @@ class CandidateReport(msgspec.Struct, frozen=True):
     temporary: bool
     layout: dict[str, str]
     derivation: tuple[str, ...]
-    variant: Literal["plain", "restrict", "simd"]
+    variant: Literal["plain", "restrict", "lanes", "simd"]
     parts: tuple[PartReport, ...]
     evidence: Evidence
     reason: str | None

@@ -60,7 +60,7 @@ class Outcome:
     """Everything about one candidate after the trials."""
 
     candidate: Candidate
-    variant: Literal["plain", "restrict", "simd"]
+    variant: Literal["plain", "restrict", "lanes", "simd"]
     evidence: Evidence
     reason: str | None
     verification: Verification | None

@@ -38,7 +38,7 @@ gave a layout up for lost that it vectorises in hand-written code (2.5x). Where 
 KEEP_GCC = ("-fno-tree-loop-vectorize",)
 KEEP_CLANG = ("-fno-vectorize",)
 """What several iterations are made into; what one does side by side may still be put into vectors."""
-Variant = Literal["plain", "restrict", "simd"]
+Variant = Literal["plain", "restrict", "lanes", "simd"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from layout_advise.mockup.emit.together import shared_variables
 from layout_advise.mockup.flow import RIP
 from layout_advise.mockup.lifted import Imm, Lifted, LiveIn, LiveOut
 
-Variant = Literal["plain", "restrict", "simd"]
+Variant = Literal["plain", "restrict", "lanes", "simd"]
 PAGE = 4096
 LINE = 64
 MMAP_THRESHOLD = 128 << 10

@@ -25,16 +25,18 @@ from layout_advise.mockup.emit.frame import (
     libm,
     run_text,
 )
+from layout_advise.mockup.emit.laneloops import LaneLoopWriter
 from layout_advise.mockup.emit.lanes import LaneWriter, lanes_text
 from layout_advise.mockup.emit.pack import Packs
 from layout_advise.mockup.emit.packs import nothing_packed, packed
 from layout_advise.mockup.emit.packwriter import PackWriter, in_one_piece
+from layout_advise.mockup.emit.program import Writer
 from layout_advise.mockup.emit.scope import Scope, analyse, gathers, identifier
-from layout_advise.mockup.emit.sidebyside import side_by_side
+from layout_advise.mockup.emit.sidebyside import Lanes, side_by_side
 from layout_advise.mockup.emit.statics import declarations, name, place, static_buffers
 from layout_advise.mockup.emit.text import Settings
 from layout_advise.mockup.emit.together import runtime_declarations
-from layout_advise.mockup.lifted import Lifted
+from layout_advise.mockup.lifted import Lifted, Loop
 from layout_advise.mockup.mixed import keeps_lanes, mixed_together
 from layout_advise.mockup.remap import Plan, plan
 from layout_advise.tracer.trace import Trace
@@ -74,7 +76,8 @@ def emit(
     """The C source of a mock-up; ``candidate`` None gives the identity.
 
     ``variant`` ``restrict`` promises the compiler that the new buffers' fields do not overlap, ``simd`` also that the
-    iterations of the loops marked so are independent (:func:`layout_advise.mockup.reroll.reroll` marks them). ``check``
+    iterations of the loops marked so are independent (:func:`layout_advise.mockup.reroll.reroll` marks them). ``lanes``
+    promises what ``restrict`` does, and has a loop over a block's elements inside of what they share, in plain C. ``check``
     records every reference and compares every new place with the map (slow). ``wrong`` reads elements at wrong places,
     in bounds, or writes them where nothing is read or ``"writes"`` is given: such a mock-up must fail the comparison.
     ``offset`` places the new buffers that many bytes (a multiple of 64) after the start of a page.
@@ -83,13 +86,14 @@ def emit(
     iterations are independent, ``simd`` runs as many side by side as fill one. ``vectors`` False: what was packed
     instructions is written lane by lane all the same. ``blocks``: loops are cut into blocks as for this candidate.
     Raises RemapError where an access does not decompose over the candidate's structure, NotVectorisedError where ``simd``
-    is asked for and nothing in the hotspot can be told of or written so.
+    or ``lanes`` is asked for and nothing in the hotspot can be told of or written so.
     """
     packs = Packs()
-    abreast = variant == "simd" and any(loop.abreast for loop in loops(lifted.body))
+    turned = variant in ("simd", "lanes")
+    abreast = turned and any(loop.abreast for loop in loops(lifted.body))
     if vectors and blocks is None and keeps_lanes(candidate) and not abreast:
         lifted = mixed_together(lifted)
-        if variant != "simd" and not check and not wrong:
+        if not turned and not check and not wrong:
             lifted, packs = _packed(lifted, candidate, trace, structures, vector_bytes)
     binding = bind(lifted, trace, structures)
     placed = plan(lifted, candidate, binding)
@@ -101,11 +105,13 @@ def emit(
     parameters = pointers(relayouts, settings, blocks=variant == "plain" or any(p.along for p in placed.places.values()))
     settings.maps = {r.structure.id: f"map_{identifier(r.structure.name)}_{k}" for k, r in enumerate(relayouts)}
     refused = ""
-    if variant == "simd" and not check and not wrong:
-        refused = _side_by_side(lifted, placed, settings, vector_bytes)
-    writer = (
-        PackWriter(scope, placed, binding, settings, packs) if packs.at else LaneWriter(scope, placed, binding, settings)
-    )
+    if turned and not check and not wrong:
+        refused = _side_by_side(lifted, placed, settings, vector_bytes if variant == "simd" else None)
+    writer: Writer
+    if packs.at:
+        writer = PackWriter(scope, placed, binding, settings, packs)
+    else:
+        writer = (LaneLoopWriter if variant == "lanes" else LaneWriter)(scope, placed, binding, settings)
     writer.body(lifted.body)
     first = first_buffers(relayouts)
     pairs = overlaps(lifted.body, placed, settings)
@@ -116,7 +122,7 @@ def emit(
     kernel = kernel_name(lifted)
     parts = [
         header(lifted, candidate, variant, check, wrong, refused),
-        (lanes_text(settings.lanes, vector_bytes) if settings.abreast else '#include "mockup.h"')
+        (lanes_text(settings.lanes, vector_bytes) if settings.abreast and variant == "simd" else '#include "mockup.h"')
         + ('\n#include "opaque.h"' if scope.opaque else ""),
         libm(scope),
         runtime_declarations(scope),
@@ -135,7 +141,7 @@ def emit(
         ),
     ]
     text = "\n\n".join(part for part in parts if part) + "\n"
-    unpacked = variant != "simd" and blocks is None and nothing_packed(lifted)
+    unpacked = not turned and blocks is None and nothing_packed(lifted)
     return Emitted(text, bool(packs.at) and packs.all_of_them, unpacked, pairs)
 
 
@@ -187,22 +193,42 @@ def emit_mockup(
     return emit(lifted, candidate, trace, structures, **options).text
 
 
-def _side_by_side(lifted: Lifted, placed: Plan, settings: Settings, vector_bytes: int) -> str:
-    """Settle which loops run elements side by side, and how many; the reason where one of them cannot."""
-    sizes, refused = [], ""
+def _side_by_side(lifted: Lifted, placed: Plan, settings: Settings, vector_bytes: int | None) -> str:
+    """Settle which loops run elements side by side, and how many: as fill vectors of ``vector_bytes``, else as a block has;
+    the reason where one of them cannot.
+
+    Raises NotVectorisedError where that leaves nothing to be written so.
+    """
+    sizes: list[int] = []
+    refused: NotVectorisedError | None = None
     for loop in (x for x in loops(lifted.body) if x.abreast):
+        blocks = [a.block for x in accesses(loop.body) for a in _split(placed, x)]
         try:
             found = side_by_side(loop, lifted)
+            if vector_bytes is None:
+                _in_blocks(loop, found, blocks)
         except NotVectorisedError as error:
-            refused = error.line()
-            if not any(x.independent for x in loops(lifted.body)):
-                raise
+            refused = error
             continue
         settings.abreast[id(loop)] = found
-        blocks = [a.block for x in accesses(loop.body) for a in _split(placed, x)]
-        sizes.append(min([vector_bytes // found.size(loop.body), *blocks]))
+        sizes.append(min([vector_bytes // found.size(loop.body) if vector_bytes else max(blocks), *blocks]))
     settings.lanes = min(sizes, default=1)
-    return refused
+    if vector_bytes is None and not sizes:
+        raise refused or NotVectorisedError(
+            "nothing is written by element of a block", "no independent loop has loops in it"
+        )
+    if refused is not None and not any(x.independent for x in loops(lifted.body)) and vector_bytes is not None:
+        raise refused
+    return refused.line() if refused is not None else ""
+
+
+def _in_blocks(loop: Loop, found: Lanes, blocks: Sequence[int]) -> None:
+    """Raises NotVectorisedError where ``loop`` is not to be written by element of a block in plain C."""
+    where = f"the loop at {loop.head:#x} is not written by element of a block"
+    if found.masked:
+        raise NotVectorisedError(where, "its iterations jump at different places")
+    if not blocks or any(size & (size - 1) for size in blocks):
+        raise NotVectorisedError(where, "what it accesses lies in no blocks of a power of two")
 
 
 def _split(placed: Plan, access: Access) -> list[Axis]:
