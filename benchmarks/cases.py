@@ -74,12 +74,14 @@ def elements_last(candidate: CandidateReport) -> bool:
 # measured by hand alone, to see that no advice is missed.
 NOT_PROPOSED = has("none")
 VARIANTS = {
+    "kmeans_aosoa": "lanes",
     "kmeans_vectors": "simd",
     "kmeans_quads": "simd",
     "wave_restrict": "restrict",
     "entities_restrict": "restrict",
 }
-"""Versions in vector types or with `restrict` and what corresponds to them; of all others it is the plain variant."""
+"""Versions with loops over the elements of a block inside, in vector types or with `restrict`, and what corresponds to
+them; of all others it is the plain variant."""
 CASES: dict[str, Example] = {
     "particles": Example(
         {"small": ("5000", "2000"), "medium": ("100000", "600"), "large": ("1300000", "60")},

@@ -14,6 +14,7 @@ from layout_advise.reports.hotspotmodel import Verdict
 ASKED = {
     "plain": "",
     "restrict": ", with its arrays declared `restrict`,",
+    "lanes": ", with its arrays declared `restrict` and a loop over each block's elements inside of the others, in plain C,",
     "simd": ", with its arrays declared `restrict` and its independent loops written for SIMD,",
 }
 
@@ -25,7 +26,7 @@ FORMS = {
     IDENTITY_RESTRICT: "with its pointers declared `restrict`",
 }
 """How the unchanged layout was built where that is faster than as the original has it."""
-ALONE = {"plain": "its loops in this form", "restrict": "`restrict`", "simd": "`restrict` and SIMD"}
+ALONE = {"plain": "its loops in this form", "restrict": "`restrict`", "lanes": "`restrict`", "simd": "`restrict` and SIMD"}
 TOLD = 1.05
 """What a variant gains with the layout unchanged is told from here on."""
 
@@ -47,7 +48,8 @@ def _unchanged(winner: Measured) -> str:
     alone = winner.speedup.median / winner.over_identity.median
     if alone < TOLD:
         return ""
-    how = FORMS[winner.form] if winner.form in (SCALAR, IDENTITY_BLOCKS) else f"with {ALONE[winner.variant]}"
+    other = winner.form in (SCALAR, IDENTITY_BLOCKS) or (winner.form == IDENTITY_SIMD and winner.variant == "lanes")
+    how = FORMS[winner.form] if other else f"with {ALONE[winner.variant]}"
     own = f"{times(alone)} times {how} and the layout unchanged"
     of_that = f"of its median, {times(winner.speedup.median)} times," if is_wide(winner.speedup) else "of that"
     return f", {of_that} {own}, {times(winner.over_identity.median)} times by the layout"

@@ -9,7 +9,7 @@ from layout_advise.reports.candidatemodel import Evidence
 
 WIDE = 1.5
 """An interval whose upper end is that many times its lower one does not know the gain: its lower end is claimed."""
-VARIANTS = ("plain", "restrict", "simd")
+VARIANTS = ("plain", "restrict", "lanes", "simd")
 """In the order of what they ask of the user."""
 
 
@@ -47,7 +47,7 @@ class Measured:
 
     @property
     def variant(self) -> str:
-        """``plain``, ``restrict`` or ``simd``."""
+        """``plain``, ``restrict``, ``lanes`` or ``simd``."""
         return self.id.partition("-")[2] or "plain"
 
     @property

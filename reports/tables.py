@@ -70,7 +70,21 @@ def ablation(hotspot: HotspotReport) -> list[tuple[str, str, str]]:
     return [
         ("as it is", interval(found.neither), interval(found.simd)),
         (name, interval(found.layout), interval(found.both)),
+        *_by_form(hotspot, candidate),
     ]
+
+
+def _by_form(hotspot: HotspotReport, ablated: CandidateReport | None) -> list[tuple[str, str, str]]:
+    """Whether plain C is enough for the vectors of a layout in blocks, or it takes vector types; empty where not both were
+    timed."""
+    if ablated is None:
+        return []
+    forms = {c.variant: c.speedup for c in hotspot.candidates if base_id(c) == base_id(ablated)}
+    plain, vectors = forms.get("lanes"), forms.get("simd")
+    if plain is None or vectors is None:
+        return []
+    heads = (("in plain C (lanes)", plain), ("in vector types (simd)", vectors))
+    return [(f"{base_id(ablated)} {text}", "", interval(found)) for text, found in heads]
 
 
 def by_threads(hotspot: HotspotReport) -> list[tuple[str, ...]]:

@@ -15,7 +15,7 @@ from layout_advise.mockup.build import build, vector_bytes
 from layout_advise.mockup.databranches import branches_on_data
 from layout_advise.mockup.emit import Emitted, emit, kernel_name
 from layout_advise.mockup.emit.statics import MOST_CHECKED
-from layout_advise.mockup.lifted import Lifted, Loop
+from layout_advise.mockup.lifted import Item, Lifted, Loop
 from layout_advise.mockup.machinecode import same_code
 from layout_advise.mockup.mixed import brings_together, elements_whole
 from layout_advise.mockup.placement import NATURAL, InnerLoop, grown, likeness, needs_placing, same_loops, shift_to
@@ -95,9 +95,19 @@ class Code:
 
     @property
     def variants(self) -> tuple[Variant, ...]:
-        """The variants worth making: ``simd`` where there is a loop with independent iterations to tell of."""
-        bodies = [self.elements.body, *(lifted.body for lifted, _ in self.gathered.values())]
-        return ("plain", "restrict", "simd") if any(map(_independent, bodies)) else ("plain", "restrict")
+        """The variants worth making of any layout: ``simd`` where there is a loop with independent iterations to tell of."""
+        return ("plain", "restrict", "simd") if any(map(_independent, self.bodies)) else ("plain", "restrict")
+
+    def variants_of(self, candidate: Candidate) -> tuple[Variant, ...]:
+        """Those of one layout: besides, with the loop over a block's elements inside, where the elements lie in blocks and
+        have loops of their own."""
+        turned = candidate.block is not None and any(map(_abreast, self.bodies))
+        return (*self.variants, "lanes") if turned else self.variants
+
+    @property
+    def bodies(self) -> list[tuple[Item, ...]]:
+        """What mock-ups in new layouts are made of."""
+        return [self.elements.body, *(lifted.body for lifted, _ in self.gathered.values())]
 
 
 def _independent(items: Sequence[object]) -> bool:
@@ -105,6 +115,10 @@ def _independent(items: Sequence[object]) -> bool:
     (lanes that could not be rerolled) gain nothing by it, and gcc 12 takes minutes over them."""
     loops = [i for i in items if isinstance(i, Loop)]
     return any((i.independent and len(i.body) <= LONGEST_BODY) or i.abreast or _independent(i.body) for i in loops)
+
+
+def _abreast(items: Sequence[Item]) -> bool:
+    return any(i.abreast or _abreast(i.body) for i in items if isinstance(i, Loop))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +157,7 @@ def recipes(candidates: Sequence[Candidate], code: Code, kept: bool = False) -> 
         made.append(Recipe(IDENTITY_RESTRICT, None, "restrict", checked=False))
     if "simd" in variants:
         made.append(Recipe(IDENTITY_SIMD, None, "simd", checked=False))
-    made += [_recipe(c, variant) for c in candidates for variant in variants]
+    made += [_recipe(c, variant) for c in candidates for variant in code.variants_of(c)]
     if candidates:
         # nothing keeps a mock-up from objects that share pages with others: there the wrong map tells most
         doubtful = next((c for c in candidates if tables_of(c)), candidates[0])
@@ -152,7 +166,8 @@ def recipes(candidates: Sequence[Candidate], code: Code, kept: bool = False) -> 
 
 
 def _recipe(candidate: Candidate, variant: Variant) -> Recipe:
-    """One check build a candidate is enough: the variants differ in what they promise the compiler, not in what they do."""
+    """One check build a candidate is enough: the variants differ in what they promise the compiler, or in the order of what
+    they do for several elements, not in where it is done."""
     plain = variant == "plain"
     return Recipe(candidate.id if plain else f"{candidate.id}-{variant}", candidate, variant, checked=plain)
 

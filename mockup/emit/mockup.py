@@ -213,12 +213,12 @@ def _side_by_side(lifted: Lifted, placed: Plan, settings: Settings, vector_bytes
         settings.abreast[id(loop)] = found
         sizes.append(min([vector_bytes // found.size(loop.body) if vector_bytes else max(blocks), *blocks]))
     settings.lanes = min(sizes, default=1)
-    if vector_bytes is None and not sizes:
-        raise refused or NotVectorisedError(
-            "nothing is written by element of a block", "no independent loop has loops in it"
-        )
-    if refused is not None and not any(x.independent for x in loops(lifted.body)) and vector_bytes is not None:
+    left = sizes if vector_bytes is None else [x for x in loops(lifted.body) if x.independent]
+    if refused is not None and not left:
         raise refused
+    if vector_bytes is None and not sizes:
+        what = "nothing is written by element of a block"
+        raise NotVectorisedError(what, "there is no independent loop around others")
     return refused.line() if refused is not None else ""
 
 
