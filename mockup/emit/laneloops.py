@@ -91,7 +91,8 @@ class LaneLoopWriter(LaneWriter):
     # ---- the loop -------------------------------------------------------------------------------------------------
 
     def _declare(self, items: Sequence[Item]) -> None:
-        """The arrays."""
+        """The arrays. Each is written before it is read; gcc merges zeroes written before with what is to be there at first,
+        in pieces that the loads of whole vectors after them have to wait for."""
         assert self.side is not None
         self.lasting = lasting(items, self.side)
         for item in everything(items):
@@ -99,7 +100,7 @@ class LaneLoopWriter(LaneWriter):
                 self.name_load(item, self.plan.places.get(id(item)))
         variables = {i.variable for i in everything(items) if isinstance(i, Assign) and self.varies(i.variable)}
         for variable in sorted(variables, key=lambda v: v.number):
-            self.put(f"{CTYPE[variable.ty]} {self.vector_name(variable)}[{self.settings.lanes}] = {{0}};")
+            self.put(f"{CTYPE[variable.ty]} {self.vector_name(variable)}[{self.settings.lanes}];")
         for number, value in sorted(self.side.types.items()):
             if number in self.lasting:
                 self.put(f"{CTYPE[value.ty]} {self.vector_name(value)}[{self.settings.lanes}];")
