@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from layout_advise.reports.candidatemodel import CandidateReport
+from layout_advise.reports.candidatemodel import CandidateReport, Interval
 from layout_advise.reports.hotspotmodel import HotspotReport
 from layout_advise.reports.layoutwords import families
 from layout_advise.reports.spelled import interval, listing, number, shares, spent
@@ -70,21 +70,26 @@ def ablation(hotspot: HotspotReport) -> list[tuple[str, str, str]]:
     return [
         ("as it is", interval(found.neither), interval(found.simd)),
         (name, interval(found.layout), interval(found.both)),
-        *_by_form(hotspot, candidate),
+        *_by_form(hotspot),
     ]
 
 
-def _by_form(hotspot: HotspotReport, ablated: CandidateReport | None) -> list[tuple[str, str, str]]:
-    """Whether plain C is enough for the vectors of a layout in blocks, or it takes vector types; empty where not both were
-    timed."""
-    if ablated is None:
-        return []
-    forms = {c.variant: c.speedup for c in hotspot.candidates if base_id(c) == base_id(ablated)}
-    plain, vectors = forms.get("lanes"), forms.get("simd")
-    if plain is None or vectors is None:
-        return []
-    heads = (("in plain C (lanes)", plain), ("in vector types (simd)", vectors))
-    return [(f"{base_id(ablated)} {text}", "", interval(found)) for text, found in heads]
+def _by_form(hotspot: HotspotReport) -> list[tuple[str, str, str]]:
+    """Whether plain C is enough for the vectors of a layout in blocks, or it takes vector types: the two of the first layout
+    of which both were timed; empty where there is none."""
+    forms: dict[str, dict[str, Interval]] = {}
+    for candidate in ranked(hotspot):
+        if candidate.speedup is not None:
+            forms.setdefault(base_id(candidate), {})[candidate.variant] = candidate.speedup
+    for layout in layouts(hotspot):
+        found = forms.get(layout.id, {})
+        if {"lanes", "simd"} <= set(found):
+            name = f"{layout.id} {families(layout.best)}"
+            return [
+                (f"{name} in plain C (lanes)", "", interval(found["lanes"])),
+                (f"{name} in vector types (simd)", "", interval(found["simd"])),
+            ]
+    return []
 
 
 def by_threads(hotspot: HotspotReport) -> list[tuple[str, ...]]:

@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 
 from layout_advise.reports.model import Report, read_report, schema
+from layout_advise.reports.tables import ablation
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -66,6 +67,13 @@ def test_blocks_of_kmeans_run_points_side_by_side(flags: str, tmp_path: Path) ->
     assert "elements side by side" in (tmp_path / "run" / blocks.mockup).read_text()
     timings = json.loads((tmp_path / "run" / "timings.json").read_text())
     assert all("identity-simd" in restore for restore in timings["first"]["steady"])
+    (plain,) = [c for c in hotspot.candidates if c.block == 8 and c.variant == "lanes"]
+    assert (plain.evidence, plain.speedup is None) == ("verified", False), plain.reason
+    text = (tmp_path / "run" / plain.mockup).read_text()
+    assert ("; ++e) {" in text, "vector_size" in text, "lanes.h" in text) == (True, False, False)
+    assert any("in plain C (lanes)" in name for name, _, _ in ablation(hotspot))
+    # by hand gcc makes vectors of it with -O3 (3.0 to 3.2), none with -O2 (0.33)
+    assert flags == "O2" or plain.speedup.median > 1.5
     assert hotspot.ablation is not None
     assert None not in (hotspot.ablation.neither, hotspot.ablation.layout, hotspot.ablation.simd, hotspot.ablation.both)
 

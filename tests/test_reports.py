@@ -85,6 +85,23 @@ def test_layout_and_simd_are_shown_apart() -> None:
     assert "Layout and SIMD apart" not in html.render(sample)
 
 
+def test_plain_c_and_vector_types_are_told_apart() -> None:
+    blocks = {"families": ("aosoa",), "block": 8}
+    gains = {"c1": ("plain", 1.0), "c1-lanes": ("lanes", 2.9), "c1-simd": ("simd", 6.5)}
+    made = [candidate(1, Interval(g, g - 0.1, g + 0.1, 5), id=n, variant=v, **blocks) for n, (v, g) in gains.items()]
+    gain = Interval(3.0, 2.9, 3.1, 5)
+    made.append(candidate(2, gain, id="c2-simd", variant="simd"))
+    for both in (True, False):
+        sample = with_candidates(tuple(made if both else [made[0], *made[2:]]))
+        hotspot = msgspec.structs.replace(sample.hotspots[0], ablation=Ablation("c2-simd", gain, gain, gain, gain))
+        rows = [(name.removeprefix("c1 AoSoA×8 "), value) for name, _, value in tables.ablation(hotspot)[2:]]
+        plain, vectors = "in plain C (lanes)", "in vector types (simd)"
+        told = [(plain, "2.90× [2.80, 3.00]"), (vectors, "6.50× [6.40, 6.60]")] if both else []
+        assert rows == told
+        page = html.render(msgspec.structs.replace(sample, hotspots=(hotspot,)))
+        assert (f"c1 AoSoA×8 {plain}" in page) is both
+
+
 def test_the_page_is_one_file_without_urls_and_escapes_what_the_program_says() -> None:
     page = html.render(report())
     assert not re.search(r"""(src|href)\s*=\s*["']?(https?:)?//""", page)

@@ -150,6 +150,25 @@ def test_a_gain_over_the_identity_of_the_same_variant_is_confirmed(monkeypatch: 
     assert found.simd.median == pytest.approx(1 / 0.9, rel=0.03)
 
 
+@pytest.mark.parametrize(
+    ("vectors", "blocks", "alone"),
+    [
+        (500.0, 490.0, None),
+        (500.0, 250.0, "2.0 times with its independent loops written for SIMD"),
+        (950.0, 400.0, "1.11 times with `restrict`"),
+    ],
+)
+def test_blocks_in_plain_c_are_held_against_the_fastest_unchanged_layout(
+    vectors: float, blocks: float, alone: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = {**TIMES, IDENTITY_RESTRICT: 900.0, IDENTITY_SIMD: vectors, "c1-lanes": blocks}
+    verdict = contest(monkeypatch, times, blocked=True).verdict
+    assert verdict.candidate == ("c1-lanes" if alone else None)
+    if alone:
+        assert "a loop over each block's elements inside of the others, in plain C, runs" in verdict.text
+        assert f"{alone} and the layout unchanged" in verdict.text
+
+
 def test_what_restrict_alone_gains_is_shown_beside_the_layout_s(monkeypatch: pytest.MonkeyPatch) -> None:
     """lattice -O3: the ablation showed the plain identity, which gains nothing, for the layout unchanged with SIMD."""
     decision = contest(monkeypatch, {**TIMES, IDENTITY_RESTRICT: 820.0, "c1-restrict": 600.0})
