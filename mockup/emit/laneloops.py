@@ -236,7 +236,7 @@ def stretches(items: Sequence[Item], side: Lanes) -> list[list[Item]]:
 def moved(stretch: Sequence[Item], side: Lanes, uses: Mapping[int, int]) -> dict[int, Let]:
     """Values that are computed to be assigned only, by number: they are written as the right side of the assignment, as a
     source has them (``best[e] = d < nearest[e] ? c : best[e];``). Compilers tell the two apart: gcc 12 makes a masked store
-    of a choice so written, which runs half as fast as a choice that is stored."""
+    of a choice so written, and runs half as fast as with choices that are computed before they are stored."""
     written = {i.variable for i in stretch if isinstance(i, Assign)}
     moves = [i for i in stretch if isinstance(i, Assign) and side.varies(i.variable)]
     computed = {i.value.number: i for i in stretch if isinstance(i, Let) and differs(i.value, side)}
