@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from itertools import chain
 
 from layout_advise.mockup.binding import Access, Binding
+from layout_advise.mockup.effects import Ty
 from layout_advise.mockup.emit.ctext import CTYPE, operation
 from layout_advise.mockup.emit.lanes import LaneWriter
 from layout_advise.mockup.emit.program import Writer
@@ -41,6 +42,9 @@ from layout_advise.mockup.remap import Place, Plan
 ELEMENT = "e"
 """The counter of the loops over a block's elements; those around have others (``scope.COUNTERS``)."""
 
+_FAR = 1 << 20
+"""Steps from which on an ``int`` might not hold them times the number of an element."""
+
 
 class LaneLoopWriter(LaneWriter):
     """Writes the loops in ``settings.abreast`` so."""
@@ -60,12 +64,8 @@ class LaneLoopWriter(LaneWriter):
             return super().text(operand)
         step = self.side.runs.get(operand.number) if isinstance(operand, Val) else None
         if step is not None:
-            if not self.turned:
-                return super().text(operand)
-            size = ELEMENT if abs(step) == 1 else f"{abs(step)} * {ELEMENT}"
-            return (
-                f"({Writer.text(self, operand)} {'+' if step > 0 else '-'} {size})" if step else Writer.text(self, operand)
-            )
+            first = Writer.text(self, operand)
+            return f"({first}{_ahead(step, operand.ty)})" if self.turned and step else super().text(operand)
         if isinstance(operand, Val) and operand.number in self.moved:
             let = self.moved[operand.number]
             return operation(let.name, let.value.ty, [self.text(a) for a in let.args], [a.ty for a in let.args])
@@ -189,7 +189,14 @@ class LaneLoopWriter(LaneWriter):
         self.turned, self.within_block = False, True
         (first,) = super().pieces(access, place)
         self.turned, self.within_block = True, False
-        return [f"{first} + {step} * {ELEMENT}"]
+        return [first + _ahead(step)]
+
+
+def _ahead(step: int, ty: Ty = "i64") -> str:
+    """By how much the element's is more than the first one's, in the arithmetic of ``ty``."""
+    size = abs(step)
+    number = f"{size}u" if ty == "i32" else f"INT64_C({size})" if size >= _FAR else str(size)
+    return f" {'+' if step > 0 else '-'} {ELEMENT if size == 1 else f'{number} * {ELEMENT}'}"
 
 
 def differs(operand: Operand, side: Lanes) -> bool:
@@ -215,22 +222,27 @@ def stretches(items: Sequence[Item], side: Lanes) -> list[list[Item]]:
     k = 0
     while k < len(items):
         item = items[k]
-        group = [item]
-        if isinstance(item, Assign):
-            group = [i for i in items[k:] if isinstance(i, Assign) and i.group == item.group]
-            ours, others = apart([a for a in group if isinstance(a, Assign)], side)
-            alone, ends = _reads(others, ours), bool(others)
-        else:
-            alone = ends = isinstance(item, Label | Goto | Loop)
-            shared = isinstance(item, Load) and not side.varies(item.value)
-            alone = alone or (shared and any(isinstance(i, Store) for i in found[-1]))
-        if alone:
+        together = _moved_together(items[k:])
+        ours, others = apart(together, side)
+        shared_load = isinstance(item, Load) and not side.varies(item.value)
+        turn = isinstance(item, Label | Goto | Loop)
+        if turn or _reads(others, ours) or (shared_load and any(isinstance(i, Store) for i in found[-1])):
             found.append([])
-        found[-1] += group
-        if ends:
+        found[-1] += together or [item]
+        if turn or others:
             found.append([])
-        k += len(group)
+        k += max(len(together), 1)
     return [stretch for stretch in found if stretch]
+
+
+def _moved_together(items: Sequence[Item]) -> list[Assign]:
+    """The parallel moves that ``items`` start with."""
+    found: list[Assign] = []
+    for item in items:
+        if not isinstance(item, Assign) or (found and item.group != found[0].group):
+            break
+        found.append(item)
+    return found
 
 
 def moved(stretch: Sequence[Item], side: Lanes, uses: Mapping[int, int]) -> dict[int, Let]:
