@@ -123,6 +123,7 @@ CASES: dict[str, Example] = {
             "scan_columns": has("soa", without=("split",)),
             "scan_hot": hot_split,
             "scan_split": grouped("date quantity", "price discount"),
+            "scan_blocks": has("aosoa", block=8),
         },
         places=True,
     ),
