@@ -23,7 +23,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from cases import CASES, VARIANTS, Match
+from cases import CASES, VARIANTS, WIDER_THAN_SSE, Match
 from summary import summary
 
 from layout_advise.machine import cpu_fields
@@ -100,6 +100,11 @@ class Setting:
     def program(self, version: str) -> Path:
         """The binary of one version."""
         return EXAMPLES / self.example / "bin" / self.flags / version
+
+    @property
+    def wide(self) -> bool:
+        """Whether it is built for registers of more than 16 bytes."""
+        return "O3" in self.flags
 
     @property
     def environment(self) -> dict[str, str]:
@@ -208,7 +213,8 @@ def measure(setting: Setting, effort: Effort, keep: Path | None) -> list[dict[st
     for version, match in CASES[setting.example].versions.items():
         hand = speedup_of([*before, *after], setting, version)
         halves = [speedup_of(half, setting, version) for half in (before, after)]
-        candidate = predicted(hotspot, match, VARIANTS.get(version, "plain"))
+        alike = setting.wide or version not in WIDER_THAN_SSE
+        candidate = predicted(hotspot, match, VARIANTS.get(version, "plain")) if alike else None
         speedup = candidate.speedup.median if candidate and candidate.speedup else None
         rows.append(
             {

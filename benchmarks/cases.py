@@ -82,6 +82,9 @@ VARIANTS = {
 }
 """Versions with loops over the elements of a block inside, in vector types or with `restrict`, and what corresponds to
 them; of all others it is the plain variant."""
+WIDER_THAN_SSE = frozenset(("kmeans_vectors",))
+"""Versions in vectors of 32 bytes. Where registers have 16, compilers take them apart in their own ways (gcc -O2 lane by
+lane); mock-ups are written in vectors that fill a register, as `kmeans_quads` is."""
 CASES: dict[str, Example] = {
     "particles": Example(
         {"small": ("5000", "2000"), "medium": ("100000", "600"), "large": ("1300000", "60")},
