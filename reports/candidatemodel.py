@@ -142,6 +142,8 @@ class CandidateReport(msgspec.Struct, frozen=True):
     arrays: tuple[tuple[str, ...], ...] = ()
     """The names of the fields that each new array holds together. ``parts`` tell fields of different sizes apart, which may
     lie in one record."""
+    places: int = 1
+    """With its code at so many addresses it was timed: ``speedup`` is over its mean time, the interval holds all of them."""
 
 
 class Ablation(msgspec.Struct, frozen=True):

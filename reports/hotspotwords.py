@@ -67,6 +67,17 @@ def claimed(hotspot: HotspotReport) -> str:
     return f"the interval of {layout} is wide: what is claimed is its lower end, {gain:.2f}×, not its median"
 
 
+def placed(hotspot: HotspotReport) -> str:
+    """At how many addresses the layouts were timed; empty where that is one."""
+    places = max((c.places for c in hotspot.candidates), default=1)
+    if places == 1:
+        return ""
+    return (
+        f"layouts were timed with their code at {places} addresses, as how well branches on data are predicted hangs on it: "
+        "the speedup is over the mean time, the interval holds all of them"
+    )
+
+
 def headline(text: str) -> tuple[str, str]:
     """A verdict's first sentence, and what follows it."""
     found = re.search(r"\. (?=[A-Z])", text)

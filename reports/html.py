@@ -124,6 +124,7 @@ def _item(hotspot: HotspotReport) -> dict[str, object]:
         "threads_figure": Markup(figures.by_threads(hotspot)),
         "noise": hotspotwords.noise(hotspot),
         "claimed": hotspotwords.claimed(hotspot),
+        "placed": hotspotwords.placed(hotspot),
         "cold": any(layout.best.cold not in (None, layout.best.speedup) for layout in found),
         "conversion": any(layout.best.conversion for layout in found),
     }

@@ -69,6 +69,17 @@ def test_a_claim_below_the_median_is_explained(gain: float, told: bool) -> None:
     assert not hotspotwords.claimed(report(Verdict("keep", None, None, "no-gain", "Keep it.")).hotspots[0])
 
 
+def test_layouts_timed_at_several_addresses_are_told_of() -> None:
+    whole = report()
+    assert hotspotwords.placed(whole.hotspots[0]) == ""
+    spot = whole.hotspots[0]
+    spot = msgspec.structs.replace(spot, candidates=tuple(msgspec.structs.replace(c, places=4) for c in spot.candidates))
+    whole = msgspec.structs.replace(whole, hotspots=(spot,))
+    assert "their code at 4 addresses" in hotspotwords.placed(spot)
+    assert "with their code at 4 addresses" in " ".join(terminal.render(whole).split())
+    assert "Layouts were timed with their code at 4 addresses" in html.render(whole)
+
+
 def test_layout_and_simd_are_shown_apart() -> None:
     sample = report()
     values = [Interval(v, v - 0.01, v + 0.01, 5) for v in (0.25, 0.5, 1.25, 3.75)]

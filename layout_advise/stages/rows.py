@@ -6,7 +6,7 @@ import msgspec
 
 from layout_advise.layoutalgebra.structure import Candidate
 from layout_advise.mixture import together
-from layout_advise.mockup.timings import ORIGINAL
+from layout_advise.mockup.timings import ORIGINAL, places_of
 from layout_advise.mockup.view import NOTHING
 from layout_advise.reports.candidatemodel import CandidateReport, KindSpeedup, Verification
 from layout_advise.stages.assemble import Converted, Outcome, candidate_report, interval
@@ -118,7 +118,8 @@ def _row(case: Case, trials: Trials, outcome: Outcome, name: str) -> CandidateRe
     one = case.per_call(timings.nanoseconds(ORIGINAL, mode))
     if decision.kinds:
         return _row_of_kinds(case, decision, outcome, name, again)
-    return candidate_report(outcome, speedup, over, cold, one, case.profiled.share, again)
+    row = candidate_report(outcome, speedup, over, cold, one, case.profiled.share, again)
+    return msgspec.structs.replace(row, places=len(places_of(timings, name))) if row.speedup is not None else row
 
 
 def _row_of_kinds(case: Case, decision: Decision, outcome: Outcome, name: str, again: bool) -> CandidateReport:
