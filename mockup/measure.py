@@ -218,8 +218,8 @@ def _one_restore(
                 program.prepare(numbers[variant.name], without(written, variant.unwritten), touched, like_original=old)
             names = list(numbers)
             for round_ in range(plan.rounds):
-                now = [n for n in names if in_turn(n, round_)]
-                for current in rotated(now, index * plan.rounds + round_):
+                turn = index * plan.rounds + round_
+                for current in rotated([n for n in names if in_turn(n, turn)], turn):
                     notes.block(program, current, numbers[current], plan.calls, "steady", plan.warm)
             cold = plan.cold_calls if plan.cold_restores is None or index < plan.cold_restores else 0
             if cold:
@@ -301,10 +301,10 @@ def rotated(names: Sequence[str], by: int) -> list[str]:
     return turned if (by // len(names)) % 2 == 0 else turned[::-1]
 
 
-def in_turn(name: str, round_: int) -> bool:
-    """Whether a variant is timed in that round: each of the builds with their code at other places in every third, as there
-    are as many."""
-    return not is_elsewhere(name) or elsewhere(name.partition("@")[0])[round_ % 3] == name
+def in_turn(name: str, turn: int) -> bool:
+    """Whether a variant is timed in that round of all processes: each of the builds with their code at other places in every
+    third, as there are as many."""
+    return not is_elsewhere(name) or elsewhere(name.partition("@")[0])[turn % 3] == name
 
 
 def without(ranges: Sequence[Range], holes: Sequence[Range]) -> tuple[Range, ...]:

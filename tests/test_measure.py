@@ -401,6 +401,17 @@ def test_each_place_has_its_turn_and_what_loses_at_all_is_not_timed_there_again(
     assert not timings.conversion.keys() & {*elsewhere("fast"), *elsewhere("slow")}
 
 
+def test_with_one_round_a_process_the_places_take_turns_over_the_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slow hotspot has one: two of its three further places were never timed."""
+    for name in elsewhere("fast"):
+        monkeypatch.setitem(TRUE_NS, name, 500.0)
+    timings = measure(FakeMachine(), timed("identity", "fast", *elsewhere("fast")), (), (), Plan(restores=7, rounds=1))
+    assert [timings.restores(n) for n in ("fast", *elsewhere("fast"))] == [7, 3, 2, 2]
+    told = summarise(timings, "fast")
+    assert told is not None
+    assert told.steady.median == pytest.approx(1000 / 475, rel=0.03)
+
+
 def test_intervals_hold_what_comes_out_at_every_place_of_the_code() -> None:
     layout, identity = (850.0, 1100.0, 870.0), (1000.0, 1020.0, 950.0)
     moved = {**dict(zip(elsewhere("c1"), layout, strict=True)), **dict(zip(IDENTITY_MOVED, identity, strict=True))}
