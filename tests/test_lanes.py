@@ -14,6 +14,7 @@ from layout_advise.errors import NotVectorisedError
 from layout_advise.layoutalgebra.structure import Candidate, Dim, Field, Structure
 from layout_advise.mockup.build import vector_bytes
 from layout_advise.mockup.emit import emit_mockup
+from layout_advise.mockup.emit.lanes import lanes_text
 from layout_advise.mockup.lift import lift
 from layout_advise.mockup.lifted import Item, Lifted, Loop
 from layout_advise.mockup.reroll import reroll
@@ -121,6 +122,23 @@ def test_kmeans_runs_points_side_by_side(tmp_path: Path, count: int, block: int,
     table = values.standard_normal(12).astype(np.float32)
     done = case.run(data, table, ALL, vector_bytes, block)
     assert done == set(ALL)
+
+
+@pytest.mark.parametrize(("block", "vector_bytes", "bytes_"), [(4, 32, 4), (8, 32, 4), (4, 16, 4), (16, 16, 4)])
+def test_masks_are_as_wide_as_what_is_compared(tmp_path: Path, block: int, vector_bytes: int, bytes_: int) -> None:
+    """Floats in blocks of four had masks of eight bytes with AVX2, and ten instructions to come from one to the other."""
+    case = Case(KMEANS, "assign", 5, tmp_path, FLAGS[vector_bytes])
+    values = np.random.default_rng(1)
+    data, table = (values.standard_normal(n).astype(np.float32) for n in (5 * 16, 12))
+    case.run(data, table, ("aosoa",), vector_bytes, block)
+    assert f"#define LA_MASK_BYTES {bytes_}\n" in case.texts["aosoa"]
+
+
+def test_a_mask_fills_at_least_eight_bytes_and_at_most_a_register() -> None:
+    found = {(n, c): lanes_text(n, 32, c).split("LA_MASK_BYTES ")[1][0] for n in (2, 4, 8, 16) for c in (1, 4, 8)}
+    assert [found[n, 1] for n in (2, 4, 8, 16)] == ["4", "2", "1", "1"]  # la_any reads quads
+    assert [found[n, 4] for n in (2, 4, 8, 16)] == ["4", "4", "4", "2"]
+    assert [found[n, 8] for n in (2, 4, 8, 16)] == ["8", "8", "4", "2"]
 
 
 def kernel(body: str, before: str = "", after: str = "") -> str:

@@ -129,7 +129,7 @@ LA_LANEWISE(fma, f64, __builtin_fma(a[l], b[l], c[l]))
 #endif
 
 /* Loads and stores of the lanes that a mask names: no other one is touched. */
-#define LA_GUARDED(name, type)                                                                       \
+#define LA_BY_LANE(name, type)                                                                       \
     LA_INLINE la_v##name la_load_##name(const void *at, la_mask m)                                   \
     {                                                                                                \
         la_v##name r = {0};                                                                          \
@@ -144,8 +144,8 @@ LA_LANEWISE(fma, f64, __builtin_fma(a[l], b[l], c[l]))
             if (m[l])                                                                                \
                 ((la_##name##_u *)at)[l] = (type)x[l];                                               \
     }
-LA_GUARDED(i8, uint8_t)
-LA_GUARDED(i16, uint16_t)
+LA_BY_LANE(i8, uint8_t)
+LA_BY_LANE(i16, uint16_t)
 #if LA_LANES == 8 && defined(__AVX__)
 #define LA_MASKED(name)                                                                              \
     LA_INLINE la_v##name la_load_##name(const void *at, la_mask m)                                   \
@@ -159,8 +159,8 @@ LA_GUARDED(i16, uint16_t)
 LA_MASKED(i32)
 LA_MASKED(f32)
 #else
-LA_GUARDED(i32, uint32_t)
-LA_GUARDED(f32, float)
+LA_BY_LANE(i32, uint32_t)
+LA_BY_LANE(f32, float)
 #endif
 #if LA_LANES == 4 && defined(__AVX__)
 typedef long long la_quads __attribute__((vector_size(32)));
@@ -176,7 +176,7 @@ typedef long long la_quads __attribute__((vector_size(32)));
 LA_MASKED_WIDE(i64)
 LA_MASKED_WIDE(f64)
 #else
-LA_GUARDED(i64, int64_t)
-LA_GUARDED(f64, double)
+LA_BY_LANE(i64, int64_t)
+LA_BY_LANE(f64, double)
 #endif
 #endif

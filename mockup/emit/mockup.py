@@ -32,7 +32,7 @@ from layout_advise.mockup.emit.packs import nothing_packed, packed
 from layout_advise.mockup.emit.packwriter import PackWriter, in_one_piece
 from layout_advise.mockup.emit.program import Writer
 from layout_advise.mockup.emit.scope import Scope, analyse, gathers, identifier
-from layout_advise.mockup.emit.sidebyside import Lanes, side_by_side
+from layout_advise.mockup.emit.sidebyside import Lanes, compared_bytes, side_by_side
 from layout_advise.mockup.emit.statics import declarations, name, place, static_buffers
 from layout_advise.mockup.emit.text import Settings
 from layout_advise.mockup.emit.together import runtime_declarations
@@ -120,9 +120,14 @@ def emit(
     at = {pointer: (first[r] + b, o) for pointer, (r, b, o) in parameters}
     places = {pointer: place(relayouts, offset, b, o) for pointer, (b, o) in at.items() if b in static}
     kernel = kernel_name(lifted)
+    sides = [(loop, settings.abreast[id(loop)]) for loop in loops(lifted.body) if id(loop) in settings.abreast]
     parts = [
         header(lifted, candidate, variant, check, wrong, refused),
-        (lanes_text(settings.lanes, vector_bytes) if settings.abreast and variant == "simd" else '#include "mockup.h"')
+        (
+            lanes_text(settings.lanes, vector_bytes, compared_bytes(sides))
+            if settings.abreast and variant == "simd"
+            else '#include "mockup.h"'
+        )
         + ('\n#include "opaque.h"' if scope.opaque else ""),
         libm(scope),
         runtime_declarations(scope),

@@ -7,7 +7,7 @@ under masks. What cannot be run so is refused with the reason.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from layout_advise.errors import NotVectorisedError
@@ -34,6 +34,7 @@ from layout_advise.mockup.lifted import (
     Store,
     Val,
     Var,
+    everything,
 )
 
 MOST_STATEMENTS = 800
@@ -220,3 +221,16 @@ def _within(items: Sequence[Item]) -> Iterator[Item]:
         yield item
         if isinstance(item, Loop):
             yield from _within(item.body)
+
+
+def compared_bytes(sides: Iterable[tuple[Loop, Lanes]]) -> int:
+    """The size of the widest values that differ between iterations and are compared; 8 where none are."""
+    compared = (
+        BITS[arg.ty] // 8
+        for loop, side in sides
+        for item in everything(loop.body)
+        if isinstance(item, Let) and item.value.ty == "i1"
+        for arg in item.args
+        if arg.ty != "i1" and side.varies(arg)
+    )
+    return max(compared, default=8)
