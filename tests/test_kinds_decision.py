@@ -15,9 +15,10 @@ from layout_advise.reports import html
 from layout_advise.reports.candidatemodel import Interval, KindSpeedup
 from layout_advise.reports.hotspotmodel import KindReport, Verdict
 from layout_advise.reports.terminal import render
+from layout_advise.stages.contest import Bench, Contest, Entrant
 from layout_advise.stages.mixed import Race, decide_mixed
 from layout_advise.stages.others import doubt_untried, not_all_kinds
-from layout_advise.stages.timing import Bench, Contest, Decision, Entrant
+from layout_advise.stages.timing import Decision
 from layout_advise.verdict import Context
 from tests import test_measure
 from tests.sample_report import report

@@ -39,8 +39,9 @@ from layout_advise.mockup.timings import (
     noise_floor,
     summarise,
 )
+from layout_advise.stages.contest import Entrant
 from layout_advise.stages.races import around_a_call
-from layout_advise.stages.timing import Entrant, measured
+from layout_advise.stages.timing import measured
 from layout_advise.tracer.snapshot.protocol import AT_ONCE, Calm, Sample
 
 COLD: dict[str, float] = {}

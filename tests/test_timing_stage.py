@@ -27,10 +27,11 @@ from layout_advise.mockup.timings import (
     is_elsewhere,
 )
 from layout_advise.reports.hotspotmodel import Verdict
+from layout_advise.stages.contest import Bench, Contest, Entrant
 from layout_advise.stages.describe import ablation
 from layout_advise.stages.doubts import doubt_scalar
 from layout_advise.stages.effort import plans_for
-from layout_advise.stages.timing import Bench, Contest, Decision, Entrant, as_fast, decide_and_confirm, measured
+from layout_advise.stages.timing import Decision, as_fast, decide_and_confirm, measured
 from layout_advise.verdict import Context
 from tests import test_measure
 

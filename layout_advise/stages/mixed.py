@@ -11,16 +11,13 @@ from layout_advise.mixture import Portion, harms, mixed, sentence, with_kinds
 from layout_advise.mockup.statistics import Ratio
 from layout_advise.mockup.timings import IDENTITY, IDENTITY_LANES, Timings
 from layout_advise.reports.hotspotmodel import Verdict
+from layout_advise.stages.contest import Bench, Contest, built_again, has_vectors
 from layout_advise.stages.doubts import doubt_scalar
 from layout_advise.stages.timing import (
-    Bench,
-    Contest,
     Decision,
     KindTimes,
-    built_again,
     context_of,
     first_look,
-    has_vectors,
     lanes_nearer,
     measured,
     measured_again,

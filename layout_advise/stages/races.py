@@ -39,6 +39,7 @@ from layout_advise.stages import batches, profile
 from layout_advise.stages.attempts import compiler_of, forbidden, make_mockups
 from layout_advise.stages.by_threads import Runner, by_threads, leading
 from layout_advise.stages.case import Case
+from layout_advise.stages.contest import Bench, Contest, Entrant
 from layout_advise.stages.effort import plans_for
 from layout_advise.stages.gather import tables_of
 from layout_advise.stages.kinds import timed_again
@@ -47,7 +48,7 @@ from layout_advise.stages.mockups import Made, Recipe
 from layout_advise.stages.moved import moved
 from layout_advise.stages.observe import Observation, leaves_data
 from layout_advise.stages.others import Ready, not_all_kinds
-from layout_advise.stages.timing import Bench, Contest, Decision, Entrant, decide_and_confirm
+from layout_advise.stages.timing import Decision, decide_and_confirm
 from layout_advise.stages.titles import title, words
 from layout_advise.stages.verify import Finding, Subject
 from layout_advise.tracer.snapshot.process import AgentProcess
