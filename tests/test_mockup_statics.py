@@ -77,21 +77,21 @@ def test_only_the_timed_build_of_a_global_has_arrays_of_its_own(tmp_path: Path) 
         assert "la_buffer0" not in text
 
 
-def test_arrays_too_large_or_too_many_to_tell_apart_are_reached_by_pointers(
+def test_arrays_too_large_or_chosen_by_an_index_are_reached_by_pointers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """clang -O3 was predicted to gain 2.35 on ``wave``, where a source in static arrays gains nothing: it has one array for
+    [now] and [next]."""
     case, shape = stencil(tmp_path)
     case.prepare()
 
     def has_static(case: Case, shape: Structure) -> bool:
         return "la_buffer1" in emit_mockup(case.lifted, candidate(relayout(shape, "soa")), case.trace, case.structures)
 
-    assert has_static(case, shape)
+    assert not has_static(case, shape)
     alone, one = particles(("-O2",), tmp_path)
     alone.structures = (replace(one, kind="global"),)
     alone.prepare()
-    monkeypatch.setattr(statics, "MOST_CHECKED", 0)
-    assert not has_static(case, shape)  # [now] and [next]: a source would have one array for both
     assert has_static(alone, alone.structures[0])
     monkeypatch.setattr(statics, "MOST_BYTES", 1 << 10)
     assert not has_static(alone, alone.structures[0])

@@ -14,7 +14,6 @@ from layout_advise.mockup.binding import bind, keys_made
 from layout_advise.mockup.build import build, vector_bytes
 from layout_advise.mockup.databranches import branches_on_data
 from layout_advise.mockup.emit import Emitted, emit, kernel_name
-from layout_advise.mockup.emit.statics import MOST_CHECKED
 from layout_advise.mockup.lifted import Item, Lifted, Loop
 from layout_advise.mockup.machinecode import same_code
 from layout_advise.mockup.mixed import brings_together, elements_whole
@@ -32,6 +31,8 @@ ONLY_THESE_CLANG = ("-fno-slp-vectorize",)
 """What the original's compiler put side by side is written so already; what it left is no vector in the original either.
 So it is where it put nothing side by side, and nothing comes to lie so: clang found pairs in lifted ``kmeans`` that it had
 left in the source, and the unchanged layout ran 1.13 times as fast as the original."""
+MOST_CHECKED = 10
+"""So many pairs of arrays gcc checks for overlaps at run time, and no more, to vectorise a loop."""
 MORE_CHECKS = ("--param=vect-max-version-for-alias-checks=100",)
 """A lifted loop has more pointers than the source it stands for (one for each row of a stencil): with the usual limit gcc
 gave a layout up for lost that it vectorises in hand-written code (2.5x). Where the source would have too many, it stays."""

@@ -116,7 +116,7 @@ def emit(
     first = first_buffers(relayouts)
     pairs = overlaps(lifted.body, placed, settings)
     seen = variant == "plain" and not check and not wrong
-    static = static_buffers(candidate, placed, pairs) if seen else frozenset()
+    static = static_buffers(candidate, placed) if seen else frozenset()
     at = {pointer: (first[r] + b, o) for pointer, (r, b, o) in parameters}
     places = {pointer: place(relayouts, offset, b, o) for pointer, (b, o) in at.items() if b in static}
     kernel = kernel_name(lifted)

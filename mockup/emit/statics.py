@@ -12,17 +12,15 @@ from layout_advise.layoutalgebra.structure import Candidate, Relayout
 from layout_advise.mockup.emit.frame import PAGE, buffer_starts
 from layout_advise.mockup.remap import Plan
 
-MOST_CHECKED = 10
-"""So many pairs of arrays gcc checks for overlaps at run time, and no more, to vectorise a loop."""
 MOST_BYTES = 1 << 30
 """Code reaches them within 2 GiB of itself, whatever the code model."""
 
 
-def static_buffers(candidate: Candidate | None, placed: Plan, pairs: int) -> frozenset[int]:
-    """Numbers of the buffers that are static arrays. ``pairs``: that a compiler would have to show apart, were they not.
+def static_buffers(candidate: Candidate | None, placed: Plan) -> frozenset[int]:
+    """Numbers of the buffers that are static arrays.
 
-    Of fields between which an index chooses (``[now]``, ``[next]``) the compiler of a source has one array, and checks at
-    run time that accesses do not meet. Where it would not (too many pairs), it must not be known here.
+    Not where an index chooses between fields (``[now]``, ``[next]``): a source has one array for both, and a compiler does
+    not know that accesses to it do not meet. clang vectorised ``wave`` for being told that, and no source of it.
     """
     relayouts = candidate.relayouts if candidate is not None else ()
     if sum(b.bytes + PAGE for r in relayouts for b in r.buffers) > MOST_BYTES:
@@ -33,8 +31,7 @@ def static_buffers(candidate: Candidate | None, placed: Plan, pairs: int) -> fro
         numbers = range(total, total + len(relayout.buffers))
         total += len(relayout.buffers)
         structure = relayout.structure
-        known = pairs <= MOST_CHECKED or not placed.chosen_at_run_time(relayout)
-        if structure.kind == "global" and structure.via is None and known:
+        if structure.kind == "global" and structure.via is None and not placed.chosen_at_run_time(relayout):
             found.update(numbers)
     return frozenset(found)
 
