@@ -12,7 +12,7 @@ import pytest
 
 from layout_advise.layoutalgebra.structure import Dim, Structure
 from layout_advise.mockup.build import command
-from layout_advise.mockup.emit import emit_mockup, statics
+from layout_advise.mockup.emit import emit, emit_mockup, statics
 from layout_advise.stages.mockups import MORE_CHECKS
 from tests.mockup_case import Case, compare, f64_fields, particles
 from tests.mockup_native import candidate, relayout
@@ -119,3 +119,19 @@ def test_neighbours_are_a_constant_apart(tmp_path: Path) -> None:
     beside = re.findall(r"const int64_t d\d+_0 = d\d+_0( [+-] 1)?;", text)
     assert sorted(beside) == ["", "", " + 1", " - 1"]
     assert len(divided) == 2  # [now] and [next] are chosen by different values
+
+
+def test_clang_is_not_shown_more_than_of_the_one_array_of_a_source(tmp_path: Path) -> None:
+    """It checks eight pairs at run time, no more: few enough pointers, and it vectorised ``wave`` as it does no source."""
+    case, shape = stencil(tmp_path, ("-O3",))
+    case.prepare()
+    chosen = candidate(relayout(shape, "soa"))
+    divided = [
+        len(
+            re.findall(
+                r"const int64_t d\d+_0 = r\d+ /", emit(case.lifted, chosen, case.trace, case.structures, clang=c).text
+            )
+        )
+        for c in (False, True)
+    ]
+    assert divided[0] == 2 < divided[1]

@@ -284,6 +284,7 @@ def _make(
                 offset=recipe.offset,
                 varying=varying,
                 vector_bytes=vector_bytes(compiler.executable, compiler.flags),
+                clang="clang" in Path(compiler.executable).name,
                 vectors=recipe.vectorised,
                 blocks=recipe.blocks,
             )

@@ -72,6 +72,7 @@ def emit(
     vector_bytes: int = 16,
     vectors: bool = True,
     blocks: Candidate | None = None,
+    clang: bool = False,
 ) -> Emitted:
     """The C source of a mock-up; ``candidate`` None gives the identity.
 
@@ -85,6 +86,7 @@ def emit(
     ``vector_bytes`` is the width of the vector registers that the compiler's flags allow: of loops around others whose
     iterations are independent, ``simd`` runs as many side by side as fill one. ``vectors`` False: what was packed
     instructions is written lane by lane all the same. ``blocks``: loops are cut into blocks as for this candidate.
+    ``clang``: it is going to compile this.
     Raises RemapError where an access does not decompose over the candidate's structure, NotVectorisedError where ``simd``
     or ``lanes`` is asked for and nothing in the hotspot can be told of or written so.
     """
@@ -102,6 +104,8 @@ def emit(
     relayouts = candidate.relayouts if candidate is not None else ()
     scope = analyse(lifted)
     settings = _settings(lifted, placed, trace, scope, variant, check, wrong, varying)
+    # it makes at most eight checks at run time: enough for a mock-up with few pointers, not for the one array of the source
+    settings.unrelated = clang
     parameters = pointers(relayouts, settings, blocks=variant == "plain" or any(p.along for p in placed.places.values()))
     settings.maps = {r.structure.id: f"map_{identifier(r.structure.name)}_{k}" for k, r in enumerate(relayouts)}
     refused = ""

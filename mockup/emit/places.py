@@ -112,7 +112,10 @@ class Places(Text):
         In a source a stencil's neighbours are a constant apart, which a compiler does not see of two divisions. That this
         leads over no border of the dimensions is left to the check build, as for all digits (``remap.py``).
         """
-        strides = tuple(dim.stride for dim in site.relayout.structure.dims)
+        structure = site.relayout.structure
+        if self.settings.unrelated and structure.kind == "global" and self.plan.chosen_at_run_time(site.relayout):
+            return None
+        strides = tuple(dim.stride for dim in structure.dims)
         here = next(sites for sites in self.plan.sites.values() if site in sites)
         for other in here:
             alike = (other.relayout, other.offset.terms, other.given) == (site.relayout, site.offset.terms, site.given)

@@ -37,6 +37,8 @@ class Settings:
     counters: frozenset[Operand] = frozenset()
     """Of the loops. Where an access is not linear in these (an index is loaded), and arrays are not `restrict`, the compiler
     is kept from seeing how far their starting points are from each other, as in a function that gets several pointers."""
+    unrelated: bool = False
+    """Neighbours are not seen to be a constant apart where an index chooses between fields of a global."""
     known: frozenset[int] = frozenset()
     """ids of the loops of which it is told anyway: it would know it of a source in this layout (:func:`arrays.known`)."""
     abreast: dict[int, Lanes] = field(default_factory=dict)
