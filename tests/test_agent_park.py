@@ -246,6 +246,15 @@ def test_not_a_mockup(parked: AgentProcess, folder: Path) -> None:
             fork.run(9)
 
 
+def test_as_many_mockups_as_a_hotspot_may_have(parked: AgentProcess, folder: Path) -> None:
+    """``entities``: 21 that differ, each at four places, and the unchanged layout; the last ones found no place."""
+    one = mockup(folder, "many.so")
+    with parked.fork() as fork:
+        numbers = [fork.load(one) for _ in range(120)]
+        assert len(set(numbers)) == 120
+        fork.run(numbers[-1])
+
+
 def test_timing_restores_what_a_call_writes(parked: AgentProcess, folder: Path) -> None:
     snapshots = ForkSnapshots(parked)
     data = block(parked)

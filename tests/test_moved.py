@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from layout_advise.layoutalgebra.structure import Dim, Field, Structure
 from layout_advise.mockup.build import build
 from layout_advise.mockup.cfg import build_cfg
 from layout_advise.mockup.timings import IDENTITY, IDENTITY_MOVED, ORIGINAL, Timings, elsewhere, identity_ratio
 from layout_advise.stages.mockups import Compiled, Made, Recipe, own_alignment
-from layout_advise.stages.moved import MOVED_BY, moved, moved_identities
+from layout_advise.stages.moved import MOVED_BY, have_room, moved, moved_identities
 from layout_advise.stages.races import controls
 from layout_advise.stages.verify import Finding
 from layout_advise.tracer.binary import Binary
 from tests.benchmark_scripts import script
-from tests.mockup_native import Native
+from tests.mockup_native import Native, candidate, relayout
 from tests.test_databranches import SOURCES
 
 TEXT = """__attribute__((visibility("default"))) double sum_of(const double *x, long n)
@@ -103,3 +105,15 @@ def test_loops_lie_as_their_compiler_puts_them_where_branches_hang_on_data(tmp_p
     assert set(heads["mockup"]) == {0}
     assert [head % 16 for head in heads["own"]] == own != [0]
     assert own_alignment(Compiled("/usr/bin/clang-14", ())) == ("-falign-loops=16",)
+
+
+def test_further_builds_need_room_for_their_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All are loaded into one process: forty with 100 MB each would be 4 GB."""
+    words = Structure("s0", "p", 0, 1 << 20, (Dim(1 << 16, 16),), (Field("a", 0, 8, "double", 1, 1),), ())
+    chosen = [candidate(relayout(words, "soa"))] * 4
+    room = {"SC_AVPHYS_PAGES": 0, "SC_PAGE_SIZE": 4096}
+    monkeypatch.setattr(os, "sysconf", room.__getitem__)
+    need = 4 * len(MOVED_BY) * chosen[0].relayouts[0].bytes
+    for pages, enough in ((2 * need // 4096, True), (2 * need // 4096 - 1, False)):
+        room["SC_AVPHYS_PAGES"] = pages
+        assert have_room(chosen) is enough

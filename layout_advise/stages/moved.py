@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from layout_advise.layoutalgebra.structure import Candidate
 from layout_advise.mockup.build import build
 from layout_advise.mockup.databranches import branches_on_data
 from layout_advise.mockup.lifted import Lifted
@@ -31,6 +33,13 @@ def moved(lifted: Lifted, items: Iterable[Made], compiler: str) -> dict[str, Pat
     with ThreadPoolExecutor(JOBS) as pool:
         built = list(pool.map(lambda one: _elsewhere(one[0], one[1], one[2], compiler), wanted))
     return {name: path for (_, name, _), path in zip(wanted, built, strict=True) if path is not None}
+
+
+def have_room(candidates: Iterable[Candidate]) -> bool:
+    """Whether the data of all further builds of the mock-ups of ``candidates`` fits into half of the memory that is free:
+    they are loaded into one process together."""
+    wanted = sum(r.bytes for c in candidates for r in c.relayouts) * len(MOVED_BY)
+    return wanted <= os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
 
 
 def moved_identities(lifted: Lifted, identities: Sequence[Made], compiler: str) -> tuple[Made, ...]:

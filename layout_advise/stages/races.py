@@ -45,7 +45,7 @@ from layout_advise.stages.gather import tables_of
 from layout_advise.stages.kinds import timed_again
 from layout_advise.stages.mixed import Race, decide_mixed
 from layout_advise.stages.mockups import Made, Recipe
-from layout_advise.stages.moved import moved
+from layout_advise.stages.moved import have_room, moved
 from layout_advise.stages.observe import Observation, leaves_data
 from layout_advise.stages.others import Ready, not_all_kinds
 from layout_advise.stages.timing import Decision, decide_and_confirm
@@ -164,6 +164,8 @@ def contest_of(
         return built
 
     def places() -> dict[str, Path]:
+        if not have_room(c for e in entrants if (c := made[e.id].recipe.candidate) is not None):
+            return {}
         return moved(lifted, (made[e.id] for e in entrants), compiler_of(case).executable)
 
     return Contest(

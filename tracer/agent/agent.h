@@ -238,7 +238,7 @@ struct la_variant {
     uint64_t ranges;      /* to flush for a cold call: start, end */
     uint64_t *range;
 };
-#define LA_MAX_VARIANTS 64
+#define LA_MAX_VARIANTS 256 /* each candidate in three variants, each at four places */
 extern struct la_variant la_variants[LA_MAX_VARIANTS];
 struct la_variant *la_variant(uint64_t number); /* NULL: no such variant */
 struct la_reply la_cmd_load(const struct la_command *c);
