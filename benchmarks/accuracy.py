@@ -1,10 +1,11 @@
 """Predicted against hand-written speedups of the examples: ``python benchmarks/accuracy.py``.
 
-For each example, size and set of flags, in one run: the original and the hand-transformed versions, each in its own process,
-in rotated order (``-t``: first decile of the thread CPU times of the calls, as the tool takes it: ``docs/decisions/0005``);
-then ``layout-advise trace`` on the original; then the processes again. The hand-written speedup is that of the undisturbed
-processes (first decile again), its range that of the processes before and of those after the tool's run. One row is
-written as soon as it is measured, and a row that is there already is not measured again (``--again`` to do so).
+For each example, size and set of flags, in one run and in interleaved rounds: the original and the hand-transformed
+versions, each in its own process, in rotated order (``-t``: first decile of the thread CPU times of the calls, as the tool
+takes it: ``docs/decisions/0005``), a few rounds of them before the tool works on the original, one after each process in
+which it times its mock-ups, and a few afterwards. What the machine does in that time, it does to both. The hand-written
+speedup is that of the undisturbed processes (first decile again), its range that of the processes before, between and after.
+One row is written as soon as it is measured, and a row that is there already is not measured again (``--again`` to do so).
 """
 
 from __future__ import annotations
@@ -26,11 +27,14 @@ from typing import Any
 from cases import CASES, VARIANTS, WIDER_THAN_SSE, Match
 from summary import summary
 
+from layout_advise import pipeline
+from layout_advise.cli import parser
+from layout_advise.commands import trace
 from layout_advise.machine import cpu_fields
 from layout_advise.mockup.statistics import undisturbed
+from layout_advise.progress import Progress
 from layout_advise.reports.candidatemodel import CandidateReport
 from layout_advise.reports.hotspotmodel import HotspotReport
-from layout_advise.reports.model import read_report
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
@@ -41,6 +45,9 @@ SETS = {"gcc": ("O2", "O3-haswell"), "clang": ("clang-O2", "clang-O3-haswell")}
 WIDE_SETS = {"gcc": ("O3-avx512",), "clang": ("clang-O3-avx512",)}
 """Further ones, where the processor has what they use (``make avx512``)."""
 WIDE_FEATURES = frozenset(("avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"))
+
+TIMING = "measuring"
+"""What the steps of the tool begin with in which it times."""
 
 MOVED_BY = (16, 32, 48)
 MOST_ROUNDS = 40
@@ -161,17 +168,56 @@ class Effort:
     seconds: float
 
 
-def hand_rounds(setting: Setting, effort: Effort) -> list[dict[str, Run]]:
-    """Every version once a round, the order rotated; at most ``MOST_ROUNDS`` rounds."""
-    names = [name for v in (setting.example, *CASES[setting.example].versions) for name in setting.builds(v)]
-    measured: list[dict[str, Run]] = []
-    chore = min(run_program(setting, setting.example, 0.0).chore for _ in range(effort.rounds))
-    begun = time.monotonic()
-    while len(measured) < effort.rounds or (len(measured) < MOST_ROUNDS and time.monotonic() - begun < effort.seconds):
-        turn = len(measured) % len(names)
-        measured.append({v: run_program(setting, v, chore) for v in [*names[turn:], *names[:turn]]})
-        chore = min(chore, *(one.chore for one in measured[-1].values()))
-    return measured
+class Hand:
+    """The processes of the original and of the hand-written versions, by the part of the run that they lie in."""
+
+    def __init__(self, setting: Setting, effort: Effort) -> None:
+        self.setting, self.effort = setting, effort
+        self.parts: list[list[dict[str, Run]]] = []
+        self._names = [name for v in (setting.example, *CASES[setting.example].versions) for name in setting.builds(v)]
+        self._chore = min(run_program(setting, setting.example, 0.0).chore for _ in range(effort.rounds))
+
+    @property
+    def rounds(self) -> list[dict[str, Run]]:
+        """Those of all parts."""
+        return [one for part in self.parts for one in part]
+
+    def part(self) -> None:
+        """What follows lies in another part of the run."""
+        self.parts.append([])
+
+    def turn(self) -> None:
+        """Every version once, the order rotated."""
+        by = len(self.rounds) % len(self._names)
+        names = [*self._names[by:], *self._names[:by]]
+        self.parts[-1].append({name: run_program(self.setting, name, self._chore) for name in names})
+        self._chore = min(self._chore, *(one.chore for one in self.parts[-1][-1].values()))
+
+    def turns(self) -> None:
+        """As many as the effort asks for; at most ``MOST_ROUNDS``."""
+        self.part()
+        begun = time.monotonic()
+        while len(self.parts[-1]) < self.effort.rounds or (
+            len(self.parts[-1]) < MOST_ROUNDS and time.monotonic() - begun < self.effort.seconds
+        ):
+            self.turn()
+
+
+class Between(Progress):
+    """Runs the hand-written versions after each process in which the tool timed its mock-ups."""
+
+    def __init__(self, hand: Hand) -> None:
+        super().__init__(quiet=True)
+        self._hand = hand
+        self.apart = 0.0
+        """Seconds that this took: no part of the tool's time."""
+
+    def count(self, text: str, done: int, total: int) -> None:
+        """A process has been timed, or something else counted."""
+        if text.startswith(TIMING):
+            begun = time.monotonic()
+            self._hand.turn()
+            self.apart += time.monotonic() - begun
 
 
 def undisturbed_of(rounds: list[dict[str, Run]], program: str) -> float:
@@ -185,16 +231,18 @@ def speedup_of(rounds: list[dict[str, Run]], setting: Setting, version: str) -> 
     return undisturbed_of(rounds, setting.example) / fmean(undisturbed_of(rounds, b) for b in setting.builds(version))
 
 
-def advise(setting: Setting, keep: Path | None) -> tuple[HotspotReport, float]:
-    """The tool's report on the original; its run stays in ``keep``, where that is given."""
+def advise(setting: Setting, keep: Path | None, hand: Hand) -> tuple[HotspotReport, float]:
+    """The tool's report on the original, and its seconds; its run stays in ``keep``, where that is given."""
     program = [str(setting.program(setting.example)), *setting.arguments]
     with tempfile.TemporaryDirectory() as folder:
         run = (keep or Path(folder)).absolute() / setting.file.stem
         shutil.rmtree(run, ignore_errors=True)
-        command = [sys.executable, "-m", "layout_advise", "trace", "-q", "-o", str(run), "--", *program]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=folder, env=setting.environment)
-        report = read_report(run)
-        return report.hotspots[0], report.seconds.total
+        arguments = parser().parse_args(["trace", "--json", "-", "-o", str(run), "--", *program])
+        os.environ.update(setting.environment)
+        with Between(hand) as progress:
+            report = pipeline.advise(trace.settings(arguments), progress)
+        assert report is not None
+        return report.hotspots[0], report.seconds.total - progress.apart
 
 
 def predicted(hotspot: HotspotReport, match: Match, variant: str) -> CandidateReport | None:
@@ -205,14 +253,16 @@ def predicted(hotspot: HotspotReport, match: Match, variant: str) -> CandidateRe
 
 def measure(setting: Setting, effort: Effort, keep: Path | None) -> list[dict[str, Any]]:
     """All rows of one configuration."""
-    before = hand_rounds(setting, effort)
-    hotspot, seconds = advise(setting, keep)
-    after = hand_rounds(setting, effort)
+    hand_written = Hand(setting, effort)
+    hand_written.turns()
+    hand_written.part()
+    hotspot, seconds = advise(setting, keep, hand_written)
+    hand_written.turns()
     identity = hotspot.identity
     rows = []
     for version, match in CASES[setting.example].versions.items():
-        hand = speedup_of([*before, *after], setting, version)
-        halves = [speedup_of(half, setting, version) for half in (before, after)]
+        hand = speedup_of(hand_written.rounds, setting, version)
+        parts = [speedup_of(part, setting, version) for part in hand_written.parts if part]
         alike = setting.wide or version not in WIDER_THAN_SSE
         candidate = predicted(hotspot, match, VARIANTS.get(version, "plain")) if alike else None
         speedup = candidate.speedup.median if candidate and candidate.speedup else None
@@ -223,8 +273,8 @@ def measure(setting: Setting, effort: Effort, keep: Path | None) -> list[dict[st
                 "flags": setting.flags,
                 "version": version,
                 "hand": hand,
-                "hand_range": sorted(halves),
-                "processes": len(before) + len(after),
+                "hand_range": [min(parts), max(parts)],
+                "processes": len(hand_written.rounds),
                 "predicted": speedup,
                 "predicted_interval": [candidate.speedup.lo, candidate.speedup.hi]
                 if candidate and candidate.speedup
@@ -280,26 +330,26 @@ def report(rows: list[dict[str, Any]]) -> None:
 
 def main() -> int:
     """Measure what is missing and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", action="append", choices=sorted(CASES), help="these examples only")
-    parser.add_argument("--size", choices=("small", "medium", "large"), help="this size only")
-    parser.add_argument("--compiler", choices=sorted(SETS), help="built by this compiler only (default: all that are here)")
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--only", action="append", choices=sorted(CASES), help="these examples only")
+    options.add_argument("--size", choices=("small", "medium", "large"), help="this size only")
+    options.add_argument("--compiler", choices=sorted(SETS), help="built by this compiler only (default: all that are here)")
     known = [flags for compiler in SETS for flags in sets_of(compiler, wide=True)]
-    parser.add_argument("--flags", choices=known, help="these flags only")
-    parser.add_argument(
+    options.add_argument("--flags", choices=known, help="these flags only")
+    options.add_argument(
         "--rounds", type=int, default=3, help="at least so many rounds of processes before and after (default: 3)"
     )
-    parser.add_argument(
+    options.add_argument(
         "--seconds",
         type=float,
         default=HAND_SECONDS,
         help="begin no further round after that long, before and after (default: %(default)s)",
     )
-    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the tool's runs in this folder")
-    parser.add_argument("--again", action="store_true", help="measure rows again that are there")
+    options.add_argument("--keep", type=Path, metavar="DIR", help="keep the tool's runs in this folder")
+    options.add_argument("--again", action="store_true", help="measure rows again that are there")
     measured = sorted(folder.name for folder in RESULTS.iterdir()) if RESULTS.is_dir() else []
-    parser.add_argument("--of", choices=measured, help="measure nothing: print what was measured on that processor")
-    arguments = parser.parse_args()
+    options.add_argument("--of", choices=measured, help="measure nothing: print what was measured on that processor")
+    arguments = options.parse_args()
     if arguments.of:
         report([row for file in sorted((RESULTS / arguments.of).iterdir()) for row in json.loads(file.read_text())])
         return 0

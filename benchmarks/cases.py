@@ -91,7 +91,7 @@ CASES: dict[str, Example] = {
         {"particles_soa": has("soa"), "particles_split": hot_split, "particles_aosoa": has("aosoa", without=("compact",))},
     ),
     "wave": Example(
-        {"small": ("80", "2000"), "medium": ("300", "600"), "large": ("1000", "100")},
+        {"small": ("80", "2000"), "medium": ("400", "400"), "large": ("1000", "100")},
         {
             "wave_soa": has("soa", without=("split",)),
             "wave_fields": has("soa", "split"),
