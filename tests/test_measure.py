@@ -346,15 +346,25 @@ def test_of_blocks_that_went_on_until_they_settled_the_later_half_counts() -> No
 
 
 def test_after_its_time_no_further_process_is_begun_but_there_are_some(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter(range(1000))
-    monkeypatch.setattr("layout_advise.mockup.measure.time.monotonic", lambda: float(next(clock)))
+    """Each process takes a second; what watches the measurement takes its own time."""
+    now = [0.0]
+
+    class Slow(FakeMachine):
+        def restore(self) -> Any:
+            now[0] += 1
+            return super().restore()
+
+    def watch(done: int, total: int) -> None:
+        now[0] += 100
+
+    monkeypatch.setattr("layout_advise.mockup.measure.time.monotonic", lambda: now[0])
     plan = Plan(restores=9, rounds=1, cold_restores=2, seconds=0.5)
-    timings = measure(FakeMachine(), timed("identity"), (), (), plan)
+    timings = measure(Slow(), timed("identity"), (), (), plan, watch)
     assert len(timings.steady) == plan.fewest
     assert [bool(r) for r in timings.cold] == [True, True, False, False, False]
-    longer = measure(FakeMachine(), timed("identity"), (), (), replace(plan, seconds=2))
+    longer = measure(Slow(), timed("identity"), (), (), replace(plan, seconds=plan.fewest + 1.5), watch)
     assert len(longer.steady) == plan.fewest + 2
-    assert len(measure(FakeMachine(), timed("identity"), (), (), replace(plan, seconds=None)).steady) == 9
+    assert len(measure(Slow(), timed("identity"), (), (), replace(plan, seconds=None), watch).steady) == 9
 
 
 def test_a_ratio_is_not_taken_from_an_original_that_was_slowed_in_every_process() -> None:
