@@ -70,8 +70,8 @@ def elements_last(candidate: CandidateReport) -> bool:
 
 
 # Only versions whose layout the tool also proposes are compared; the others (particles_aosoa and wave_parity keep unused
-# fields inside, daxpy_aos merges two arrays, nbody_lanes changes the loop, list_array is another data structure) are
-# measured by hand alone, to see that no advice is missed.
+# fields inside, daxpy_aos merges two arrays, nbody_lanes changes the loop, lbm_rows exchanges cells and directions of a row
+# only, list_array is another data structure) are measured by hand alone, to see that no advice is missed.
 NOT_PROPOSED = has("none")
 VARIANTS = {
     "kmeans_aosoa": "lanes",
@@ -79,6 +79,7 @@ VARIANTS = {
     "kmeans_quads": "simd",
     "wave_restrict": "restrict",
     "entities_restrict": "restrict",
+    "lbm_restrict": "restrict",
 }
 """Versions with loops over the elements of a block inside, in vector types or with `restrict`, and what corresponds to
 them; of all others it is the plain variant."""
@@ -195,5 +196,14 @@ CASES: dict[str, Example] = {
             "entities_restrict": has("soa", without=("split",)),
         },
         places=True,
+    ),
+    "lbm": Example(
+        {"small": ("56", "1000"), "large": ("600", "60")},
+        {
+            "lbm_soa": has("soa", without=("split",), structures=2),
+            "lbm_restrict": has("soa", without=("split",), structures=2),
+            "lbm_aosoa": has("aosoa", block=8, structures=2),
+            "lbm_rows": NOT_PROPOSED,
+        },
     ),
 }

@@ -154,10 +154,15 @@ def plain_reason(structure: Structure) -> str | None:
         return structure.inexact
     if structure.count <= 1:
         return "a single element: there is nothing to arrange"
-    covered = len(structure.fields) == 1 and structure.fields[0].bytes == structure.element_bytes
-    if covered and len(structure.dims) == 1 and structure.via is None:
+    if _is_plain(structure) and len(structure.dims) == 1:
         return "a plain array of one scalar, accessed as a whole: no rule applies"
     return None
+
+
+def _is_plain(structure: Structure) -> bool:
+    """Whether its elements are single numbers."""
+    covered = len(structure.fields) == 1 and structure.fields[0].bytes == structure.element_bytes
+    return covered and structure.via is None
 
 
 def _declared_strides(declared: Declared | None, total: int) -> tuple[int, ...]:
@@ -335,9 +340,9 @@ def _with_term(structure: Structure, uses: list[_Use]) -> Derived:
     sizes = [*(d.count for d in structure.dims), structure.element_bytes // unit]
     term = None if structure.inexact else _term([(u.what, u.access.bytes) for u in uses], structure.base, unit, sizes)
     note, steps = plain_reason(structure), 1
-    if note is not None and structure.inexact is None and structure.count > 1:
+    if _is_plain(structure) and structure.inexact is None and structure.count > 1:
         steps = _odd_part(gcd(*(u.what.grain for u in uses)) // structure.element_bytes)
-    if steps > 1:
+    if note is not None and steps > 1:
         note = f"a plain array of one scalar, all accesses of which go on in steps of {steps}: it may hold records"
     return Derived(structure, term, unit, fastest, gathered, note, steps)
 

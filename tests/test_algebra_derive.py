@@ -508,3 +508,60 @@ def test_an_array_that_is_used_number_by_number_beside_it_tells_records(numbers:
         check_exact(again, records)
     unrolled = [walk_of(numbers, k, count, BASE + 0x10000) for k in range(numbers)]
     assert records_beside(derived, {"s0": records, "s1": unrolled}) == {}
+
+
+WIDE, HIGH = 30, 20
+PULLED = {0: (0, 0), 1: (-1, 0), 2: (0, -1), 3: (1, 0), 4: (0, 1), 5: (-1, -1), 6: (1, -1), 7: (1, 1), 8: (-1, 1)}
+"""From which neighbour (columns, rows) a cell takes the number of each direction."""
+
+
+def inner_cells(first: int, numbers: int, base: int, size: int = 8) -> Access:
+    """Number ``first``, counted from the first number of the cell in column and row 1, of all cells but the outermost."""
+    start = base + 8 * (numbers * (WIDE + 1) + first)
+    return Access(stream(start, (8 * numbers * WIDE, HIGH - 2), (8 * numbers, WIDE - 2)), size)
+
+
+def pulled(numbers: int, base: int) -> list[Access]:
+    """Each number of a record from another neighbour."""
+    places = ((q, PULLED[q]) for q in range(numbers))
+    return [inner_cells(numbers * (x + WIDE * y) + q, numbers, base) for q, (x, y) in places]
+
+
+def plain(name: str, numbers: int, base: int, accesses: list[Access]) -> Derived:
+    shape = MemoryObjectShape(name, name, base, 8 * numbers * WIDE * HIGH)
+    return derive_structure(shape, accesses, Declared("double", 8, (), (), 8))
+
+
+@pytest.mark.parametrize(("numbers", "record"), [(9, 72), (7, 56), (3, 24), (8, 0)])
+def test_numbers_that_come_from_several_neighbours_are_records(numbers: int, record: int) -> None:
+    """``f[9 * (cell - 1) + 1]``, ``f[9 * (cell - row) + 2]``, ...; put down in a row, with vectors of four."""
+    taken, other = pulled(numbers, BASE), BASE + 0x100000
+    put = [inner_cells(k, numbers, other, 32) for k in range(0, numbers - 3, 4)]
+    put += [inner_cells(k, numbers, other) for k in range(4 * len(put), numbers)]
+    accesses = {"now": taken, "next": put}
+    derived = [plain("now", numbers, BASE, taken), plain("next", numbers, other, put)]
+    found = records_beside(derived, accesses)
+    assert found == ({"now": record, "next": record} if record else {})
+    assert records_beside(derived[1:], {"next": put}) == {}
+    if record:
+        again = derive_structure(
+            MemoryObjectShape("now", "now", BASE, 8 * numbers * WIDE * HIGH),
+            taken,
+            Declared("double", 8, (), (), 8),
+            record=record,
+        )
+        assert [d.count for d in again.structure.dims] == [HIGH, WIDE]
+        assert [f.name for f in again.structure.fields] == [f"[{k}]" for k in range(numbers)]
+        check_exact(again, taken)
+
+
+@pytest.mark.parametrize("window", [(0,), (0, 400), (-30, 0, 30)])
+@pytest.mark.parametrize("times", [3, 5])
+def test_loops_that_are_written_out_tell_no_records(window: tuple[int, ...], times: int) -> None:
+    """Sums over numbers far apart, ``times`` of them in an iteration."""
+    numbers = sorted({k + at for at in window for k in range(times)})
+    accesses = [Access(stream(BASE + 8 * (40 + n), (8 * times, 100)), 8) for n in numbers]
+    shape = MemoryObjectShape("a", "a", BASE, 8 * times * 300)
+    derived = derive_structure(shape, accesses, Declared("double", 8, (), (), 8))
+    assert derived.steps == times
+    assert records_beside([derived], {"a": accesses}) == {}

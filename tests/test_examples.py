@@ -28,6 +28,7 @@ HOTSPOTS = {
     "list": "settle",
     "options": "price",
     "entities": "integrate",
+    "lbm": "relax",
 }
 SMALL = {
     "wave": "80",
@@ -46,10 +47,11 @@ SMALL = {
     "list": "6000",
     "options": "5000",
     "entities": "4000",
+    "lbm": "56",
 }
 # Not a multiple of any block, so that remainders are covered.
 ODD = dict.fromkeys(HOTSPOTS, "4099") | {
-    "wave": "37", "wave_omp": "37", "lattice": "4", "sph": "1021", "stencil": "121",
+    "wave": "37", "wave_omp": "37", "lattice": "4", "sph": "1021", "stencil": "121", "lbm": "53",
 }  # fmt: skip
 
 
