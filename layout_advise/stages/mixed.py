@@ -74,8 +74,9 @@ def decide_mixed(races: Sequence[Race], left_out: Sequence[Portion], context: Co
         best = max(kinds, key=lambda name: _middle(_mixed(runs, kinds[name])), default=None)
         if best is None:
             return replace(decision, verdict=verdict)
-        said = sentence(portions(runs, kinds[best], left_out), _mixed(runs, kinds[best]).counted)
-        text = f"Calls differ; with {best}, the best layout tried: {said}."
+        whole = _mixed(runs, kinds[best])
+        said = sentence(portions(runs, kinds[best], left_out), whole.counted)
+        text = f"Calls differ; with {whole.known}, the best layout tried: {said}."
         return replace(decision, verdict=with_kinds(verdict, text))
     return _confirmed(decision, runs, verdict, left_out)
 
@@ -105,8 +106,8 @@ def first_verdict(
     if second.action == "change":
         return second
     text = (
-        f"{verdict.candidate} makes the hotspot {verdict.gain or 0:.2f} times as fast over all its calls, but calls of one "
-        "kind slower, and how many of these there are is the input's doing."
+        f"{whole[verdict.candidate].known} makes the hotspot {verdict.gain or 0:.2f} times as fast over all its calls, but "
+        "calls of one kind slower, and how many of these there are is the input's doing."
     )
     return undecided("kinds-disagree", text)
 
@@ -175,7 +176,7 @@ def _confirmed(decision: Decision, runs: Sequence[_Run], verdict: Verdict, left_
     whole = _mixed(done, kinds)
     final = confirm(verdict, whole, replace(done[0].context, noise_hi=max(r.context.noise_hi for r in done)))
     if final.action == "change" and harms(kinds):
-        text = f"{winner} makes calls of one kind slower when it is measured again."
+        text = f"{whole.known} makes calls of one kind slower when it is measured again."
         final = undecided("kinds-disagree", text)
     said = f"Calls differ: {sentence(portions(done, kinds, left_out), whole.counted)}."
     main = done[0].times
