@@ -182,6 +182,10 @@ class Hand:
         """Those of all parts."""
         return [one for part in self.parts for one in part]
 
+    def times(self, program: str) -> list[list[int]]:
+        """Undisturbed ns of a call in each process, by the part of the run."""
+        return [[round(one[program].ns) for one in part] for part in self.parts]
+
     def part(self) -> None:
         """What follows lies in another part of the run."""
         self.parts.append([])
@@ -275,6 +279,7 @@ def measure(setting: Setting, effort: Effort, keep: Path | None) -> list[dict[st
                 "hand": hand,
                 "hand_range": [min(parts), max(parts)],
                 "processes": len(hand_written.rounds),
+                "hand_ns": {n: hand_written.times(n) for n in (setting.example, *setting.builds(version))},
                 "predicted": speedup,
                 "predicted_interval": [candidate.speedup.lo, candidate.speedup.hi]
                 if candidate and candidate.speedup
