@@ -4,8 +4,9 @@ For each example, size and set of flags, in one run and in interleaved rounds: t
 versions, each in its own process, in rotated order (``-t``: first decile of the thread CPU times of the calls, as the tool
 takes it: ``docs/decisions/0005``), a few rounds of them before the tool works on the original, one after each process in
 which it times its mock-ups, and a few afterwards. What the machine does in that time, it does to both. The hand-written
-speedup is that of the undisturbed processes (first decile again), its range that of the processes before, between and after.
-One row is written as soon as it is measured, and a row that is there already is not measured again (``--again`` to do so).
+speedup is that of the undisturbed processes (first decile again; beyond the L2 the median over the rounds), its range that
+of the processes before, between and after. One row is written as soon as it is measured, and a row that is there already is
+not measured again (``--again`` to do so).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import time
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 from typing import Any
 
 from cases import CASES, VARIANTS, WIDER_THAN_SSE, Match
@@ -231,7 +232,10 @@ def undisturbed_of(rounds: list[dict[str, Run]], program: str) -> float:
 
 
 def speedup_of(rounds: list[dict[str, Run]], setting: Setting, version: str) -> float:
-    """Original over version, each in its undisturbed processes; over the mean where it lies at several places."""
+    """Original over version, each in its undisturbed processes; over the mean where it lies at several places. Where the L2
+    does not hold the data it is the median over the rounds of that of each (``docs/decisions/0046``)."""
+    if setting.size != "small":
+        return median(one[setting.example].ns / fmean(one[b].ns for b in setting.builds(version)) for one in rounds)
     return undisturbed_of(rounds, setting.example) / fmean(undisturbed_of(rounds, b) for b in setting.builds(version))
 
 

@@ -97,6 +97,8 @@ class Plan:
     memory: bool = False
     """Whether processes also wait for the memory not to be slowed, before each block: for data that no cache of the core
     holds."""
+    typical: bool = False
+    """As in :class:`~layout_advise.mockup.timings.Timings`."""
     around: bool = False
     """Whether new layouts are also timed with the conversion around every call (under the name :func:`converted` gives)."""
 
@@ -128,7 +130,7 @@ def measure(
 
     Raises SnapshotError when the original itself cannot be run.
     """
-    timings = more if more is not None else Timings()
+    timings = more if more is not None else Timings(typical=plan.typical)
     timings.blocked |= {v.name for v in variants if v.blocked}
     alive = [v for v in variants if v.name not in timings.failed]
     attempts, begun = 0, time.monotonic()

@@ -105,14 +105,20 @@ def _race(
 
 
 def bench_of(case: Case, seen: Observation, snapshots: Snapshots) -> Bench:
+    cache = machine.caches().get((2, "Unified"), 0)
+    threads = len(seen.team.threads) if seen.team is not None else 1
+    typical = bool(cache) and sum(r.end - r.start for r in seen.touched) > threads * cache
+    plans = plans_for(case.chosen.in_situ_ns or 1e6, case.settings.restores, case.clock, case.chosen.canary)
+    first, again = (replace(plan, typical=typical) for plan in plans)
     return Bench(
         snapshots,
         (seen.written, seen.touched),
-        *plans_for(case.chosen.in_situ_ns or 1e6, case.settings.restores, case.clock, case.chosen.canary),
+        first,
+        again,
         case.progress.count,
         lambda canary: look_again(case, canary),
         case.chosen.between_ns if case.batch is None and not case.kinds else None,
-        case.batch is None and leaves_data(seen, machine.caches().get((2, "Unified"), 0)),
+        case.batch is None and leaves_data(seen, cache),
     )
 
 
