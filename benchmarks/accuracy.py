@@ -233,7 +233,7 @@ def undisturbed_of(rounds: list[dict[str, Run]], program: str) -> float:
 
 def speedup_of(rounds: list[dict[str, Run]], setting: Setting, version: str) -> float:
     """Original over version, each in its undisturbed processes; over the mean where it lies at several places. Where the L2
-    does not hold the data it is the median over the rounds of that of each (``docs/decisions/0046``)."""
+    does not hold the data it is the median over the rounds of that of each (``docs/decisions/0045``)."""
     if setting.size != "small":
         return median(one[setting.example].ns / fmean(one[b].ns for b in setting.builds(version)) for one in rounds)
     return undisturbed_of(rounds, setting.example) / fmean(undisturbed_of(rounds, b) for b in setting.builds(version))

@@ -19,10 +19,9 @@ from layout_advise.reports import html, model
 from layout_advise.rundir import RunDir, open_run, scratch, write_atomically
 from layout_advise.stages.assemble import quality
 from layout_advise.stages.backends import check_backend
-from layout_advise.stages.batches import plan_batch, too_short
+from layout_advise.stages.batches import LEARNT_CALLS, can_be_batched, may_be_learnt, plan_batch, too_short
 from layout_advise.stages.case import Case
-from layout_advise.stages.hotspot import Studied, study, that_tells
-from layout_advise.stages.inarow import not_repeated
+from layout_advise.stages.hotspot import Studied, study
 from layout_advise.stages.loops import find_loop
 from layout_advise.stages.profile import Profiled, probe_calls, profile, spool, without_main
 from layout_advise.stages.statically import trace_static
@@ -54,7 +53,7 @@ def advise(settings: Settings, progress: Progress) -> model.Report | None:
             return None
         case = watch(settings, main, profiled, stdin, run, work, progress)
         profiled, studied = case.profiled, study(case)
-        if studied is not None and (several := not_repeated(case, studied.report, studied.branches)) is not None:
+        if studied is not None and (several := not_repeated(case, studied)) is not None:
             studied = that_tells(studied, study(several))
         if studied is None:
             return None
@@ -96,6 +95,27 @@ def watch(
     progress.step("recording calls, which are too short to be timed one by one")
     chosen, batch = plan_batch(settings, profiled, stdin, seen, chosen)
     return case.unbatched(batch) if isinstance(batch, str) else replace(case, chosen=chosen, batch=batch)
+
+
+def not_repeated(case: Case, studied: Studied) -> Case | None:
+    """The case with several calls in a row timed together, where one call repeated is quicker than the program and the way
+    it takes depends on the data; None where that is not so, or they cannot be."""
+    report = studied.report
+    learnt = report.verdict.reason == "not-in-situ" and studied.branches and may_be_learnt(report.original)
+    if not learnt or case.batch is not None or report.kinds or not can_be_batched(case.profiled, case.probe):
+        return None
+    chosen, batch = plan_batch(case.settings, case.profiled, case.stdin, case.probe, case.chosen, LEARNT_CALLS)
+    if isinstance(batch, str):
+        return None
+    case.progress.note(f"the same call repeated is quicker than in the program: {batch.size} calls in a row are timed")
+    return replace(case, chosen=chosen, batch=batch)
+
+
+def that_tells(single: Studied, batch: Studied | None) -> Studied | None:
+    """The batch, but where nothing could be measured of it: calls in a row may use other arrays through one pointer, as of
+    two buffers that are swapped between them."""
+    blind = batch is not None and batch.report.verdict.reason in ("nothing-measured", "no-rule-applies")
+    return single if blind else batch
 
 
 @contextlib.contextmanager

@@ -72,7 +72,7 @@ def unpaired_ratio(over: Sequence[float], under: Sequence[float]) -> Ratio:
 
 
 def typical_ratio(over: Sequence[float], under: Sequence[float]) -> Ratio:
-    """Median over the restored processes of ``over`` divided by ``under`` in each (``docs/decisions/0046``), with the 95 %
+    """Median over the restored processes of ``over`` divided by ``under`` in each (``docs/decisions/0045``), with the 95 %
     interval of a bootstrap over the processes; the range of the ratios where there are fewer than four. One time for each
     process in each sequence, in the same order. Raises ValueError when there is no process."""
     if not len(over) or len(over) != len(under):

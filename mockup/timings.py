@@ -3,7 +3,7 @@
 Of each variant a restored process gives one number, its undisturbed time (first decile of the calls of all its rounds,
 ``docs/decisions/0005``); a ratio is that of the undisturbed times over all processes, with an interval over the processes
 (``docs/decisions/0021``); for data that no cache of the core holds it is the median of the ratios in each process
-(``docs/decisions/0046``). Calls around which the processor was slowed are left out where there are others
+(``docs/decisions/0045``). Calls around which the processor was slowed are left out where there are others
 (``docs/decisions/0022``).
 """
 

@@ -20,8 +20,7 @@ from layout_advise.mockup.streams import expand_array
 from layout_advise.reports.hotspotmodel import Original
 from layout_advise.reports.model import read_report, schema
 from layout_advise.stages.attempts import differing, left_behind
-from layout_advise.stages.batches import size_and_start
-from layout_advise.stages.inarow import may_be_learnt
+from layout_advise.stages.batches import may_be_learnt, size_and_start
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.record import trace_call
 from layout_advise.tracer.snapshot.agent import ABI_HEADER

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from layout_advise.mockup.timings import IDENTITY, IDENTITY_BLOCKS, LAYOUT_SCALAR, SCALAR
+from layout_advise.pipeline import that_tells
 from layout_advise.reports.hotspotmodel import Verdict
 from layout_advise.stages.assemble import Conditions, quality
-from layout_advise.stages.hotspot import Studied, that_tells
+from layout_advise.stages.hotspot import Studied
 from layout_advise.stages.mockups import Made, Recipe
 from layout_advise.stages.races import controls, worth_timing
 from layout_advise.stages.verify import Finding

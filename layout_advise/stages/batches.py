@@ -19,6 +19,7 @@ from layout_advise.config import Settings
 from layout_advise.mockup.effects import Gpr, Lane
 from layout_advise.mockup.lifted import Lifted
 from layout_advise.mockup.statistics import undisturbed
+from layout_advise.reports.hotspotmodel import Original
 from layout_advise.stages.calls import VERIFIED_CALLS, ChosenCall
 from layout_advise.stages.profile import IN_SITU_PROCESSES, IN_SITU_SECONDS, Profiled
 from layout_advise.tracer.snapshot.channel import MAX_TIMED
@@ -29,6 +30,8 @@ from layout_advise.verdict import SHORT_CALL_NS
 BATCH_NS = 2e6
 """About how long a batch is to take: long enough to leave the first caches, where calls go all over the data."""
 PARTS = 4
+LEARNT_CALLS, LEARNT_NS = 16, 2e6
+"""Where a call repeated is quicker than the program's, so many are timed together; longer ones are too much to learn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,13 @@ def can_be_batched(profiled: Profiled, seen: Probe) -> bool:
     """Whether the hotspot is a function that one thread calls often enough, and that does not call itself."""
     plain = profiled.nest is None and not profiled.threaded and not seen.recursive and seen.threads <= 1
     return plain and seen.calls >= 2 * VERIFIED_CALLS
+
+
+def may_be_learnt(original: Original) -> bool:
+    """Whether the same call again and again is quicker than the program's calls: the processor learns which way the data
+    makes its branches go (``docs/decisions/0035``)."""
+    steady, in_situ = original.ns_steady, original.ns_in_situ
+    return steady is not None and in_situ is not None and steady < in_situ <= LEARNT_NS
 
 
 def plan_batch(

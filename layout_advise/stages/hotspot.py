@@ -25,7 +25,6 @@ from layout_advise.stages.calls import Stretch, stretches
 from layout_advise.stages.case import Case
 from layout_advise.stages.exchanges import with_further_calls
 from layout_advise.stages.gather import gather
-from layout_advise.stages.inarow import differing
 from layout_advise.stages.kinds import Kinds, at_kind, find_kinds
 from layout_advise.stages.linear import linearise
 from layout_advise.stages.nottried import doubt_scattered, doubt_sparse, doubt_steps
@@ -65,24 +64,12 @@ def study(case: Case) -> Studied | None:
     outcome = _study(case, None)
     if isinstance(outcome, Kinds):  # the calls differ, and another one has to stand for them
         outcome = _study(at_kind(case, outcome.found), outcome)
-    if isinstance(outcome, Case):  # several have to
-        several = _study(outcome, Kinds())
-        blind = isinstance(several, Studied) and that_tells(None, several) is None
-        outcome = _study(case, None, alone=True) if blind else several
-    assert not isinstance(outcome, Kinds | Case)
+    assert not isinstance(outcome, Kinds)
     return outcome
 
 
-def that_tells(single: Studied | None, batch: Studied | None) -> Studied | None:
-    """The batch, but where nothing could be measured of it: calls in a row may use other arrays through one pointer, as of
-    two buffers that are swapped between them."""
-    blind = batch is not None and batch.report.verdict.reason in ("nothing-measured", "no-rule-applies")
-    return single if blind else batch
-
-
-def _study(case: Case, kinds: Kinds | None, *, alone: bool = False) -> Studied | Kinds | Case | None:
-    """The study at the call chosen; the ``kinds`` of calls, where they were not known and another call is to be chosen; a
-    case of several calls in a row where one is not enough (not where it is to be ``alone``)."""
+def _study(case: Case, kinds: Kinds | None) -> Studied | Kinds | None:
+    """The study at the call chosen; the ``kinds`` of calls, where they were not known and another call is to be chosen."""
     settings, profiled, chosen, run, progress = case.settings, case.profiled, case.chosen, case.run, case.progress
     progress.stage("trace", f"stopping the program at call {chosen.call}")
     with case.park(chosen.call) as parked, ExitStack() as stack:
@@ -116,8 +103,6 @@ def _study(case: Case, kinds: Kinds | None, *, alone: bool = False) -> Studied |
         seen = with_further_calls(case, seen, [one.seen for one in others.tried])
         kind = "none" if profiled.threaded else profiled.module.result_kind(profiled.function)
         lifted = attempt(seen.region, kind, case.outs, case.known)
-        if not alone and isinstance(lifted, Lifted) and (several := differing(case, lifted)) is not None:
-            return several
         if isinstance(lifted, Lifted):
             seen = gather(select(with_reachable(linearise(seen, lifted), lifted), lifted), lifted, parked.read)
         unfit = refused(seen, lifted) if isinstance(lifted, Lifted) else frozenset()

@@ -18,6 +18,8 @@ from layout_advise.mockup.timings import CALM, fastest_ticks
 from layout_advise.stages.calls import (
     IN_SITU_CALLS,
     LATEST_CALL,
+    NEAR,
+    ROUGHLY,
     ChosenCall,
     choose_call,
     in_situ_time,
@@ -40,6 +42,8 @@ INTERVAL = 0.001
 FEWEST_SAMPLES = 20
 IN_SITU_PROCESSES = (2, 16)
 """At least and at most so many further processes are timed, those after the first while ``IN_SITU_SECONDS`` last."""
+FIRST_CALLS_NS = 3e9
+"""Where the first calls take longer in all, they are timed in further processes only if the usual call stands out."""
 IN_SITU_SECONDS = 3.0
 SECOND_LOOK_SECONDS = 12.0
 """So long where the first times did not agree with the snapshot."""
@@ -224,7 +228,8 @@ def probe_calls(settings: Settings, profiled: Profiled, stdin: Path | None) -> t
     """
     seen = probe(settings.command, profiled.entry, stdin_path=stdin, timeout=settings.timeout)
     times = call_times(profiled, seen)
-    chosen = choose_call(times, seen.calls, settings.call)
+    soon = sum(times[:LATEST_CALL]) < FIRST_CALLS_NS
+    chosen = choose_call(times, seen.calls, settings.call, NEAR if soon else ROUGHLY)
     if settings.call is None and chosen.call != preferred(seen.calls) and len(times) > 1:
         # either the program's calls differ, or a disturbed phase lay over the first ones: a second look tells
         times = [*_first_calls(settings, profiled, stdin, times), *times[LATEST_CALL:]]
