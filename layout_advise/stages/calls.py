@@ -14,8 +14,12 @@ VERIFIED_CALLS = 3
 IN_SITU_CALLS = 5
 LATEST_CALL = 40
 NEAR, ROUGHLY = 0.05, 0.25
-"""A call stands for the others where its time is so near to their mean; else the nearest one does. The second: where the
-times are those of one process, which others may have disturbed."""
+"""A call stands for the others where its time is so near to their mean; else the nearest one does. The second: where it
+takes long to time them again, and others may have disturbed that."""
+NEARER = 0.02
+"""The same where the times are undisturbed."""
+DIFFERENT = 0.1
+"""Calls that differ by more from their median are compared with the same call only."""
 FAR = 2.0
 """Calls whose times are further from the median than this factor are exceptions, which nothing stands for."""
 FEWEST_CALM = 2
@@ -28,8 +32,8 @@ FEWEST_IN_STRETCH = 5
 @dataclass(frozen=True, slots=True)
 class ChosenCall:
     """``call`` counts from 1. ``in_situ_ns`` is the median over calls N to N+4 of their undisturbed times in the running
-    program, ``spread`` the half range of these divided by their median; ``windows`` are the ns of these calls in each of
-    the processes."""
+    program (where they differ, the time of call N), ``spread`` the half range of these divided by their median; ``windows``
+    are the ns of these calls in each of the processes."""
 
     call: int
     calls: int
@@ -77,7 +81,7 @@ def choose_call(times: Sequence[float], calls: int, wanted: int | None, near: fl
     if not steady:
         return _chosen(preferred(calls), times, calls)
     middle = median_of(steady)
-    mean = fmean([t for t in steady if middle / FAR <= t <= middle * FAR] or [middle])
+    mean = fmean(t for t in steady if middle / FAR <= t <= middle * FAR)
     first = preferred(calls)
     last = min(latest(calls), LATEST_CALL, len(times))
     order = [n for n in (first, *(n for n in range(2, last + 1) if n != first)) if n <= len(times)]
@@ -95,7 +99,8 @@ def _chosen(call: int, times: Sequence[float], calls: int) -> ChosenCall:
 def in_situ_time(
     processes: Sequence[Sequence[float]], canaries: Sequence[Sequence[int]] = (), limit: float = 0.0
 ) -> tuple[float | None, float]:
-    """Median over the calls of their undisturbed times, and half their range divided by it.
+    """Median over the calls of their undisturbed times, and half their range divided by it. Where that is more than
+    ``DIFFERENT`` and several processes tell, the calls differ, and the time is that of the first one.
 
     ``processes`` holds the times of the same calls in several processes, which do the same work: of each call the first
     decile over the processes is its undisturbed time: over those with a canary up to ``limit`` where these are several.
@@ -108,7 +113,8 @@ def in_situ_time(
         calm = [times[k] for times, seen in zip(processes, canaries, strict=False) if seen[k] <= limit]
         each.append(undisturbed(calm if len(calm) >= FEWEST_CALM else [times[k] for times in processes]))
     middle = median_of(each)
-    return middle, (max(each) - min(each)) / 2 / middle if middle else 0.0
+    spread = (max(each) - min(each)) / 2 / middle if middle else 0.0
+    return (middle if spread <= DIFFERENT or len(processes) == 1 else each[0]), spread
 
 
 @dataclass(frozen=True, slots=True)

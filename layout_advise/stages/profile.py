@@ -19,6 +19,7 @@ from layout_advise.stages.calls import (
     IN_SITU_CALLS,
     LATEST_CALL,
     NEAR,
+    NEARER,
     ROUGHLY,
     ChosenCall,
     choose_call,
@@ -233,7 +234,7 @@ def probe_calls(settings: Settings, profiled: Profiled, stdin: Path | None) -> t
     if settings.call is None and chosen.call != preferred(seen.calls) and len(times) > 1:
         # either the program's calls differ, or a disturbed phase lay over the first ones: a second look tells
         times = [*_first_calls(settings, profiled, stdin, times), *times[LATEST_CALL:]]
-        chosen = choose_call(times[:LATEST_CALL], seen.calls, None)
+        chosen = choose_call(times[:LATEST_CALL], seen.calls, None, NEARER)
     if not times:
         return seen, chosen
     last = chosen.call + IN_SITU_CALLS - 1
