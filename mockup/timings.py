@@ -277,7 +277,8 @@ class Timings:
         return max((r.hi for mode in self.canaries if (r := self._ratio(ORIGINAL, name, mode)) is not None), default=0.0)
 
     def _ratio(self, over: str, under: str, mode: Mode) -> Ratio | None:
-        if self.typical and len(pairs := self._side_by_side(over, under, mode)) >= FEWEST_CALM:
+        pairs = self._side_by_side(over, under, mode) if self.typical else []
+        if len(pairs) >= FEWEST_CALM:
             return typical_ratio(*zip(*pairs, strict=True))
         runs = self.processes(over, mode), self.processes(under, mode)
         above, below = ([ns for ns in one if ns] for one in runs)
@@ -285,6 +286,9 @@ class Timings:
             return None
         together = all(bool(a) == bool(b) for a, b in zip(*runs, strict=True))
         found = undisturbed_ratio(above, below) if together else unpaired_ratio(above, below)
+        if pairs:  # too few for an interval, but enough to say what lies in it
+            median = min(max(found.lo, median_of([a / b for a, b in pairs])), found.hi)
+            return replace(found, median=median)
         factor = self._slowed(under, mode, undisturbed(below)) / self._slowed(over, mode, undisturbed(above))
         return Ratio(factor * found.median, factor * found.lo, factor * found.hi, found.restores)
 
@@ -342,7 +346,7 @@ def _wherever(timings: Timings, over: Sequence[str], under: Sequence[str], mode:
         return None
     # each row's mean is the mean time above over one time below
     middle = fmean(1 / fmean(r.median for r in row) for row in rows if row) ** -1
-    return Ratio(middle, min(r.lo for r in found), max(r.hi for r in found), min(r.restores for r in found))
+    return Ratio(middle, min(r.lo for r in found), max(r.hi for r in found), max(r.restores for r in found))
 
 
 _OWN = {"simd": IDENTITY_SIMD, "lanes": IDENTITY_RESTRICT, "restrict": IDENTITY_RESTRICT}

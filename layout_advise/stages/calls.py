@@ -86,8 +86,8 @@ def choose_call(times: Sequence[float], calls: int, wanted: int | None, near: fl
     last = min(latest(calls), LATEST_CALL, len(times))
     order = [n for n in (first, *(n for n in range(2, last + 1) if n != first)) if n <= len(times)]
     off = {n: abs(times[n - 1] / mean - 1) if mean else 0.0 for n in order}
-    near = next((n for n in order if off[n] <= near), None)
-    return _chosen(near or min(order, key=lambda n: off[n], default=first), times, calls)
+    nearest = [n for n in order if off[n] <= near] or sorted(order, key=lambda n: off[n])
+    return _chosen(nearest[0] if nearest else first, times, calls)
 
 
 def _chosen(call: int, times: Sequence[float], calls: int) -> ChosenCall:
