@@ -21,12 +21,15 @@ from layout_advise.mockup.lifted import (
     Operand,
     everything,
 )
+from layout_advise.mockup.reroll import defined
 
 
 def branches_on_data(lifted: Lifted) -> bool:
-    """Whether a jump in a loop, or how often an inner loop runs, depends on a value that was loaded."""
-    loaded = _from_loads(list(everything(lifted.body)))
-    loops = [item for item in everything(lifted.body) if isinstance(item, Loop)]
+    """Whether a jump in a loop, or how often an inner loop runs, depends on a value that was loaded in a loop, each time
+    from another address: what is loaded before (sizes that Fortran hands over by reference) always says the same."""
+    loops = [item for item in lifted.body if isinstance(item, Loop)]
+    inside = [item for loop in loops for item in (loop, *everything(loop.body))]
+    loaded = _from_loads(inside)
     return any(what in loaded for loop in loops for what in _deciding(loop.body))
 
 
@@ -37,14 +40,18 @@ def _deciding(body: Sequence[Item]) -> Iterable[Operand | None]:
 
 
 def _from_loads(items: Sequence[Item]) -> set[Operand | None]:
-    """The values and variables that depend on something loaded, or returned by a call."""
+    """The values and variables that depend on something that these loops load from changing addresses, or that a call
+    returns."""
+    changing = set(defined(items))
     known: set[Operand | None] = set()
     before = -1
     while len(known) > before:
         before = len(known)
         for item in items:
             match item:
-                case Load(value=value) | Call(value=value):
+                case Load(value=value, address=address) if any(atom in changing for atom, _ in address.terms):
+                    known.add(value)
+                case Call(value=value):
                     known.add(value)
                 case Let(value=value, name=name, args=args) if name.startswith(("given.", "returned.")) or known & {*args}:
                     known.add(value)

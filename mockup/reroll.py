@@ -66,7 +66,7 @@ class _Reroller:
         alone = frozenset(key for key, count in per_key.items() if count == 1)
         self.independence = Independence(self.binding, structures, alone)
         self.next = first_free_number(lifted)
-        self.uses = Counter(_used(lifted.body))
+        self.uses = Counter(used(lifted.body))
         self.uses.update(out.operand for out in lifted.live_outs)
 
     def run(self) -> Lifted:
@@ -144,7 +144,7 @@ class _Reroller:
         """Whether no iteration stores what another one touches."""
         if any(isinstance(item, Atomic | RuntimeCall) for item in everything(loop.body)):
             return False  # other threads have a say in what its iterations see
-        changed = set(_defined(loop.body)) | {loop.counter}
+        changed = set(defined(loop.body)) | {loop.counter}
         spots = []
         for access in accesses(loop.body):
             form = form_of(access.address, loop.counter)
@@ -177,7 +177,7 @@ def _by_vectors(body: Body, lanes: Lanes) -> bool:
 
 def _irregular(loop: Loop) -> bool:
     """Whether an access's address hangs on what its iteration has loaded or worked out."""
-    changed = set(_defined(loop.body))
+    changed = set(defined(loop.body))
     forms = (form_of(access.address, loop.counter) for access in accesses(loop.body))
     return any(atom in changed for form in forms for atom, _ in form.atoms)
 
@@ -196,7 +196,7 @@ def _homes(items: Sequence[Item], home: int) -> Iterator[tuple[Access, int]]:
             yield from _homes(item.body, id(item))
 
 
-def _defined(items: Sequence[Item]) -> Iterator[Operand]:
+def defined(items: Sequence[Item]) -> Iterator[Operand]:
     """The values and variables that the items of a loop define, those of the loops in it included."""
     for item in items:
         if isinstance(item, Let | LetLinear | Load | Call):
@@ -205,7 +205,7 @@ def _defined(items: Sequence[Item]) -> Iterator[Operand]:
             yield item.variable
         elif isinstance(item, Loop):
             yield item.counter
-            yield from _defined(item.body)
+            yield from defined(item.body)
 
 
 def _marked(items: Sequence[Item]) -> bool:
@@ -213,12 +213,12 @@ def _marked(items: Sequence[Item]) -> bool:
     return any(isinstance(i, Loop) and (i.independent or i.abreast or _marked(i.body)) for i in items)
 
 
-def _used(items: Sequence[Item]) -> Iterator[Operand]:
+def used(items: Sequence[Item]) -> Iterator[Operand]:
     for item in items:
         if isinstance(item, Loop):
             if item.trip is not None:
                 yield item.trip
-            yield from _used(item.body)
+            yield from used(item.body)
         elif isinstance(item, Goto):
             if item.condition is not None:
                 yield item.condition

@@ -58,6 +58,7 @@ class Rolled:
         self.lanes = lanes
         self.next = number
         self.items: list[Item] = []
+        self.claimed: set[int] = set()
         self.wanted = self._wanted()
 
     def loop(self) -> Made | None:
@@ -117,9 +118,10 @@ class Rolled:
 
     def _access(self, item: _A, group: Sequence[Access]) -> _A:
         lanes: list[Executed | None] = []
-        for k, copy in enumerate(group):
-            shared = any(copy is earlier for earlier in group[:k])
-            lanes.append(None if shared else (*key_of(copy), copy.part))
+        for copy in group:
+            # shared by lanes, or by accesses of neighbours: what is at i + 1 in one iteration is at i in the next
+            lanes.append(None if id(copy) in self.claimed else (*key_of(copy), copy.part))
+            self.claimed.add(id(copy))
         return replace(item, address=self._scaled(item.address), lanes=tuple(lanes))
 
     def _value(self, item: Let | LetLinear | Load | Call, groups: dict[int, tuple[Access, ...]]) -> None:

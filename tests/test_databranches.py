@@ -24,6 +24,11 @@ SOURCES = {
         "for (long i = 0; i < n; i++) for (int k = 0; k < end[i]; k++) s += x[k]; return s; }",
         True,
     ),
+    "sizes": (  # as Fortran hands them over; after each store they may be others, for all the compiler knows
+        "void sizes(double *x, const long *n, const long *m) { "
+        "for (long i = 0; i < *n; i++) for (long k = 0; k < *m; k++) x[i * *m + k] += 1; }",
+        False,
+    ),
     "first": (
         "double first(const double *x, long n) { double s = 0; if (x[0] > 1) return 1; "
         "for (long i = 0; i < n; i++) s += x[i]; return s; }",

@@ -16,6 +16,7 @@ from layout_advise.mockup.lifted import Lifted
 from layout_advise.mockup.order import in_pieces
 from layout_advise.mockup.placement import hot_loop
 from layout_advise.mockup.pointertables import PointerTable, covering
+from layout_advise.mockup.reloaded import reload
 from layout_advise.mockup.reroll import reroll
 from layout_advise.mockup.timings import FORMS_OF_IDENTITY, IDENTITY, IDENTITY_LANES
 from layout_advise.mockup.unroll import unroll_fields
@@ -160,14 +161,15 @@ def inherited(found: dict[str, Finding], made: dict[str, Made]) -> dict[str, Fin
 def code_of(seen: Observation, lifted: Lifted) -> Code:
     """The lifted hotspot in both forms, as far as the trace of ``seen`` shows them to be the same."""
     image = open_image(seen.region.path, seen.region.load_base)
-    written_out = unroll_fields(lifted, seen.trace, seen.structures)
+    source = reload(lifted, seen.trace, seen.structures)
+    written_out = unroll_fields(source, seen.trace, seen.structures)
     elements = in_pieces(reroll(written_out, seen.trace, seen.structures, image.read))
-    rolled = None if written_out == lifted else in_pieces(reroll(lifted, seen.trace, seen.structures, image.read))
+    rolled = None if written_out == source else in_pieces(reroll(source, seen.trace, seen.structures, image.read))
     bases = {s.id: s.base for s in seen.structures}
     sets = {frozenset((name,)) for name in seen.tables} | ({frozenset(seen.tables)} if seen.tables else set())
     together = {}
     for names in sets:
-        form, trace = lifted, seen.trace
+        form, trace = source, seen.trace
         for name in sorted(names):
             form, trace = gathered(form, trace, seen.tables[name], bases[name])
         form = reroll(unroll_fields(form, trace, seen.structures), trace, seen.structures, image.read)
