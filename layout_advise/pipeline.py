@@ -27,7 +27,7 @@ from layout_advise.stages.profile import Profiled, probe_calls, profile, spool, 
 from layout_advise.stages.statically import trace_static
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.snapshot.launch import signal_name
-from layout_advise.verdict import FEWEST_CALLS
+from layout_advise.verdict import FEWEST_CALLS, SHORT_CALL_NS
 
 
 def advise(settings: Settings, progress: Progress) -> model.Report | None:
@@ -52,7 +52,8 @@ def advise(settings: Settings, progress: Progress) -> model.Report | None:
         if settings.until == "sample":
             return None
         case = watch(settings, main, profiled, stdin, run, work, progress)
-        profiled, studied = case.profiled, study(case)
+        case, studied = in_pieces(case, study(case))
+        profiled = case.profiled
         if studied is not None and (several := not_repeated(case, studied)) is not None:
             studied = that_tells(studied, study(several))
         if studied is None:
@@ -95,6 +96,25 @@ def watch(
     progress.step("recording calls, which are too short to be timed one by one")
     chosen, batch = plan_batch(settings, profiled, stdin, seen, chosen)
     return case.unbatched(batch) if isinstance(batch, str) else replace(case, chosen=chosen, batch=batch)
+
+
+def in_pieces(case: Case, studied: Studied | None) -> tuple[Case, Studied | None]:
+    """The study of a loop in the hotspot where one call makes more accesses than are recorded: of the outermost one that is
+    entered more often than it. The same, where that is not so, or there is none."""
+    while studied is not None and studied.report.verdict.reason == "trace-truncated" and case.settings.call is None:
+        if case.batch is not None or case.profiled.threaded:
+            break
+        case.progress.step("looking for a loop that makes fewer accesses")
+        found = find_loop(case.settings, case.main, case.profiled, case.stdin, 2 * case.probe.calls)
+        if isinstance(found, str):
+            break
+        profiled, seen, chosen = found
+        if chosen.in_situ_ns is None or chosen.in_situ_ns < SHORT_CALL_NS:  # it could not be timed
+            break
+        case.progress.note(f"a call makes more accesses than are recorded: {profiled.name} is looked at")
+        case = replace(case, profiled=profiled, probe=seen, chosen=chosen)
+        studied = study(case)
+    return case, studied
 
 
 def not_repeated(case: Case, studied: Studied) -> Case | None:

@@ -112,8 +112,8 @@ class Load:
     ``lanes[k % len(lanes)]``; the first of them is its own; None: of no reference, the bytes were loaded by another lane.
     ``turn`` is the iteration of the loops, outermost first, that were written out
     (:mod:`layout_advise.mockup.unroll`): each executes the reference anew; of what was kept from earlier iterations and is
-    loaded again (:mod:`layout_advise.mockup.reloaded`) the last is how many, negative. ``guarded`` marks a lane of a masked load, which
-    is jumped over where its mask forbids it.
+    loaded again (:mod:`layout_advise.mockup.reloaded`) the last is how many, negative. ``guarded`` marks a lane of a masked
+    load, which is jumped over where its mask forbids it.
     """
 
     value: Val

@@ -23,10 +23,10 @@ LEAST_SHARE = 0.05
 
 
 def find_loop(
-    settings: Settings, main: Binary, profiled: Profiled, stdin: Path | None
+    settings: Settings, main: Binary, profiled: Profiled, stdin: Path | None, least: int = FEWEST_CALLS
 ) -> tuple[Profiled, Probe, ChosenCall] | str:
-    """The outermost loop nest, on the way to the hottest loop, that is entered at least three times; with the count and
-    times of its entries. Otherwise why there is none, as the end of a sentence."""
+    """The outermost loop nest, on the way to the hottest loop, that is entered at least three times (``least``); with the
+    count and times of its entries. Otherwise why there is none, as the end of a sentence."""
     if settings.backend not in ("auto", "clone"):
         return "its loops can be traced by the clone only"
     if profiled.threaded:
@@ -54,7 +54,7 @@ def find_loop(
         except LayoutAdviseError as error:
             why = f"its loop at {place(profiled, nest.head)}: {error.line()}"
             continue
-        if seen.calls >= FEWEST_CALLS:
+        if seen.calls >= least:
             return found, seen, chosen
         why = f"so is its hottest loop, at {place(profiled, nest.head)} (entered {seen.calls} times)"
     return why

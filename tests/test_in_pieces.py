@@ -1,0 +1,64 @@
+"""A hotspot one call of which makes more accesses than are recorded, over the whole road."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from layout_advise.reports.hotspotmodel import HotspotReport
+from layout_advise.reports.model import read_report
+
+SOURCE = """
+#include <stdio.h>
+#include <stdlib.h>
+__attribute__((noinline)) void product(int n, const double *a, const double *b, double *c)
+{
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++) {
+            double s = 0;
+            for (int k = 0; k < n; k++) s += a[i * n + k] * b[k * n + j];
+            c[i * n + j] = s;
+        }
+}
+int main(void)
+{
+    int n = 240;
+    double *a = malloc(8L * n * n), *b = malloc(8L * n * n), *c = malloc(8L * n * n), s = 0;
+    for (int i = 0; i < n * n; i++) a[i] = i % 7, b[i] = i % 11;
+    for (int k = 0; k < 20; k++) { product(n, a, b, c); a[k] += c[k] * 1e-3; }
+    for (int i = 0; i < n * n; i++) s += c[i];
+    printf("%g\\n", s);
+}
+"""
+
+
+def advised(folder: Path, *options: str) -> HotspotReport:
+    (folder / "product.c").write_text(SOURCE)
+    subprocess.run(["gcc", "-g", "-O2", "-o", folder / "product", folder / "product.c"], check=True)
+    command = [sys.executable, "-m", "layout_advise", "trace", "-q", "--restores", "3", "--max-refs", "2000000", *options]
+    run = str(folder / "run")
+    subprocess.run([*command, "-o", run, "--", str(folder / "product")], check=True, stdout=subprocess.DEVNULL)
+    (hotspot,) = read_report(Path(run)).hotspots
+    return hotspot
+
+
+@pytest.mark.slow
+def test_of_a_long_call_a_loop_is_looked_at(tmp_path: Path) -> None:
+    """28 million accesses a call; the loop over columns is entered 240 times in each and makes 116 000."""
+    hotspot = advised(tmp_path)
+    assert hotspot.calls == 20 * 240
+    assert hotspot.trace is not None
+    assert not hotspot.trace.truncated
+    (other,) = [c for c in hotspot.candidates if c.evidence == "verified" and c.variant == "plain"]
+    assert other.families == ("permute",)
+    assert hotspot.identity is not None
+    assert hotspot.identity.evidence == "verified"
+
+
+@pytest.mark.slow
+def test_a_call_that_is_asked_for_is_looked_at_as_a_whole(tmp_path: Path) -> None:
+    hotspot = advised(tmp_path, "--call", "3")
+    assert (hotspot.calls, hotspot.verdict.reason) == (20, "trace-truncated")
