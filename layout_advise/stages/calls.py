@@ -18,8 +18,9 @@ NEAR, ROUGHLY = 0.05, 0.25
 takes long to time them again, and others may have disturbed that."""
 NEARER = 0.02
 """The same where the times are undisturbed."""
-DIFFERENT = 0.1
-"""Calls that differ by more from their median are compared with the same call only."""
+DIFFERENT, LONG_NS = 0.1, 1e5
+"""Calls that differ by more from their median, and are so long, are compared with the same call only: of shorter ones the
+first that is timed takes longer than it does otherwise."""
 FAR = 2.0
 """Calls whose times are further from the median than this factor are exceptions, which nothing stands for."""
 FEWEST_CALM = 2
@@ -100,7 +101,7 @@ def in_situ_time(
     processes: Sequence[Sequence[float]], canaries: Sequence[Sequence[int]] = (), limit: float = 0.0
 ) -> tuple[float | None, float]:
     """Median over the calls of their undisturbed times, and half their range divided by it. Where that is more than
-    ``DIFFERENT`` and several processes tell, the calls differ, and the time is that of the first one.
+    ``DIFFERENT``, and several processes tell, long calls differ, and the time is that of the first one.
 
     ``processes`` holds the times of the same calls in several processes, which do the same work: of each call the first
     decile over the processes is its undisturbed time: over those with a canary up to ``limit`` where these are several.
@@ -114,7 +115,8 @@ def in_situ_time(
         each.append(undisturbed(calm if len(calm) >= FEWEST_CALM else [times[k] for times in processes]))
     middle = median_of(each)
     spread = (max(each) - min(each)) / 2 / middle if middle else 0.0
-    return (middle if spread <= DIFFERENT or len(processes) == 1 else each[0]), spread
+    apart = spread > DIFFERENT and middle >= LONG_NS and len(processes) > 1
+    return (each[0] if apart else middle), spread
 
 
 @dataclass(frozen=True, slots=True)
