@@ -189,9 +189,19 @@ class Timings:
         canaries = {mode: [{names.get(n, n): v for n, v in r.items()} for r in rs] for mode, rs in self.canaries.items()}
         return replace(self, steady=steady, cold=cold, canaries=canaries)
 
+    _known: dict[tuple[object, ...], object] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What was worked out of so many processes: every ratio needs it."""
+
     @property
     def best_canary(self) -> Canary:
         """The fastest canaries of all."""
+        key = ("canary", len(self.canaries["steady"]), len(self.canaries["cold"]))
+        found = self._known.get(key)
+        if not isinstance(found, Canary):
+            found = self._known[key] = self._best_canary()
+        return found
+
+    def _best_canary(self) -> Canary:
         return fastest(c for restores in self.canaries.values() for r in restores for one in r.values() for c in one)
 
     def calm(self, name: str, mode: Mode = "steady") -> list[list[float]]:
@@ -239,10 +249,14 @@ class Timings:
 
         That of the calm calls, or of all where these were quicker: what the canary does not see disturbs too."""
         times = self.steady if mode == "steady" else self.cold
-        return [
-            min(undisturbed(calm), undisturbed(restore[name])) if calm else None
-            for calm, restore in zip(self.calm(name, mode), times, strict=True)
-        ]
+        key = ("processes", name, mode, len(times), len(self.canaries["steady"]), len(self.canaries["cold"]))
+        found = self._known.get(key)
+        if not isinstance(found, tuple):
+            each = zip(self.calm(name, mode), times, strict=True)
+            found = self._known[key] = tuple(
+                min(undisturbed(calm), undisturbed(restore[name])) if calm else None for calm, restore in each
+            )
+        return list(found)
 
     def paired(self, over: str, under: str, mode: Literal["steady", "cold"] = "steady") -> list[tuple[float, float]]:
         """Undisturbed times of ``over`` and ``under`` in each restored process that ran both."""
