@@ -17,8 +17,10 @@ from layout_advise.layoutalgebra.structure import Candidate, Dim, Field, Structu
 from layout_advise.mockup.build import build
 from layout_advise.mockup.cfg import build_cfg
 from layout_advise.mockup.emit.replay import emit_replay
+from layout_advise.mockup.statistics import Ratio
 from layout_advise.mockup.touches import Nest, Touch, frame, touches
 from layout_advise.reports.model import read_report
+from layout_advise.stages.replays import Replays, sentence
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.clone.image import build_clone
 from layout_advise.tracer.clone.place import choose_address
@@ -187,3 +189,13 @@ def test_what_is_not_lifted_is_replayed_and_says_what_that_is(tmp_path: Path) ->
         assert (found.speedup, found.over_identity, found.net_speedup, found.program_speedup) == (None,) * 4
         assert (tmp_path / "run" / str(found.mockup)).is_file()
     assert "no speedup of the hotspot" in hotspot.verdict.text
+
+
+def test_the_sentence_names_what_takes_longer() -> None:
+    """That the present layout takes "0.35 times as long" was read as if it lost."""
+    good = sentence(Replays({"c1": Ratio(2.0, 1.8, 2.5, 9), "c2": Ratio(0.5, 0.4, 0.8, 9)}))
+    assert "take 2.00 times as long in the present layout as in c1 (95 % interval 1.80 to 2.50, 9 processes)" in good
+    bad = sentence(Replays({"c2": Ratio(0.5, 0.4, 0.8, 9)}))
+    assert "take 2.00 times as long in c2, the best of the layouts replayed, as in the present layout" in bad
+    assert "(95 % interval 1.25 to 2.50, 9 processes)" in bad
+    assert sentence(Replays()) == ""

@@ -196,8 +196,13 @@ def sentence(replays: Replays) -> str:
         return ""
     best = max(replays.ratios, key=lambda name: replays.ratios[name].median)
     ratio = replays.ratios[best]
+    present, other, ends = "the present layout", best, (ratio.lo, ratio.hi)
+    slower = ratio.median
+    if slower < 1:
+        present, other, ends = f"{best}, the best of the layouts replayed,", present, (1 / ratio.hi, 1 / ratio.lo)
+        slower = 1 / slower
     return (
-        f" Its loads and stores alone, replayed in the program's order without the computation, take {ratio.median:.2f} "
-        f"times as long in the present layout as in {best} (95 % interval {ratio.lo:.2f} to {ratio.hi:.2f}, "
+        f" Its loads and stores alone, replayed in the program's order without the computation, take {slower:.2f} "
+        f"times as long in {present} as in {other} (95 % interval {ends[0]:.2f} to {ends[1]:.2f}, "
         f"{ratio.restores} processes). That is no speedup of the hotspot: how much of its time they are is not known."
     )
