@@ -16,6 +16,7 @@ from rich_argparse import RawDescriptionRichHelpFormatter
 from layout_advise import __version__
 from layout_advise.commands import compare, demo, doctor, layout, report, show, trace
 from layout_advise.errors import LayoutAdviseError
+from layout_advise.progress import Interrupted
 
 COMMANDS: tuple[ModuleType, ...] = (trace, report, show, compare, layout, doctor, demo)
 
@@ -84,6 +85,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             _drop_output()
         return 1
     finally:
+        Interrupted.number = None
         for number, handler in previous.items():
             signal.signal(number, handler)
 
@@ -107,6 +109,7 @@ def _stop_on_signals() -> dict[int, signal.Handlers | Callable[[int, FrameType |
         nonlocal last
         if time.monotonic() - last >= PATIENCE:
             last = time.monotonic()
+            Interrupted.number = number
             raise KeyboardInterrupt(number)
 
     wanted = [n for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) != signal.SIG_IGN]  # nohup

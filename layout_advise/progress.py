@@ -12,6 +12,14 @@ from rich.console import Console
 from rich.status import Status
 
 
+class Interrupted:
+    """The signal that is to end the run; None: there was none. Python drops an exception that is raised in a destructor or
+    in the callback of a weak reference (imports have these): what a handler raises there would be lost. The next step of
+    the run raises it again."""
+
+    number: int | None = None
+
+
 class Progress:
     """Says what is going on. Silent with ``quiet`` or when stderr is no terminal, but for ``note`` and, with
     ``verbose``, the names of the stages."""
@@ -49,7 +57,9 @@ class Progress:
         self.step(text)
 
     def step(self, text: str) -> None:
-        """What is being done within the stage."""
+        """What is being done within the stage. Raises KeyboardInterrupt where a signal came and nobody was told."""
+        if Interrupted.number is not None:
+            raise KeyboardInterrupt(Interrupted.number)
         if self._status is not None:
             self._status.update(text)
 

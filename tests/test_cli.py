@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import sys
+import time
 from collections.abc import Sequence
 
 import pytest
@@ -11,6 +15,41 @@ from layout_advise import __version__
 from layout_advise.cli import COMMANDS, main
 from layout_advise.commands import doctor
 from layout_advise.commands.doctor import Finding
+from layout_advise.progress import Interrupted, Progress
+
+
+class Dropped:
+    """A signal comes while this is destructed: Python drops the exception."""
+
+    def __del__(self) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(1000):
+            time.sleep(0)
+
+
+def test_a_signal_whose_exception_is_lost_ends_the_next_step(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ctrl-C during an import of many modules was ignored: it fell into a callback of the import system."""
+    lost, steps = [], []
+
+    def run(_: object) -> int:
+        Dropped()
+        with Progress(quiet=True) as progress:
+            for number in range(3):
+                steps.append(number)
+                progress.step("on")
+        return 0
+
+    monkeypatch.setattr(sys, "unraisablehook", lost.append)
+    monkeypatch.setattr(doctor, "run", run)
+    before = signal.getsignal(signal.SIGINT)
+    assert main(["doctor"]) == 130
+    assert (len(lost), steps) == (1, [0])
+    assert "interrupted: everything it started is stopped" in capsys.readouterr().err
+    assert Interrupted.number is None
+    signal.signal(signal.SIGINT, before)
+
 
 NAMES = [module.__name__.rsplit(".", 1)[1] for module in COMMANDS]
 
