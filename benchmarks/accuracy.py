@@ -4,7 +4,7 @@ For each example, size and set of flags, in one run and in interleaved rounds: t
 versions, each in its own process, in rotated order (``-t``: first decile of the thread CPU times of the calls, as the tool
 takes it: ``docs/decisions/0005``), a few rounds of them before the tool works on the original, one after each process in
 which it times its mock-ups, and a few afterwards. What the machine does in that time, it does to both. The hand-written
-speedup is that of the undisturbed processes (first decile again; beyond the L2 the median over the rounds), its range that
+speedup is that of the undisturbed processes (first decile again; beyond the L2 the usual one), its range that
 of the processes before, between and after. One row is written as soon as it is measured, and a row that is there already is
 not measured again (``--again`` to do so).
 """
@@ -22,9 +22,10 @@ import time
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from statistics import fmean, median
+from statistics import fmean
 from typing import Any
 
+import numpy as np
 from cases import CASES, VARIANTS, WIDER_THAN_SSE, Match
 from summary import summary
 
@@ -32,7 +33,7 @@ from layout_advise import pipeline
 from layout_advise.cli import parser
 from layout_advise.commands import trace
 from layout_advise.machine import cpu_fields
-from layout_advise.mockup.statistics import undisturbed
+from layout_advise.mockup.statistics import TYPICAL, undisturbed
 from layout_advise.progress import Progress
 from layout_advise.reports.candidatemodel import CandidateReport
 from layout_advise.reports.hotspotmodel import HotspotReport
@@ -233,9 +234,10 @@ def undisturbed_of(rounds: list[dict[str, Run]], program: str) -> float:
 
 def speedup_of(rounds: list[dict[str, Run]], setting: Setting, version: str) -> float:
     """Original over version, each in its undisturbed processes; over the mean where it lies at several places. Where the L2
-    does not hold the data it is the median over the rounds of that of each (``docs/decisions/0045``)."""
+    does not hold the data, each takes its usual time (``docs/decisions/0045``)."""
     if setting.size != "small":
-        return median(one[setting.example].ns / fmean(one[b].ns for b in setting.builds(version)) for one in rounds)
+        usual = {name: float(np.quantile([one[name].ns for one in rounds], TYPICAL)) for name in rounds[0]}
+        return usual[setting.example] / fmean(usual[b] for b in setting.builds(version))
     return undisturbed_of(rounds, setting.example) / fmean(undisturbed_of(rounds, b) for b in setting.builds(version))
 
 

@@ -15,8 +15,9 @@ CONFIDENCE = 0.99
 """Of the bootstrap. Of quantiles of some nine processes its 95 % intervals hold the truth in 84 to 93 of 100 cases, these in
 89 to 97 (``docs/decisions/0021``): what is shown as a 95 % interval is to be one."""
 SEED = 20170828
-UNDISTURBED = 0.1
-"""Which quantile of repeated runs of the same work stands for the time it takes when nothing interferes."""
+UNDISTURBED, TYPICAL = 0.1, 0.4
+"""Which quantile of repeated runs of the same work stands for the time it takes when nothing interferes; and over processes
+which share a cache and the memory with others, some more than they like and few less (``docs/decisions/0045``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,38 +55,22 @@ def undisturbed_ratio(over: Sequence[float], under: Sequence[float], less: Seque
     return Ratio(median, *_interval(data, statistic, median, paired=True), len(over))
 
 
-def unpaired_ratio(over: Sequence[float], under: Sequence[float]) -> Ratio:
+def unpaired_ratio(over: Sequence[float], under: Sequence[float], quantile: float = UNDISTURBED) -> Ratio:
     """The same of times that are not of the same processes: each is resampled by itself. Where either has fewer than four,
-    the interval holds every ratio of one to another. Raises ValueError when there is no process."""
+    the interval holds every ratio of one to another. Another ``quantile`` than the first decile may stand for the times.
+    Raises ValueError when there is no process."""
     if not len(over) or not len(under):
         raise ValueError("no process to make a ratio of")
     data = np.asarray(over, dtype=float), np.asarray(under, dtype=float)
 
     def statistic(*times: NDArray[np.float64], axis: int = -1) -> NDArray[np.float64]:
-        first, second = (np.quantile(one, UNDISTURBED, axis=axis) for one in times)
+        first, second = (np.quantile(one, quantile, axis=axis) for one in times)
         return np.asarray(first / second)
 
     median, fewest = float(statistic(*data)), min(map(len, data))
     if fewest < 4:
         return Ratio(median, float(data[0].min() / data[1].max()), float(data[0].max() / data[1].min()), fewest)
     return Ratio(median, *_interval(data, statistic, median, paired=False), fewest)
-
-
-def typical_ratio(over: Sequence[float], under: Sequence[float]) -> Ratio:
-    """Median over the restored processes of ``over`` divided by ``under`` in each (``docs/decisions/0045``), with the 95 %
-    interval of a bootstrap over the processes; the range of the ratios where there are fewer than four. One time for each
-    process in each sequence, in the same order. Raises ValueError when there is no process."""
-    if not len(over) or len(over) != len(under):
-        raise ValueError("no process to make a ratio of, or times of different processes")
-    ratios = np.asarray(over, dtype=float) / np.asarray(under, dtype=float)
-    median = float(np.median(ratios))
-    if len(ratios) < 4:
-        return Ratio(median, float(ratios.min()), float(ratios.max()), len(ratios))
-
-    def statistic(sample: NDArray[np.float64], axis: int = -1) -> NDArray[np.float64]:
-        return np.asarray(np.median(sample, axis=axis))
-
-    return Ratio(median, *_interval((ratios,), statistic, median, paired=False), len(ratios))
 
 
 def _interval(

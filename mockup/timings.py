@@ -2,7 +2,7 @@
 
 Of each variant a restored process gives one number, its undisturbed time (first decile of the calls of all its rounds,
 ``docs/decisions/0005``); a ratio is that of the undisturbed times over all processes, with an interval over the processes
-(``docs/decisions/0021``); for data that no cache of the core holds it is the median of the ratios in each process
+(``docs/decisions/0021``); for data that no cache of the core holds it is that of usual times
 (``docs/decisions/0045``). Calls around which the processor was slowed are left out where there are others
 (``docs/decisions/0022``).
 """
@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Literal, NamedTuple
 
-from layout_advise.mockup.statistics import Ratio, median_of, typical_ratio, undisturbed, undisturbed_ratio, unpaired_ratio
+from layout_advise.mockup.statistics import TYPICAL, Ratio, median_of, undisturbed, undisturbed_ratio, unpaired_ratio
 
 Mode = Literal["steady", "cold"]
 
@@ -146,7 +146,7 @@ class Timings:
     """Whether the program's time lies between those with warm and with flushed caches (``lesser`` then, too)."""
     typical: bool = False
     """Whether no cache of the core holds the data: what a process gets of the last cache and of the memory differs then, as
-    others use them too, and ratios are those of times next to each other."""
+    others use them too, and ratios are those of usual times."""
     blocked: set[str] = field(default_factory=set)
     """Variants with loops over the elements of a block."""
     conversions: dict[str, list[tuple[float, float] | None]] = field(default_factory=dict)
@@ -291,31 +291,22 @@ class Timings:
         return max((r.hi for mode in self.canaries if (r := self._ratio(ORIGINAL, name, mode)) is not None), default=0.0)
 
     def _ratio(self, over: str, under: str, mode: Mode) -> Ratio | None:
-        pairs = self._side_by_side(over, under, mode) if self.typical else []
-        if len(pairs) >= FEWEST_CALM:
-            return typical_ratio(*zip(*pairs, strict=True))
+        if self.typical:
+            above, below = (self._of_processes(name, over, under, mode) for name in (over, under))
+            return unpaired_ratio(above, below, TYPICAL) if above and below else None
         runs = self.processes(over, mode), self.processes(under, mode)
         above, below = ([ns for ns in one if ns] for one in runs)
         if not above or not below:
             return None
         together = all(bool(a) == bool(b) for a, b in zip(*runs, strict=True))
         found = undisturbed_ratio(above, below) if together else unpaired_ratio(above, below)
-        if pairs:  # too few for an interval, but enough to say what lies in it
-            median = min(max(found.lo, median_of([a / b for a, b in pairs])), found.hi)
-            return replace(found, median=median)
         factor = self._slowed(under, mode, undisturbed(below)) / self._slowed(over, mode, undisturbed(above))
         return Ratio(factor * found.median, factor * found.lo, factor * found.hi, found.restores)
 
-    def _side_by_side(self, over: str, under: str, mode: Mode) -> list[tuple[float, float]]:
-        """The times of both in each process that ran both; the original's is the mean of its two."""
-
-        def times(name: str) -> list[float | None]:
-            if name != ORIGINAL or SHADOW in (over, under):
-                return self.processes(name, mode)
-            both = zip(self.processes(ORIGINAL, mode), self.processes(SHADOW, mode), strict=True)
-            return [fmean(known) if (known := [ns for ns in pair if ns]) else None for pair in both]
-
-        return [(a, b) for a, b in zip(times(over), times(under), strict=True) if a and b]
+    def _of_processes(self, name: str, over: str, under: str, mode: Mode) -> list[float]:
+        """The times of one of both in all processes; those of the original's two, where it is held against another."""
+        both = (ORIGINAL, SHADOW) if name == ORIGINAL and SHADOW not in (over, under) else (name,)
+        return [ns for one in both for ns in self.processes(one, mode) if ns]
 
     def _slowed(self, name: str, mode: Mode, ns: float) -> float:
         """How many times slower than it is known to be what took ``ns`` undisturbed: the original is timed twice, and it and

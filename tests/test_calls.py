@@ -53,9 +53,6 @@ def test_in_situ_time_is_over_calls_of_what_one_process_undisturbed_takes() -> N
     middle, spread = in_situ_time([slow, quick, quick, quick, slow])
     assert middle == pytest.approx(100)
     assert spread == pytest.approx(0.5)
-    longer = [[1000 * ns for ns in times[2:]] for times in (slow, quick, quick)]
-    assert in_situ_time(longer)[0] == pytest.approx(200_000)  # the calls differ: it is the first one's time
-    assert in_situ_time([quick[2:]])[0] == pytest.approx(110)  # one process may have been disturbed there
     assert in_situ_time([]) == (None, 0.0)
 
 

@@ -24,7 +24,7 @@ from layout_advise.mockup.measure import (
     rotated,
     valid_samples,
 )
-from layout_advise.mockup.statistics import typical_ratio, undisturbed, undisturbed_ratio, unpaired_ratio
+from layout_advise.mockup.statistics import undisturbed, undisturbed_ratio, unpaired_ratio
 from layout_advise.mockup.timings import (
     IDENTITY,
     IDENTITY_MOVED,
@@ -394,22 +394,11 @@ def test_what_a_lucky_process_gets_of_the_last_cache_is_no_gain_and_no_loss() ->
     assert typical.lo < typical.median < typical.hi
     same = Timings(steady, typical=True).ratio(ORIGINAL, SHADOW)
     assert same is not None
-    assert same.median == pytest.approx(1 / 1.02)
-    few, before = (Timings(steady[:2], typical=t).ratio(ORIGINAL, "x") for t in (True, False))
-    assert few is not None
-    assert before is not None
-    assert (few.lo, few.hi) == (before.lo, before.hi)  # of two nothing is typical
-    assert few.lo <= few.median <= few.hi
-
-
-@given(times_of_processes())
-def test_a_typical_ratio_is_the_median_within_its_interval(times: list[tuple[float, float]]) -> None:
-    over, under = zip(*times, strict=True)
-    ratio = typical_ratio(over, under)
-    each = sorted(a / b for a, b in times)
-    assert ratio.median == pytest.approx(np.median(each))
-    assert each[0] <= ratio.lo <= ratio.median <= ratio.hi <= each[-1]
-    assert ratio.restores == len(times)
+    assert same.median == pytest.approx(1 / 1.02, rel=0.01)
+    slowed = [{**one, ORIGINAL: [1.8 * one[ORIGINAL][0]]} if k % 2 else one for k, one in enumerate(steady)]
+    again = Timings(slowed, typical=True).ratio(ORIGINAL, "x")  # others may slow one of its two for a while
+    assert again is not None
+    assert again.median == pytest.approx(6.75, rel=0.05)
 
 
 def test_where_calls_use_other_data_in_turn_the_lesser_of_both_gains_is_told() -> None:

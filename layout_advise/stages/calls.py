@@ -18,9 +18,6 @@ NEAR, ROUGHLY = 0.05, 0.25
 takes long to time them again, and others may have disturbed that."""
 NEARER = 0.02
 """The same where the times are undisturbed."""
-DIFFERENT, LONG_NS = 0.1, 1e5
-"""Calls that differ by more from their median, and are so long, are compared with the same call only: of shorter ones the
-first that is timed takes longer than it does otherwise."""
 FAR = 2.0
 """Calls whose times are further from the median than this factor are exceptions, which nothing stands for."""
 FEWEST_CALM = 2
@@ -33,8 +30,8 @@ FEWEST_IN_STRETCH = 5
 @dataclass(frozen=True, slots=True)
 class ChosenCall:
     """``call`` counts from 1. ``in_situ_ns`` is the median over calls N to N+4 of their undisturbed times in the running
-    program (where they differ, the time of call N), ``spread`` the half range of these divided by their median; ``windows``
-    are the ns of these calls in each of the processes."""
+    program, ``spread`` the half range of these divided by their median; ``windows`` are the ns of these calls in each of
+    the processes."""
 
     call: int
     calls: int
@@ -100,8 +97,7 @@ def _chosen(call: int, times: Sequence[float], calls: int) -> ChosenCall:
 def in_situ_time(
     processes: Sequence[Sequence[float]], canaries: Sequence[Sequence[int]] = (), limit: float = 0.0
 ) -> tuple[float | None, float]:
-    """Median over the calls of their undisturbed times, and half their range divided by it. Where that is more than
-    ``DIFFERENT``, and several processes tell, long calls differ, and the time is that of the first one.
+    """Median over the calls of their undisturbed times, and half their range divided by it.
 
     ``processes`` holds the times of the same calls in several processes, which do the same work: of each call the first
     decile over the processes is its undisturbed time: over those with a canary up to ``limit`` where these are several.
@@ -115,8 +111,7 @@ def in_situ_time(
         each.append(undisturbed(calm if len(calm) >= FEWEST_CALM else [times[k] for times in processes]))
     middle = median_of(each)
     spread = (max(each) - min(each)) / 2 / middle if middle else 0.0
-    apart = spread > DIFFERENT and middle >= LONG_NS and len(processes) > 1
-    return (each[0] if apart else middle), spread
+    return middle, spread
 
 
 @dataclass(frozen=True, slots=True)
