@@ -3,7 +3,7 @@
 All accesses to such an array go on by three numbers, which those of a loop written out three times would do as well. It
 holds records of three where an iteration is one of its elements:
 
-- the hotspot goes through another array one number at a time, in as many steps;
+- the hotspot goes through another array one number, or one structure, at a time, in as many steps;
 - an iteration takes single numbers of several places, all together one of each of the three (``f[9 * (i - 1) + 1]``,
   ``f[9 * (i + row) + 2]``, ... of a lattice Boltzmann step). Loops written out use runs of numbers at every place;
 - another array, of which this is known, holds records of as many, and is gone through in as many steps.
@@ -23,7 +23,10 @@ def records_beside(derived: Sequence[Derived], accesses: Mapping[str, Sequence[A
     trips = {name: {trip for stride, trip in _walks(accesses[name]) if stride == _record(d)} for name, d in maybe.items()}
     found = {}
     for name, one in maybe.items():
-        others = (w for other, uses in accesses.items() if other != name for a in uses for w in _walks([a], a.bytes))
+        others = [w for other, uses in accesses.items() if other != name for a in uses for w in _walks([a], a.bytes)]
+        for other in derived:
+            if other.structure.id != name:
+                others += _walks(accesses[other.structure.id], other.structure.element_bytes)
         if any(trip in trips[name] for _, trip in others) or _apart(accesses[name], one):
             found[name] = _record(one)
     known = {(maybe[name].steps, trip) for name in found for trip in trips[name]}

@@ -506,6 +506,12 @@ def test_an_array_that_is_used_number_by_number_beside_it_tells_records(numbers:
         assert [f.name for f in again.structure.fields] == [f"[{k}]" for k in range(numbers)]
         assert {"soa", "aosoa"} <= {name for c in explore([again.structure], lanes=(16,)) for name in c.families}
         check_exact(again, records)
+    other = MemoryObjectShape("s1", "p", BASE + 0x20000, 40 * others)
+    structures = [walk_of(5, k, others, BASE + 0x20000) for k in (0, 2)]
+    derived = [derived[0], derive_structure(other, structures)]
+    assert derived[1].structure.element_bytes == 40
+    assert records_beside(derived, {"s0": records, "s1": structures}) == ({"s0": record} if record else {})
+    derived = [derived[0], derive_structure(beside, mass, double)]
     unrolled = [walk_of(numbers, k, count, BASE + 0x10000) for k in range(numbers)]
     assert records_beside(derived, {"s0": records, "s1": unrolled}) == {}
 
