@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from layout_advise.layoutalgebra.structure import Structure
 from layout_advise.mockup.binding import accesses, bind, key_of
 from layout_advise.mockup.forms import form_of
-from layout_advise.mockup.independence import Independence, Spot
+from layout_advise.mockup.independence import Independence
 from layout_advise.mockup.lifted import (
     Assign,
     Atomic,
@@ -27,7 +27,6 @@ from layout_advise.mockup.lifted import (
     Let,
     LetLinear,
     Lifted,
-    Linear,
     Load,
     Loop,
     OpaqueCall,
@@ -39,7 +38,7 @@ from layout_advise.mockup.lifted import (
     everything,
 )
 from layout_advise.mockup.loopbody import read_by
-from layout_advise.mockup.reroll import defined, first_free_number, used
+from layout_advise.mockup.reroll import defined, first_free_number, spots_of, used
 from layout_advise.tracer.trace import Trace
 
 MOST_ITERATIONS = 8
@@ -133,16 +132,9 @@ class _Reloader:
 
     def _untouched(self, again: Load, loop: Loop) -> bool:
         """Whether nothing that an iteration stores is what another one, or the same, loads again."""
-        changed = set(defined(loop.body)) | {loop.counter}
-
-        def spot(access: Load | Store) -> Spot:
-            form = form_of(access.address, loop.counter)
-            return Spot(access, form, not any(atom in changed for atom, _ in form.atoms))
-
-        stores = [spot(a) for a in accesses(loop.body) if isinstance(a, Store)]
-        return all(self.independence.apart(s, spot(again)) for s in stores) and all(
-            self.independence.iterations_apart(s, spot(again)) for s in stores
-        )
+        (loaded,) = spots_of([again], loop)
+        stores = spots_of((a for a in accesses(loop.body) if isinstance(a, Store)), loop)
+        return all(self.independence.apart(s, loaded) and self.independence.iterations_apart(s, loaded) for s in stores)
 
     def _loaded_again(self, loop: Loop, kept: Sequence[_Kept]) -> Loop:
         known: dict[Operand, Operand] = {}
@@ -179,8 +171,7 @@ def _earlier(load: Load, loop: Loop, back: int, value: Val) -> Load:
 def _begins(begin: Load, again: Load, loop: Loop) -> bool:
     """Whether ``begin`` loads what ``again`` does in the first iteration."""
     terms = {atom: coef for atom, coef in again.address.terms if atom != loop.counter}
-    first = Linear(again.address.const, ())
-    same = first.const == begin.address.const % (1 << 64) and terms == dict(begin.address.terms)
+    same = again.address.const == begin.address.const % (1 << 64) and terms == dict(begin.address.terms)
     changed = set(defined(loop.body))
     return same and begin.value.ty == again.value.ty and not changed & terms.keys() and begin.turn == again.turn
 

@@ -11,7 +11,7 @@ iterations are independent of each other.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from layout_advise.layoutalgebra.structure import Structure
@@ -144,13 +144,16 @@ class _Reroller:
         """Whether no iteration stores what another one touches."""
         if any(isinstance(item, Atomic | RuntimeCall) for item in everything(loop.body)):
             return False  # other threads have a say in what its iterations see
-        changed = set(defined(loop.body)) | {loop.counter}
-        spots = []
-        for access in accesses(loop.body):
-            form = form_of(access.address, loop.counter)
-            spots.append(Spot(access, form, not any(a in changed for a, _ in form.atoms)))
+        spots = spots_of(accesses(loop.body), loop)
         stores = [s for s in spots if isinstance(s.access, Store)]
         return bool(stores) and all(self.independence.iterations_apart(s, other) for s in stores for other in spots)
+
+
+def spots_of(found: Iterable[Access], loop: Loop) -> list[Spot]:
+    """Accesses of a loop, or that it could make, with their addresses as forms."""
+    changed = set(defined(loop.body)) | {loop.counter}
+    forms = ((access, form_of(access.address, loop.counter)) for access in found)
+    return [Spot(access, form, not any(a in changed for a, _ in form.atoms)) for access, form in forms]
 
 
 @dataclass(frozen=True, slots=True)

@@ -189,16 +189,16 @@ class Timings:
         canaries = {mode: [{names.get(n, n): v for n, v in r.items()} for r in rs] for mode, rs in self.canaries.items()}
         return replace(self, steady=steady, cold=cold, canaries=canaries)
 
-    _known: dict[tuple[object, ...], object] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _worked_out: dict[tuple[object, ...], object] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What was worked out of so many processes: every ratio needs it."""
 
     @property
     def best_canary(self) -> Canary:
         """The fastest canaries of all."""
         key = ("canary", len(self.canaries["steady"]), len(self.canaries["cold"]))
-        found = self._known.get(key)
+        found = self._worked_out.get(key)
         if not isinstance(found, Canary):
-            found = self._known[key] = self._best_canary()
+            found = self._worked_out[key] = self._best_canary()
         return found
 
     def _best_canary(self) -> Canary:
@@ -250,10 +250,10 @@ class Timings:
         That of the calm calls, or of all where these were quicker: what the canary does not see disturbs too."""
         times = self.steady if mode == "steady" else self.cold
         key = ("processes", name, mode, len(times), len(self.canaries["steady"]), len(self.canaries["cold"]))
-        found = self._known.get(key)
+        found = self._worked_out.get(key)
         if not isinstance(found, tuple):
             each = zip(self.calm(name, mode), times, strict=True)
-            found = self._known[key] = tuple(
+            found = self._worked_out[key] = tuple(
                 min(undisturbed(calm), undisturbed(restore[name])) if calm else None for calm, restore in each
             )
         return list(found)

@@ -9,10 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 from layout_advise.errors import SnapshotError
 from layout_advise.mockup.measure import (
@@ -24,18 +21,11 @@ from layout_advise.mockup.measure import (
     rotated,
     valid_samples,
 )
-from layout_advise.mockup.statistics import undisturbed, undisturbed_ratio, unpaired_ratio
 from layout_advise.mockup.timings import (
     IDENTITY,
-    IDENTITY_MOVED,
-    IDENTITY_SIMD,
     ORIGINAL,
-    SHADOW,
-    Canary,
     Timings,
     elsewhere,
-    fastest,
-    fastest_ticks,
     noise_floor,
     summarise,
 )
@@ -118,11 +108,6 @@ class FakeMachine:
         return FakeProgram(self)
 
 
-def times_of_processes(least: int = 1) -> st.SearchStrategy[list[tuple[float, float]]]:
-    """Of each process the times of two variants."""
-    return st.lists(st.tuples(st.floats(0.1, 10), st.floats(0.1, 10)), min_size=least, max_size=12)
-
-
 def timed(*names: str) -> list[Timed]:
     return [Timed(n, Path(n)) for n in names]
 
@@ -179,13 +164,6 @@ def test_calls_with_the_conversion_around_them_are_timed_in_every_restore() -> N
     assert paid.median == pytest.approx(1000 / 600, rel=0.02)
     assert paid.restores == 5
     assert timings.break_even("slow") is None
-
-
-def test_costs_belong_to_the_process_in_which_they_were_timed() -> None:
-    times = [{ORIGINAL: [100.0], "late": [50.0]}, {ORIGINAL: [200.0], "late": [100.0]}]
-    paid = Timings(steady=times, conversions={"late": [None, (300.0, 100.0)]}).break_even("late")
-    assert paid is not None
-    assert (paid.median, paid.restores) == (4.0, 1)
 
 
 def test_a_temporary_layout_pays_for_its_conversion() -> None:
@@ -367,40 +345,6 @@ def test_after_its_time_no_further_process_is_begun_but_there_are_some(monkeypat
     assert len(measure(Slow(), timed("identity"), (), (), replace(plan, seconds=None), watch).steady) == 9
 
 
-def test_a_ratio_is_not_taken_from_an_original_that_was_slowed_in_every_process() -> None:
-    """As measured: a phase in which others used the memory lay over all calls of the original, none of the candidate's."""
-    times = {ORIGINAL: [19.0], "fast": [2.0], IDENTITY: [10.0]}
-    alone = Timings([times] * 5)
-    beside = Timings([{**times, SHADOW: [10.0]}] * 5)
-    before = replace(alone, known={(ORIGINAL, "steady"): 9.5, (ORIGINAL, "cold"): 1.0})
-    for timings, speedup, identity in ((alone, 9.5, 10 / 19), (beside, 5.0, 1.0), (before, 4.75, 10 / 9.5)):
-        found, same = timings.ratio(ORIGINAL, "fast"), timings.ratio(IDENTITY, ORIGINAL)
-        assert found is not None
-        assert same is not None
-        assert (found.lo, found.median, found.hi) == pytest.approx((speedup,) * 3)
-        assert same.median == pytest.approx(identity)
-
-
-def test_what_a_lucky_process_gets_of_the_last_cache_is_no_gain_and_no_loss() -> None:
-    """As measured (`wave`, 64 MB): one process in seven ran the original in 5.1 ms, another the candidate in 1.8."""
-    original = [8.3, 9.1, 9.1, 9.2, 5.1, 8.9, 9.0]
-    candidate = [1.35, 1.34, 1.30, 1.86, 1.34, 1.33, 1.31]
-    steady = [{ORIGINAL: [a], SHADOW: [1.02 * a], IDENTITY: [a], "x": [b]} for a, b in zip(original, candidate, strict=True)]
-    lucky, typical = (Timings(steady, typical=t).ratio(ORIGINAL, "x") for t in (False, True))
-    assert lucky is not None
-    assert typical is not None
-    assert lucky.median < 5.5
-    assert typical.median == pytest.approx(6.75, rel=0.02)
-    assert typical.lo < typical.median < typical.hi
-    same = Timings(steady, typical=True).ratio(ORIGINAL, SHADOW)
-    assert same is not None
-    assert same.median == pytest.approx(1 / 1.02, rel=0.01)
-    slowed = [{**one, ORIGINAL: [1.8 * one[ORIGINAL][0]]} if k % 2 else one for k, one in enumerate(steady)]
-    again = Timings(slowed, typical=True).ratio(ORIGINAL, "x")  # others may slow one of its two for a while
-    assert again is not None
-    assert again.median == pytest.approx(6.75, rel=0.05)
-
-
 def test_where_calls_use_other_data_in_turn_the_lesser_of_both_gains_is_told() -> None:
     steady: dict[str, list[float]] = {ORIGINAL: [10.0], IDENTITY: [11.0], "x": [2.0], "y": [5.0]}
     cold: dict[str, list[float]] = {ORIGINAL: [20.0], IDENTITY: [22.0], "x": [10.0], "y": [5.0]}
@@ -443,105 +387,6 @@ def test_with_one_round_a_process_the_places_take_turns_over_the_processes(monke
     assert told.steady.median == pytest.approx(1000 / 475, rel=0.03)
 
 
-def test_intervals_hold_what_comes_out_at_every_place_of_the_code() -> None:
-    layout, identity = (850.0, 1100.0, 870.0), (1000.0, 1020.0, 950.0)
-    moved = {**dict(zip(elsewhere("c1"), layout, strict=True)), **dict(zip(IDENTITY_MOVED, identity, strict=True))}
-    times = {ORIGINAL: 1000.0, SHADOW: 1000.0, IDENTITY: 1010.0, "c1": 840.0, **moved}
-    timings = Timings([{name: [ns] for name, ns in times.items()}] * 5)
-    told, own = summarise(timings, "c1"), summarise(timings, IDENTITY)
-    assert told is not None
-    assert own is not None
-    steady, over = told.steady, told.steady_over_identity
-    assert (steady.lo, steady.hi, steady.median) == pytest.approx((1000 / 1100, 1000 / 840, 1000 / 915), rel=1e-3)
-    assert (over.lo, over.hi) == pytest.approx((950 / 1100, 1020 / 840))
-    assert (own.steady.lo, own.steady.hi) == pytest.approx((1000 / 1010, 1000 / 1010))  # its own places are no other's
-    vectors = {name.replace("c1", "c1-simd"): ns for name, ns in times.items()} | {IDENTITY_SIMD: 880.0}
-    told = summarise(Timings([{name: [ns] for name, ns in vectors.items()}] * 5), "c1-simd")
-    assert told is not None
-    over = told.steady_over_identity  # the plain identity, moved, says nothing of what SIMD gains without the layout
-    assert (over.lo, over.hi, over.median) == pytest.approx((880 / 1100, 880 / 840, 880 / 915), rel=1e-3)
-
-
-def test_what_is_not_told_of_a_gain_that_hangs_on_repeated_data() -> None:
-    steady = {ORIGINAL: [10.0], SHADOW: [10.0], IDENTITY: [11.0], "x": [2.0], "y": [5.0], "z": [20.0]}
-    cold = {ORIGINAL: [10.0], SHADOW: [10.0], IDENTITY: [20.0], "x": [4.0], "y": [5.0], "z": [99.0]}
-    plain = Timings([steady] * 4, [cold] * 4)
-    assert plain.withheld() is None
-    assert replace(plain, lesser=True).withheld() == pytest.approx(0.5)
-    assert replace(plain, lesser=True, cold=[]).withheld() == 0.0
-
-
-def test_the_fastest_canary_is_not_one_of_a_moment_in_which_the_clock_was_boosted() -> None:
-    ticks = [3218, 3230, *[3710, 3720, 3725] * 60, *[5950] * 40, 0]
-    assert fastest_ticks(ticks) == 3710
-    assert fastest_ticks(ticks[:5]) == 3218  # of so few none is an exception
-    assert fastest_ticks([]) == fastest_ticks([0, 0]) == 0
-    # as measured: with the last of the exceptions the first of the others are within a tenth, most are not
-    assert fastest_ticks([*range(3262, 3362, 25), *range(3590, 3712, 11), *[3720, 3732] * 90, *[3980] * 20]) == 3590
-    assert fastest([Canary(3, 70), Canary(4, 60)]) == (3, 60)
-
-
-@given(st.lists(st.integers(0, 10**9), max_size=300))
-def test_the_fastest_canary_is_one_of_them_and_often_reached(ticks: list[int]) -> None:
-    best = fastest_ticks(ticks)
-    known = [t for t in ticks if t]
-    assert best in known or not (best or known)
-    assert sum(best <= t <= 1.1 * best for t in known) >= 0.05 * len(known) or best == min(known)
-
-
-@pytest.mark.parametrize(
-    ("canary", "within"), [((11, 0), True), ((12, 0), False), ((12, 90), False), ((11, 500), True), ((0, 0), True)]
-)
-def test_a_call_is_undisturbed_where_the_core_was_not_slowed(canary: tuple[int, int], within: bool) -> None:
-    assert Canary(*canary).within(Canary(10, 100).limit()) is within
-    assert Canary(10, 100).limit() == (11, 125)
-
-
-def test_the_undisturbed_time_is_not_that_of_calm_calls_that_something_else_disturbed() -> None:
-    """As measured: the core was calm beside calls of 16 ms, and slow beside those of 8: it was the memory that was slow."""
-    canaries = [Canary(1000), Canary(1000), Canary(2000)]
-    timings = Timings([{ORIGINAL: [16.0, 15.0, 8.0]}] * 4, [], {"steady": [{ORIGINAL: canaries}] * 4, "cold": []})
-    assert timings.processes(ORIGINAL) == pytest.approx([np.quantile([16, 15, 8], 0.1)] * 4)
-    assert timings.nanoseconds(ORIGINAL) == pytest.approx(9.4)
-
-
-def test_two_variants_need_not_be_calm_in_the_same_processes() -> None:
-    calm, slow = [Canary(1000)], [Canary(2000)]
-    times: list[dict[str, list[float]]] = [
-        {ORIGINAL: [10.0 if k < 4 else 20.0], "x": [2.0 if k >= 4 else 3.0]} for k in range(8)
-    ]
-    seen = [{ORIGINAL: calm if k < 4 else slow, "x": calm if k >= 4 else slow} for k in range(8)]
-    found = Timings(times, [], {"steady": seen, "cold": []}).ratio(ORIGINAL, "x")
-    assert found is not None
-    assert (found.lo, found.median, found.hi, found.restores) == (5.0, 5.0, 5.0, 4)
-
-
-@given(times_of_processes(), times_of_processes())
-def test_the_ratio_of_different_processes_lies_in_its_interval(
-    first: list[tuple[float, float]], second: list[tuple[float, float]]
-) -> None:
-    over, under = [a for a, _ in first], [b for _, b in second]
-    ratio = unpaired_ratio(over, under)
-    assert ratio.lo <= ratio.median <= ratio.hi
-    assert min(over) / max(under) <= ratio.lo * (1 + 1e-12)
-    assert ratio.hi <= max(over) / min(under) * (1 + 1e-12)
-    assert ratio.restores == min(len(over), len(under))
-    with pytest.raises(ValueError, match="no process"):
-        unpaired_ratio([], under)
-
-
-def test_few_processes_with_undisturbed_calls_do_not_decide() -> None:
-    times = {"original": [10.0, 20.0], "x": [5.0, 8.0]}
-    slow = [{name: [Canary(1500)] * 2 for name in times}] * 9
-    quiet: list[dict[str, list[Canary]]] = [{name: [Canary(1000), Canary(1500)] for name in times}]
-    few, many = (Timings([times] * (9 + n), [], {"steady": slow + quiet * n, "cold": []}) for n in (2, 3))
-    assert few.calm(ORIGINAL) == [[10.0, 20.0]] * 11
-    assert many.calm(ORIGINAL) == [[]] * 9 + [[10.0]] * 3
-    assert len(few.paired(ORIGINAL, "x")) == 11
-    assert many.paired(ORIGINAL, "x") == [(10.0, 5.0)] * 3
-    assert many.exchanged(ORIGINAL, "x").paired("x", ORIGINAL) == [(10.0, 5.0)] * 3
-
-
 def test_processes_wait_for_the_fastest_canary_known_while_their_patience_lasts() -> None:
     machine = FakeMachine()
     plan = Plan(restores=2, rounds=1, cold_calls=0, canary=1100, patience_ns=12000, enough=7)
@@ -552,72 +397,9 @@ def test_processes_wait_for_the_fastest_canary_known_while_their_patience_lasts(
     assert {c.enough for c in machine.calms} == {7 + plan.warm}
 
 
-@given(st.lists(st.floats(1, 1e9), min_size=1, max_size=50))
-def test_the_undisturbed_time_is_among_the_shortest(values: list[float]) -> None:
-    assert min(values) <= undisturbed(values) <= np.median(values) * (1 + 1e-12)
-
-
 def test_losers_need_disjoint_intervals() -> None:
     timings = measure(FakeMachine(), timed("identity", "fast"), (), (), Plan(restores=3), drop=False)
     assert clear_losers(timings, ["fast"]) == {}
     assert clear_losers(timings, []) == {}
     assert timings.ratio(ORIGINAL, "unknown") is None
     assert timings.nanoseconds(IDENTITY) is not None
-
-
-@given(times_of_processes())
-@example([(1.0, 1.0), (1.0, 1.0), (1.0, 1.0), (5.126086088036266, 1.0)])
-def test_the_ratio_is_that_of_the_shortest_times_and_lies_in_its_interval(values: list[tuple[float, float]]) -> None:
-    over, under = zip(*values, strict=True)
-    ratio = undisturbed_ratio(over, under)
-    assert ratio.lo <= ratio.median <= ratio.hi
-    assert ratio.median == pytest.approx(np.quantile(over, 0.1) / np.quantile(under, 0.1))
-    assert min(over) / max(under) <= ratio.lo * (1 + 1e-12)
-    assert ratio.hi <= max(over) / min(under) * (1 + 1e-12)
-    assert ratio.restores == len(values)
-
-
-@given(st.lists(st.tuples(st.floats(0.1, 10), st.floats(0.1, 10)), min_size=1, max_size=3))
-def test_the_interval_of_few_processes_holds_all_of_their_ratios(values: list[tuple[float, float]]) -> None:
-    ratio = undisturbed_ratio(*zip(*values, strict=True))
-    assert all(ratio.lo <= a / b <= ratio.hi for a, b in values)
-
-
-@given(times_of_processes(), st.floats(0.1, 10))
-def test_a_process_that_is_slower_as_a_whole_changes_no_ratio_of_two_variants_that_keep_theirs(
-    values: list[tuple[float, float]], speedup: float
-) -> None:
-    over = [a for a, _ in values]
-    ratio = undisturbed_ratio(over, [a / speedup for a in over])
-    assert (ratio.lo, ratio.median, ratio.hi) == pytest.approx((speedup, speedup, speedup))
-
-
-def test_the_ratio_of_a_difference() -> None:
-    ratio = undisturbed_ratio([6.0, 6.0, 6.0, 6.0], [4.0, 4.0, 4.0, 4.0], [1.0, 1.0, 1.0, 1.0])
-    assert (ratio.lo, ratio.median, ratio.hi) == (2.0, 2.0, 2.0)
-
-
-def test_times_of_different_processes_have_no_ratio() -> None:
-    for over, under in (([], []), ([1.0], [1.0, 2.0])):
-        with pytest.raises(ValueError, match="no process"):
-            undisturbed_ratio(over, under)
-
-
-def test_interval_covers_the_truth_about_as_often_as_it_says() -> None:
-    """Nine processes; others slow each variant in half of them, one bound by memory by up to 1.6, the other by up to 2.1."""
-    generator = np.random.default_rng(3)
-
-    def phases(slowest: float) -> np.ndarray:
-        disturbed = generator.random(9) < 0.5
-        return np.where(disturbed, generator.uniform(1.0, slowest, 9), 1.0) * generator.normal(1.0, 0.01, 9)
-
-    hits, off, off_medians = 0, [], []
-    for _ in range(200):
-        over, under = 1.5 * phases(1.6), phases(2.1)
-        ratio = undisturbed_ratio(over, under)
-        hits += ratio.lo <= 1.5 <= ratio.hi
-        off.append(abs(ratio.median / 1.5 - 1))
-        off_medians.append(abs(float(np.median(over / under)) / 1.5 - 1))
-    assert hits >= 186
-    assert 2 * np.median(off) < np.median(off_medians)
-    assert np.median(off) < 0.01

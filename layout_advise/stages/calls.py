@@ -110,8 +110,7 @@ def in_situ_time(
         calm = [times[k] for times, seen in zip(processes, canaries, strict=False) if seen[k] <= limit]
         each.append(undisturbed(calm if len(calm) >= FEWEST_CALM else [times[k] for times in processes]))
     middle = median_of(each)
-    spread = (max(each) - min(each)) / 2 / middle if middle else 0.0
-    return middle, spread
+    return middle, (max(each) - min(each)) / 2 / middle if middle else 0.0
 
 
 @dataclass(frozen=True, slots=True)
