@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean
 
 from layout_advise.errors import ProgramError, UsageError
 from layout_advise.mockup.statistics import median_of, undisturbed
@@ -13,13 +12,7 @@ PREFERRED_CALL = 5
 VERIFIED_CALLS = 3
 IN_SITU_CALLS = 5
 LATEST_CALL = 40
-NEAR, ROUGHLY = 0.05, 0.25
-"""A call stands for the others where its time is so near to their mean; else the nearest one does. The second: where it
-takes long to time them again, and others may have disturbed that."""
-NEARER = 0.02
-"""The same where the times are undisturbed."""
-FAR = 2.0
-"""Calls whose times are further from the median than this factor are exceptions, which nothing stands for."""
+NEAR = 0.25
 FEWEST_CALM = 2
 """In fewer processes with an undisturbed canary beside a call all processes tell its time."""
 STRETCHES, STRETCH = 16, 16
@@ -61,10 +54,9 @@ def preferred(calls: int) -> int:
     return min(PREFERRED_CALL, latest(calls))
 
 
-def choose_call(times: Sequence[float], calls: int, wanted: int | None, near: float = NEAR) -> ChosenCall:
-    """The call to stop at: the wanted one, else one whose time is ``near`` the mean of all but the first call, the fifth
-    before all others. Calls may take different ways through the data, and what gains much on a quick one gains less on a
-    slow one: one in the middle stands for all.
+def choose_call(times: Sequence[float], calls: int, wanted: int | None) -> ChosenCall:
+    """The call to stop at: the wanted one, else one whose time is near the median of all but the first call, the fifth
+    before all others.
 
     ``times`` are the ns of the first calls, ``calls`` how many there were in all. Raises ProgramError when the hotspot
     was never reached, UsageError when there are fewer calls than wanted.
@@ -79,13 +71,13 @@ def choose_call(times: Sequence[float], calls: int, wanted: int | None, near: fl
     if not steady:
         return _chosen(preferred(calls), times, calls)
     middle = median_of(steady)
-    mean = fmean(t for t in steady if middle / FAR <= t <= middle * FAR)
     first = preferred(calls)
     last = min(latest(calls), LATEST_CALL, len(times))
-    order = [n for n in (first, *(n for n in range(2, last + 1) if n != first)) if n <= len(times)]
-    off = {n: abs(times[n - 1] / mean - 1) if mean else 0.0 for n in order}
-    nearest = [n for n in order if off[n] <= near] or sorted(order, key=lambda n: off[n])
-    return _chosen(nearest[0] if nearest else first, times, calls)
+    order = [first, *(n for n in range(2, last + 1) if n != first)]
+    for number in order:
+        if number <= len(times) and abs(times[number - 1] / middle - 1) <= NEAR:
+            return _chosen(number, times, calls)
+    return _chosen(first, times, calls)
 
 
 def _chosen(call: int, times: Sequence[float], calls: int) -> ChosenCall:

@@ -18,9 +18,6 @@ from layout_advise.mockup.timings import CALM, fastest_ticks
 from layout_advise.stages.calls import (
     IN_SITU_CALLS,
     LATEST_CALL,
-    NEAR,
-    NEARER,
-    ROUGHLY,
     ChosenCall,
     choose_call,
     in_situ_time,
@@ -43,8 +40,6 @@ INTERVAL = 0.001
 FEWEST_SAMPLES = 20
 IN_SITU_PROCESSES = (2, 16)
 """At least and at most so many further processes are timed, those after the first while ``IN_SITU_SECONDS`` last."""
-FIRST_CALLS_NS = 3e9
-"""Where the first calls take longer in all, they are timed in further processes only if the usual call stands out."""
 IN_SITU_SECONDS = 3.0
 SECOND_LOOK_SECONDS = 12.0
 """So long where the first times did not agree with the snapshot."""
@@ -229,12 +224,11 @@ def probe_calls(settings: Settings, profiled: Profiled, stdin: Path | None) -> t
     """
     seen = probe(settings.command, profiled.entry, stdin_path=stdin, timeout=settings.timeout)
     times = call_times(profiled, seen)
-    soon = sum(times[:LATEST_CALL]) < FIRST_CALLS_NS
-    chosen = choose_call(times, seen.calls, settings.call, NEAR if soon else ROUGHLY)
+    chosen = choose_call(times, seen.calls, settings.call)
     if settings.call is None and chosen.call != preferred(seen.calls) and len(times) > 1:
         # either the program's calls differ, or a disturbed phase lay over the first ones: a second look tells
         times = [*_first_calls(settings, profiled, stdin, times), *times[LATEST_CALL:]]
-        chosen = choose_call(times[:LATEST_CALL], seen.calls, None, NEARER)
+        chosen = choose_call(times[:LATEST_CALL], seen.calls, None)
     if not times:
         return seen, chosen
     last = chosen.call + IN_SITU_CALLS - 1
