@@ -101,4 +101,9 @@ def undisturbed(values: Sequence[float]) -> float:
     A replayed call does the same work each time, so what it takes more than another time is the machine's doing, which only
     adds (``docs/decisions/0005``). The decile and not the minimum, so that no single reading decides.
     """
-    return float(np.quantile(np.asarray(values, dtype=float), UNDISTURBED))
+    return quantile_of(values, UNDISTURBED)
+
+
+def quantile_of(values: Sequence[float], quantile: float) -> float:
+    """A quantile of a non-empty sequence, linear between two of them."""
+    return float(np.quantile(np.asarray(values, dtype=float), quantile))

@@ -16,7 +16,15 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Literal, NamedTuple
 
-from layout_advise.mockup.statistics import TYPICAL, Ratio, median_of, undisturbed, undisturbed_ratio, unpaired_ratio
+from layout_advise.mockup.statistics import (
+    TYPICAL,
+    Ratio,
+    median_of,
+    quantile_of,
+    undisturbed,
+    undisturbed_ratio,
+    unpaired_ratio,
+)
 
 Mode = Literal["steady", "cold"]
 
@@ -315,8 +323,12 @@ class Timings:
         return ns / min(ns, self.known.get((name, mode), ns), self.nanoseconds(name, mode) or ns)
 
     def nanoseconds(self, name: str, mode: Literal["steady", "cold"] = "steady") -> float | None:
-        """The undisturbed time of one call, over all restores: they all do the same work. The original is timed twice."""
+        """The undisturbed time of one call, over all restores: they all do the same work. The original is timed twice.
+        The usual one, where ratios are of such (``typical``)."""
         both = [self.processes(n, mode) for n in ((ORIGINAL, SHADOW) if name == ORIGINAL else (name,))]
+        if self.typical:
+            times = [ns for one in both for ns in one if ns]
+            return quantile_of(times, TYPICAL) if times else None
         values = [undisturbed(known) for one in both if (known := [ns for ns in one if ns])]
         return min(values, default=None)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from layout_advise.errors import ProgramError, UsageError
 from layout_advise.reports.model import Check
 from layout_advise.stages.assemble import drift
-from layout_advise.stages.calls import Stretch, choose_call, in_situ_time, stretches, undisturbed_calls
+from layout_advise.stages.calls import ChosenCall, Stretch, choose_call, in_situ_time, stretches, undisturbed_calls
 
 
 def test_the_fifth_where_it_is_like_the_others() -> None:
@@ -52,6 +52,17 @@ def test_processes_with_a_fast_canary_tell_the_time_of_a_call() -> None:
     times, canaries = [(80.0, 80.0), (100.0, 100.0), (101.0, 200.0)], [(1500, 1500), (1000, 1000), (1050, 1500)]
     middle, _ = in_situ_time(times, canaries, 1100)
     assert middle == pytest.approx((100.1 + 84) / 2)
+
+
+def test_usual_times_are_not_those_of_lucky_processes() -> None:
+    """One process of seven had its data in the last cache, which others use as well: the snapshot's time is a usual one."""
+    windows = [(50.0, 52.0), *[(100.0 + k, 104.0 + k) for k in range(6)]]
+    chosen = ChosenCall(5, 100, None, 0.0, canary=1000).timed(windows, [(1000, 1000)] * 7)
+    assert chosen.in_situ_ns == pytest.approx(82, rel=0.01)
+    usual = chosen.usual()
+    assert usual.in_situ_ns == pytest.approx(103.4, rel=0.01)
+    assert usual.timed([*windows, (40.0, 40.0)], [(1000, 1000)] * 8).in_situ_ns == pytest.approx(102.8, rel=0.01)
+    assert ChosenCall(5, 100, 7.0, 0.0).usual().in_situ_ns == 7.0
 
 
 @given(st.lists(st.floats(1, 1e6), max_size=30), st.integers(1, 100))

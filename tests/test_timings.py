@@ -62,6 +62,8 @@ def test_what_a_lucky_process_gets_of_the_last_cache_is_no_gain_and_no_loss() ->
     assert lucky.median < 5.5
     assert typical.median == pytest.approx(6.75, rel=0.02)
     assert typical.lo < typical.median < typical.hi
+    assert Timings(steady).nanoseconds(ORIGINAL) == pytest.approx(7.02)
+    assert Timings(steady, typical=True).nanoseconds(ORIGINAL) == pytest.approx(9.02, abs=0.01)
     same = Timings(steady, typical=True).ratio(ORIGINAL, SHADOW)
     assert same is not None
     assert same.median == pytest.approx(1 / 1.02, rel=0.01)

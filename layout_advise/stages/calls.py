@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from layout_advise.errors import ProgramError, UsageError
-from layout_advise.mockup.statistics import median_of, undisturbed
+from layout_advise.mockup.statistics import TYPICAL, UNDISTURBED, median_of, quantile_of
+from layout_advise.mockup.timings import CALM
 
 PREFERRED_CALL = 5
 VERIFIED_CALLS = 3
@@ -37,6 +38,21 @@ class ChosenCall:
     """Ticks of the fastest canary beside a timed call; 0: not known."""
     between_ns: float | None = None
     """What passes from one call to the next: the caches are as the call left them where that is little. None: not known."""
+    quantile: float = UNDISTURBED
+    """Which quantile of the times of a call over the processes stands for it."""
+
+    def usual(self) -> ChosenCall:
+        """The same with the usual times of the calls in place of the undisturbed ones: what is measured of data beyond the
+        L2 are usual times, too (``docs/decisions/0045``)."""
+        return replace(self, quantile=TYPICAL).timed(self.windows, self.canaries)
+
+    def timed(self, windows: Sequence[Sequence[float]], canaries: Sequence[Sequence[int]]) -> ChosenCall:
+        """The same with the times in these processes; as it is where there are none."""
+        if not windows:
+            return self
+        in_situ, spread = in_situ_time(windows, canaries, CALM * self.canary, self.quantile)
+        kept = tuple(map(tuple, windows)), tuple(map(tuple, canaries))
+        return replace(self, in_situ_ns=in_situ, spread=spread, windows=kept[0], canaries=kept[1])
 
 
 def undisturbed_calls(processes: Sequence[Sequence[float]]) -> list[float]:
@@ -87,12 +103,16 @@ def _chosen(call: int, times: Sequence[float], calls: int) -> ChosenCall:
 
 
 def in_situ_time(
-    processes: Sequence[Sequence[float]], canaries: Sequence[Sequence[int]] = (), limit: float = 0.0
+    processes: Sequence[Sequence[float]],
+    canaries: Sequence[Sequence[int]] = (),
+    limit: float = 0.0,
+    quantile: float = UNDISTURBED,
 ) -> tuple[float | None, float]:
     """Median over the calls of their undisturbed times, and half their range divided by it.
 
     ``processes`` holds the times of the same calls in several processes, which do the same work: of each call the first
     decile over the processes is its undisturbed time: over those with a canary up to ``limit`` where these are several.
+    Another ``quantile`` may stand for it.
     """
     calls = min((len(times) for times in processes), default=0)
     if calls == 0:
@@ -100,7 +120,7 @@ def in_situ_time(
     each = []
     for k in range(calls):
         calm = [times[k] for times, seen in zip(processes, canaries, strict=False) if seen[k] <= limit]
-        each.append(undisturbed(calm if len(calm) >= FEWEST_CALM else [times[k] for times in processes]))
+        each.append(quantile_of(calm if len(calm) >= FEWEST_CALM else [times[k] for times in processes], quantile))
     middle = median_of(each)
     return middle, (max(each) - min(each)) / 2 / middle if middle else 0.0
 

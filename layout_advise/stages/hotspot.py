@@ -28,7 +28,7 @@ from layout_advise.stages.gather import gather
 from layout_advise.stages.kinds import Kinds, at_kind, find_kinds
 from layout_advise.stages.linear import linearise
 from layout_advise.stages.nottried import doubt_scattered, doubt_sparse, doubt_steps
-from layout_advise.stages.observe import Observation, observed
+from layout_advise.stages.observe import Observation, is_beyond_the_l2, observed
 from layout_advise.stages.others import Others, in_order, observe_others
 from layout_advise.stages.profile import call_times
 from layout_advise.stages.proposals import propose, refused
@@ -79,6 +79,8 @@ def _study(case: Case, kinds: Kinds | None) -> Studied | Kinds | None:
             case = case.unbatched(why)
         progress.step(f"recording the accesses of {f'{case.batch.size} calls' if case.batch else 'one call'}")
         seen = case.observe(parked, chosen.call)
+        if case.batch is None and is_beyond_the_l2(seen):
+            case = replace(case, chosen=case.chosen.usual())
         if seen.trace.others:
             progress.note(f"layout-advise: {OTHERS}")
         full = annotated(replace(seen, trace=seen.team or seen.trace), case.main)

@@ -17,7 +17,7 @@ from layout_advise.kinds import (
     weigh,
     work_of,
 )
-from layout_advise.mockup.statistics import median_of, undisturbed
+from layout_advise.mockup.statistics import TYPICAL, median_of, quantile_of
 from layout_advise.stages.calls import LATEST_CALL, VERIFIED_CALLS, ChosenCall, latest, preferred
 from layout_advise.stages.case import Case
 from layout_advise.stages.observe import Observation
@@ -120,8 +120,8 @@ def _stands(case: Case, members: tuple[int, ...], times: tuple[float, ...]) -> i
 
 
 def _times(case: Case) -> tuple[float, ...]:
-    """The undisturbed times of the first calls, from several processes: as many as take not too long, at least those that
-    are traced."""
+    """The undisturbed (or usual) times of the first calls, from several processes: as many as take not too long, at least
+    those that are traced."""
     first = call_times(case.profiled, case.probe)[:LATEST_CALL]
     count, spent = 0, 0.0
     for ns in first:
@@ -137,19 +137,25 @@ def _times(case: Case) -> tuple[float, ...]:
             timed=count, max_calls=count,
         )  # fmt: skip
         runs.append(call_times(case.profiled, again))
-    return tuple(undisturbed(list(each)) for each in zip(*runs, strict=False))
+    return tuple(quantile_of(each, case.chosen.quantile) for each in zip(*runs, strict=False))
 
 
 def at_kind(case: Case, kinds: tuple[Kind, ...]) -> Case:
     """The case of the calls of the first of ``kinds``: stopped at, compared and timed in the program at these."""
     kind = kinds[0]
-    return replace(case, chosen=ChosenCall(kind.call, case.chosen.calls, kind.ns, kind.spread), kinds=kinds)
+    return replace(case, chosen=_chosen(case, kind), kinds=kinds)
+
+
+def _chosen(case: Case, kind: Kind) -> ChosenCall:
+    return ChosenCall(kind.call, case.chosen.calls, kind.ns, kind.spread, quantile=case.chosen.quantile)
 
 
 def timed_again(case: Case, kind: Kind) -> float | None:
-    """The undisturbed time of the kind's calls in the program, from further processes too (ns): what these took longer than
-    the first ones is the machine's doing."""
+    """The time of the kind's calls in the program, undisturbed or usual, from further processes too (ns): what these took
+    longer than the first ones is the machine's doing, where data lies in the core's own caches."""
     times = _times(case)
     known = [times[c - 1] for c in kind.members if c <= len(times)]
     again = median_of(known) if known else None
+    if case.chosen.quantile == TYPICAL:
+        return again or kind.ns
     return min(again, kind.ns) if again is not None and kind.ns is not None else again

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from layout_advise import machine
 from layout_advise.layoutalgebra.companions import records_beside
 from layout_advise.layoutalgebra.declared import Declared
 from layout_advise.layoutalgebra.derive import Access, Derived, MemoryObjectShape, derive_structure, unknown
@@ -261,6 +262,13 @@ def density(seen: Observation, derived: Derived) -> float:
     name = derived.structure.id
     picked = derived.term is not None and name in seen.indexed and name not in seen.runs
     return seen.used_part.get(name, 1.0) if picked else 1.0
+
+
+def is_beyond_the_l2(seen: Observation) -> bool:
+    """Whether a call touches more than the L2 of the cores that work on it holds: what lies beyond, others use as well."""
+    cache = machine.caches().get((2, "Unified"), 0)
+    threads = len(seen.team.threads) if seen.team is not None else 1
+    return bool(cache) and sum(r.end - r.start for r in seen.touched) > threads * cache
 
 
 def leaves_data(seen: Observation, cache: int) -> bool:

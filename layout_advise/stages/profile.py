@@ -20,7 +20,6 @@ from layout_advise.stages.calls import (
     LATEST_CALL,
     ChosenCall,
     choose_call,
-    in_situ_time,
     preferred,
     undisturbed_calls,
 )
@@ -287,9 +286,7 @@ def look_again(
         windows.append(tuple(call_times(profiled, again)))
         canaries.append(tuple(s.canary for s in again.times))
         canary = min((c for c in (canary, fastest_ticks([c for one in canaries for c in one])) if c), default=0)
-    in_situ, spread = in_situ_time(windows, canaries, CALM * canary)
-    timed = replace(chosen, windows=tuple(windows), canaries=tuple(canaries), canary=canary)
-    return replace(timed, in_situ_ns=in_situ, spread=spread)
+    return replace(chosen, canary=canary).timed(windows, canaries)
 
 
 def call_times(profiled: Profiled, seen: Probe) -> list[float]:

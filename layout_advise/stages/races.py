@@ -46,7 +46,7 @@ from layout_advise.stages.kinds import timed_again
 from layout_advise.stages.mixed import Race, decide_mixed
 from layout_advise.stages.mockups import Made, Recipe
 from layout_advise.stages.moved import have_room, moved
-from layout_advise.stages.observe import Observation, leaves_data
+from layout_advise.stages.observe import Observation, is_beyond_the_l2, leaves_data
 from layout_advise.stages.others import Ready, not_all_kinds
 from layout_advise.stages.timing import Decision, decide_and_confirm
 from layout_advise.stages.titles import title, words
@@ -106,10 +106,8 @@ def _race(
 
 def bench_of(case: Case, seen: Observation, snapshots: Snapshots) -> Bench:
     cache = machine.caches().get((2, "Unified"), 0)
-    threads = len(seen.team.threads) if seen.team is not None else 1
-    typical = bool(cache) and sum(r.end - r.start for r in seen.touched) > threads * cache
     plans = plans_for(case.chosen.in_situ_ns or 1e6, case.settings.restores, case.clock, case.chosen.canary)
-    first, again = (replace(plan, typical=typical) for plan in plans)
+    first, again = (replace(plan, typical=is_beyond_the_l2(seen)) for plan in plans)
     return Bench(
         snapshots,
         (seen.written, seen.touched),
