@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from layout_advise.gainwords import FORMS, fell_short, form_gains, gain_of, named, times
-from layout_advise.measured import VARIANTS, Measured, is_wide
+from layout_advise.measured import VARIANTS, WIDE, Measured, is_wide
 from layout_advise.mockup.statistics import Ratio
 from layout_advise.reports.candidatemodel import Evidence
 from layout_advise.reports.hotspotmodel import Verdict
@@ -107,7 +107,10 @@ def leader(candidates: Sequence[Measured], context: Context, ahead: Ahead = alwa
     nearly = AS_GOOD[1] * best.middle()
     as_good = [c for c in fit if not c.blocked and c.middle() >= enough and c.floor() >= surely]
     if best.blocked:
-        as_good += [c for c in fit if not c.blocked and c.middle() >= nearly and not ahead(best.id, c.id)]
+        least = best.floor() / WIDE  # few or unlike processes show no difference
+        as_good += [
+            c for c in fit if not c.blocked and c.middle() >= nearly and c.floor() >= least and not ahead(best.id, c.id)
+        ]
     best = max(as_good, key=lambda c: (c.middle(), c.id), default=best)
     same = [c for c in fit if c.layout == best.layout and c.middle() >= PLAIN_ENOUGH * best.middle()]
     return min(same, key=lambda c: VARIANTS.index(c.variant))

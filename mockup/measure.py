@@ -190,9 +190,16 @@ def is_better_scalar(timings: Timings, name: str) -> bool:
 
 
 def beyond(timings: Timings, names: Sequence[str], places: int) -> dict[str, str]:
-    """The candidates that are not among the ``places`` fastest."""
+    """The candidates that are not among the ``places`` fastest: first the fastest variant of each layout, as layouts are
+    what is compared, then their others."""
     speeds = {n: r.median for n in names if (r := gain(timings, n)) is not None}
-    slower = sorted(speeds, key=lambda n: -speeds[n])[places:]
+    ranked: list[tuple[int, str]] = []
+    seen: dict[str, int] = {}
+    for name in sorted(speeds, key=lambda n: -speeds[n]):
+        layout = name.partition("-")[0]
+        ranked.append((seen.get(layout, 0), name))
+        seen[layout] = seen.get(layout, 0) + 1
+    slower = [name for _, name in sorted(ranked, key=lambda one: one[0])[places:]]
     return {n: f"not among the {places} fastest in {timings.restores(n)} restores" for n in slower}
 
 

@@ -208,6 +208,17 @@ def test_after_three_restores_only_the_fastest_go_on_where_that_is_asked(monkeyp
     assert not measure(FakeMachine(), variants, (), (), Plan(restores=5)).dropped
 
 
+def test_of_the_fastest_there_is_one_of_each_layout_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the demo two variants of blocks kept the structure of arrays from being measured more than three times."""
+    times = {"c1": 400.0, "c1-restrict": 401.0, "c2": 402.0, "c3-restrict": 410.0, "c3": 411.0}
+    for name, ns in times.items():
+        monkeypatch.setitem(TRUE_NS, name, ns)
+    monkeypatch.setattr("layout_advise.mockup.measure.clear_losers", lambda *_: {})
+    for places, kept in ((3, {"c1", "c2", "c3-restrict"}), (4, {"c1", "c2", "c3-restrict", "c1-restrict"})):
+        timings = measure(FakeMachine(), timed("identity", *times), (), (), Plan(restores=5, finalists=places))
+        assert {name for name in times if timings.restores(name) == 5} == kept
+
+
 @pytest.mark.parametrize(("hopeless", "restores"), [(None, 5), (1.5, 3), (50.0, 5)])
 def test_what_is_far_behind_is_dropped_even_where_hardly_a_call_was_undisturbed(
     hopeless: float | None, restores: int, monkeypatch: pytest.MonkeyPatch
