@@ -10,8 +10,8 @@ Of each variant a restored process gives one number, its undisturbed time (first
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Literal, NamedTuple
@@ -30,6 +30,10 @@ Mode = Literal["steady", "cold"]
 
 CALM, MEMORY_CALM = 1.1, 1.25
 """A call counts as undisturbed where the canaries beside it took at most so many times the fastest ones' ticks."""
+UNUSUAL = 1.05
+"""Nor where they took less by more: while the clock is boosted everything is quicker."""
+BOOST, MOSTLY = 1.2, 3
+"""By so much a processor may boost its clock; the usual state is the one that so many times more canaries show."""
 OFTEN = 0.05
 """Canaries that are as fast as this part of all are no exceptions."""
 CLEARLY = 0.95
@@ -89,16 +93,20 @@ class Canary(NamedTuple):
         """How slow others may be, where this is the fastest."""
         return Canary(int(CALM * self.core), int(MEMORY_CALM * self.memory))
 
-    def within(self, limit: Canary) -> bool:
-        """Whether the core was not slowed. The memory's is waited for, no more: data in a cache does not feel it, and which
-        state that is in differs more from process to process."""
-        return self.core <= limit.core
+    def is_calm(self, best: Canary) -> bool:
+        """Whether the core was not slowed, held against ``best``; also where nothing is known. The memory's is waited for,
+        no more: data in a cache does not feel it, and which state that is in differs more from process to process."""
+        return self.core <= best.limit().core and not self.is_boosted(best)
+
+    def is_boosted(self, best: Canary) -> bool:
+        """Whether the core was quicker than it usually is."""
+        return 0 < UNUSUAL * self.core < best.core
 
 
 def fastest(canaries: Iterable[Canary]) -> Canary:
     """The fastest of each; 0 where none is known."""
     known = list(canaries)
-    return Canary(fastest_ticks([c.core for c in known]), fastest_ticks([c.memory for c in known], MEMORY_CALM))
+    return Canary(usual_ticks([c.core for c in known]), fastest_ticks([c.memory for c in known], MEMORY_CALM))
 
 
 def fastest_ticks(ticks: Sequence[int], calm: float = CALM) -> int:
@@ -114,6 +122,19 @@ def fastest_ticks(ticks: Sequence[int], calm: float = CALM) -> int:
             if bisect_right(known, width * t) - k >= enough:
                 return t
     return known[0] if known else 0
+
+
+def usual_ticks(ticks: Sequence[int]) -> int:
+    """The fastest canary of a core in the state in which it mostly is: a clock that is boosted in one process of ten would
+    make of all other calls disturbed ones, and of the processes that are left a ratio of boosted to other times."""
+    known, least = sorted(t for t in ticks if t), fastest_ticks(ticks)
+
+    def often(first: int) -> int:
+        return bisect_right(known, CALM * first) - bisect_left(known, first)
+
+    slower = {t for t in known if least < t <= BOOST * least}
+    most = max(slower, key=lambda t: (often(t), -t), default=least)
+    return most if often(most) >= MOSTLY * often(least) else least
 
 
 def converted(name: str) -> str:
@@ -215,38 +236,39 @@ class Timings:
     def calm(self, name: str, mode: Mode = "steady") -> list[list[float]]:
         """Of each restored process the times of ``name`` at which the processor was not slowed; all of them where too few
         processes have any."""
-        limit, times = self.best_canary.limit(), self.steady if mode == "steady" else self.cold
-        everything = [restore.get(name, []) for restore in times]
-        canaries = [restore.get(name, []) for restore in self.canaries[mode]]
-        if len(canaries) != len(everything):
-            return everything
-        quiet = [
-            [time for time, canary in zip(one, seen, strict=True) if canary.within(limit)]
-            for one, seen in zip(everything, canaries, strict=True)
-        ]
+        everything = [restore.get(name, []) for restore in (self.steady if mode == "steady" else self.cold)]
+        quiet = self._where(name, mode, lambda canary: canary.is_calm(self.best_canary)) or everything
         return quiet if sum(map(bool, quiet)) >= min(FEWEST_CALM, sum(map(bool, everything))) else everything
+
+    def _where(self, name: str, mode: Mode, fit: Callable[[Canary], bool]) -> list[list[float]]:
+        """Of each restored process the times of ``name`` with such a canary; nothing where canaries are not known."""
+        times, canaries = self.steady if mode == "steady" else self.cold, self.canaries[mode]
+        if len(canaries) != len(times):
+            return []
+        pairs = (zip(r.get(name, ()), seen.get(name, ()), strict=True) for r, seen in zip(times, canaries, strict=True))
+        return [[time for time, canary in one if fit(canary)] for one in pairs]
 
     def is_settled(self, name: str) -> bool:
         """Whether enough processes timed both ``name`` and the original undisturbed; also where that is not known."""
-        limit = self.best_canary.limit()
+        best = self.best_canary
         quiet = [
-            all(any(c.within(limit) for c in restore.get(n, ())) for n in (name, ORIGINAL))
+            all(any(c.is_calm(best) for c in restore.get(n, ())) for n in (name, ORIGINAL))
             for restore in self.canaries["steady"]
         ]
-        return not limit.core or sum(quiet) >= FEWEST_CALM
+        return not best.core or sum(quiet) >= FEWEST_CALM
 
     @property
     def is_calm(self) -> bool:
         """Whether enough processes timed the original undisturbed: only such calls count then."""
-        limit = self.best_canary.limit()
-        seen = [any(c.within(limit) for c in restore.get(ORIGINAL, ())) for restore in self.canaries["steady"]]
+        best = self.best_canary
+        seen = [any(c.is_calm(best) for c in restore.get(ORIGINAL, ())) for restore in self.canaries["steady"]]
         return sum(seen) >= min(FEWEST_CALM, len(seen))
 
     def calm_part(self) -> float | None:
         """Which part of the original's calls had a processor that was not slowed; None where that is not known."""
-        limit = self.best_canary.limit()
+        best = self.best_canary
         seen = [c for restore in self.canaries["steady"] for c in restore.get(ORIGINAL, ())]
-        return sum(c.within(limit) for c in seen) / len(seen) if seen and limit.core else None
+        return sum(c.is_calm(best) for c in seen) / len(seen) if seen and best.core else None
 
     def restores(self, name: str) -> int:
         """In how many restored processes ``name`` was timed."""
@@ -255,14 +277,17 @@ class Timings:
     def processes(self, name: str, mode: Mode = "steady") -> list[float | None]:
         """The undisturbed time in each restored process; None where it did not run, or only disturbed while others did not.
 
-        That of the calm calls, or of all where these were quicker: what the canary does not see disturbs too."""
+        That of the calm calls, or of all where these were quicker: what the canary does not see disturbs too. But for those
+        that were quicker because the processor's clock was."""
         times = self.steady if mode == "steady" else self.cold
         key = ("processes", name, mode, len(times), len(self.canaries["steady"]), len(self.canaries["cold"]))
         found = self._worked_out.get(key)
         if not isinstance(found, tuple):
-            each = zip(self.calm(name, mode), times, strict=True)
+            usual = self._where(name, mode, lambda canary: not canary.is_boosted(self.best_canary))
+            every = [usual[k] if usual and usual[k] else restore.get(name, []) for k, restore in enumerate(times)]
             found = self._worked_out[key] = tuple(
-                min(undisturbed(calm), undisturbed(restore[name])) if calm else None for calm, restore in each
+                min(undisturbed(calm), undisturbed(one)) if calm else None
+                for calm, one in zip(self.calm(name, mode), every, strict=True)
             )
         return list(found)
 

@@ -22,6 +22,7 @@ from layout_advise.mockup.timings import (
     fastest,
     fastest_ticks,
     summarise,
+    usual_ticks,
 )
 
 
@@ -120,10 +121,11 @@ def test_the_fastest_canary_is_one_of_them_and_often_reached(ticks: list[int]) -
 
 
 @pytest.mark.parametrize(
-    ("canary", "within"), [((11, 0), True), ((12, 0), False), ((12, 90), False), ((11, 500), True), ((0, 0), True)]
+    ("canary", "calm"),
+    [((11, 0), True), ((12, 0), False), ((12, 90), False), ((11, 500), True), ((0, 0), True), ((9, 0), False)],
 )
-def test_a_call_is_undisturbed_where_the_core_was_not_slowed(canary: tuple[int, int], within: bool) -> None:
-    assert Canary(*canary).within(Canary(10, 100).limit()) is within
+def test_a_call_is_undisturbed_where_the_core_was_not_slowed(canary: tuple[int, int], calm: bool) -> None:
+    assert Canary(*canary).is_calm(Canary(10, 100)) is calm
     assert Canary(10, 100).limit() == (11, 125)
 
 
@@ -133,6 +135,24 @@ def test_the_undisturbed_time_is_not_that_of_calm_calls_that_something_else_dist
     timings = Timings([{ORIGINAL: [16.0, 15.0, 8.0]}] * 4, [], {"steady": [{ORIGINAL: canaries}] * 4, "cold": []})
     assert timings.processes(ORIGINAL) == pytest.approx([np.quantile([16, 15, 8], 0.1)] * 4)
     assert timings.nanoseconds(ORIGINAL) == pytest.approx(9.4)
+
+
+def test_a_process_in_which_the_clock_was_boosted_does_not_count() -> None:
+    """As measured (`drift` -O3, 1.00 before): in one process of nine the clock was 1.15 times as fast beside all calls of
+    the original. The unchanged mock-up took 1.097 times its time, as the other processes seemed to be slowed."""
+    usual, boosted = [Canary(3700), Canary(3950)] * 5, [Canary(3220), Canary(3430)] * 5
+
+    def times(k: int) -> dict[str, list[float]]:
+        return {ORIGINAL: [0.122 if k == 7 else 0.141] * 10, IDENTITY: [0.141] * 10}
+
+    canaries = [{ORIGINAL: boosted if k in (2, 5, 7) else usual, IDENTITY: usual} for k in range(9)]
+    timings = Timings([times(k) for k in range(9)], [], {"steady": canaries, "cold": []})
+    found = timings.ratio(IDENTITY, ORIGINAL)
+    assert timings.best_canary.core == 3700
+    assert found is not None
+    assert found.median == pytest.approx(1.0)
+    assert usual_ticks([3220] * 50 + [3700] * 100) == 3220  # as often as that it may be either
+    assert usual_ticks([]) == 0
 
 
 def test_two_variants_need_not_be_calm_in_the_same_processes() -> None:

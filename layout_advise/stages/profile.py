@@ -14,7 +14,7 @@ from layout_advise.config import STDIN, Settings
 from layout_advise.errors import BinaryError, ProgramError
 from layout_advise.mockup.nests import Nest
 from layout_advise.mockup.statistics import median_of
-from layout_advise.mockup.timings import CALM, fastest_ticks
+from layout_advise.mockup.timings import CALM, usual_ticks
 from layout_advise.stages.calls import (
     IN_SITU_CALLS,
     LATEST_CALL,
@@ -231,7 +231,7 @@ def probe_calls(settings: Settings, profiled: Profiled, stdin: Path | None) -> t
     if not times:
         return seen, chosen
     last = chosen.call + IN_SITU_CALLS - 1
-    canary = fastest_ticks([s.canary for s in seen.times])
+    canary = usual_ticks([s.canary for s in seen.times])
     beside = tuple(s.canary for s in seen.times[chosen.call - 1 : last])
     window = tuple(times[chosen.call - 1 : last])
     between = [s.between_ns for s in seen.times if s.between_ns]
@@ -285,7 +285,7 @@ def look_again(
             break
         windows.append(tuple(call_times(profiled, again)))
         canaries.append(tuple(s.canary for s in again.times))
-        canary = min((c for c in (canary, fastest_ticks([c for one in canaries for c in one])) if c), default=0)
+        canary = min((c for c in (canary, usual_ticks([c for one in canaries for c in one])) if c), default=0)
     return replace(chosen, canary=canary).timed(windows, canaries)
 
 

@@ -235,7 +235,13 @@ def around_a_call(timings: Timings, name: str, calls: int = 1) -> float | None:
 
 
 def _raw(timings: Timings) -> dict[str, object]:
-    return {"steady": timings.steady, "cold": timings.cold, "failed": timings.failed, "dropped": timings.dropped}
+    return {
+        "steady": timings.steady,
+        "cold": timings.cold,
+        "canaries": {m: [{n: [c.core for c in s] for n, s in r.items()} for r in rs] for m, rs in timings.canaries.items()},
+        "failed": timings.failed,
+        "dropped": timings.dropped,
+    }
 
 
 def region_by_threads(
