@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 
 from layout_advise.errors import ProgramError, UsageError
 from layout_advise.mockup.statistics import TYPICAL, UNDISTURBED, median_of, quantile_of
@@ -13,7 +14,13 @@ PREFERRED_CALL = 5
 VERIFIED_CALLS = 3
 IN_SITU_CALLS = 5
 LATEST_CALL = 40
-NEAR = 0.25
+NEARBY, NEAR, ROUGHLY = 0.1, 0.05, 0.25
+"""The fifth call stands for the others where its time is so near to their mean, else the next one that is nearer; else one
+that is roughly as long."""
+FAR = 2.0
+"""Calls whose times are further from the median than this factor are exceptions, which nothing stands for."""
+UNLIKE = 0.05
+"""A call that differs by more from those around it in most processes is compared with itself alone."""
 FEWEST_CALM = 2
 """In fewer processes with an undisturbed canary beside a call all processes tell its time."""
 STRETCHES, STRETCH = 16, 16
@@ -71,8 +78,9 @@ def preferred(calls: int) -> int:
 
 
 def choose_call(times: Sequence[float], calls: int, wanted: int | None) -> ChosenCall:
-    """The call to stop at: the wanted one, else one whose time is near the median of all but the first call, the fifth
-    before all others.
+    """The call to stop at: the wanted one, else one whose time is near the mean of all but the first call, the fifth before
+    all others. Calls may take different ways through the data, and what gains much on a quick one gains less on a slow one:
+    one in the middle stands for all.
 
     ``times`` are the ns of the first calls, ``calls`` how many there were in all. Raises ProgramError when the hotspot
     was never reached, UsageError when there are fewer calls than wanted.
@@ -87,13 +95,16 @@ def choose_call(times: Sequence[float], calls: int, wanted: int | None) -> Chose
     if not steady:
         return _chosen(preferred(calls), times, calls)
     middle = median_of(steady)
+    mean = fmean(t for t in steady if middle / FAR <= t <= middle * FAR)
     first = preferred(calls)
     last = min(latest(calls), LATEST_CALL, len(times))
-    order = [first, *(n for n in range(2, last + 1) if n != first)]
-    for number in order:
-        if number <= len(times) and abs(times[number - 1] / middle - 1) <= NEAR:
-            return _chosen(number, times, calls)
-    return _chosen(first, times, calls)
+    others = sorted((n for n in range(2, last + 1) if n != first), key=lambda n: abs(n - first))
+
+    def within(numbers: Sequence[int], near: float) -> list[int]:
+        return [n for n in numbers if n <= len(times) and abs(times[n - 1] - mean) <= near * mean]
+
+    stands = within([first], NEARBY) or within(others, NEAR) or within([first, *others], ROUGHLY) or [first]
+    return _chosen(stands[0], times, calls)
 
 
 def _chosen(call: int, times: Sequence[float], calls: int) -> ChosenCall:
@@ -108,7 +119,8 @@ def in_situ_time(
     limit: float = 0.0,
     quantile: float = UNDISTURBED,
 ) -> tuple[float | None, float]:
-    """Median over the calls of their undisturbed times, and half their range divided by it.
+    """Median over the calls of their undisturbed times, and half their range divided by it; of the first call alone,
+    where it differs from the others in most processes.
 
     ``processes`` holds the times of the same calls in several processes, which do the same work: of each call the first
     decile over the processes is its undisturbed time: over those with a canary up to ``limit`` where these are several.
@@ -122,7 +134,9 @@ def in_situ_time(
         calm = [times[k] for times, seen in zip(processes, canaries, strict=False) if seen[k] <= limit]
         each.append(quantile_of(calm if len(calm) >= FEWEST_CALM else [times[k] for times in processes], quantile))
     middle = median_of(each)
-    return middle, (max(each) - min(each)) / 2 / middle if middle else 0.0
+    spread = (max(each) - min(each)) / 2 / middle if middle else 0.0
+    apart = median_of([times[0] / around for times in processes if (around := median_of(times[:calls]))] or [1.0])
+    return each[0] if abs(apart - 1) > UNLIKE else middle, spread
 
 
 @dataclass(frozen=True, slots=True)
