@@ -60,6 +60,10 @@ class Independence:
             return False
         return spans[0][1] <= spans[1][0] or spans[1][1] <= spans[0][0]
 
+    def ran(self, access: Access) -> bool:
+        """Whether the traced call executed it."""
+        return any((pc, operand) in self.binding.streams for pc, operand, _ in executed(access))
+
     def _span(self, access: Access) -> tuple[int, int] | None:
         lows, highs = [], []
         for pc, operand, part in executed(access):

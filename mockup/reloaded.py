@@ -21,7 +21,6 @@ from layout_advise.mockup.lifted import (
     Assign,
     Atomic,
     Call,
-    Goto,
     Item,
     Label,
     Let,
@@ -37,8 +36,8 @@ from layout_advise.mockup.lifted import (
     Var,
     everything,
 )
-from layout_advise.mockup.loopbody import read_by
 from layout_advise.mockup.reroll import defined, first_free_number, spots_of, used
+from layout_advise.mockup.substituted import substituted
 from layout_advise.tracer.trace import Trace
 
 MOST_ITERATIONS = 8
@@ -95,7 +94,7 @@ class _Reloader:
         """The variables of the loop that can be loaded again."""
         if any(isinstance(i, Label | Atomic | OpaqueCall | RuntimeCall) for i in loop.body):
             return
-        straight = list(_straight_before(before))
+        straight = list(straight_before(before))
         first = {i.variable: i.operand for i in reversed(straight) if isinstance(i, Assign)}
         loads = {i.value: i for i in straight if isinstance(i, Load)}
         body = {i.value: i for i in loop.body if isinstance(i, Load)}
@@ -149,11 +148,11 @@ class _Reloader:
                 pack = self.packs.setdefault((pack, one.back), -1 - len(self.packs))
             loads.append(replace(load, origin=replace(load.origin, pack=pack), turn=(*load.turn, -one.back)))
         loads.sort(key=lambda item: isinstance(item, Load) and (item.origin.pack or 0, item.part))
-        body = [_renamed(i, known) for i in loop.body if not (isinstance(i, Assign) and i.variable in known)]
+        body = substituted((i for i in loop.body if not (isinstance(i, Assign) and i.variable in known)), known)
         return replace(loop, body=(*loads, *body))
 
 
-def _straight_before(items: Sequence[Item]) -> Iterator[Item]:
+def straight_before(items: Sequence[Item]) -> Iterator[Item]:
     """The last of ``items``, the last one first, as far as none of them jumps, is jumped to, or stores."""
     for item in reversed(items):
         if not isinstance(item, Let | LetLinear | Load | Call | Assign):
@@ -174,18 +173,3 @@ def _begins(begin: Load, again: Load, loop: Loop) -> bool:
     same = again.address.const == begin.address.const % (1 << 64) and terms == dict(begin.address.terms)
     changed = set(defined(loop.body))
     return same and begin.value.ty == again.value.ty and not changed & terms.keys() and begin.turn == again.turn
-
-
-def _renamed(item: Item, known: Mapping[Operand, Operand]) -> Item:
-    """``item`` with other operands in the place of those ``known``; addresses have none of them, which are numbers of a
-    fraction."""
-    if isinstance(item, Let | Call):
-        return replace(item, args=tuple(known.get(a, a) for a in item.args))
-    if isinstance(item, Store):
-        return replace(item, stored=known.get(item.stored, item.stored))
-    if isinstance(item, Assign):
-        return replace(item, operand=known.get(item.operand, item.operand))
-    if isinstance(item, Goto) and item.condition is not None:
-        return replace(item, condition=known.get(item.condition, item.condition))
-    assert not any(o in known for o in read_by(item)) if not isinstance(item, Goto | Label | Loop) else True
-    return item

@@ -328,6 +328,7 @@ def _joins(first: Piece, second: Piece) -> bool:
 def _strip_block(loop: Loop, result: Plan) -> int:
     """The block by which ``loop`` is to be strip-mined, 0 if not: all its blocked accesses must run along its counter."""
     found: set[int] = set()
+    within = [site for item in everything(loop.body) for site in result.sites.get(id(item), ())]
     for item in accesses(loop.body):
         place = result.places.get(id(item))
         for piece in place.pieces if place is not None else ():
@@ -335,8 +336,8 @@ def _strip_block(loop: Loop, result: Plan) -> int:
                 if axis.part == "whole":
                     continue
                 assert place is not None
-                if place.relayout.chosen is not None:  # neighbours share a place: there are no lanes
-                    return 0
+                if place.relayout.chosen is not None or place.site in within:
+                    return 0  # neighbours share a place, so there are no lanes; or it is not known before the loop
                 own = [t for t in place.terms if t.atom == loop.counter]
                 other = [t for t in place.terms if t.atom != loop.counter and t.digits[axis.dim]]
                 if len(own) != 1 or own[0].digits[axis.dim] != 1 or own[0].shift or other or piece.inner:

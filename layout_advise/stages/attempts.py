@@ -17,6 +17,7 @@ from layout_advise.mockup.order import in_pieces
 from layout_advise.mockup.placement import hot_loop
 from layout_advise.mockup.pointertables import PointerTable, covering
 from layout_advise.mockup.reloaded import reload
+from layout_advise.mockup.repointed import repoint
 from layout_advise.mockup.reroll import reroll
 from layout_advise.mockup.timings import FORMS_OF_IDENTITY, IDENTITY, IDENTITY_LANES
 from layout_advise.mockup.unroll import unroll_fields
@@ -161,7 +162,7 @@ def inherited(found: dict[str, Finding], made: dict[str, Made]) -> dict[str, Fin
 def code_of(seen: Observation, lifted: Lifted) -> Code:
     """The lifted hotspot in both forms, as far as the trace of ``seen`` shows them to be the same."""
     image = open_image(seen.region.path, seen.region.load_base)
-    source = reload(lifted, seen.trace, seen.structures)
+    source = reload(repoint(lifted, seen.trace, seen.structures), seen.trace, seen.structures)
     written_out = unroll_fields(source, seen.trace, seen.structures)
     elements = in_pieces(reroll(written_out, seen.trace, seen.structures, image.read))
     rolled = None if written_out == source else in_pieces(reroll(source, seen.trace, seen.structures, image.read))
