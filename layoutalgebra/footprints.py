@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+WALKED = 0.05
+"""Part of a reference's accesses that makes the stride of a nest one of rows."""
 MANY = 50_000
 """Triangular nests are cut into at most this many boxes."""
 
@@ -38,7 +41,8 @@ class Touched:
     """All that one reference touches. ``boxes`` and ``chosen`` (explicit addresses, ascending) together; exact.
 
     ``grain`` is the greatest common divisor of all differences of its addresses (0 for a single one), ``rows`` the
-    strides of its nests except each nest's smallest one, ``fastest`` the stride of the innermost loop (0 for none).
+    strides of its nests except each nest's smallest one, as far as a good part of the accesses walks by them: folding finds
+    small nests in what a filter leaves of an array, too. ``fastest`` is the stride of the innermost loop (0 for none).
     """
 
     boxes: tuple[Box, ...]
@@ -63,14 +67,13 @@ def touched(stream: Stream) -> Touched | None:
         return None
     if not boxes:
         raise AlgebraError("a stream without accesses", "it touches nothing")
-    grain, rows = 0, set[int]()
+    grain, rows = 0, Counter[int]()
     for box in boxes:
         grain = gcd(grain, box.start - boxes[0].start, *(stride for stride, _ in box.levels))
-        rows.update(stride for stride, _ in box.levels[:-1])
-    first, last = min(b.start for b in boxes), max(b.last for b in boxes)
-    return Touched(
-        tuple(boxes), None, grain, tuple(sorted(rows)), _innermost(stream), first, last, sum(b.count for b in boxes)
-    )
+        rows.update(dict.fromkeys((stride for stride, _ in box.levels[:-1]), box.count))
+    first, last, count = min(b.start for b in boxes), max(b.last for b in boxes), sum(b.count for b in boxes)
+    walked = tuple(sorted(stride for stride, n in rows.items() if n >= WALKED * count))
+    return Touched(tuple(boxes), None, grain, walked, _innermost(stream), first, last, count)
 
 
 def _of_set(stream: AddressSet) -> Touched | None:

@@ -571,3 +571,23 @@ def test_loops_that_are_written_out_tell_no_records(window: tuple[int, ...], tim
     derived = derive_structure(shape, accesses, Declared("double", 8, (), (), 8))
     assert derived.steps == times
     assert records_beside([derived], {"a": accesses}) == {}
+
+
+def test_what_a_filter_leaves_is_no_grid_by_chance() -> None:
+    """As seen in a table of transactions: folding found a nest of two by two in what a filter left, and the array of records
+    had rows of four then, which no loop goes by."""
+    record, count = 56, 800
+
+    def point(element: int, *coefs: int) -> Point:
+        return Point(Affine(BASE + record * element + 16, coefs))
+
+    nest = Loop(Affine(2), (Loop(Affine(2), (point(8, 4 * record, record),)),))
+    left = FoldedStream((*(point(k) for k in range(20, count, 7)), nest), len(range(20, count, 7)) + 4)
+    accesses = [Access(stream(BASE + 24, (record, count)), 4), Access(left, 8)]
+    derived = derive_structure(MemoryObjectShape("s0", "rows", BASE, record * count), accesses)
+    assert derived.structure.dims == (Dim(count, record),)
+    check_exact(derived, accesses)
+    rows = FoldedStream((Loop(Affine(200), (Loop(Affine(2), (point(0, 4 * record, record),)),)),), 400)
+    accesses = [Access(stream(BASE + 24, (record, count)), 4), Access(rows, 8)]
+    derived = derive_structure(MemoryObjectShape("s0", "rows", BASE, record * count), accesses)
+    assert derived.structure.dims == (Dim(200, 4 * record), Dim(4, record))
