@@ -17,6 +17,7 @@ from layout_advise.layoutalgebra.structure import Dim, Field, Structure
 from layout_advise.mockup.binding import accesses
 from layout_advise.mockup.check import check_records
 from layout_advise.mockup.emit import emit_mockup
+from layout_advise.mockup.emit.frame import buffer_starts
 from layout_advise.mockup.lifted import Let
 from tests.mockup_case import FLAGS, PARTICLES, Case, f64_fields, particles, verify
 from tests.mockup_native import Mockup, candidate, relayout
@@ -275,3 +276,11 @@ def test_new_arrays_lie_in_pages_as_a_program_would_have_them(tmp_path: Path, mo
     monkeypatch.setattr("layout_advise.mockup.emit.frame.MMAP_THRESHOLD", 37 * 8)
     assert starts("global") == [320 * k for k in range(6)]
     assert starts("heap") == [0] * 6
+
+
+def test_new_arrays_of_whole_pages_do_not_all_start_at_one_place_in_a_page() -> None:
+    """As malloc's own bytes keep them apart: 24 arrays that did ran 0.67 times as fast as the original, by hand 1.21 times."""
+    fields = tuple(Field(f"f{k}", 4 * k, 4) for k in range(8))
+    bones = Structure("s0", "out", 0x10000, 1024 * 32, (Dim(1024, 32),), fields)
+    assert buffer_starts((relayout(bones, "soa"),), 0) == [64 * k for k in range(8)]
+    assert buffer_starts((relayout(replace(bones, kind="global"), "soa"),), 128) == [128] * 8

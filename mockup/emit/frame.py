@@ -21,6 +21,8 @@ PAGE = 4096
 LINE = 64
 MMAP_THRESHOLD = 128 << 10
 """From this size on glibc's malloc maps a block of its own (mallopt(3), M_MMAP_THRESHOLD)."""
+MALLOC_HEAD = 16
+"""Bytes of malloc's own before each block: arrays of whole pages do not all start at one place in a page."""
 
 
 def kernel_name(lifted: Lifted) -> str:
@@ -78,7 +80,8 @@ def buffer_starts(relayouts: Sequence[Relayout], offset: int) -> list[int]:
     for relayout in relayouts:
         for buffer in relayout.buffers:
             starts.append((offset + (before if _adjacent(relayout.structure, buffer.bytes) else 0)) % PAGE)
-            before = -(-(before + buffer.bytes) // LINE) * LINE
+            head = MALLOC_HEAD if relayout.structure.kind == "heap" else 0
+            before = -(-(before + buffer.bytes + head) // LINE) * LINE
     return starts
 
 
