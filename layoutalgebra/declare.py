@@ -10,7 +10,10 @@ from layout_advise.layoutalgebra.structure import Axis, Candidate, Chosen, Field
 _SIZED = {1: "uint8_t", 2: "uint16_t", 4: "uint32_t", 8: "uint64_t"}
 _KNOWN = {"float": 4, "double": 8, "char": 1, "signed char": 1, "unsigned char": 1, "short": 2, "int": 4, "unsigned int": 4,
           "long": 8, "unsigned long": 8, "long int": 8, "long unsigned int": 8, "short int": 2, "short unsigned int": 2,
-          "long long": 8, "unsigned long long": 8, "long long int": 8}  # fmt: skip
+          "long long": 8, "unsigned long long": 8, "long long int": 8, "long long unsigned int": 8, "_Bool": 1}  # fmt: skip
+_FORTRAN = {"real(kind=4)": "float", "real(kind=8)": "double", **{f"{what}(kind={n})": f"int{8 * n}_t"
+            for what in ("integer", "logical") for n in (1, 2, 4, 8)}}  # fmt: skip
+"""What C calls them."""
 _KEYWORDS = frozenset(("auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum",
                        "extern", "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return",
                        "short", "signed", "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void",
@@ -31,6 +34,8 @@ def _declare_field(field: Field, name: str, count: str = "") -> str:
     """``double x[8]``, by size where the type is not a scalar of C."""
     if field.type in _KNOWN and _KNOWN[field.type] == field.bytes:
         return f"{field.type} {name}{count}"
+    if field.type in _FORTRAN:
+        return f"{_FORTRAN[field.type]} {name}{count}"
     if field.bytes in _SIZED:
         return f"{_SIZED[field.bytes]} {name}{count}"
     return f"unsigned char {name}{count}[{field.bytes}]"

@@ -167,6 +167,24 @@ def describe(die: DIE | None) -> Declared | None:
     return Declared(type_name(element), size * prod(d for d in dims if d), members, dims, size)
 
 
+def arrays_in(die: DIE | None, least: int, name: str = "", offset: int = 0) -> Iterator[tuple[str, int, DIE]]:
+    """The arrays of at least so many bytes in a record, and in records in it: name, offset, entry of the array's type."""
+    bare = strip(die)
+    if bare is None or bare.tag not in _RECORDS:
+        return
+    for child in bare.iter_children():
+        place = number(child, "DW_AT_data_member_location")
+        if child.tag not in ("DW_TAG_member", "DW_TAG_inheritance") or place is None or "DW_AT_bit_size" in child.attributes:
+            continue
+        kind = follow(child, "DW_AT_type")
+        below = name if child.tag == "DW_TAG_inheritance" else _join(name, text(child))
+        own = strip(kind)
+        if own is None or own.tag != "DW_TAG_array_type":
+            yield from arrays_in(own, least, below, offset + place)
+        elif not is_descriptor(own) and size_of(own) >= least:
+            yield below.removesuffix("._M_elems"), offset + place, own  # of std::array
+
+
 def atoms(die: DIE | None) -> tuple[Atom, ...]:
     """The atomic members of an element, ascending by offset and disjoint."""
     found = sorted(_atoms(die, "", 0), key=lambda a: (a.member.offset, -a.member.bytes))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -14,6 +15,7 @@ from layout_advise.layoutalgebra.declared import Declared
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.dwarf_types import describe
 from layout_advise.tracer.heapblocks import HeapBlocks
+from layout_advise.tracer.members import Record, record_of, split_by
 from layout_advise.tracer.modules import Modules
 from layout_advise.tracer.pointers import Entry, Held, Pointer, Read, all_pointers, variables
 from layout_advise.tracer.spans import Span, addresses, spans
@@ -95,6 +97,22 @@ def attribute(trace: Trace, main: Binary, read: Read) -> Attribution:
     ``read(address, size)`` reads the memory of the stopped program (``StoppedProgram.read``).
     """
     memory = _Memory(trace, main, read)
+    found = _attributed(memory, trace)
+    records = tuple(memory.records)
+    while records:  # mostly once more; records whose arrays a reference runs over together stay whole
+        memory.take_apart(records)
+        found = _attributed(memory, trace)
+        left = split_by(records, [[found.objects[t.object].base for t in touches] for touches in found.touches])
+        if len(left) == len(records):
+            break
+        records = left
+        if not records:
+            memory.take_apart(())
+            found = _attributed(memory, trace)
+    return found
+
+
+def _attributed(memory: _Memory, trace: Trace) -> Attribution:
     counts: list[dict[_Key, int | None]] = []
     reasons: list[str | None] = []
     for reference, stream in zip(trace.references, trace.streams, strict=True):
@@ -166,6 +184,8 @@ class _Memory:
         self._trace = trace
         self._entry = Entry(trace.registers, self._modules, read, self._block_end)
         self._direct, self._held = variables(self._entry)
+        self.records: list[Record] = []
+        self._pieces: list[MemoryObject] = []
 
     def _block_end(self, address: int) -> int | None:
         found = self._blocks.at_entry(address)
@@ -175,9 +195,25 @@ class _Memory:
         """What becomes of an object that was found, where it is a heap block and that was watched."""
         return self.known[key].life
 
+    def take_apart(self, records: Sequence[Record]) -> None:
+        """From now on the pieces of ``records`` are objects of their own."""
+        self.known, self.records = {}, []
+        self._pieces = sorted((piece for record in records for piece in record.pieces), key=lambda piece: piece.base)
+
+    def _piece(self, address: int) -> MemoryObject | None:
+        number = bisect_right(self._pieces, address, key=lambda piece: piece.base) - 1
+        found = self._pieces[number] if number >= 0 else None
+        return found if found is not None and address < found.end else None
+
     def at(self, address: int) -> MemoryObject | None:
         """The object around ``address``, not named or typed yet unless a symbol or a caller's variable tells."""
-        found = self._heap(address) or self._static(address) or self._stack(address) or self._mapped(address)
+        found = (
+            self._piece(address)
+            or self._heap(address)
+            or self._static(address)
+            or self._stack(address)
+            or self._mapped(address)
+        )
         if found is None:
             return None
         return self.known.setdefault(found.key, found)
@@ -270,7 +306,10 @@ class _Memory:
             inside = sorted(order[bisect_left(values, found.base) : bisect_left(values, found.end)])
             if found.kind == "mapped":  # a pointer to a block in it says nothing of what lies beside that block
                 inside = [k for k in inside if self._blocks.at(pointers[k].value) is None]
-            described.append(_described(found, [pointers[k] for k in inside], self._held, types))
+            named, die = _described(found, [pointers[k] for k in inside], self._held, types)
+            described.append(named)
+            if die is not None and (record := record_of(named, die)) is not None:
+                self.records.append(record)
         return _numbered(described)
 
 
@@ -300,15 +339,18 @@ class _Types:
         return self._known[key]
 
 
-def _described(found: MemoryObject, pointers: list[Pointer], held: list[Held], types: _Types) -> MemoryObject:
+def _described(
+    found: MemoryObject, pointers: list[Pointer], held: list[Held], types: _Types
+) -> tuple[MemoryObject, DIE | None]:
+    """The object with name and type, and the entry of its type where that was found."""
     if found.type is not None or found.name.startswith(_STACK_NAMES) or found.life == "born":  # no pointer led to it yet
-        return found
+        return found, None
     if found.kind == "global":
         own = next((h for h in held if h.address == found.base), None)
         declared = describe(own.type) if own is not None else None
         if own is not None and declared is not None and declared.bytes <= found.bytes:
-            return replace(found, name=own.name, type=declared)
-        return found
+            return replace(found, name=own.name, type=declared), own.type
+        return found, None
     best: tuple[tuple[int, int], Pointer, Declared | None] | None = None
     for pointer in pointers:
         if not found.base <= pointer.value < found.end:
@@ -320,11 +362,12 @@ def _described(found: MemoryObject, pointers: list[Pointer], held: list[Held], t
         if best is None or score < best[0]:
             best = score, pointer, declared
     if best is None:
-        return found
+        return found, None
     _, pointer, declared = best
     step = declared.element_bytes if declared is not None else 1
     first = pointer.value - (pointer.value - found.base) // step * step
-    return replace(found, name=pointer.name, type=declared, element_base=first if declared is not None else found.base)
+    first = first if declared is not None else found.base
+    return replace(found, name=pointer.name, type=declared, element_base=first), pointer.target if declared else None
 
 
 def _worth(declared: Declared | None) -> int:

@@ -27,7 +27,7 @@ from layout_advise.stages.exchanges import with_further_calls
 from layout_advise.stages.gather import gather
 from layout_advise.stages.kinds import Kinds, at_kind, find_kinds
 from layout_advise.stages.linear import linearise
-from layout_advise.stages.nottried import doubt_scattered, doubt_sparse, doubt_steps
+from layout_advise.stages.nottried import doubt_scattered, doubt_sparse, doubt_steps, doubt_unknown
 from layout_advise.stages.observe import Observation, is_beyond_the_l2, observed
 from layout_advise.stages.others import Others, in_order, observe_others
 from layout_advise.stages.profile import call_times
@@ -202,7 +202,8 @@ def _try(
         trials = run_trials(case, parked, seen, candidates, lifted, lambda: snapshots(case, parked, stack), others)
     except SnapshotError as error:
         return _modelled(case, seen, candidates, undecided("not-measured", f"{error.line()}."), ())
-    trials = doubt_scattered(doubt_steps(doubt_sparse(trials, seen), seen.derived), seen)
+    trials = doubt_unknown(doubt_steps(doubt_sparse(trials, seen), seen.derived), seen.derived)
+    trials = doubt_scattered(trials, seen)
     report = describe.measured(case, seen, trials)
     complete = trials.verdict.action != "undecided" or trials.timings is not None
     return Studied(report, _conditions(case, seen, trials), complete, branches_on_data(lifted))

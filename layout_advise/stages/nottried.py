@@ -11,6 +11,9 @@ from layout_advise.stages.observe import Observation, density
 from layout_advise.stages.trials import Trials
 from layout_advise.verdict import undecided
 
+MUCH = 0.1
+"""The part of the accesses that makes what is not recognised matter."""
+
 
 def doubt_scattered(trials: Trials, seen: Observation) -> Trials:
     """No ``keep`` where objects that were allocated one by one are reached through pointers: storing these together was not
@@ -41,6 +44,20 @@ def doubt_sparse(trials: Trials, seen: Observation) -> Trials:
         "these together was not tried."
     )
     return replace(trials, verdict=undecided("not-all-tried", text))
+
+
+def doubt_unknown(trials: Trials, derived: Sequence[Derived]) -> Trials:
+    """No ``keep`` where much of what the hotspot accesses could not be told apart: of that no layout was tried."""
+    parts = {d.structure.id: sum(f.reads + f.writes for f in d.structure.fields) for d in derived}
+    unknown = [d.structure for d in derived if d.structure.inexact and parts[d.structure.id] >= MUCH * sum(parts.values())]
+    if trials.verdict.action != "keep" or not unknown:
+        return trials
+    most = max(unknown, key=lambda s: parts[s.id])
+    text = (
+        f"what `{most.name}` holds could not be recognised ({most.inexact}), so no layout of it was tried; "
+        f"{parts[most.id] / sum(parts.values()):.0%} of the accesses to data go there."
+    )
+    return replace(trials, verdict=undecided("structure-unclear", text))
 
 
 def doubt_steps(trials: Trials, derived: Sequence[Derived]) -> Trials:
