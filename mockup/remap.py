@@ -212,7 +212,7 @@ def _offset(access: Access, copies: Sequence[Access], relayout: Relayout, bindin
     apart = {(a.address.const - a.part - access.address.const + access.part) % size for a in copies}
     traced = residues(stream, structure.base, size) if len(apart) > 1 else None
     if traced is None:
-        raise RemapError(_where(access, relayout), "a loop runs over the fields of an element")
+        raise RemapError(_where(access, relayout), _chosen_field(access, size))
     fitting = [r for r in traced if {(r + d) % size for d in apart} == traced]
     if len(fitting) > 1 and isinstance(stream, FoldedStream):  # all fields alike: the first copy runs first
         start = copies[0].address.const - copies[0].part - access.address.const + access.part
@@ -220,6 +220,13 @@ def _offset(access: Access, copies: Sequence[Access], relayout: Relayout, bindin
     if len(fitting) != 1:
         raise RemapError(_where(access, relayout), "which fields a loop over them goes to is not clear from the trace")
     return (fitting[0] + access.part) % size
+
+
+def _chosen_field(access: Access, size: int) -> str:
+    """Why it is not known which field of an element of ``size`` bytes an access goes to."""
+    if any(min(coef, (1 << 64) - coef) < size and isinstance(atom, Val) for atom, coef in access.address.terms):
+        return "which field it goes to is computed there, as in a loop over fields or a choice of one of them"
+    return "a loop runs over the fields of an element"
 
 
 def _place(

@@ -23,6 +23,7 @@ from layout_advise.mockup.timings import FORMS_OF_IDENTITY, IDENTITY, IDENTITY_L
 from layout_advise.mockup.unroll import unroll_fields
 from layout_advise.stages.case import Case
 from layout_advise.stages.gather import gather_again, tables_of
+from layout_advise.stages.insource import in_source
 from layout_advise.stages.mockups import Code, Compiled, Made, Recipe, better_kept, expected_moves, make_all, place_identity
 from layout_advise.stages.moved import moved_identities
 from layout_advise.stages.observe import Observation
@@ -55,7 +56,9 @@ def make_mockups(
         lambda i, n: case.progress.count("compiling mock-ups", i, n),
         seen.varying,
     )
-    return {m.recipe.name: m for m in done}
+    module, base = case.profiled.module, seen.region.load_base
+    told = (replace(m, reason=in_source(m.reason, module, base)) if m.reason and m.mockup is None else m for m in done)
+    return {m.recipe.name: m for m in told}
 
 
 def compared(

@@ -37,6 +37,7 @@ from layout_advise.reports.structuremodel import SharedLines, StructureReport
 from layout_advise.stages.assemble import Drawn, candidate_report, interval, structure_report
 from layout_advise.stages.case import Case
 from layout_advise.stages.elsewhereport import with_elsewhere, with_usage
+from layout_advise.stages.insource import in_source
 from layout_advise.stages.observe import Observation
 from layout_advise.stages.replays import Replays
 from layout_advise.stages.rows import measured_rows, unmeasured
@@ -49,10 +50,10 @@ LONGEST_TERM = 160
 
 def not_lifted(error: NotLiftedError, module: Binary, load_base: int) -> NotLifted:
     """What stopped the lifter, with its source line."""
-    line = module.line(error.address - load_base)
-    return NotLifted(
-        f"{error.address:#x}", error.instruction, line.file if line else None, line.line if line else None, error.reason
-    )
+    line = module.user_line(error.address - load_base)
+    reason = in_source(error.reason, module, load_base)
+    file, number = (line.file, line.line) if line else (None, None)
+    return NotLifted(f"{error.address:#x}", error.instruction, file, number, reason)
 
 
 def structures(seen: Observation) -> tuple[StructureReport, ...]:
