@@ -140,8 +140,7 @@ class Writer(Places):
         if isinstance(loop.trip, Imm):
             self.temporaries += 1
             trip = f"n{self.temporaries}"
-            self.put(f"int64_t {trip} = {constant(loop.trip)};")
-            self.put(f"LA_OPAQUE({trip});")
+            self.put(f"const int64_t {trip} = {constant(loop.trip)};")  # the source had it, too
         start = self.begun(loop, name, trip)
         self.promise(loop)
         self.put(f"for (int64_t {name} = {start}; {name} < {trip}; ++{name}) {{")
