@@ -182,6 +182,9 @@ def _keep_or_undecided(candidates: Sequence[Measured], context: Context) -> Verd
         best = max(near, key=lambda c: (c.middle(), c.id))
         noise = f"the original against itself differs by up to {context.noise_hi - 1:.0%} on this machine now"
         text = f"{best.known} ran {_held(best)}, and {noise}: no gain is shown, none is excluded."
+        if context.noise_hi <= SMALLEST_GAIN[context.snapshot]:
+            least = f"a gain of {100 * (context.bound - 1):.0f} %, the least that is advised,"
+            text = f"{best.known} ran {_held(best)}: {least} is neither sure nor excluded."
         if not above:
             text += " Run it again when it is quieter."
         return undecided("within-noise", f"{text}{_form(candidates, context)}")

@@ -68,7 +68,7 @@ def shape(structure: StructureReport) -> str:
     total = len(structure.fields) + len(unused(structure))
     kind = "array of structures" if structure.count > 1 and total > 1 else "array" if structure.count > 1 else "one block"
     part = structure.used_part
-    picked = f"; an index picks {part:.0%} of the elements at this call" if part is not None and part < 0.995 else ""
+    picked = f"; this call goes to {part:.0%} of the elements" if part is not None and part < 0.995 else ""
     if used == structure.element_bytes:
         return f"{kind}; the hotspot uses all of {'each element' + picked if picked else 'it'}"
     fields = f"{len(structure.fields)} of {total} fields, " if structure.cold_fields else ""

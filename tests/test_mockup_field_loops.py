@@ -71,7 +71,7 @@ def test_loops_over_the_fields_of_an_element(kind: str, block: int, every: bool,
         with pytest.raises(RemapError, match="a loop runs over the fields of an element"):
             emit_mockup(case.lifted, chosen, case.trace, case.structures)
     else:
-        assert "const int64_t n" in emit_mockup(case.lifted, chosen, case.trace, case.structures)
+        assert "LA_OPAQUE(n" in emit_mockup(case.lifted, chosen, case.trace, case.structures)
         verify(case, chosen)
     written_out(case)
     verify(case, chosen)

@@ -239,7 +239,7 @@ def test_elements_stored_by_class_in_words() -> None:
     assert text.endswith("in a second part")
     assert "2 further parts" in layoutwords.transformation(("split", "compact"), None, groups, False, 3)
     structure = msgspec.structs.replace(report().hotspots[0].structures[0], used_part=0.5)
-    assert structurewords.shape(structure).endswith("of each element; an index picks 50% of the elements at this call")
+    assert structurewords.shape(structure).endswith("of each element; this call goes to 50% of the elements")
 
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not installed")

@@ -33,6 +33,9 @@ from layout_advise.mockup.opaque import register_name
 from layout_advise.mockup.remap import Place
 from layout_advise.mockup.streams import residue
 
+MOST_PEELED = 16
+"""Loops of so few iterations a compiler may write out: how many there are is kept from it (``docs/decisions/0048``)."""
+
 
 class Writer(Places):
     """Writes bodies; ``lines`` is the result."""
@@ -140,7 +143,9 @@ class Writer(Places):
         if isinstance(loop.trip, Imm):
             self.temporaries += 1
             trip = f"n{self.temporaries}"
-            self.put(f"const int64_t {trip} = {constant(loop.trip)};")  # the source had it, too
+            self.put(f"int64_t {trip} = {constant(loop.trip)};")
+            if loop.trip.value <= MOST_PEELED:
+                self.put(f"LA_OPAQUE({trip});")
         start = self.begun(loop, name, trip)
         self.promise(loop)
         self.put(f"for (int64_t {name} = {start}; {name} < {trip}; ++{name}) {{")
