@@ -134,7 +134,7 @@ def not_repeated(case: Case, studied: Studied) -> Case | None:
 def that_tells(single: Studied, batch: Studied | None) -> Studied | None:
     """The batch, but where nothing could be measured of it: calls in a row may use other arrays through one pointer, as of
     two buffers that are swapped between them."""
-    blind = batch is not None and batch.report.verdict.reason in ("nothing-measured", "no-rule-applies")
+    blind = batch is not None and batch.report.verdict.reason in ("nothing-measured", "no-rule-applies", "structure-unclear")
     return single if blind else batch
 
 

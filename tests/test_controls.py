@@ -52,6 +52,7 @@ def test_a_batch_of_which_nothing_could_be_measured_tells_less_than_one_call() -
     one = studied("not-in-situ")
     assert that_tells(one, studied("nothing-measured")) is one
     assert that_tells(one, studied("no-rule-applies")) is one  # two buffers that are swapped: one reference touches both
+    assert that_tells(one, studied("structure-unclear")) is one
     assert that_tells(one, batch := studied("no-gain")) is batch
     assert that_tells(one, None) is None
 

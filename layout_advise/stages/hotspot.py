@@ -202,7 +202,7 @@ def _try(
         trials = run_trials(case, parked, seen, candidates, lifted, lambda: snapshots(case, parked, stack), others)
     except SnapshotError as error:
         return _modelled(case, seen, candidates, undecided("not-measured", f"{error.line()}."), ())
-    trials = doubt_unknown(doubt_steps(doubt_sparse(trials, seen), seen.derived), seen.derived)
+    trials = doubt_unknown(doubt_steps(doubt_sparse(trials, seen), seen.derived), seen)
     trials = doubt_scattered(trials, seen)
     report = describe.measured(case, seen, trials)
     complete = trials.verdict.action != "undecided" or trials.timings is not None

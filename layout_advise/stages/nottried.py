@@ -46,18 +46,35 @@ def doubt_sparse(trials: Trials, seen: Observation) -> Trials:
     return replace(trials, verdict=undecided("not-all-tried", text))
 
 
-def doubt_unknown(trials: Trials, derived: Sequence[Derived]) -> Trials:
+def doubt_unknown(trials: Trials, seen: Observation) -> Trials:
     """No ``keep`` where much of what the hotspot accesses could not be told apart: of that no layout was tried."""
-    parts = {d.structure.id: sum(f.reads + f.writes for f in d.structure.fields) for d in derived}
-    unknown = [d.structure for d in derived if d.structure.inexact and parts[d.structure.id] >= MUCH * sum(parts.values())]
-    if trials.verdict.action != "keep" or not unknown:
+    parts = accesses_of(seen)
+    total = sum(parts.values())
+    unknown = [d.structure for d in seen.derived if d.structure.inexact and parts[d.structure.id] >= MUCH * total]
+    if trials.verdict.action != "keep" or not total or not unknown:
         return trials
     most = max(unknown, key=lambda s: parts[s.id])
     text = (
         f"what `{most.name}` holds could not be recognised ({most.inexact}), so no layout of it was tried; "
-        f"{parts[most.id] / sum(parts.values()):.0%} of the accesses to data go there."
+        f"{parts[most.id] / total:.0%} of the accesses to data go there."
     )
     return replace(trials, verdict=undecided("structure-unclear", text))
+
+
+def accesses_of(seen: Observation) -> dict[str, int]:
+    """By structure how often the traced call accesses it; what goes to several places counts in full for each of them."""
+    found = {d.structure.id: 0 for d in seen.derived}
+    if seen.attribution is None:
+        return found
+    streams = (seen.team or seen.trace).streams
+    counts = [0] * len(seen.attribution.objects)
+    for stream, touches in zip(streams, seen.attribution.touches, strict=True):
+        for touch in touches:
+            counts[touch.object] += touch.accesses if touch.accesses is not None else stream.count if stream else 0
+    for d in seen.derived:
+        within = (k for k, o in enumerate(seen.attribution.objects) if o.base <= d.structure.base < o.end)
+        found[d.structure.id] = sum(counts[k] for k in within)
+    return found
 
 
 def doubt_steps(trials: Trials, derived: Sequence[Derived]) -> Trials:
