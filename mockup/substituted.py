@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -18,6 +18,7 @@ from layout_advise.mockup.lifted import (
     LetLinear,
     Linear,
     Load,
+    Loop,
     OpaqueCall,
     Operand,
     RuntimeCall,
@@ -26,46 +27,48 @@ from layout_advise.mockup.lifted import (
 
 Known = Mapping[Operand, Operand]
 Sums = Mapping[Operand, Linear]
+NO_SUMS: Sums = MappingProxyType({})
 
 
-def substituted(items: Iterable[Item], known: Known, sums: Sums = MappingProxyType({})) -> tuple[Item, ...]:
+def substituted(items: Iterable[Item], known: Known, sums: Sums = NO_SUMS) -> tuple[Item, ...]:
     """``items`` reading ``known[x]`` wherever they read ``x``; what they define keeps its name. In addresses and sums, what
     is in ``sums`` is written out as these."""
-    return tuple(_item(item, known, sums) for item in items)
+
+    def deep(item: Item) -> Item:
+        read = reading(item, lambda operand: known.get(operand, operand), lambda linear: written_out(linear, known, sums))
+        return replace(read, body=tuple(deep(one) for one in read.body)) if isinstance(read, Loop) else read
+
+    return tuple(deep(item) for item in items)
 
 
-def _item(item: Item, known: Known, sums: Sums) -> Item:
+def reading(item: Item, operand: Callable[[Operand], Operand], linear: Callable[[Linear], Linear]) -> Item:
+    """The statement with ``operand`` of each that it reads, ``linear`` of each sum; a loop keeps its body."""
     match item:
         case Let() | Call() | RuntimeCall():
-            return replace(item, args=_all(item.args, known))
+            return replace(item, args=tuple(operand(o) for o in item.args))
         case LetLinear():
-            return replace(item, linear=_linear(item.linear, known, sums))
+            return replace(item, linear=linear(item.linear))
         case Load():
-            return replace(item, address=_linear(item.address, known, sums))
+            return replace(item, address=linear(item.address))
         case Store():
-            return replace(item, address=_linear(item.address, known, sums), stored=known.get(item.stored, item.stored))
+            return replace(item, address=linear(item.address), stored=operand(item.stored))
         case Atomic():
-            return replace(item, address=_linear(item.address, known, sums), args=_all(item.args, known))
+            return replace(item, address=linear(item.address), args=tuple(operand(o) for o in item.args))
         case OpaqueCall():
-            stack = None if item.stack is None else known.get(item.stack, item.stack)
-            args = tuple((location, known.get(operand, operand)) for location, operand in item.args)
-            return replace(item, target=known.get(item.target, item.target), stack=stack, args=args)
+            stack = None if item.stack is None else operand(item.stack)
+            args = tuple((location, operand(o)) for location, o in item.args)
+            return replace(item, target=operand(item.target), stack=stack, args=args)
         case Assign():
-            return replace(item, operand=known.get(item.operand, item.operand))
+            return replace(item, operand=operand(item.operand))
         case Goto():
-            return item if item.condition is None else Goto(item.label, known.get(item.condition, item.condition))
+            return item if item.condition is None else replace(item, condition=operand(item.condition))
         case Label():
             return item
-    trip = None if item.trip is None else known.get(item.trip, item.trip)
-    return replace(item, trip=trip, body=substituted(item.body, known, sums))
+    return item if item.trip is None else replace(item, trip=operand(item.trip))
 
 
-def _all(operands: Iterable[Operand], known: Known) -> tuple[Operand, ...]:
-    return tuple(known.get(o, o) for o in operands)
-
-
-def _linear(linear: Linear, known: Known, sums: Sums) -> Linear:
-    """The same sum; several of its terms may have become one."""
+def written_out(linear: Linear, known: Known, sums: Sums = NO_SUMS) -> Linear:
+    """The same sum of ``known`` operands and ``sums``; several of its terms may have become one."""
     const, terms = linear.const, dict[Operand, int]()
     for atom, coef in linear.terms:
         meant = sums.get(atom) or Linear(0, ((known.get(atom, atom), 1),))

@@ -24,17 +24,15 @@ from layout_advise.mockup.lifted import (
     Let,
     LetLinear,
     Lifted,
-    Linear,
     Load,
     Loop,
-    OpaqueCall,
     Operand,
-    RuntimeCall,
     Store,
     Val,
     everything,
 )
 from layout_advise.mockup.reroll import first_free_number
+from layout_advise.mockup.substituted import reading, written_out
 from layout_advise.tracer.trace import Trace
 
 MOST_ITERATIONS = 16
@@ -103,57 +101,30 @@ class _Copy:
             yield self._item(item)
 
     def _item(self, item: Item) -> Item:
-        if isinstance(item, RuntimeCall):
-            return replace(item, args=self._all(item.args))
-        if isinstance(item, Atomic):
-            turn = (self.turn, *item.turn)
-            return replace(item, address=self._linear(item.address), args=self._all(item.args), turn=turn)
-        if isinstance(item, Let):
-            return replace(item, args=self._all(item.args), value=self._new(item.value))
-        if isinstance(item, Call):
-            return replace(item, args=self._all(item.args), value=self._new(item.value))
-        if isinstance(item, OpaqueCall):
-            stack = None if item.stack is None else self._operand(item.stack)
-            args = tuple((location, self._operand(operand)) for location, operand in item.args)
-            return replace(item, target=self._operand(item.target), stack=stack, args=args)
-        if isinstance(item, LetLinear):
-            return replace(item, linear=self._linear(item.linear), value=self._new(item.value))
-        if isinstance(item, Load):
-            turn = (self.turn, *item.turn)
-            return replace(item, address=self._linear(item.address), value=self._new(item.value), turn=turn)
-        if isinstance(item, Store):
-            turn = (self.turn, *item.turn)
-            return replace(item, address=self._linear(item.address), stored=self._operand(item.stored), turn=turn)
-        if isinstance(item, Assign):
-            group = self.groups.setdefault(item.group, -1)
-            if group < 0:
-                group = self.groups[item.group] = next(self.unroller.groups)
-            return replace(item, operand=self._operand(item.operand), group=group)
-        if isinstance(item, Goto):
-            condition = None if item.condition is None else self._operand(item.condition)
-            return Goto(self.labels.get(item.label, item.label), condition)
+        item = reading(item, self._operand, lambda linear: written_out(linear, self.known))
+        if isinstance(item, Loop):
+            return replace(item, counter=self._new(item.counter), body=tuple(self.items(item.body)))
         if isinstance(item, Label):
             return Label(self.labels[item.number])
-        trip = None if item.trip is None else self._operand(item.trip)
-        return replace(item, trip=trip, counter=self._new(item.counter), body=tuple(self.items(item.body)))
+        if isinstance(item, Goto):
+            return replace(item, label=self.labels.get(item.label, item.label))
+        if isinstance(item, Assign):
+            return replace(item, group=self._group(item.group))
+        if isinstance(item, Load | Store | Atomic):
+            item = replace(item, turn=(self.turn, *item.turn))
+        if isinstance(item, Let | LetLinear | Call | Load):
+            item = replace(item, value=self._new(item.value))
+        return item
 
     def _new(self, value: Val) -> Val:
         made = Val(next(self.unroller.values), value.ty)
         self.known[value] = made
         return made
 
+    def _group(self, group: int) -> int:
+        if group not in self.groups:
+            self.groups[group] = next(self.unroller.groups)
+        return self.groups[group]
+
     def _operand(self, operand: Operand) -> Operand:
         return self.known.get(operand, operand)
-
-    def _all(self, operands: Sequence[Operand]) -> tuple[Operand, ...]:
-        return tuple(self._operand(o) for o in operands)
-
-    def _linear(self, linear: Linear) -> Linear:
-        const, terms = linear.const, []
-        for atom, coef in linear.terms:
-            known = self._operand(atom)
-            if isinstance(known, Imm):
-                const += coef * known.value
-            else:
-                terms.append((known, coef))
-        return Linear(const % (1 << 64), tuple(terms))
