@@ -266,12 +266,17 @@ def density(seen: Observation, derived: Derived) -> float:
 
 def is_beyond_the_l2(seen: Observation) -> bool:
     """Whether a call touches more than the L2 of the cores that work on it holds: what lies beyond, others use as well."""
-    cache = machine.caches().get((2, "Unified"), 0)
+    cache = _l2_bytes()
     threads = len(seen.team.threads) if seen.team is not None else 1
     return bool(cache) and sum(r.end - r.start for r in seen.touched) > threads * cache
 
 
-def leaves_data(seen: Observation, cache: int) -> bool:
-    """Whether other calls use other elements than this one, and all together more than ``cache`` bytes hold: then what a
-    call leaves in the caches is not what the next one needs."""
-    return any(density(seen, d) <= MOST and d.structure.bytes > cache for d in seen.derived)
+def leaves_data(seen: Observation) -> bool:
+    """Whether other calls use other elements than this one, and all together more than the L2 holds: then what a call leaves
+    in the caches is not what the next one needs."""
+    return any(density(seen, d) <= MOST and d.structure.bytes > _l2_bytes() for d in seen.derived)
+
+
+def _l2_bytes() -> int:
+    """Of one core's; 0: not known."""
+    return machine.caches().get((2, "Unified"), 0)

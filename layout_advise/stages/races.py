@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
-from layout_advise import machine
 from layout_advise.kinds import LEAST_SHARE
 from layout_advise.layoutalgebra.structure import Candidate
 from layout_advise.measured import Measured
@@ -105,7 +104,6 @@ def _race(
 
 
 def bench_of(case: Case, seen: Observation, snapshots: Snapshots) -> Bench:
-    cache = machine.caches().get((2, "Unified"), 0)
     plans = plans_for(case.chosen.in_situ_ns or 1e6, case.settings.restores, case.clock, case.chosen.canary)
     first, again = (replace(plan, typical=is_beyond_the_l2(seen)) for plan in plans)
     return Bench(
@@ -116,7 +114,7 @@ def bench_of(case: Case, seen: Observation, snapshots: Snapshots) -> Bench:
         case.progress.count,
         lambda canary: look_again(case, canary),
         case.chosen.between_ns if case.batch is None and not case.kinds else None,
-        case.batch is None and leaves_data(seen, cache),
+        case.batch is None and leaves_data(seen),
     )
 
 
