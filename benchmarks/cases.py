@@ -78,6 +78,7 @@ VARIANTS = {
     "kmeans_vectors": "simd",
     "kmeans_quads": "simd",
     "wave_restrict": "restrict",
+    "lattice_pairs": "restrict",
     "entities_restrict": "restrict",
     "lbm_restrict": "restrict",
 }
@@ -111,7 +112,12 @@ CASES: dict[str, Example] = {
     ),
     "lattice": Example(
         {"small": ("6", "4000"), "large": ("20", "200")},
-        {"lattice_compact": by_class, "lattice_soa": elements_last, "lattice_aosoa": NOT_PROPOSED},
+        {
+            "lattice_compact": by_class,
+            "lattice_soa": elements_last,
+            "lattice_aosoa": NOT_PROPOSED,
+            "lattice_pairs": has("soa", "split", structures=3),
+        },
     ),
     "graph": Example(
         {"small": ("4000", "2000"), "large": ("400000", "60")},

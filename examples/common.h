@@ -116,15 +116,16 @@ static inline double now_ns(void)
     return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
 }
 
-/* How long some 80,000 independent additions take: longer while something else uses the other half of the core. */
+/* How long some 80,000 instructions take that fill every place in which the core can start one (half of them do nothing:
+ * there are fewer units for additions): longer while something else uses the other half of the core. */
 static inline double chore_ns(void)
 {
     struct timespec from, to;
     long a = 0, b = 0, c = 0, d = 0, turns = 5000;
     clock_gettime(CLOCK_MONOTONIC, &from);
     __asm__ volatile("0:\n"
-                     "inc %0\n inc %1\n inc %2\n inc %3\n inc %0\n inc %1\n inc %2\n inc %3\n"
-                     "inc %0\n inc %1\n inc %2\n inc %3\n inc %0\n inc %1\n inc %2\n inc %3\n"
+                     "inc %0\n nop\n inc %1\n nop\n inc %2\n nop\n inc %3\n nop\n"
+                     "inc %0\n nop\n inc %1\n nop\n inc %2\n nop\n inc %3\n nop\n"
                      "sub $1, %4\n jnz 0b\n"
                      : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(turns)
                      :
