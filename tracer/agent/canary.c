@@ -1,11 +1,13 @@
 /* How fast the processor is just now. Another program on the other hardware thread of this core, or a lower frequency, slows
  * code that keeps the front end busy by up to two times and code that waits for memory hardly at all: ratios of times taken in
- * such a phase hold only in such phases. A loop of independent additions takes longer then, and touches nothing but registers:
- * no vector registers, since the probe runs while the program's are live.
+ * such a phase hold only in such phases. A loop that fills every place in which the core can start an instruction takes up to
+ * twice as long then, and touches nothing but registers: no vector registers, since the probe runs while the program's are live.
+ * Every second instruction does nothing: of additions alone a core that starts eight in a cycle does no more than it has units
+ * for, and the other thread takes the rest unnoticed (docs/decisions/0050).
  * SPDX-License-Identifier: MIT */
 #include "agent.h"
 
-#define TURNS 2000 /* 32,000 instructions, some 2 us */
+#define TURNS 4000 /* 64,000 instructions, some 2 us */
 #define LOOKS 64   /* at the clock, one for so many canaries */
 #define CHUNK (256ull << 10)
 
@@ -13,10 +15,8 @@ uint64_t la_canary(void)
 {
     uint64_t a = 0, b = 0, c = 0, d = 0, turns = TURNS, start = la_tsc();
     __asm__ volatile("1:\n"
-                     "add $1, %0\n add $1, %1\n add $1, %2\n add $1, %3\n"
-                     "add $1, %0\n add $1, %1\n add $1, %2\n add $1, %3\n"
-                     "add $1, %0\n add $1, %1\n add $1, %2\n add $1, %3\n"
-                     "add $1, %0\n add $1, %1\n"
+                     "add $1, %0\n nop\n add $1, %1\n nop\n add $1, %2\n nop\n add $1, %3\n nop\n"
+                     "add $1, %0\n nop\n add $1, %1\n nop\n add $1, %2\n nop\n"
                      "dec %4\n jnz 1b\n"
                      : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(turns)
                      :
