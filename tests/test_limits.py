@@ -113,7 +113,7 @@ struct s { double a, b, c, d; };
 __attribute__((noinline)) void hot(struct s *p, long n) {
 #pragma omp parallel for schedule(static)
   for (long i = 0; i < n; i++) p[i].c += p[i].a; }
-int main(void) { long n = 100000; struct s *p = calloc(n, sizeof *p);
+int main(void) { long n = 1000000; struct s *p = calloc(n, sizeof *p);
   for (int k = 0; k < 40; k++) hot(p, n); return p[7].c != 0; }
 """
 OTHERS = [("batch", BATCH, "hot", 1), ("nest", NEST, "main", 1), ("team", TEAM, "hot._omp_fn.0", 2)]
@@ -177,7 +177,7 @@ def test_what_max_bytes_cuts_of_others_is_told(other: Other, tmp_path: Path, cap
 
 
 def test_a_whole_trace_tells_no_limit(trace: Trace, tmp_path: Path) -> None:
-    assert trace("--max-bytes", "20M")[0] == 0
+    assert trace("--max-bytes", "400M")[0] == 0
     found = read_trace(tmp_path / "run" / "trace.lat")
     assert not found.truncated
     assert found.limits == ()
