@@ -121,7 +121,8 @@ def not_repeated(case: Case, studied: Studied) -> Case | None:
     """The case with several calls in a row timed together, where one call repeated is quicker than the program and the way
     it takes depends on the data; None where that is not so, or they cannot be."""
     report = studied.report
-    learnt = report.verdict.reason == "not-in-situ" and studied.branches and may_be_learnt(report.original)
+    differs = report.verdict.reason in ("not-in-situ", "identity-off")
+    learnt = differs and studied.branches and may_be_learnt(report.original)
     if not learnt or case.batch is not None or report.kinds or not can_be_batched(case.profiled, case.probe):
         return None
     chosen, batch = plan_batch(case.settings, case.profiled, case.stdin, case.probe, case.chosen, LEARNT_CALLS)

@@ -14,7 +14,8 @@ from layout_advise.tracer import variables
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.dwarf_types import describe, pointee, type_name
 from layout_advise.tracer.producer import compiler, extension_flags
-from layout_advise.tracer.symbols import clone_of, unwind_ranges
+from layout_advise.tracer.symbols import clone_of
+from layout_advise.tracer.unwind import unwind_ranges
 
 BUILDS = [("gcc", "-O0"), ("gcc", "-O2"), ("gcc", "-O2 -gdwarf-4"), ("clang", "-O0"), ("clang", "-O2")]
 SCALARS = ["char", "short", "int", "long", "float", "double", "char *", "long double", "unsigned char"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from layout_advise.errors import ProgramError
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.hotspots import Hotspot, choose, rank
+from layout_advise.tracer.modules import Modules
 from layout_advise.tracer.perf import parse_script, perf_available, sample_with_perf
 from layout_advise.tracer.trace import Mapping
 
@@ -54,7 +54,7 @@ def test_ranking_of_made_up_samples(program: Path) -> None:
         [0x400000 + starts["hot"] + 5] * 50 + [0x400000 + starts["hot.cold"]] * 2 + [0x400000 + starts["cool"]] * 10
         + [0x700000 + library.find("far").start] * 20 + [(1 << 64) - 4096] * 9 + [0x7FFE0010] * 5 + [0x10] * 4
     )  # fmt: skip
-    ranking = rank(np.array(samples, dtype=np.uint64), mappings, binary)
+    ranking = rank([(a,) for a in samples], Modules(mappings, binary))
     assert [(h.symbol, h.samples) for h in ranking] == [
         ("hot", 52), ("far", 20), ("cool", 10), ("[kernel]", 9), ("[vdso]", 5), ("[unknown]", 4),
     ]  # fmt: skip
@@ -69,7 +69,7 @@ def test_perf_finds_the_hot_function(program: Path) -> None:
     if not perf_available():
         pytest.skip("perf is missing or the kernel does not let it sample")
     sampled = sample_with_perf([str(program)], timeout=120)
-    ranking = rank(sampled.addresses, sampled.mappings, Binary.open(program))
+    ranking = rank([(a,) for a in sampled.addresses.tolist()], Modules(sampled.mappings, Binary.open(program)))
     assert sampled.exit_status == 0
     assert choose(ranking).hotspot.symbol == "hot"
     assert choose(ranking).hotspot.file == str(program.parent / "app.c")

@@ -36,6 +36,7 @@ from layout_advise.tracer.symbols import (
     read_variables,
 )
 from layout_advise.tracer.trace import Mapping
+from layout_advise.tracer.unwind import Frame
 
 _T = TypeVar("_T")
 
@@ -205,6 +206,11 @@ class Binary:
     def inlined(self, address: int) -> tuple[InlinedCall, ...]:
         """The chain of inlined functions at ``address``, innermost first."""
         return self._lines.inlined(address)
+
+    def frame_at(self, address: int) -> Frame | None:
+        """Where the frame of the function at an instruction lies; None where the unwind table does not tell."""
+        table = self.debug.unwinding
+        return table.frame_at(address) if table is not None else None
 
     def producer_at(self, address: int) -> str | None:
         """``DW_AT_producer`` of the compile unit that holds ``address``, else the compiler's note in ``.comment``."""

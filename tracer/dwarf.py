@@ -20,6 +20,8 @@ from elftools.dwarf.ranges import BaseAddressEntry as RangeBase
 from elftools.dwarf.ranges import RangeEntry
 from elftools.elf.elffile import ELFFile
 
+from layout_advise.tracer.unwind import UnwindTable
+
 _SCOPES = ("DW_TAG_namespace", "DW_TAG_module", "DW_TAG_common_block")
 _SPLIT = ("DW_AT_dwo_name", "DW_AT_GNU_dwo_name")
 
@@ -74,6 +76,11 @@ class DebugInfo:
     def __init__(self, elf: ELFFile) -> None:
         self._elf = elf
         self._walked: dict[int, tuple[DIE, ...]] = {}
+
+    @cached_property
+    def unwinding(self) -> UnwindTable | None:
+        """The file's unwind table; it is there without debugging information, too."""
+        return UnwindTable.of(self._elf)
 
     @cached_property
     def _info(self) -> DWARFInfo | None:

@@ -5,17 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
 
 from layout_advise.errors import ProgramError
 from layout_advise.tracer.binary import Binary
+from layout_advise.tracer.callchains import Chain
 from layout_advise.tracer.modules import KERNEL_START, Modules
 from layout_advise.tracer.symbols import Function, demangle
-from layout_advise.tracer.trace import Mapping
 
 # Libraries whose functions a user does not lay data out for.
 _SYSTEM = re.compile(
@@ -23,6 +20,10 @@ _SYSTEM = re.compile(
 )
 FAR_HOTTER = 3.0
 _ENTRIES = ("main", "_start", "__libc_start_main", "MAIN__")
+
+
+# Their time is what computing takes, not what the program asks of the system: it counts for the caller.
+_MATHEMATICS = re.compile(r"^(libm|libmvec)[.-]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,33 +61,59 @@ class _Group:
     hottest: tuple[int, int] = (0, 0)  # samples, file address
 
 
-def rank(samples: NDArray[np.uint64], mappings: Sequence[Mapping], main: Binary) -> list[Hotspot]:
-    """The functions in which ``samples`` (run-time instruction addresses) fell, hottest first; shares sum to 1.
+def rank(chains: Sequence[Chain], modules: Modules) -> list[Hotspot]:
+    """The functions in which samples (run-time instruction addresses, each with the calls that led there) fell, hottest
+    first; shares sum to 1.
 
-    A ``.cold`` or ``.part`` piece counts for its function, if that function exists; specialised copies (``.constprop``,
-    ``.isra``) and OpenMP bodies have entries of their own and are ranked by themselves.
+    What fell in the mathematical library counts for its caller. A ``.cold`` or ``.part`` piece counts for its function, if
+    that function exists; specialised copies (``.constprop``, ``.isra``) and OpenMP bodies have entries of their own and are
+    ranked by themselves.
     """
-    modules = Modules(mappings, main)
     groups: dict[tuple[str, int], _Group] = {}
     others: Counter[str] = Counter()
-    addresses, counts = np.unique(np.asarray(samples, dtype=np.uint64), return_counts=True)
-    for address, count in zip(addresses.tolist(), counts.tolist(), strict=True):
+    for address, count in Counter(_credited(chain, modules) for chain in chains).items():
         where = _resolve(address, modules)
         if isinstance(where, str):
             others[where] += count
             continue
         binary, function, vaddr = where
-        leader = _leader(binary, function)
+        leader = leader_of(binary, function)
         group = groups.setdefault((str(binary.path), leader.start), _Group(leader))
         group.samples += count
         if function != leader and function.name not in group.pieces:
             group.pieces += (function.name,)
         group.hottest = max(group.hottest, (count, vaddr))
-    total = max(int(counts.sum()), 1)
+    total = max(len(chains), 1)
     result = [Hotspot(word, word, word, n / total, n) for word, n in others.items()]
-    opened = {str(m.binary.path): m.binary for m in map(modules.module, {m.path for m in mappings}) if m is not None}
+    opened = {str(m.binary.path): m.binary for m in map(modules.module, {m.path for m in modules.mappings}) if m is not None}
     result += _named(groups, opened, total)
     return sorted(result, key=lambda h: (-h.samples, h.symbol))
+
+
+def _credited(chain: Chain, modules: Modules) -> int:
+    """The address that a sample counts for: the innermost outside the mathematical library."""
+    for address in chain:
+        mapping = modules.mapping_at(address)
+        if mapping is None:
+            break
+        if not _MATHEMATICS.match(os.path.basename(mapping.path)):
+            return address
+    return chain[0]
+
+
+def share_within(chains: Sequence[Chain], modules: Modules, module: Binary, inside: Callable[[int], bool]) -> float:
+    """The part of the samples that fell in the code of ``module`` that ``inside`` is true of (by its addresses in the file),
+    or in what that had called."""
+    known: dict[int, bool] = {}
+
+    def is_inside(address: int) -> bool:
+        if address not in known:
+            found = modules.module_at(address) if address < KERNEL_START else None
+            mine = found is not None and found.binary.path == module.path
+            known[address] = mine and found is not None and inside(address - found.load_base)
+        return known[address]
+
+    return sum(any(map(is_inside, chain)) for chain in chains) / max(len(chains), 1)
 
 
 def _named(groups: dict[tuple[str, int], _Group], opened: dict[str, Binary], total: int) -> list[Hotspot]:
@@ -122,7 +149,7 @@ def _resolve(address: int, modules: Modules) -> tuple[Binary, Function, int] | s
     return module.binary, Function(f"[{name}]", 0, 0, True, f"[{name}]", anonymous=True), vaddr
 
 
-def _leader(binary: Binary, function: Function) -> Function:
+def leader_of(binary: Binary, function: Function) -> Function:
     """The function that a piece belongs to: ``f`` or ``f.constprop.0`` for ``f.constprop.0.cold``; else itself."""
     if function.clone not in ("cold", "part"):
         return function

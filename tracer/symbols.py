@@ -16,6 +16,8 @@ from typing import Literal
 import numpy as np
 from elftools.elf.elffile import ELFFile
 
+from layout_advise.tracer.unwind import unwind_ranges
+
 _SYMBOL = np.dtype([("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")])
 _TYPE_OBJECT, _TYPE_FUNC, _TYPE_TLS, _TYPE_IFUNC = 1, 2, 6, 10
 _SHN_UNDEF, _SHN_ABS = 0, 0xFFF1
@@ -143,38 +145,6 @@ def _with_sizes(functions: dict[int, Function], unwind: dict[int, int], sections
             name = f"sub_{start:x}"
             functions[start] = Function(name, start, size, True, name, anonymous=True)
     return (functions[s] for s in sorted(functions))
-
-
-def unwind_ranges(elf: ELFFile) -> dict[int, int]:
-    """Start and size of everything in the unwind table; empty where there is none or its encoding is unusual.
-
-    Reads the sorted table of ``.eh_frame_hdr`` (LSB core specification, 10.6.2) instead of parsing all of ``.eh_frame``,
-    which takes seconds in a large file. Entries of the PLT sections are left out: they are no functions.
-    """
-    header = elf.get_section_by_name(".eh_frame_hdr")
-    frames = elf.get_section_by_name(".eh_frame")
-    if header is None or frames is None or header["sh_type"] == "SHT_NOBITS":
-        return {}
-    data, records = header.data(), frames.data()
-    # version 1, eh_frame pointer pcrel|sdata4, count udata4, table datarel|sdata4: what every linker writes
-    if data[:4] != b"\x01\x1b\x03\x3b":
-        return {}
-    count = int.from_bytes(data[8:12], "little")
-    table = (
-        np.frombuffer(data, dtype="<i4", count=2 * count, offset=12).reshape(count, 2).astype(np.int64) + header["sh_addr"]
-    )
-    plt = [(s["sh_addr"], s["sh_addr"] + s["sh_size"]) for s in elf.iter_sections() if s.name.startswith(".plt")]
-    ranges: dict[int, int] = {}
-    for start, record in table.tolist():
-        offset = record - frames["sh_addr"]
-        begin = offset + 8
-        if not 0 <= offset <= len(records) - 16:
-            continue
-        # the FDE's own start must agree, else it does not use the encoding assumed here (pcrel|sdata4)
-        pc = frames["sh_addr"] + begin + int.from_bytes(records[begin : begin + 4], "little", signed=True)
-        if pc == start and not any(low <= start < high for low, high in plt):
-            ranges[start] = int.from_bytes(records[begin + 4 : begin + 8], "little")
-    return ranges
 
 
 def read_variables(elf: ELFFile) -> tuple[DataSymbol, ...]:

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from elftools.common.exceptions import DWARFError, ELFError
-from elftools.dwarf.callframe import FDE
 from elftools.dwarf.compileunit import CompileUnit
 from elftools.dwarf.die import DIE
 from elftools.dwarf.dwarf_expr import DWARFExprOp
@@ -19,7 +17,6 @@ from layout_advise.tracer.dwarf_types import size_of, strip
 _ENCODED = (0, 2, 1, 3, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15)
 RSP, RBP = 4, 5
 _INTEGER_ARGUMENTS = (7, 6, 2, 1, 8, 9)  # rdi rsi rdx rcx r8 r9
-_UNWIND_LIMIT = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,23 +140,10 @@ def _frame_base(debug: DebugInfo, function: DIE, address: int) -> Place | None:
 
 def _canonical_frame(debug: DebugInfo, address: int) -> Place | None:
     """The canonical frame address at ``address`` as a register plus an offset, from the unwind table."""
-    section = debug.info.eh_frame_sec
-    # parsing .eh_frame is linear in its size; naming a caller's variable is not worth seconds
-    if section is None or section.size > _UNWIND_LIMIT:
+    frame = debug.unwinding.frame_at(address) if debug.unwinding is not None else None
+    if frame is None or not 0 <= frame.register < 16:
         return None
-    try:
-        for entry in debug.info.EH_CFI_entries():
-            if isinstance(entry, FDE):
-                start = entry["initial_location"]
-                if start <= address < start + entry["address_range"]:
-                    rows = [row for row in entry.get_decoded().table if row["pc"] <= address]
-                    rule = rows[-1]["cfa"] if rows else None
-                    if rule is None or rule.reg is None:
-                        return None
-                    return Place("indirect", _ENCODED[rule.reg], rule.offset or 0)
-    except (DWARFError, ELFError, KeyError, IndexError, ValueError):
-        return None  # ValueError: pyelftools on DW_CFA_GNU_args_size, which g++ writes for pushed arguments
-    return None
+    return Place("indirect", _ENCODED[frame.register], frame.offset)
 
 
 def globals_of(debug: DebugInfo, unit: CompileUnit, *, inside_functions: bool) -> tuple[Variable, ...]:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
-
-import numpy as np
 
 from layout_advise.config import Settings
 from layout_advise.errors import LayoutAdviseError, NotLiftedError, SnapshotError
@@ -14,6 +11,7 @@ from layout_advise.mockup.nests import Nest, hottest_nests
 from layout_advise.stages.calls import ChosenCall
 from layout_advise.stages.profile import Profiled, probe_calls
 from layout_advise.tracer.binary import Binary
+from layout_advise.tracer.callchains import Chain
 from layout_advise.tracer.modules import Modules
 from layout_advise.tracer.snapshot.probe import Probe
 from layout_advise.verdict import FEWEST_CALLS
@@ -32,7 +30,7 @@ def find_loop(
     if profiled.threaded:
         return "the loops of a parallel region are not measured apart"
     samples = samples_of(main, profiled)
-    total = max(len(profiled.run.samples), 1)
+    modules = Modules(profiled.run.mappings, main, profiled.module)
     why = "it has no hot loop"
     try:
         nests = list(hottest_nests(profiled.module.region(profiled.function, 0, callees=True), samples))
@@ -42,10 +40,9 @@ def find_loop(
         if isinstance(nest, NotLiftedError):
             why = f"its loop at {place(profiled, nest.address)} cannot be stopped at: {nest.reason}"
             continue
-        share = sum(count for address, count in samples.items() if nest.contains(address)) / total
-        if share < LEAST_SHARE:
+        found = profiled.of_nest(nest, modules)
+        if found.share < LEAST_SHARE:
             break
-        found = replace(profiled, nest=nest, share=share)
         try:
             seen, chosen = probe_calls(settings, found, stdin)
         except SnapshotError as error:
@@ -61,15 +58,21 @@ def find_loop(
 
 
 def samples_of(main: Binary, profiled: Profiled) -> Counter[int]:
-    """How many samples fell on each address (of the file) of the hotspot."""
+    """How many samples fell on each address (of the file) of the hotspot, or in what was called there."""
     modules = Modules(profiled.run.mappings, main, profiled.module)
     found: Counter[int] = Counter()
-    addresses, counts = np.unique(np.asarray(profiled.run.samples, dtype=np.uint64), return_counts=True)
-    for address, count in zip(addresses.tolist(), counts.tolist(), strict=True):
-        module = modules.module_at(address)
-        if module is not None and module.binary.path.resolve() == profiled.module.path.resolve():
-            found[address - module.load_base] += count
+    for chain in profiled.chains:
+        inside = [
+            a for a in _in_module(chain, modules, profiled.module) if profiled.module.function_at(a) == profiled.function
+        ]
+        found.update(inside[:1] or _in_module(chain[:1], modules, profiled.module))
     return found
+
+
+def _in_module(chain: Chain, modules: Modules, module: Binary) -> list[int]:
+    """The addresses in the file of those of ``chain`` that are of ``module``."""
+    found = [(address, modules.module_at(address)) for address in chain]
+    return [a - m.load_base for a, m in found if m is not None and m.binary.path == module.path]
 
 
 def place(profiled: Profiled, address: int) -> str:

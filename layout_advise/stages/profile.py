@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,9 +23,11 @@ from layout_advise.stages.calls import (
     undisturbed_calls,
 )
 from layout_advise.tracer.binary import Binary
+from layout_advise.tracer.callchains import Chain, call_chains
 from layout_advise.tracer.code import Region
-from layout_advise.tracer.hotspots import Choice, Hotspot, choose, rank
+from layout_advise.tracer.hotspots import Choice, Hotspot, choose, leader_of, rank, share_within
 from layout_advise.tracer.lines import SourceLine
+from layout_advise.tracer.modules import Modules
 from layout_advise.tracer.openmp import is_region_body, region_entry
 from layout_advise.tracer.perf import perf_available, sample_with_perf
 from layout_advise.tracer.snapshot.launch import signal_name
@@ -48,7 +49,8 @@ PATIENCE_NS = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Profiled:
-    """The sampled run and the function chosen. ``module`` is the file it lives in, ``share`` its part of the samples."""
+    """The sampled run and the function chosen. ``module`` is the file it lives in, ``share`` the part of the samples that
+    fell in it or in what it had called. ``chains``: what each sample fell in, and who had called that."""
 
     run: SampleRun
     ranking: tuple[Hotspot, ...]
@@ -58,6 +60,11 @@ class Profiled:
     share: float
     nest: Nest | None = None
     """The loop nest that stands for the function where that is entered too seldom."""
+    chains: tuple[Chain, ...] = ()
+
+    def of_nest(self, nest: Nest, modules: Modules) -> Profiled:
+        """The same with a loop nest in the function's place, and its share."""
+        return replace(self, nest=nest, share=share_within(self.chains, modules, self.module, nest.contains))
 
     @property
     def threaded(self) -> bool:
@@ -141,37 +148,63 @@ def profile(settings: Settings, main: Binary, stdin: Path | None, output: Path |
         raise ProgramError("cannot sample the program", run.error)
     if len(run.samples) < FEWEST_SAMPLES:
         run = _finer(settings, stdin, run)
-    ranking = rank(run.samples, run.mappings, main)
+    seen = _seen(run, main)
     if unknown is not None:
-        return _in_library(settings.hotspot or "", run, ranking, unknown)
+        return _in_library(settings.hotspot or "", seen, unknown)
     if wanted is not None:
-        share = sum(h.share for h in ranking if h.address == wanted.start and h.module == str(main.path))
-        return Profiled(run, tuple(ranking), (), main, wanted, share)
+        return seen.profiled((), main, wanted)
     if len(run.samples) < FEWEST_SAMPLES:
         raise ProgramError(
             "found no hotspot",
             f"{len(run.samples)} samples in {run.seconds:.2g} s, too few to tell where the time goes",
             "give it more work, name a function with --hotspot, or, if it starts another program, advise on that one",
         )
-    return _chosen(run, ranking, choose(ranking), main)
+    return _chosen(seen, choose(seen.ranking), main)
 
 
 def without_main(profiled: Profiled, main: Binary) -> Profiled | None:
     """The hotspot to study where ``main`` has no loop that can be; None where there is no other."""
     try:
-        other = _chosen(profiled.run, profiled.ranking, choose(profiled.ranking, main=False), main)
+        seen = _Seen(profiled.run, Modules(profiled.run.mappings, main), profiled.chains, profiled.ranking)
+        other = _chosen(seen, choose(profiled.ranking, main=False), main)
     except ProgramError:
         return None
     return other if other.function != profiled.function else None
 
 
-def _chosen(run: SampleRun, ranking: Sequence[Hotspot], choice: Choice, main: Binary) -> Profiled:
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A sampled run, and where its samples fell."""
+
+    run: SampleRun
+    modules: Modules
+    chains: tuple[Chain, ...]
+    ranking: tuple[Hotspot, ...]
+
+    def profiled(self, skipped: tuple[tuple[str, str], ...], module: Binary, function: Function) -> Profiled:
+        """With ``function`` as the hotspot."""
+
+        def inside(address: int) -> bool:
+            found = module.function_at(address)
+            return found is not None and leader_of(module, found) == function
+
+        share = share_within(self.chains, self.modules, module, inside)
+        return Profiled(self.run, self.ranking, skipped, module, function, share, chains=self.chains)
+
+
+def _seen(run: SampleRun, main: Binary) -> _Seen:
+    modules = Modules(run.mappings, main)
+    chains = call_chains(run.sampled, modules) if len(run.sampled) else [(a,) for a in run.samples.tolist()]
+    return _Seen(run, modules, tuple(chains), tuple(rank(chains, modules)))
+
+
+def _chosen(seen: _Seen, choice: Choice, main: Binary) -> Profiled:
     hot = choice.hotspot
     module = main if Path(hot.module).resolve() == Path(main.path).resolve() else Binary.open_module(hot.module)
     function = module.function_at(hot.address)
     if function is None:
         raise ProgramError("found no hotspot", f"{hot.symbol} has no bounds in {hot.module}", "rebuild with -g")
-    return Profiled(run, tuple(ranking), choice.skipped, module, function, hot.share)
+    return seen.profiled(choice.skipped, module, function)
 
 
 def _finer(settings: Settings, stdin: Path | None, run: SampleRun) -> SampleRun:
@@ -189,7 +222,7 @@ def _finer(settings: Settings, stdin: Path | None, run: SampleRun) -> SampleRun:
         )
     if len(found.addresses) <= len(run.samples):
         return run
-    return replace(run, samples=found.addresses, mappings=found.mappings)
+    return replace(run, samples=found.addresses, mappings=found.mappings, sampled=run.sampled[:0])
 
 
 def _wanted(symbol: str | None, main: Binary) -> tuple[Function | None, BinaryError | None]:
@@ -204,14 +237,14 @@ def _wanted(symbol: str | None, main: Binary) -> tuple[Function | None, BinaryEr
         return None, error
 
 
-def _in_library(symbol: str, run: SampleRun, ranking: Sequence[Hotspot], unknown: BinaryError) -> Profiled:
+def _in_library(symbol: str, seen: _Seen, unknown: BinaryError) -> Profiled:
     """The function ``symbol`` of a shared library that was sampled; raises ``unknown`` where there is none."""
-    for hot in ranking:
+    for hot in seen.ranking:
         if symbol in (hot.symbol, hot.demangled) and hot.address:
             module = Binary.open_module(hot.module)
             function = module.function_at(hot.address)
             if function is not None:
-                return Profiled(run, tuple(ranking), (), module, function, hot.share)
+                return seen.profiled((), module, function)
     raise unknown
 
 

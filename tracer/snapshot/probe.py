@@ -7,7 +7,7 @@ import struct
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from layout_advise.errors import ProgramError
 from layout_advise.tracer import trace
+from layout_advise.tracer.callchains import SAMPLED
 from layout_advise.tracer.snapshot.channel import MAX_TIMED, Mode, RunFolder, State, Status
 from layout_advise.tracer.snapshot.launch import describe_end, kill_session, launch
 from layout_advise.tracer.snapshot.patching import Entry, plan_patch
@@ -22,12 +23,14 @@ from layout_advise.tracer.snapshot.procfs import parse_mappings
 from layout_advise.tracer.snapshot.protocol import AT_ONCE, Calm, Sample
 
 MAX_SAMPLES = 1 << 20
+MAX_STACKS = 1 << 13
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SampleRun:
     """One whole run. ``samples`` are run-time instruction addresses, one per ``interval`` of CPU time; ``mappings`` resolve
-    them. ``exit_status`` is None where a ``signal`` ended the program. ``error`` says why there are no samples."""
+    them. ``sampled``: as many of the samples, or as many of them as are kept, drawn at random, each with its stack.
+    ``exit_status`` is None where a ``signal`` ended the program. ``error`` says why there are no samples."""
 
     exit_status: int | None
     signal: int | None
@@ -35,6 +38,7 @@ class SampleRun:
     samples: NDArray[np.uint64]
     mappings: tuple[trace.Mapping, ...]
     error: str = ""
+    sampled: NDArray[np.void] = field(default_factory=lambda: np.empty(0, SAMPLED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,8 @@ def sample(
         folder.configure(Mode.SAMPLE, None, None, interval_ns=max(1, int(interval * 1e9)), preload=preload)
         with open(folder.path / "samples", "wb") as handle:
             handle.truncate(16 + 8 * MAX_SAMPLES)  # sparse
+        with open(folder.path / "sampled", "wb") as handle:
+            handle.truncate(SAMPLED.itemsize * MAX_STACKS)
         start = time.monotonic()
         process = launch(folder, command, stdin_path=stdin_path, cwd=cwd, env=env, discard=False, stdout=stdout)
         seconds = _finish(process, start, timeout, "it was sampled")
@@ -100,12 +106,13 @@ def sample(
             (count,) = struct.unpack("<Q", handle.read(8))
             handle.seek(16)
             samples = np.frombuffer(handle.read(8 * min(count, MAX_SAMPLES)), dtype=np.uint64)
+        sampled = np.fromfile(folder.path / "sampled", SAMPLED, min(count, MAX_STACKS))
         maps = folder.path / "maps"
         mappings = parse_mappings(maps.read_text()) if maps.exists() else ()
         error = status.error
         if status.state == State.ABSENT:
             error = "the agent was not loaded into the program (static or setuid?)"
-        return SampleRun(*_end(process.returncode), seconds, samples, mappings, error)
+        return SampleRun(*_end(process.returncode), seconds, samples, mappings, error, sampled)
     finally:
         if process is not None:
             kill_session(process) if process.poll() is None else process.wait()
