@@ -25,6 +25,7 @@ struct stopwatch {
     double *chore; /* of each call the slower of the chores before and after it */
     long calls;
     double started, chore_before, patience;
+    long calm; /* calls between undisturbed chores */
     long period; /* every so many calls do the same work */
     int times;
 };
@@ -142,11 +143,12 @@ static inline double known_chore(void)
 }
 
 #define DISTURBED 1.1   /* chores that take so many times the known one are */
-#define PATIENCE_NS 1e9 /* so long a process waits in all for an undisturbed moment */
+#define PATIENCE_NS 1e9 /* so long a process waits in all for undisturbed moments ... */
+#define ENOUGH_CALM 30  /* ... until it has so many calls in them, of each kind */
 
 static inline struct stopwatch new_stopwatch(const struct options *o)
 {
-    struct stopwatch w = {NULL, NULL, 0, 0, 0, PATIENCE_NS, 1, o->times};
+    struct stopwatch w = {NULL, NULL, 0, 0, 0, PATIENCE_NS, 0, 1, o->times};
     w.ns = checked(malloc((size_t)o->steps * sizeof(double)));
     w.chore = checked(malloc((size_t)o->steps * sizeof(double)));
     return w;
@@ -156,7 +158,7 @@ static inline void start(struct stopwatch *w)
 {
     if (w->times) {
         const double limit = DISTURBED * known_chore();
-        while ((w->chore_before = chore_ns()) > limit && limit > 0 && w->patience > 0)
+        while ((w->chore_before = chore_ns()) > limit && w->calm < ENOUGH_CALM * w->period && limit > 0 && w->patience > 0)
             w->patience -= w->chore_before;
     }
     w->started = now_ns();
@@ -168,6 +170,7 @@ static inline void stop(struct stopwatch *w)
     if (w->times) {
         const double after = chore_ns();
         w->chore[w->calls] = after > w->chore_before ? after : w->chore_before;
+        w->calm += w->chore[w->calls] <= DISTURBED * known_chore();
     }
     w->calls++;
 }
