@@ -6,7 +6,7 @@ cannot be laid out differently, whatever part of the element a call uses of eith
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 
 from layout_advise.layoutalgebra.structure import Candidate, Relayout, Structure
 
@@ -47,6 +47,28 @@ def taking_turns(before: Sequence[Structure], after: Sequence[Structure]) -> tup
         if any((used(now[one.id]) - used(one)) & known for one in group if one.id in now):
             found.append(frozenset(one.id for one in group))
     return tuple(found)
+
+
+def can_be_rearranged(structures: Sequence[Structure]) -> bool:
+    """Whether there is something in them that another layout could move: several fields or dimensions."""
+    return any(len(one.fields) > 1 or len(one.dims) > 1 for one in structures)
+
+
+def changing_places(
+    groups: Sequence[Sequence[Structure]],
+    before: Mapping[str, frozenset[Hashable]],
+    after: Mapping[str, frozenset[Hashable]],
+) -> tuple[frozenset[str], ...]:
+    """Ids of those of ``groups`` of which some code works on one structure at one call and on another one at the next.
+    ``before`` and ``after`` are the references that touch a structure, by its id."""
+    nothing = frozenset[Hashable]()
+
+    def moved(one: str, other: str) -> bool:
+        left = before.get(one, nothing) - before.get(other, nothing)
+        return bool(left & (after.get(other, nothing) - after.get(one, nothing)))
+
+    names = [frozenset(one.id for one in group) for group in groups]
+    return tuple(ids for ids in names if any(moved(one, other) for one in ids for other in ids if one != other))
 
 
 def in_turn(

@@ -14,7 +14,7 @@ import pytest
 from layout_advise.errors import RemapError
 from layout_advise.layoutalgebra.explore import Walk, explore
 from layout_advise.layoutalgebra.structure import Dim, Field, Structure
-from layout_advise.layoutalgebra.together import in_turn, taking_turns, twins
+from layout_advise.layoutalgebra.together import can_be_rearranged, changing_places, in_turn, taking_turns, twins
 from layout_advise.mockup.emit import emit_mockup
 from layout_advise.reports.model import read_report
 from tests.mockup_case import FLAGS, PARTICLES, Case, f64_fields
@@ -48,6 +48,21 @@ def test_a_field_of_the_other_buffer_at_a_further_call_shows_an_exchange() -> No
 def test_a_field_that_no_buffer_had_before_is_no_exchange() -> None:
     age = Field("age", 8, 4)
     assert taking_turns((SOURCE, TARGET), (SOURCE, buffer(1, STATE, HEAT, age))) == ()
+
+
+def test_code_that_works_on_the_other_buffer_at_a_further_call_shows_an_exchange() -> None:
+    reads, writes, both = frozenset(((1, 0), (2, 0))), frozenset(((3, 0),)), (frozenset(("s0", "s1")),)
+    call = {"s0": reads, "s1": writes}
+    assert changing_places([BOTH], call, {"s0": writes, "s1": reads}) == both
+    assert changing_places([BOTH], call, {"s1": reads | writes}) == both
+    assert changing_places([BOTH], call, call) == ()
+    assert changing_places([BOTH], call, {"s0": reads | writes, "s1": writes}) == ()  # both call's reads, and more
+    assert changing_places([], call, {"s0": writes, "s1": reads}) == ()
+
+
+def test_arrays_of_plain_numbers_cannot_be_rearranged() -> None:
+    assert can_be_rearranged(BOTH)
+    assert not can_be_rearranged([buffer(0, HEAT, element=4), buffer(1, HEAT, element=4)])
 
 
 def test_exchanged_structures_are_laid_out_alike_or_not_at_all() -> None:
@@ -138,6 +153,45 @@ int main(void)
     printf("%.17g\n", sum);
 }
 """
+
+
+ALIKE = r"""
+#include <stdio.h>
+#include <stdlib.h>
+struct cell { double a, b, c; };
+__attribute__((noinline)) void step(const struct cell *from, struct cell *to, long n)
+{
+    for (long i = 1; i < n - 1; i++) {
+        to[i].a = 0.5 * (from[i - 1].a + from[i + 1].b);
+        to[i].b = 0.5 * (from[i - 1].b + from[i + 1].c);
+        to[i].c = 0.5 * (from[i - 1].c + from[i + 1].a);
+    }
+}
+int main(void)
+{
+    enum { N = 100000 };
+    struct cell *at[2] = {calloc(N, sizeof **at), calloc(N, sizeof **at)};
+    for (int i = 0; i < N; i++)
+        at[0][i].a = at[1][i].b = i % 7;
+    for (int call = 0; call < 200; call++)
+        step(at[call % 2], at[1 - call % 2], N);
+    printf("%.17g\n", at[0][N / 2].a);
+}
+"""
+
+
+def test_swapped_buffers_with_the_same_fields_get_one_layout(tmp_path: Path) -> None:
+    """One of them alone was advised to become an array of blocks (`examples/lbm`), though the next call writes it."""
+    (tmp_path / "alike.c").write_text(ALIKE)
+    built = tmp_path / "alike"
+    subprocess.run(["gcc", "-g", "-O2", "-o", str(built), str(tmp_path / "alike.c")], check=True)
+    run = tmp_path / "run"
+    options = ["-q", "--hotspot", "step", "--restores", "2", "--candidates", "5", "-o", str(run)]
+    command = [sys.executable, "-m", "layout_advise", "trace", *options, "--", str(built)]
+    subprocess.run(command, check=True, cwd=tmp_path, stdout=subprocess.DEVNULL)
+    candidates = read_report(run).hotspots[0].candidates
+    assert candidates
+    assert all(len(one.structures) == 2 for one in candidates)
 
 
 @pytest.mark.parametrize("debug", [("-g",), ()], ids=["dwarf", "stripped"])

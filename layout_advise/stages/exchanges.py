@@ -1,8 +1,8 @@
 """Buffers that a program exchanges between calls: what one call reads, the next one writes.
 
-Of the source a call may use fields that it does not use of the destination. At the next call, where mock-ups are compared
-too, these are fields of the other buffer. So where two structures look alike and have different fields, one further call is
-traced before any layout is proposed. Where all have the same fields, or do not look alike, nothing is traced.
+One of them alone cannot be laid out differently. Of the source a call may also use fields that it does not use of the
+destination; at the next call, where mock-ups are compared too, these are fields of the other buffer. So where two structures
+look alike, one further call is traced before any layout is proposed, unless there is nothing in them to rearrange.
 """
 
 from __future__ import annotations
@@ -12,18 +12,21 @@ from dataclasses import replace
 
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.layoutalgebra.structure import Structure
-from layout_advise.layoutalgebra.together import taking_turns, twins, unlike
+from layout_advise.layoutalgebra.together import can_be_rearranged, changing_places, taking_turns, twins, unlike
 from layout_advise.stages.case import Case
-from layout_advise.stages.observe import Observation, united
+from layout_advise.stages.observe import Observation, references_of, united
 
 
 def with_further_calls(case: Case, seen: Observation, kinds: Sequence[Observation]) -> Observation:
     """``seen`` with its structures as calls of other ``kinds`` use them too; and as the next calls that are compared do, as
     long as these show that structures take each other's place. Which ones do is then known as ``exchanged``."""
     calls, known = list(kinds), united(seen, kinds)
-    turns: tuple[frozenset[str], ...] = ()
+    changed = [changing_places(twins(known.structures), references_of(seen), references_of(one, seen)) for one in kinds]
+    turns = tuple(dict.fromkeys(names for found in changed for names in found))
     for call in case.calls_compared[1:]:
-        if seen.trace.truncated or not any(unlike(group) for group in twins(known.structures)):
+        alike = twins(known.structures)
+        asked = [g for g in alike if can_be_rearranged(g) and not any({one.id for one in g} <= names for names in turns)]
+        if seen.trace.truncated or not (asked or any(map(unlike, alike))):
             break
         now = _observed(case, call)
         if now is None:
@@ -31,6 +34,7 @@ def with_further_calls(case: Case, seen: Observation, kinds: Sequence[Observatio
         calls.append(now)
         more = united(seen, calls)
         found = taking_turns(known.structures, more.structures)
+        found += changing_places(asked, references_of(seen), references_of(now, seen))
         if not found or not _as_good(known.structures, more.structures):
             break
         known, turns = more, tuple(dict.fromkeys((*turns, *found)))

@@ -162,6 +162,18 @@ def united(seen: Observation, others: Sequence[Observation]) -> Observation:
     return replace(seen, derived=with_records(derived, every))
 
 
+def references_of(seen: Observation, named: Observation | None = None) -> dict[str, frozenset[tuple[int, int]]]:
+    """What of the code touches each structure of ``named`` (by default of ``seen`` itself) in the call that ``seen`` is of:
+    addresses of instructions and numbers of their operands, by the structure's id."""
+    found: dict[str, frozenset[tuple[int, int]]] = {}
+    for one in (named or seen).structures:
+        part = _object_at(seen, one.block_base or one.base, one.bytes)
+        if part is not None:
+            touched, _, trace = part
+            found[one.id] = frozenset((trace.references[n].pc, trace.references[n].operand) for n in touched.references)
+    return found
+
+
 def _object_at(seen: Observation, base: int, size: int) -> Part | None:
     """The memory object of ``size`` bytes at ``base``, and which references of the trace touch it."""
     if seen.attribution is None:
