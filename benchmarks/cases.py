@@ -81,6 +81,7 @@ VARIANTS = {
     "lattice_pairs": "restrict",
     "entities_restrict": "restrict",
     "lbm_restrict": "restrict",
+    "lbm_split": "restrict",
 }
 """Versions with loops over the elements of a block inside, in vector types or with `restrict`, and what corresponds to
 them; of all others it is the plain variant."""
@@ -210,6 +211,7 @@ CASES: dict[str, Example] = {
             "lbm_restrict": has("soa", without=("split",), structures=2),
             "lbm_aosoa": has("aosoa", block=8, structures=2),
             "lbm_rows": NOT_PROPOSED,
+            "lbm_split": grouped("[0] [1] [2] [3] [4]", "[5] [6] [7] [8]"),
         },
     ),
 }

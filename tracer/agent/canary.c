@@ -14,7 +14,7 @@
 uint64_t la_canary(void)
 {
     uint64_t a = 0, b = 0, c = 0, d = 0, turns = TURNS, start = la_tsc();
-    __asm__ volatile("1:\n"
+    __asm__ volatile(".p2align 6\n1:\n"
                      "add $1, %0\n nop\n add $1, %1\n nop\n add $1, %2\n nop\n add $1, %3\n nop\n"
                      "add $1, %0\n nop\n add $1, %1\n nop\n add $1, %2\n nop\n"
                      "dec %4\n jnz 1b\n"
