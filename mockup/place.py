@@ -2,7 +2,8 @@
 
 Loads, stores and calls stay where they were. A pure value may move between the first block where its operands are known
 and the last one that dominates its uses (Click, Global code motion, PLDI 1995): it takes the one with the fewest loops
-around it, the latest of equals. Within a block the order is that of the machine code, as far as operands allow.
+around it, the latest of equals that is behind no call where the machine code computes it before. Within a block the order
+is that of the machine code, as far as operands allow.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ class Placement:
         self.at: dict[Node, int] = {}
         self.known: dict[Node, int] = {}
         self.nodes: dict[int, list[Node]] = {block: [] for block in self.flow.order}
+        self.calling = {b for b in self.flow.order if any(e.op in ("call", "opaque") for e in program.events[b])}
         self._place()
         for block in self.flow.order:
             self.nodes[block] = self._ordered(block)
@@ -108,7 +110,20 @@ class Placement:
             at = up
             if self._depth(at) < self._depth(best):
                 best = at
+        home = node.block
+        if home is not None and self._is_beyond_a_call(home, best) and self.flow.dominates(early, home):
+            return home
         return best
+
+    def _is_beyond_a_call(self, home: int, block: int) -> bool:
+        """Whether a value that the machine code computes in ``home`` would be computed behind a call only, in ``block``: no
+        compiler moves anything across one, and what a source computes before it runs beside it (``options``: 1.07)."""
+        at: int | None = block
+        called = False
+        while at is not None and at != home:
+            at = self.flow.idom[at]
+            called = called or (at is not None and at in self.calling)
+        return at == home and called and self._depth(home) <= self._depth(block)
 
     def _depth(self, block: int) -> int:
         head = self.flow.loop_of[block]

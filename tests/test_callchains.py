@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from layout_advise.config import Settings
+from layout_advise.stages.profile import FEWEST_SAMPLES, profile
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.callchains import Chain, call_chains
 from layout_advise.tracer.hotspots import choose, rank, share_within
@@ -93,6 +95,16 @@ def test_a_share_takes_in_what_is_called(program: Binary) -> None:
     share = share_within(chains, modules, program, lambda a: moving.start <= a < moving.start + moving.size)
     assert 0.3 < share < 0.7
     assert all(h.share < 0.1 for h in rank(chains, modules) if h.symbol == "moving")
+
+
+def test_a_short_program_is_sampled_again(program: Binary, tmp_path: Path) -> None:
+    """One run has too few samples; perf's, which were taken then, do not tell who called the library."""
+    command = (str(program.path), "100", "1000")
+    assert len(sample(command, discard=True).samples) < FEWEST_SAMPLES
+    found = profile(Settings(command, tmp_path / "run", timeout=60), program, None)
+    assert len(found.run.samples) == len(found.chains) > FEWEST_SAMPLES
+    assert found.function.name == "waves"
+    assert found.share > 0.5
 
 
 def test_frames_are_what_readelf_reads() -> None:

@@ -9,6 +9,8 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from layout_advise.config import STDIN, Settings
 from layout_advise.errors import BinaryError, ProgramError
 from layout_advise.mockup.nests import Nest
@@ -35,9 +37,12 @@ from layout_advise.tracer.snapshot.patching import Entry
 from layout_advise.tracer.snapshot.probe import Probe, SampleRun, probe, sample
 from layout_advise.tracer.snapshot.protocol import Calm
 from layout_advise.tracer.symbols import Function
+from layout_advise.tracer.trace import Mapping
 
 INTERVAL = 0.001
 FEWEST_SAMPLES = 20
+MOST_AGAIN, AGAIN_SECONDS = 10, 1.0
+"""So often, and for so long, a program that ends before there are as many is sampled again."""
 IN_SITU_PROCESSES = (2, 16)
 """At least and at most so many further processes are timed, those after the first while ``IN_SITU_SECONDS`` last."""
 IN_SITU_SECONDS = 3.0
@@ -208,9 +213,18 @@ def _chosen(seen: _Seen, choice: Choice, main: Binary) -> Profiled:
 
 
 def _finer(settings: Settings, stdin: Path | None, run: SampleRun) -> SampleRun:
-    """``run`` with the samples of perf, where it works and finds more: the kernel's tick limits the timer to some 250
-    samples a second. The program's output was shown already."""
-    if not perf_available():
+    """``run`` with the samples of further runs of so short a program, which lies at the same addresses each time; with those
+    of perf, where it works and there are still too few: the kernel's tick limits the timer to some 250 samples a second. The
+    program's output was shown already."""
+    runs, begun = [run], time.monotonic()
+    while len(runs) <= MOST_AGAIN and time.monotonic() - begun < AGAIN_SECONDS:
+        more = sample(settings.command, stdin_path=stdin, timeout=settings.timeout, interval=INTERVAL, discard=True)
+        if _code(more) != _code(run) or more.error:
+            break
+        runs.append(more)
+    samples = np.concatenate([one.samples for one in runs])
+    run = replace(run, samples=samples, sampled=np.concatenate([one.sampled for one in runs]))
+    if len(run.samples) >= FEWEST_SAMPLES or not perf_available():
         return run
     with open(stdin or os.devnull, "rb") as source:
         found = sample_with_perf(
@@ -223,6 +237,10 @@ def _finer(settings: Settings, stdin: Path | None, run: SampleRun) -> SampleRun:
     if len(found.addresses) <= len(run.samples):
         return run
     return replace(run, samples=found.addresses, mappings=found.mappings, sampled=run.sampled[:0])
+
+
+def _code(run: SampleRun) -> list[Mapping]:
+    return [m for m in run.mappings if "x" in m.permissions]
 
 
 def _wanted(symbol: str | None, main: Binary) -> tuple[Function | None, BinaryError | None]:

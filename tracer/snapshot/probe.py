@@ -83,9 +83,10 @@ def sample(
     timeout: float | None = None,
     interval: float = 0.001,
     stdout: Path | None = None,
+    discard: bool = False,
 ) -> SampleRun:
-    """Run ``command`` to its end, its output passed through (its standard output into the file ``stdout``, if given), and
-    sample it every ``interval`` seconds of CPU time.
+    """Run ``command`` to its end, its output passed through (its standard output into the file ``stdout``, if given; all of
+    it nowhere: ``discard``), and sample it every ``interval`` seconds of CPU time.
 
     Raises :class:`ProgramError` if it cannot be started or exceeds ``timeout`` seconds (it is killed then).
     """
@@ -99,7 +100,7 @@ def sample(
         with open(folder.path / "sampled", "wb") as handle:
             handle.truncate(SAMPLED.itemsize * MAX_STACKS)
         start = time.monotonic()
-        process = launch(folder, command, stdin_path=stdin_path, cwd=cwd, env=env, discard=False, stdout=stdout)
+        process = launch(folder, command, stdin_path=stdin_path, cwd=cwd, env=env, discard=discard, stdout=stdout)
         seconds = _finish(process, start, timeout, "it was sampled")
         status = folder.status()
         with open(folder.path / "samples", "rb") as handle:
