@@ -4,7 +4,7 @@
 #include <string.h>
 
 struct cell { double a, b, c, d, rest[12]; };
-enum { CELLS = 30000, CALLS = 240 };
+enum { CELLS = 200000, CALLS = 240 };
 
 /* Even calls use c and d, odd ones a and b. */
 __attribute__((noinline)) void fields(struct cell *cells, long n, int odd)

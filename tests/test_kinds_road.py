@@ -74,7 +74,7 @@ def test_calls_of_different_sizes(program: Path, tmp_path: Path) -> None:
     assert hotspot.kinds[0].text == "call 1 of every 3"  # it takes most of the time
     assert hotspot.kinds[0].share > 0.35
     (cells,) = hotspot.structures
-    assert cells.count == 30000
+    assert cells.count == 200000
     assert check_weighted(hotspot)
 
 
