@@ -81,7 +81,7 @@ def test_blocks_of_kmeans_run_points_side_by_side(flags: str, tmp_path: Path) ->
 @pytest.mark.slow
 @pytest.mark.parametrize("example", ["wave", "lattice", "daxpy"])
 def test_every_example_is_lifted_and_verified(example: str, tmp_path: Path) -> None:
-    sizes = {"wave": ("80", "1000"), "lattice": ("6", "2000"), "daxpy": ("16000", "1000")}
+    sizes = {"wave": ("80", "1000"), "lattice": ("8", "1000"), "daxpy": ("16000", "1000")}
     for flags in ("O2", "O3-haswell"):
         folder = tmp_path / flags
         folder.mkdir()
@@ -94,4 +94,4 @@ def test_every_example_is_lifted_and_verified(example: str, tmp_path: Path) -> N
             whole = [c for c in hotspot.candidates if len(c.structures) == 3 and c.evidence == "verified"]
             assert all(c.verification is not None and c.verification.calls == 3 for c in whole)
             assert any(c.classes == 2 for c in whole)
-            assert any("soa" in c.families and c.layout["s0"].endswith("⊗ A_1296") for c in whole)
+            assert any("soa" in c.families and c.layout["s0"].endswith("⊗ A_4096") for c in whole)
