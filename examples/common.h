@@ -124,7 +124,7 @@ static inline double chore_ns(void)
     struct timespec from, to;
     long a = 0, b = 0, c = 0, d = 0, turns = 5000;
     clock_gettime(CLOCK_MONOTONIC, &from);
-    /* aligned: it takes half as long again where it lies badly, in one version and not in another */
+    /* aligned, so that it is the same in each version wherever its code lies */
     __asm__ volatile(".p2align 6\n0:\n"
                      "add $1, %0\n nop\n add $1, %1\n nop\n add $1, %2\n nop\n add $1, %3\n nop\n"
                      "add $1, %0\n nop\n add $1, %1\n nop\n add $1, %2\n nop\n dec %4\n jnz 0b\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 import subprocess
 from collections import Counter
@@ -16,7 +17,7 @@ from layout_advise.tracer.callchains import Chain, call_chains
 from layout_advise.tracer.hotspots import choose, rank, share_within
 from layout_advise.tracer.modules import Modules
 from layout_advise.tracer.snapshot.probe import sample
-from layout_advise.tracer.unwind import RBP, RSP
+from layout_advise.tracer.unwind import RBP, RSP, Frame, UnwindTable
 
 CALLS = """#include <alloca.h>
 #include <math.h>
@@ -105,6 +106,20 @@ def test_a_short_program_is_sampled_again(program: Binary, tmp_path: Path) -> No
     assert len(found.run.samples) == len(found.chains) > FEWEST_SAMPLES
     assert found.function.name == "waves"
     assert found.share > 0.5
+
+
+def test_a_damaged_table_tells_nothing(program: Binary) -> None:
+    """Whatever one of its bytes is: no frame, or some frame."""
+    table, function = program.debug.unwinding, program.find("moving")
+    assert table is not None
+    record = int(table.records[table.starts.tolist().index(function.start)])
+    draw = random.Random(1)
+    for at in range(record, record + 40):
+        for value in (0, 0xFF, draw.randrange(256)):
+            frames = table.frames[:at] + bytes([value]) + table.frames[at + 1 :]
+            damaged = UnwindTable(table.starts, table.records, frames, table.address)
+            found = [damaged.frame_at(function.start + k) for k in range(0, function.size, 4)]
+            assert all(one is None or isinstance(one, Frame) for one in found)
 
 
 def test_frames_are_what_readelf_reads() -> None:

@@ -104,9 +104,9 @@ class UnwindTable:
             section = io.BytesIO(common + own)
             place = self.address + record - len(common)
             entries = CallFrameInfo(section, len(common) + len(own), place, structs, for_eh_frame=True).get_entries()
-            function = next(e for e in entries if isinstance(e, FDE))
-            return [(row["pc"], _frame(row)) for row in function.get_decoded().table]
-        except (DWARFError, ELFError, KeyError, ValueError, struct.error):
+            decoded = [entry.get_decoded() for entry in entries if isinstance(entry, FDE)]
+            return [(row["pc"], _frame(row)) for one in decoded for row in one.table]
+        except (DWARFError, ELFError, KeyError, IndexError, ValueError, AssertionError, struct.error):
             return []  # ValueError: pyelftools on DW_CFA_GNU_args_size, which g++ writes for pushed arguments
 
     def _word(self, at: int) -> int:

@@ -29,8 +29,8 @@ def find_loop(
         return "its loops can be traced by the clone only"
     if profiled.threaded:
         return "the loops of a parallel region are not measured apart"
-    samples = samples_of(main, profiled)
     modules = Modules(profiled.run.mappings, main, profiled.module)
+    samples = samples_of(profiled, modules)
     why = "it has no hot loop"
     try:
         nests = list(hottest_nests(profiled.module.region(profiled.function, 0, callees=True), samples))
@@ -57,9 +57,8 @@ def find_loop(
     return why
 
 
-def samples_of(main: Binary, profiled: Profiled) -> Counter[int]:
+def samples_of(profiled: Profiled, modules: Modules) -> Counter[int]:
     """How many samples fell on each address (of the file) of the hotspot, or in what was called there."""
-    modules = Modules(profiled.run.mappings, main, profiled.module)
     found: Counter[int] = Counter()
     for chain in profiled.chains:
         inside = [
