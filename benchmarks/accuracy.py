@@ -99,7 +99,8 @@ class Setting:
 
     def builds(self, version: str) -> tuple[str, ...]:
         """The programs of a version: one, or several whose code lies at other places."""
-        places = ("", *(f"+{by}" for by in MOVED_BY)) if CASES[self.example].places and version != self.example else ("",)
+        hangs = CASES[self.example].places or self.size == "small"
+        places = ("", *(f"+{by}" for by in MOVED_BY)) if hangs and version != self.example else ("",)
         return tuple(f"{version}{place}" for place in places)
 
     @property

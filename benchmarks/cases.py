@@ -28,7 +28,8 @@ def has(*families: str, block: int | None = None, without: tuple[str, ...] = (),
 class Example:
     """``sizes``: name to arguments. ``versions``: hand-written version to the candidates that it corresponds to.
     ``threads``: the numbers of OpenMP threads that it is measured with; none: it has no threads of its own. ``places``: the
-    versions are timed with their code at several places, as the candidates are where branches hang on data."""
+    versions are timed with their code at several places at all sizes, as the candidates are where branches hang on data; at
+    the small ones, which the L2 holds, all are."""
 
     sizes: dict[str, tuple[str, ...]]
     versions: dict[str, Match]

@@ -73,8 +73,8 @@ def placed(hotspot: HotspotReport) -> str:
     if places == 1:
         return ""
     return (
-        f"layouts were timed with their code at {places} addresses, as how well branches on data are predicted hangs on it: "
-        "the speedup is over the mean time, the interval holds all of them"
+        f"layouts were timed with their code at {places} addresses, as how fast short loops are fetched and how well "
+        "branches on data are predicted hang on it: the speedup is over the mean time, the interval holds all of them"
     )
 
 

@@ -24,8 +24,18 @@ from layout_advise.mockup.unroll import unroll_fields
 from layout_advise.stages.case import Case
 from layout_advise.stages.gather import gather_again, tables_of
 from layout_advise.stages.insource import in_source
-from layout_advise.stages.mockups import Code, Compiled, Made, Recipe, better_kept, expected_moves, make_all, place_identity
-from layout_advise.stages.moved import moved_identities
+from layout_advise.stages.mockups import (
+    Code,
+    Compiled,
+    Made,
+    Recipe,
+    better_kept,
+    expected_moves,
+    make_all,
+    own_alignment,
+    place_identity,
+)
+from layout_advise.stages.moved import hangs_on_place, moved_identities
 from layout_advise.stages.observe import Observation
 from layout_advise.stages.others import blocks_of, reject, with_structures
 from layout_advise.stages.selection import choices_at, chooses
@@ -45,7 +55,8 @@ def make_mockups(
 ) -> dict[str, Made]:
     case.progress.step("compiling mock-ups")
     compiler = compiler_of(case)
-    compiler = Compiled(compiler.executable, (*compiler.flags, *extra))
+    aligned = own_alignment(compiler) if hangs_on_place(seen, lifted) else ()
+    compiler = Compiled(compiler.executable, (*compiler.flags, *extra, *aligned))
     done = make_all(
         wanted,
         code_of(seen, lifted),
@@ -199,8 +210,8 @@ def other_places(case: Case, seen: Observation, lifted: Lifted, made: dict[str, 
     loop = hot_loop(seen.region, seen.trace)
     identity, compiler = made.get(IDENTITY_LANES, made[IDENTITY]), compiler_of(case)
     placed = place_identity(identity, loop, kernel_name(lifted), compiler) if loop is not None else None
-    forms = [made[name] for name in FORMS_OF_IDENTITY if name in made]
-    return [*([placed] if placed is not None else []), *moved_identities(lifted, forms, compiler.executable)]
+    forms = [made[name] for name in FORMS_OF_IDENTITY if name in made] if hangs_on_place(seen, lifted) else []
+    return [*([placed] if placed is not None else []), *moved_identities(forms, compiler.executable)]
 
 
 def forbidden(candidate: Candidate | None, tables: Mapping[str, PointerTable] | None = None) -> tuple[Range, ...]:

@@ -29,15 +29,19 @@ LOOP_FORM = "loop-form"
 """The reason where blocks gain by the form of the loop."""
 
 
-def doubt_place(verdict: Verdict, timings: Timings, name: str, bound: float, mode: Mode) -> Verdict:
+_HANGING = {True: "well its branches on data are predicted", False: "fast its short loop is fetched"}
+"""What hangs on the place of code, by whether its way hangs on its data."""
+
+
+def doubt_place(verdict: Verdict, timings: Timings, name: str, bound: float, mode: Mode, *, branches: bool) -> Verdict:
     """No ``keep`` where the best layout gains as soon as its code lies at another place (``docs/decisions/0037``), also over
-    the unchanged layout in its fastest form; nor where the unchanged layout itself takes much longer at one place than at
-    another: what a layout does at any of them then says little."""
+    the unchanged layout in its fastest form; nor where the way hangs on the data (``branches``) and the unchanged layout
+    itself takes much longer at one place than at another: what a layout does at any of them then says little."""
     over = (ORIGINAL, identity_of(timings, name))
     ratios = [[r.median for o in over if (r := timings.ratio(o, n, mode)) is not None] for n in places_of(timings, name)]
     found = [min(medians) for medians in ratios if medians]
     same = [r.median for n in (IDENTITY, *IDENTITY_MOVED) if (r := timings.ratio(n, ORIGINAL, mode)) is not None]
-    if verdict.action == "keep" and len(same) > 1 and max(same) > SPREAD * min(same):
+    if verdict.action == "keep" and branches and len(same) > 1 and max(same) > SPREAD * min(same):
         text = (
             f"the unchanged mock-up takes {min(same):.2f} to {max(same):.2f} times the original's time depending on where "
             "its code lies, and with it how well its branches on data are predicted. No gain is shown, and none is excluded."
@@ -47,7 +51,7 @@ def doubt_place(verdict: Verdict, timings: Timings, name: str, bound: float, mod
         return verdict
     text = (
         f"{name} runs {times(min(found))} to {times(max(found))} times as fast depending on where its code lies, "
-        "and with it how well its branches on data are predicted. No gain is shown, and none is excluded."
+        f"and with it how {_HANGING[branches]}. No gain is shown, and none is excluded."
     )
     return undecided("placement-dependent", text)
 

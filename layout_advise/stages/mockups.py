@@ -12,7 +12,6 @@ from layout_advise.errors import LayoutAdviseError, RemapError
 from layout_advise.layoutalgebra.structure import Candidate, Structure
 from layout_advise.mockup.binding import bind, keys_made
 from layout_advise.mockup.build import build, vector_bytes
-from layout_advise.mockup.databranches import branches_on_data
 from layout_advise.mockup.emit import Emitted, emit, kernel_name
 from layout_advise.mockup.lifted import Item, Lifted, Loop
 from layout_advise.mockup.machinecode import same_code
@@ -291,8 +290,7 @@ def _make(
         except LayoutAdviseError as error:
             return Made(recipe, source, None, None, error.line())
         if not check:
-            aligned = own_alignment(compiler) if branches_on_data(lifted) else ()
-            source, flags = made.text, (*compiler.flags, *_flags(recipe, compiler, made), *aligned)
+            source, flags = made.text, (*compiler.flags, *_flags(recipe, compiler, made))
         # the check build is compiled quickly: it runs once
         target = folder / f"{recipe.name}{'.check' if check else ''}.so"
         result = build(made.text, target, compiler.executable, ("-O1",) if check else flags)

@@ -11,19 +11,25 @@ from layout_advise.layoutalgebra.structure import Candidate
 from layout_advise.mockup.build import build
 from layout_advise.mockup.databranches import branches_on_data
 from layout_advise.mockup.lifted import Lifted
+from layout_advise.mockup.placement import hot_loop
 from layout_advise.mockup.timings import elsewhere
 from layout_advise.stages.mockups import JOBS, Made, Recipe
+from layout_advise.stages.observe import Observation, is_beyond_the_l2
 
 MOVED_BY = (16, 32, 48)
 """How many bytes further into a cache line code lies than in a build of its own: compilers align functions to 16."""
 
 
-def moved(lifted: Lifted, items: Iterable[Made], compiler: str) -> dict[str, Path]:
-    """Further builds of ``items``, by the names that :func:`~layout_advise.mockup.timings.elsewhere` gives, where the
-    hotspot's way hangs on its data. How well a processor predicts that changes with the addresses of the branches. What
-    cannot be built is left out."""
-    if not branches_on_data(lifted):
-        return {}
+def hangs_on_place(seen: Observation, lifted: Lifted) -> bool:
+    """Whether times hang on where the code lies: how well a processor predicts branches on data changes with their
+    addresses, and how fast it fetches a short loop with where that begins in a cache line. Beyond the L2 it waits for the
+    data instead."""
+    return branches_on_data(lifted) or (not is_beyond_the_l2(seen) and hot_loop(seen.region, seen.trace) is not None)
+
+
+def moved(items: Iterable[Made], compiler: str) -> dict[str, Path]:
+    """Further builds of ``items``, by the names that :func:`~layout_advise.mockup.timings.elsewhere` gives. What cannot be
+    built is left out."""
     wanted = [
         (item, name, by)
         for item in items
@@ -42,10 +48,10 @@ def have_room(candidates: Iterable[Candidate]) -> bool:
     return wanted <= os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
 
 
-def moved_identities(lifted: Lifted, identities: Sequence[Made], compiler: str) -> tuple[Made, ...]:
+def moved_identities(identities: Sequence[Made], compiler: str) -> tuple[Made, ...]:
     """The forms of the unchanged layout, likewise: where one runs like the original at one of the places, it is the same
     code."""
-    built = moved(lifted, identities, compiler)
+    built = moved(identities, compiler)
     return tuple(
         Made(Recipe(name, None, item.recipe.variant, checked=False), item.source, built[name], None, None)
         for item in identities

@@ -44,7 +44,7 @@ from layout_advise.stages.gather import tables_of
 from layout_advise.stages.kinds import timed_again
 from layout_advise.stages.mixed import Race, decide_mixed
 from layout_advise.stages.mockups import Made, Recipe
-from layout_advise.stages.moved import have_room, moved
+from layout_advise.stages.moved import hangs_on_place, have_room, moved
 from layout_advise.stages.observe import Observation, is_beyond_the_l2, leaves_data
 from layout_advise.stages.others import Ready, not_all_kinds
 from layout_advise.stages.timing import Decision, decide_and_confirm
@@ -128,7 +128,7 @@ def contest_of(
 ) -> Contest:
     """What takes part at the calls of one kind: what was verified at all of them."""
     entrants, unmeasured = [], []
-    kernel = kernel_name(lifted)
+    kernel, hanging = kernel_name(lifted), hangs_on_place(seen, lifted)
     for name, item in made.items():
         candidate = item.recipe.candidate
         if candidate is None or item.recipe.wrong or item.same_as is not None:
@@ -160,15 +160,15 @@ def contest_of(
         fresh = [replace(r, checked=False, offset=64 * 5) for r in wanted]
         again = make_mockups(case, seen, lifted, fresh, case.work / f"again{case.chosen.call}", LESS_ALIGNED)
         built = worth_timing({n: m.mockup for n, m in again.items() if m.mockup is not None}, best, kernel)
-        if places and IDENTITY in again:
+        if places and hanging and IDENTITY in again:
             timed = (again[n] for n in (best, *FORMS_OF_IDENTITY) if n in again and n in built)
-            built |= moved(lifted, timed, compiler_of(case).executable)
+            built |= moved(timed, compiler_of(case).executable)
         return built
 
     def places() -> dict[str, Path]:
         if not have_room(c for e in entrants if (c := made[e.id].recipe.candidate) is not None):
             return {}
-        return moved(lifted, (made[e.id] for e in entrants), compiler_of(case).executable)
+        return moved((made[e.id] for e in entrants), compiler_of(case).executable)
 
     return Contest(
         controls(made, found, bool(entrants), kernel),
@@ -176,7 +176,7 @@ def contest_of(
         unmeasured,
         rebuild,
         lambda timings, name: around_a_call(timings, name, case.timed_calls) if case.settings.temporary else None,
-        places if branches_on_data(lifted) else None,
+        places if hanging else None,
     )
 
 

@@ -261,7 +261,8 @@ def _nothing_won(
         return decision
     timed = bench.measure(extra, "measuring the best layout again", ABLATION_RESTORES, drop=False)
     timed = timed.exchanged(IDENTITY, IDENTITY_LANES) if lanes else timed
-    decision = replace(decision, verdict=doubt_place(decision.verdict, timed, best.id, now.bound, mode))
+    verdict = doubt_place(decision.verdict, timed, best.id, now.bound, mode, branches=bench.branches)
+    decision = replace(decision, verdict=verdict)
     return replace(decision, ablation=timed, ablated=best.id) if vectors else decision
 
 
