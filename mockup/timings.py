@@ -67,8 +67,14 @@ LAYOUT_SCALAR = "layout-scalar"
 
 
 def elsewhere(name: str) -> tuple[str, ...]:
-    """What the same build with its code at other places is called (``docs/decisions/0037``)."""
+    """What the same build with its code at other places is called (``docs/decisions/0037``). That of a loop in which loads
+    come in another order is what the last two are made of (``docs/decisions/0051``)."""
     return tuple(f"{name}@{k}" for k in (1, 2, 3))
+
+
+def reordered(name: str) -> str:
+    """What the mock-up with its loads in another order is called."""
+    return elsewhere(name)[1]
 
 
 def is_elsewhere(name: str) -> bool:

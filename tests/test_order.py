@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from hypothesis import given
@@ -11,6 +12,7 @@ from layout_advise.mockup.binding import access_bytes
 from layout_advise.mockup.effects import Ty
 from layout_advise.mockup.lifted import (
     Assign,
+    Call,
     Goto,
     Item,
     Label,
@@ -26,7 +28,7 @@ from layout_advise.mockup.lifted import (
     Val,
     Var,
 )
-from layout_advise.mockup.order import in_pieces
+from layout_advise.mockup.order import in_pieces, loads_late
 
 AT = Origin(0x1000)
 BASE = Val(1, "i64")
@@ -34,12 +36,21 @@ COUNTER = Val(2, "i64")
 LANES = ((0x1000, 0, 0), None)
 
 
-def body_of(items: list[Item]) -> tuple[Item, ...]:
+def body_of(items: list[Item], order: Callable[[Lifted], Lifted] = in_pieces) -> tuple[Item, ...]:
     loop = Loop(COUNTER, Val(3, "i64"), tuple(items), 0x1000)
-    done = in_pieces(Lifted("f", 0x1000, (), (), (loop,)))
+    done = order(Lifted("f", 0x1000, (), (), (loop,)))
     inner = done.body[0]
     assert isinstance(inner, Loop)
     return inner.body
+
+
+def late(items: list[Item]) -> tuple[Item, ...]:
+    return body_of(items, loads_late)
+
+
+def scalar(items: list[Item]) -> list[Item]:
+    """The same, but no vector's lanes."""
+    return [replace(item, lanes=()) if isinstance(item, Load | Store) else item for item in items]
 
 
 def place(offset: int) -> Linear:
@@ -136,15 +147,15 @@ def bodies(draw: st.DrawFn) -> list[Item]:
 
 @given(bodies())
 def test_the_same_items_defined_before_they_are_read(items: list[Item]) -> None:
-    done = body_of(items)
-    assert sorted(map(repr, done)) == sorted(map(repr, items))
-    fixed = (Store, Goto, Label, Assign)
-    assert [i for i in done if isinstance(i, fixed)] == [i for i in items if isinstance(i, fixed)]
-    defined = {BASE.number, COUNTER.number}
-    for item in done:
-        assert all(o.number in defined for o in reads(item) if isinstance(o, Val))
-        if isinstance(item, Let | LetLinear | Load):
-            defined.add(item.value.number)
+    for given_ones, done in ((items, body_of(items)), (scalar(items), late(scalar(items)))):
+        assert sorted(map(repr, done)) == sorted(map(repr, given_ones))
+        fixed = (Store, Goto, Label, Assign)
+        assert [i for i in done if isinstance(i, fixed)] == [i for i in given_ones if isinstance(i, fixed)]
+        defined = {BASE.number, COUNTER.number}
+        for item in done:
+            assert all(o.number in defined for o in reads(item) if isinstance(o, Val))
+            if isinstance(item, Let | LetLinear | Load):
+                defined.add(item.value.number)
 
 
 def run(items: tuple[Item, ...]) -> tuple[dict[int, int], bytes]:
@@ -191,6 +202,7 @@ def overlapping(draw: st.DrawFn) -> list[Item]:
 @given(overlapping())
 def test_loads_see_what_they_saw(items: list[Item]) -> None:
     assert run(body_of(items)) == run(tuple(items))
+    assert run(late(scalar(items))) == run(tuple(items))
 
 
 def test_loads_move_behind_stores_that_are_elsewhere_only() -> None:
@@ -215,3 +227,25 @@ def test_no_operation_crosses_a_jump(items: list[Item]) -> None:
         return parts
 
     assert between(list(body_of(items))) == between(items)
+    assert between(list(late(scalar(items)))) == between(scalar(items))
+
+
+def test_of_an_operation_the_other_operand_is_loaded_first() -> None:
+    """``particles``: ``m * v * v``, where machine code has v in a register before it multiplies by m in memory."""
+    v, m, p = (Load(Val(10 + k, "f64"), place(8 * k), AT) for k in range(3))
+    product, square = (
+        Let(Val(20 + k, "f64"), "fmul", args, AT) for k, args in enumerate(((v.value, m.value), (Val(20, "f64"), v.value)))
+    )
+    total = Let(Val(22, "f64"), "fadd", (square.value, p.value), AT)
+    items: list[Item] = [v, m, p, product, square, total, Store("f64", place(16), total.value, AT)]
+    assert numbers(late(items)) == [11, 10, 20, 21, 12, 22, -1]
+    assert late([replace(i, lanes=LANES) if isinstance(i, Load) else i for i in items])[:3] != (m, v, product)
+
+
+def test_a_call_and_a_store_that_may_be_to_the_same_place_are_not_passed() -> None:
+    load = Load(Val(10, "f64"), place(0), AT)
+    use = Let(Val(11, "f64"), "fadd", (load.value, load.value), AT)
+    called = Call(Val(12, "f64"), "exp", (Val(9, "f64"),), AT)
+    assert numbers(late([load, Store("f64", Linear(0, ((Val(9, "i64"), 1),)), Val(9, "f64"), AT), use])) == [10, -1, 11]
+    assert late([load, called, use])[:2] == (load, called)
+    assert late([load, Let(Val(13, "f64"), "fneg", (Val(9, "f64"),), AT), use])[1] == load

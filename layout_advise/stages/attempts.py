@@ -19,7 +19,7 @@ from layout_advise.mockup.pointertables import PointerTable, covering
 from layout_advise.mockup.reloaded import reload
 from layout_advise.mockup.repointed import repoint
 from layout_advise.mockup.reroll import reroll
-from layout_advise.mockup.timings import FORMS_OF_IDENTITY, IDENTITY, IDENTITY_LANES
+from layout_advise.mockup.timings import FORMS_OF_IDENTITY, IDENTITY, IDENTITY_LANES, reordered
 from layout_advise.mockup.unroll import unroll_fields
 from layout_advise.stages.case import Case
 from layout_advise.stages.gather import gather_again, tables_of
@@ -51,11 +51,20 @@ LONGEST_LOOP = 4096
 
 
 def make_mockups(
-    case: Case, seen: Observation, lifted: Lifted, wanted: Sequence[Recipe], folder: Path, extra: tuple[str, ...]
+    case: Case,
+    seen: Observation,
+    lifted: Lifted,
+    wanted: Sequence[Recipe],
+    folder: Path,
+    extra: tuple[str, ...],
+    *,
+    places: bool = False,
 ) -> dict[str, Made]:
+    """Emit and compile; ``places``: they are going to be timed at several places, where times hang on these."""
     case.progress.step("compiling mock-ups")
     compiler = compiler_of(case)
-    aligned = own_alignment(compiler) if hangs_on_place(seen, lifted) else ()
+    hanging = hangs_on_place(seen, lifted)
+    aligned = own_alignment(compiler) if hanging else ()
     compiler = Compiled(compiler.executable, (*compiler.flags, *extra, *aligned))
     done = make_all(
         wanted,
@@ -66,6 +75,7 @@ def make_mockups(
         folder,
         lambda i, n: case.progress.count("compiling mock-ups", i, n),
         seen.varying,
+        late=places and hanging,
     )
     module, base = case.profiled.module, seen.region.load_base
     told = (replace(m, reason=in_source(m.reason, module, base)) if m.reason and m.mockup is None else m for m in done)
@@ -83,6 +93,8 @@ def compared(
         under = code.under(candidate, seen.trace)
         moves = expected_moves(candidate, *under, seen.structures) if candidate is not None else None
         subjects.append(Subject(name, item.mockup, item.check, forbidden(candidate, seen.tables), moves))
+        if item.late is not None and reordered(name) not in made:
+            subjects.append(Subject(reordered(name), item.late.mockup, None, forbidden(candidate, seen.tables), moves))
     compare_all = verify if seen.team is None else verify_team
     return dict(
         compare_all(
@@ -153,6 +165,12 @@ def at_another_call(now: Observation, seen: Observation, lifted: Lifted, program
     return replace(with_structures(now, seen), tables=tables, refused=(why,) if why else ())
 
 
+def without_failed(made: dict[str, Made], found: Mapping[str, Finding]) -> dict[str, Made]:
+    """``made``, without the other order of loads where that does not do the same."""
+    good = {name for name, finding in found.items() if finding.reason is None}
+    return {name: m if m.late is None or reordered(name) in good else replace(m, late=None) for name, m in made.items()}
+
+
 def writes_noticed(case: Case, parked: StoppedProgram, seen: Observation, lifted: Lifted, recipe: Recipe) -> bool:
     """Whether the comparison notices writes at wrong places, where it did not notice reads: a call may read elements that
     hold the same (sums that it has just set to 0)."""
@@ -166,7 +184,7 @@ def inherited(found: dict[str, Finding], made: dict[str, Made]) -> dict[str, Fin
     """A variant without a check build of its own is as good as its candidate's plain variant."""
     result = dict(found)
     for name, finding in found.items():
-        candidate = made[name].recipe.candidate
+        candidate = made[name.partition("@")[0]].recipe.candidate
         plain = found.get(candidate.id) if candidate is not None else None
         if plain is not None and plain.reason is not None and finding.reason is None:
             result[name] = plain

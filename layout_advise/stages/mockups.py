@@ -16,6 +16,7 @@ from layout_advise.mockup.emit import Emitted, emit, kernel_name
 from layout_advise.mockup.lifted import Item, Lifted, Loop
 from layout_advise.mockup.machinecode import same_code
 from layout_advise.mockup.mixed import brings_together, elements_whole
+from layout_advise.mockup.order import loads_late
 from layout_advise.mockup.placement import NATURAL, InnerLoop, grown, likeness, needs_placing, same_loops, shift_to
 from layout_advise.mockup.remap import plan
 from layout_advise.mockup.timings import IDENTITY, IDENTITY_LANES, IDENTITY_RESTRICT, IDENTITY_SIMD, PLACED, SCALAR
@@ -144,6 +145,16 @@ class Made:
     """What it was compiled with."""
     written_out: bool = False
     """Whether loops over fields that the original has are written out."""
+    late: Late | None = None
+    """The same with its loads in another order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """A mock-up in which each load is right before what needs it (:func:`~layout_advise.mockup.order.loads_late`)."""
+
+    source: str
+    mockup: Path
 
 
 def recipes(candidates: Sequence[Candidate], code: Code, kept: bool = False) -> tuple[Recipe, ...]:
@@ -181,9 +192,11 @@ def make_all(
     folder: Path,
     progress: Callable[[int, int], None] = lambda done, total: None,
     varying: frozenset[int] = frozenset(),
+    *,
+    late: bool = False,
 ) -> tuple[Made, ...]:
     """Emit and compile, two at a time; C sources and build logs go to ``folder``. ``varying`` registers differ between the
-    traced calls."""
+    traced calls. ``late``: also with loads in another order, where that is another one."""
     folder.mkdir(parents=True, exist_ok=True)
     finished = 0
 
@@ -192,12 +205,31 @@ def make_all(
         form, under = code.of(recipe, trace, structures)
         result = _make(recipe, form, under, structures, compiler, folder, varying)
         result = replace(result, written_out=code.rolled is not None and form is code.elements)
+        if late and result.mockup is not None and recipe.vectorised and not recipe.wrong:
+            result = replace(result, late=_late(result, form, under, structures, compiler, folder, varying))
         finished += 1
         progress(finished, len(wanted))
         return result
 
     with ThreadPoolExecutor(JOBS) as pool:
         return tuple(pool.map(one, wanted))
+
+
+def _late(
+    made: Made,
+    form: Lifted,
+    trace: Trace,
+    structures: Sequence[Structure],
+    compiler: Compiled,
+    folder: Path,
+    varying: frozenset[int],
+) -> Late | None:
+    other = loads_late(form)
+    if other == form:
+        return None
+    recipe = replace(made.recipe, name=f"{made.recipe.name}.late", checked=False)
+    result = _make(recipe, other, trace, structures, compiler, folder, varying)
+    return Late(result.source, result.mockup) if result.mockup is not None and result.flags == made.flags else None
 
 
 def place_identity(identity: Made, loop: InnerLoop, kernel: str, compiler: Compiled) -> Made | None:

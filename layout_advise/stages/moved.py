@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 from layout_advise.layoutalgebra.structure import Candidate
@@ -28,13 +29,13 @@ def hangs_on_place(seen: Observation, lifted: Lifted) -> bool:
 
 
 def moved(items: Iterable[Made], compiler: str) -> dict[str, Path]:
-    """Further builds of ``items``, by the names that :func:`~layout_advise.mockup.timings.elsewhere` gives. What cannot be
-    built is left out."""
+    """Further builds of ``items``, by the names that :func:`~layout_advise.mockup.timings.elsewhere` gives: one with the
+    same source, two with its loads in another order, where there is one. What cannot be built is left out."""
     wanted = [
-        (item, name, by)
+        (item if item.late is None or k == 0 else replace(item, source=item.late.source), name, by)
         for item in items
         if item.mockup is not None and item.same_as is None
-        for name, by in zip(elsewhere(item.recipe.name), MOVED_BY, strict=True)
+        for k, (name, by) in enumerate(zip(elsewhere(item.recipe.name), MOVED_BY, strict=True))
     ]
     with ThreadPoolExecutor(JOBS) as pool:
         built = list(pool.map(lambda one: _elsewhere(one[0], one[1], one[2], compiler), wanted))

@@ -158,7 +158,7 @@ def contest_of(
         if recipe.candidate is not None and recipe.candidate.block is not None and not tables_of(recipe.candidate):
             wanted.append(Recipe(IDENTITY_BLOCKS, None, "plain", blocks=recipe.candidate))
         fresh = [replace(r, checked=False, offset=64 * 5) for r in wanted]
-        again = make_mockups(case, seen, lifted, fresh, case.work / f"again{case.chosen.call}", LESS_ALIGNED)
+        again = make_mockups(case, seen, lifted, fresh, case.work / f"again{case.chosen.call}", LESS_ALIGNED, places=places)
         built = worth_timing({n: m.mockup for n, m in again.items() if m.mockup is not None}, best, kernel)
         if places and hanging and IDENTITY in again:
             timed = (again[n] for n in (best, *FORMS_OF_IDENTITY) if n in again and n in built)

@@ -27,6 +27,7 @@ from layout_advise.stages.attempts import (
     left_behind,
     make_mockups,
     other_places,
+    without_failed,
     writes_noticed,
 )
 from layout_advise.stages.calls import VERIFIED_CALLS
@@ -88,10 +89,12 @@ def run_trials(
     case.progress.step("compiling mock-ups")
     code = code_of(seen, lifted)
     wanted = recipes(candidates, code, is_better_kept(case, seen, code))
-    made = {m.recipe.name: m for m in twins(tuple(make_mockups(case, seen, lifted, wanted, case.run.mockups, ()).values()))}
+    built = make_mockups(case, seen, lifted, wanted, case.run.mockups, (), places=True)
+    made = {m.recipe.name: m for m in twins(tuple(built.values()))}
     wanted = tuple(r for r in wanted if made[r.name].same_as is None)
     made |= {m.recipe.name: m for m in other_places(case, seen, lifted, made)}
     found = compared(case, parked, seen, lifted, made)
+    made = without_failed(made, found)
     caught = found[WRONG].reason is not None if WRONG in found else None
     found.pop(WRONG, None)
     if caught is False:
