@@ -130,7 +130,7 @@ CASES: dict[str, Example] = {
         },
     ),
     "scan": Example(
-        {"small": ("5000", "2000"), "large": ("1000000", "60")},
+        {"small": ("8000", "2000"), "large": ("1000000", "60")},
         {
             "scan_columns": has("soa", without=("split",)),
             "scan_hot": hot_split,

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from layout_advise.errors import SnapshotError
+from layout_advise.mockup.learnt import as_in_program
 from layout_advise.mockup.statistics import undisturbed
 from layout_advise.mockup.timings import (
     CONTROLS,
@@ -24,7 +25,6 @@ from layout_advise.mockup.timings import (
     SCALAR,
     SHADOW,
     Canary,
-    Mode,
     Timings,
     converted,
     elsewhere,
@@ -32,12 +32,15 @@ from layout_advise.mockup.timings import (
     gain,
     is_elsewhere,
 )
-from layout_advise.tracer.snapshot.protocol import Calm, Clock, Range, Sample, StoppedProgram
+from layout_advise.tracer.snapshot.protocol import MODES, Calm, Clock, Mode, Range, Sample, StoppedProgram
 
 FAULT_ALLOWANCE = 2
 DROP_AFTER = 3
 CONVERTED_IN = 1
 """In how many restored processes the conversion to and from a new layout is timed: only the winner's needs an interval."""
+
+FORGOTTEN = 30
+"""After so many calls, of any variant, no more becomes unknown: what was learnt in hundreds of calls gives way slowly."""
 
 FEWEST_AROUND, AROUND_PART = 4, 4
 """Calls with the conversion around them: one for so many of the others, at least so many."""
@@ -75,6 +78,8 @@ class Plan:
     calls: int = 7
     warm: int = 2
     cold_calls: int = 2
+    fresh_calls: int = 0
+    """With branches that are not known; 0: none."""
     cold_restores: int | None = None
     """In how many processes, the first ones, calls with flushed caches are timed; None: in all."""
     seconds: float | None = None
@@ -99,6 +104,8 @@ class Plan:
     holds."""
     typical: bool = False
     """As in :class:`~layout_advise.mockup.timings.Timings`."""
+    unknown: float = 0.0
+    """What part of the branches is not known in the running program: which candidates are dropped is judged so."""
     around: bool = False
     """Whether new layouts are also timed with the conversion around every call (under the name :func:`converted` gives)."""
 
@@ -154,21 +161,20 @@ def measure(
         if drop and len(timings.steady) >= DROP_AFTER:
             # what was never seen undisturbed gets as many processes again
             names = [v.name for v in alive if v.name not in CONTROLS and not is_elsewhere(v.name)]
-            losers = clear_losers(
-                timings, [n for n in names if timings.is_settled(n) or len(timings.steady) >= 2 * DROP_AFTER]
-            )
+            now = as_in_program(timings, plan.unknown)
+            losers = clear_losers(now, [n for n in names if timings.is_settled(n) or len(timings.steady) >= 2 * DROP_AFTER])
             if plan.hopeless is not None:
-                losers |= clear_losers(timings, names, plan.hopeless)
+                losers |= clear_losers(now, names, plan.hopeless)
             if plan.finalists is not None and len(timings.steady) == DROP_AFTER:
-                losers |= beyond(timings, [n for n in names if n not in losers], plan.finalists)
+                losers |= beyond(now, [n for n in names if n not in losers], plan.finalists)
             timings.dropped.update(losers)
             # what loses at all places loses; of the rest it has to be known how much
-            gone = {n for name in names if (r := gain(timings, name)) and r.hi < 1 for n in elsewhere(name)}
+            gone = {n for name in names if (r := gain(now, name)) and r.hi < 1 for n in elsewhere(name)}
             gone |= {place for name in losers for place in (name, *elsewhere(name))}
             alive = [v for v in alive if v.name not in gone]
         if len(timings.steady) == DROP_AFTER:
             alive = [v for v in alive if v.name not in BRIEF or is_better_scalar(timings, v.name)]
-    return timings
+    return as_in_program(timings, plan.unknown)
 
 
 def clear_losers(timings: Timings, names: Sequence[str], factor: float = 1.0) -> dict[str, str]:
@@ -236,6 +242,11 @@ def _one_restore(
             if cold:
                 for current in rotated(names, index):
                     notes.block(program, current, numbers[current], cold, "cold", 0)
+            if plan.fresh_calls:
+                current = ORIGINAL
+                program.block(0, FORGOTTEN, "fresh")
+            for current in rotated(names, index) if plan.fresh_calls else ():
+                notes.block(program, current, numbers[current], plan.fresh_calls, "fresh", 1)
             new = [n for n in names if n not in (ORIGINAL, SHADOW, LAYOUT_SCALAR, *CONTROLS) and not is_elsewhere(n)]
             for current in new if index < CONVERTED_IN or plan.around else ():
                 runs = program.convert(numbers[current])
@@ -270,8 +281,8 @@ class _Notes:
         limit = canary.limit()
         self._calm = Calm(limit.core, self._given, memory=limit.memory, look=plan.memory)
         self._enough, self._settle = plan.enough, (plan.most_calls, plan.clock) if plan.most_calls else None
-        self._times: dict[Mode, dict[str, list[float]]] = {"steady": {}, "cold": {}}
-        self._canaries: dict[Mode, dict[str, list[Canary]]] = {"steady": {}, "cold": {}}
+        self._times: dict[Mode, dict[str, list[float]]] = {mode: {} for mode in MODES}
+        self._canaries: dict[Mode, dict[str, list[Canary]]] = {mode: {} for mode in MODES}
         self._rejected, self._samples = 0, 0
 
     def block(
@@ -294,8 +305,8 @@ class _Notes:
 
     def into(self, timings: Timings) -> None:
         """Add it as one more restored process."""
-        timings.steady.append(self._times["steady"])
-        timings.cold.append(self._times["cold"])
+        for mode in MODES:
+            timings.of(mode).append(self._times[mode])
         for mode, canaries in self._canaries.items():
             timings.canaries[mode].append(canaries)
         timings.waited_ns += self._given - self._calm.patience_ns

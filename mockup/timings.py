@@ -14,7 +14,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from layout_advise.mockup.statistics import (
     TYPICAL,
@@ -25,8 +25,7 @@ from layout_advise.mockup.statistics import (
     undisturbed_ratio,
     unpaired_ratio,
 )
-
-Mode = Literal["steady", "cold"]
+from layout_advise.tracer.snapshot.protocol import MODES, Mode
 
 CALM, MEMORY_CALM = 1.1, 1.25
 """A call counts as undisturbed where the canaries beside it took at most so many times the fastest ones' ticks."""
@@ -164,7 +163,7 @@ class Timings:
 
     steady: list[dict[str, list[float]]] = field(default_factory=list)
     cold: list[dict[str, list[float]]] = field(default_factory=list)
-    canaries: dict[Mode, list[dict[str, list[Canary]]]] = field(default_factory=lambda: {"steady": [], "cold": []})
+    canaries: dict[Mode, list[dict[str, list[Canary]]]] = field(default_factory=lambda: {mode: [] for mode in MODES})
     """The canaries of the same calls."""
     waited_ns: int = 0
     """How long the processes waited for the processor not to be slowed."""
@@ -186,6 +185,16 @@ class Timings:
     """Variants with loops over the elements of a block."""
     conversions: dict[str, list[tuple[float, float] | None]] = field(default_factory=dict)
     """By variant, of each restored process: ns of converting to its layout and back; None where that was not timed."""
+    unknown: float = 0.0
+    """Which part of the branches that a repeated call teaches the steady times are without (:mod:`.learnt`)."""
+    fresh: list[dict[str, list[float]]] = field(default_factory=list)
+    """With branches that are not known; empty where that was not timed."""
+    origin: Timings | None = None
+    """The same as they were measured, where these are worked out."""
+
+    def of(self, mode: Mode) -> list[dict[str, list[float]]]:
+        """Per restore and variant the times of one mode."""
+        return {"steady": self.steady, "cold": self.cold, "fresh": self.fresh}[mode]
 
     @property
     def conversion(self) -> dict[str, tuple[float, float]]:
@@ -196,10 +205,10 @@ class Timings:
             found[name] = median_of([into for into, _ in runs]), median_of([out for _, out in runs])
         return found
 
-    def break_even(self, name: str, mode: Literal["steady", "cold"] = "steady") -> Ratio | None:
+    def break_even(self, name: str, mode: Mode = "steady") -> Ratio | None:
         """After how many calls one conversion there and back is paid back: its cost over what a call gains. None when not
         measured, or where some process shows no gain."""
-        times = self.steady if mode == "steady" else self.cold
+        times = self.of(mode)
         runs = [
             (sum(cost), undisturbed(a), undisturbed(b))
             for restore, cost in zip(times, self.conversions.get(name, ()), strict=False)
@@ -210,7 +219,7 @@ class Timings:
         costs, before, after = zip(*runs, strict=True)
         return undisturbed_ratio(costs, before, after)
 
-    def net(self, name: str, mode: Literal["steady", "cold"] = "steady") -> Ratio | None:
+    def net(self, name: str, mode: Mode = "steady") -> Ratio | None:
         """Speedup of ``name`` over the original with the conversion around every call, as it was timed; None when it was
         not."""
         return self.ratio(ORIGINAL, converted(name), mode)
@@ -220,9 +229,10 @@ class Timings:
         names = {one: other, other: one}
         for mine, its in zip(elsewhere(one), elsewhere(other), strict=True):
             names |= {mine: its, its: mine}
-        steady, cold = ([{names.get(n, n): v for n, v in r.items()} for r in rs] for rs in (self.steady, self.cold))
+        steady, cold, fresh = ([{names.get(n, n): v for n, v in r.items()} for r in self.of(mode)] for mode in MODES)
         canaries = {mode: [{names.get(n, n): v for n, v in r.items()} for r in rs] for mode, rs in self.canaries.items()}
-        return replace(self, steady=steady, cold=cold, canaries=canaries)
+        origin = self.origin.exchanged(one, other) if self.origin is not None else None
+        return replace(self, steady=steady, cold=cold, fresh=fresh, canaries=canaries, origin=origin)
 
     _worked_out: dict[tuple[object, ...], object] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What was worked out of so many processes: every ratio needs it."""
@@ -242,13 +252,13 @@ class Timings:
     def calm(self, name: str, mode: Mode = "steady") -> list[list[float]]:
         """Of each restored process the times of ``name`` at which the processor was not slowed; all of them where too few
         processes have any."""
-        everything = [restore.get(name, []) for restore in (self.steady if mode == "steady" else self.cold)]
+        everything = [restore.get(name, []) for restore in self.of(mode)]
         quiet = self._where(name, mode, lambda canary: canary.is_calm(self.best_canary)) or everything
         return quiet if sum(map(bool, quiet)) >= min(FEWEST_CALM, sum(map(bool, everything))) else everything
 
     def _where(self, name: str, mode: Mode, fit: Callable[[Canary], bool]) -> list[list[float]]:
         """Of each restored process the times of ``name`` with such a canary; nothing where canaries are not known."""
-        times, canaries = self.steady if mode == "steady" else self.cold, self.canaries[mode]
+        times, canaries = self.of(mode), self.canaries.get(mode, [])
         if len(canaries) != len(times):
             return []
         pairs = (zip(r.get(name, ()), seen.get(name, ()), strict=True) for r, seen in zip(times, canaries, strict=True))
@@ -266,12 +276,16 @@ class Timings:
     @property
     def is_calm(self) -> bool:
         """Whether enough processes timed the original undisturbed: only such calls count then."""
+        if self.origin is not None:
+            return self.origin.is_calm
         best = self.best_canary
         seen = [any(c.is_calm(best) for c in restore.get(ORIGINAL, ())) for restore in self.canaries["steady"]]
         return sum(seen) >= min(FEWEST_CALM, len(seen))
 
     def calm_part(self) -> float | None:
         """Which part of the original's calls had a processor that was not slowed; None where that is not known."""
+        if self.origin is not None:
+            return self.origin.calm_part()
         best = self.best_canary
         seen = [c for restore in self.canaries["steady"] for c in restore.get(ORIGINAL, ())]
         return sum(c.is_calm(best) for c in seen) / len(seen) if seen and best.core else None
@@ -285,7 +299,7 @@ class Timings:
 
         That of the calm calls, or of all where these were quicker: what the canary does not see disturbs too. But for those
         that were quicker because the processor's clock was."""
-        times = self.steady if mode == "steady" else self.cold
+        times = self.of(mode)
         key = ("processes", name, mode, len(times), len(self.canaries["steady"]), len(self.canaries["cold"]))
         found = self._worked_out.get(key)
         if not isinstance(found, tuple):
@@ -297,19 +311,19 @@ class Timings:
             )
         return list(found)
 
-    def paired(self, over: str, under: str, mode: Literal["steady", "cold"] = "steady") -> list[tuple[float, float]]:
+    def paired(self, over: str, under: str, mode: Mode = "steady") -> list[tuple[float, float]]:
         """Undisturbed times of ``over`` and ``under`` in each restored process that ran both."""
         both = list(zip(self.calm(over, mode), self.calm(under, mode), strict=True))
         if sum(1 for a, b in both if a and b) < FEWEST_CALM:
-            restores = self.steady if mode == "steady" else self.cold
+            restores = self.of(mode)
             both = [(r.get(over, []), r.get(under, [])) for r in restores]
         return [(undisturbed(a), below) for a, b in both if a and b and (below := undisturbed(b)) > 0]
 
-    def per_restore(self, over: str, under: str, mode: Literal["steady", "cold"] = "steady") -> list[float]:
+    def per_restore(self, over: str, under: str, mode: Mode = "steady") -> list[float]:
         """Undisturbed time of ``over`` divided by that of ``under``, for each restored process that ran both."""
         return [a / b for a, b in self.paired(over, under, mode)]
 
-    def ratio(self, over: str, under: str, mode: Literal["steady", "cold"] = "steady") -> Ratio | None:
+    def ratio(self, over: str, under: str, mode: Mode = "steady") -> Ratio | None:
         """Time(over) / time(under), undisturbed, with its interval over the restores; None where nothing was measured."""
         found = self._ratio(over, under, mode)
         if found is not None and self.lesser and mode == "steady" and under not in (ORIGINAL, SHADOW, *CONTROLS):
@@ -353,7 +367,7 @@ class Timings:
         no process saw the original without, every candidate whose data a cache holds would gain by that."""
         return ns / min(ns, self.known.get((name, mode), ns), self.nanoseconds(name, mode) or ns)
 
-    def nanoseconds(self, name: str, mode: Literal["steady", "cold"] = "steady") -> float | None:
+    def nanoseconds(self, name: str, mode: Mode = "steady") -> float | None:
         """The undisturbed time of one call, over all restores: they all do the same work. The original is timed twice.
         The usual one, where ratios are of such (``typical``)."""
         both = [self.processes(n, mode) for n in ((ORIGINAL, SHADOW) if name == ORIGINAL else (name,))]
@@ -427,14 +441,14 @@ def _is_faster(timings: Timings, name: str, other: str, limit: float = 1.0) -> b
     return ratio is not None and ratio.hi < limit
 
 
-def identity_ratio(timings: Timings, mode: Literal["steady", "cold"] = "steady") -> Ratio | None:
+def identity_ratio(timings: Timings, mode: Mode = "steady") -> Ratio | None:
     """Time of the unchanged mock-up over the original's, with aligned loops, placed as in the original or at other places:
     the nearest one."""
     found = [r for name in (IDENTITY, PLACED, *IDENTITY_MOVED) if (r := timings.ratio(name, ORIGINAL, mode)) is not None]
     return min(found, key=lambda r: abs(math.log(r.median)), default=None)
 
 
-def noise_floor(timings: Timings, mode: Literal["steady", "cold"] = "steady") -> tuple[float, float]:
+def noise_floor(timings: Timings, mode: Mode = "steady") -> tuple[float, float]:
     """Range over the restores of original over original, always around 1."""
     values = timings.per_restore(ORIGINAL, SHADOW, mode)
     if not values:

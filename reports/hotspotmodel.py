@@ -16,11 +16,17 @@ Action = Literal["change", "keep", "undecided"]
 
 
 class Original(msgspec.Struct, frozen=True):
-    """Nanoseconds of one call of the original; None where it was not measured."""
+    """Nanoseconds of one call of the original; None where it was not measured.
+
+    ``ns_fresh``: repeated like the steady one, but with branches that the processor does not know; measured where the way of
+    a call hangs on its data and it takes longer in the program than repeated. ``unknown`` (0 to 1) is then the part of what
+    repeating teaches that is not known in the program: speedups are of times with so much of it unknown."""
 
     ns_cold: float | None
     ns_steady: float | None
     ns_in_situ: float | None
+    ns_fresh: float | None = None
+    unknown: float | None = None
 
 
 class Span(msgspec.Struct, frozen=True):

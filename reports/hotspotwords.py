@@ -78,6 +78,18 @@ def placed(hotspot: HotspotReport) -> str:
     )
 
 
+def learnt(hotspot: HotspotReport) -> str:
+    """Why speedups are not those of calls repeated; empty where they are."""
+    original = hotspot.original
+    if original.unknown is None:
+        return ""
+    return (
+        f"the way of a call hangs on its data: repeated it takes {nanoseconds(original.ns_steady)}, as the processor learns "
+        f"its branches, {nanoseconds(original.ns_fresh)} where it knows none, {nanoseconds(original.ns_in_situ)} in the "
+        f"program: speedups are of times with {original.unknown:.0%} of what is learnt unknown"
+    )
+
+
 def headline(text: str) -> tuple[str, str]:
     """A verdict's first sentence, and what follows it."""
     found = re.search(r"\. (?=[A-Z])", text)

@@ -125,6 +125,7 @@ def _item(hotspot: HotspotReport) -> dict[str, object]:
         "noise": hotspotwords.noise(hotspot),
         "claimed": hotspotwords.claimed(hotspot),
         "placed": hotspotwords.placed(hotspot),
+        "learnt": hotspotwords.learnt(hotspot),
         "cold": any(layout.best.cold not in (None, layout.best.speedup) for layout in found),
         "conversion": any(layout.best.conversion for layout in found),
     }

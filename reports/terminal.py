@@ -145,7 +145,8 @@ def _legend(hotspot: HotspotReport, shown: Sequence[tables.Layout]) -> list[str]
         band = f"; {noise}" if noise else ""
         lines.append(f"  speedup of the hotspot over the original, 95 % interval over processes{band}")
         lines.append("  over identity: over the fastest comparable build of the mock-up with its layout unchanged")
-    lines += [f"  {text}" for text in (hotspotwords.placed(hotspot), hotspotwords.claimed(hotspot)) if text]
+    notes = (hotspotwords.learnt(hotspot), hotspotwords.placed(hotspot), hotspotwords.claimed(hotspot))
+    lines += [f"  {text}" for text in notes if text]
     again = [layout.id for layout in shown if layout.best.measured_again]
     if again and len(shown) > len(again):
         lines.append(f"  {', '.join(again)}: measured again in new processes, in a new build; the others' are first figures")

@@ -26,7 +26,7 @@ from layout_advise.tracer.snapshot.fork import ForkSnapshots
 from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.snapshot.patching import Entry, plan_patch
 from layout_advise.tracer.snapshot.process import AgentProcess
-from layout_advise.tracer.snapshot.protocol import Calm, CloneImage, Range
+from layout_advise.tracer.snapshot.protocol import MODES, Calm, CloneImage, Range
 
 N = 20000
 
@@ -263,13 +263,13 @@ def test_timing_restores_what_a_call_writes(parked: AgentProcess, folder: Path) 
     number = fork.load(mockup(folder, "timed.so"))
     assert fork.prepare(0, [data], [data]) == N - 1  # element 0 stays 0
     assert fork.prepare(number, [data], [data]) == N // 8
-    for mode in ("steady", "cold"):
+    for mode in MODES:
         for variant in (0, number):
             samples, _ = fork.block(variant, 4, mode)
             assert len(samples) == 4
             assert all(s.tsc > 0 and s.wall_ns > 0 and s.faults == 0 for s in samples)
             assert fork.read(data.start, 64 * N) == before
-    for mode in ("steady", "cold"):
+    for mode in MODES:
         samples, _ = fork.block(number, 3, mode, converted=True)
         assert len(samples) == 3
         assert all(s.cpu_ns > 0 for s in samples)
@@ -284,7 +284,7 @@ def test_timing_restores_what_a_call_writes(parked: AgentProcess, folder: Path) 
     for clock in ("thread-cpu", "wall"):
         assert 6 <= len(fork.block(number, 2, settle=(30, clock))[0]) <= 30
     assert len(fork.block(number, 8, settle=(7, "wall"))[0]) == 8
-    assert len(fork.block(number, 2, "cold", settle=(30, "wall"))[0]) == 2
+    assert [len(fork.block(number, 2, mode, settle=(30, "wall"))[0]) for mode in ("cold", "fresh")] == [2, 2]
     with pytest.raises(SnapshotError, match="too many"):
         fork.block(number, 2, settle=(5000, "wall"))
     assert fork.read(data.start, 64 * N) == before

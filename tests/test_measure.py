@@ -36,6 +36,8 @@ from layout_advise.tracer.snapshot.protocol import AT_ONCE, Calm, Sample
 
 COLD: dict[str, float] = {}
 """How many times as long a variant takes with flushed caches; 2 where it is not in here."""
+FRESH: dict[str, float] = {}
+"""With branches that are not known; 1 where it is not in here."""
 TRUE_NS = {"original": 1000.0, "identity": 1010.0, "identity-lanes": 420.0, "fast": 400.0, "slow": 3000.0}
 CONVERSION_NS = (700.0, 300.0)
 AROUND_NS = 200.0
@@ -81,7 +83,8 @@ class FakeProgram:
         self.machine.calms.append(calm)
         self.machine.settles.append(settle)
         self.machine.order.append(self.names[variant])
-        true = TRUE_NS[self.names[variant]] * self.speed * (COLD.get(self.names[variant], 2) if mode == "cold" else 1)
+        name = self.names[variant]
+        true = TRUE_NS[name] * self.speed * {"steady": 1, "cold": COLD.get(name, 2), "fresh": FRESH.get(name, 1)}[mode]
         true += AROUND_NS * self.speed if converted else 0
         noise = [true * self.machine.random.uniform(0.995, 1.005) for _ in range(calls)]
         samples = tuple(

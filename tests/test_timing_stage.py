@@ -226,6 +226,26 @@ def test_between_warm_and_flushed_caches_the_lesser_gain_counts(monkeypatch: pyt
     assert "917 ns with warm caches and 1.85 µs with flushed caches in the snapshot, but 2.5 µs" in again.verdict.text
 
 
+@pytest.mark.parametrize(("slower", "said"), [(3.0, "measured-gain"), (4.0, "no-gain")])
+def test_where_the_processor_learns_the_calls_times_are_those_of_branches_as_little_known_as_in_the_program(
+    monkeypatch: pytest.MonkeyPatch, slower: float, said: str
+) -> None:
+    """Half of what it learns is unknown: 1500 ns for the original, 500 ns and half of what a candidate loses by it."""
+    for name in TIMES:
+        monkeypatch.setitem(test_measure.FRESH, name, 2)
+    monkeypatch.setitem(test_measure.FRESH, "c1", 2 * slower - 1)
+    times = {**TIMES, SCALAR: 1000.0, LAYOUT_SCALAR: 1000.0, "c1": 400.0}
+    decision = contest(monkeypatch, times, in_situ=(1500.0, None), vectors=False, placed=True)
+    assert decision.first.unknown == pytest.approx(0.5, abs=0.15)  # processes have their own speeds
+    assert decision.verdict.reason == said
+    ratio = decision.first.ratio(ORIGINAL, "c1")
+    assert ratio is not None
+    assert ratio.median == pytest.approx(1500 / (400 * slower), rel=0.06)
+    known = contest(monkeypatch, times, in_situ=(1500.0, None), vectors=False, placed=True, branches=False)
+    assert known.first.unknown == 0
+    assert not known.first.fresh[0]
+
+
 @pytest.mark.parametrize(("cold", "said"), [(2, "no-gain"), (1.5, "not-in-situ")])
 def test_between_warm_and_flushed_caches_a_layout_is_kept_only_where_none_gains_with_either(
     monkeypatch: pytest.MonkeyPatch, cold: float, said: str

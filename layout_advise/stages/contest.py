@@ -12,6 +12,9 @@ from layout_advise.mockup.timings import IDENTITY, LAYOUT_SCALAR, PLACED, SCALAR
 from layout_advise.reports.candidatemodel import Evidence
 from layout_advise.tracer.snapshot.protocol import Range
 
+FRESH_CALLS = 5
+"""In each process, of which the first does not count: to forget takes a millisecond or two."""
+
 
 @dataclass(frozen=True, slots=True)
 class Entrant:
@@ -71,6 +74,11 @@ class Bench:
     """As in :class:`~layout_advise.mockup.timings.Timings`."""
     branches: bool = False
     """Whether the way the hotspot takes hangs on its data, which a processor learns of the same call repeated."""
+
+    def with_unknown(self, part: float) -> Bench:
+        """The same, where that part of the branches is not known in the running program."""
+        plans = (replace(plan, unknown=part, fresh_calls=FRESH_CALLS if part else 0) for plan in (self.plan, self.again))
+        return replace(self, plan=next(plans), again=next(plans))
 
     def measure(self, variants: Sequence[Timed], text: str, restores: int | None = None, drop: bool = True) -> Timings:
         """Time ``variants``; ``text`` names the step."""

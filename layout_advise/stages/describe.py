@@ -19,6 +19,7 @@ from layout_advise.mockup.timings import (
     LAYOUT_SCALAR,
     ORIGINAL,
     SCALAR,
+    Timings,
     identity_ratio,
     noise_floor,
 )
@@ -127,11 +128,7 @@ def modelled(
     )
     return HotspotReport(
         **_base(case, seen, verdict, done.snapshot),
-        original=Original(
-            case.per_call(timings.nanoseconds(ORIGINAL, "cold") if timings else None),
-            case.per_call(timings.nanoseconds(ORIGINAL) if timings else None),
-            case.per_call(case.chosen.in_situ_ns),
-        ),
+        original=_original(case, timings, case.chosen.in_situ_ns),
         identity=None,
         noise=Span(*noise_floor(timings)) if timings else None,
         candidates=rows,
@@ -149,16 +146,26 @@ def measured(case: Case, seen: Observation, trials: Trials) -> HotspotReport:
     ratio = identity_ratio(timings, trials.mode or "steady") if timings else None
     return HotspotReport(
         **_base(case, seen, trials.verdict, decision.snapshot if decision else "fork", trials.left_out),
-        original=Original(
-            case.per_call(timings.nanoseconds(ORIGINAL, "cold") if timings else None),
-            case.per_call(timings.nanoseconds(ORIGINAL) if timings else None),
-            case.per_call(decision.in_situ_ns if decision else case.chosen.in_situ_ns),
-        ),
+        original=_original(case, timings, decision.in_situ_ns if decision else case.chosen.in_situ_ns),
         identity=Identity(identity.evidence if identity else "rejected", interval(ratio), reason),
         noise=Span(*noise) if noise else None,
         candidates=tuple(measured_rows(case, seen, trials)),
         ablation=ablation(decision) if decision else None,
         by_threads=trials.threads,
+    )
+
+
+def _original(case: Case, timings: Timings | None, in_situ_ns: float | None) -> Original:
+    measured = (timings.origin or timings) if timings is not None else None
+    cold, steady, fresh = (
+        measured.nanoseconds(ORIGINAL, mode) if measured else None for mode in ("cold", "steady", "fresh")
+    )
+    return Original(
+        case.per_call(cold),
+        case.per_call(steady),
+        case.per_call(in_situ_ns),
+        case.per_call(fresh),
+        timings.unknown if timings is not None and timings.unknown else None,
     )
 
 

@@ -121,7 +121,8 @@ def _first(race: Race, context: Context) -> _Run:
     if race.contest is None or race.bench is None:
         empty = KindTimes(race.text, race.share, Timings(), "steady", None, race.unaffected, race.in_situ_ns)
         return _Run(race, empty, False, replace(context, identity=SAME))
-    first, mode, in_situ = first_look(race.contest, race.bench, race.in_situ_ns)
+    first, mode, in_situ, bench = first_look(race.contest, race.bench, race.in_situ_ns)
+    race = replace(race, bench=bench)
     lanes = mode is not None and lanes_nearer(first, mode)
     first = first.exchanged(IDENTITY, IDENTITY_LANES) if lanes else first
     times = KindTimes(race.text, race.share, first, mode, None, race.unaffected, in_situ)

@@ -73,13 +73,15 @@ def time_all(
     allow = case.settings.allow_reassociation
     context = Context(snapshots.kind, found[IDENTITY].evidence, None, 1.0, bool(candidates), allow)
     contest = contest_of(case, seen, lifted, candidates, made, found)
-    bench = replace(bench_of(case, seen, snapshots), branches=branches_on_data(lifted))
+    branches = branches_on_data(lifted) and seen.team is None and case.batch is None
+    bench = replace(bench_of(case, seen, snapshots), branches=branches)
     if not case.kinds:
         decision = decide_and_confirm(contest, bench, case.chosen.in_situ_ns, context)
     else:
         kind = case.kinds[0]
         races = [Race(kind.text, kind.share, contest, bench, case.chosen.in_situ_ns)]
-        races += [_race(one, lifted, candidates, found, {e.id for e in contest.entrants}) for one in ready]
+        others = (_race(one, lifted, candidates, found, {e.id for e in contest.entrants}) for one in ready)
+        races += [replace(r, bench=replace(r.bench, branches=branches)) if r.bench is not None else r for r in others]
         rest = [Portion(k.text, k.share, None) for k in case.kinds if k.call in left_out]
         decision = decide_mixed(races, rest, context)
         if any(k.share >= LEAST_SHARE for k in case.kinds if k.call in left_out):
@@ -233,9 +235,11 @@ def around_a_call(timings: Timings, name: str, calls: int = 1) -> float | None:
 
 
 def _raw(timings: Timings) -> dict[str, object]:
+    timings = timings.origin or timings
     return {
         "steady": timings.steady,
         "cold": timings.cold,
+        "fresh": timings.fresh,
         "canaries": {m: [{n: [c.core for c in s] for n, s in r.items()} for r in rs] for m, rs in timings.canaries.items()},
         "failed": timings.failed,
         "dropped": timings.dropped,

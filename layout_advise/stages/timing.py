@@ -9,6 +9,7 @@ from typing import Literal
 
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.measured import Measured
+from layout_advise.mockup.learnt import as_in_program, unknown_part
 from layout_advise.mockup.measure import Timed
 from layout_advise.mockup.statistics import Ratio
 from layout_advise.mockup.timings import (
@@ -28,7 +29,7 @@ from layout_advise.reports.hotspotmodel import Verdict
 from layout_advise.reports.spelled import nanoseconds
 from layout_advise.stages.contest import Bench, Contest, Entrant, built_again, has_vectors
 from layout_advise.stages.doubts import LOOP_FORM, NOT_IN_SITU, doubt_between, doubt_form, doubt_place, doubt_scalar
-from layout_advise.verdict import Context, Mode, choose_mode, confirm, decide, undecided
+from layout_advise.verdict import IN_SITU_TOLERANCE, Context, Mode, choose_mode, confirm, decide, undecided
 
 ABLATION_RESTORES = 3
 LOOK_RESTORES = 2
@@ -118,7 +119,7 @@ def decide_and_confirm(contest: Contest, bench: Bench, in_situ_ns: float | None,
     What the layout and the vector instructions have done each by themselves is measured along with the winner, or, where
     there is none, for the fastest candidate.
     """
-    first, mode, in_situ_ns = first_look(contest, bench, in_situ_ns)
+    first, mode, in_situ_ns, bench = first_look(contest, bench, in_situ_ns)
     if mode is None and not bench.branches and lies_between(first, in_situ_ns):
         first.lesser = first.between = True
         mode = "steady"
@@ -129,12 +130,20 @@ def decide_and_confirm(contest: Contest, bench: Bench, in_situ_ns: float | None,
     return replace(decision, in_situ_ns=in_situ_ns)
 
 
-def first_look(contest: Contest, bench: Bench, in_situ_ns: float | None) -> tuple[Timings, Mode | None, float | None]:
-    """Everything timed once, which of steady and cold counts, and the time in the running program.
+def first_look(contest: Contest, bench: Bench, in_situ_ns: float | None) -> tuple[Timings, Mode | None, float | None, Bench]:
+    """Everything timed once, which of steady and cold counts, the time in the running program, and how all further ones are
+    measured.
 
-    Candidates are timed with their code at several places where the way hangs on the data and the original takes as long in
-    the snapshot as in the program: else several calls in a row are going to be timed."""
-    places = contest.places is not None and runs_as_in_program(bench, in_situ_ns)
+    Candidates are timed with their code at several places where times hang on these and the original takes as long in the
+    snapshot as in the program: else several calls in a row are going to be timed."""
+    places = False
+    if contest.places is not None:
+        look = bench.with_unknown(1.0) if bench.branches else bench
+        alone = look.measure((), "timing the original", LOOK_RESTORES)
+        alone = alone.origin or alone
+        unknown = unknown_part(alone, in_situ_ns, IN_SITU_TOLERANCE) or 0.0
+        bench, alone = bench.with_unknown(unknown), as_in_program(alone, unknown)
+        places = runs_as_in_program(alone, bench.between_ns, in_situ_ns)
     first = bench.measure(contest.timed(places=places), "measuring")
     first.lesser = bench.lesser
     times = first.nanoseconds(ORIGINAL), first.nanoseconds(ORIGINAL, "cold")
@@ -144,14 +153,13 @@ def first_look(contest: Contest, bench: Bench, in_situ_ns: float | None) -> tupl
         # a phase in which others disturb the machine may have covered all of the program's processes: look after it
         in_situ_ns = bench.look_again(first.best_canary.core) or in_situ_ns
         mode = choose_mode(in_situ_ns, *times, bench.between_ns, noise)
-    return first, mode, in_situ_ns
+    return first, mode, in_situ_ns, bench
 
 
-def runs_as_in_program(bench: Bench, in_situ_ns: float | None) -> bool:
+def runs_as_in_program(look: Timings, between_ns: float | None, in_situ_ns: float | None) -> bool:
     """Whether the original alone, timed in a few processes, agrees with the running program."""
-    look = bench.measure((), "timing the original", LOOK_RESTORES)
     times = look.nanoseconds(ORIGINAL), look.nanoseconds(ORIGINAL, "cold")
-    return choose_mode(in_situ_ns, *times, bench.between_ns, noise_floor(look)[1]) is not None
+    return choose_mode(in_situ_ns, *times, between_ns, noise_floor(look)[1]) is not None
 
 
 def lies_between(first: Timings, in_situ_ns: float | None) -> bool:

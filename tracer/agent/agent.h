@@ -286,6 +286,9 @@ uint64_t la_canary(void);
 uint64_t la_memory_canary(void);
 void la_wait_calm(uint64_t limit, uint64_t memory_limit, uint64_t *patience);
 
+/* forget.c */
+void la_forget(void);
+
 /* timing.c */
 struct la_reply la_cmd_prepare(const struct la_command *c);
 struct la_reply la_cmd_block(const struct la_command *c);

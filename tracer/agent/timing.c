@@ -88,9 +88,11 @@ static void timed_call(struct la_variant *v, int converted, struct la_sample *s)
     s->canary = after > before ? after : before;
 }
 
+enum mode { STEADY, COLD /* with flushed caches */, FRESH /* with branches that are not known */ };
+
 /* What a block of calls is to be. The words of the command, in this order. */
 struct block {
-    uint64_t variant, calls, cold, converted;
+    uint64_t variant, calls, mode, converted;
     uint64_t limit, memory_limit, patience; /* what la_wait_calm takes */
     uint64_t enough;                        /* calls with such canaries after which it ends; 0: it has all its calls */
     uint64_t memory;                        /* whether the memory's canary is taken */
@@ -125,7 +127,7 @@ static int block_ends(const struct block *b, uint64_t done, uint64_t calm, uint6
 {
     if (done < b->calls && (!b->enough || calm < b->enough))
         return 0;
-    return b->cold || done >= b->most || ns >= SETTLE_NS || settled(b, done);
+    return b->mode != STEADY || done >= b->most || ns >= SETTLE_NS || settled(b, done);
 }
 
 /* Answers what is left of the patience, and the times. What uses the memory waits before its first call only: while it waits,
@@ -150,8 +152,10 @@ struct la_reply la_cmd_block(const struct la_command *c)
         if (done == 1 || !b->memory)
             la_wait_calm(b->limit, b->memory_limit, &answer.left);
         const uint64_t before = b->memory ? la_memory_canary() : 0;
+        if (b->mode == FRESH)
+            la_forget();
         la_restore_lines(writer);
-        for (uint64_t k = 0; b->cold && k < v->ranges; k++)
+        for (uint64_t k = 0; b->mode == COLD && k < v->ranges; k++)
             la_flush(v->range[2 * k], v->range[2 * k + 1]);
         timed_call(v, b->converted != 0, s);
         const uint64_t after = b->memory ? la_memory_canary() : 0;

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, Protocol, Self
+from typing import Protocol, Self
 
 from layout_advise.errors import HungError, SnapshotError
 from layout_advise.tracer import trace
@@ -22,7 +22,18 @@ from layout_advise.tracer.seized import ParkedState
 from layout_advise.tracer.snapshot.blocktable import read_blocks
 from layout_advise.tracer.snapshot.channel import Channel, RunFolder, Verb
 from layout_advise.tracer.snapshot.procfs import how_it_ended, outer_pid, read_mappings, read_memory, thread_count
-from layout_advise.tracer.snapshot.protocol import AT_ONCE, Calm, Clock, CloneImage, Member, Range, RunResult, Sample
+from layout_advise.tracer.snapshot.protocol import (
+    AT_ONCE,
+    MODES,
+    Calm,
+    Clock,
+    CloneImage,
+    Member,
+    Mode,
+    Range,
+    RunResult,
+    Sample,
+)
 from layout_advise.tracer.snapshot.recorded import RETURNED, Calls
 from layout_advise.tracer.trace import Allocation, Registers
 
@@ -307,7 +318,7 @@ class AgentProcess:
         self,
         variant: int,
         calls: int,
-        mode: Literal["steady", "cold"] = "steady",
+        mode: Mode = "steady",
         *,
         converted: bool = False,
         calm: Calm = AT_ONCE,
@@ -315,7 +326,7 @@ class AgentProcess:
     ) -> tuple[tuple[Sample, ...], Calm]:
         """See the protocol; at most 4096 calls."""
         most, clock = settle or (0, "wall")
-        words = (variant, calls, mode == "cold", converted, *_words(calm), most, clock == "wall")
+        words = (variant, calls, MODES.index(mode), converted, *_words(calm), most, clock == "wall")
         data = self._call(Verb.BLOCK, words)
         (left,) = struct.unpack_from("<Q", data)
         return tuple(Sample(*one) for one in struct.iter_unpack("<7Q", data[8:])), replace(calm, patience_ns=left)

@@ -83,6 +83,11 @@ class Calm:
 
 AT_ONCE = Calm()
 Clock = Literal["thread-cpu", "wall"]
+Mode = Literal["steady", "cold", "fresh"]
+"""What a timed call finds: the caches and the processor's memory of branches as the same call left them before; flushed
+caches; or branches that are not known (``docs/decisions/0052``)."""
+MODES: tuple[Mode, ...] = ("steady", "cold", "fresh")
+"""By the agent's numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +181,7 @@ class StoppedProgram(Protocol):
         self,
         variant: int,
         calls: int,
-        mode: Literal["steady", "cold"] = "steady",
+        mode: Mode = "steady",
         *,
         converted: bool = False,
         calm: Calm = AT_ONCE,
@@ -186,8 +191,9 @@ class StoppedProgram(Protocol):
         with ``cold``) so many calls at most, until they take the same time by that clock (``docs/decisions/0033``).
 
         Before each the changed lines are put back by ordinary stores and the save copy is flushed; with ``cold`` all ranges
-        of the variant are flushed from the caches too. ``converted``: each call converts the data to the variant's layout
-        before and back after it, all of which is timed; the original must be prepared too."""
+        of the variant are flushed from the caches too, with ``fresh`` the processor is made to forget the branches it has
+        learnt. ``converted``: each call converts the data to the variant's layout before and back after it, all of which is
+        timed; the original must be prepared too."""
         ...
 
     def convert(self, variant: int, times: int = 3) -> tuple[tuple[float, float], ...]:
