@@ -11,6 +11,7 @@ import pytest
 
 from layout_advise.layoutalgebra.structure import Candidate, Dim, Field, Structure
 from layout_advise.mockup.emit import emit
+from layout_advise.mockup.emit.frame import mixes_products
 from layout_advise.mockup.lifted import Lifted
 from layout_advise.mockup.reroll import reroll
 from layout_advise.stages.mockups import MORE_CHECKS, Code, Compiled, Recipe, make_all
@@ -99,3 +100,54 @@ def test_rows_of_one_array_are_one_array(kind: str, pairs: int, tmp_path: Path) 
     assert emit(one.lifted, layout, one.trace, (one.structure,)).overlaps == pairs
     flags, _ = built(one, layout, tmp_path)
     assert MORE_CHECKS[0] in flags
+
+
+MOVED = """
+struct entity { unsigned flags; float x, vx, y, vy; int unused; };
+void run(struct entity *e, long n, long sweeps, float dt)
+{
+    for (long s = 0; s < sweeps; s++) {
+        for (long i = 0; i < n; i++) {
+            if (!(e[i].flags & 1))
+                continue;
+            const float x = e[i].x + dt * e[i].vx, y = e[i].y + dt * e[i].vy;
+            e[i].vx = x > 1.0f ? -e[i].vx : e[i].vx;
+            e[i].x = x;
+            e[i].vy = y > 1.0f ? -e[i].vy : e[i].vy;
+            e[i].y = y;
+        }
+        __asm__ volatile("" ::: "memory");
+    }
+}
+"""
+TURNED = """
+struct z { double re, im; };
+void run(struct z *p, long n) { for (long i = 0; i < n; i++) {
+    const double re = p[i].re * 0.6 - p[i].im * 0.8, im = p[i].re * 0.8 + p[i].im * 0.6; p[i].re = re; p[i].im = im; } }
+"""
+
+
+def test_products_under_a_condition_become_vectors_with_masks(tmp_path: Path) -> None:
+    """entities with AVX-512: 5.5 times as fast by hand. gcc took the barrier that keeps products from being fused for
+    something that may trap, and had no checks left for arrays whose `restrict` it had forgotten."""
+    native = Native(MOVED, "run", tmp_path, ("-O2",))
+    lifted = native.lifted()
+    work = np.zeros((64, 6), dtype=np.float32)
+    work.view(np.uint32)[::2, 0] = 1
+    trace = traced(lifted, tmp_path, (work.ctypes.data, len(work), 2), (0.5,))
+    fields = tuple(
+        Field(n, 4 * k, 4, "float" if k else "unsigned", 1, 1) for k, n in enumerate(("flags", "x", "vx", "y", "vy"))
+    )
+    structure = Structure("s0", "e", work.ctypes.data, work.nbytes, (Dim(64, 24),), fields, (), work.ctypes.data)
+    recipe = Recipe("c1", candidate(relayout(structure, "soa")), "restrict", checked=False)
+    wide = Compiled("gcc", ("-O3", "-march=skylake-avx512", "-ffp-contract=off"))
+    (made,) = make_all([recipe], Code(lifted, lifted), trace, (structure,), wide, tmp_path / "made")
+    assert made.mockup is not None, made.reason
+    code = subprocess.run(["objdump", "-d", str(made.mockup)], capture_output=True, text=True, check=True).stdout
+    assert "{%k" in code
+
+
+@pytest.mark.parametrize(("source", "mixed"), [(DRIFT, False), (TURNED, True)])
+def test_only_mixed_products_are_kept_from_being_fused(source: str, mixed: bool, tmp_path: Path) -> None:
+    lifted = Native(source, "run", tmp_path, ("-O2",)).lifted()
+    assert mixes_products(lifted) is mixed

@@ -35,7 +35,8 @@ MOST_CHECKED = 10
 """So many pairs of arrays gcc checks for overlaps at run time, and no more, to vectorise a loop."""
 MORE_CHECKS = ("--param=vect-max-version-for-alias-checks=100",)
 """A lifted loop has more pointers than the source it stands for (one for each row of a stencil): with the usual limit gcc
-gave a layout up for lost that it vectorises in hand-written code (2.5x). Where the source would have too many, it stays."""
+gave a layout up for lost that it vectorises in hand-written code (2.5x). Where the source would have too many, it stays; not
+where they are promised not to overlap: gcc forgets the promise where it loads under a mask."""
 KEEP_GCC = ("-fno-tree-loop-vectorize",)
 KEEP_CLANG = ("-fno-vectorize",)
 """What several iterations are made into; what one does side by side may still be put into vectors."""
@@ -344,7 +345,7 @@ def _flags(recipe: Recipe, compiler: Compiled, made: Emitted) -> tuple[str, ...]
         return SCALAR_FLAGS
     clang = "clang" in Path(compiler.executable).name
     flags: tuple[str, ...] = ()
-    if (recipe.candidate is None or made.overlaps <= MOST_CHECKED) and not clang:
+    if (recipe.candidate is None or recipe.variant != "plain" or made.overlaps <= MOST_CHECKED) and not clang:
         flags += MORE_CHECKS
     if (made.packs and elements_whole(recipe.candidate)) or (made.unpacked and not brings_together(recipe.candidate)):
         flags += ONLY_THESE_CLANG if clang else ONLY_THESE_GCC

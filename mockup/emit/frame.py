@@ -14,7 +14,7 @@ from layout_advise.mockup.emit.program import Writer
 from layout_advise.mockup.emit.scope import Scope, identifier
 from layout_advise.mockup.emit.together import shared_variables
 from layout_advise.mockup.flow import RIP
-from layout_advise.mockup.lifted import Imm, Lifted, LiveIn, LiveOut
+from layout_advise.mockup.lifted import Imm, Let, Lifted, LiveIn, LiveOut, everything
 
 Variant = Literal["plain", "restrict", "lanes", "simd"]
 PAGE = 4096
@@ -54,6 +54,13 @@ def header(lifted: Lifted, candidate: Candidate | None, variant: str, check: boo
     if wrong:
         lines.append(" * DELIBERATELY WRONG index map: has to fail the comparison.")
     return "\n".join(line.replace("*/", "* /") for line in lines) + " */"
+
+
+def mixes_products(lifted: Lifted) -> bool:
+    """Whether products are added as well as subtracted (or subtracted from)."""
+    lets = [item for item in everything(lifted.body) if isinstance(item, Let)]
+    products = {let.value for let in lets if let.name == "fmul"}
+    return {"fadd", "fsub"} <= {let.name for let in lets if products & {*let.args}}
 
 
 def libm(scope: Scope) -> str:

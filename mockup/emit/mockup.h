@@ -27,8 +27,9 @@
 #endif
 
 /* gcc 12 fuses vectorised products with the mixed additions and subtractions after them (vfmaddsub), -ffp-contract=off or
- * not. Each product is to be rounded where the original rounds it. */
-#if defined(__GNUC__) && __GNUC__ >= 12 && !defined(__clang__)
+ * not. Each product is to be rounded where the original rounds it. Where there is no such mixture there is no barrier
+ * (LA_UNMIXED): gcc takes it for something that may trap, and makes no vectors of a loop that has it under a condition. */
+#if defined(__GNUC__) && __GNUC__ >= 12 && !defined(__clang__) && !defined(LA_UNMIXED)
 #define LA_PRODUCT(x) __builtin_assoc_barrier(x)
 #else
 #define LA_PRODUCT(x) (x)

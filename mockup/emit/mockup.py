@@ -23,6 +23,7 @@ from layout_advise.mockup.emit.frame import (
     kernel_name,
     kernel_text,
     libm,
+    mixes_products,
     run_text,
 )
 from layout_advise.mockup.emit.laneloops import LaneLoopWriter
@@ -127,6 +128,7 @@ def emit(
     sides = [(loop, settings.abreast[id(loop)]) for loop in loops(lifted.body) if id(loop) in settings.abreast]
     parts = [
         header(lifted, candidate, variant, check, wrong, refused),
+        *(() if mixes_products(lifted) else ("#define LA_UNMIXED",)),
         (
             lanes_text(settings.lanes, vector_bytes, compared_bytes(sides))
             if settings.abreast and variant == "simd"
