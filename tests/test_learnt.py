@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from layout_advise.mockup.learnt import as_in_program, unknown_part
-from layout_advise.mockup.timings import IDENTITY, IDENTITY_LANES, ORIGINAL, Canary, Timings, converted, noise_floor
+from layout_advise.mockup.timings import (
+    IDENTITY,
+    IDENTITY_LANES,
+    ORIGINAL,
+    Canary,
+    Timings,
+    converted,
+    elsewhere,
+    noise_floor,
+)
+from layout_advise.reports import html, model, terminal
+from layout_advise.reports.hotspotmodel import Original, Verdict
+from layout_advise.stages.assemble import Conditions, quality
+from layout_advise.stages.doubts import doubt_place
+from tests.sample_report import report
 
 
 def timed(learnt: dict[str, float], fresh: dict[str, float], processes: int = 5) -> Timings:
@@ -88,3 +103,30 @@ def test_processes_without_a_time_of_both_kinds_are_left_out() -> None:
     found = as_in_program(timings, 1.0)
     assert [len(one) for one in found.steady] == [2, 2, 1, 2, 2]
     assert found.nanoseconds("c1") == 90.0
+
+
+def test_reports_say_what_speedups_are_of() -> None:
+    timings = as_in_program(timed({ORIGINAL: 4510.0}, {ORIGINAL: 35_600.0}), 0.92)
+    conditions = Conditions(timings, 32_400.0, 0.0, "steady", False, None, 3, None)
+    check = next(c for c in quality(conditions).checks if c.id == "in-situ")
+    assert check.ok
+    assert "as much of its branches unknown as makes it so: 92% of what is learnt" in check.text
+    whole = report()
+    hotspot = msgspec.structs.replace(whole.hotspots[0], original=Original(None, 4510.0, 32_400.0, 35_600.0, 0.92))
+    said = "repeated it takes 4.51 µs, as the processor learns its branches, 35.6 µs where it knows none, 32.4 µs in the"
+    told = msgspec.structs.replace(whole, hotspots=(hotspot,))
+    assert said in terminal.render(told)
+    assert said in html.render(told)
+    assert "branches" not in terminal.render(whole)
+    assert model.decode(model.encode(told)) == told
+
+
+def test_a_keep_of_a_short_loop_is_doubted_only_where_a_layout_gains_at_another_place() -> None:
+    """Without branches on data a slow place is the unchanged mock-up's own, and says nothing about a layout."""
+    keep = Verdict("keep", None, None, "no-gain", "Keep it.")
+    slow = {IDENTITY: 100.0, elsewhere(IDENTITY)[1]: 130.0, ORIGINAL: 100.0, "c1": 101.0, elsewhere("c1")[0]: 102.0}
+    for branches, said in ((True, "placement-dependent"), (False, "no-gain")):
+        assert doubt_place(keep, timed(slow, {}), "c1", 1.05, "steady", branches=branches).reason == said
+    gains = doubt_place(keep, timed({**slow, elsewhere("c1")[0]: 80.0}, {}), "c1", 1.05, "steady", branches=False)
+    assert gains.reason == "placement-dependent"
+    assert "and with it how fast its short loop is fetched" in gains.text

@@ -268,7 +268,9 @@ def _timing_checks(timings: Timings, conditions: Conditions) -> Sequence[model.C
         near = timings.nanoseconds(ORIGINAL, conditions.mode or "steady")
         if near:
             error = near / conditions.in_situ_ns - 1
-            mode = conditions.mode or "neither warm nor cold"
+            mode: str = conditions.mode or "neither warm nor cold"
+            if timings.unknown:
+                mode += f", as much of its branches unknown as makes it so: {timings.unknown:.0%} of what is learnt"
             text = f"the original in the snapshot is {error:+.1%} off its time in the running program ({mode})"
             checks.append(model.Check("in-situ", abs(error) <= IN_SITU_TOLERANCE, error, text))
         which = (
