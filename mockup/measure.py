@@ -39,6 +39,8 @@ DROP_AFTER = 3
 CONVERTED_IN = 1
 """In how many restored processes the conversion to and from a new layout is timed: only the winner's needs an interval."""
 
+FRESH_ROUNDS = 2
+"""Others disturb for some 10 ms, which is as long as a block of such calls takes."""
 FORGOTTEN = 30
 """After so many calls, of any variant, no more becomes unknown: what was learnt in hundreds of calls gives way slowly."""
 
@@ -79,7 +81,7 @@ class Plan:
     warm: int = 2
     cold_calls: int = 2
     fresh_calls: int = 0
-    """With branches that are not known; 0: none."""
+    """With branches that are not known, of which the first of each block does not count; 0: none."""
     cold_restores: int | None = None
     """In how many processes, the first ones, calls with flushed caches are timed; None: in all."""
     seconds: float | None = None
@@ -245,8 +247,9 @@ def _one_restore(
             if plan.fresh_calls:
                 current = ORIGINAL
                 program.block(0, FORGOTTEN, "fresh")
-            for current in rotated(names, index) if plan.fresh_calls else ():
-                notes.block(program, current, numbers[current], plan.fresh_calls, "fresh", 1)
+            for round_ in range(FRESH_ROUNDS if plan.fresh_calls else 0):
+                for current in rotated(names, index * FRESH_ROUNDS + round_):
+                    notes.block(program, current, numbers[current], plan.fresh_calls, "fresh", 1)
             new = [n for n in names if n not in (ORIGINAL, SHADOW, LAYOUT_SCALAR, *CONTROLS) and not is_elsewhere(n)]
             for current in new if index < CONVERTED_IN or plan.around else ():
                 runs = program.convert(numbers[current])

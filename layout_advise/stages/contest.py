@@ -12,8 +12,8 @@ from layout_advise.mockup.timings import IDENTITY, LAYOUT_SCALAR, PLACED, SCALAR
 from layout_advise.reports.candidatemodel import Evidence
 from layout_advise.tracer.snapshot.protocol import Range
 
-FRESH_CALLS = 5
-"""In each process, of which the first does not count: to forget takes a millisecond or two."""
+FRESH_CALLS = 4
+"""In each block: to forget takes a millisecond or two."""
 
 
 @dataclass(frozen=True, slots=True)
