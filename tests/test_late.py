@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -81,3 +83,16 @@ def test_what_does_not_do_the_same_is_not_timed(tmp_path: Path) -> None:
     )
     assert good["c1"].late is late
     assert bad["c1"].late is unknown["c1"].late is None
+
+
+@pytest.mark.parametrize(("short", "loads"), [(True, 4), (False, 3)])
+def test_short_loops_are_compiled_as_a_source_is(short: bool, loads: int, tmp_path: Path) -> None:
+    """particles at -O3: by hand gcc loads a vector twice, in either order of the source."""
+    one = kernel(PRESSURE, tmp_path)
+    recipe = Recipe("c1", one.layout("soa"), "plain", checked=False)
+    compiler = Compiled("gcc", FLAGS, short)
+    (found,) = make_all([recipe], Code(one.lifted, one.lifted), one.trace, (one.structure,), compiler, tmp_path / "made")
+    assert found.mockup is not None
+    code = subprocess.run(["objdump", "-d", str(found.mockup)], capture_output=True, text=True, check=True).stdout
+    read = re.findall(r"v(?:movu|mul|add)pd \S*\(%r\S+\),%ymm\d", code)
+    assert len(read) == loads

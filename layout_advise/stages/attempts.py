@@ -65,7 +65,8 @@ def make_mockups(
     compiler = compiler_of(case)
     hanging = hangs_on_place(seen, lifted)
     aligned = own_alignment(compiler) if hanging else ()
-    compiler = Compiled(compiler.executable, (*compiler.flags, *extra, *aligned))
+    short = hot_loop(seen.region, seen.trace) is not None
+    compiler = Compiled(compiler.executable, (*compiler.flags, *extra, *aligned), short)
     done = make_all(
         wanted,
         code_of(seen, lifted),

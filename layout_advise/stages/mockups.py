@@ -11,7 +11,7 @@ from typing import Literal
 from layout_advise.errors import LayoutAdviseError, RemapError
 from layout_advise.layoutalgebra.structure import Candidate, Structure
 from layout_advise.mockup.binding import bind, keys_made
-from layout_advise.mockup.build import build, vector_bytes
+from layout_advise.mockup.build import MERGED, build, vector_bytes
 from layout_advise.mockup.emit import Emitted, emit, kernel_name
 from layout_advise.mockup.lifted import Item, Lifted, Loop
 from layout_advise.mockup.machinecode import same_code
@@ -125,10 +125,11 @@ def _abreast(items: Sequence[Item]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """Compiler and flags."""
+    """Compiler and flags; ``short``: for a hotspot whose loop is a short one."""
 
     executable: str
     flags: tuple[str, ...]
+    short: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,7 +345,7 @@ def _flags(recipe: Recipe, compiler: Compiled, made: Emitted) -> tuple[str, ...]
     if not recipe.vectorised:
         return SCALAR_FLAGS
     clang = "clang" in Path(compiler.executable).name
-    flags: tuple[str, ...] = ()
+    flags: tuple[str, ...] = MERGED if compiler.short and not made.wide and not clang else ()
     if (recipe.candidate is None or recipe.variant != "plain" or made.overlaps <= MOST_CHECKED) and not clang:
         flags += MORE_CHECKS
     if (made.packs and elements_whole(recipe.candidate)) or (made.unpacked and not brings_together(recipe.candidate)):

@@ -57,6 +57,8 @@ class Emitted:
     packs: bool
     unpacked: bool
     overlaps: int
+    wide: bool = False
+    """Whether there are vector types in it."""
 
 
 def emit(
@@ -153,7 +155,7 @@ def emit(
     ]
     text = "\n\n".join(part for part in parts if part) + "\n"
     unpacked = not turned and blocks is None and nothing_packed(lifted)
-    return Emitted(text, bool(packs.at) and packs.all_of_them, unpacked, pairs)
+    return Emitted(text, bool(packs.at) and packs.all_of_them, unpacked, pairs, bool(settings.abreast or packs.at))
 
 
 def _packed(
