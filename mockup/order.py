@@ -19,7 +19,7 @@ which gcc loads the same vector twice, as it does in the hand-written version. S
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from layout_advise.mockup.binding import access_bytes
@@ -43,33 +43,16 @@ def loads_late(lifted: Lifted) -> Lifted:
 
 def _reversed(items: Sequence[Item]) -> tuple[Item, ...]:
     inner = [replace(item, body=_reversed(item.body)) if isinstance(item, Loop) else item for item in items]
-    return tuple(inner) if _is_vectorised(inner) or _has_packs(inner) else tuple(_loads_late(inner))
+    return tuple(inner) if _is_vectorised(inner) or _has_packs(inner) else tuple(_late(inner, (Load,), reversed))
 
 
 def _has_packs(items: Sequence[Item]) -> bool:
     return any(isinstance(item, Let) and item.origin.pack is not None for item in items)
 
 
-def _loads_late(items: Sequence[Item]) -> Iterator[Item]:
-    waiting: dict[int, Movable] = {}
-    for item in items:
-        if isinstance(item, Load) and not item.guarded:
-            waiting[item.value.number] = item
-        elif isinstance(item, Let | LetLinear | Load | Store):
-            for operand in reversed(_read(item)):
-                yield from _needed(operand, waiting)
-            if isinstance(item, Store):
-                yield from _not_apart(item, waiting)
-            yield item
-        else:
-            yield from _all(waiting)
-            yield item
-    yield from _all(waiting)
-
-
 def _body(items: Sequence[Item]) -> tuple[Item, ...]:
     inner = [replace(item, body=_body(item.body)) if isinstance(item, Loop) else item for item in items]
-    return tuple(_late(inner)) if _is_vectorised(inner) else tuple(inner)
+    return tuple(_late(inner, (Let, LetLinear, Call, Load), iter)) if _is_vectorised(inner) else tuple(inner)
 
 
 def _is_vectorised(items: Sequence[Item]) -> bool:
@@ -82,14 +65,19 @@ def _is_vectorised(items: Sequence[Item]) -> bool:
     return 2 * sum(packed) > len(packed)
 
 
-def _late(items: Sequence[Item]) -> Iterator[Item]:
-    """The same items, pure ones and loads as late as the next store or control item allows."""
+def _late(
+    items: Sequence[Item],
+    kinds: tuple[type[Movable], ...],
+    turn: Callable[[Sequence[Operand]], Iterator[Operand]],
+) -> Iterator[Item]:
+    """The same items, those of ``kinds`` as late as what needs them, the next store or control item allow; what one item
+    needs in the order that ``turn`` gives its operands."""
     waiting: dict[int, Movable] = {}
     for item in items:
-        if isinstance(item, Pure) or (isinstance(item, Load) and not item.guarded):
+        if isinstance(item, kinds) and not (isinstance(item, Load) and item.guarded):
             waiting[item.value.number] = item
-        elif isinstance(item, Load | Store):
-            for operand in _read(item):
+        elif isinstance(item, Let | LetLinear | Load | Store):
+            for operand in turn(_read(item)):
                 yield from _needed(operand, waiting)
             if isinstance(item, Store):
                 yield from _not_apart(item, waiting)
