@@ -225,9 +225,11 @@ def test_the_region_runs_with_other_numbers_of_threads(tmp_path: Path) -> None:
 @pytest.mark.parametrize("threads", [1, 2])
 def test_layouts_are_verified_with_the_programs_own_threads(tmp_path: Path, threads: int) -> None:
     few = ("--restores", "1", "--candidates", "2")
-    found = advised(build_bodies(tmp_path, compiler="clang"), threads, *few, body=".omp_outlined.")
+    found = advised(
+        build_bodies(tmp_path, "-DSIZE=120000", "-DCALLS=60", compiler="clang"), threads, *few, body=".omp_outlined."
+    )
     assert (found.threads, found.clock, found.snapshot) == (threads, "wall", "criu")
-    assert [(s.name, s.layout) for s in found.structures] == [("bodies", "A_40000 ⊗ S_{0,1;8}")]
+    assert [(s.name, s.layout) for s in found.structures] == [("bodies", "A_120000 ⊗ S_{0,1;8}")]
     assert found.identity is not None
     assert found.identity.evidence == "verified", found.identity.reason
     assert {c.evidence for c in found.candidates} == {"verified"}, [c.reason for c in found.candidates]
