@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from layout_advise.mockup.statistics import Ratio
 from layout_advise.mockup.timings import ORIGINAL, Canary, Timings, converted
 
 LEAST_LEARNT = 1.05
@@ -46,9 +45,3 @@ def as_in_program(timings: Timings, unknown: float) -> Timings:
         steady.append({n: [s + more[n]] for n in names if (s := learnt[n][k]) and n in more})
     best: list[dict[str, list[Canary]]] = [{n: [timings.best_canary] for n in restore} for restore in steady]
     return replace(timings, steady=steady, canaries={**timings.canaries, "steady": best}, unknown=unknown, origin=timings)
-
-
-def both_ends(timings: Timings, name: str) -> tuple[Ratio | None, Ratio | None]:
-    """The speedup of ``name`` with all branches learnt, and with none."""
-    origin = timings.origin or timings
-    return origin.ratio(ORIGINAL, name), origin.ratio(ORIGINAL, name, "fresh")

@@ -97,6 +97,7 @@ def contest(
     branches: bool = True,
     blocked: bool = False,
     placed: bool = False,
+    forgets: bool = True,
 ) -> Decision:
     """The decision about one candidate, on a machine on which everything takes ``times``."""
     for name, ns in times.items():
@@ -123,6 +124,7 @@ def contest(
         lambda text, i, n: None,
         lambda canary: in_situ[1],
         branches=branches,
+        forgets=branches and forgets,
     )
     return decide_and_confirm(field, bench, in_situ[0], Context("criu", "verified", None, 1.0, True))
 
@@ -242,6 +244,8 @@ def test_where_the_processor_learns_the_calls_times_are_those_of_branches_as_lit
     assert ratio is not None
     assert ratio.median == pytest.approx(1500 / (400 * slower), rel=0.06)
     known = contest(monkeypatch, times, in_situ=(1500.0, None), vectors=False, placed=True, branches=False)
+    batch = contest(monkeypatch, times, in_situ=(1500.0, None), vectors=False, placed=True, forgets=False)
+    assert (batch.first.unknown, batch.first.between, batch.verdict.reason) == (0, False, "not-in-situ")
     assert known.first.unknown == 0
     assert not known.first.fresh[0]
 

@@ -74,6 +74,8 @@ class Bench:
     """As in :class:`~layout_advise.mockup.timings.Timings`."""
     branches: bool = False
     """Whether the way the hotspot takes hangs on its data, which a processor learns of the same call repeated."""
+    forgets: bool = False
+    """Whether calls are then timed with forgotten branches as well: single ones, of one thread."""
 
     def with_unknown(self, part: float) -> Bench:
         """The same, where that part of the branches is not known in the running program."""

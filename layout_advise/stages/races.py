@@ -73,15 +73,13 @@ def time_all(
     allow = case.settings.allow_reassociation
     context = Context(snapshots.kind, found[IDENTITY].evidence, None, 1.0, bool(candidates), allow)
     contest = contest_of(case, seen, lifted, candidates, made, found)
-    branches = branches_on_data(lifted) and seen.team is None and case.batch is None
-    bench = replace(bench_of(case, seen, snapshots), branches=branches)
+    bench = bench_of(case, seen, snapshots, branches=branches_on_data(lifted))
     if not case.kinds:
         decision = decide_and_confirm(contest, bench, case.chosen.in_situ_ns, context)
     else:
         kind = case.kinds[0]
         races = [Race(kind.text, kind.share, contest, bench, case.chosen.in_situ_ns)]
-        others = (_race(one, lifted, candidates, found, {e.id for e in contest.entrants}) for one in ready)
-        races += [replace(r, bench=replace(r.bench, branches=branches)) if r.bench is not None else r for r in others]
+        races += [_race(one, lifted, candidates, found, {e.id for e in contest.entrants}) for one in ready]
         rest = [Portion(k.text, k.share, None) for k in case.kinds if k.call in left_out]
         decision = decide_mixed(races, rest, context)
         if any(k.share >= LEAST_SHARE for k in case.kinds if k.call in left_out):
@@ -101,11 +99,11 @@ def _race(
     contest = contest_of(case, one.seen, lifted, candidates, one.made, found)
     if entrants <= one.unaffected:
         return Race(kind.text, kind.share, None, None, case.chosen.in_situ_ns, one.unaffected)
-    bench = bench_of(case, one.seen, one.other.snapshots())
+    bench = bench_of(case, one.seen, one.other.snapshots(), branches=branches_on_data(lifted))
     return Race(kind.text, kind.share, contest, bench, case.chosen.in_situ_ns, one.unaffected)
 
 
-def bench_of(case: Case, seen: Observation, snapshots: Snapshots) -> Bench:
+def bench_of(case: Case, seen: Observation, snapshots: Snapshots, *, branches: bool = False) -> Bench:
     plans = plans_for(case.chosen.in_situ_ns or 1e6, case.settings.restores, case.clock, case.chosen.canary)
     first, again = (replace(plan, typical=is_beyond_the_l2(seen)) for plan in plans)
     return Bench(
@@ -117,6 +115,8 @@ def bench_of(case: Case, seen: Observation, snapshots: Snapshots) -> Bench:
         lambda canary: look_again(case, canary),
         case.chosen.between_ns if case.batch is None and not case.kinds else None,
         case.batch is None and leaves_data(seen),
+        branches,
+        branches and case.batch is None and seen.team is None,
     )
 
 

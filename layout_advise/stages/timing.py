@@ -138,7 +138,7 @@ def first_look(contest: Contest, bench: Bench, in_situ_ns: float | None) -> tupl
     snapshot as in the program: else several calls in a row are going to be timed."""
     places = False
     if contest.places is not None:
-        look = bench.with_unknown(1.0) if bench.branches else bench
+        look = bench.with_unknown(1.0) if bench.forgets else bench
         alone = look.measure((), "timing the original", LOOK_RESTORES)
         alone = alone.origin or alone
         unknown = unknown_part(alone, in_situ_ns, IN_SITU_TOLERANCE) or 0.0

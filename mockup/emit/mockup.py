@@ -57,7 +57,7 @@ class Emitted:
     packs: bool
     unpacked: bool
     overlaps: int
-    wide: bool = False
+    wide: bool
     """Whether there are vector types in it."""
 
 
