@@ -35,7 +35,7 @@ from layout_advise.mockup.timings import (
 from layout_advise.reports.hotspotmodel import ByThreads
 from layout_advise.rundir import write_atomically
 from layout_advise.stages import batches, profile
-from layout_advise.stages.attempts import compiler_of, forbidden, make_mockups
+from layout_advise.stages.attempts import compiler_of, forbidden, make_mockups, without_failed
 from layout_advise.stages.by_threads import Runner, by_threads, leading
 from layout_advise.stages.case import Case
 from layout_advise.stages.contest import Bench, Contest, Entrant
@@ -161,6 +161,7 @@ def contest_of(
             wanted.append(Recipe(IDENTITY_BLOCKS, None, "plain", blocks=recipe.candidate))
         fresh = [replace(r, checked=False, offset=64 * 5) for r in wanted]
         again = make_mockups(case, seen, lifted, fresh, case.work / f"again{case.chosen.call}", LESS_ALIGNED, places=places)
+        again = without_failed(again, found)
         built = worth_timing({n: m.mockup for n, m in again.items() if m.mockup is not None}, best, kernel)
         if places and hanging and IDENTITY in again:
             timed = (again[n] for n in (best, *FORMS_OF_IDENTITY) if n in again and n in built)
