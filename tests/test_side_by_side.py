@@ -37,5 +37,5 @@ def test_what_comes_to_lie_side_by_side(kind: str, fields: tuple[Field, ...], wh
 def test_nothing_else_is_put_side_by_side(
     compiler: str, flag: tuple[str, ...], packs: bool, unpacked: bool, alone: bool
 ) -> None:
-    flags = _flags(Recipe("identity", None, "plain"), Compiled(compiler, ("-O2",)), Emitted("", packs, unpacked, 0))
+    flags = _flags(Recipe("identity", None, "plain"), Compiled(compiler, ("-O2",)), Emitted("", packs, unpacked, 0, False))
     assert (flag[0] in flags) == alone
