@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 
 from layout_advise.tracer.code import CodeRange, Region
 
@@ -194,7 +195,9 @@ def region_of(
         elf = ELFFile(file)
         bias = base if elf["e_type"] == "ET_DYN" else 0
         code: dict[str, CodeRange] = {}
-        for entry in elf.get_section_by_name(".symtab").iter_symbols():
+        table = elf.get_section_by_name(".symtab")
+        assert isinstance(table, SymbolTableSection)
+        for entry in table.iter_symbols():
             if entry["st_info"]["type"] == "STT_FUNC" and entry["st_size"] and isinstance(entry["st_shndx"], int):
                 section = elf.get_section(entry["st_shndx"])
                 at = entry["st_value"] - section["sh_addr"]

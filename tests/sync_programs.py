@@ -106,6 +106,6 @@ def build(folder: Path, body: str, *flags: str, size: int = 3000, compiler: str 
     """Compile a program with that region."""
     source, program = folder / "sync.c", folder / "sync"
     source.write_text(_MAIN % body)
-    command = [compiler, "-g", f"-DSIZE={size}", *(flags or ("-O2",)), "-fopenmp", "-o", program, source, "-lm"]
+    command = [compiler, "-g", f"-DSIZE={size}", *(flags or ("-O2",)), "-fopenmp", "-o", str(program), str(source), "-lm"]
     subprocess.run(command, check=True)
     return program

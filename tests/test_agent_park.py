@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 from numpy.typing import NDArray
 
 from layout_advise.errors import ProgramError, SnapshotError
@@ -123,7 +124,9 @@ def mockup(folder: Path, name: str, extra: str = "") -> Path:
 def entry_of(path: Path, name: str) -> Entry:
     with open(path, "rb") as handle:
         elf = ELFFile(handle)
-        symbol = elf.get_section_by_name(".symtab").get_symbol_by_name(name)[0]
+        table = elf.get_section_by_name(".symtab")
+        assert isinstance(table, SymbolTableSection)
+        symbol = (table.get_symbol_by_name(name) or [])[0]
         section = elf.get_section(symbol["st_shndx"])
         start = symbol["st_value"] - section["sh_addr"]
         return Entry(path, symbol["st_value"], section.data()[start : start + symbol["st_size"]], name)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 
 from layout_advise.errors import ProgramError
 from layout_advise.tracer.snapshot.compare import compare
@@ -102,7 +103,9 @@ def build(folder: Path, text: str, name: str, *flags: str) -> Path:
 def entry_of(path: Path, name: str) -> Entry:
     with open(path, "rb") as handle:
         elf = ELFFile(handle)
-        symbol = elf.get_section_by_name(".symtab").get_symbol_by_name(name)[0]
+        table = elf.get_section_by_name(".symtab")
+        assert isinstance(table, SymbolTableSection)
+        symbol = (table.get_symbol_by_name(name) or [])[0]
         section = elf.get_section(symbol["st_shndx"])
         start = symbol["st_value"] - section["sh_addr"]
         return Entry(path, symbol["st_value"], section.data()[start : start + symbol["st_size"]], name)

@@ -96,9 +96,8 @@ def traced_objects(draw: st.DrawFn) -> tuple[MemoryObjectShape, list[Access]]:
             backwards = draw(st.booleans())
             start += (first + (trip - 1) * step if backwards else first) * stride
             levels.append((-stride * step if backwards else stride * step, trip))
-        one: FoldedStream | AddressSet = stream(start, *levels)
-        if draw(st.booleans()):
-            one = address_set(list(one.expand()))
+        nest = stream(start, *levels)
+        one = address_set(list(nest.expand())) if draw(st.booleans()) else nest
         accesses.append(Access(one, size, draw(st.sampled_from(["read", "write", "both"]))))
     return MemoryObjectShape("s0", "grid", BASE, element * math.prod(dims)), accesses
 

@@ -61,10 +61,10 @@ def applied(term: Term, steps: list[Rule]) -> Rewrite:
             done = rewrite(done.new, [rule]) if not done.number else done.then(rule)
         except AlgebraError as error:
             refused.append((rule, error))
-    for rule, error in refused:
-        assert error.what.startswith(f"rule {rule.number} does not apply at factor")
-        assert error.why
-        assert error.hint
+    for rule, refusal in refused:
+        assert refusal.what.startswith(f"rule {rule.number} does not apply at factor")
+        assert refusal.why
+        assert refusal.hint
     return done
 
 

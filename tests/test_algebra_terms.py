@@ -163,8 +163,8 @@ def test_the_caret_stands_in_the_right_line() -> None:
     [
         (lambda: A(0), "sizes start at 1"),
         (lambda: A(-3), "size -3: sizes start at 1"),
-        (lambda: A(2.5), "2.5: it must be a whole number"),
-        (lambda: A("3"), "whole number"),
+        (lambda: A(2.5), "2.5: it must be a whole number"),  # type: ignore[arg-type]
+        (lambda: A("3"), "whole number"),  # type: ignore[arg-type]
         (lambda: A(2**63), "below 2\\^63"),
         (lambda: S([], 4), "empty index set"),
         (lambda: S([range(4, 4)], 4), "empty index set"),
@@ -172,13 +172,13 @@ def test_the_caret_stands_in_the_right_line() -> None:
         (lambda: S([0], -1), "sizes start at 1"),
         (lambda: S([-1], 4), "-1 is below 0"),
         (lambda: S([4], 4), "index 4 in a structure of 4"),
-        (lambda: S([0.5], 4), "whole number"),
+        (lambda: S([0.5], 4), "whole number"),  # type: ignore[list-item]
         (lambda: S([2**63], 2**62), "below 2\\^63"),
         (lambda: A(2**62) @ A(2), "is beyond 2\\^63"),
         (lambda: A(3) + A(4), "different domains"),
         (lambda: A(10**12).offsets(), "iterate over"),
         (lambda: A(10**12).bitmap(), "too large to write out"),
-        (lambda: parse(None), "NoneType instead of text"),
+        (lambda: parse(None), "NoneType instead of text"),  # type: ignore[arg-type]
     ],
 )
 def test_bad_sizes_are_refused(build: Callable[[], object], why: str) -> None:

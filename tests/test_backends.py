@@ -15,6 +15,7 @@ import pytest
 
 from layout_advise.cli import main
 from layout_advise.errors import MachineError, TraceError
+from layout_advise.layoutalgebra.nests import FoldedStream
 from layout_advise.stages.backends import relevant
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.code import CodeRange, Region
@@ -112,6 +113,16 @@ def refused(tmp_path: Path) -> tuple[str, ...]:
     return ("--until", "trace", "--hotspot", "hot", "--", "./p")
 
 
+def addresses(trace: Trace, count: int) -> list[int]:
+    """Those of all streams of ``count`` accesses, in order."""
+    found: list[int] = []
+    for stream in trace.streams:
+        if stream is not None and stream.count == count:
+            assert isinstance(stream, FoldedStream)
+            found += stream.expand()
+    return found
+
+
 def test_what_the_clone_refuses_is_traced_under_valgrind(run: Run, tmp_path: Path, refused: tuple[str, ...]) -> None:
     without = run("--backend", "clone", *refused)
     assert without.returncode == 1
@@ -123,7 +134,7 @@ def test_what_the_clone_refuses_is_traced_under_valgrind(run: Run, tmp_path: Pat
     assert (trace.backend, trace.truncated) == ("valgrind", False)
     (block,) = trace.allocations
     assert block.bytes == 9000 * 32
-    places = {address for s in trace.streams if s is not None and s.count == 9000 for address in s.expand()}
+    places = set(addresses(trace, 9000))
     expected = {block.address + 32 * i for i in range(9000)}  # in the parked program, not in that under Valgrind
     assert places == expected | {a + 16 + (i & 31) // 8 for i, a in enumerate(sorted(expected))}
 
@@ -170,8 +181,7 @@ def test_what_neither_clone_nor_valgrind_takes_is_stepped(run: Run, tmp_path: Pa
     trace = read_trace(tmp_path / "run" / "trace.lat")
     assert (trace.backend, trace.truncated) == ("step", False)
     (block,) = (a for a in trace.allocations if a.bytes == 8 * 300)
-    places = [address for s in trace.streams if s is not None and s.count == 300 for address in s.expand()]
-    assert places == [block.address + 8 * i for i in range(300)]
+    assert addresses(trace, 300) == [block.address + 8 * i for i in range(300)]
 
 
 @pytest.mark.usefixtures("no_valgrind")

@@ -238,7 +238,7 @@ def test_inlined_chains_agree_with_addr2line(tmp_path: Path, cc: str) -> None:
     function = binary.find("work")
     deepest = 0
     for address in range(function.start, function.end):
-        command = ["addr2line", "-i", "-f", "-e", program, f"{address:#x}"]
+        command = ["addr2line", "-i", "-f", "-e", str(program), f"{address:#x}"]
         names = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[::2]
         chain = [call.function for call in binary.inlined(address)]
         assert [*chain, "work"] == names

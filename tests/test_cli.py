@@ -31,7 +31,7 @@ def test_a_signal_whose_exception_is_lost_ends_the_next_step(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Ctrl-C during an import of many modules was ignored: it fell into a callback of the import system."""
-    lost, steps = [], []
+    lost, steps = list[object](), list[int]()
 
     def run(_: object) -> int:
         Dropped()

@@ -106,9 +106,9 @@ def test_the_loops_are_those_of_the_lifter(tmp_path: Path, name: str, flags: tup
     region = region_of(program, 0)
     cfg = build_cfg(region)
     expected = {}
-    for loop in cfg.loops:
-        code = frozenset(insn.address for start in loop.blocks for insn in cfg.blocks[start].insns)
-        expected[loop.head] = (loop.parent, code)
+    for natural in cfg.loops:
+        code = frozenset(insn.address for start in natural.blocks for insn in cfg.blocks[start].insns)
+        expected[natural.head] = (natural.parent, code)
     found = loops_of(region)
     inside = [loop for loop in found if region.contains(loop.head)]
     mine = {loop.head: (None if loop.parent is None else found[loop.parent].head, loop.code) for loop in inside}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from layout_advise.mockup.cfg import Cfg, build_cfg
-from layout_advise.mockup.effects import Const, Expr, Lane, Op, Read
+from layout_advise.mockup.effects import Const, Expr, Lane, MaskBit, Op, Read
 from layout_advise.mockup.entryvalues import Known, known_vectors
 from layout_advise.mockup.image import open_image
 from layout_advise.mockup.lift import lift
@@ -66,34 +66,34 @@ def cfg_of(folder: Path, callee: str = "printf") -> tuple[Cfg, Binary]:
 
 
 @pytest.fixture(scope="module")
-def entered(tmp_path_factory: pytest.TempPathFactory) -> list[dict[Lane, Expr]]:
+def entered(tmp_path_factory: pytest.TempPathFactory) -> list[dict[Lane | MaskBit, Expr]]:
     """What is known at the heads of the outer and the inner loop."""
     cfg, binary = cfg_of(tmp_path_factory.mktemp("entry"))
     constant = open_image(str(binary.path), 0).read
     return [dict(known_vectors(cfg, loop.head, loop.head, constant)) for loop in cfg.loops]
 
 
-def test_constants_are_known_in_both_lanes(entered: list[dict[Lane, Expr]]) -> None:
+def test_constants_are_known_in_both_lanes(entered: list[dict[Lane | MaskBit, Expr]]) -> None:
     for known in entered:
         assert [known[Lane(1, k)] for k in (0, 1)] == [Const("i64", ONE), Const("i64", TWO)]
         assert [known[Lane(2, k)] for k in (0, 1)] == [Const("i64", THREE), Const("i64", THREE)]
 
 
-def test_a_value_spread_over_lanes_is_one_value(entered: list[dict[Lane, Expr]]) -> None:
+def test_a_value_spread_over_lanes_is_one_value(entered: list[dict[Lane | MaskBit, Expr]]) -> None:
     for known in entered:
         for register in (3, 5):
             assert known[Lane(register, 1)] == Read(Lane(register, 0), "i64")
             assert Lane(register, 0) not in known
 
 
-def test_a_float_in_both_halves_is_told(entered: list[dict[Lane, Expr]]) -> None:
+def test_a_float_in_both_halves_is_told(entered: list[dict[Lane | MaskBit, Expr]]) -> None:
     half = Op("lo32", "i32", (Read(Lane(4, 0), "i64"),))
     for known in entered:
         assert known[Lane(4, 0)] == Op("pair", "i64", (half, half))
         assert known[Lane(4, 1)] == Read(Lane(4, 0), "i64")
 
 
-def test_what_changes_in_a_loop_is_not_constant(entered: list[dict[Lane, Expr]]) -> None:
+def test_what_changes_in_a_loop_is_not_constant(entered: list[dict[Lane | MaskBit, Expr]]) -> None:
     outer, inner = entered
     for known in (outer, inner):
         assert not isinstance(known.get(Lane(7, 0)), Const)

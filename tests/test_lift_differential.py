@@ -8,9 +8,11 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 
 from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.effects import Gpr, Lane
@@ -59,8 +61,10 @@ class Built:
         self.library = ctypes.CDLL(str(self.path))
         with self.path.open("rb") as file:
             elf = ELFFile(file)
-            symbols = [s for s in elf.get_section_by_name(".symtab").iter_symbols() if s["st_info"]["type"] == "STT_FUNC"]
-            text = elf.get_section_by_name(".text")
+            text, table = elf.get_section_by_name(".text"), elf.get_section_by_name(".symtab")
+            assert text is not None
+            assert isinstance(table, SymbolTableSection)
+            symbols = [s for s in table.iter_symbols() if s["st_info"]["type"] == "STT_FUNC"]
             start, code = text["sh_addr"], text.data()
             first = next(s for s in symbols if s.name == "daxpy")
             self.base = ctypes.cast(self.library.daxpy, ctypes.c_void_p).value - first["st_value"]
@@ -101,14 +105,14 @@ class Arrays:
         self.saved = [bytes(x) for x in self.memory]
 
     @property
-    def memory(self) -> list[ctypes.Array]:
+    def memory(self) -> list[ctypes.Array[ctypes.c_double] | ctypes.Array[ctypes.c_int]]:
         return [*self.doubles, self.ints]
 
     def restore(self) -> None:
         for array, data in zip(self.memory, self.saved, strict=True):
             ctypes.memmove(array, data, len(data))
 
-    def native(self, function: ctypes._CFuncPtr) -> tuple[bytes, list[bytes]]:
+    def native(self, function: Any) -> tuple[bytes, list[bytes]]:
         function.restype = ctypes.c_double
         function.argtypes = [ctypes.c_void_p] * 4 + [ctypes.c_long]
         result = function(*(ctypes.addressof(x) for x in self.memory), self.n)

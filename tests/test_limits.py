@@ -18,7 +18,7 @@ from layout_advise.commands.trace import size
 from layout_advise.errors import TraceError
 from layout_advise.rundir import scratch_parent
 from layout_advise.tracer import space
-from layout_advise.tracer.trace_file import read_trace
+from layout_advise.tracer.trace_file import read_trace, write_trace
 
 SOURCE = """
 #include <stdlib.h>
@@ -184,10 +184,8 @@ def test_a_whole_trace_tells_no_limit(trace: Trace, tmp_path: Path) -> None:
 
 
 def test_a_file_without_room_is_cut_and_told(trace: Trace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import layout_advise.stages.hotspot as stage
-
-    write = stage.write_trace
-    monkeypatch.setattr(stage, "write_trace", lambda found, path, _limit: write(found, path, 3500))
+    limited = "layout_advise.stages.hotspot.write_trace"
+    monkeypatch.setattr(limited, lambda found, path, _limit: write_trace(found, path, 3500))
     code, said = trace(until="report")
     assert code == 0
     assert (tmp_path / "run" / "trace.lat").stat().st_size <= 3500
@@ -222,7 +220,7 @@ def full(free: int) -> Callable[[object], SimpleNamespace]:
 
 
 def test_what_the_user_allows_must_be_free(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(space.os, "statvfs", full(400 << 20))
+    monkeypatch.setattr(os, "statvfs", full(400 << 20))
     assert trace("--max-bytes", "300M", "--max-refs", "9")[0] == 0  # nine records need less
     code, said = trace("--max-bytes", "390M")
     assert code == 1
@@ -234,13 +232,13 @@ def test_what_the_user_allows_must_be_free(trace: Trace, monkeypatch: pytest.Mon
 
 
 def test_records_without_room_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(space.os, "statvfs", full(70 << 20))
+    monkeypatch.setattr(os, "statvfs", full(70 << 20))
     with pytest.raises(TraceError, match=f"{72 << 20:,} bytes are needed in /somewhere, {70 << 20:,} are free"):
         space.require(Path("/somewhere"), space.RECORDS_ROOM, "the records", "free some")
 
 
 def test_a_small_dev_shm_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(space.os, "statvfs", full(64 << 20))  # what containers get
+    monkeypatch.setattr(os, "statvfs", full(64 << 20))  # what containers get
     monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
     assert scratch_parent() == tmp_path
 

@@ -328,9 +328,9 @@ def test_a_loop_with_two_entries_elsewhere_is_no_obstacle(tmp_path: Path) -> Non
 def test_short_code_after_a_loop_is_taken_in(tmp_path: Path) -> None:
     inner = "xor eax, eax; nop; nop; nop; 1: add rax, 1; cmp rax, 100; jne 1b"
     region = assembled(tmp_path, f"mov ecx, 9; nop; 2: {inner}; jmp 3f; 3: dec ecx; jne 2b; mov eax, 3; ret")
-    nests = list(hottest_nests(region, dict.fromkeys(range(region.entry, region.ranges[0].end), 1)))
-    assert all(isinstance(n, Nest) for n in nests), nests
-    assert len(nests) == 2
+    found = list(hottest_nests(region, dict.fromkeys(range(region.entry, region.ranges[0].end), 1)))
+    nests = [n for n in found if isinstance(n, Nest)]
+    assert len(nests) == len(found) == 2, found
     assert len(build_cfg(region).blocks[nests[0].head].insns) > 0
     jump = next(b for b in build_cfg(region).blocks.values() if b.insns[0].mnemonic == "jmp")
     assert nests[1].contains(jump.start)  # two bytes: no room for a jump there

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from layout_advise.layoutalgebra.explore import SMALL_PADDED, Walk, can_pad, explore
 from layout_advise.layoutalgebra.relayout import LINE, is_injective
-from layout_advise.layoutalgebra.structure import Candidate, Dim, Field, Relayout, Structure
+from layout_advise.layoutalgebra.structure import Axis, Candidate, Dim, Field, Relayout, Structure
 from layout_advise.layoutalgebra.text import parse
 from layout_advise.mockup.lifted import Lifted
 from layout_advise.stages.attempts import code_of
@@ -52,8 +52,8 @@ def padded(structure: Structure) -> list[Candidate]:
     return [c for c in found if c.families == ("pad",) and all(a.stride % LINE == 0 for a in outer(c.relayouts[0]))]
 
 
-def outer(layout: Relayout) -> list[object]:
-    return [m.axes[0] for m in layout.fields]  # type: ignore[return-value]
+def outer(layout: Relayout) -> list[Axis]:
+    return [m.axes[0] for m in layout.fields]
 
 
 def lines(layout: Relayout, row: int) -> set[int]:

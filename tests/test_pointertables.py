@@ -137,7 +137,8 @@ def structure_of(heap: Heap, trace: Trace, table: PointerTable) -> tuple[Lifted,
 
 def every(stream: Stream) -> list[int]:
     if isinstance(stream, FoldedStream):
-        return expand_array(stream).astype(int).tolist()
+        addresses: list[int] = expand_array(stream).astype(int).tolist()
+        return addresses
     assert isinstance(stream, AddressSet)
     assert stream.bitmap is not None
     bits = np.flatnonzero(np.unpackbits(np.frombuffer(stream.bitmap, np.uint8), bitorder="little"))

@@ -46,7 +46,7 @@ def test_iterations_before_and_behind_a_loop_belong_to_it() -> None:
 
 
 def test_a_loop_in_a_loop() -> None:
-    turn = [A, B, loop(6, B), B, C]
+    turn: list[Node] = [A, B, loop(6, B), B, C]
     assert rejoined([*turn, loop(7, *turn), *turn]) == (loop(9, A, loop(8, B), C),)
-    growing = [A, B, loop(2, B, coefs=(1,)), C]
+    growing: list[Node] = [A, B, loop(2, B, coefs=(1,)), C]
     assert rejoined([loop(9, *growing)]) == (loop(9, A, loop(3, B, coefs=(1,)), C),)

@@ -185,6 +185,7 @@ def test_what_is_not_lifted_is_replayed_and_says_what_that_is(tmp_path: Path) ->
     for found in hotspot.candidates:
         assert found.evidence == "replayed"
         assert found.replay is not None
+        assert found.replay.restores is not None
         assert 2 <= found.replay.restores <= 5  # processes on a disturbed machine are left out
         assert (found.speedup, found.over_identity, found.net_speedup, found.program_speedup) == (None,) * 4
         assert (tmp_path / "run" / str(found.mockup)).is_file()

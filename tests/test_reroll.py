@@ -13,7 +13,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from layout_advise.layoutalgebra.structure import Dim, Field, Structure
-from layout_advise.mockup.effects import Gpr, Ty
+from layout_advise.mockup.effects import Gpr, Lane, Ty
 from layout_advise.mockup.image import open_image
 from layout_advise.mockup.lift import lift
 from layout_advise.mockup.lifted import (
@@ -189,7 +189,7 @@ class Writer:
         self.values[number, lane] = value
 
 
-def interpreted(lifted: Lifted, locations: dict[Gpr, int], memory: Bytes) -> Trace:
+def interpreted(lifted: Lifted, locations: dict[Gpr | Lane, int], memory: Bytes) -> Trace:
     """Run it and make a trace of what it touched."""
     references = references_of(lifted)
     numbers = {(r.pc, r.operand): r.id for r in references}
@@ -221,7 +221,7 @@ def test_a_rerolled_loop_stores_what_the_loop_did(
     lifted = Writer(*program).lifted
     data = bytes(getattr(random, "randbytes")(SIZE))  # noqa: B009 - hypothesis's random has no type
     before, after = Bytes(data), Bytes(data)
-    at = {Gpr(7): BASE + shift}
+    at: dict[Gpr | Lane, int] = {Gpr(7): BASE + shift}
     trace = interpreted(lifted, at, before)
     rolled = reroll(lifted, trace, ())
     event(f"rerolled: {bool(list(rolled_lanes(rolled.body)))}")
@@ -371,7 +371,8 @@ def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def test_rerolled_kernels_do_what_the_machine_code_does(built: Built, name: str) -> None:
     code = lift(built.region(name), result="float")
     arrays = Arrays(51, 2)
-    locations = {Gpr(r): v for r, v in zip(ARGUMENTS, [*map(ctypes.addressof, arrays.memory), arrays.n], strict=True)}
+    values = [*map(ctypes.addressof, arrays.memory), arrays.n]
+    locations: dict[Gpr | Lane, int] = {Gpr(r): v for r, v in zip(ARGUMENTS, values, strict=True)}
     locations[Gpr(RSP)] = (ctypes.addressof(arrays.stack) + (1 << 15) & ~15) - 8
     trace = native_trace(code, locations)
     arrays.restore()
@@ -385,7 +386,7 @@ def test_rerolled_kernels_do_what_the_machine_code_does(built: Built, name: str)
     assert arrays.lifted(rolled) == expected
 
 
-def native_trace(code: Lifted, locations: dict[Gpr, int]) -> Trace:
+def native_trace(code: Lifted, locations: dict[Gpr | Lane, int]) -> Trace:
     """As ``interpreted``, on this process's memory; the lowest part that is there stands for a reference."""
     references = references_of(code)
     numbers = {(r.pc, r.operand): r.id for r in references}

@@ -14,7 +14,7 @@ import pytest
 from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.conditions import UndefinedFlagError
 from layout_advise.mockup.disasm import Insn, decode_one
-from layout_advise.mockup.effects import Gpr, Lane
+from layout_advise.mockup.effects import Gpr, Lane, MaskBit
 from layout_advise.mockup.interpret import State, condition, flag_bits, step
 from layout_advise.mockup.semantics import semantics
 from tests import instruction_forms, native_oracle
@@ -151,7 +151,7 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> list[Case]:
 
 
 def interpreted(case: Case) -> State:
-    registers: dict[Gpr | Lane, int] = {Gpr(i): value for i, value in enumerate(case.before.gpr)}
+    registers: dict[Gpr | Lane | MaskBit, int] = {Gpr(i): value for i, value in enumerate(case.before.gpr)}
     registers |= {Lane(i // 4, i % 4): value for i, value in enumerate(case.before.lanes)}
     registers |= {Lane(n, i): 0 for n in range(16) for i in range(4, 8)}
     memory = {MEMORY + i: byte for i, byte in enumerate(case.before.memory)}

@@ -46,7 +46,7 @@ def by_brute_force(accesses: list[tuple[int, str, int, list[int]]]) -> tuple[set
                 used[byte].add(thread)
                 if kind != "read":
                     wrote[byte].add(thread)
-    false, true = set(), set()
+    false, true = set[int](), set[int]()
     for line in {byte // LINE * LINE for byte in used}:
         own = range(line, line + LINE)
         threads = set().union(*(used[b] for b in own))

@@ -246,7 +246,7 @@ def test_interval_covers_the_truth_about_as_often_as_it_says() -> None:
     hits, off, off_medians = 0, [], []
     for _ in range(200):
         over, under = 1.5 * phases(1.6), phases(2.1)
-        ratio = undisturbed_ratio(over, under)
+        ratio = undisturbed_ratio(over.tolist(), under.tolist())
         hits += ratio.lo <= 1.5 <= ratio.hi
         off.append(abs(ratio.median / 1.5 - 1))
         off_medians.append(abs(float(np.median(over / under)) / 1.5 - 1))

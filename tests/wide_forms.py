@@ -211,11 +211,11 @@ def conversions() -> Iterator[str]:
             yield f"{mnemonic} {dest}, {by_size[max(16, count * source)]}{(18, 2, 3)[number]}"
             yield f"{mnemonic} {dest}, {memory(count * source)}"
             yield f"{mnemonic} {dest}, {memory(source)}{{1to{count}}}"
-    for target, source in product(("ss", "sd"), ("ecx", "rcx", memory(4), memory(8))):
-        yield from (f"vcvtsi2{target} xmm17, xmm2, {source}", f"vcvtusi2{target} xmm1, xmm18, {source}")
-    for t, (source, size), sign, register in product(("", "t"), (("ss", 4), ("sd", 8)), ("", "u"), ("eax", "rax")):
-        yield f"vcvt{t}{source}2{sign}si {register}, xmm17"
-        yield f"vcvt{t}{source}2{sign}si {register}, {memory(size)}"
+    for scalar, operand in product(("ss", "sd"), ("ecx", "rcx", memory(4), memory(8))):
+        yield from (f"vcvtsi2{scalar} xmm17, xmm2, {operand}", f"vcvtusi2{scalar} xmm1, xmm18, {operand}")
+    for t, (scalar, size), sign, register in product(("", "t"), (("ss", 4), ("sd", 8)), ("", "u"), ("eax", "rax")):
+        yield f"vcvt{t}{scalar}2{sign}si {register}, xmm17"
+        yield f"vcvt{t}{scalar}2{sign}si {register}, {memory(size)}"
     for name, size in (("vcvtss2sd", 4), ("vcvtsd2ss", 8)):
         for mask in ("", *MASKS):
             yield from (f"{name} xmm17{mask}, xmm2, xmm3", f"{name} xmm1{mask}, xmm2, {memory(size)}")
@@ -301,8 +301,8 @@ def shuffles() -> Iterator[str]:
             yield from packed(name, 1, f", {imm}", 1, masks=False)
     for name in ("vpermilps", "vpermilpd", "vpermt2ps", "vpermt2pd", "vpermi2ps", "vpermi2pd"):
         yield from packed(name)
-    for stem, size in product(("vpermt2", "vpermi2"), "wdq"):
-        yield from list(packed(f"{stem}{size}"))[:: 4 if size == "w" else 1]
+    for stem, letter in product(("vpermt2", "vpermi2"), "wdq"):
+        yield from list(packed(f"{stem}{letter}"))[:: 4 if letter == "w" else 1]
     for name in ("vpermps", "vpermd", "vpermpd", "vpermq"):
         yield from (form for form in packed(name) if "xmm" not in form)
     yield from list(packed("vpermw"))[::3]
