@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from layout_advise.mockup.timings import ORIGINAL, Canary, Timings, converted
+from layout_advise.mockup.canary import Canary
+from layout_advise.mockup.timednames import ORIGINAL, converted
+from layout_advise.mockup.timings import Timings
 
 LEAST_LEARNT = 1.05
 """Where the original takes less more with unknown branches, there is nothing to learn in them."""

@@ -3,7 +3,7 @@
 The rules are those of the design, section 3: blocks of calls of one variant, never call by call; the order of the
 variants rotates between rounds. The original runs twice in each round (A and A'): the range of their ratios is the noise
 floor. Before each call a process waits, within its patience, for the processor not to be slowed (``docs/decisions/0022``).
-What follows from the times: :mod:`layout_advise.mockup.timings`.
+What follows from the times: :mod:`layout_advise.mockup.timings`, :mod:`layout_advise.mockup.ratios`.
 """
 
 from __future__ import annotations
@@ -15,23 +15,22 @@ from pathlib import Path
 from typing import Protocol
 
 from layout_advise.errors import SnapshotError
+from layout_advise.mockup.canary import Canary, fastest
 from layout_advise.mockup.learnt import as_in_program
+from layout_advise.mockup.ratios import gain
 from layout_advise.mockup.statistics import undisturbed
-from layout_advise.mockup.timings import (
+from layout_advise.mockup.timednames import (
     CONTROLS,
     IDENTITY,
     LAYOUT_SCALAR,
     ORIGINAL,
     SCALAR,
     SHADOW,
-    Canary,
-    Timings,
     converted,
     elsewhere,
-    fastest,
-    gain,
     is_elsewhere,
 )
+from layout_advise.mockup.timings import Timings
 from layout_advise.tracer.snapshot.protocol import MODES, Calm, Clock, Mode, Range, Sample, StoppedProgram
 
 FAULT_ALLOWANCE = 2

@@ -1,4 +1,4 @@
-"""The times of all variants in all restored processes, and the ratios that follow from them.
+"""The times of all variants in all restored processes, and their ratios.
 
 Of each variant a restored process gives one number, its undisturbed time (first decile of the calls of all its rounds,
 ``docs/decisions/0005``); a ratio is that of the undisturbed times over all processes, with an interval over the processes
@@ -9,13 +9,10 @@ Of each variant a restored process gives one number, its undisturbed time (first
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from statistics import fmean
-from typing import NamedTuple
 
+from layout_advise.mockup.canary import Canary, fastest
 from layout_advise.mockup.statistics import (
     TYPICAL,
     Ratio,
@@ -25,136 +22,11 @@ from layout_advise.mockup.statistics import (
     undisturbed_ratio,
     unpaired_ratio,
 )
+from layout_advise.mockup.timednames import CONTROLS, ORIGINAL, SHADOW, converted, elsewhere
 from layout_advise.tracer.snapshot.protocol import MODES, Mode
 
-CALM, MEMORY_CALM = 1.1, 1.25
-"""A call counts as undisturbed where the canaries beside it took at most so many times the fastest ones' ticks."""
-UNUSUAL = 1.05
-"""Nor where they took less by more: while the clock is boosted everything is quicker."""
-BOOST, MOSTLY = 1.2, 3
-"""By so much a processor may boost its clock; the usual state is the one that so many times more canaries show."""
-OFTEN = 0.05
-"""Canaries that are as fast as this part of all are no exceptions."""
-CLEARLY = 0.95
-"""Without vector instructions the unchanged layout is taken to be faster where it takes less of the time."""
 FEWEST_CALM = 3
 """In fewer restored processes with undisturbed calls, all calls count."""
-
-
-ORIGINAL = "original"
-SHADOW = "original'"
-IDENTITY = "identity"
-SCALAR = "identity-scalar"
-"""The identity without vector instructions that the compiler finds by itself: what losing them costs."""
-
-IDENTITY_SIMD = "identity-simd"
-"""The identity rerolled, and told which loops' iterations are independent: what SIMD gains with the layout unchanged."""
-
-IDENTITY_BLOCKS = "identity-blocks"
-"""The identity with its loops cut into blocks of elements as the best candidate's: what that gains with the layout
-unchanged (``docs/decisions/0039``)."""
-
-IDENTITY_RESTRICT = "identity-restrict"
-"""The identity whose arrays are promised not to overlap: what `restrict` gains with the layout unchanged."""
-
-PLACED = "identity-placed"
-"""The identity with its hot loop where the original has it (:mod:`layout_advise.mockup.placement`)."""
-IDENTITY_LANES = "identity-lanes"
-"""The identity from the loops as the original's compiler unrolled them, where the other identity is rerolled."""
-LAYOUT_SCALAR = "layout-scalar"
-"""The best candidate without vector instructions: what its layout gains alone."""
-
-
-def elsewhere(name: str) -> tuple[str, ...]:
-    """What the same build with its code at other places is called (``docs/decisions/0037``). That of a loop in which loads
-    come in another order is what the last two are made of (``docs/decisions/0051``)."""
-    return tuple(f"{name}@{k}" for k in (1, 2, 3))
-
-
-def reordered(name: str) -> str:
-    """What the mock-up with its loads in another order is called."""
-    return elsewhere(name)[1]
-
-
-def is_elsewhere(name: str) -> bool:
-    """Whether that is a build with its code at another place."""
-    return "@" in name
-
-
-IDENTITY_MOVED = elsewhere(IDENTITY)
-FORMS_OF_IDENTITY = (IDENTITY, IDENTITY_LANES, IDENTITY_RESTRICT, IDENTITY_SIMD)
-OTHER_PLACES = tuple(place for form in FORMS_OF_IDENTITY for place in elsewhere(form))
-CONTROLS = (IDENTITY, PLACED, SCALAR, IDENTITY_RESTRICT, IDENTITY_SIMD, IDENTITY_LANES, IDENTITY_BLOCKS, *OTHER_PLACES)
-"""What is timed besides candidates; never dropped, no layout of its own."""
-
-
-class Canary(NamedTuple):
-    """Ticks of the canaries beside a call: of the core and of the memory (``docs/decisions/0022``, ``0033``); 0: unknown."""
-
-    core: int = 0
-    memory: int = 0
-
-    def limit(self) -> Canary:
-        """How slow others may be, where this is the fastest."""
-        return Canary(int(CALM * self.core), int(MEMORY_CALM * self.memory))
-
-    def is_calm(self, best: Canary) -> bool:
-        """Whether the core was not slowed, held against ``best``; also where nothing is known. The memory's is waited for,
-        no more: data in a cache does not feel it, and which state that is in differs more from process to process."""
-        return self.core <= best.limit().core and not self.is_boosted(best)
-
-    def is_boosted(self, best: Canary) -> bool:
-        """Whether the core was quicker than it usually is."""
-        return 0 < UNUSUAL * self.core < best.core
-
-
-def fastest(canaries: Iterable[Canary]) -> Canary:
-    """The fastest of each; 0 where none is known."""
-    known = list(canaries)
-    return Canary(usual_ticks([c.core for c in known]), fastest_ticks([c.memory for c in known], MEMORY_CALM))
-
-
-def fastest_ticks(ticks: Sequence[int], calm: float = CALM) -> int:
-    """The fastest that is no exception: :data:`OFTEN` of all are hardly slower. A processor that boosts its clock for a
-    moment is no measure for the rest of the time.
-
-    They are to lie closer together than ``calm``: else the last of them may be those of all other calls, of which some then
-    lie within ``calm`` of an exception and some do not."""
-    known = sorted(t for t in ticks if t)
-    enough = math.ceil(OFTEN * len(known))
-    for width in (math.cbrt(calm), calm):
-        for k, t in enumerate(known):
-            if bisect_right(known, width * t) - k >= enough:
-                return t
-    return known[0] if known else 0
-
-
-def usual_ticks(ticks: Sequence[int]) -> int:
-    """The fastest canary of a core in the state in which it mostly is: a clock that is boosted in one process of ten would
-    make of all other calls disturbed ones, and of the processes that are left a ratio of boosted to other times."""
-    known, least = sorted(t for t in ticks if t), fastest_ticks(ticks)
-
-    def often(first: int) -> int:
-        return bisect_right(known, CALM * first) - bisect_left(known, first)
-
-    slower = {t for t in known if least < t <= BOOST * least}
-    most = max(slower, key=lambda t: (often(t), -t), default=least)
-    return most if often(most) >= MOSTLY * often(least) else least
-
-
-def converted(name: str) -> str:
-    """Under which name the times of ``name`` with the conversion around every call are kept."""
-    return f"{name}+conversion"
-
-
-@dataclass(frozen=True, slots=True)
-class Ratios:
-    """Per variant, against the original and against the identity mock-up, one value per restore."""
-
-    steady: Ratio
-    steady_over_identity: Ratio
-    cold: Ratio | None
-    cold_over_identity: Ratio | None
 
 
 @dataclass(slots=True)
@@ -376,82 +248,3 @@ class Timings:
             return quantile_of(times, TYPICAL) if times else None
         values = [undisturbed(known) for one in both if (known := [ns for ns in one if ns])]
         return min(values, default=None)
-
-
-def summarise(timings: Timings, name: str) -> Ratios | None:
-    """All ratios of one variant; None when it was never timed. Where it and the identity were timed with their code at
-    several places, the intervals hold what comes out at any of these, and the middle is that of the mean times."""
-    places = [name] if name in CONTROLS else places_of(timings, name)
-    own = identity_of(timings, name)
-    unchanged = places_of(timings, own) if len(places) > 1 else [own]
-    steady, over = (_wherever(timings, names, places, "steady") for names in ([ORIGINAL], unchanged))
-    if steady is None or over is None:
-        return None
-    cold, over_cold = (_wherever(timings, names, places, "cold") for names in ([ORIGINAL], unchanged))
-    return Ratios(steady, over, cold, over_cold)
-
-
-def places_of(timings: Timings, name: str) -> list[str]:
-    """``name``, and what it is called at the other places that its code was timed at."""
-    return [name, *(n for n in elsewhere(name) if timings.restores(n))]
-
-
-def gain(timings: Timings, name: str) -> Ratio | None:
-    """Speedup of a candidate over the original, wherever its code lies; None where nothing was measured."""
-    return _wherever(timings, [ORIGINAL], places_of(timings, name), "steady")
-
-
-def _wherever(timings: Timings, over: Sequence[str], under: Sequence[str], mode: Mode) -> Ratio | None:
-    rows = [[r for a in over if (r := timings.ratio(a, b, mode)) is not None] for b in under]
-    found = [r for row in rows for r in row]
-    if not found:
-        return None
-    # each row's mean is the mean time above over one time below
-    middle = fmean(1 / fmean(r.median for r in row) for row in rows if row) ** -1
-    return Ratio(middle, min(r.lo for r in found), max(r.hi for r in found), max(r.restores for r in found))
-
-
-_OWN = {"simd": IDENTITY_SIMD, "lanes": IDENTITY_RESTRICT, "restrict": IDENTITY_RESTRICT}
-
-
-def identity_of(timings: Timings, name: str) -> str:
-    """The identity mock-up that the variant ``name`` is compared with: that of its own kind where it was timed.
-
-    Candidates are made of another form of the loops (rerolled, written out) than the original's. Where the unchanged layout
-    gains by that form alone, the gain is not the layout's: the faster form is what candidates are held against. So it is
-    with blocks of elements, of which a compiler makes vector instructions, or a branch for each place in a block, by
-    itself: what these gain with the layout unchanged is the loop's. And where vector instructions make the unchanged layout
-    slower (``docs/decisions/0039``), leaving them away is what a layout must beat. What runs over the elements of blocks in
-    plain C, ``lanes``, has no like without blocks: the identity that is promised the same counts, or that in vector types
-    where it is faster.
-    """
-    own = _OWN.get(name.rpartition("-")[2], IDENTITY) if name != IDENTITY_LANES else IDENTITY
-    if not timings.restores(own):
-        own = IDENTITY
-    if own == IDENTITY and _is_faster(timings, IDENTITY_LANES, own):
-        own = IDENTITY_LANES
-    for form in (IDENTITY_SIMD, IDENTITY_BLOCKS) if name in timings.blocked else ():
-        if _is_faster(timings, form, own):
-            own = form
-    return SCALAR if _is_faster(timings, SCALAR, own, CLEARLY) else own
-
-
-def _is_faster(timings: Timings, name: str, other: str, limit: float = 1.0) -> bool:
-    ratio = timings.ratio(name, other) if name != other else None
-    return ratio is not None and ratio.hi < limit
-
-
-def identity_ratio(timings: Timings, mode: Mode = "steady") -> Ratio | None:
-    """Time of the unchanged mock-up over the original's, with aligned loops, placed as in the original or at other places:
-    the nearest one."""
-    found = [r for name in (IDENTITY, PLACED, *IDENTITY_MOVED) if (r := timings.ratio(name, ORIGINAL, mode)) is not None]
-    return min(found, key=lambda r: abs(math.log(r.median)), default=None)
-
-
-def noise_floor(timings: Timings, mode: Mode = "steady") -> tuple[float, float]:
-    """Range over the restores of original over original, always around 1."""
-    values = timings.per_restore(ORIGINAL, SHADOW, mode)
-    if not values:
-        return (1.0, 1.0)
-    both = [*values, *(1 / v for v in values)]
-    return (min(both), max(both))

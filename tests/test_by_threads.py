@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from layout_advise.errors import SnapshotError
 from layout_advise.mockup.measure import Plan
-from layout_advise.mockup.timings import ORIGINAL, Timings
+from layout_advise.mockup.timednames import ORIGINAL
+from layout_advise.mockup.timings import Timings
 from layout_advise.reports import html, model, tables, terminal
 from layout_advise.reports.candidatemodel import Interval
 from layout_advise.reports.hotspotmodel import ByThreads, ThreadCount, Time

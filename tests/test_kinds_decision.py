@@ -10,7 +10,7 @@ import pytest
 
 from layout_advise.mixture import Portion
 from layout_advise.mockup.measure import Plan
-from layout_advise.mockup.timings import IDENTITY
+from layout_advise.mockup.timednames import IDENTITY
 from layout_advise.reports import html
 from layout_advise.reports.candidatemodel import Interval, KindSpeedup
 from layout_advise.reports.hotspotmodel import KindReport, Verdict

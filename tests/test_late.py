@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from layout_advise.layoutalgebra.structure import Candidate
-from layout_advise.mockup.timings import IDENTITY, elsewhere, reordered
+from layout_advise.mockup.timednames import IDENTITY, elsewhere, reordered
 from layout_advise.stages.attempts import without_failed
 from layout_advise.stages.mockups import Code, Compiled, Late, Made, Recipe, make_all
 from layout_advise.stages.moved import moved

@@ -7,17 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from layout_advise.mockup.canary import Canary
 from layout_advise.mockup.learnt import as_in_program, unknown_part
-from layout_advise.mockup.timings import (
-    IDENTITY,
-    IDENTITY_LANES,
-    ORIGINAL,
-    Canary,
-    Timings,
-    converted,
-    elsewhere,
-    noise_floor,
-)
+from layout_advise.mockup.ratios import noise_floor
+from layout_advise.mockup.timednames import IDENTITY, IDENTITY_LANES, ORIGINAL, converted, elsewhere
+from layout_advise.mockup.timings import Timings
 from layout_advise.reports import html, model, terminal
 from layout_advise.reports.hotspotmodel import Original, Verdict
 from layout_advise.stages.assemble import Conditions, quality

@@ -21,14 +21,9 @@ from layout_advise.mockup.measure import (
     rotated,
     valid_samples,
 )
-from layout_advise.mockup.timings import (
-    IDENTITY,
-    ORIGINAL,
-    Timings,
-    elsewhere,
-    noise_floor,
-    summarise,
-)
+from layout_advise.mockup.ratios import noise_floor, summarise
+from layout_advise.mockup.timednames import IDENTITY, ORIGINAL, elsewhere
+from layout_advise.mockup.timings import Timings
 from layout_advise.stages.contest import Entrant
 from layout_advise.stages.races import around_a_call
 from layout_advise.stages.timing import measured

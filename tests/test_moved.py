@@ -15,7 +15,9 @@ import pytest
 from layout_advise.layoutalgebra.structure import Dim, Field, Structure
 from layout_advise.mockup.build import build
 from layout_advise.mockup.cfg import build_cfg
-from layout_advise.mockup.timings import IDENTITY, IDENTITY_MOVED, ORIGINAL, Timings, elsewhere, identity_ratio
+from layout_advise.mockup.ratios import identity_ratio
+from layout_advise.mockup.timednames import IDENTITY, IDENTITY_MOVED, ORIGINAL, elsewhere
+from layout_advise.mockup.timings import Timings
 from layout_advise.stages import moved as stage
 from layout_advise.stages.mockups import Compiled, Made, Recipe, own_alignment
 from layout_advise.stages.moved import MOVED_BY, hangs_on_place, have_room, moved, moved_identities

@@ -12,7 +12,7 @@ from layout_advise.gainwords import with_peers
 from layout_advise.measured import Measured
 from layout_advise.mockup.measure import Plan
 from layout_advise.mockup.statistics import Ratio
-from layout_advise.mockup.timings import (
+from layout_advise.mockup.timednames import (
     IDENTITY,
     IDENTITY_BLOCKS,
     IDENTITY_LANES,
@@ -22,10 +22,10 @@ from layout_advise.mockup.timings import (
     LAYOUT_SCALAR,
     ORIGINAL,
     SCALAR,
-    Timings,
     elsewhere,
     is_elsewhere,
 )
+from layout_advise.mockup.timings import Timings
 from layout_advise.reports.hotspotmodel import Verdict
 from layout_advise.stages.contest import Bench, Contest, Entrant
 from layout_advise.stages.describe import ablation

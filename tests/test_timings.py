@@ -9,21 +9,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from layout_advise.mockup.canary import Canary, fastest, fastest_ticks, usual_ticks
+from layout_advise.mockup.ratios import summarise
 from layout_advise.mockup.statistics import undisturbed, undisturbed_ratio, unpaired_ratio
-from layout_advise.mockup.timings import (
-    IDENTITY,
-    IDENTITY_MOVED,
-    IDENTITY_SIMD,
-    ORIGINAL,
-    SHADOW,
-    Canary,
-    Timings,
-    elsewhere,
-    fastest,
-    fastest_ticks,
-    summarise,
-    usual_ticks,
-)
+from layout_advise.mockup.timednames import IDENTITY, IDENTITY_MOVED, IDENTITY_SIMD, ORIGINAL, SHADOW, elsewhere
+from layout_advise.mockup.timings import Timings
 
 
 def times_of_processes(least: int = 1) -> st.SearchStrategy[list[tuple[float, float]]]:

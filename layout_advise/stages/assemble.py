@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from layout_advise.layoutalgebra.structure import Candidate, Field, Structure
+from layout_advise.mockup.ratios import identity_ratio, noise_floor
 from layout_advise.mockup.statistics import Ratio
-from layout_advise.mockup.timings import IDENTITY, ORIGINAL, PLACED, Timings, identity_ratio, noise_floor
+from layout_advise.mockup.timednames import IDENTITY, ORIGINAL, PLACED
+from layout_advise.mockup.timings import Timings
 from layout_advise.reports import model, spelled
 from layout_advise.reports.candidatemodel import (
     Bytes,

@@ -19,7 +19,7 @@ from layout_advise.mockup.pointertables import PointerTable, covering
 from layout_advise.mockup.reloaded import reload
 from layout_advise.mockup.repointed import repoint
 from layout_advise.mockup.reroll import reroll
-from layout_advise.mockup.timings import FORMS_OF_IDENTITY, IDENTITY, IDENTITY_LANES, reordered
+from layout_advise.mockup.timednames import FORMS_OF_IDENTITY, IDENTITY, IDENTITY_LANES, reordered
 from layout_advise.mockup.unroll import unroll_fields
 from layout_advise.stages.case import Case
 from layout_advise.stages.gather import gather_again, tables_of

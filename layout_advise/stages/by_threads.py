@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from layout_advise.errors import SnapshotError
 from layout_advise.mockup.measure import Plan, Restorer, Timed, measure, without
 from layout_advise.mockup.statistics import Ratio, undisturbed, undisturbed_ratio
-from layout_advise.mockup.timings import ORIGINAL, Timings
+from layout_advise.mockup.timednames import ORIGINAL
+from layout_advise.mockup.timings import Timings
 from layout_advise.reports.candidatemodel import Interval
 from layout_advise.reports.hotspotmodel import ByThreads, ThreadCount, Time
 from layout_advise.stages.timing import Decision

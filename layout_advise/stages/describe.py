@@ -12,17 +12,9 @@ from layout_advise.layoutalgebra.draw import draw
 from layout_advise.layoutalgebra.explore import can_pad
 from layout_advise.layoutalgebra.structure import Candidate
 from layout_advise.layoutalgebra.text import shorten
-from layout_advise.mockup.timings import (
-    IDENTITY,
-    IDENTITY_RESTRICT,
-    IDENTITY_SIMD,
-    LAYOUT_SCALAR,
-    ORIGINAL,
-    SCALAR,
-    Timings,
-    identity_ratio,
-    noise_floor,
-)
+from layout_advise.mockup.ratios import identity_ratio, noise_floor
+from layout_advise.mockup.timednames import IDENTITY, IDENTITY_RESTRICT, IDENTITY_SIMD, LAYOUT_SCALAR, ORIGINAL, SCALAR
+from layout_advise.mockup.timings import Timings
 from layout_advise.reports.candidatemodel import Ablation, Identity
 from layout_advise.reports.hotspotmodel import (
     Batch,

@@ -19,7 +19,7 @@ from layout_advise.mockup.mixed import brings_together, elements_whole
 from layout_advise.mockup.order import loads_late
 from layout_advise.mockup.placement import NATURAL, InnerLoop, grown, likeness, needs_placing, same_loops, shift_to
 from layout_advise.mockup.remap import plan
-from layout_advise.mockup.timings import IDENTITY, IDENTITY_LANES, IDENTITY_RESTRICT, IDENTITY_SIMD, PLACED, SCALAR
+from layout_advise.mockup.timednames import IDENTITY, IDENTITY_LANES, IDENTITY_RESTRICT, IDENTITY_SIMD, PLACED, SCALAR
 from layout_advise.stages.gather import tables_of
 from layout_advise.tracer.trace import Trace
 

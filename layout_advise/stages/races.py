@@ -18,7 +18,8 @@ from layout_advise.mockup.emit import kernel_name
 from layout_advise.mockup.lifted import Lifted
 from layout_advise.mockup.machinecode import same_code
 from layout_advise.mockup.placement import same_loops
-from layout_advise.mockup.timings import (
+from layout_advise.mockup.ratios import identity_of, noise_floor
+from layout_advise.mockup.timednames import (
     CONTROLS,
     FORMS_OF_IDENTITY,
     IDENTITY,
@@ -27,11 +28,9 @@ from layout_advise.mockup.timings import (
     LAYOUT_SCALAR,
     PLACED,
     SCALAR,
-    Timings,
     elsewhere,
-    identity_of,
-    noise_floor,
 )
+from layout_advise.mockup.timings import Timings
 from layout_advise.reports.hotspotmodel import ByThreads
 from layout_advise.rundir import write_atomically
 from layout_advise.stages import batches, profile

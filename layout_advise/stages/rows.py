@@ -6,7 +6,8 @@ import msgspec
 
 from layout_advise.layoutalgebra.structure import Candidate
 from layout_advise.mixture import together
-from layout_advise.mockup.timings import ORIGINAL, places_of
+from layout_advise.mockup.ratios import places_of
+from layout_advise.mockup.timednames import ORIGINAL
 from layout_advise.mockup.view import NOTHING
 from layout_advise.reports.candidatemodel import CandidateReport, KindSpeedup, Verification
 from layout_advise.stages.assemble import Converted, Outcome, candidate_report, interval

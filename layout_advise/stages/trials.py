@@ -12,7 +12,8 @@ from layout_advise.layoutalgebra.structure import Candidate
 from layout_advise.mockup.binding import bind
 from layout_advise.mockup.lifted import Lifted
 from layout_advise.mockup.remap import plan
-from layout_advise.mockup.timings import IDENTITY, Timings
+from layout_advise.mockup.timednames import IDENTITY
+from layout_advise.mockup.timings import Timings
 from layout_advise.mockup.view import View, view
 from layout_advise.reports.hotspotmodel import ByThreads, Verdict
 from layout_advise.stages.attempts import (
