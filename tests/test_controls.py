@@ -12,8 +12,9 @@ from layout_advise.pipeline import that_tells
 from layout_advise.reports.hotspotmodel import Verdict
 from layout_advise.stages.assemble import Conditions, quality
 from layout_advise.stages.hotspot import Studied
-from layout_advise.stages.mockups import Made, Recipe
+from layout_advise.stages.mockups import Made
 from layout_advise.stages.races import controls, worth_timing
+from layout_advise.stages.recipes import Recipe
 from layout_advise.stages.verify import Finding
 from tests.sample_report import report
 

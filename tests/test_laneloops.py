@@ -15,7 +15,9 @@ from layout_advise.errors import NotVectorisedError
 from layout_advise.layoutalgebra.structure import Candidate, Structure
 from layout_advise.mockup.emit import emit, emit_mockup
 from layout_advise.mockup.lifted import Lifted
-from layout_advise.stages.mockups import ONLY_THESE_GCC, Code, Compiled, make_all, recipes
+from layout_advise.stages.compiled import ONLY_THESE_GCC, Compiled
+from layout_advise.stages.mockups import make_all
+from layout_advise.stages.recipes import Code, recipes
 from layout_advise.tracer.trace import Trace
 from tests.mockup_native import candidate, relayout
 from tests.test_lanes import FLAGS, HASWELL, KMEANS, NUMBERS, TERMS, Case, kernel

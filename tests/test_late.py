@@ -12,8 +12,10 @@ import pytest
 from layout_advise.layoutalgebra.structure import Candidate
 from layout_advise.mockup.timednames import IDENTITY, elsewhere, reordered
 from layout_advise.stages.attempts import without_failed
-from layout_advise.stages.mockups import Code, Compiled, Late, Made, Recipe, make_all
+from layout_advise.stages.compiled import Compiled
+from layout_advise.stages.mockups import Late, Made, make_all
 from layout_advise.stages.moved import moved
+from layout_advise.stages.recipes import Code, Recipe
 from layout_advise.stages.verify import Finding
 from tests.mockup_native import Rows, rows
 

@@ -19,10 +19,12 @@ from layout_advise.mockup.ratios import identity_ratio
 from layout_advise.mockup.timednames import IDENTITY, IDENTITY_MOVED, ORIGINAL, elsewhere
 from layout_advise.mockup.timings import Timings
 from layout_advise.stages import moved as stage
-from layout_advise.stages.mockups import Compiled, Made, Recipe, own_alignment
+from layout_advise.stages.compiled import Compiled, own_alignment
+from layout_advise.stages.mockups import Made
 from layout_advise.stages.moved import MOVED_BY, hangs_on_place, have_room, moved, moved_identities
 from layout_advise.stages.observe import Observation
 from layout_advise.stages.races import controls
+from layout_advise.stages.recipes import Recipe
 from layout_advise.stages.verify import Finding
 from layout_advise.tracer.binary import Binary
 from tests.benchmark_scripts import script

@@ -14,11 +14,13 @@ from layout_advise.mockup.lifted import Lifted
 from layout_advise.reports.hotspotmodel import HotspotReport
 from layout_advise.reports.model import read_report
 from layout_advise.stages.attempts import code_of, forbidden
+from layout_advise.stages.compiled import Compiled
 from layout_advise.stages.hotspot import attempt
 from layout_advise.stages.linear import linearise
-from layout_advise.stages.mockups import Compiled, expected_moves, make_all, recipes
+from layout_advise.stages.mockups import expected_moves, make_all
 from layout_advise.stages.observe import Observation, observed
 from layout_advise.stages.proposals import propose
+from layout_advise.stages.recipes import recipes
 from layout_advise.stages.selection import select
 from layout_advise.stages.verify import Finding, Subject
 from layout_advise.stages.verify_team import verify_team

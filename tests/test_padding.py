@@ -15,10 +15,12 @@ from layout_advise.layoutalgebra.structure import Axis, Candidate, Dim, Field, R
 from layout_advise.layoutalgebra.text import parse
 from layout_advise.mockup.lifted import Lifted
 from layout_advise.stages.attempts import code_of
+from layout_advise.stages.compiled import Compiled
 from layout_advise.stages.hotspot import attempt
-from layout_advise.stages.mockups import Compiled, Recipe, make_all
+from layout_advise.stages.mockups import make_all
 from layout_advise.stages.observe import observed
 from layout_advise.stages.proposals import propose
+from layout_advise.stages.recipes import Recipe
 from layout_advise.stages.verify import Subject
 from layout_advise.stages.verify_team import verify_team
 from layout_advise.tracer.team_record import trace_region

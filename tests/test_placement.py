@@ -13,7 +13,9 @@ from layout_advise.layoutalgebra.nests import FoldedStream
 from layout_advise.mockup.cfg import build_cfg
 from layout_advise.mockup.lift import lift
 from layout_advise.mockup.placement import NATURAL, InnerLoop, grown, hot_loop, likeness, needs_placing, same_loops, shift_to
-from layout_advise.stages.mockups import Code, Compiled, Made, Recipe, better_kept, place_identity, recipes
+from layout_advise.stages.compiled import Compiled
+from layout_advise.stages.mockups import Made, better_kept, place_identity
+from layout_advise.stages.recipes import Code, Recipe, recipes
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.trace import Reference, Registers, Trace
 

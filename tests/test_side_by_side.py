@@ -7,7 +7,8 @@ import pytest
 from layout_advise.layoutalgebra.structure import Dim, Field, Structure
 from layout_advise.mockup.emit import Emitted
 from layout_advise.mockup.mixed import brings_together, elements_whole
-from layout_advise.stages.mockups import ONLY_THESE_CLANG, ONLY_THESE_GCC, Compiled, Recipe, _flags
+from layout_advise.stages.compiled import ONLY_THESE_CLANG, ONLY_THESE_GCC, Compiled, flags_of
+from layout_advise.stages.recipes import Recipe
 from tests.mockup_case import f64_fields
 from tests.mockup_native import candidate, relayout
 
@@ -37,5 +38,5 @@ def test_what_comes_to_lie_side_by_side(kind: str, fields: tuple[Field, ...], wh
 def test_nothing_else_is_put_side_by_side(
     compiler: str, flag: tuple[str, ...], packs: bool, unpacked: bool, alone: bool
 ) -> None:
-    flags = _flags(Recipe("identity", None, "plain"), Compiled(compiler, ("-O2",)), Emitted("", packs, unpacked, 0, False))
+    flags = flags_of(Recipe("identity", None, "plain"), Compiled(compiler, ("-O2",)), Emitted("", packs, unpacked, 0, False))
     assert (flag[0] in flags) == alone

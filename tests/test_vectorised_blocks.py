@@ -14,7 +14,9 @@ from layout_advise.mockup.emit import emit
 from layout_advise.mockup.emit.frame import mixes_products
 from layout_advise.mockup.lifted import Lifted
 from layout_advise.mockup.reroll import reroll
-from layout_advise.stages.mockups import MORE_CHECKS, Code, Compiled, Recipe, make_all
+from layout_advise.stages.compiled import MORE_CHECKS, Compiled
+from layout_advise.stages.mockups import make_all
+from layout_advise.stages.recipes import Code, Recipe
 from layout_advise.tracer.trace import Trace
 from tests.mockup_native import Native, candidate, relayout, traced
 

@@ -22,22 +22,14 @@ from layout_advise.mockup.reroll import reroll
 from layout_advise.mockup.timednames import FORMS_OF_IDENTITY, IDENTITY, IDENTITY_LANES, reordered
 from layout_advise.mockup.unroll import unroll_fields
 from layout_advise.stages.case import Case
+from layout_advise.stages.compiled import Compiled, own_alignment
 from layout_advise.stages.gather import gather_again, tables_of
 from layout_advise.stages.insource import in_source
-from layout_advise.stages.mockups import (
-    Code,
-    Compiled,
-    Made,
-    Recipe,
-    better_kept,
-    expected_moves,
-    make_all,
-    own_alignment,
-    place_identity,
-)
+from layout_advise.stages.mockups import Made, better_kept, expected_moves, make_all, place_identity
 from layout_advise.stages.moved import hangs_on_place, moved_identities
 from layout_advise.stages.observe import Observation
 from layout_advise.stages.others import blocks_of, reject, with_structures
+from layout_advise.stages.recipes import Code, Recipe
 from layout_advise.stages.selection import choices_at, chooses
 from layout_advise.stages.verify import NOTHING_CHANGED, Finding, Subject, verify
 from layout_advise.stages.verify_team import verify_team

@@ -1,135 +1,27 @@
-"""From candidates to compiled mock-ups: identity, candidates, their check builds, one with a deliberately wrong map."""
+"""From recipes to compiled mock-ups, with their check builds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
-from layout_advise.errors import LayoutAdviseError, RemapError
+from layout_advise.errors import LayoutAdviseError
 from layout_advise.layoutalgebra.structure import Candidate, Structure
 from layout_advise.mockup.binding import bind, keys_made
-from layout_advise.mockup.build import MERGED, build, vector_bytes
-from layout_advise.mockup.emit import Emitted, emit, kernel_name
-from layout_advise.mockup.lifted import Item, Lifted, Loop
+from layout_advise.mockup.build import build, vector_bytes
+from layout_advise.mockup.emit import emit, kernel_name
+from layout_advise.mockup.lifted import Lifted
 from layout_advise.mockup.machinecode import same_code
-from layout_advise.mockup.mixed import brings_together, elements_whole
 from layout_advise.mockup.order import loads_late
 from layout_advise.mockup.placement import NATURAL, InnerLoop, grown, likeness, needs_placing, same_loops, shift_to
-from layout_advise.mockup.remap import plan
-from layout_advise.mockup.timednames import IDENTITY, IDENTITY_LANES, IDENTITY_RESTRICT, IDENTITY_SIMD, PLACED, SCALAR
-from layout_advise.stages.gather import tables_of
+from layout_advise.mockup.timednames import IDENTITY, PLACED
+from layout_advise.stages.compiled import Compiled, flags_of
+from layout_advise.stages.recipes import Code, Recipe
 from layout_advise.tracer.trace import Trace
 
 JOBS = 2
-LONGEST_BODY = 200
-SCALAR_FLAGS = ("-fno-tree-vectorize", "-fno-tree-slp-vectorize")
-ONLY_THESE_GCC = ("-fno-tree-slp-vectorize",)
-ONLY_THESE_CLANG = ("-fno-slp-vectorize",)
-"""What the original's compiler put side by side is written so already; what it left is no vector in the original either.
-So it is where it put nothing side by side, and nothing comes to lie so: clang found pairs in lifted ``kmeans`` that it had
-left in the source, and the unchanged layout ran 1.13 times as fast as the original."""
-MOST_CHECKED = 10
-"""So many pairs of arrays gcc checks for overlaps at run time, and no more, to vectorise a loop."""
-MORE_CHECKS = ("--param=vect-max-version-for-alias-checks=100",)
-"""A lifted loop has more pointers than the source it stands for (one for each row of a stencil): with the usual limit gcc
-gave a layout up for lost that it vectorises in hand-written code (2.5x). Where the source would have too many, it stays; not
-where they are promised not to overlap: gcc forgets the promise where it loads under a mask."""
-KEEP_GCC = ("-fno-tree-loop-vectorize",)
-KEEP_CLANG = ("-fno-vectorize",)
-"""What several iterations are made into; what one does side by side may still be put into vectors."""
-Variant = Literal["plain", "restrict", "lanes", "simd"]
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """One mock-up to make; ``candidate`` None is the identity."""
-
-    name: str
-    candidate: Candidate | None
-    variant: Variant
-    wrong: bool | Literal["writes"] = False
-    checked: bool = True
-    vectorised: bool = True
-    """Whether the compiler may vectorise it."""
-    kept: bool = False
-    """Whether the compiler is to leave the loops as they are: see :func:`better_kept`."""
-    offset: int = 0
-    """Distance of the new buffers from the start of a page, a multiple of 64."""
-    blocks: Candidate | None = None
-    """Of an identity: its loops are cut into blocks of elements as for this candidate."""
-
-
-@dataclass(frozen=True, slots=True)
-class Code:
-    """The lifted hotspot ``lanes``, as its compiler left it, and ``elements``, with one element an iteration where that is
-    shown to be the same. Other layouts are tried on the elements; the identity, which has to be like the original, is made
-    of both, and the nearer one counts."""
-
-    lanes: Lifted
-    elements: Lifted
-    gathered: Mapping[frozenset[str], tuple[Lifted, Trace]] = field(default_factory=dict)
-    """By ids of structures reached through pointers: the elements, and the trace, with these thought to lie together
-    (``mockup/gathered.py``)."""
-    rolled: Lifted | None = None
-    """The elements with loops over their fields, which ``elements`` has written out; None where there are none."""
-
-    def of(self, recipe: Recipe, trace: Trace, structures: Sequence[Structure]) -> tuple[Lifted, Trace]:
-        """What a recipe is made of, and the trace that goes with it. Loops over fields stay loops where the layout allows
-        it."""
-        if recipe.name == IDENTITY_LANES:
-            return self.lanes, trace
-        candidate = recipe.candidate or recipe.blocks
-        if self.rolled is not None and candidate is not None and not tables_of(candidate):
-            try:
-                plan(self.rolled, candidate, bind(self.rolled, trace, structures))
-            except RemapError:
-                return self.elements, trace
-            return self.rolled, trace
-        return self.under(recipe.candidate, trace)
-
-    def under(self, candidate: Candidate | None, trace: Trace) -> tuple[Lifted, Trace]:
-        """The elements for the layout of a candidate."""
-        through = tables_of(candidate)
-        return self.gathered[through] if through else (self.elements, trace)
-
-    @property
-    def variants(self) -> tuple[Variant, ...]:
-        """The variants worth making of any layout: ``simd`` where there is a loop with independent iterations to tell of."""
-        return ("plain", "restrict", "simd") if any(map(_independent, self.bodies)) else ("plain", "restrict")
-
-    def variants_of(self, candidate: Candidate) -> tuple[Variant, ...]:
-        """Those of one layout: besides, with the loop over a block's elements inside, where the elements lie in blocks and
-        have loops of their own."""
-        turned = candidate.block is not None and any(map(_abreast, self.bodies))
-        return (*self.variants, "lanes") if turned else self.variants
-
-    @property
-    def bodies(self) -> list[tuple[Item, ...]]:
-        """What mock-ups in new layouts are made of."""
-        return [self.elements.body, *(lifted.body for lifted, _ in self.gathered.values())]
-
-
-def _independent(items: Sequence[object]) -> bool:
-    """Whether a loop is worth telling the compiler that its iterations are independent. Bodies of some hundred statements
-    (lanes that could not be rerolled) gain nothing by it, and gcc 12 takes minutes over them."""
-    loops = [i for i in items if isinstance(i, Loop)]
-    return any((i.independent and len(i.body) <= LONGEST_BODY) or i.abreast or _independent(i.body) for i in loops)
-
-
-def _abreast(items: Sequence[Item]) -> bool:
-    return any(i.abreast or _abreast(i.body) for i in items if isinstance(i, Loop))
-
-
-@dataclass(frozen=True, slots=True)
-class Compiled:
-    """Compiler and flags; ``short``: for a hotspot whose loop is a short one."""
-
-    executable: str
-    flags: tuple[str, ...]
-    short: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,32 +49,6 @@ class Late:
 
     source: str
     mockup: Path
-
-
-def recipes(candidates: Sequence[Candidate], code: Code, kept: bool = False) -> tuple[Recipe, ...]:
-    """The identity, every candidate in every variant, and the best candidate with a wrong map. ``kept``: the identity in the
-    form that the original's compiler gave it is built with its loops left alone."""
-    variants = code.variants
-    made = [Recipe(IDENTITY, None, "plain"), Recipe(SCALAR, None, "plain", checked=False, vectorised=False)]
-    if code.lanes != code.elements or kept:
-        made.append(Recipe(IDENTITY_LANES, None, "plain", kept=kept, checked=code.lanes != code.elements))
-    if "restrict" in variants and candidates:
-        made.append(Recipe(IDENTITY_RESTRICT, None, "restrict", checked=False))
-    if "simd" in variants:
-        made.append(Recipe(IDENTITY_SIMD, None, "simd", checked=False))
-    made += [_recipe(c, variant) for c in candidates for variant in code.variants_of(c)]
-    if candidates:
-        # nothing keeps a mock-up from objects that share pages with others: there the wrong map tells most
-        doubtful = next((c for c in candidates if tables_of(c)), candidates[0])
-        made.append(Recipe("wrong", doubtful, variants[0], wrong=True))
-    return tuple(made)
-
-
-def _recipe(candidate: Candidate, variant: Variant) -> Recipe:
-    """One check build a candidate is enough: the variants differ in what they promise the compiler, or in the order of what
-    they do for several elements, not in where it is done."""
-    plain = variant == "plain"
-    return Recipe(candidate.id if plain else f"{candidate.id}-{variant}", candidate, variant, checked=plain)
 
 
 def make_all(
@@ -324,7 +190,7 @@ def _make(
         except LayoutAdviseError as error:
             return Made(recipe, source, None, None, error.line())
         if not check:
-            source, flags = made.text, (*compiler.flags, *_flags(recipe, compiler, made))
+            source, flags = made.text, (*compiler.flags, *flags_of(recipe, compiler, made))
         # the check build is compiled quickly: it runs once
         target = folder / f"{recipe.name}{'.check' if check else ''}.so"
         result = build(made.text, target, compiler.executable, ("-O1",) if check else flags)
@@ -332,27 +198,6 @@ def _make(
             return Made(recipe, source, None, None, result.reason or "it does not compile")
         built[number] = result.path
     return Made(recipe, source, built[0], built[1], None, flags=flags)
-
-
-def own_alignment(compiler: Compiled) -> tuple[str, ...]:
-    """Flags that align loops as the compiler does it by itself. How well a processor predicts branches on data changes with
-    their addresses, also relative to each other: ``scan`` took 1.36 times as long with its loops at multiples of 16 or 32,
-    wherever these were, as at the odd multiple of 8 that gcc gives it."""
-    return ("-falign-loops=16",) if "clang" in Path(compiler.executable).name else ("-falign-loops=0",)
-
-
-def _flags(recipe: Recipe, compiler: Compiled, made: Emitted) -> tuple[str, ...]:
-    if not recipe.vectorised:
-        return SCALAR_FLAGS
-    clang = "clang" in Path(compiler.executable).name
-    flags: tuple[str, ...] = MERGED if compiler.short and not made.wide and not clang else ()
-    if (recipe.candidate is None or recipe.variant != "plain" or made.overlaps <= MOST_CHECKED) and not clang:
-        flags += MORE_CHECKS
-    if (made.packs and elements_whole(recipe.candidate)) or (made.unpacked and not brings_together(recipe.candidate)):
-        flags += ONLY_THESE_CLANG if clang else ONLY_THESE_GCC
-    if recipe.kept:
-        flags += KEEP_CLANG if clang else KEEP_GCC
-    return flags
 
 
 def expected_moves(candidate: Candidate, lifted: Lifted, trace: Trace, structures: Sequence[Structure]) -> int:

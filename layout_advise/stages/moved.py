@@ -14,8 +14,9 @@ from layout_advise.mockup.databranches import branches_on_data
 from layout_advise.mockup.lifted import Lifted
 from layout_advise.mockup.placement import hot_loop
 from layout_advise.mockup.timednames import elsewhere
-from layout_advise.stages.mockups import JOBS, Made, Recipe
+from layout_advise.stages.mockups import JOBS, Made
 from layout_advise.stages.observe import Observation, is_beyond_the_l2
+from layout_advise.stages.recipes import Recipe
 
 MOVED_BY = (16, 32, 48)
 """How many bytes further into a cache line code lies than in a build of its own: compilers align functions to 16."""

@@ -14,8 +14,9 @@ from layout_advise.layoutalgebra.structure import Candidate, Structure
 from layout_advise.reports.hotspotmodel import Verdict
 from layout_advise.stages.case import Case
 from layout_advise.stages.kinds import Kinds, at_kind
-from layout_advise.stages.mockups import Made, Recipe
+from layout_advise.stages.mockups import Made
 from layout_advise.stages.observe import Observation
+from layout_advise.stages.recipes import Recipe
 from layout_advise.stages.verify import Finding
 from layout_advise.tracer.snapshot.process import AgentProcess
 from layout_advise.tracer.snapshot.protocol import Snapshots, StoppedProgram

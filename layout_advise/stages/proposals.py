@@ -13,8 +13,8 @@ from layout_advise.mockup.binding import bind
 from layout_advise.mockup.lifted import Lifted
 from layout_advise.mockup.remap import plan
 from layout_advise.stages.attempts import code_of
-from layout_advise.stages.mockups import Recipe
 from layout_advise.stages.observe import Observation, density
+from layout_advise.stages.recipes import Recipe
 
 
 def refused(seen: Observation, lifted: Lifted) -> frozenset[str]:

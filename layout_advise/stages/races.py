@@ -42,10 +42,11 @@ from layout_advise.stages.effort import plans_for
 from layout_advise.stages.gather import tables_of
 from layout_advise.stages.kinds import timed_again
 from layout_advise.stages.mixed import Race, decide_mixed
-from layout_advise.stages.mockups import Made, Recipe
+from layout_advise.stages.mockups import Made
 from layout_advise.stages.moved import hangs_on_place, have_room, moved
 from layout_advise.stages.observe import Observation, is_beyond_the_l2, leaves_data
 from layout_advise.stages.others import Ready, not_all_kinds
+from layout_advise.stages.recipes import Recipe
 from layout_advise.stages.timing import Decision, decide_and_confirm
 from layout_advise.stages.titles import title, words
 from layout_advise.stages.verify import Finding, Subject

@@ -34,10 +34,11 @@ from layout_advise.stages.attempts import (
 from layout_advise.stages.calls import VERIFIED_CALLS
 from layout_advise.stages.case import Case
 from layout_advise.stages.elsewhere import between_calls
-from layout_advise.stages.mockups import Code, Made, Recipe, recipes, twins
+from layout_advise.stages.mockups import Made, twins
 from layout_advise.stages.observe import Observation
 from layout_advise.stages.others import NO_OTHERS, Other, Others, Ready, concerns, doubt_untried, reject, untried
 from layout_advise.stages.races import region_by_threads, time_all, use_of
+from layout_advise.stages.recipes import Code, Recipe, recipes
 from layout_advise.stages.timing import Decision
 from layout_advise.stages.verify import NOTHING_CHANGED, Finding
 from layout_advise.tracer.snapshot.protocol import Snapshots, StoppedProgram
