@@ -13,7 +13,7 @@ from layout_advise.errors import BinaryError
 from layout_advise.tracer import variables
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.dwarf_types import describe, pointee, type_name
-from layout_advise.tracer.producer import compiler, extension_flags
+from layout_advise.tracer.producer import compiler
 from layout_advise.tracer.symbols import clone_of
 from layout_advise.tracer.unwind import unwind_ranges
 
@@ -292,10 +292,6 @@ def test_compiler_and_flags(tmp_path: Path) -> None:
     assert not seen.recorded
     assert {"-O2", "-mavx", "-mfma"} <= set(seen.flags)
     assert not any("avx512" in flag for flag in seen.flags)
-    assert extension_flags([bytes.fromhex("0f58c1c3")]) == ()
-    assert extension_flags([bytes.fromhex("c5f858c2")]) == ("-mavx",)  # vaddps
-    fused = extension_flags([bytes.fromhex("c4e271b8c2")])  # vfmadd231ps: what has it has AVX2 too, seen or not
-    assert set(fused) == {"-mavx", "-mavx2", "-mfma", "-mbmi", "-mbmi2"}
 
 
 def test_arguments_pushed_for_a_call_that_may_throw(tmp_path: Path) -> None:

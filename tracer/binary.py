@@ -9,7 +9,7 @@ import difflib
 import io
 import os
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Self, TypeVar
@@ -226,7 +226,16 @@ class Binary:
 
     def compiler(self, function: Function) -> producers.Compiler:
         """The compiler and flags to compile a mock-up of ``function`` with."""
-        return producers.compiler(self.producer_at(function.start), (self.read(function.start, function.size),))
+        code = (self.read(function.start, function.size),)
+        return producers.compiler(self.producer_at(function.start), code, self._unit_from(function.start))
+
+    def _unit_from(self, address: int) -> Iterator[bytes]:
+        """The code of the compile unit that holds ``address``, from there on, then what lies before, then the rest."""
+        ranges = self.debug.unit_ranges(address)
+        around = [(begin, end) for begin, end in ranges if begin <= address < end]
+        pieces = [(address, end) for _, end in around] + [(begin, address) for begin, _ in around]
+        for begin, end in (*pieces, *(r for r in ranges if r not in around)):
+            yield self.read(begin, end - begin)
 
     def result_kind(self, function: Function) -> ResultKind:
         """Which register holds what ``function`` returns, from its debug information; "any" where there is none. Clones

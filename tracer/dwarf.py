@@ -117,6 +117,11 @@ class DebugInfo:
                 return self.info.get_CU_at(offset)
         return None
 
+    def unit_ranges(self, address: int) -> tuple[tuple[int, int], ...]:
+        """Code ranges (begin, end) of the compile unit that holds ``address``; ``()`` where that is not known."""
+        unit = self.unit_at(address)
+        return self.ranges(unit.get_top_DIE()) if unit is not None else ()
+
     @cached_property
     def _aranges(self) -> tuple[list[int], list[tuple[int, int, int]]]:
         try:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-import capstone
+from layout_advise.tracer.extensions import extension_flags
 
 # Switches that say where things are or what goes into the object file, not how a loop is compiled.
 _NOT_ABOUT_CODE = re.compile(
@@ -29,7 +29,7 @@ class Compiler:
     """``executable`` (``None``: not on this machine, ``why`` says so) with ``flags`` compiles C like the producer did.
 
     ``family`` is ``gcc``, ``clang`` or ``other``; ``recorded`` tells whether the flags come from the debug information;
-    where they do not, they are ``-O2`` and the vector extensions seen in the code.
+    where they do not, they are ``-O2`` and the vector extensions seen in the code (:mod:`.extensions`).
     """
 
     family: str
@@ -40,19 +40,20 @@ class Compiler:
     why: str = ""
 
 
-def compiler(producer: str | None, code: Iterable[bytes] = ()) -> Compiler:
-    """The C compiler and flags for code with this ``DW_AT_producer``; ``code`` are the machine code ranges of the region.
+def compiler(producer: str | None, code: Iterable[bytes] = (), unit: Iterable[bytes] = ()) -> Compiler:
+    """The C compiler and flags for code with this ``DW_AT_producer``; ``code`` are the machine code ranges of the region,
+    ``unit`` those of its whole compile unit where they are known.
 
     gcc records its options in ``DW_AT_producer``; clang does so only with ``-grecord-command-line``. A gfortran or g++
     producer gives gcc of the same version with the options that C understands. Never an instruction set wider than the
-    producer's: without recorded options it is what the region's instructions use, and what comes with that.
+    producer's: without recorded options it is what the instructions of the unit use, and what comes with that.
     """
     text = producer or ""
     family, version = _family(text)
     executable = _executable(family, version)
     recorded = tuple(_options(text))
     if not any(f.startswith(("-O", "-m")) for f in recorded):
-        flags, known = ("-O2", *extension_flags(code)), False
+        flags, known = ("-O2", *extension_flags(code, unit)), False
     else:
         optimised = any(f.startswith("-O") for f in recorded)
         flags, known = (recorded if optimised else ("-O0", *recorded)), True
@@ -104,51 +105,3 @@ def understood(executable: str, flags: tuple[str, ...]) -> tuple[str, ...]:
 def _compiles(executable: str, flags: Sequence[str]) -> bool:
     command = [executable, *flags, "-Werror", "-x", "c", "-fsyntax-only", "-"]
     return subprocess.run(command, input=b"", capture_output=True, check=False).returncode == 0
-
-
-# Instruction group of capstone -> switch of gcc and clang. SSE and SSE2 belong to every x86-64.
-_EXTENSIONS = {
-    capstone.x86.X86_GRP_SSE3: "-msse3",
-    capstone.x86.X86_GRP_SSSE3: "-mssse3",
-    capstone.x86.X86_GRP_SSE41: "-msse4.1",
-    capstone.x86.X86_GRP_SSE42: "-msse4.2",
-    capstone.x86.X86_GRP_AVX: "-mavx",
-    capstone.x86.X86_GRP_AVX2: "-mavx2",
-    capstone.x86.X86_GRP_FMA: "-mfma",
-    capstone.x86.X86_GRP_BMI: "-mbmi",
-    capstone.x86.X86_GRP_BMI2: "-mbmi2",
-    capstone.x86.X86_GRP_F16C: "-mf16c",
-    capstone.x86.X86_GRP_AVX512: "-mavx512f",
-    capstone.x86.X86_GRP_CDI: "-mavx512cd",
-    capstone.x86.X86_GRP_DQI: "-mavx512dq",
-    capstone.x86.X86_GRP_BWI: "-mavx512bw",
-    capstone.x86.X86_GRP_VLX: "-mavx512vl",
-}
-
-
-_WITH_FMA = frozenset(
-    (capstone.x86.X86_GRP_AVX, capstone.x86.X86_GRP_AVX2, capstone.x86.X86_GRP_BMI, capstone.x86.X86_GRP_BMI2)
-)
-"""What a compiler may use too where it may use FMA: they came together (Haswell, Zen; x86-64-v3), and are switched on
-together (``-march``). A loop over floats shows FMA, and nothing of AVX2's integers: its mock-ups in vectors were half as
-wide as those written by hand and compiled as the program was."""
-
-
-def extension_flags(code: Iterable[bytes]) -> tuple[str, ...]:
-    """The switches for the vector extensions that the instructions in ``code`` belong to, in a fixed order; with that of FMA
-    the others of x86-64-v3."""
-    decoder = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
-    decoder.detail = True
-    decoder.skipdata = True
-    groups: set[int] = set()
-    for piece in code:
-        for instruction in decoder.disasm(piece, 0):
-            if instruction.id == 0:
-                continue
-            groups.update(instruction.groups)
-            # capstone puts FMA3 into the AVX group
-            if re.match(r"vfn?m(add|sub)", instruction.mnemonic):
-                groups.add(capstone.x86.X86_GRP_FMA)
-    if capstone.x86.X86_GRP_FMA in groups:
-        groups |= _WITH_FMA
-    return tuple(switch for group, switch in _EXTENSIONS.items() if group in groups)
