@@ -71,6 +71,17 @@ class NotLifted(msgspec.Struct, frozen=True):
     reason: str
 
 
+class CompiledBy(msgspec.Struct, frozen=True):
+    """What compiled the mock-ups: the program's own compiler (its version), with the program's flags where these are
+    ``recorded`` in its debug information, else with -O2 and what its instructions show. ``note``: why it is another
+    compiler, or empty."""
+
+    compiler: str
+    flags: tuple[str, ...]
+    recorded: bool
+    note: str = ""
+
+
 class Batch(msgspec.Struct, frozen=True):
     """Short calls, timed and compared so many at a time: ``ns_low`` and ``ns_high`` are the 10th and 90th percentile of
     their times in the running program, which tell how much they differ from each other."""
@@ -172,3 +183,5 @@ class HotspotReport(msgspec.Struct, frozen=True):
     ``identity`` are. The accesses counted in ``structures`` are those of one call of each kind measured."""
     name: str = ""
     """What to call it: ``symbol`` as in the source, demangled and without its parameters."""
+    compiled: CompiledBy | None = None
+    """None where no mock-up was compiled."""

@@ -90,6 +90,23 @@ def learnt(hotspot: HotspotReport) -> str:
     )
 
 
+def compiled(hotspot: HotspotReport) -> str:
+    """How the mock-ups were compiled, and how to have that more like the program; empty where there are none."""
+    by = hotspot.compiled
+    if by is None:
+        return ""
+    text = f"mock-ups were compiled by {by.compiler} {' '.join(by.flags)}"
+    if by.note:
+        return f"{text} ({by.note})"
+    if by.recorded:
+        return f"{text}, as the program was"
+    how = "-grecord-command-line" if "clang" in by.compiler else "-g"
+    return (
+        f"{text}: the program does not record its flags, so these are -O2 and what its instructions show (compiled with "
+        f"{how} it would record them)"
+    )
+
+
 def headline(text: str) -> tuple[str, str]:
     """A verdict's first sentence, and what follows it."""
     found = re.search(r"\. (?=[A-Z])", text)

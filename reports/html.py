@@ -126,6 +126,7 @@ def _item(hotspot: HotspotReport) -> dict[str, object]:
         "claimed": hotspotwords.claimed(hotspot),
         "placed": hotspotwords.placed(hotspot),
         "learnt": hotspotwords.learnt(hotspot),
+        "compiled": hotspotwords.compiled(hotspot),
         "cold": any(layout.best.cold not in (None, layout.best.speedup) for layout in found),
         "conversion": any(layout.best.conversion for layout in found),
     }

@@ -147,6 +147,8 @@ def _legend(hotspot: HotspotReport, shown: Sequence[tables.Layout]) -> list[str]
         lines.append("  over identity: over the fastest comparable build of the mock-up with its layout unchanged")
     notes = (hotspotwords.learnt(hotspot), hotspotwords.placed(hotspot), hotspotwords.claimed(hotspot))
     lines += [f"  {text}" for text in notes if text]
+    if hotspot.compiled is not None and not hotspot.compiled.recorded:
+        lines.append(f"  {hotspotwords.compiled(hotspot)}")
     again = [layout.id for layout in shown if layout.best.measured_again]
     if again and len(shown) > len(again):
         lines.append(f"  {', '.join(again)}: measured again in new processes, in a new build; the others' are first figures")

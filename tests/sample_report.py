@@ -13,7 +13,7 @@ from layout_advise.reports.candidatemodel import (
     Traffic,
     Verification,
 )
-from layout_advise.reports.hotspotmodel import HotspotReport, NotLifted, Original, Span, TraceSummary, Verdict
+from layout_advise.reports.hotspotmodel import CompiledBy, HotspotReport, NotLifted, Original, Span, TraceSummary, Verdict
 from layout_advise.reports.structuremodel import FieldUse, StructureReport
 
 
@@ -83,6 +83,7 @@ def report(verdict: Verdict | None = None) -> model.Report:
         noise=Span(0.98, 1.02),
         candidates=(candidate(2, None), candidate(1, gain)),
         verdict=verdict or Verdict("change", "c1", 3.61, "measured-gain", "Change it: c1 <SoA> is 3.61 times as fast."),
+        compiled=CompiledBy("gcc-12", ("-O2",), True),
         not_lifted=(NotLifted("0x401000", "vpshufb xmm0, xmm1", "main.c", 71, "unknown shuffle"),),
     )
     return model.Report(

@@ -82,3 +82,14 @@ def test_vectors_are_not_wider_than_the_programs(tmp_path: Path, compiler: str) 
     assert "%ymm" in text["narrow"]
     assert "%zmm" not in text["narrow"]
     assert "%zmm" in text["wide"]
+
+
+def test_clang_records_its_flags_where_it_is_told_to(tmp_path: Path) -> None:
+    """As the reports advise."""
+    file, program = tmp_path / "program.c", tmp_path / "program"
+    file.write_text(SCALAR + VECTORS + MAIN)
+    subprocess.run(["clang", "-g", "-grecord-command-line", "-O3", "-march=haswell", "-o", program, file], check=True)
+    found = Binary.open(program)
+    compiler = found.compiler(found.find("one"))
+    assert compiler.recorded
+    assert {"-O3", "-march=haswell"} <= set(compiler.flags)

@@ -18,7 +18,7 @@ from syrupy.assertion import SnapshotAssertion
 from layout_advise.errors import RunDirError
 from layout_advise.reports import hotspotwords, html, layoutwords, model, spelled, structurewords, tables, terminal
 from layout_advise.reports.candidatemodel import Ablation, CandidateReport, Elsewhere, Interval, PartReport
-from layout_advise.reports.hotspotmodel import Verdict
+from layout_advise.reports.hotspotmodel import CompiledBy, Verdict
 from layout_advise.reports.structuremodel import FieldUse, Placement, UserReport
 from tests.sample_report import candidate, report
 
@@ -331,3 +331,19 @@ def test_nothing_else_is_claimed_only_where_nothing_was_missed() -> None:
     unknown = terminal.render(shown_with_users(None, unknown="its memory is freed between the calls"))
     assert "who else uses it is not known: its memory is freed between the calls" in unknown
     assert "which other functions use it is not known" in unknown
+
+
+def test_flags_that_the_program_does_not_record_are_told() -> None:
+    (hotspot,) = report().hotspots
+    assert hotspotwords.compiled(hotspot) == "mock-ups were compiled by gcc-12 -O2, as the program was"
+    assert "compiled by" not in terminal.render(report())
+    assert "mock-ups were compiled by gcc-12 -O2" in html.render(report())
+    for compiler, how in (("clang-14", "-grecord-command-line"), ("gcc-12", "-g")):
+        by = CompiledBy(compiler, ("-O2", "-mavx"), False)
+        unknown = msgspec.structs.replace(report(), hotspots=(msgspec.structs.replace(hotspot, compiled=by),))
+        assert f"compiled with {how} it would record them" in " ".join(terminal.render(unknown).split())
+    other = msgspec.structs.replace(
+        hotspot, compiled=CompiledBy("gcc-12", ("-O2",), False, "the code names icc: gcc stands in")
+    )
+    assert hotspotwords.compiled(other).endswith("(it names icc: gcc stands in)")
+    assert hotspotwords.compiled(msgspec.structs.replace(hotspot, compiled=None)) == ""

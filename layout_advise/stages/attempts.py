@@ -21,6 +21,7 @@ from layout_advise.mockup.repointed import repoint
 from layout_advise.mockup.reroll import reroll
 from layout_advise.mockup.timednames import FORMS_OF_IDENTITY, IDENTITY, IDENTITY_LANES, reordered
 from layout_advise.mockup.unroll import unroll_fields
+from layout_advise.mockup.wholefields import whole_fields
 from layout_advise.stages.case import Case
 from layout_advise.stages.compiled import Compiled, own_alignment
 from layout_advise.stages.gather import gather_again, tables_of
@@ -187,7 +188,9 @@ def inherited(found: dict[str, Finding], made: dict[str, Made]) -> dict[str, Fin
 def code_of(seen: Observation, lifted: Lifted) -> Code:
     """The lifted hotspot in both forms, as far as the trace of ``seen`` shows them to be the same."""
     image = open_image(seen.region.path, seen.region.load_base)
-    source = reload(repoint(lifted, seen.trace, seen.structures), seen.trace, seen.structures)
+    source = lifted
+    for closer in (repoint, reload, whole_fields):  # to what the source says
+        source = closer(source, seen.trace, seen.structures)
     written_out = unroll_fields(source, seen.trace, seen.structures)
     elements = in_pieces(reroll(written_out, seen.trace, seen.structures, image.read))
     rolled = None if written_out == source else in_pieces(reroll(source, seen.trace, seen.structures, image.read))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from layout_advise.errors import NotLiftedError
@@ -18,6 +19,7 @@ from layout_advise.mockup.timings import Timings
 from layout_advise.reports.candidatemodel import Ablation, Identity
 from layout_advise.reports.hotspotmodel import (
     Batch,
+    CompiledBy,
     HotspotReport,
     KindReport,
     NotLifted,
@@ -144,7 +146,13 @@ def measured(case: Case, seen: Observation, trials: Trials) -> HotspotReport:
         candidates=tuple(measured_rows(case, seen, trials)),
         ablation=ablation(decision) if decision else None,
         by_threads=trials.threads,
+        compiled=_compiled(case),
     )
+
+
+def _compiled(case: Case) -> CompiledBy:
+    known = case.profiled.module.compiler(case.profiled.function)
+    return CompiledBy(Path(known.executable or "gcc").name, known.flags, known.recorded, known.why)
 
 
 def _original(case: Case, timings: Timings | None, in_situ_ns: float | None) -> Original:
