@@ -342,8 +342,7 @@ def test_flags_that_the_program_does_not_record_are_told() -> None:
         by = CompiledBy(compiler, ("-O2", "-mavx"), False)
         unknown = msgspec.structs.replace(report(), hotspots=(msgspec.structs.replace(hotspot, compiled=by),))
         assert f"compiled with {how} it would record them" in " ".join(terminal.render(unknown).split())
-    other = msgspec.structs.replace(
-        hotspot, compiled=CompiledBy("gcc-12", ("-O2",), False, "the code names icc: gcc stands in")
-    )
+    stand_in = CompiledBy("gcc-12", (), False, "it names icc: gcc stands in")
+    other = msgspec.structs.replace(hotspot, compiled=stand_in)
     assert hotspotwords.compiled(other).endswith("(it names icc: gcc stands in)")
     assert hotspotwords.compiled(msgspec.structs.replace(hotspot, compiled=None)) == ""
