@@ -198,6 +198,7 @@ CASES: dict[str, Example] = {
         {"small": ("4000", "1500"), "large": ("300000", "60")},
         {
             "entities_soa": has("soa", without=("split",)),
+            "entities_arrays": has("soa", without=("split",)),
             "entities_aosoa": has("aosoa", block=4),
             "entities_hot": hot_split,
             "entities_split": grouped("flags", "position velocity"),
