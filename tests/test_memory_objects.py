@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from layout_advise.layoutalgebra.nests import AddressSet, Affine, FoldedStream, Loop, Node, Point, Stream
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.clone.operands import GPR_NAMES
-from layout_advise.tracer.objects import Attribution, MemoryObject, attribute
+from layout_advise.tracer.memoryobject import MemoryObject
+from layout_advise.tracer.objects import Attribution, attribute
 from layout_advise.tracer.ptraced import PtracedProgram
 from layout_advise.tracer.spans import addresses, spans
 from layout_advise.tracer.step import trace_by_steps

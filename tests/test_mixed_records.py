@@ -15,7 +15,8 @@ from layout_advise.layoutalgebra.structure import Candidate, Dim, Field, Structu
 from layout_advise.layoutalgebra.text import parse
 from layout_advise.stages.observe import derive
 from layout_advise.stages.titles import title, words
-from layout_advise.tracer.objects import Attribution, MemoryObject, Touch
+from layout_advise.tracer.memoryobject import MemoryObject
+from layout_advise.tracer.objects import Attribution, Touch
 from layout_advise.tracer.trace import Reference, Registers, Trace
 
 ROW = (

@@ -12,7 +12,8 @@ from layout_advise.stages.nottried import doubt_unknown
 from layout_advise.stages.observe import Observation
 from layout_advise.stages.trials import Trials
 from layout_advise.tracer.code import Region
-from layout_advise.tracer.objects import Attribution, MemoryObject, Touch
+from layout_advise.tracer.memoryobject import MemoryObject
+from layout_advise.tracer.objects import Attribution, Touch
 from layout_advise.tracer.trace import Reference, Registers, Trace
 
 BASES = (4096, 8192)

@@ -15,7 +15,7 @@ from layout_advise.layoutalgebra.declared import Declared
 from layout_advise.tracer.dwarf_types import arrays_in, describe
 
 if TYPE_CHECKING:
-    from layout_advise.tracer.objects import MemoryObject
+    from layout_advise.tracer.memoryobject import MemoryObject
 
 LEAST = 256
 """Bytes from which on an array in a record is an object of its own."""

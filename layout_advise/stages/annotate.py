@@ -13,8 +13,9 @@ from layout_advise.stages.observe import Observation
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.code import Region
 from layout_advise.tracer.codeloops import NaturalLoop, innermost, loops_of
+from layout_advise.tracer.memoryobject import MemoryObject
 from layout_advise.tracer.modules import Modules
-from layout_advise.tracer.objects import Attribution, MemoryObject
+from layout_advise.tracer.objects import Attribution
 from layout_advise.tracer.spans import spans
 from layout_advise.tracer.trace import (
     Allocation,

@@ -16,8 +16,9 @@ from layout_advise.stages.elsewhere import Usage
 from layout_advise.stages.shared import SharedObject, shared_objects
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.code import Region
+from layout_advise.tracer.memoryobject import MemoryObject
 from layout_advise.tracer.merged import merged
-from layout_advise.tracer.objects import Attribution, MemoryObject, attribute
+from layout_advise.tracer.objects import Attribution, attribute
 from layout_advise.tracer.record import trace_call
 from layout_advise.tracer.sharing import find_sharing
 from layout_advise.tracer.snapshot.protocol import Range, StoppedProgram

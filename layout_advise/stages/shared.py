@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from layout_advise.mockup.streams import residue
 from layout_advise.tracer.lines import SourceLine
+from layout_advise.tracer.memoryobject import MemoryObject
 from layout_advise.tracer.modules import Modules
-from layout_advise.tracer.objects import Attribution, MemoryObject
+from layout_advise.tracer.objects import Attribution
 from layout_advise.tracer.sharing import LINE, Sharing
 from layout_advise.tracer.trace import Reference, Trace
 
