@@ -7,15 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from elftools.dwarf.die import DIE
 
 from layout_advise.layoutalgebra.declared import Declared
 from layout_advise.tracer.dwarf_types import arrays_in, describe
-
-if TYPE_CHECKING:
-    from layout_advise.tracer.memoryobject import MemoryObject
+from layout_advise.tracer.memoryobject import MemoryObject
 
 LEAST = 256
 """Bytes from which on an array in a record is an object of its own."""
