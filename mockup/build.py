@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from layout_advise.mockup.emit import include_directories
@@ -32,6 +32,11 @@ GCC_ONLY = (
     "-fno-loop-unroll-and-jam",
     "-fno-loop-interchange",
 )
+IN_ORDER = ("-mllvm", "-hints-allow-reordering=false")
+"""To clang a loop that is said to be independent is one whose sums it may reorder. It did so with what a fleet of vehicles
+used in all: 4.1 times as fast with clang's own order, and the same bytes, as these were whole numbers."""
+UNTOLD = ("-DLA_UNTOLD",)
+"""For a clang that does not know the switch: nothing is said of loops."""
 LINK = ("-shared", "-fPIC", "-Wl,-z,now", "-Wl,--build-id=none")
 TIME_LIMIT = 60.0
 
@@ -49,9 +54,19 @@ _built: dict[str, Path] = {}
 """Digest of a text and its flags → the file that this process last built from them."""
 
 
+@cache
+def _in_order(compiler: str) -> tuple[str, ...]:
+    argv = [compiler, *IN_ORDER, "-x", "c", "-c", os.devnull, "-o", os.devnull]
+    try:
+        known = subprocess.run(argv, capture_output=True, timeout=TIME_LIMIT, check=False).returncode == 0
+    except (FileNotFoundError, subprocess.TimeoutExpired):
+        known = False
+    return IN_ORDER if known else UNTOLD
+
+
 def command(source: Path, out: Path, compiler: str, flags: Sequence[str]) -> list[str]:
     """The compiler's command line."""
-    extra, before = (GCC_ONLY, UNMERGED) if "clang" not in Path(compiler).name else ((), ())
+    extra, before = (GCC_ONLY, UNMERGED) if "clang" not in Path(compiler).name else (_in_order(compiler), ())
     includes = [f"-I{directory}" for directory in include_directories()]
     own = [*EXACT, *extra]
     return [

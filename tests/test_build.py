@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from layout_advise.mockup.build import build
+from layout_advise.mockup.build import UNTOLD, build
 from layout_advise.mockup.emit.ctext import floating
 
 GREATEST = 0x7F7FFFFF
@@ -71,3 +71,41 @@ def test_what_was_overwritten_is_built_again(tmp_path: Path) -> None:
 def value_of(path: Path | None) -> int:
     assert path is not None
     return int(ctypes.CDLL(str(path)).value())
+
+
+SUM = """
+#include "mockup.h"
+LA_EXPORT double sum(const double *restrict a, const int *restrict on, double *restrict twice, int64_t n)
+{
+    double found = 0.0;
+    LA_INDEPENDENT
+    for (int64_t i = 0; i < n; ++i) {
+        twice[i] = 2.0 * a[i];
+        if (on[i]) found = found + a[i];
+    }
+    return found;
+}
+"""
+
+
+@pytest.mark.parametrize("untold", [False, True])
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_sums_of_independent_loops_stay_in_order(
+    compiler: str, untold: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """clang reorders what it is told to vectorise; with numbers that are not whole the last bits tell."""
+    if untold:
+        monkeypatch.setattr("layout_advise.mockup.build._in_order", lambda _: UNTOLD)
+    made = build(SUM, tmp_path / "sum.so", compiler, ("-O3", "-march=x86-64-v2"))
+    assert made.path is not None, made.reason
+    function = ctypes.CDLL(str(made.path)).sum
+    function.restype = ctypes.c_double
+    random = np.random.default_rng(9)
+    for length in (5, 64, 1001):
+        numbers, on, twice = random.random(length), random.integers(0, 2, length, np.int32), np.zeros(length)
+        expected = 0.0
+        for number, counts in zip(numbers, on, strict=True):
+            expected += float(number) if counts else 0.0
+        found = function(*(ctypes.c_void_p(x.ctypes.data) for x in (numbers, on, twice)), ctypes.c_int64(length))
+        assert found == expected
+        assert (twice == 2 * numbers).all()

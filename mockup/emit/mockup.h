@@ -20,7 +20,9 @@
 #endif
 
 /* No iteration of the loop that follows stores what another one loads or stores. */
-#ifdef __clang__
+#ifdef LA_UNTOLD
+#define LA_INDEPENDENT
+#elif defined(__clang__)
 #define LA_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else
 #define LA_INDEPENDENT _Pragma("GCC ivdep")
