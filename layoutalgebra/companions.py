@@ -6,7 +6,9 @@ holds records of three where an iteration is one of its elements:
 - the hotspot goes through another array one number, or one structure, at a time, in as many steps;
 - an iteration takes single numbers of several places, all together one of each of the three (``f[9 * (i - 1) + 1]``,
   ``f[9 * (i + row) + 2]``, ... of a lattice Boltzmann step). Loops written out use runs of numbers at every place;
-- another array, of which this is known, holds records of as many, and is gone through in as many steps.
+- another array, of which this is known, holds records of as many, and is gone through in as many steps; also where a
+  compiler took several records in one (clang's vectors store what four cells get in sixteen bytes each, one after another,
+  which alone would be any plain array).
 """
 
 from __future__ import annotations
@@ -16,11 +18,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from layout_advise.layoutalgebra.derive import Access, Derived
 from layout_advise.layoutalgebra.footprints import Box, touched
 
+MOST_AT_ONCE = 16
+"""So many records a compiler takes in one iteration at most: the floats in the widest vectors."""
+
 
 def records_beside(derived: Sequence[Derived], accesses: Mapping[str, Sequence[Access]]) -> dict[str, int]:
     """By id of a structure: the size of the records that it holds, in bytes. ``accesses`` are those of every structure."""
     maybe = {d.structure.id: d for d in derived if d.steps > 1 and d.structure.bytes % _record(d) == 0}
-    trips = {name: {trip for stride, trip in _walks(accesses[name]) if stride == _record(d)} for name, d in maybe.items()}
+    ways = {name: set(_by_records(accesses[name], _record(d))) for name, d in maybe.items()}
+    trips = {name: {trip for records, trip in found if records == 1} for name, found in ways.items()}
     found = {}
     for name, one in maybe.items():
         others = [w for other, uses in accesses.items() if other != name for a in uses for w in _walks([a], a.bytes)]
@@ -29,15 +35,22 @@ def records_beside(derived: Sequence[Derived], accesses: Mapping[str, Sequence[A
                 others += _walks(accesses[other.structure.id], other.structure.element_bytes)
         if any(trip in trips[name] for _, trip in others) or _apart(accesses[name], one):
             found[name] = _record(one)
-    known = {(maybe[name].steps, trip) for name in found for trip in trips[name]}
+    known = {(maybe[name].steps, way) for name in found for way in ways[name]}
     for name, one in maybe.items():
-        if any((one.steps, trip) in known for trip in trips[name]):
+        if any((one.steps, way) in known for way in ways[name]):
             found[name] = _record(one)
     return found
 
 
 def _record(one: Derived) -> int:
     return one.steps * one.structure.element_bytes
+
+
+def _by_records(accesses: Sequence[Access], record: int) -> Iterator[tuple[int, int]]:
+    """The steps of the innermost loops, in records: by so many, so many times."""
+    for stride, trip in _walks(accesses):
+        if stride > 0 and stride % record == 0 and stride // record <= MOST_AT_ONCE:
+            yield stride // record, trip
 
 
 def _apart(accesses: Sequence[Access], one: Derived) -> bool:

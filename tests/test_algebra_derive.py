@@ -560,6 +560,28 @@ def test_numbers_that_come_from_several_neighbours_are_records(numbers: int, rec
         check_exact(again, taken)
 
 
+@pytest.mark.parametrize(("cells", "records"), [(4, 72), (2, 72), (32, None)])
+def test_several_records_an_iteration_are_records_too(cells: int, records: int | None) -> None:
+    """As clang takes four cells of a lattice Boltzmann step: what it reads are single numbers of each, what it writes fills
+    the four, sixteen bytes at a time, and tells nothing alone."""
+    count, other = 30 * cells, BASE + 0x100000
+    taken = [
+        Access(stream(BASE + 8 * (9 * (WIDE + 40 + cell + 7 * q) + q), (72 * cells, 30)), 8)
+        for cell in range(cells)
+        for q in range(9)
+    ]
+    put = [Access(stream(other + 16 * k, (72 * cells, 30)), 16) for k in range(9 * cells // 2)]
+    accesses = {"now": taken, "next": put}
+    double = Declared("double", 8, (), (), 8)
+    derived = [
+        derive_structure(MemoryObjectShape(name, name, base, 72 * (count + 200)), uses, double)
+        for (name, uses), base in zip(accesses.items(), (BASE, other), strict=True)
+    ]
+    assert [d.steps for d in derived] == [9, 9]
+    assert records_beside(derived, accesses).get("next") == records
+    assert records_beside(derived[1:], {"next": put}) == {}
+
+
 @pytest.mark.parametrize("window", [(0,), (0, 400), (-30, 0, 30)])
 @pytest.mark.parametrize("times", [3, 5])
 def test_loops_that_are_written_out_tell_no_records(window: tuple[int, ...], times: int) -> None:
