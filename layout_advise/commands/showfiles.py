@@ -7,13 +7,11 @@ import io
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from layout_advise.commands.showrows import Row
 from layout_advise.errors import MachineError, RunDirError
 from layout_advise.reports.nests import stream_text
-
-if TYPE_CHECKING:
-    from layout_advise.commands.show import Row
 
 COLUMNS = {
     "pc": "uint64",
