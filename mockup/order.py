@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from layout_advise.mockup.binding import access_bytes
-from layout_advise.mockup.lifted import Call, Item, Let, LetLinear, Lifted, Load, Loop, Operand, Store, Val
+from layout_advise.mockup.lifted import Call, Goto, Item, Let, LetLinear, Lifted, Load, Loop, Operand, Store, Val
 
 Pure = Let | LetLinear | Call
 Movable = Pure | Load
@@ -60,7 +60,7 @@ def _is_vectorised(items: Sequence[Item]) -> bool:
     few among scalar ones, the order is the source's already, as its compiler left it: moving operations made the unchanged
     layout of ``lattice`` 10 % slower at -O3."""
     if any(isinstance(item, Load | Store) and item.lanes for item in items):
-        return True
+        return not any(isinstance(item, Goto) for item in items)  # with branches it was unrolled only
     packed = [item.origin.pack is not None for item in items if isinstance(item, Let)]
     return 2 * sum(packed) > len(packed)
 

@@ -31,6 +31,7 @@ from layout_advise.mockup.lifted import (
     Load,
     Loop,
     Operand,
+    Origin,
     RuntimeCall,
     Store,
     Val,
@@ -38,7 +39,8 @@ from layout_advise.mockup.lifted import (
     everything,
 )
 from layout_advise.mockup.loopbody import Body, ReadOnly, constant_names, read_by, straight
-from layout_advise.mockup.rolled import Rolled, copies
+from layout_advise.mockup.repeated import single
+from layout_advise.mockup.rolled import Rolled, copies, times
 from layout_advise.tracer.trace import Trace
 
 
@@ -93,7 +95,7 @@ class _Reroller:
     def _rolled(self, loop: Loop) -> tuple[list[Item], Loop, bool]:
         """What is done before the rerolled loop, that loop, and whether vector instructions ran its iterations."""
         if not straight(loop):
-            return [], loop, False
+            return self._repeated(loop)
         body = Body(loop, self.names)
         lanes = find_lanes(body, self._grain)
         if lanes is None or not self._complete(body, lanes) or not self._order_free(body, lanes):
@@ -103,6 +105,21 @@ class _Reroller:
             return [], loop, False
         self.next = rolled.next
         return [rolled.trip], rolled.loop, _by_vectors(body, lanes)
+
+    def _repeated(self, loop: Loop) -> tuple[list[Item], Loop, bool]:
+        """The same of a loop with branches that was unrolled."""
+        inside = Counter(used(loop.body))
+        found = single(loop, self._grain_of_all, {o for o, n in self.uses.items() if n != inside[o]})
+        if found is None or loop.trip is None:
+            return [], loop, False
+        rolled, count = found
+        trip = Val(self.next, "i64")
+        self.next += 1
+        return [LetLinear(trip, times(loop.trip, count), Origin(loop.head))], replace(rolled, trip=trip), False
+
+    def _grain_of_all(self, copies: Sequence[Access], step: int) -> bool:
+        same = len({self.binding.structure_of.get(key_of(a)) for a in copies}) == 1
+        return same and self._grain(copies[0], step)
 
     def _grain(self, access: Access, step: int) -> bool:
         """Lanes are whole elements of a structure: copies of one expression for several fields of an element stay."""

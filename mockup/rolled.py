@@ -81,7 +81,7 @@ class Rolled:
                 self.items.append(replace(item, lanes=((*key_of(item), item.part), *rest)))
             elif isinstance(item, Let | LetLinear | Load | Call) and item.value.number in self.wanted:
                 self._value(item, groups)
-        count = _times(old.trip, self.lanes.count)
+        count = times(old.trip, self.lanes.count)
         loop = Loop(old.counter, trip, tuple(self.items), old.head)
         return Made(LetLinear(trip, count, origin), loop, self.next)
 
@@ -187,5 +187,6 @@ class Rolled:
         return None
 
 
-def _times(trip: Operand, count: int) -> Linear:
+def times(trip: Operand, count: int) -> Linear:
+    """A trip count times the number of elements that an iteration did."""
     return Linear(trip.value * count) if isinstance(trip, Imm) else Linear(0, ((trip, count),))

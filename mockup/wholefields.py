@@ -97,7 +97,9 @@ class _Widened:
         """A statement, and what it is in the field's width: gcc takes as many elements at once as bytes fit a vector, and
         of the fields' numbers in their width then several vectors each."""
         match let:
-            case Let(name="and", args=(Val() as part, Imm(value=mask))) if part in self.whole:
+            case Let(name="and", args=(Val() as part, Imm(value=mask)) | (Imm(value=mask), Val() as part)) if (
+                part in self.whole
+            ):
                 whole = self.whole[part]
                 bits = self.alike[let.value] = self._value(whole.ty)
                 yield Let(bits, "and", (whole, Imm(whole.ty, mask)), let.origin)
