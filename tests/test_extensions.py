@@ -60,6 +60,22 @@ def test_not_what_another_unit_has(tmp_path: Path, compiler: str) -> None:
     assert compiled(tmp_path, SCALAR + declared + MAIN, compiler, "-O2", str(other)) == ()
 
 
+@pytest.mark.parametrize("pie", ["-pie", "-no-pie"])
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_what_the_linker_left_out_is_not_looked_at(tmp_path: Path, compiler: str, pie: str) -> None:
+    """Its ranges begin at 0, where there is nothing, or the file's head."""
+    unused = "double unused(double *a) { double s = 0; for (int k = 0; k < 99; k++) s += a[k]; return s; }\n"
+    flags = (
+        "-O3",
+        "-march=haswell",
+        "-ffunction-sections",
+        "-Wl,--gc-sections",
+        pie,
+        "-fPIE" if pie == "-pie" else "-fno-pie",
+    )
+    assert set(compiled(tmp_path, unused + SCALAR + VECTORS + MAIN, compiler, *flags)) == V3
+
+
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_functions_for_several_processors_tell_nothing_of_each_other(tmp_path: Path, compiler: str) -> None:
     source = SCALAR + '__attribute__((target("avx2,fma")))\n' + VECTORS + MAIN

@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self, TypeVar
 
+from elftools.elf.constants import P_FLAGS
 from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
 from elftools.elf.relocation import RelocationSection
@@ -230,8 +231,11 @@ class Binary:
         return producers.compiler(self.producer_at(function.start), code, self._unit_from(function.start))
 
     def _unit_from(self, address: int) -> Iterator[bytes]:
-        """The code of the compile unit that holds ``address``, from there on, then what lies before, then the rest."""
-        ranges = self.debug.unit_ranges(address)
+        """The code of the compile unit that holds ``address``, from there on, then what lies before, then the rest. Of what
+        the linker left out (``--gc-sections``, unused inline functions) debug information keeps ranges that are nowhere."""
+        loaded = [s for s in self._elf.iter_segments("PT_LOAD") if s["p_flags"] & P_FLAGS.PF_X]
+        inside = [(s["p_vaddr"], s["p_vaddr"] + s["p_filesz"]) for s in loaded]
+        ranges = [r for r in self.debug.unit_ranges(address) if any(low <= r[0] and r[1] <= high for low, high in inside)]
         around = [(begin, end) for begin, end in ranges if begin <= address < end]
         pieces = [(address, end) for _, end in around] + [(begin, address) for begin, _ in around]
         for begin, end in (*pieces, *(r for r in ranges if r not in around)):
