@@ -21,7 +21,7 @@ from layout_advise.mockup.lifted import (
     Operand,
     everything,
 )
-from layout_advise.mockup.reroll import defined
+from layout_advise.mockup.loopbody import defined
 
 
 def branches_on_data(lifted: Lifted) -> bool:

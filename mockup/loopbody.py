@@ -1,8 +1,8 @@
-"""What is known of the values of a straight-line loop body: constants, linear forms, what iterations hand on."""
+"""What is known of the values of a loop body: constants, linear forms, what iterations hand on, what is defined and read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
 from layout_advise.mockup.effects import BITS
 from layout_advise.mockup.forms import Form, form_of, forms_of
@@ -10,6 +10,7 @@ from layout_advise.mockup.lifted import (
     Assign,
     Atomic,
     Call,
+    Goto,
     Imm,
     Item,
     Let,
@@ -148,3 +149,49 @@ def read_by(item: Item) -> tuple[Operand, ...]:
     if isinstance(item, OpaqueCall):
         return (item.target, *((item.stack,) if item.stack else ()), *(operand for _, operand in item.args))
     return (item.operand,) if isinstance(item, Assign) else arguments(item)
+
+
+def defined(items: Sequence[Item]) -> Iterator[Operand]:
+    """The values and variables that the items of a loop define, those of the loops in it included."""
+    for item in items:
+        if isinstance(item, Let | LetLinear | Load | Call):
+            yield item.value
+        elif isinstance(item, Assign):
+            yield item.variable
+        elif isinstance(item, Loop):
+            yield item.counter
+            yield from defined(item.body)
+
+
+def used(items: Sequence[Item]) -> Iterator[Operand]:
+    """What the items of a loop read, those of the loops in it included, as often as they do."""
+    for item in items:
+        if isinstance(item, Loop):
+            if item.trip is not None:
+                yield item.trip
+            yield from used(item.body)
+        elif isinstance(item, Goto):
+            if item.condition is not None:
+                yield item.condition
+        else:
+            yield from read_by(item)
+
+
+def first_free_number(lifted: Lifted) -> int:
+    """A number above those of all values and variables."""
+    return max(_numbers(lifted), default=0) + 1
+
+
+def _numbers(lifted: Lifted) -> Iterator[int]:
+    yield from (live.value.number for live in lifted.live_ins)
+    work = list(lifted.body)
+    while work:
+        item = work.pop()
+        if isinstance(item, Loop):
+            yield item.counter.number
+            work += item.body
+        elif isinstance(item, Let | LetLinear | Load | Call):
+            yield item.value.number
+        elif isinstance(item, Assign):
+            yield item.variable.number
+        yield from (o.number for o in read_by(item) if isinstance(o, Val | Var))

@@ -36,7 +36,8 @@ from layout_advise.mockup.lifted import (
     Var,
     everything,
 )
-from layout_advise.mockup.reroll import defined, first_free_number, spots_of, used
+from layout_advise.mockup.loopbody import defined, first_free_number, used
+from layout_advise.mockup.reroll import spots_of
 from layout_advise.mockup.substituted import substituted
 from layout_advise.tracer.trace import Trace
 

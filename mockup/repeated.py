@@ -13,7 +13,7 @@ behind it but what it hands on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
 
 from layout_advise.mockup.binding import Access, key_of
@@ -35,7 +35,7 @@ from layout_advise.mockup.lifted import (
     Val,
     Var,
 )
-from layout_advise.mockup.loopbody import read_by
+from layout_advise.mockup.loopbody import defined, read_by
 
 Grain = Callable[[Sequence[Access], int], bool]
 """Whether the copies of an access may move by so many bytes from one to the next."""
@@ -58,7 +58,7 @@ def single(loop: Loop, grain: Grain, behind: Container[Operand]) -> tuple[Loop, 
     own = {item.number for item in core if isinstance(item, Label)}
     if any(isinstance(item, Goto) and item.label not in own for item in core):
         return None
-    if any(o in behind for item in core for o in _defined(item)):
+    if any(o in behind for o in defined(core)):
         return None
     for count in range(min(MOST_LANES, end), 1, -1):
         if end % count == 0 and (found := _Copies(loop, core, tail, count, grain).body()) is not None:
@@ -81,8 +81,8 @@ class _Copies:
         self.tail = tail
         self.grain = grain
         self.handed = {item.variable for item in tail}
-        self.defined = {o for item in self.copies[0] for o in _defined(item)}
-        self.inside = {o for item in core for o in _defined(item)}
+        self.defined = set(defined(self.copies[0]))
+        self.inside = set(defined(core))
         self.partners: list[dict[Operand, Operand]] = [{o: o for o in self.defined}]
         self.read: list[tuple[int, Var, Operand]] = []
         """In which copy something else stands for which variable that is handed on."""
@@ -241,10 +241,3 @@ class _Copies:
         step = form.step // len(self.copies)
         counted: tuple[tuple[Operand, int], ...] = ((self.counter, step),) if step else ()
         return Linear(form.const % (1 << 64), (*form.atoms, *counted))
-
-
-def _defined(item: Item) -> Iterator[Operand]:
-    if isinstance(item, Let | LetLinear | Load | Call):
-        yield item.value
-    elif isinstance(item, Assign):
-        yield item.variable

@@ -32,8 +32,8 @@ from layout_advise.mockup.lifted import (
     Var,
     everything,
 )
+from layout_advise.mockup.loopbody import defined
 from layout_advise.mockup.reloaded import straight_before
-from layout_advise.mockup.reroll import defined
 from layout_advise.mockup.substituted import substituted
 from layout_advise.tracer.trace import Trace
 

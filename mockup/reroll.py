@@ -20,25 +20,21 @@ from layout_advise.mockup.forms import form_of
 from layout_advise.mockup.independence import Independence, Spot
 from layout_advise.mockup.lanes import Lanes, find_lanes
 from layout_advise.mockup.lifted import (
-    Assign,
     Atomic,
     Call,
-    Goto,
     Item,
     Let,
     LetLinear,
     Lifted,
     Load,
     Loop,
-    Operand,
     Origin,
     RuntimeCall,
     Store,
     Val,
-    Var,
     everything,
 )
-from layout_advise.mockup.loopbody import Body, ReadOnly, constant_names, read_by, straight
+from layout_advise.mockup.loopbody import Body, ReadOnly, constant_names, defined, first_free_number, read_by, straight, used
 from layout_advise.mockup.repeated import single
 from layout_advise.mockup.rolled import Rolled, copies, times
 from layout_advise.tracer.trace import Trace
@@ -216,51 +212,6 @@ def _homes(items: Sequence[Item], home: int) -> Iterator[tuple[Access, int]]:
             yield from _homes(item.body, id(item))
 
 
-def defined(items: Sequence[Item]) -> Iterator[Operand]:
-    """The values and variables that the items of a loop define, those of the loops in it included."""
-    for item in items:
-        if isinstance(item, Let | LetLinear | Load | Call):
-            yield item.value
-        elif isinstance(item, Assign):
-            yield item.variable
-        elif isinstance(item, Loop):
-            yield item.counter
-            yield from defined(item.body)
-
-
 def _marked(items: Sequence[Item]) -> bool:
     """Whether a loop among or in ``items`` is known to be independent."""
     return any(isinstance(i, Loop) and (i.independent or i.abreast or _marked(i.body)) for i in items)
-
-
-def used(items: Sequence[Item]) -> Iterator[Operand]:
-    for item in items:
-        if isinstance(item, Loop):
-            if item.trip is not None:
-                yield item.trip
-            yield from used(item.body)
-        elif isinstance(item, Goto):
-            if item.condition is not None:
-                yield item.condition
-        else:
-            yield from read_by(item)
-
-
-def first_free_number(lifted: Lifted) -> int:
-    """A number above those of all values and variables."""
-    return max(_numbers(lifted), default=0) + 1
-
-
-def _numbers(lifted: Lifted) -> Iterator[int]:
-    yield from (live.value.number for live in lifted.live_ins)
-    work = list(lifted.body)
-    while work:
-        item = work.pop()
-        if isinstance(item, Loop):
-            yield item.counter.number
-            work += item.body
-        elif isinstance(item, Let | LetLinear | Load | Call):
-            yield item.value.number
-        elif isinstance(item, Assign):
-            yield item.variable.number
-        yield from (o.number for o in read_by(item) if isinstance(o, Val | Var))

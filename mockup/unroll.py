@@ -31,7 +31,7 @@ from layout_advise.mockup.lifted import (
     Val,
     everything,
 )
-from layout_advise.mockup.reroll import first_free_number
+from layout_advise.mockup.loopbody import first_free_number
 from layout_advise.mockup.substituted import reading, written_out
 from layout_advise.tracer.trace import Trace
 

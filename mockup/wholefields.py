@@ -15,7 +15,7 @@ from layout_advise.layoutalgebra.structure import Field, Structure
 from layout_advise.mockup.binding import Binding, access_bytes, accesses, bind, key_of
 from layout_advise.mockup.effects import Ty
 from layout_advise.mockup.lifted import Imm, Item, Let, Lifted, Load, Loop, Operand, Val
-from layout_advise.mockup.reroll import first_free_number, used
+from layout_advise.mockup.loopbody import first_free_number, used
 from layout_advise.mockup.streams import residues
 from layout_advise.tracer.trace import Trace
 
