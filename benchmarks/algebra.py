@@ -25,7 +25,7 @@ SIDE = 212
 def checkerboard(side: int) -> Figures:
     """Derive a 4-D checkerboard from its folded trace: a loop over pairs for each dimension, two nests in each."""
     from layout_advise.layoutalgebra import derive
-    from layout_advise.layoutalgebra.nests import Affine, FoldedStream, Loop, Point
+    from layout_advise.layoutalgebra.sets.nests import Affine, FoldedStream, Loop, Point
 
     weights = [8 * side**k for k in (3, 2, 1, 0)]
 
@@ -42,8 +42,8 @@ def checkerboard(side: int) -> Figures:
 
 def twelve_fields(fields: int, budget: int = 1000) -> Figures:
     """Search the layouts of a structure of that many doubles in a 3-D array of 40 x 50 x 60."""
-    from layout_advise.layoutalgebra.search import search
-    from layout_advise.layoutalgebra.structure import Dim, Field, Structure
+    from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
+    from layout_advise.layoutalgebra.explore.wide_search import search
 
     size = 8 * (fields + 4)
     dims = (Dim(40, 3000 * size), Dim(50, 60 * size), Dim(60, size))
@@ -55,7 +55,7 @@ def twelve_fields(fields: int, budget: int = 1000) -> Figures:
 def rewriting(places: int) -> Figures:
     """Blocks for SIMD, unused members dropped, the map composed and inverted."""
     from layout_advise.layoutalgebra import A, S
-    from layout_advise.layoutalgebra.rules import Compact, Permute, SplitArray, rewrite
+    from layout_advise.layoutalgebra.rules.rules import Compact, Permute, SplitArray, rewrite
 
     term = A(places // 8) @ S([0, 3, 4], 8)
     done = rewrite(term, [SplitArray(0, 8), Permute(1), Compact(1)])

@@ -28,7 +28,7 @@ from pathlib import Path
 
 from tracing import HOTSPOTS, INSIDE, RESULTS, ROOT, Row, entry_of, row, table
 
-from layout_advise.layoutalgebra.nests import AddressSet
+from layout_advise.layoutalgebra.sets.nests import AddressSet
 from layout_advise.stages.observe import count_nodes
 from layout_advise.tracer.snapshot.launch import fixed_addresses
 from layout_advise.tracer.toolrun import file_offset

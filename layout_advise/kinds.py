@@ -14,8 +14,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from layout_advise.layoutalgebra.nests import AddressSet
-from layout_advise.layoutalgebra.structure import Structure
+from layout_advise.layoutalgebra.derive.structure import Structure
+from layout_advise.layoutalgebra.sets.nests import AddressSet
 from layout_advise.mockup.statistics import median_of
 from layout_advise.tracer.spans import Span, spans
 from layout_advise.tracer.trace import Trace

@@ -1,9 +1,9 @@
 """The layout algebra: pure mathematics, no files, no processes, no x86."""
 
 # derive and explore are names of modules too: importing here, once, binds them to the functions
-from layout_advise.layoutalgebra.explore import explore
-from layout_advise.layoutalgebra.streams import derive
-from layout_advise.layoutalgebra.terms import A, S
-from layout_advise.layoutalgebra.text import parse
+from layout_advise.layoutalgebra.derive.stream_terms import derive
+from layout_advise.layoutalgebra.explore.explore import explore
+from layout_advise.layoutalgebra.terms.term import A, S
+from layout_advise.layoutalgebra.terms.text import parse
 
 __all__ = ["A", "S", "derive", "explore", "parse"]

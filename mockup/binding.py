@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from layout_advise.layoutalgebra.nests import Stream
-from layout_advise.layoutalgebra.structure import Structure
+from layout_advise.layoutalgebra.derive.structure import Structure
+from layout_advise.layoutalgebra.sets.nests import Stream
 from layout_advise.mockup.effects import BITS
 from layout_advise.mockup.lifted import Atomic, Executed, Item, Lifted, Load, Loop, Store
 from layout_advise.mockup.runtime import retried

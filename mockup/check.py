@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from layout_advise.layoutalgebra.nests import FoldedStream, Stream
+from layout_advise.layoutalgebra.sets.nests import FoldedStream, Stream
 from layout_advise.mockup.binding import keys_made
 from layout_advise.mockup.lifted import Lifted
 from layout_advise.mockup.runtime import retried

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import product
 
 from layout_advise.errors import RemapError
-from layout_advise.layoutalgebra.nests import Stream
-from layout_advise.layoutalgebra.structure import FieldMap, Structure
+from layout_advise.layoutalgebra.derive.structure import FieldMap, Structure
+from layout_advise.layoutalgebra.sets.nests import Stream
 from layout_advise.mockup.lifted import Imm, Linear, Loop, Val
 from layout_advise.mockup.streams import residues
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from layout_advise.layoutalgebra.nests import AddressSet, Affine, FoldedStream, Loop, Node, Point, Stream
+from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Loop, Node, Point, Stream
 from layout_advise.mockup import lifted as ir
 from layout_advise.mockup.binding import Access, Key, accesses, key_of
 from layout_advise.mockup.lifted import Atomic, Item, Lifted, Linear, Load, Operand, Store

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from layout_advise.layoutalgebra.nests import FoldedStream, Loop, Node, Point
-from layout_advise.layoutalgebra.structure import Structure
+from layout_advise.layoutalgebra.derive.structure import Structure
+from layout_advise.layoutalgebra.sets.nests import FoldedStream, Loop, Node, Point
 from layout_advise.mockup.binding import Access, Binding, Key, access_bytes, executed, key_of
 from layout_advise.mockup.forms import Form
 from layout_advise.mockup.streams import expand_array, hull, residue

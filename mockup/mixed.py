@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from layout_advise.layoutalgebra.structure import Axis, Candidate, Relayout
+from layout_advise.layoutalgebra.derive.structure import Axis, Candidate, Relayout
 from layout_advise.mockup.effects import Ty
 from layout_advise.mockup.lifted import Item, Let, Lifted, Loop, Operand, Val
 

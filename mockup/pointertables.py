@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from layout_advise.errors import LayoutAdviseError
-from layout_advise.layoutalgebra.nests import FoldedStream, Stream
-from layout_advise.layoutalgebra.structure import Slots
+from layout_advise.layoutalgebra.derive.structure import Slots
+from layout_advise.layoutalgebra.sets.nests import FoldedStream, Stream
 from layout_advise.mockup.binding import Access, Key, accesses, key_of
 from layout_advise.mockup.lifted import Item, Lifted, Load, Loop, Val
 from layout_advise.mockup.streams import expand_array, hull

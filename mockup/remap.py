@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from layout_advise.errors import RemapError
-from layout_advise.layoutalgebra.nests import FoldedStream
-from layout_advise.layoutalgebra.structure import Candidate, Relayout
+from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout
+from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from layout_advise.mockup.binding import Access, Binding, Key, access_bytes, accesses, key_of, span
 from layout_advise.mockup.fieldruns import Piece, Run, distances, even_moves, runs_over_fields, start_of_runs, uncovered
 from layout_advise.mockup.levels import Levels, read_again, read_as_it_goes

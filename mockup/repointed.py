@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from layout_advise.layoutalgebra.structure import Structure
+from layout_advise.layoutalgebra.derive.structure import Structure
 from layout_advise.mockup.binding import bind
 from layout_advise.mockup.independence import Independence
 from layout_advise.mockup.lifted import (

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from layout_advise.layoutalgebra.structure import Structure
+from layout_advise.layoutalgebra.derive.structure import Structure
 from layout_advise.mockup.binding import Access, accesses, bind, key_of
 from layout_advise.mockup.forms import form_of
 from layout_advise.mockup.independence import Independence, Spot

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from layout_advise.layoutalgebra.structure import FieldMap, Relayout
+from layout_advise.layoutalgebra.derive.structure import FieldMap, Relayout
 from layout_advise.mockup.lifted import Imm, Let, Operand, Val
 
 

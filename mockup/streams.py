@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from layout_advise.layoutalgebra.nests import FoldedStream, Loop, Node, Point, Stream
+from layout_advise.layoutalgebra.sets.nests import FoldedStream, Loop, Node, Point, Stream
 
 Addresses = NDArray[np.uint64]
 _Body = tuple[NDArray[np.int64], list[NDArray[np.int64]]]

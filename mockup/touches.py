@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from layout_advise.errors import ReplayError
-from layout_advise.layoutalgebra.nests import FoldedStream, Node, Point
+from layout_advise.layoutalgebra.sets.nests import FoldedStream, Node, Point
 from layout_advise.mockup.cfg import Cfg
 from layout_advise.mockup.check import FRAME_BYTES
 from layout_advise.mockup.streams import hull

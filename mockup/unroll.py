@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 
-from layout_advise.layoutalgebra.structure import Structure
+from layout_advise.layoutalgebra.derive.structure import Structure
 from layout_advise.mockup.binding import Binding, accesses, bind, key_of
 from layout_advise.mockup.lifted import (
     Assign,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from layout_advise.layoutalgebra.nests import Stream
-from layout_advise.layoutalgebra.structure import Structure
+from layout_advise.layoutalgebra.derive.structure import Structure
+from layout_advise.layoutalgebra.sets.nests import Stream
 from layout_advise.mockup.binding import Access, Key, access_bytes, accesses, key_of
 from layout_advise.mockup.lifted import Item, Val
 from layout_advise.mockup.streams import residue

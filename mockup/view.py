@@ -13,8 +13,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from layout_advise.layoutalgebra.nests import FoldedStream, Stream
-from layout_advise.layoutalgebra.structure import Candidate, Field, Relayout, Structure
+from layout_advise.layoutalgebra.derive.structure import Candidate, Field, Relayout, Structure
+from layout_advise.layoutalgebra.sets.nests import FoldedStream, Stream
 from layout_advise.mockup.binding import Binding, Key
 from layout_advise.mockup.remap import Plan
 from layout_advise.mockup.streams import expand_array, residue

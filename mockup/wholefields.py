@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from layout_advise.layoutalgebra.structure import Field, Structure
+from layout_advise.layoutalgebra.derive.structure import Field, Structure
 from layout_advise.mockup.binding import Binding, access_bytes, accesses, bind, key_of
 from layout_advise.mockup.effects import Ty
 from layout_advise.mockup.lifted import Imm, Item, Let, Lifted, Load, Loop, Operand, Val

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from layout_advise.layoutalgebra.nests import AddressSet, Affine, Node, Point, Stream
+from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, Node, Point, Stream
 
 NAMES = "ijklmnopqrstuvwxyz"
 PART = 24

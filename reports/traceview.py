@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from layout_advise.layoutalgebra.nests import Affine, Node, Point
+from layout_advise.layoutalgebra.sets.nests import Affine, Node, Point
 from layout_advise.reports.nests import NAMES, PART, affine_text, cut
 from layout_advise.tracer.trace import CodeLoop, Control, LoopUse, Place, Trace, TracedField, TracedObject
 

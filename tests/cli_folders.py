@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from layout_advise.layoutalgebra.nests import AddressSet, Affine, FoldedStream, Loop, Point
+from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Loop, Point
 from layout_advise.reports import model
 from layout_advise.tracer.trace import Allocation, Mapping, Reference, Registers, Trace
 from layout_advise.tracer.trace_file import write_trace

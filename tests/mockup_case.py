@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from layout_advise.layoutalgebra.structure import Candidate, Dim, Field, Structure
+from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Structure
 from layout_advise.mockup.check import check_records
 from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.image import open_image

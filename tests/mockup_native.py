@@ -12,8 +12,8 @@ import numpy as np
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from layout_advise.layoutalgebra.nests import Affine, FoldedStream, Point
-from layout_advise.layoutalgebra.structure import Axis, Buffer, Candidate, Dim, Field, FieldMap, Relayout, Structure
+from layout_advise.layoutalgebra.derive.structure import Axis, Buffer, Candidate, Dim, Field, FieldMap, Relayout, Structure
+from layout_advise.layoutalgebra.sets.nests import Affine, FoldedStream, Point
 from layout_advise.mockup.binding import access_bytes, accesses, key_of
 from layout_advise.mockup.build import build
 from layout_advise.mockup.emit import emit_mockup

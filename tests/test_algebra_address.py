@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from layout_advise.layoutalgebra.address import (
+from layout_advise.layoutalgebra.sets.index_expressions import (
     Expr,
     Index,
     bounds,
@@ -18,7 +18,7 @@ from layout_advise.layoutalgebra.address import (
     spelled_out,
     substitute,
 )
-from layout_advise.layoutalgebra.indexset import index_set
+from layout_advise.layoutalgebra.sets.index_set import index_set
 
 OUTER, INNER = Index("i", 6), Index("j", 5)
 VALUES = [{"i": i, "j": j} for i, j in itertools.product(range(6), range(5))]

@@ -20,8 +20,8 @@ from layout_advise.layoutalgebra.bridges.arrays import (
 )
 from layout_advise.layoutalgebra.bridges.names import kokkos_views, llama_mapping
 from layout_advise.layoutalgebra.bridges.source import c_source, cpp_source
-from layout_advise.layoutalgebra.search import search
-from layout_advise.layoutalgebra.structure import Dim, Field, Relayout, Structure
+from layout_advise.layoutalgebra.derive.structure import Dim, Field, Relayout, Structure
+from layout_advise.layoutalgebra.explore.wide_search import search
 
 FIELDS = (
     Field("x", 0, 8, "double", 9, 0),

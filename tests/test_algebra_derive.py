@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from layout_advise.errors import AlgebraError
 from layout_advise.layoutalgebra import derive, explore
-from layout_advise.layoutalgebra.declare import declare, declare_structure
-from layout_advise.layoutalgebra.declared import Declared, Member
-from layout_advise.layoutalgebra.derive import Access, Derived, MemoryObjectShape, derive_structure
-from layout_advise.layoutalgebra.draw import draw, draw_ascii, draw_relayout
-from layout_advise.layoutalgebra.nests import AddressSet, Affine, FoldedStream, Loop, Node, Point, Stream
-from layout_advise.layoutalgebra.relayout import Group, Plan, Step, is_injective, relayout, whole
-from layout_advise.layoutalgebra.structure import Candidate, Dim, Field, Relayout, Structure
-from layout_advise.layoutalgebra.traffic import lines_touched
+from layout_advise.layoutalgebra.bridges.declarations import declare, declare_structure
+from layout_advise.layoutalgebra.derive.declared import Declared, Member
+from layout_advise.layoutalgebra.derive.derive import Access, Derived, MemoryObjectShape, derive_structure
+from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Relayout, Structure
+from layout_advise.layoutalgebra.draw.memory import draw, draw_ascii, draw_relayout
+from layout_advise.layoutalgebra.explore.relayout import Group, Plan, Step, is_injective, relayout, whole
+from layout_advise.layoutalgebra.explore.traffic import lines_touched
+from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Loop, Node, Point, Stream
 from layout_advise.reports.hotspotmodel import Verdict
 from layout_advise.stages.nottried import doubt_steps
 from layout_advise.stages.trials import Trials

@@ -10,8 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from layout_advise.layoutalgebra import A, S, parse
-from layout_advise.layoutalgebra.laws import LAWS, Law, differ, sizes_and_counts_multiply
-from layout_advise.layoutalgebra.terms import Leaf, Term
+from layout_advise.layoutalgebra.terms.laws import LAWS, Law, differ, sizes_and_counts_multiply
+from layout_advise.layoutalgebra.terms.term import Leaf, Term
 
 SMALL = [
     S(chosen, n) for n in (1, 2, 3) for k in range(1, n + 1) for chosen in itertools.combinations(range(n), k)

@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from layout_advise.errors import AlgebraError
 from layout_advise.layoutalgebra import A, S, derive, parse
 from layout_advise.layoutalgebra import derive as derive_function
-from layout_advise.layoutalgebra.indexset import IndexSet, index_set
-from layout_advise.layoutalgebra.laws import differ
-from layout_advise.layoutalgebra.nests import AddressSet, Affine, FoldedStream, Loop, Node, Point
-from layout_advise.layoutalgebra.normal import normal_form
-from layout_advise.layoutalgebra.rules import CutBlocks, CutPeriods, CutStride
-from layout_advise.layoutalgebra.setops import difference, nested, quotients, remainders, subset
-from layout_advise.layoutalgebra.terms import Leaf, Term, factors_of, product, terms_of, union
+from layout_advise.layoutalgebra.rules.rules import CutBlocks, CutPeriods, CutStride
+from layout_advise.layoutalgebra.sets.index_set import IndexSet, index_set
+from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Loop, Node, Point
+from layout_advise.layoutalgebra.sets.set_operations import difference, nested, quotients, remainders, subset
+from layout_advise.layoutalgebra.terms.laws import differ
+from layout_advise.layoutalgebra.terms.normal_form import normal_form
+from layout_advise.layoutalgebra.terms.term import Leaf, Term, factors_of, product, terms_of, union
 from layout_advise.tracer.folding import fold
 
-MODULE = sys.modules["layout_advise.layoutalgebra.derive"]  # the package's attribute of that name is the function
+MODULE = sys.modules["layout_advise.layoutalgebra.derive.derive"]  # the package's attribute of that name is the function
 
 # --- operations on index sets ------------------------------------------------------------------------------------------
 

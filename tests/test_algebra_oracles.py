@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from layout_advise.errors import AlgebraError
 from layout_advise.layoutalgebra import A, S, parse
-from layout_advise.layoutalgebra.address import Digit, Expr, Index, Linear, spelled_out
 from layout_advise.layoutalgebra.bridges.cute import CuteLayout, compose, from_cute, map_to_cute, parse_cute, to_cute
-from layout_advise.layoutalgebra.indexmap import IndexMap
-from layout_advise.layoutalgebra.rewriting import Rule
-from layout_advise.layoutalgebra.rules import Compact, Pad, Permute, SplitArray, rewrite
-from layout_advise.layoutalgebra.terms import Leaf, Term, factors_of, product, terms_of
+from layout_advise.layoutalgebra.rules.index_map import IndexMap
+from layout_advise.layoutalgebra.rules.rewriting import Rule
+from layout_advise.layoutalgebra.rules.rules import Compact, Pad, Permute, SplitArray, rewrite
+from layout_advise.layoutalgebra.sets.index_expressions import Digit, Expr, Index, Linear, spelled_out
+from layout_advise.layoutalgebra.terms.term import Leaf, Term, factors_of, product, terms_of
 
 # --- CuTe ----------------------------------------------------------------------------------------------------------------
 

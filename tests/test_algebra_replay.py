@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from layout_advise.layoutalgebra import explore
-from layout_advise.layoutalgebra.explore import Walk
-from layout_advise.layoutalgebra.replay import replay, term_of
-from layout_advise.layoutalgebra.structure import Candidate, Dim, Field, Relayout, Structure
+from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Relayout, Structure
+from layout_advise.layoutalgebra.explore.explore import Walk
+from layout_advise.layoutalgebra.explore.rule_chain import replay, term_of
 
 
 def structure(counts: list[int], used: list[int], size: int, unit: int = 8, gap: int = 0) -> Structure:

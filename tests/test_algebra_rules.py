@@ -10,10 +10,9 @@ from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
 from layout_advise.errors import AlgebraError
-from layout_advise.layoutalgebra.indexmap import IndexMap
-from layout_advise.layoutalgebra.indexset import index_set
-from layout_advise.layoutalgebra.rewriting import Rewrite, Rule
-from layout_advise.layoutalgebra.rules import (
+from layout_advise.layoutalgebra.rules.index_map import IndexMap
+from layout_advise.layoutalgebra.rules.rewriting import Rewrite, Rule
+from layout_advise.layoutalgebra.rules.rules import (
     Compact,
     CutBlocks,
     CutPeriods,
@@ -26,8 +25,9 @@ from layout_advise.layoutalgebra.rules import (
     divide,
     rewrite,
 )
-from layout_advise.layoutalgebra.terms import A, S, Term, factors_of, product, terms_of, union
-from layout_advise.layoutalgebra.text import parse
+from layout_advise.layoutalgebra.sets.index_set import index_set
+from layout_advise.layoutalgebra.terms.term import A, S, Term, factors_of, product, terms_of, union
+from layout_advise.layoutalgebra.terms.text import parse
 
 
 @st.composite

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from layout_advise.errors import AlgebraError
-from layout_advise.layoutalgebra.explore import Walk, _cost
-from layout_advise.layoutalgebra.partitions import all_partitions, first_partitions, neighbours
-from layout_advise.layoutalgebra.relayout import Group, Plan, Step, is_injective, relayout
-from layout_advise.layoutalgebra.search import search
-from layout_advise.layoutalgebra.shapes import Shape
-from layout_advise.layoutalgebra.structure import Candidate, Dim, Field, Relayout, Structure
+from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Relayout, Structure
+from layout_advise.layoutalgebra.explore.explore import Walk, _cost
+from layout_advise.layoutalgebra.explore.partitions import all_partitions, first_partitions, neighbours
+from layout_advise.layoutalgebra.explore.patterns import Shape
+from layout_advise.layoutalgebra.explore.relayout import Group, Plan, Step, is_injective, relayout
+from layout_advise.layoutalgebra.explore.wide_search import search
 
 
 def structure(sizes: list[int], counts: tuple[int, ...], unused: int = 32, weights: tuple[int, ...] = (1,)) -> Structure:

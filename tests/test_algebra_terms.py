@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from layout_advise.errors import AlgebraError
-from layout_advise.layoutalgebra.indexset import index_set
-from layout_advise.layoutalgebra.simplify import simplify
-from layout_advise.layoutalgebra.terms import A, S, Term, product, union
-from layout_advise.layoutalgebra.text import parse
+from layout_advise.layoutalgebra.sets.index_set import index_set
+from layout_advise.layoutalgebra.terms.simplify import simplify
+from layout_advise.layoutalgebra.terms.term import A, S, Term, product, union
+from layout_advise.layoutalgebra.terms.text import parse
 
 
 def leaves(size: int) -> st.SearchStrategy[Term]:

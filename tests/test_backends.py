@@ -15,7 +15,7 @@ import pytest
 
 from layout_advise.cli import main
 from layout_advise.errors import MachineError, TraceError
-from layout_advise.layoutalgebra.nests import FoldedStream
+from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from layout_advise.stages.backends import relevant
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.code import CodeRange, Region

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layout_advise.layoutalgebra.nests import FoldedStream
+from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from layout_advise.mockup.streams import expand_array
 from layout_advise.reports.hotspotmodel import Original
 from layout_advise.reports.model import read_report, schema

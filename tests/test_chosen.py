@@ -14,16 +14,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from layout_advise.errors import AlgebraError
-from layout_advise.layoutalgebra.chosen import agree, choose, choose_by, in_one_run, positions, used_elements
-from layout_advise.layoutalgebra.declare import declare
-from layout_advise.layoutalgebra.draw import draw_relayout
-from layout_advise.layoutalgebra.explore import Walk, explore
-from layout_advise.layoutalgebra.nests import AddressSet, Affine, FoldedStream, Point, Stream
-from layout_advise.layoutalgebra.relayout import Group, Plan, Step, is_injective, relayout
-from layout_advise.layoutalgebra.rules import Compact
-from layout_advise.layoutalgebra.structure import Candidate, Dim, Relayout, Structure
-from layout_advise.layoutalgebra.terms import A, S, product, union
-from layout_advise.layoutalgebra.traffic import lines_chosen
+from layout_advise.layoutalgebra.bridges.declarations import declare
+from layout_advise.layoutalgebra.derive.chosen_elements import agree, choose, choose_by, in_one_run, positions, used_elements
+from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Relayout, Structure
+from layout_advise.layoutalgebra.draw.memory import draw_relayout
+from layout_advise.layoutalgebra.explore.explore import Walk, explore
+from layout_advise.layoutalgebra.explore.relayout import Group, Plan, Step, is_injective, relayout
+from layout_advise.layoutalgebra.explore.traffic import lines_chosen
+from layout_advise.layoutalgebra.rules.rules import Compact
+from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Point, Stream
+from layout_advise.layoutalgebra.terms.term import A, S, product, union
 from layout_advise.mockup.build import build
 from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.emit.copies import chosen_tables, copy_function

@@ -8,7 +8,7 @@ import pytest
 
 from layout_advise.cli import main
 from layout_advise.errors import AlgebraError
-from layout_advise.layoutalgebra.text import parse
+from layout_advise.layoutalgebra.terms.text import parse
 
 AOS = "A_256 ⊗ S_{0,1;4}"
 EVEN, ODD = "(S_{0;2} ⊗ A_256 ⊗ S_{0,1;4})", "(S_{1;2} ⊗ A_256 ⊗ S_{2,3;4})"

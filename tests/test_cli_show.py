@@ -14,7 +14,7 @@ from typing import Any, Literal
 import pytest
 
 from layout_advise.cli import main
-from layout_advise.layoutalgebra.nests import AddressSet, Affine, FoldedStream, Loop, Point
+from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Loop, Point
 from layout_advise.reports.nests import stream_text
 from layout_advise.tracer.trace import Allocation, Control, Mapping, Reference, Registers, Thread, Trace, TracedObject
 from layout_advise.tracer.trace_file import write_trace

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from layout_advise.errors import TraceError
-from layout_advise.layoutalgebra.nests import FoldedStream, expand
+from layout_advise.layoutalgebra.sets.nests import FoldedStream, expand
 from layout_advise.tracer.clone.decode import decode
 from layout_advise.tracer.clone.image import build_clone
 from layout_advise.tracer.clone.place import CLONE_ROOM, choose_address

@@ -11,7 +11,7 @@ import pytest
 
 from layout_advise.cli import main
 from layout_advise.errors import TraceError
-from layout_advise.layoutalgebra.nests import FoldedStream
+from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from layout_advise.stages.annotate import annotated
 from layout_advise.stages.observe import Observation, observed
 from layout_advise.tracer.binary import Binary

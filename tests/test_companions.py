@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from layout_advise.layoutalgebra import explore
-from layout_advise.layoutalgebra.companions import records_beside
-from layout_advise.layoutalgebra.declared import Declared
-from layout_advise.layoutalgebra.derive import Access, Derived, MemoryObjectShape, derive_structure
+from layout_advise.layoutalgebra.derive.companion_arrays import records_beside
+from layout_advise.layoutalgebra.derive.declared import Declared
+from layout_advise.layoutalgebra.derive.derive import Access, Derived, MemoryObjectShape, derive_structure
 from tests.test_algebra_derive import BASE, check_exact, stream
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layout_advise.layoutalgebra.nests import Loop, Point, expand
+from layout_advise.layoutalgebra.sets.nests import Loop, Point, expand
 from layout_advise.mockup.cfg import build_cfg
 from layout_advise.tracer.clone.decode import decode, references_of
 from layout_advise.tracer.codeloops import innermost, loops_of

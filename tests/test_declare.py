@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from layout_advise.layoutalgebra.declare import declare_structure
-from layout_advise.layoutalgebra.structure import Dim, Field, Structure
+from layout_advise.layoutalgebra.bridges.declarations import declare_structure
+from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
 
 
 @pytest.mark.parametrize(

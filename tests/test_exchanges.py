@@ -12,9 +12,15 @@ import numpy as np
 import pytest
 
 from layout_advise.errors import RemapError
-from layout_advise.layoutalgebra.explore import Walk, explore
-from layout_advise.layoutalgebra.structure import Dim, Field, Structure
-from layout_advise.layoutalgebra.together import can_be_rearranged, changing_places, in_turn, taking_turns, twins
+from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
+from layout_advise.layoutalgebra.explore.explore import Walk, explore
+from layout_advise.layoutalgebra.explore.joint_candidates import (
+    can_be_rearranged,
+    changing_places,
+    in_turn,
+    taking_turns,
+    twins,
+)
 from layout_advise.mockup.emit import emit_mockup
 from layout_advise.reports.model import read_report
 from tests.mockup_case import FLAGS, PARTICLES, Case, f64_fields

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from layout_advise.errors import TraceError
-from layout_advise.layoutalgebra.nests import AddressSet, FoldedStream, Stream
+from layout_advise.layoutalgebra.sets.nests import AddressSet, FoldedStream, Stream
 from layout_advise.tracer.folding import fold, fold_records
 
 TOP = (1 << 48) - 1

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from layout_advise.cli import main
-from layout_advise.layoutalgebra.nests import FoldedStream
+from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.heapblocks import HeapBlocks
 from layout_advise.tracer.objects import Attribution, attribute

@@ -20,8 +20,8 @@ from layout_advise.kinds import (
     weigh,
     work_of,
 )
-from layout_advise.layoutalgebra.nests import Affine, FoldedStream, Loop, Point
-from layout_advise.layoutalgebra.structure import Dim, Structure
+from layout_advise.layoutalgebra.derive.structure import Dim, Structure
+from layout_advise.layoutalgebra.sets.nests import Affine, FoldedStream, Loop, Point
 from layout_advise.measured import Measured
 from layout_advise.mixture import SLOWEST_KIND, Portion, harms, mixed, sentence, together
 from layout_advise.mockup.statistics import Ratio

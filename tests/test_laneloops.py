@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 
 from layout_advise.errors import NotVectorisedError
-from layout_advise.layoutalgebra.structure import Candidate, Structure
+from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
 from layout_advise.mockup.emit import emit, emit_mockup
 from layout_advise.mockup.lifted import Lifted
 from layout_advise.stages.compiled import ONLY_THESE_GCC, Compiled

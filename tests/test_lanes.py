@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 
 from layout_advise.errors import NotVectorisedError
-from layout_advise.layoutalgebra.structure import Candidate, Dim, Field, Structure
+from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Structure
 from layout_advise.mockup.build import vector_bytes
 from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.emit.lanes import lanes_text

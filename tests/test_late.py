@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from layout_advise.layoutalgebra.structure import Candidate
+from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.mockup.timednames import IDENTITY, elsewhere, reordered
 from layout_advise.stages.attempts import without_failed
 from layout_advise.stages.compiled import Compiled

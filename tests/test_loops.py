@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from layout_advise.errors import NotLiftedError
-from layout_advise.layoutalgebra.nests import FoldedStream
+from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from layout_advise.mockup.cfg import build_cfg
 from layout_advise.mockup.effects import Gpr, Lane
 from layout_advise.mockup.lift import lift

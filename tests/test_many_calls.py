@@ -11,7 +11,7 @@ import pytest
 
 from layout_advise.config import Settings
 from layout_advise.errors import TraceError
-from layout_advise.layoutalgebra.nests import FoldedStream
+from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from layout_advise.stages.profile import Profiled, probe_calls
 from layout_advise.tracer import record
 from layout_advise.tracer.binary import Binary

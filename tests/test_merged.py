@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from layout_advise.layoutalgebra.nests import AddressSet, FoldedStream, Stream
+from layout_advise.layoutalgebra.sets.nests import AddressSet, FoldedStream, Stream
 from layout_advise.tracer.folding import fold
 from layout_advise.tracer.merged import joined
 from layout_advise.tracer.spans import addresses, spans

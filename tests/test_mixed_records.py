@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layout_advise.layoutalgebra.declared import Declared
-from layout_advise.layoutalgebra.explore import explore
-from layout_advise.layoutalgebra.nests import Affine, FoldedStream, Loop, Point
-from layout_advise.layoutalgebra.structure import Candidate, Dim, Field, Structure
-from layout_advise.layoutalgebra.text import parse
+from layout_advise.layoutalgebra.derive.declared import Declared
+from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Structure
+from layout_advise.layoutalgebra.explore.explore import explore
+from layout_advise.layoutalgebra.sets.nests import Affine, FoldedStream, Loop, Point
+from layout_advise.layoutalgebra.terms.text import parse
 from layout_advise.stages.observe import derive
 from layout_advise.stages.titles import title, words
 from layout_advise.tracer.memoryobject import MemoryObject

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from layout_advise.errors import RemapError
-from layout_advise.layoutalgebra.structure import Dim, Field, Structure
+from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
 from layout_advise.mockup.binding import accesses
 from layout_advise.mockup.carried import index_of, web_of
 from layout_advise.mockup.emit import emit_mockup

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from layout_advise.errors import RemapError
-from layout_advise.layoutalgebra.structure import Dim, Field, Structure
+from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
 from layout_advise.mockup.binding import accesses
 from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.lifted import Load

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from layout_advise.errors import RemapError
-from layout_advise.layoutalgebra.structure import Dim, Field, Structure
+from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
 from layout_advise.mockup.emit import emit_mockup
 from tests.mockup_case import FLAGS, Case, f64_fields, verify
 from tests.mockup_native import Mockup, candidate, relayout

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from layout_advise.errors import RemapError
-from layout_advise.layoutalgebra.nests import FoldedStream
-from layout_advise.layoutalgebra.structure import Dim, Field, Structure
+from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
+from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from layout_advise.mockup.binding import accesses
 from layout_advise.mockup.check import check_records
 from layout_advise.mockup.emit import emit_mockup

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from layout_advise.layoutalgebra.structure import Dim, Structure
+from layout_advise.layoutalgebra.derive.structure import Dim, Structure
 from layout_advise.mockup.build import command
 from layout_advise.mockup.emit import emit, emit_mockup, statics
 from layout_advise.stages.compiled import MORE_CHECKS

@@ -12,7 +12,7 @@ from typing import cast
 
 import pytest
 
-from layout_advise.layoutalgebra.structure import Dim, Field, Structure
+from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
 from layout_advise.mockup.build import build
 from layout_advise.mockup.cfg import build_cfg
 from layout_advise.mockup.ratios import identity_ratio

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from layout_advise.layoutalgebra.declare import declare, declare_structure
-from layout_advise.layoutalgebra.structure import Dim, Field, Structure
+from layout_advise.layoutalgebra.bridges.declarations import declare, declare_structure
+from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.symbols import bare_name
 from tests.mockup_native import candidate, relayout

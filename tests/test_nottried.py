@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from layout_advise.layoutalgebra.derive import Derived
-from layout_advise.layoutalgebra.nests import Affine, FoldedStream, Loop, Point
-from layout_advise.layoutalgebra.structure import Dim, Field, Structure
+from layout_advise.layoutalgebra.derive.derive import Derived
+from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
+from layout_advise.layoutalgebra.sets.nests import Affine, FoldedStream, Loop, Point
 from layout_advise.reports.hotspotmodel import Verdict
 from layout_advise.stages.nottried import doubt_unknown
 from layout_advise.stages.observe import Observation

@@ -11,7 +11,7 @@ import pytest
 
 from layout_advise.cli import main
 from layout_advise.errors import TraceError
-from layout_advise.layoutalgebra.nests import FoldedStream, expand
+from layout_advise.layoutalgebra.sets.nests import FoldedStream, expand
 from layout_advise.tracer import team_record
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.merged import merged

@@ -9,10 +9,10 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layout_advise.layoutalgebra.explore import SMALL_PADDED, Walk, can_pad, explore
-from layout_advise.layoutalgebra.relayout import LINE, is_injective
-from layout_advise.layoutalgebra.structure import Axis, Candidate, Dim, Field, Relayout, Structure
-from layout_advise.layoutalgebra.text import parse
+from layout_advise.layoutalgebra.derive.structure import Axis, Candidate, Dim, Field, Relayout, Structure
+from layout_advise.layoutalgebra.explore.explore import SMALL_PADDED, Walk, can_pad, explore
+from layout_advise.layoutalgebra.explore.relayout import LINE, is_injective
+from layout_advise.layoutalgebra.terms.text import parse
 from layout_advise.mockup.lifted import Lifted
 from layout_advise.stages.attempts import code_of
 from layout_advise.stages.compiled import Compiled

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from layout_advise.errors import MachineError, ProgramError, TraceError
-from layout_advise.layoutalgebra.nests import AddressSet
+from layout_advise.layoutalgebra.sets.nests import AddressSet
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.pin.run import find_kit, run_pin, tool_path, trace_with_pin
 from layout_advise.tracer.record import trace_call

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from layout_advise.layoutalgebra.nests import FoldedStream
+from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from layout_advise.mockup.cfg import build_cfg
 from layout_advise.mockup.lift import lift
 from layout_advise.mockup.placement import NATURAL, InnerLoop, grown, hot_loop, likeness, needs_placing, same_loops, shift_to

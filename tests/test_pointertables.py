@@ -13,10 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from layout_advise.layoutalgebra.derive import Access, MemoryObjectShape, derive_records
-from layout_advise.layoutalgebra.explore import explore
-from layout_advise.layoutalgebra.nests import AddressSet, FoldedStream, Stream
-from layout_advise.layoutalgebra.structure import Structure
+from layout_advise.layoutalgebra.derive.derive import Access, MemoryObjectShape, derive_records
+from layout_advise.layoutalgebra.derive.structure import Structure
+from layout_advise.layoutalgebra.explore.explore import explore
+from layout_advise.layoutalgebra.sets.nests import AddressSet, FoldedStream, Stream
 from layout_advise.mockup.binding import accesses, key_of
 from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.gathered import base_of, element_bytes, gathered

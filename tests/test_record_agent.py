@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from layout_advise.layoutalgebra.nests import FoldedStream
+from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.ptraced import PtracedProgram
 from layout_advise.tracer.record import trace_call

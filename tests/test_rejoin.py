@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layout_advise.layoutalgebra.nests import Affine, Loop, Node, Point, expand
+from layout_advise.layoutalgebra.sets.nests import Affine, Loop, Node, Point, expand
 from layout_advise.tracer.control import count_nodes
 from layout_advise.tracer.rejoin import rejoined
 

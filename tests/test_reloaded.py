@@ -10,7 +10,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from layout_advise.layoutalgebra.structure import Dim, Structure
+from layout_advise.layoutalgebra.derive.structure import Dim, Structure
 from layout_advise.mockup.effects import Gpr
 from layout_advise.mockup.lifted import (
     Assign,

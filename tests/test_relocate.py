@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layout_advise.layoutalgebra.nests import AddressSet, FoldedStream
+from layout_advise.layoutalgebra.sets.nests import AddressSet, FoldedStream
 from layout_advise.tracer.folding import fold
 from layout_advise.tracer.relocate import NOWHERE, AddressMap, Process, move, notes_of
 from layout_advise.tracer.trace import Allocation, Mapping, Registers

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from layout_advise.errors import ReplayError
-from layout_advise.layoutalgebra.structure import Candidate, Dim, Field, Structure
+from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Structure
 from layout_advise.mockup.build import build
 from layout_advise.mockup.cfg import build_cfg
 from layout_advise.mockup.emit.replay import emit_replay

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from layout_advise.layoutalgebra.structure import Dim, Field, Structure
+from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
 from layout_advise.mockup.effects import Gpr, Lane, Ty
 from layout_advise.mockup.image import open_image
 from layout_advise.mockup.lift import lift

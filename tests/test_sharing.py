@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from layout_advise.layoutalgebra.nests import Affine, FoldedStream, Loop, Point
+from layout_advise.layoutalgebra.sets.nests import Affine, FoldedStream, Loop, Point
 from layout_advise.tracer.folding import fold
 from layout_advise.tracer.sharing import LINE, Sharing, clipped, find_sharing
 from layout_advise.tracer.spans import spans

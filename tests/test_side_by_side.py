@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from layout_advise.layoutalgebra.structure import Dim, Field, Structure
+from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
 from layout_advise.mockup.emit import Emitted
 from layout_advise.mockup.mixed import brings_together, elements_whole
 from layout_advise.stages.compiled import ONLY_THESE_CLANG, ONLY_THESE_GCC, Compiled, flags_of

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from layout_advise.layoutalgebra.structure import Dim, Structure
+from layout_advise.layoutalgebra.derive.structure import Dim, Structure
 from layout_advise.mockup.binding import bind
 from layout_advise.mockup.lifted import Loop
 from layout_advise.mockup.remap import plan

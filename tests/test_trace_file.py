@@ -15,7 +15,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from layout_advise.errors import TraceError
-from layout_advise.layoutalgebra.nests import AddressSet, Affine, FoldedStream, Loop, Point
+from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Loop, Point
 from layout_advise.tracer.chunks import END, ChunkWriter, pack, read_chunks
 from layout_advise.tracer.folding import fold, fold_records
 from layout_advise.tracer.trace import (

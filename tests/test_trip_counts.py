@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from layout_advise.layoutalgebra.structure import Dim, Structure
+from layout_advise.layoutalgebra.derive.structure import Dim, Structure
 from layout_advise.mockup.emit import emit_mockup
 from tests.mockup_case import Case, f64_fields, verify
 from tests.mockup_native import candidate, relayout

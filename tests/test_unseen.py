@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from layout_advise.layoutalgebra.derive import Derived
-from layout_advise.layoutalgebra.explore import explore
-from layout_advise.layoutalgebra.structure import Dim, Field, Structure
+from layout_advise.layoutalgebra.derive.derive import Derived
+from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
+from layout_advise.layoutalgebra.explore.explore import explore
 from layout_advise.mockup.binding import bind
 from layout_advise.mockup.unseen import unseen
 from layout_advise.stages.observe import Observation

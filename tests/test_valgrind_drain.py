@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from layout_advise.layoutalgebra.nests import FoldedStream
+from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.snapshot.patching import Entry
 from layout_advise.tracer.toolrun import ToolRun

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from layout_advise.layoutalgebra.nests import expand
+from layout_advise.layoutalgebra.sets.nests import expand
 from layout_advise.tracer.control import count_nodes, fold_control
 from layout_advise.tracer.record import trace_call
 from layout_advise.tracer.toolorder import order_of

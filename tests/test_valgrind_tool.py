@@ -11,7 +11,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from layout_advise.errors import ProgramError
-from layout_advise.layoutalgebra.nests import AddressSet, FoldedStream, Stream
+from layout_advise.layoutalgebra.sets.nests import AddressSet, FoldedStream, Stream
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.clone.operands import GPR_NAMES
 from layout_advise.tracer.code import Region

@@ -11,7 +11,7 @@ import pytest
 
 from layout_advise.cli import main
 from layout_advise.errors import ProgramError, TraceError
-from layout_advise.layoutalgebra.nests import FoldedStream
+from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.snapshot.patching import Entry

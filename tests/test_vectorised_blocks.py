@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from layout_advise.layoutalgebra.structure import Candidate, Dim, Field, Structure
+from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Structure
 from layout_advise.mockup.emit import emit
 from layout_advise.mockup.emit.frame import mixes_products
 from layout_advise.mockup.lifted import Lifted

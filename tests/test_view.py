@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from layout_advise.layoutalgebra.structure import Candidate, Dim, Field, Structure
+from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Structure
 from layout_advise.mockup.binding import Access, accesses, bind
 from layout_advise.mockup.lifted import Store
 from layout_advise.mockup.remap import plan

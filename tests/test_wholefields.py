@@ -11,7 +11,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from layout_advise.layoutalgebra.structure import Dim, Field, Structure
+from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
 from layout_advise.mockup.binding import access_bytes, accesses
 from layout_advise.mockup.effects import BITS, Gpr, Ty
 from layout_advise.mockup.lifted import (

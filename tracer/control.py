@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from layout_advise.layoutalgebra.nests import Affine, Loop, Node, Point
+from layout_advise.layoutalgebra.sets.nests import Affine, Loop, Node, Point
 from layout_advise.tracer.folding import ADDRESS_BITS, fold_parts, open_records
 from layout_advise.tracer.trace import Control
 

@@ -1,4 +1,4 @@
-"""What DWARF says about a type, flattened to atomic members (:class:`layout_advise.layoutalgebra.declared.Declared`).
+"""What DWARF says about a type, flattened to atomic members (:class:`layout_advise.layoutalgebra.derive.declared.Declared`).
 
 Names are those of the source: ``struct f1 {...} f1_neuron`` reads ``f1_neuron`` through its typedef, a scalar reads as its
 base type whatever typedefs stand before it. A complex number is two members, ``re`` and ``im``: code accesses them singly.
@@ -13,7 +13,7 @@ from typing import Literal
 
 from elftools.dwarf.die import DIE
 
-from layout_advise.layoutalgebra.declared import Declared, Member
+from layout_advise.layoutalgebra.derive.declared import Declared, Member
 from layout_advise.tracer.dwarf import chain, follow, number, text
 
 _QUALIFIERS = ("DW_TAG_const_type", "DW_TAG_volatile_type", "DW_TAG_restrict_type", "DW_TAG_atomic_type")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import layout_advise.tracer._nlr as _nlr
 from layout_advise.errors import TraceError
-from layout_advise.layoutalgebra.nests import AddressSet, Affine, FoldedStream, Loop, Node, Point, Stream
+from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Loop, Node, Point, Stream
 
 ADDRESS_BITS = 48
 """A record is ``address | site << 48``: user space ends below 2**47 on x86-64."""

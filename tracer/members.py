@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from elftools.dwarf.die import DIE
 
-from layout_advise.layoutalgebra.declared import Declared
+from layout_advise.layoutalgebra.derive.declared import Declared
 from layout_advise.tracer.dwarf_types import arrays_in, describe
 from layout_advise.tracer.memoryobject import MemoryObject
 

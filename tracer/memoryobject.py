@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from layout_advise.layoutalgebra.declared import Declared
+from layout_advise.layoutalgebra.derive.declared import Declared
 from layout_advise.tracer.trace import Life
 
 Kind = Literal["heap", "global", "stack", "mapped"]

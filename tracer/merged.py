@@ -9,7 +9,7 @@ from math import gcd
 import numpy as np
 from numpy.typing import NDArray
 
-from layout_advise.layoutalgebra.nests import AddressSet, FoldedStream, Stream
+from layout_advise.layoutalgebra.sets.nests import AddressSet, FoldedStream, Stream
 from layout_advise.tracer.spans import addresses, spans
 from layout_advise.tracer.trace import Trace
 

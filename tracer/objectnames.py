@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from elftools.dwarf.die import DIE
 
-from layout_advise.layoutalgebra.declared import Declared
+from layout_advise.layoutalgebra.derive.declared import Declared
 from layout_advise.tracer.dwarf_types import describe
 from layout_advise.tracer.memoryobject import MemoryObject
 from layout_advise.tracer.pointers import Held, Pointer

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest
 
-from layout_advise.layoutalgebra.nests import Affine, Loop, Node, Point
+from layout_advise.layoutalgebra.sets.nests import Affine, Loop, Node, Point
 
 WINDOW = 8
 """Nodes of the longest loop body that is looked for."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from layout_advise.layoutalgebra.nests import AddressSet, Affine
+from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine
 from layout_advise.tracer.spans import Span, addresses, hull, spans
 from layout_advise.tracer.trace import Trace
 

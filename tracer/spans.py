@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from layout_advise.layoutalgebra.nests import AddressSet, Affine, Node, Point, Stream
+from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, Node, Point, Stream
 
 EXPAND_LIMIT = 1 << 22
 """A point with more addresses than this is not expanded."""

@@ -13,7 +13,7 @@ from elftools.elf.elffile import ELFFile
 from numpy.typing import NDArray
 
 from layout_advise.errors import ProgramError
-from layout_advise.layoutalgebra.nests import Stream
+from layout_advise.layoutalgebra.sets.nests import Stream
 from layout_advise.tracer.clone.decode import decode, references_of
 from layout_advise.tracer.clone.operands import GPR_NAMES
 from layout_advise.tracer.code import Region

@@ -7,7 +7,7 @@ from itertools import pairwise
 from math import gcd
 from typing import Any
 
-from layout_advise.layoutalgebra.nests import AddressSet, Affine, FoldedStream, Loop, Node, Point, Stream
+from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Loop, Node, Point, Stream
 from layout_advise.tracer.spans import spans
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from layout_advise.errors import SnapshotError, TraceError
-from layout_advise.layoutalgebra.nests import Stream
+from layout_advise.layoutalgebra.sets.nests import Stream
 from layout_advise.tracer.clone.image import build_clone
 from layout_advise.tracer.clone.place import choose_address
 from layout_advise.tracer.code import Region

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, product
 
-from layout_advise.layoutalgebra.nests import Affine, Loop, Node, Point
+from layout_advise.layoutalgebra.sets.nests import Affine, Loop, Node, Point
 from layout_advise.tracer.control import MOST_NODES, count_nodes
 from layout_advise.tracer.rejoin import rejoined
 from layout_advise.tracer.toolresult import SeenOrder

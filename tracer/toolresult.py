@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from layout_advise.errors import TraceError
-from layout_advise.layoutalgebra.nests import AddressSet, FoldedStream, Loop, Node, Point, Stream
+from layout_advise.layoutalgebra.sets.nests import AddressSet, FoldedStream, Loop, Node, Point, Stream
 from layout_advise.tracer.folding import NODE_WORDS, nodes_of_rows
 from layout_advise.tracer.trace import Registers
 

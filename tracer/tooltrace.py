@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Literal
 
 from layout_advise.errors import TraceError
-from layout_advise.layoutalgebra.nests import Stream
+from layout_advise.layoutalgebra.sets.nests import Stream
 from layout_advise.tracer.clone.decode import Instruction, decode, references_of
 from layout_advise.tracer.code import Region
 from layout_advise.tracer.lifetimes import translated

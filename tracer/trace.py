@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from layout_advise.layoutalgebra.nests import Node, Stream
+from layout_advise.layoutalgebra.sets.nests import Node, Stream
 
 _RSP, _RDI = 4, 7
 _MORE = (6, 2, 1, 8, 9)

@@ -17,7 +17,7 @@ from typing import Any, get_type_hints
 import msgspec
 
 from layout_advise.errors import TraceError
-from layout_advise.layoutalgebra.nests import Stream
+from layout_advise.layoutalgebra.sets.nests import Stream
 from layout_advise.tracer.chunks import END, ChunkWriter, CutError, damaged, pack, read_chunks
 from layout_advise.tracer.stream_code import bounds, nodes_of, plain_nodes, plain_stream, stream_of, weight
 from layout_advise.tracer.trace import (

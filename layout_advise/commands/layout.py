@@ -34,13 +34,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from layout_advise.errors import AlgebraError
-from layout_advise.layoutalgebra import rules
-from layout_advise.layoutalgebra.draw_term import Stage, draw_svg, draw_text, first_stage, next_stage
-from layout_advise.layoutalgebra.indexmap import IndexMap
-from layout_advise.layoutalgebra.indexset import index_set
-from layout_advise.layoutalgebra.simplify import simplify
-from layout_advise.layoutalgebra.terms import Leaf, Term, factors_of, terms_of
-from layout_advise.layoutalgebra.text import parse, shorten, to_ascii, to_latex, to_unicode
+from layout_advise.layoutalgebra.draw.term_stages import Stage, draw_svg, draw_text, first_stage, next_stage
+from layout_advise.layoutalgebra.rules import rules
+from layout_advise.layoutalgebra.rules.index_map import IndexMap
+from layout_advise.layoutalgebra.sets.index_set import index_set
+from layout_advise.layoutalgebra.terms.simplify import simplify
+from layout_advise.layoutalgebra.terms.term import Leaf, Term, factors_of, terms_of
+from layout_advise.layoutalgebra.terms.text import parse, shorten, to_ascii, to_latex, to_unicode
 from layout_advise.rundir import write_atomically
 
 FIRST = 12

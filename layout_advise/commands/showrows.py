@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from layout_advise.layoutalgebra.nests import Stream
+from layout_advise.layoutalgebra.sets.nests import Stream
 from layout_advise.reports.traceview import (
     LIVES,
     call_word,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import chain
 
 from layout_advise.errors import TraceError
-from layout_advise.layoutalgebra.derive import Derived, covered
+from layout_advise.layoutalgebra.derive.derive import Derived, covered
 from layout_advise.stages.observe import Observation
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.code import Region

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from layout_advise.layoutalgebra.structure import Candidate, Field, Structure
+from layout_advise.layoutalgebra.derive.structure import Candidate, Field, Structure
 from layout_advise.mockup.ratios import identity_ratio, noise_floor
 from layout_advise.mockup.statistics import Ratio
 from layout_advise.mockup.timednames import IDENTITY, ORIGINAL, PLACED

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from layout_advise.layoutalgebra.structure import Candidate
+from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.mockup.emit import kernel_name
 from layout_advise.mockup.gathered import gathered
 from layout_advise.mockup.image import open_image

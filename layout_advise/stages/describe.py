@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from layout_advise.errors import NotLiftedError
-from layout_advise.layoutalgebra.declare import declare_structure
-from layout_advise.layoutalgebra.derive import plain_reason
-from layout_advise.layoutalgebra.draw import draw
-from layout_advise.layoutalgebra.explore import can_pad
-from layout_advise.layoutalgebra.structure import Candidate
-from layout_advise.layoutalgebra.text import shorten
+from layout_advise.layoutalgebra.bridges.declarations import declare_structure
+from layout_advise.layoutalgebra.derive.derive import plain_reason
+from layout_advise.layoutalgebra.derive.structure import Candidate
+from layout_advise.layoutalgebra.draw.memory import draw
+from layout_advise.layoutalgebra.explore.explore import can_pad
+from layout_advise.layoutalgebra.terms.text import shorten
 from layout_advise.mockup.ratios import identity_ratio, noise_floor
 from layout_advise.mockup.timednames import IDENTITY, IDENTITY_RESTRICT, IDENTITY_SIMD, LAYOUT_SCALAR, ORIGINAL, SCALAR
 from layout_advise.mockup.timings import Timings

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Literal
 
-from layout_advise.layoutalgebra.structure import Candidate, Relayout, Structure
+from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout, Structure
 from layout_advise.tracer.lines import InlinedCall, SourceLine
 from layout_advise.tracer.modules import Modules
 from layout_advise.tracer.symbols import bare_name

@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from layout_advise.layoutalgebra.structure import Candidate
+from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.reports import structuremodel
 from layout_advise.reports.candidatemodel import CandidateReport, Elsewhere
 from layout_advise.reports.structuremodel import StructureReport, UserReport

@@ -11,8 +11,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from layout_advise.errors import LayoutAdviseError
-from layout_advise.layoutalgebra.structure import Structure
-from layout_advise.layoutalgebra.together import can_be_rearranged, changing_places, taking_turns, twins, unlike
+from layout_advise.layoutalgebra.derive.structure import Structure
+from layout_advise.layoutalgebra.explore.joint_candidates import (
+    can_be_rearranged,
+    changing_places,
+    taking_turns,
+    twins,
+    unlike,
+)
 from layout_advise.stages.case import Case
 from layout_advise.stages.observe import Observation, references_of, united
 

@@ -10,9 +10,9 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from layout_advise.layoutalgebra.declared import Declared
-from layout_advise.layoutalgebra.derive import Access, Derived, MemoryObjectShape, derive_records
-from layout_advise.layoutalgebra.structure import Candidate
+from layout_advise.layoutalgebra.derive.declared import Declared
+from layout_advise.layoutalgebra.derive.derive import Access, Derived, MemoryObjectShape, derive_records
+from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.mockup.gathered import base_of, element_bytes, gathered
 from layout_advise.mockup.lifted import Lifted
 from layout_advise.mockup.pointertables import PointerTable, find_tables

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from layout_advise.errors import NotLiftedError, SnapshotError
-from layout_advise.layoutalgebra.structure import Candidate
+from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.mockup.canary import CALM
 from layout_advise.mockup.databranches import branches_on_data
 from layout_advise.mockup.effects import Gpr, Lane

@@ -11,8 +11,8 @@ from dataclasses import replace
 from itertools import pairwise
 from math import gcd
 
-from layout_advise.layoutalgebra.derive import Derived
-from layout_advise.layoutalgebra.structure import Dim, Structure
+from layout_advise.layoutalgebra.derive.derive import Derived
+from layout_advise.layoutalgebra.derive.structure import Dim, Structure
 from layout_advise.mockup.binding import accesses, bind, key_of
 from layout_advise.mockup.lifted import Item, Let, LetLinear, Lifted, Load, Loop, Val
 from layout_advise.stages.observe import Observation

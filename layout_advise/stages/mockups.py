@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from layout_advise.errors import LayoutAdviseError
-from layout_advise.layoutalgebra.structure import Candidate, Structure
+from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
 from layout_advise.mockup.binding import bind, keys_made
 from layout_advise.mockup.build import build, vector_bytes
 from layout_advise.mockup.emit import emit, kernel_name

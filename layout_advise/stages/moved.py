@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from layout_advise.layoutalgebra.structure import Candidate
+from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.mockup.build import build
 from layout_advise.mockup.databranches import branches_on_data
 from layout_advise.mockup.lifted import Lifted

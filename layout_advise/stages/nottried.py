@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from layout_advise.layoutalgebra.derive import Derived
-from layout_advise.layoutalgebra.explore import HALF
+from layout_advise.layoutalgebra.derive.derive import Derived
+from layout_advise.layoutalgebra.explore.explore import HALF
 from layout_advise.stages.observe import Observation, density
 from layout_advise.stages.trials import Trials
 from layout_advise.verdict import undecided

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from layout_advise import machine
-from layout_advise.layoutalgebra.companions import records_beside
-from layout_advise.layoutalgebra.declared import Declared
-from layout_advise.layoutalgebra.derive import Access, Derived, MemoryObjectShape, derive_structure, unknown
-from layout_advise.layoutalgebra.structure import Chosen, Structure
+from layout_advise.layoutalgebra.derive.companion_arrays import records_beside
+from layout_advise.layoutalgebra.derive.declared import Declared
+from layout_advise.layoutalgebra.derive.derive import Access, Derived, MemoryObjectShape, derive_structure, unknown
+from layout_advise.layoutalgebra.derive.structure import Chosen, Structure
 from layout_advise.mockup.pointertables import PointerTable
 from layout_advise.stages.elsewhere import Usage
 from layout_advise.stages.shared import SharedObject, shared_objects

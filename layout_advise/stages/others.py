@@ -9,8 +9,8 @@ from functools import partial
 
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.kinds import LEAST_SHARE, MOST_KINDS
-from layout_advise.layoutalgebra.derive import plain_reason
-from layout_advise.layoutalgebra.structure import Candidate, Structure
+from layout_advise.layoutalgebra.derive.derive import plain_reason
+from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
 from layout_advise.reports.hotspotmodel import Verdict
 from layout_advise.stages.case import Case
 from layout_advise.stages.kinds import Kinds, at_kind

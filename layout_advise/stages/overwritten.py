@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from layout_advise.layoutalgebra.nests import AddressSet, Stream
+from layout_advise.layoutalgebra.sets.nests import AddressSet, Stream
 from layout_advise.mockup.streams import expand_array, hull
 from layout_advise.tracer.snapshot.procfs import write_memory
 from layout_advise.tracer.snapshot.protocol import StoppedProgram

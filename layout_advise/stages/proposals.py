@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from layout_advise import machine
 from layout_advise.errors import RemapError
-from layout_advise.layoutalgebra.explore import Walk, explore
-from layout_advise.layoutalgebra.structure import Candidate
+from layout_advise.layoutalgebra.derive.structure import Candidate
+from layout_advise.layoutalgebra.explore.explore import Walk, explore
 from layout_advise.mockup.binding import bind
 from layout_advise.mockup.lifted import Lifted
 from layout_advise.mockup.remap import plan

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from layout_advise.kinds import LEAST_SHARE
-from layout_advise.layoutalgebra.structure import Candidate
+from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.measured import Measured
 from layout_advise.mixture import Portion
 from layout_advise.mockup.databranches import branches_on_data

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from layout_advise.layoutalgebra.structure import Field, Structure
+from layout_advise.layoutalgebra.derive.structure import Field, Structure
 from layout_advise.mockup.binding import access_bytes, bind
 from layout_advise.mockup.lifted import Lifted
 from layout_advise.mockup.unseen import unseen

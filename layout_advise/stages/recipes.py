@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from layout_advise.errors import RemapError
-from layout_advise.layoutalgebra.structure import Candidate, Structure
+from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
 from layout_advise.mockup.binding import bind
 from layout_advise.mockup.lifted import Item, Lifted, Loop
 from layout_advise.mockup.remap import plan

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from layout_advise.errors import LayoutAdviseError, ReplayError
-from layout_advise.layoutalgebra.structure import Candidate
+from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.mockup.build import build
 from layout_advise.mockup.cfg import Cfg, build_cfg
 from layout_advise.mockup.emit.replay import emit_replay

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from layout_advise.layoutalgebra.structure import Candidate
+from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.mixture import together
 from layout_advise.mockup.ratios import places_of
 from layout_advise.mockup.timednames import ORIGINAL

@@ -10,14 +10,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from layout_advise.layoutalgebra.chosen import agree, choose, choose_by, in_one_run, used_elements
-from layout_advise.layoutalgebra.structure import Candidate, Chosen, Relayout
+from layout_advise.layoutalgebra.derive.chosen_elements import agree, choose, choose_by, in_one_run, used_elements
+from layout_advise.layoutalgebra.derive.structure import Candidate, Chosen, Relayout
 from layout_advise.mockup.binding import bind
 from layout_advise.mockup.lifted import Lifted
 from layout_advise.stages.observe import Observation
 
 if TYPE_CHECKING:
-    from layout_advise.layoutalgebra.chosen import Grid
+    from layout_advise.layoutalgebra.derive.chosen_elements import Grid
 
 
 def select(seen: Observation, lifted: Lifted) -> Observation:

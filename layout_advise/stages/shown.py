@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from layout_advise.layoutalgebra.declare import declare
-from layout_advise.layoutalgebra.draw import draw_relayout
-from layout_advise.layoutalgebra.structure import Candidate, Relayout
-from layout_advise.layoutalgebra.traffic import lines_chosen, lines_touched
+from layout_advise.layoutalgebra.bridges.declarations import declare
+from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout
+from layout_advise.layoutalgebra.draw.memory import draw_relayout
+from layout_advise.layoutalgebra.explore.traffic import lines_chosen, lines_touched
 from layout_advise.stages.assemble import Drawn
 
 TABLE_ROWS = 2

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from layout_advise.layoutalgebra.nests import FoldedStream
+from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from layout_advise.mockup.lifted import Atomic, Item, Let, Lifted, Loop, Operand, RuntimeCall, Store
 from layout_advise.mockup.runtime import shared_out
 from layout_advise.mockup.streams import expand_array

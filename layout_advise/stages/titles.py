@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from layout_advise.layoutalgebra.structure import Candidate, Relayout
+from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout
 from layout_advise.reports import layoutwords, spelled
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from layout_advise.errors import RemapError
 from layout_advise.gainwords import with_peers
-from layout_advise.layoutalgebra.structure import Candidate
+from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.mockup.binding import bind
 from layout_advise.mockup.lifted import Lifted
 from layout_advise.mockup.remap import plan

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import PurePath
 
 from layout_advise.errors import LayoutAdviseError
-from layout_advise.layoutalgebra.structure import Structure
+from layout_advise.layoutalgebra.derive.structure import Structure
 from layout_advise.stages.case import Case
 from layout_advise.stages.elsewhere import Placement, Places, Usage, placement, usage
 from layout_advise.stages.observe import Observation

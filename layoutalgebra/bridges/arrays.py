@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from layout_advise.errors import AlgebraError
 from layout_advise.layoutalgebra.bridges.cute import to_cute
-from layout_advise.layoutalgebra.structure import Field, FieldMap, Relayout, Structure
-from layout_advise.layoutalgebra.terms import Leaf, Term, factors_of
+from layout_advise.layoutalgebra.derive.structure import Field, FieldMap, Relayout, Structure
+from layout_advise.layoutalgebra.terms.term import Leaf, Term, factors_of
 
 if TYPE_CHECKING:
     import numpy as np

@@ -14,10 +14,10 @@ from itertools import pairwise
 from math import prod
 
 from layout_advise.errors import AlgebraError
-from layout_advise.layoutalgebra.address import Digit, Index, Linear, spelled_out
-from layout_advise.layoutalgebra.indexmap import IndexMap
-from layout_advise.layoutalgebra.setops import progression
-from layout_advise.layoutalgebra.terms import Leaf, S, Term, factors_of, product, terms_of
+from layout_advise.layoutalgebra.rules.index_map import IndexMap
+from layout_advise.layoutalgebra.sets.index_expressions import Digit, Index, Linear, spelled_out
+from layout_advise.layoutalgebra.sets.set_operations import progression
+from layout_advise.layoutalgebra.terms.term import Leaf, S, Term, factors_of, product, terms_of
 
 TRIED = 1 << 16
 """Compositions up to this size are compared with the definition at every index."""

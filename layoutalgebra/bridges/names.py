@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from layout_advise.layoutalgebra.declare import identifier
-from layout_advise.layoutalgebra.structure import Axis, FieldMap, Relayout
+from layout_advise.layoutalgebra.bridges.declarations import identifier
+from layout_advise.layoutalgebra.derive.structure import Axis, FieldMap, Relayout
 
 
 def llama_mapping(layout: Relayout) -> str | None:

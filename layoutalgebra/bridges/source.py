@@ -1,14 +1,14 @@
 """C and C++ source of a layout: its buffers and an accessor for every field, ready to be compiled into a program.
 
-:func:`layout_advise.layoutalgebra.declare.declare` shows a layout as declarations to read; here the accessors compute the
-address themselves, so that the program's loops keep their indices.
+:func:`layout_advise.layoutalgebra.bridges.declarations.declare` shows a layout as declarations to read; here the accessors
+compute the address themselves, so that the program's loops keep their indices.
 """
 
 from __future__ import annotations
 
 from layout_advise.layoutalgebra.bridges.arrays import field_dtype
-from layout_advise.layoutalgebra.declare import identifier
-from layout_advise.layoutalgebra.structure import Field, FieldMap, Relayout
+from layout_advise.layoutalgebra.bridges.declarations import identifier
+from layout_advise.layoutalgebra.derive.structure import Field, FieldMap, Relayout
 
 _SCALARS = {"f4": "float", "f8": "double", "i1": "int8_t", "i2": "int16_t", "i4": "int32_t", "i8": "int64_t",
             "u1": "uint8_t", "u2": "uint16_t", "u4": "uint32_t", "u8": "uint64_t"}  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from layout_advise.layoutalgebra.structure import Axis, FieldMap, Relayout
+from layout_advise.layoutalgebra.derive.structure import Axis, FieldMap, Relayout
 from layout_advise.mockup.binding import Access, accesses, executed
 from layout_advise.mockup.emit.scope import identifier
 from layout_advise.mockup.emit.text import Settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from hashlib import sha256
 
-from layout_advise.layoutalgebra.structure import Axis, Candidate, Chosen, FieldMap, Relayout, Structure
+from layout_advise.layoutalgebra.derive.structure import Axis, Candidate, Chosen, FieldMap, Relayout, Structure
 from layout_advise.mockup.binding import Binding
 from layout_advise.mockup.remap import Plan
 from layout_advise.mockup.view import FieldKey, view

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from layout_advise.layoutalgebra.structure import Candidate, Relayout, Structure
+from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout, Structure
 from layout_advise.mockup.effects import BITS, FS_BASE, Gpr
 from layout_advise.mockup.emit.ctext import CTYPE
 from layout_advise.mockup.emit.packwriter import PackWriter

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from layout_advise.errors import NotVectorisedError
-from layout_advise.layoutalgebra.structure import Axis
+from layout_advise.layoutalgebra.derive.structure import Axis
 from layout_advise.mockup.binding import Access, Binding, access_bytes
 from layout_advise.mockup.effects import Ty
 from layout_advise.mockup.emit import vectors

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from layout_advise import tracer
 from layout_advise.errors import NotVectorisedError
-from layout_advise.layoutalgebra.structure import Axis, Candidate, Structure
+from layout_advise.layoutalgebra.derive.structure import Axis, Candidate, Structure
 from layout_advise.mockup.binding import Access, accesses, bind
 from layout_advise.mockup.effects import FS_BASE, Gpr
 from layout_advise.mockup.emit.arrays import loops, overlaps, pointers, recorders, still_known, wrongly_placed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from layout_advise.layoutalgebra.structure import Axis, FieldMap, Relayout
+from layout_advise.layoutalgebra.derive.structure import Axis, FieldMap, Relayout
 from layout_advise.mockup.binding import Access
 from layout_advise.mockup.emit.copies import axis_text, place_text
 from layout_advise.mockup.emit.ctext import integer

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from layout_advise.layoutalgebra.structure import Candidate, Relayout
+from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout
 from layout_advise.mockup.emit.frame import PAGE, buffer_starts
 from layout_advise.mockup.remap import Plan
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from layout_advise.layoutalgebra.structure import Axis
+from layout_advise.layoutalgebra.derive.structure import Axis
 from layout_advise.mockup.binding import Binding
 from layout_advise.mockup.emit.ctext import CTYPE, constant, integer
 from layout_advise.mockup.emit.scope import COUNTERS, Scope

@@ -1,0 +1,184 @@
+"""C declarations of a structure as it is and as a candidate would have it (for the report)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from layout_advise.layoutalgebra.derive.structure import Axis, Candidate, Chosen, Field, FieldMap, Relayout, Structure
+
+_SIZED = {1: "uint8_t", 2: "uint16_t", 4: "uint32_t", 8: "uint64_t"}
+_KNOWN = {"float": 4, "double": 8, "char": 1, "signed char": 1, "unsigned char": 1, "short": 2, "int": 4, "unsigned int": 4,
+          "long": 8, "unsigned long": 8, "long int": 8, "long unsigned int": 8, "short int": 2, "short unsigned int": 2,
+          "long long": 8, "unsigned long long": 8, "long long int": 8, "long long unsigned int": 8, "_Bool": 1}  # fmt: skip
+_FORTRAN = {"real(kind=4)": "float", "real(kind=8)": "double", **{f"{what}(kind={n})": f"int{8 * n}_t"
+            for what in ("integer", "logical") for n in (1, 2, 4, 8)}}  # fmt: skip
+"""What C calls them."""
+_KEYWORDS = frozenset(("auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum",
+                       "extern", "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return",
+                       "short", "signed", "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void",
+                       "volatile", "while"))  # fmt: skip
+
+_UNUSED = "  /* not used here */"
+_ELEMENT = re.compile(r"(.*)\[(\d+)\]")
+
+
+def identifier(name: str) -> str:
+    """``pos.x`` as ``pos_x``: a C identifier."""
+    text = re.sub(r"\W+", "_", name).strip("_") or "value"
+    text = f"f_{text}" if text[0].isdigit() else text
+    return f"{text}_" if text in _KEYWORDS else text
+
+
+def _declare_field(field: Field, name: str, count: str = "") -> str:
+    """``double x[8]``, by size where the type is not a scalar of C."""
+    if field.type in _KNOWN and _KNOWN[field.type] == field.bytes:
+        return f"{field.type} {name}{count}"
+    if field.type in _FORTRAN:
+        return f"{_FORTRAN[field.type]} {name}{count}"
+    if field.bytes in _SIZED:
+        return f"{_SIZED[field.bytes]} {name}{count}"
+    return f"unsigned char {name}{count}[{field.bytes}]"
+
+
+def _declare_run(field: Field, name: str, count: int) -> str:
+    return _declare_field(field, name, f"[{count}]" if count > 1 else "")
+
+
+def _runs(fields: Iterable[Field]) -> list[tuple[Field, str, int]]:
+    """The fields by offset, with the elements of an array that follow one another as one entry: its first element, the name
+    of the array, how many."""
+    found: list[tuple[Field, str, int]] = []
+    for field in sorted(fields, key=lambda f: f.offset):
+        element = _ELEMENT.fullmatch(field.name)
+        if element is not None and found and _follows(*found[-1], field, f"{element[1]}[0]", int(element[2])):
+            first, _, count = found.pop()
+            found.append((first, element[1], count + 1))
+        else:
+            found.append((field, field.name, 1))
+    return found
+
+
+def _follows(first: Field, _: str, count: int, field: Field, head: str, index: int) -> bool:
+    """Whether ``field`` is the next element of the array that ``first`` begins."""
+    alike = (field.type, field.bytes) == (first.type, first.bytes)
+    return first.name == head and index == count and alike and field.offset == first.offset + count * first.bytes
+
+
+def declare_structure(structure: Structure) -> str:
+    """The element as it lies in memory now: its fields, the unused ones marked, gaps as bytes. Compiles as C11."""
+    tag = identifier(structure.type or structure.name)
+    lines, place = ["#include <stdint.h>", "", f"struct {tag}_now {{"], 0
+    names: set[str] = set()
+    used, unused = ([(*run, note) for run in _runs(f)] for f, note in ((structure.fields, ""), (structure.cold, _UNUSED)))
+    for field, name, count, note in sorted((*used, *unused), key=lambda run: run[0].offset):
+        if field.offset > place:
+            lines.append(f"    unsigned char unused_{place}[{field.offset - place}];")
+        if field.offset < place:
+            continue
+        lines.append(f"    {_declare_run(field, _unique(identifier(name), names), count)};{note}")
+        place = field.offset + field.bytes * count
+    if place < structure.element_bytes:
+        lines.append(f"    unsigned char unused_{place}[{structure.element_bytes - place}];")
+    end = "}" if _lies_naturally(structure) else "} __attribute__((packed, aligned(1)))"
+    dims = "".join(f"[{d.count}]" for d in structure.dims)
+    return "\n".join([*lines, f"{end};", f"/* {structure.name}{dims} */", ""])
+
+
+def _lies_naturally(structure: Structure) -> bool:
+    """Whether a compiler puts the declared members where they are without being told."""
+    fields = (*structure.fields, *structure.cold)
+    aligned = [(f.offset, f.bytes) for f in fields if f.type in _KNOWN or f.bytes in _SIZED]
+    return all(at % size == 0 and structure.element_bytes % size == 0 for at, size in aligned)
+
+
+def _unique(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
+def declare(candidate: Candidate) -> str:
+    """The buffers of a candidate as C declarations, with where each field of element [i][j]... went. Compiles as C11."""
+    text = ["#include <stdint.h>", ""]
+    taken: set[str] = set()
+    for layout in candidate.relayouts:
+        for number, buffer in enumerate(layout.buffers):
+            maps = [m for m in layout.fields if m.buffer == number]
+            text.extend(_declare_buffer(layout, maps, _unique(identifier(buffer.name), taken)))
+        if layout.chosen is not None:
+            text.extend(_others(layout, layout.chosen))
+        if candidate.keeps_cold and layout.structure.cold:
+            text.extend(_declare_cold(layout.structure, taken))
+    return "\n".join(text)
+
+
+def _declare_buffer(layout: Relayout, maps: list[FieldMap], name: str) -> list[str]:
+    fields = layout.structure.fields
+    own = [[a for a in m.axes if a not in maps[0].axes] for m in maps]
+    shared = [a for a in maps[0].axes if all(a in m.axes for m in maps)]
+    if len(maps) == 1:
+        shared, own = list(maps[0].axes), [[]]
+    elif not any(own) and any(a.stride < sum(fields[m.field].bytes for m in maps) for a in shared):
+        inner = [a for a in shared if a.stride < sum(fields[m.field].bytes for m in maps)]
+        shared, own = [a for a in shared if a not in inner], [inner] * len(maps)
+    else:
+        own[0] = [a for a in maps[0].axes if a not in shared]
+    dims = "".join(f"[{_extent(layout, a)}]" for a in shared)
+    index = "".join(f"[{_index(a)}]" for a in shared)
+    record = min((a.stride for a in shared), default=layout.buffers[maps[0].buffer].bytes)
+    if len(maps) == 1 and record == fields[maps[0].field].bytes:
+        field = fields[maps[0].field]
+        return [f"{_declare_field(field, name, dims)};  /* .{field.name} of {_element(layout)}: {name}{index} */", ""]
+    lines, names = [f"struct {name} {{"], set[str]()
+    for m, inner in sorted(zip(maps, own, strict=True), key=lambda p: p[0].offset):
+        member = _unique(identifier(fields[m.field].name), names)
+        count = "".join(f"[{_extent(layout, a)}]" for a in inner)
+        at = "".join(f"[{_index(a)}]" for a in inner)
+        lines.append(f"    {_declare_field(fields[m.field], member, count)};  /* {name}{index}.{member}{at} */")
+    end = max(m.offset + _span(layout, m, inner) for m, inner in zip(maps, own, strict=True))
+    tail = [f"    unsigned char padding[{record - end}];"] if record > end else []
+    return [*lines, *tail, f"}} {name}{dims};", ""]
+
+
+def _span(layout: Relayout, m: FieldMap, inner: list[Axis]) -> int:
+    span = layout.structure.fields[m.field].bytes
+    for axis in inner:
+        span *= _extent(layout, axis)
+    return span
+
+
+def _declare_cold(structure: Structure, taken: set[str]) -> list[str]:
+    name = _unique(identifier(f"{structure.name}_cold"), taken)
+    names: set[str] = set()
+    runs = _runs(structure.cold)
+    members = [f"    {_declare_run(f, _unique(identifier(name), names), count)};" for f, name, count in runs]
+    dims = "".join(f"[{d.count}]" for d in structure.dims)
+    return [f"struct {name} {{  /* what this hotspot does not use */", *members, f"}} {name}{dims};", ""]
+
+
+def _others(layout: Relayout, chosen: Chosen) -> list[str]:
+    """What becomes of the elements that are not in the buffers, as a comment."""
+    letter = _index(Axis(chosen.dim, "whole", 1, 0))
+    more = "a second part like it holds" if chosen.block == 2 else f"{chosen.block - 1} further parts like it hold"
+    return [
+        f"/* Of each {chosen.block} neighbours ({letter} / {chosen.block} alike) the one that the call uses is here; {more}",
+        "   the rest: the program has to choose the part by the element's class. */",
+        "",
+    ]
+
+
+def _extent(layout: Relayout, axis: Axis) -> int:
+    count = layout.structure.dims[axis.dim].count
+    return {"whole": count, "div": -(-count // axis.block), "mod": axis.block}[axis.part]
+
+
+def _index(axis: Axis) -> str:
+    letter = "ijklmn"[axis.dim] if axis.dim < 6 else f"i{axis.dim}"
+    return {"whole": letter, "div": f"{letter} / {axis.block}", "mod": f"{letter} % {axis.block}"}[axis.part]
+
+
+def _element(layout: Relayout) -> str:
+    letters = "".join(f"[{'ijklmn'[k] if k < 6 else f'i{k}'}]" for k in range(len(layout.structure.dims)))
+    return f"{layout.structure.name}{letters}"

@@ -1,0 +1,69 @@
+"""The atomic fields of an element: as the source declares them, or as the accesses show them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from layout_advise.layoutalgebra.derive.declared import Declared, Member
+from layout_advise.layoutalgebra.derive.structure import Field
+
+Span = tuple[int, int]
+"""First byte within the element, and number of bytes, of an access."""
+
+
+def declared_atoms(declared: Declared | None, element: int, spans: Sequence[Span]) -> list[Field]:
+    """The declared atomic members of one element (several declared ones, or a part), or nothing if they do not fit."""
+    if declared is None or declared.element_bytes < 1:
+        return []
+    size = declared.element_bytes
+    members = declared.members or (Member("", 0, size, declared.name),)
+    if element % size and size % element:
+        return []
+    atoms = []
+    for copy in range(max(1, element // size)):
+        prefix = _index_name(declared, copy, element // size) if element > size else ""
+        for m in members:
+            if m.offset + copy * size + m.bytes <= element:
+                name = f"{prefix}.{m.name}" if prefix and m.name else prefix or m.name or "value"
+                atoms.append(Field(name, m.offset + copy * size, m.bytes, m.type))
+    covered = {b for a in atoms for b in range(a.offset, a.offset + a.bytes)}
+    outside = any(b not in covered for start, n in spans for b in range(start, min(start + n, element)))
+    return [] if outside else atoms
+
+
+def _index_name(declared: Declared, number: int, total: int) -> str:
+    """``[2][1]`` for copy ``number`` of the innermost declared dimensions that make up ``total`` copies."""
+    text, left = "", total
+    for count in reversed(declared.dims):
+        if left <= 1 or count < 1 or left % count:
+            break
+        text, number, left = f"[{number % count}]{text}", number // count, left // count
+    return text or f"[{number}]"
+
+
+def seen_atoms(spans: Sequence[Span], element: int) -> list[Field]:
+    """Atoms from the accesses: the narrowest ones first; what only wider ones cover is cut into pieces of 8 or 4."""
+    owner: list[int] = [-1] * element
+    atoms: list[tuple[int, int]] = []
+
+    def add(start: int, size: int) -> None:
+        old = {owner[b] for b in range(start, start + size)} - {-1}
+        if old and any(owner[b] == -1 for b in range(start, start + size)):
+            wanted = [b for b in range(start, start + size) if owner[b] == -1]
+            runs = [b for b in wanted if b - 1 not in wanted]
+            for run in runs:
+                end = run
+                while end in wanted:
+                    end += 1
+                add(run, end - run)
+        elif not old:
+            owner[start : start + size] = [len(atoms)] * size
+            atoms.append((start, size))
+
+    for start, size in sorted(spans, key=lambda s: (s[1], s[0])):
+        end = min(start + size, element)
+        while start < end:
+            piece = end - start if size <= 8 else next(p for p in (8, 4, 2, 1) if start % p == 0 and start + p <= end)
+            add(start, piece)
+            start += piece
+    return [Field(f"f{start}", start, size) for start, size in sorted(atoms)]

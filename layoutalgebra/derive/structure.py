@@ -1,0 +1,222 @@
+"""A structure of the program's memory, and the map that a candidate layout induces on it.
+
+Coordinates of an access: one index per dimension (outermost first) and a field. Old place, in bytes::
+
+    base + sum(index[k] * dims[k].stride) + field.offset
+
+New place: ``buffer`` and ``offset + sum(axis.stride * axis.index)`` with an index that is a whole dimension's, or the
+quotient or remainder of it by a block (AoSoA). A quotient without its remainder is a map of the chosen elements only
+(:class:`Chosen`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Dim:
+    """One dimension: ``count`` steps of ``stride`` bytes."""
+
+    count: int
+    stride: int
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """An atomic piece of the innermost element: ``bytes`` bytes at ``offset`` within it.
+
+    ``reads`` and ``writes`` count dynamic accesses in the trace; both 0 where the hotspot does not use the field.
+    """
+
+    name: str
+    offset: int
+    bytes: int
+    type: str | None = None
+    reads: int = 0
+    writes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """An array of pointers to elements that lie anywhere: that of element k stands at ``table + k * stride``.
+
+    ``bytes`` is the size of an object (``element_bytes`` may be more, a multiple of ``stride``), ``first`` the address of
+    one of them. A null pointer stands for no element.
+    """
+
+    table: int
+    stride: int
+    count: int
+    bytes: int
+    first: int
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """A piece of memory as a regular grid of elements.
+
+    ``dims`` outermost first; the last stride is the element's size (the diameter of the innermost ``S``), so
+    ``element_bytes == dims[-1].stride``. Each stride is a multiple of the next one, and covers it:
+    ``dims[k].stride >= dims[k+1].count * dims[k+1].stride``. ``base`` is the address of element (0, ..., 0); it is at or
+    after the start of the memory object ``block_base`` .. ``block_base + bytes``. ``fields`` are those that the hotspot
+    accesses, ascending and disjoint; ``cold`` the declared fields of the element that it does not access (known from
+    DWARF, empty otherwise).
+    """
+
+    id: str
+    name: str
+    base: int
+    bytes: int
+    dims: tuple[Dim, ...]
+    fields: tuple[Field, ...]
+    cold: tuple[Field, ...] = ()
+    block_base: int = 0
+    kind: Literal["heap", "global", "stack", "mapped"] = "heap"
+    type: str | None = None
+    alloc_site: str | None = None
+    inexact: str | None = None
+    """Why no term may be claimed and nothing restructured (truncated trace, inexact set, ...), or ``None``."""
+    via: Slots | None = None
+    """Set where the elements lie anywhere and are reached through pointers: then ``base`` is no place in memory, but where
+    the lifted code is made to think that they lie together (``mockup/gathered.py``)."""
+
+    @property
+    def element_bytes(self) -> int:
+        """Size of the innermost element in bytes."""
+        return self.dims[-1].stride
+
+    @property
+    def count(self) -> int:
+        """Number of innermost elements."""
+        total = 1
+        for dim in self.dims:
+            total *= dim.count
+        return total
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One index of the new layout: of dimension ``dim`` the whole index, its quotient or its remainder by ``block``."""
+
+    dim: int
+    part: Literal["whole", "div", "mod"]
+    block: int
+    stride: int
+
+
+@dataclass(frozen=True, slots=True)
+class FieldMap:
+    """Where field number ``field`` of the structure goes: ``buffers[buffer] + offset + sum(axis.stride * axis.index)``."""
+
+    field: int
+    buffer: int
+    offset: int
+    axes: tuple[Axis, ...]
+
+    def place(self, index: tuple[int, ...]) -> int:
+        """Byte offset in the buffer of this field of the element at ``index``."""
+        total = self.offset
+        for axis in self.axes:
+            value = index[axis.dim]
+            if axis.part == "div":
+                value //= axis.block
+            elif axis.part == "mod":
+                value %= axis.block
+            total += axis.stride * value
+        return total
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The elements that one call uses, where these are at most one of each ``block`` neighbours along dimension ``dim``.
+
+    Bit ``k % 8`` of ``bits[k // 8]`` is 1 where position ``k`` is used; positions number dimensions 0 to ``dim``, the last
+    one fastest. ``elements`` of them are used. Made by :func:`layout_advise.layoutalgebra.derive.chosen_elements.choose`.
+    """
+
+    dim: int
+    block: int
+    elements: int
+    bits: bytes
+
+    def position(self, dims: tuple[Dim, ...], index: tuple[int, ...]) -> int:
+        """The number of the position at which the element ``index`` stands."""
+        number = 0
+        for dim, value in zip(dims[: self.dim + 1], index, strict=False):
+            number = number * dim.count + value
+        return number
+
+    def holds(self, dims: tuple[Dim, ...], index: tuple[int, ...]) -> bool:
+        """Whether the element at ``index`` of a structure with ``dims`` is used."""
+        number = self.position(dims, index)
+        return bool(self.bits[number // 8] >> number % 8 & 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """One new allocation of the candidate layout."""
+
+    name: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Fields of one size that share a term: what the report prints (``parts``)."""
+
+    fields: tuple[str, ...]
+    unit_bytes: int
+    term: str
+
+
+@dataclass(frozen=True, slots=True)
+class Relayout:
+    """The new layout of one structure: one :class:`FieldMap` per accessed field, injective on the accessed elements.
+
+    With ``chosen`` the buffers hold these elements only (the others lie alike in further parts, which the call does not
+    use), and the map says nothing about any other.
+    """
+
+    structure: Structure
+    fields: tuple[FieldMap, ...]
+    buffers: tuple[Buffer, ...]
+    parts: tuple[Part, ...]
+    term: str
+    chosen: Chosen | None = None
+
+    def holds(self, index: tuple[int, ...]) -> bool:
+        """Whether the element at ``index`` is stored in the buffers."""
+        return self.chosen is None or self.chosen.holds(self.structure.dims, index)
+
+    @property
+    def bytes(self) -> int:
+        """Total size of the new buffers."""
+        return sum(buffer.bytes for buffer in self.buffers)
+
+    @property
+    def arrays(self) -> tuple[tuple[str, ...], ...]:
+        """The names of the fields that each buffer holds. Parts are another thing: one for each size of field."""
+        fields = self.structure.fields
+        numbers = range(len(self.buffers))
+        return tuple(tuple(fields[m.field].name for m in self.fields if m.buffer == k) for k in numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A layout of one or several structures, reached by named rules.
+
+    ``families`` as in the report's contract (``soa``, ``aosoa``, ``split``, ``permute``, ``compact``, ``pad``,
+    ``reorder``); ``block`` the lane count of ``aosoa``; ``derivation`` the rules used, in order. ``keeps_cold`` tells that
+    a permanent version has to keep the unused fields in a second (cold) structure.
+    """
+
+    id: str
+    relayouts: tuple[Relayout, ...]
+    families: tuple[str, ...]
+    derivation: tuple[str, ...]
+    block: int | None = None
+    temporary: bool = False
+    keeps_cold: bool = False
+    cost: dict[str, float] = field(default_factory=dict, compare=False)

@@ -1,0 +1,61 @@
+"""Records that no declaration tells of, where an inner loop over parts of one hides it (``e[i].node[k]``).
+
+Then no stride of all references shows the element. Accesses of several widths do: an array has elements of one width, and
+what is at some places always 4 bytes wide and at others always 8, over and over, has members. Vectors of two are told apart
+from members by where they are: they come first and the remainder after them, without a gap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from layout_advise.layoutalgebra.sets.footprints import Box, Touched, places_in
+
+LARGEST = 1 << 10
+"""Records of up to so many bytes: in larger ones, what an inner loop runs over is data with an order of its own."""
+WIDEST = 8
+"""Bytes of the widest scalar; what is wider are vectors, which say nothing of members."""
+
+Use = tuple[Touched, int]
+"""What a reference touches, in accesses of so many bytes."""
+
+
+def seen_record(uses: Sequence[Use], base: int, total: int, grain: int) -> int:
+    """The size of the records that ``uses`` show from ``base`` on, in an object of ``total`` bytes; 0 where they show none,
+    or where their strides alone do (``grain``: the greatest common divisor of them all)."""
+    if any(size > WIDEST for _, size in uses) or len({size for _, size in uses}) < 2:
+        return 0
+    boxes = [box for what, _ in uses for box in what.boxes]
+    if not boxes:
+        return 0
+    common = set.intersection(*({stride for stride, _ in box.levels} for box in boxes))
+    fitting = (s for s in sorted(common) if grain < s <= LARGEST and s < total and total % s == 0)
+    return next((s for s in fitting if all(_inside(use, base, s) for use in uses) and _members(uses, base, s)), 0)
+
+
+def _inside(use: Use, base: int, record: int) -> bool:
+    """Whether the reference goes from record to record and, in an inner loop, over places of a single one."""
+    what, size = use
+    if what.chosen is not None and what.grain % record:
+        return False
+    return all(_stays(box, base, record, size) for box in what.boxes)
+
+
+def _stays(box: Box, base: int, record: int, size: int) -> bool:
+    outer = [stride for stride, _ in box.levels if stride >= record]
+    reach = sum(stride * (trip - 1) for stride, trip in box.levels if stride < record)
+    return (
+        min(outer) == record and not any(s % record for s in outer) and (box.start - base) % record + reach + size <= record
+    )
+
+
+def _members(uses: Sequence[Use], base: int, record: int) -> bool:
+    """Whether each place is accessed in one width, at a multiple of it, and somewhere a wider one does not just go before
+    narrower ones."""
+    spans = sorted({(place, size) for what, size in uses for place in places_in(what, base, record)})
+    if any(place % size for place, size in spans):
+        return False
+    if any(here + size > there for (here, size), (there, _) in pairwise(spans)):
+        return False
+    return any(one < other or (one > other and here + one < there) for (here, one), (there, other) in pairwise(spans))

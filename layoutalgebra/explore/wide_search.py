@@ -1,0 +1,262 @@
+"""The wide search: hundreds or thousands of layouts of one structure, ranked by the cost model of :mod:`explore`.
+
+The road measures a handful of candidates (:func:`layout_advise.layoutalgebra.explore.explore`); here is the space behind
+them, for people and for programs that want to look further. A layout is a partition of the fields into buffers and one
+arrangement for all of them: an order of the dimensions, a place for the field axis among them, and at most one dimension
+split for vectors (rule 5 once, its remainder rightmost). All partitions are tried up to :data:`EXHAUSTIVE` fields; beyond,
+the neighbours of the best ones found, until the budget is used up. Costs of buffers add up, so each is costed once for each
+arrangement.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from layout_advise.errors import AlgebraError
+from layout_advise.layoutalgebra.derive.structure import Buffer, Candidate, FieldMap, Part, Relayout, Structure
+from layout_advise.layoutalgebra.explore.arrangements import Arrangement, arrangements
+from layout_advise.layoutalgebra.explore.explore import (
+    LINE_CYCLES,
+    LOAD_CYCLES,
+    STREAM_CYCLES,
+    STREAMS,
+    Walk,
+    _cost,
+    _drops,
+    _key,
+    strides_and_places,
+)
+from layout_advise.layoutalgebra.explore.partitions import Partition, all_partitions, first_partitions, neighbours
+from layout_advise.layoutalgebra.explore.patterns import Shape
+from layout_advise.layoutalgebra.explore.relayout import (
+    LINE,
+    Group,
+    Plan,
+    _buffer_name,
+    _parts,
+    _place,
+    _share,
+    relayout,
+)
+from layout_advise.layoutalgebra.explore.traffic import lines_touched
+
+EXHAUSTIVE = 5
+"""Up to this many fields every partition is tried."""
+NARROW = 8
+"""Arrangements kept for further partitions where not all can be tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """One point of the space; compared by cost, then by what is simplest."""
+
+    cycles: float
+    partition: Partition
+    arrangement: int
+
+    @property
+    def rank(self) -> tuple[float, int, int, Partition]:
+        return self.cycles, self.arrangement, len(self.partition), self.partition
+
+
+def search(
+    structure: Structure,
+    *,
+    walk: Walk | None = None,
+    lanes: Sequence[int] = (16, 32),
+    patterns: Sequence[str] = (),
+    budget: int = 1000,
+) -> tuple[Candidate, ...]:
+    """At most ``budget`` distinct candidates, the cheapest under the model first; the same ones every time.
+
+    ``lanes`` are vector lengths in bytes. ``patterns`` (``"* ⊗ A_8"``, ``"* ⊗ A ⊗ S_2"``, see :class:`Shape`) keep the
+    layouts of which every buffer matches one of them. ``walk.chosen`` is not looked at. Raises :class:`AlgebraError` for an
+    inexact structure, one without fields, a budget below 1, or where no layout matches the patterns.
+    """
+    if structure.inexact or not structure.fields:
+        why = structure.inexact or "it has no accessed field"
+        raise AlgebraError(f"no layouts of {structure.name} can be searched", why, "search an exact structure")
+    if budget < 1:
+        raise AlgebraError(f"a budget of {budget} candidates", "it must be at least 1")
+    shapes = tuple(map(Shape.parse, patterns))
+    space = _Space(structure, walk or Walk(len(structure.dims) - 1), tuple(sorted(set(lanes))), shapes)
+    found = space.explored(budget)
+    if not found:
+        raise AlgebraError("no layout matches", " or ".join(patterns), "try a pattern with fewer factors")
+    return space.candidates(found, budget)
+
+
+@dataclass(slots=True)
+class _Part:
+    """One buffer: where its fields go, its size, and its part of the cost. Its terms are made when they are asked for."""
+
+    group: Group
+    maps: tuple[FieldMap, ...]
+    bytes: int
+    lines: int
+    streams: int
+    loads: float
+    made: list[Part] = field(default_factory=list)
+
+    def terms(self, structure: Structure) -> list[Part]:
+        """What the report prints for this buffer."""
+        self.made = self.made or _parts(structure, self.group, None, self.maps, self.bytes)
+        return self.made
+
+
+class _Space:
+    """The layouts of one structure, with what has been costed so far."""
+
+    def __init__(self, structure: Structure, walk: Walk, lanes: tuple[int, ...], shapes: tuple[Shape, ...]) -> None:
+        self.structure, self.walk, self.shapes = structure, walk, shapes
+        self.vector = max(lanes, default=16)
+        self.arrangements = list(arrangements(structure, lanes, [s.lanes for s in shapes if s.lanes > 1]))
+        self.chunks = [s.members for s in shapes if s.members > 1]
+        self.parts: dict[tuple[tuple[int, ...], int], _Part | None] = {}
+        self.seen: dict[tuple[Partition, int], _Found | None] = {}
+
+    def explored(self, budget: int) -> list[_Found]:
+        """Everything that was costed and matches, cheapest first."""
+        count = len(self.structure.fields)
+        every = range(len(self.arrangements))
+        if count <= EXHAUSTIVE:
+            for partition in all_partitions(count):
+                for arrangement in every:
+                    self.cost(partition, arrangement)
+            return self.ranked()
+        for partition in first_partitions(self.structure.fields, self.chunks)[: 3 + len(self.chunks)]:
+            for arrangement in every:
+                self.cost(partition, arrangement)
+        kept = list(dict.fromkeys(f.arrangement for f in self.ranked()))[:NARROW]
+        for partition in first_partitions(self.structure.fields, self.chunks):
+            for arrangement in kept:
+                self.cost(partition, arrangement)
+        self.widen(kept, budget + budget // 4)
+        return self.ranked()
+
+    def widen(self, kept: list[int], wanted: int) -> None:
+        """Best first: the neighbours of the cheapest partition not yet widened, until there are ``wanted`` layouts."""
+        queue = [f.rank for f in self.ranked()]
+        heapq.heapify(queue)
+        widened: set[Partition] = set()
+        number = len(queue)
+        while queue and number < wanted:
+            partition = heapq.heappop(queue)[3]
+            if partition in widened:
+                continue
+            widened.add(partition)
+            for other in neighbours(partition):
+                for arrangement in kept:
+                    if (other, arrangement) not in self.seen and (found := self.cost(other, arrangement)):
+                        heapq.heappush(queue, found.rank)
+                        number += 1
+
+    def ranked(self) -> list[_Found]:
+        return sorted((f for f in self.seen.values() if f), key=lambda f: f.rank)
+
+    def cost(self, partition: Partition, arrangement: int) -> _Found | None:
+        """The layout with its cost, or ``None`` where it matches no pattern."""
+        if (partition, arrangement) not in self.seen:
+            parts = [self.part(group, arrangement) for group in partition]
+            costs = None if any(p is None for p in parts) else [p for p in parts if p is not None]
+            found = _Found(self.cycles(costs), partition, arrangement) if costs else None
+            self.seen[partition, arrangement] = found
+        return self.seen[partition, arrangement]
+
+    def part(self, fields: tuple[int, ...], arrangement: int) -> _Part | None:
+        """One buffer with its cost; ``None`` where no pattern matches it."""
+        key = fields, arrangement
+        if key not in self.parts:
+            self.parts[key] = None
+            chosen = self.arrangements[arrangement].group(self.structure, fields)
+            if not self.shapes or any(shape.matches(chosen, self.structure) for shape in self.shapes):
+                self.parts[key] = self.costed(chosen)
+        return self.parts[key]
+
+    def costed(self, group: Group) -> _Part:
+        """The buffer of ``group`` with its part of :mod:`explore`'s model."""
+        structure, count = self.structure, self.structure.count
+        maps, size = _place(structure, group, 0)
+        sizes = [structure.fields[m.field].bytes for m in maps]
+        strides, places = strides_and_places(structure, maps, self.walk.fastest)
+        if size == count * sum(sizes):  # nothing in it is unused
+            lines = -(-size // LINE)
+        else:
+            alone = replace(structure, fields=tuple(structure.fields[m.field] for m in maps))
+            renumbered = tuple(replace(m, field=n) for n, m in enumerate(maps))
+            lines = lines_touched(Relayout(alone, renumbered, (Buffer("", size),), (), ""))
+        unit = [step == own and not self.walk.gathered for step, own in zip(strides, sizes, strict=True)]
+        loads = sum(count * (own / self.vector if dense else 1.0) for own, dense in zip(sizes, unit, strict=True))
+        return _Part(group, tuple(maps), size, lines, len(places), loads)
+
+    def cycles(self, parts: Sequence[_Part]) -> float:
+        """The model of :mod:`explore`, from the sums over the buffers."""
+        lines, streams = sum(p.lines for p in parts), sum(p.streams for p in parts)
+        loads, count = sum(p.loads for p in parts), self.structure.count
+        if self.walk.gathered:
+            lines = max(lines, count * streams)
+        extra = count / 8 * max(0, streams - STREAMS)
+        return lines * LINE_CYCLES + loads * LOAD_CYCLES + extra * STREAM_CYCLES
+
+    def candidates(self, found: Sequence[_Found], budget: int) -> tuple[Candidate, ...]:
+        """One candidate for each index map, numbered."""
+        before = _cost(self.structure, Walk(self.walk.fastest, self.walk.gathered), self.vector)["cycles"]
+        dropped = _drops(self.structure)
+        everything = tuple(range(len(self.structure.fields)))
+        same = relayout(self.structure, Plan((self.arrangements[0].group(self.structure, everything),)))
+        seen: set[object] = set() if dropped else {_key(same)}  # the layout as it is is no candidate
+        picked: list[Candidate] = []
+        for one in found:
+            layout = self.layout(one)
+            key = _key(layout)
+            if key not in seen:
+                seen.add(key)
+                cost = {"cycles": one.cycles, "relative": one.cycles / max(before, 1e-9)}
+                arrangement = self.arrangements[one.arrangement]
+                picked.append(_candidate(len(picked) + 1, layout, one.partition, arrangement, dropped, cost))
+            if len(picked) == budget:
+                break
+        return tuple(picked)
+
+    def layout(self, one: _Found) -> Relayout:
+        """What :func:`relayout` would give, put together from the buffers that are there."""
+        parts = [part for group in one.partition if (part := self.part(group, one.arrangement))]
+        maps = [FieldMap(m.field, number, m.offset, m.axes) for number, part in enumerate(parts) for m in part.maps]
+        buffers = tuple(Buffer(_buffer_name(self.structure, part.group), part.bytes) for part in parts)
+        terms = _share([term for part in parts for term in part.terms(self.structure)])
+        text = " ; ".join(dict.fromkeys(part.term for part in terms))
+        return Relayout(self.structure, tuple(sorted(maps, key=lambda m: m.field)), buffers, tuple(terms), text)
+
+
+def _candidate(
+    number: int, layout: Relayout, partition: Partition, arrangement: Arrangement, dropped: bool, cost: dict[str, float]
+) -> Candidate:
+    """The report's names for what was done."""
+    block = arrangement.lanes.block if arrangement.lanes else None
+    kept = [step.dim for step in arrangement.order] == sorted(step.dim for step in arrangement.order)
+    single = all(len(group) == 1 for group in partition)
+    several = any(len(group) > 1 for group in partition)
+    padded = block is not None and any(
+        layout.structure.dims[s.dim].count % block for s in arrangement.order if s.part == "div"
+    )
+    moved = several and arrangement.place < len(arrangement.order) and not block
+    names = {
+        "soa": single and len(partition) > 1,
+        "split": len(partition) > 1 and not single,
+        "aosoa": block is not None,
+        "permute": not kept or moved,
+        "pad": padded,
+        "compact": dropped,
+    }
+    rules = {
+        "9": names["split"],
+        "8": padded,
+        "5": block is not None,
+        "4": not kept or moved or single or block is not None,
+        "7": dropped,
+    }
+    families = tuple(name for name, used in names.items() if used) or ("reorder",)
+    derivation = tuple(rule for rule, used in rules.items() if used)
+    return Candidate(f"w{number}", (layout,), families, derivation, block, False, dropped, cost)
