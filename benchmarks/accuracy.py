@@ -35,8 +35,8 @@ from layout_advise.commands import trace
 from layout_advise.machine import cpu_fields
 from layout_advise.mockup.statistics import TYPICAL, undisturbed
 from layout_advise.progress import Progress
-from layout_advise.reports.candidatemodel import CandidateReport
-from layout_advise.reports.hotspotmodel import HotspotReport
+from layout_advise.reports.model.candidate import CandidateReport
+from layout_advise.reports.model.hotspot import HotspotReport
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"

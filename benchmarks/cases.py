@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from layout_advise.reports.candidatemodel import CandidateReport
+from layout_advise.reports.model.candidate import CandidateReport
 
 Match = Callable[[CandidateReport], bool]
 

@@ -9,7 +9,7 @@ import msgspec
 from layout_advise.measured import Measured, is_wide
 from layout_advise.mockup.statistics import Ratio
 from layout_advise.mockup.timednames import IDENTITY_BLOCKS, IDENTITY_RESTRICT, IDENTITY_SIMD, SCALAR
-from layout_advise.reports.hotspotmodel import Verdict
+from layout_advise.reports.model.hotspot import Verdict
 
 ASKED = {
     "plain": "",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from layout_advise.mockup.statistics import Ratio
-from layout_advise.reports.candidatemodel import Evidence
+from layout_advise.reports.model.candidate import Evidence
 
 WIDE = 1.5
 """An interval whose upper end is that many times its lower one does not know the gain: its lower end is claimed."""

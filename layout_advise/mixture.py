@@ -10,7 +10,7 @@ import msgspec
 from layout_advise.gainwords import times
 from layout_advise.measured import Measured
 from layout_advise.mockup.statistics import Ratio
-from layout_advise.reports.hotspotmodel import Verdict
+from layout_advise.reports.model.hotspot import Verdict
 
 SLOWEST_KIND = 1 / 1.05
 """A layout that makes the calls of one kind slower than this is not advised, whatever all kinds together gain: how many

@@ -15,7 +15,8 @@ from layout_advise.checks import check_command, check_room
 from layout_advise.config import Settings
 from layout_advise.errors import RunDirError, UsageError
 from layout_advise.progress import Progress
-from layout_advise.reports import html, model
+from layout_advise.reports.model import contract
+from layout_advise.reports.pages import html
 from layout_advise.rundir import RunDir, open_run, scratch, write_atomically
 from layout_advise.stages.assemble import quality
 from layout_advise.stages.backends import check_backend
@@ -30,7 +31,7 @@ from layout_advise.tracer.snapshot.launch import signal_name
 from layout_advise.verdict import FEWEST_CALLS, SHORT_CALL_NS
 
 
-def advise(settings: Settings, progress: Progress) -> model.Report | None:
+def advise(settings: Settings, progress: Progress) -> contract.Report | None:
     """The whole road; None when it was to stop before the report. Everything that was started is stopped, and nothing is
     left outside the run directory, however this ends."""
     check_backend(settings)
@@ -150,32 +151,32 @@ def stages_kept(run: RunDir, progress: Progress) -> Iterator[None]:
             write_atomically(run.stages, msgspec.json.encode(progress.spans))
 
 
-def assemble(settings: Settings, main: Binary, profiled: Profiled, studied: Studied, progress: Progress) -> model.Report:
+def assemble(settings: Settings, main: Binary, profiled: Profiled, studied: Studied, progress: Progress) -> contract.Report:
     """The report of a run with one hotspot."""
     seconds = progress.seconds
     stages = {name: round(seconds.get(name, 0.0), 3) for name in ("sample", "trace", "explore", "measure")}
-    return model.Report(
-        schema=model.SCHEMA,
-        tool=model.Tool("layout-advise", __version__),
+    return contract.Report(
+        schema=contract.SCHEMA,
+        tool=contract.Tool("layout-advise", __version__),
         created=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         status="complete" if studied.complete else "partial",
         command=settings.command,
-        binary=model.Binary(str(main.path), main.build_id, profiled.module.producer_at(profiled.function.start)),
-        program=model.Program(
+        binary=contract.Binary(str(main.path), main.build_id, profiled.module.producer_at(profiled.function.start)),
+        program=contract.Program(
             profiled.run.exit_status,
             signal_name(profiled.run.signal) if profiled.run.signal is not None else None,
             studied.conditions.deterministic,
         ),
         machine=machine.describe(),
         quality=quality(studied.conditions),
-        seconds=model.Seconds(**stages, total=round(sum(seconds.values()), 3)),
+        seconds=contract.Seconds(**stages, total=round(sum(seconds.values()), 3)),
         hotspots=(studied.report,),
-        profile=tuple(model.Profile(h.demangled, h.share, h.module) for h in profiled.ranking[:20]),
+        profile=tuple(contract.Profile(h.demangled, h.share, h.module) for h in profiled.ranking[:20]),
     )
 
 
-def write(run: RunDir, report: model.Report) -> None:
+def write(run: RunDir, report: contract.Report) -> None:
     """report.json, then report.html; then the run is complete."""
-    write_atomically(run.report, model.encode(report))
+    write_atomically(run.report, contract.encode(report))
     write_atomically(run.html, html.render(report).encode())
     run.mark(complete=True)

@@ -10,8 +10,8 @@ import msgspec
 
 from layout_advise.gainwords import times
 from layout_advise.mockup.statistics import Ratio
-from layout_advise.reports.hotspotmodel import Verdict
-from layout_advise.reports.spelled import listing
+from layout_advise.reports.model.hotspot import Verdict
+from layout_advise.reports.words.quantities import listing
 
 UseKind = Literal["permanent", "temporary"]
 

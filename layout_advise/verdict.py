@@ -12,8 +12,8 @@ import msgspec
 from layout_advise.gainwords import FORMS, fell_short, form_gains, gain_of, named, times
 from layout_advise.measured import VARIANTS, WIDE, Measured, is_wide
 from layout_advise.mockup.statistics import Ratio
-from layout_advise.reports.candidatemodel import Evidence
-from layout_advise.reports.hotspotmodel import Verdict
+from layout_advise.reports.model.candidate import Evidence
+from layout_advise.reports.model.hotspot import Verdict
 
 SMALLEST_GAIN = {"criu": 1.05, "fork": 1.10}
 KEEP_BOUND = 1.15

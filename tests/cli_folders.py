@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Loop, Point
-from layout_advise.reports import model
+from layout_advise.reports.model import contract
 from layout_advise.tracer.trace import Allocation, Mapping, Reference, Registers, Trace
 from layout_advise.tracer.trace_file import write_trace
 from tests.sample_report import report
@@ -49,7 +49,7 @@ def run_dir(folder: Path, extra: int = 0) -> Path:
     return folder
 
 
-def saved(folder: Path, content: model.Report | None = None) -> Path:
+def saved(folder: Path, content: contract.Report | None = None) -> Path:
     folder.mkdir(exist_ok=True)
-    (folder / "report.json").write_bytes(model.encode(content or report()))
+    (folder / "report.json").write_bytes(contract.encode(content or report()))
     return folder

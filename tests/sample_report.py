@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from layout_advise.reports import model
-from layout_advise.reports.candidatemodel import (
+from layout_advise.reports.model import contract
+from layout_advise.reports.model.candidate import (
     Bytes,
     CandidateReport,
     Conversion,
@@ -13,8 +13,8 @@ from layout_advise.reports.candidatemodel import (
     Traffic,
     Verification,
 )
-from layout_advise.reports.hotspotmodel import CompiledBy, HotspotReport, NotLifted, Original, Span, TraceSummary, Verdict
-from layout_advise.reports.structuremodel import FieldUse, StructureReport
+from layout_advise.reports.model.hotspot import CompiledBy, HotspotReport, NotLifted, Original, Span, TraceSummary, Verdict
+from layout_advise.reports.model.structure import FieldUse, StructureReport
 
 
 def candidate(number: int, speedup: Interval | None, **changes: object) -> CandidateReport:
@@ -48,7 +48,7 @@ def candidate(number: int, speedup: Interval | None, **changes: object) -> Candi
     return CandidateReport(**{**values, **changes})  # type: ignore[arg-type]
 
 
-def report(verdict: Verdict | None = None) -> model.Report:
+def report(verdict: Verdict | None = None) -> contract.Report:
     """One hotspot, two candidates, the first of them advised."""
     gain = Interval(3.61, 3.5, 3.7, 9)
     structure = StructureReport(
@@ -86,19 +86,19 @@ def report(verdict: Verdict | None = None) -> model.Report:
         compiled=CompiledBy("gcc-12", ("-O2",), True),
         not_lifted=(NotLifted("0x401000", "vpshufb xmm0, xmm1", "main.c", 71, "unknown shuffle"),),
     )
-    return model.Report(
-        schema=model.SCHEMA,
-        tool=model.Tool("layout-advise", "0.1.0"),
+    return contract.Report(
+        schema=contract.SCHEMA,
+        tool=contract.Tool("layout-advise", "0.1.0"),
         created="2026-01-01T00:00:00Z",
         status="complete",
         command=("./app", "</code>"),
-        binary=model.Binary("app", "abcdef0123456789", "GNU C17 12.2.0 -O2 -g"),
-        program=model.Program(0, None, True),
-        machine=model.Machine("Some CPU", 2, 64, 32768, 524288, 33554432),
-        quality=model.Quality(
-            0.5, (model.Check("noise-floor", True, 0.02, "noise 2 %"), model.Check("in-situ", False, 0.2, "far off"))
+        binary=contract.Binary("app", "abcdef0123456789", "GNU C17 12.2.0 -O2 -g"),
+        program=contract.Program(0, None, True),
+        machine=contract.Machine("Some CPU", 2, 64, 32768, 524288, 33554432),
+        quality=contract.Quality(
+            0.5, (contract.Check("noise-floor", True, 0.02, "noise 2 %"), contract.Check("in-situ", False, 0.2, "far off"))
         ),
-        seconds=model.Seconds(1, 2, 3, 4, 10),
+        seconds=contract.Seconds(1, 2, 3, 4, 10),
         hotspots=(hotspot,),
-        profile=(model.Profile("step", 0.63, "app"),),
+        profile=(contract.Profile("step", 0.63, "app"),),
     )

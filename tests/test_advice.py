@@ -10,8 +10,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from layout_advise.reports.model import Report, read_report, schema
-from layout_advise.reports.tables import ablation
+from layout_advise.reports.model.contract import Report, read_report, schema
+from layout_advise.reports.pages.tables import ablation
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 

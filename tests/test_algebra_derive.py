@@ -20,7 +20,7 @@ from layout_advise.layoutalgebra.draw.memory import draw, draw_ascii, draw_relay
 from layout_advise.layoutalgebra.explore.relayout import Group, Plan, Step, is_injective, relayout, whole
 from layout_advise.layoutalgebra.explore.traffic import lines_touched
 from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Loop, Node, Point, Stream
-from layout_advise.reports.hotspotmodel import Verdict
+from layout_advise.reports.model.hotspot import Verdict
 from layout_advise.stages.nottried import doubt_steps
 from layout_advise.stages.trials import Trials
 

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from layout_advise.mockup.streams import expand_array
-from layout_advise.reports.hotspotmodel import Original
-from layout_advise.reports.model import read_report, schema
+from layout_advise.reports.model.contract import read_report, schema
+from layout_advise.reports.model.hotspot import Original
 from layout_advise.stages.attempts import differing, left_behind
 from layout_advise.stages.batches import may_be_learnt, size_and_start
 from layout_advise.tracer.binary import Binary

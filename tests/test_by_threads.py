@@ -13,9 +13,10 @@ from layout_advise.errors import SnapshotError
 from layout_advise.mockup.measure import Plan
 from layout_advise.mockup.timednames import ORIGINAL
 from layout_advise.mockup.timings import Timings
-from layout_advise.reports import html, model, tables, terminal
-from layout_advise.reports.candidatemodel import Interval
-from layout_advise.reports.hotspotmodel import ByThreads, ThreadCount, Time
+from layout_advise.reports.model import contract
+from layout_advise.reports.model.candidate import Interval
+from layout_advise.reports.model.hotspot import ByThreads, ThreadCount, Time
+from layout_advise.reports.pages import html, tables, terminal
 from layout_advise.stages.by_threads import EVERY, Runner, WithThreads, by_threads, numbers, scaling, time_of
 from layout_advise.stages.observe import observed
 from layout_advise.stages.verify_team import verify_with
@@ -93,7 +94,7 @@ def test_what_the_runtime_does_not_give_is_refused(tmp_path: Path, monkeypatch: 
             copy.threads(4)
 
 
-def shown() -> model.Report:
+def shown() -> contract.Report:
     """A report of a region on two cores, run with two threads."""
     counts = (
         ThreadCount(
@@ -125,7 +126,7 @@ def test_the_table_is_in_both_reports() -> None:
     assert "By number of threads" in page
     assert page.count("<svg") > html.render(report()).count("<svg")
     assert "By number of threads" not in html.render(report())
-    assert model.decode(model.encode(sample)) == sample
+    assert contract.decode(contract.encode(sample)) == sample
 
 
 def test_where_no_scaling_is_claimed_the_report_says_why() -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from layout_advise.reports.hotspotmodel import HotspotReport
-from layout_advise.reports.model import read_report
+from layout_advise.reports.model.contract import read_report
+from layout_advise.reports.model.hotspot import HotspotReport
 
 PROGRAM = r"""
 #include <stdio.h>

@@ -8,13 +8,13 @@ import msgspec
 import pytest
 
 from layout_advise.cli import main
-from layout_advise.reports import model
-from layout_advise.reports.candidatemodel import Interval
+from layout_advise.reports.model import contract
+from layout_advise.reports.model.candidate import Interval
 from tests.cli_folders import saved
 from tests.sample_report import report
 
 
-def slower(by: float) -> model.Report:
+def slower(by: float) -> contract.Report:
     """The sample report with all measured speedups divided by ``by``."""
 
     def less(value: Interval | None) -> Interval | None:
@@ -30,12 +30,12 @@ def test_report_prints_again_and_writes_the_page(tmp_path: Path, capsys: pytest.
     assert main(["report", str(saved(tmp_path / "r")), "--html", str(page), "--json", str(data)]) == 0
     assert capsys.readouterr().out.startswith("Change it: c1 <SoA>")
     assert page.read_text().lstrip().lower().startswith("<!doctype html")
-    assert model.decode(data.read_bytes()) == report()
+    assert contract.decode(data.read_bytes()) == report()
 
 
 def test_report_json_is_all_there_is_on_stdout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(saved(tmp_path / "r") / "report.json"), "--json", "-"]) == 0
-    assert model.decode(capsys.readouterr().out.encode()) == report()
+    assert contract.decode(capsys.readouterr().out.encode()) == report()
 
 
 def test_report_quiet_is_the_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from layout_advise.cli import main
 from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Loop, Point
-from layout_advise.reports.nests import stream_text
+from layout_advise.reports.words.stream_words import stream_text
 from layout_advise.tracer.trace import Allocation, Control, Mapping, Reference, Registers, Thread, Trace, TracedObject
 from layout_advise.tracer.trace_file import write_trace
 from tests.cli_folders import HEAP, PC, STACK, at, loop, run_dir, sample_trace

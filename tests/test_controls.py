@@ -9,7 +9,7 @@ import pytest
 
 from layout_advise.mockup.timednames import IDENTITY, IDENTITY_BLOCKS, LAYOUT_SCALAR, SCALAR
 from layout_advise.pipeline import that_tells
-from layout_advise.reports.hotspotmodel import Verdict
+from layout_advise.reports.model.hotspot import Verdict
 from layout_advise.stages.assemble import Conditions, quality
 from layout_advise.stages.hotspot import Studied
 from layout_advise.stages.mockups import Made

@@ -22,7 +22,7 @@ from layout_advise.layoutalgebra.explore.joint_candidates import (
     twins,
 )
 from layout_advise.mockup.emit import emit_mockup
-from layout_advise.reports.model import read_report
+from layout_advise.reports.model.contract import read_report
 from tests.mockup_case import FLAGS, PARTICLES, Case, f64_fields
 from tests.mockup_native import candidate, relayout
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from layout_advise.reports.hotspotmodel import HotspotReport
-from layout_advise.reports.model import read_report
+from layout_advise.reports.model.contract import read_report
+from layout_advise.reports.model.hotspot import HotspotReport
 
 SOURCE = """
 #include <stdio.h>

@@ -11,10 +11,10 @@ import pytest
 from layout_advise.mixture import Portion
 from layout_advise.mockup.measure import Plan
 from layout_advise.mockup.timednames import IDENTITY
-from layout_advise.reports import html
-from layout_advise.reports.candidatemodel import Interval, KindSpeedup
-from layout_advise.reports.hotspotmodel import KindReport, Verdict
-from layout_advise.reports.terminal import render
+from layout_advise.reports.model.candidate import Interval, KindSpeedup
+from layout_advise.reports.model.hotspot import KindReport, Verdict
+from layout_advise.reports.pages import html
+from layout_advise.reports.pages.terminal import render
 from layout_advise.stages.contest import Bench, Contest, Entrant
 from layout_advise.stages.mixed import Race, decide_mixed
 from layout_advise.stages.others import doubt_untried, not_all_kinds

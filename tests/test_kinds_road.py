@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from layout_advise.reports.candidatemodel import CandidateReport
-from layout_advise.reports.hotspotmodel import HotspotReport
-from layout_advise.reports.model import read_report
-from layout_advise.reports.terminal import render
+from layout_advise.reports.model.candidate import CandidateReport
+from layout_advise.reports.model.contract import read_report
+from layout_advise.reports.model.hotspot import HotspotReport
+from layout_advise.reports.pages.terminal import render
 
 SOURCE = Path(__file__).with_name("kinds.c")
 

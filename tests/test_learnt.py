@@ -12,8 +12,9 @@ from layout_advise.mockup.learnt import as_in_program, unknown_part
 from layout_advise.mockup.ratios import noise_floor
 from layout_advise.mockup.timednames import IDENTITY, IDENTITY_LANES, ORIGINAL, converted, elsewhere
 from layout_advise.mockup.timings import Timings
-from layout_advise.reports import html, model, terminal
-from layout_advise.reports.hotspotmodel import Original, Verdict
+from layout_advise.reports.model import contract
+from layout_advise.reports.model.hotspot import Original, Verdict
+from layout_advise.reports.pages import html, terminal
 from layout_advise.stages.assemble import Conditions, quality
 from layout_advise.stages.doubts import doubt_place
 from tests.sample_report import report
@@ -113,7 +114,7 @@ def test_reports_say_what_speedups_are_of() -> None:
     assert said in html.render(told)
     assert "35.6 µs with branches that the processor does not know" in html.render(told)
     assert "branches" not in terminal.render(whole)
-    assert model.decode(model.encode(told)) == told
+    assert contract.decode(contract.encode(told)) == told
 
 
 def test_a_keep_of_a_short_loop_is_doubted_only_where_a_layout_gains_at_another_place() -> None:

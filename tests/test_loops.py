@@ -18,7 +18,7 @@ from layout_advise.mockup.lift import lift
 from layout_advise.mockup.liveness import CARRY, FLAGS, REST, Liveness, places
 from layout_advise.mockup.nests import Nest, hottest_nests
 from layout_advise.mockup.streams import expand_array
-from layout_advise.reports.model import read_report
+from layout_advise.reports.model.contract import read_report
 from layout_advise.stages.profile import Profiled
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.code import CodeRange, Region

@@ -7,7 +7,7 @@ import pytest
 from layout_advise.layoutalgebra.derive.derive import Derived
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
 from layout_advise.layoutalgebra.sets.nests import Affine, FoldedStream, Loop, Point
-from layout_advise.reports.hotspotmodel import Verdict
+from layout_advise.reports.model.hotspot import Verdict
 from layout_advise.stages.nottried import doubt_unknown
 from layout_advise.stages.observe import Observation
 from layout_advise.stages.trials import Trials

@@ -11,8 +11,8 @@ import pytest
 
 from layout_advise.errors import SnapshotError
 from layout_advise.mockup.lifted import Lifted
-from layout_advise.reports.hotspotmodel import HotspotReport
-from layout_advise.reports.model import read_report
+from layout_advise.reports.model.contract import read_report
+from layout_advise.reports.model.hotspot import HotspotReport
 from layout_advise.stages.attempts import code_of, forbidden
 from layout_advise.stages.compiled import Compiled
 from layout_advise.stages.hotspot import attempt

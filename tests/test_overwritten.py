@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from layout_advise.layoutalgebra.sets.nests import Affine, FoldedStream, Loop, Point
-from layout_advise.reports.model import read_report
+from layout_advise.reports.model.contract import read_report
 from layout_advise.stages.overwritten import overwritten
 from layout_advise.tracer.trace import Mapping, Reference, Registers, Trace
 

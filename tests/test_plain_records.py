@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from layout_advise.reports.model import read_report
+from layout_advise.reports.model.contract import read_report
 
 SOURCE = """
 #include <stdio.h>

@@ -19,7 +19,7 @@ from layout_advise.mockup.cfg import build_cfg
 from layout_advise.mockup.emit.replay import emit_replay
 from layout_advise.mockup.statistics import Ratio
 from layout_advise.mockup.touches import Nest, Touch, frame, touches
-from layout_advise.reports.model import read_report
+from layout_advise.reports.model.contract import read_report
 from layout_advise.stages.replays import Replays, sentence
 from layout_advise.tracer.binary import Binary
 from layout_advise.tracer.clone.image import build_clone

@@ -16,23 +16,25 @@ from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
 from layout_advise.errors import RunDirError
-from layout_advise.reports import hotspotwords, html, layoutwords, model, spelled, structurewords, tables, terminal
-from layout_advise.reports.candidatemodel import Ablation, CandidateReport, Elsewhere, Interval, PartReport
-from layout_advise.reports.hotspotmodel import CompiledBy, Verdict
-from layout_advise.reports.structuremodel import FieldUse, Placement, UserReport
+from layout_advise.reports.model import contract
+from layout_advise.reports.model.candidate import Ablation, CandidateReport, Elsewhere, Interval, PartReport
+from layout_advise.reports.model.hotspot import CompiledBy, Verdict
+from layout_advise.reports.model.structure import FieldUse, Placement, UserReport
+from layout_advise.reports.pages import html, tables, terminal
+from layout_advise.reports.words import hotspot_words, layout_words, quantities, structure_words
 from tests.sample_report import candidate, report
 
 SCHEMA_FILE = Path(__file__).parent.parent / "docs" / "report.schema.json"
 
 
 def test_json_round_trip_and_schema() -> None:
-    data = model.encode(report())
-    assert model.decode(data) == report()
-    jsonschema.validate(json.loads(data), model.schema())
+    data = contract.encode(report())
+    assert contract.decode(data) == report()
+    jsonschema.validate(json.loads(data), contract.schema())
 
 
 def test_the_committed_schema_is_the_code_s() -> None:
-    assert json.loads(SCHEMA_FILE.read_text()) == json.loads(json.dumps(model.schema()))
+    assert json.loads(SCHEMA_FILE.read_text()) == json.loads(json.dumps(contract.schema()))
 
 
 @pytest.mark.parametrize(
@@ -41,12 +43,12 @@ def test_the_committed_schema_is_the_code_s() -> None:
         (b"{", "damaged"),
         (b'{"schema": "layout-advise.report/9"}', "report/9"),
         (b"[]", "None"),
-        (msgspec.json.encode({"schema": model.SCHEMA}), "damaged"),
+        (msgspec.json.encode({"schema": contract.SCHEMA}), "damaged"),
     ],
 )
 def test_foreign_and_damaged_reports_are_refused_by_name(data: bytes, word: str) -> None:
     with pytest.raises(RunDirError, match=word):
-        model.decode(data)
+        contract.decode(data)
 
 
 def test_terminal_begins_with_the_verdict() -> None:
@@ -66,16 +68,16 @@ def test_a_claim_below_the_median_is_explained(gain: float, told: bool) -> None:
     words = "the interval of c1 is wide: what is claimed is its lower end, 3.50×, not its median"
     assert (words in terminal.render(shown)) is told
     assert (words[1:] in html.render(shown)) is told
-    assert not hotspotwords.claimed(report(Verdict("keep", None, None, "no-gain", "Keep it.")).hotspots[0])
+    assert not hotspot_words.claimed(report(Verdict("keep", None, None, "no-gain", "Keep it.")).hotspots[0])
 
 
 def test_layouts_timed_at_several_addresses_are_told_of() -> None:
     whole = report()
-    assert hotspotwords.placed(whole.hotspots[0]) == ""
+    assert hotspot_words.placed(whole.hotspots[0]) == ""
     spot = whole.hotspots[0]
     spot = msgspec.structs.replace(spot, candidates=tuple(msgspec.structs.replace(c, places=4) for c in spot.candidates))
     whole = msgspec.structs.replace(whole, hotspots=(spot,))
-    assert "their code at 4 addresses" in hotspotwords.placed(spot)
+    assert "their code at 4 addresses" in hotspot_words.placed(spot)
     assert "with their code at 4 addresses" in " ".join(terminal.render(whole).split())
     assert "Layouts were timed with their code at 4 addresses" in html.render(whole)
 
@@ -128,7 +130,7 @@ def test_the_page_says_what_is_not_advised() -> None:
     assert "not advised" in page
 
 
-def many(count: int, **changes: object) -> model.Report:
+def many(count: int, **changes: object) -> contract.Report:
     """The sample with ``count`` layouts, each measured in two variants."""
     made = []
     for number in range(1, count + 1):
@@ -139,7 +141,7 @@ def many(count: int, **changes: object) -> model.Report:
     return with_candidates(tuple(made))
 
 
-def with_candidates(made: tuple[CandidateReport, ...]) -> model.Report:
+def with_candidates(made: tuple[CandidateReport, ...]) -> contract.Report:
     """The sample with other candidates."""
     sample = report()
     hotspot = msgspec.structs.replace(sample.hotspots[0], candidates=made)
@@ -176,7 +178,7 @@ def test_no_number_is_ever_cut_or_wrapped(fields: list[str], median: float, widt
     made = candidate(1, speedup, families=("split", "compact"), parts=parts)
     text = terminal.render(with_candidates((made,)), width=width)
     row = next(line for line in text.splitlines() if line.startswith("→ c1"))
-    assert spelled.interval(speedup) in row
+    assert quantities.interval(speedup) in row
     assert len(row) <= width
 
 
@@ -223,23 +225,23 @@ def test_what_the_verdict_says_is_escaped_and_names_become_code() -> None:
 def test_transformations_in_words(
     kinds: tuple[str, ...], block: int | None, groups: list[tuple[str, ...]], unused: bool, text: str
 ) -> None:
-    assert layoutwords.transformation(kinds, block, groups, unused) == text
+    assert layout_words.transformation(kinds, block, groups, unused) == text
 
 
 def test_elements_stored_by_class_in_words() -> None:
     gain = Interval(2.0, 1.9, 2.1, 9)
-    assert layoutwords.families(candidate(1, gain, families=("split", "compact"), classes=2)) == "by class, 1 of 2"
+    assert layout_words.families(candidate(1, gain, families=("split", "compact"), classes=2)) == "by class, 1 of 2"
     assert (
-        layoutwords.families(candidate(1, gain, families=("split", "compact", "pad"), classes=3))
+        layout_words.families(candidate(1, gain, families=("split", "compact", "pad"), classes=3))
         == "by class, 1 of 3, padded"
     )
     groups = [("x", "y")]
-    text = layoutwords.transformation(("split", "compact"), None, groups, False, 2)
+    text = layout_words.transformation(("split", "compact"), None, groups, False, 2)
     assert text.startswith("by class, the one of each 2 neighbouring elements that the call uses in a first part, the other")
     assert text.endswith("in a second part")
-    assert "2 further parts" in layoutwords.transformation(("split", "compact"), None, groups, False, 3)
+    assert "2 further parts" in layout_words.transformation(("split", "compact"), None, groups, False, 3)
     structure = msgspec.structs.replace(report().hotspots[0].structures[0], used_part=0.5)
-    assert structurewords.shape(structure).endswith("of each element; this call goes to 50% of the elements")
+    assert structure_words.shape(structure).endswith("of each element; this call goes to 50% of the elements")
 
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not installed")
@@ -260,15 +262,15 @@ def test_a_browser_loads_the_page_without_errors_or_requests(tmp_path: Path) -> 
     ("value", "text"), [(1, "1 B"), (80000, "78.1 KiB"), (100_000_000, "95.4 MiB"), (1 << 32, "4.0 GiB")]
 )
 def test_sizes(value: int, text: str) -> None:
-    assert spelled.size(value) == text
+    assert quantities.size(value) == text
 
 
 @pytest.mark.parametrize(("value", "text"), [(None, "–"), (3.2, "3 ns"), (4.2e6, "4.2 ms"), (25_000, "25 µs"), (2e9, "2 s")])
 def test_durations(value: float | None, text: str) -> None:
-    assert spelled.nanoseconds(value) == text
+    assert quantities.nanoseconds(value) == text
 
 
-def shown_with_users(place: Placement | None, *users: UserReport, unknown: str | None = None) -> model.Report:
+def shown_with_users(place: Placement | None, *users: UserReport, unknown: str | None = None) -> contract.Report:
     sample = report()
     hotspot = sample.hotspots[0]
     structure = msgspec.structs.replace(hotspot.structures[0], users=users, placement=place, users_unknown=unknown)
@@ -290,7 +292,7 @@ def test_who_else_uses_the_data_is_shown() -> None:
     assert "move&lt;T&gt;" in page
     assert "64 → 9" in page
     assert "converted in after the last write, by move&lt;T&gt; (app.c:15) and back before the first read, by save" in page
-    assert model.decode(model.encode(shown)) == shown
+    assert contract.decode(contract.encode(shown)) == shown
 
 
 def test_elements_of_an_unused_array_are_one_field() -> None:
@@ -298,26 +300,26 @@ def test_elements_of_an_unused_array_are_one_field() -> None:
     cold = tuple(FieldUse(f"name[{k}]", "char", 100 + k, 1, 0, 0) for k in range(32))
     other = FieldUse("key", "int", 132, 4, 0, 0)
     changed = msgspec.structs.replace(base, cold_fields=(*cold, other))
-    assert [(f.name, f.offset, f.bytes) for f in structurewords.unused(changed)] == [
+    assert [(f.name, f.offset, f.bytes) for f in structure_words.unused(changed)] == [
         ("name[0..31]", 100, 32),
         ("key", 132, 4),
     ]
 
 
 def test_a_matrix_that_is_turned_is_no_array_of_structures() -> None:
-    assert layoutwords.transformation(["permute"], None, [["value"]], False) == "with its dimensions in another order"
+    assert layout_words.transformation(["permute"], None, [["value"]], False) == "with its dimensions in another order"
 
 
 def test_a_loop_is_called_one() -> None:
     hotspot = msgspec.structs.replace(report().hotspots[0], symbol="_Z1fv", name="f", region="loop")
-    assert hotspotwords.name(hotspot) == "loop in f"
-    assert hotspotwords.name(msgspec.structs.replace(hotspot, region="function", name="")) == "_Z1fv"
+    assert hotspot_words.name(hotspot) == "loop in f"
+    assert hotspot_words.name(msgspec.structs.replace(hotspot, region="function", name="")) == "_Z1fv"
 
 
 def test_the_headline_is_the_first_sentence() -> None:
     text = "Change it: store `a` (x.c:3) so: f runs 2.5 times as fast (95 % interval). Do not convert."
-    assert hotspotwords.headline(text) == (text[: text.index(" Do not")], "Do not convert.")
-    assert hotspotwords.headline("Keep it: nothing to do.") == ("Keep it: nothing to do.", "")
+    assert hotspot_words.headline(text) == (text[: text.index(" Do not")], "Do not convert.")
+    assert hotspot_words.headline("Keep it: nothing to do.") == ("Keep it: nothing to do.", "")
 
 
 def test_nothing_else_is_claimed_only_where_nothing_was_missed() -> None:
@@ -335,7 +337,7 @@ def test_nothing_else_is_claimed_only_where_nothing_was_missed() -> None:
 
 def test_flags_that_the_program_does_not_record_are_told() -> None:
     (hotspot,) = report().hotspots
-    assert hotspotwords.compiled(hotspot) == "mock-ups were compiled by gcc-12 -O2, as the program was"
+    assert hotspot_words.compiled(hotspot) == "mock-ups were compiled by gcc-12 -O2, as the program was"
     assert "compiled by" not in terminal.render(report())
     assert "mock-ups were compiled by gcc-12 -O2" in html.render(report())
     for compiler, how in (("clang-14", "-grecord-command-line"), ("gcc-12", "-g")):
@@ -344,5 +346,5 @@ def test_flags_that_the_program_does_not_record_are_told() -> None:
         assert f"compiled with {how} it would record them" in " ".join(terminal.render(unknown).split())
     stand_in = CompiledBy("gcc-12", (), False, "it names icc: gcc stands in")
     other = msgspec.structs.replace(hotspot, compiled=stand_in)
-    assert hotspotwords.compiled(other).endswith("(it names icc: gcc stands in)")
-    assert hotspotwords.compiled(msgspec.structs.replace(hotspot, compiled=None)) == ""
+    assert hotspot_words.compiled(other).endswith("(it names icc: gcc stands in)")
+    assert hotspot_words.compiled(msgspec.structs.replace(hotspot, compiled=None)) == ""

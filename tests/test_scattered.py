@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from layout_advise.reports.model import Report, read_report
+from layout_advise.reports.model.contract import Report, read_report
 
 PROGRAM = r"""
 #include <stdio.h>

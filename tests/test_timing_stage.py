@@ -26,7 +26,7 @@ from layout_advise.mockup.timednames import (
     is_elsewhere,
 )
 from layout_advise.mockup.timings import Timings
-from layout_advise.reports.hotspotmodel import Verdict
+from layout_advise.reports.model.hotspot import Verdict
 from layout_advise.stages.contest import Bench, Contest, Entrant
 from layout_advise.stages.describe import ablation
 from layout_advise.stages.doubts import doubt_scalar

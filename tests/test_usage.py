@@ -6,7 +6,7 @@ import pytest
 
 from layout_advise.measured import Measured
 from layout_advise.mockup.statistics import Ratio
-from layout_advise.reports.hotspotmodel import Verdict
+from layout_advise.reports.model.hotspot import Verdict
 from layout_advise.usage import Use, with_use
 from layout_advise.verdict import Context, confirm, decide
 

@@ -13,7 +13,7 @@ from layout_advise.cli import main
 from layout_advise.errors import SnapshotError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Structure
 from layout_advise.layoutalgebra.explore.relayout import Group, Plan, relayout, whole
-from layout_advise.reports.structuremodel import StructureReport
+from layout_advise.reports.model.structure import StructureReport
 from layout_advise.stages import describe, hotspot
 from layout_advise.stages.case import Case
 from layout_advise.stages.elsewhere import (

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 from layout_advise.errors import RunDirError, UsageError
-from layout_advise.reports import terminal
-from layout_advise.reports.model import Report, encode
+from layout_advise.reports.model.contract import Report, encode
+from layout_advise.reports.pages import terminal
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:

@@ -14,10 +14,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from layout_advise.commands import common
-from layout_advise.reports import hotspotwords, layoutwords, spelled, tables
-from layout_advise.reports.candidatemodel import CandidateReport, Interval
-from layout_advise.reports.hotspotmodel import HotspotReport
-from layout_advise.reports.model import read_report
+from layout_advise.reports.model.candidate import CandidateReport, Interval
+from layout_advise.reports.model.contract import read_report
+from layout_advise.reports.model.hotspot import HotspotReport
+from layout_advise.reports.pages import tables
+from layout_advise.reports.words import hotspot_words, layout_words, quantities
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +52,7 @@ def _best(hotspot: HotspotReport) -> dict[object, CandidateReport]:
 
 def table(before: HotspotReport, after: HotspotReport) -> Table:
     """One row a layout that either run measured."""
-    hot = escape(hotspotwords.name(before))  # C++ names have brackets
+    hot = escape(hotspot_words.name(before))  # C++ names have brackets
     title = f"{hot}: {before.verdict.action} → {after.verdict.action}"
     rows = Table(title=title, box=None, title_justify="left")
     for name in ("", "layout", "A", "B"):
@@ -62,8 +63,8 @@ def table(before: HotspotReport, after: HotspotReport) -> Table:
         one = a or b
         assert one is not None
         old, new = (a.speedup if a else None), (b.speedup if b else None)
-        name = f"{layoutwords.families(one)} of {', '.join(one.structures)}"
-        rows.add_row(mark(old, new), escape(name), spelled.interval(old), spelled.interval(new))
+        name = f"{layout_words.families(one)} of {', '.join(one.structures)}"
+        rows.add_row(mark(old, new), escape(name), quantities.interval(old), quantities.interval(new))
     return rows
 
 

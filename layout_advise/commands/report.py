@@ -14,8 +14,8 @@ import sys
 from pathlib import Path
 
 from layout_advise.commands import common
-from layout_advise.reports import html
-from layout_advise.reports.model import read_report
+from layout_advise.reports.model.contract import read_report
+from layout_advise.reports.pages import html
 from layout_advise.rundir import write_atomically
 
 

@@ -30,9 +30,8 @@ from layout_advise.commands import common
 from layout_advise.commands.showfiles import as_csv, write_parquet
 from layout_advise.commands.showrows import Places, Row, rows
 from layout_advise.errors import RunDirError
-from layout_advise.reports.chrometrace import events
-from layout_advise.reports.nests import stream_text
-from layout_advise.reports.traceview import (
+from layout_advise.reports.pages.chrome_trace import events
+from layout_advise.reports.pages.trace_text import (
     calls_text,
     control_text,
     heap_line,
@@ -42,6 +41,7 @@ from layout_advise.reports.traceview import (
     team_control_texts,
     unknown_text,
 )
+from layout_advise.reports.words.stream_words import stream_text
 from layout_advise.rundir import read_stages, write_atomically
 from layout_advise.tracer.sharing import find_sharing
 from layout_advise.tracer.trace import OTHERS, Trace

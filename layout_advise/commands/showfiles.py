@@ -11,7 +11,7 @@ from typing import Any
 
 from layout_advise.commands.showrows import Row
 from layout_advise.errors import MachineError, RunDirError
-from layout_advise.reports.nests import stream_text
+from layout_advise.reports.words.stream_words import stream_text
 
 COLUMNS = {
     "pc": "uint64",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from layout_advise.layoutalgebra.sets.nests import Stream
-from layout_advise.reports.traceview import (
+from layout_advise.reports.pages.trace_text import (
     LIVES,
     call_word,
 )

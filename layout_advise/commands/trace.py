@@ -30,7 +30,7 @@ from layout_advise.config import (
 )
 from layout_advise.errors import UsageError
 from layout_advise.progress import Progress
-from layout_advise.reports.model import Report
+from layout_advise.reports.model.contract import Report
 from layout_advise.rundir import default_path
 
 FAIL_ON_REACHED = 3

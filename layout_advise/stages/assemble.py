@@ -12,8 +12,8 @@ from layout_advise.mockup.ratios import identity_ratio, noise_floor
 from layout_advise.mockup.statistics import Ratio
 from layout_advise.mockup.timednames import IDENTITY, ORIGINAL, PLACED
 from layout_advise.mockup.timings import Timings
-from layout_advise.reports import model, spelled
-from layout_advise.reports.candidatemodel import (
+from layout_advise.reports.model import contract
+from layout_advise.reports.model.candidate import (
     Bytes,
     CandidateReport,
     Conversion,
@@ -23,7 +23,8 @@ from layout_advise.reports.candidatemodel import (
     Traffic,
     Verification,
 )
-from layout_advise.reports.structuremodel import FieldUse, StructureReport
+from layout_advise.reports.model.structure import FieldUse, StructureReport
+from layout_advise.reports.words import quantities
 from layout_advise.stages.calls import Stretch
 from layout_advise.verdict import IDENTITY_RANGE, IN_SITU_TOLERANCE, Mode, amdahl
 
@@ -200,63 +201,65 @@ class Conditions:
     """Whether the further calls use the blocks of memory that were to be re-laid."""
 
 
-def quality(conditions: Conditions) -> model.Quality:
+def quality(conditions: Conditions) -> contract.Quality:
     """The quality checks; a check that could not be made is not listed."""
-    checks: list[model.Check] = []
+    checks: list[contract.Check] = []
     timings = conditions.timings
     if timings is not None and timings.steady:
         checks += _timing_checks(timings, conditions)
-    checks.append(model.Check("trace-complete", not conditions.truncated, None, "the trace holds every access of the call"))
+    checks.append(
+        contract.Check("trace-complete", not conditions.truncated, None, "the trace holds every access of the call")
+    )
     if conditions.wrong_map_caught is not None:
         text = "a deliberately wrong layout was caught by the comparison"
-        checks.append(model.Check("wrong-map", conditions.wrong_map_caught, None, text))
+        checks.append(contract.Check("wrong-map", conditions.wrong_map_caught, None, text))
     if conditions.calls_verified:
         count = conditions.calls_verified
         once = "at 1 call" if count == 1 else f"at {count} calls"
         at = once if conditions.batch == 1 else f"after {count} batches of {conditions.batch} calls"
-        checks.append(model.Check("calls-verified", count >= 3, float(count), f"compared {at} (3 wanted)"))
+        checks.append(contract.Check("calls-verified", count >= 3, float(count), f"compared {at} (3 wanted)"))
     if conditions.unlike is not None:
         n = conditions.unlike
         text = "a replayed batch leaves the memory that it touches as the program itself does" + (
             f", but for {n} bytes, which the program writes between the calls" if n else ""
         )
-        checks.append(model.Check("replayed-batch", n == 0, float(n), text))
+        checks.append(contract.Check("replayed-batch", n == 0, float(n), text))
     if conditions.deterministic is not None:
         text = "the program ran the same way each time it was started"
-        checks.append(model.Check("deterministic", conditions.deterministic, None, text))
+        checks.append(contract.Check("deterministic", conditions.deterministic, None, text))
     if not conditions.same_blocks:
         text = "further calls use other blocks of memory than the one measured: the layouts were not compared there"
-        checks.append(model.Check("same-blocks", False, None, text))
+        checks.append(contract.Check("same-blocks", False, None, text))
     passed = sum(check.ok for check in checks)
-    return model.Quality(passed / len(checks) if checks else 0.0, tuple(checks))
+    return contract.Quality(passed / len(checks) if checks else 0.0, tuple(checks))
 
 
-def _placement(timings: Timings, mode: Mode) -> Sequence[model.Check]:
+def _placement(timings: Timings, mode: Mode) -> Sequence[contract.Check]:
     """What it costs that the hot loop lies where it does, with the layout unchanged."""
     cost = timings.ratio(PLACED, IDENTITY, mode)
     if cost is None:
         return ()
     text = f"the unchanged mock-up takes {cost.median:.2f} times as long with its loop placed as in the original as aligned"
-    return (model.Check("placement", cost.lo <= PLACEMENT_LIMIT, cost.median, text),)
+    return (contract.Check("placement", cost.lo <= PLACEMENT_LIMIT, cost.median, text),)
 
 
-def drift(stretches: Sequence[Stretch], in_situ_ns: float) -> Sequence[model.Check]:
+def drift(stretches: Sequence[Stretch], in_situ_ns: float) -> Sequence[contract.Check]:
     """Whether calls elsewhere in the run take as long as the one measured."""
     if not stretches:
         return ()
     other = max(stretches, key=lambda s: abs(math.log(s.ns / in_situ_ns)))
     factor = other.ns / in_situ_ns
-    calls = f"calls {spelled.number(other.first)} to {spelled.number(other.last)} of the run"
+    calls = f"calls {quantities.number(other.first)} to {quantities.number(other.last)} of the run"
     text = f"{calls} take {factor:.2f} times as long as the one measured"
-    return (model.Check("later-calls", 1 / DRIFT_LIMIT <= factor <= DRIFT_LIMIT, factor, text),)
+    return (contract.Check("later-calls", 1 / DRIFT_LIMIT <= factor <= DRIFT_LIMIT, factor, text),)
 
 
-def _timing_checks(timings: Timings, conditions: Conditions) -> Sequence[model.Check]:
+def _timing_checks(timings: Timings, conditions: Conditions) -> Sequence[contract.Check]:
     checks = []
     lo, hi = noise_floor(timings, conditions.mode or "steady")
     noise = max(hi, 1 / lo) if lo > 0 else math.inf
     checks.append(
-        model.Check(
+        contract.Check(
             "noise-floor", noise <= NOISE_LIMIT, noise - 1, f"the original against itself differs by up to {noise - 1:.1%}"
         )
     )
@@ -264,7 +267,7 @@ def _timing_checks(timings: Timings, conditions: Conditions) -> Sequence[model.C
     if ratio is not None:
         ok = IDENTITY_RANGE[0] <= ratio.median <= IDENTITY_RANGE[1]
         text = f"the unchanged mock-up takes {ratio.median:.3f} times the original's time"
-        checks.append(model.Check("identity", ok, ratio.median, text))
+        checks.append(contract.Check("identity", ok, ratio.median, text))
         checks += _placement(timings, conditions.mode or "steady")
     if conditions.in_situ_ns:
         near = timings.nanoseconds(ORIGINAL, conditions.mode or "steady")
@@ -274,12 +277,12 @@ def _timing_checks(timings: Timings, conditions: Conditions) -> Sequence[model.C
             if timings.unknown:
                 mode += f", as much of its branches unknown as makes it so: {timings.unknown:.0%} of what is learnt"
             text = f"the original in the snapshot is {error:+.1%} off its time in the running program ({mode})"
-            checks.append(model.Check("in-situ", abs(error) <= IN_SITU_TOLERANCE, error, text))
+            checks.append(contract.Check("in-situ", abs(error) <= IN_SITU_TOLERANCE, error, text))
         which = (
             "calls around the one stopped at" if conditions.batch == 1 else f"quarters of the {conditions.batch} calls timed"
         )
         text = f"the {which} differ by ±{conditions.spread:.1%}"
-        checks.append(model.Check("steady-calls", conditions.spread <= SPREAD_LIMIT, conditions.spread, text))
+        checks.append(contract.Check("steady-calls", conditions.spread <= SPREAD_LIMIT, conditions.spread, text))
         checks += drift(conditions.stretches, conditions.in_situ_ns)
     withheld = timings.withheld() if conditions.mode == "steady" else None
     if withheld is not None:
@@ -289,14 +292,14 @@ def _timing_checks(timings: Timings, conditions: Conditions) -> Sequence[model.C
         text = f"{why}: speedups are told only as far as they hold with flushed caches too" + (
             f", up to {withheld:.0%} below those with the same data again" if withheld >= TOLD_LESS else ""
         )
-        checks.append(model.Check("other-data", withheld <= WITHHELD_LIMIT, withheld, text))
+        checks.append(contract.Check("other-data", withheld <= WITHHELD_LIMIT, withheld, text))
     calm = timings.calm_part()
     if calm is not None:
         text = f"{calm:.0%} of the original's calls were timed while nothing slowed the processor" + (
             "" if timings.is_calm else ", too few to leave out the others"
         )
-        checks.append(model.Check("calm", timings.is_calm, calm, text))
+        checks.append(contract.Check("calm", timings.is_calm, calm, text))
     share = timings.rejected / timings.samples if timings.samples else 0.0
     text = f"{share:.0%} of the timed calls were left out for page faults"
-    checks.append(model.Check("page-faults", share <= REJECTED_LIMIT, share, text))
+    checks.append(contract.Check("page-faults", share <= REJECTED_LIMIT, share, text))
     return checks

@@ -19,7 +19,7 @@ from layout_advise.config import Settings
 from layout_advise.mockup.effects import Gpr, Lane
 from layout_advise.mockup.lifted import Lifted
 from layout_advise.mockup.statistics import undisturbed
-from layout_advise.reports.hotspotmodel import Original
+from layout_advise.reports.model.hotspot import Original
 from layout_advise.stages.calls import VERIFIED_CALLS, ChosenCall
 from layout_advise.stages.profile import IN_SITU_PROCESSES, IN_SITU_SECONDS, Profiled
 from layout_advise.tracer.snapshot.channel import MAX_TIMED

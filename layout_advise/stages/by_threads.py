@@ -14,8 +14,8 @@ from layout_advise.mockup.measure import Plan, Restorer, Timed, measure, without
 from layout_advise.mockup.statistics import Ratio, undisturbed, undisturbed_ratio
 from layout_advise.mockup.timednames import ORIGINAL
 from layout_advise.mockup.timings import Timings
-from layout_advise.reports.candidatemodel import Interval
-from layout_advise.reports.hotspotmodel import ByThreads, ThreadCount, Time
+from layout_advise.reports.model.candidate import Interval
+from layout_advise.reports.model.hotspot import ByThreads, ThreadCount, Time
 from layout_advise.stages.timing import Decision
 from layout_advise.stages.verify import Subject
 from layout_advise.stages.verify_team import verify_with

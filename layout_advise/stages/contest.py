@@ -10,7 +10,7 @@ from layout_advise.measured import Measured
 from layout_advise.mockup.measure import Plan, Restorer, Timed, measure
 from layout_advise.mockup.timednames import IDENTITY, LAYOUT_SCALAR, PLACED, SCALAR, elsewhere, is_elsewhere
 from layout_advise.mockup.timings import Timings
-from layout_advise.reports.candidatemodel import Evidence
+from layout_advise.reports.model.candidate import Evidence
 from layout_advise.tracer.snapshot.protocol import Range
 
 FRESH_CALLS = 4

@@ -16,8 +16,8 @@ from layout_advise.layoutalgebra.terms.text import shorten
 from layout_advise.mockup.ratios import identity_ratio, noise_floor
 from layout_advise.mockup.timednames import IDENTITY, IDENTITY_RESTRICT, IDENTITY_SIMD, LAYOUT_SCALAR, ORIGINAL, SCALAR
 from layout_advise.mockup.timings import Timings
-from layout_advise.reports.candidatemodel import Ablation, Identity
-from layout_advise.reports.hotspotmodel import (
+from layout_advise.reports.model.candidate import Ablation, Identity
+from layout_advise.reports.model.hotspot import (
     Batch,
     CompiledBy,
     HotspotReport,
@@ -28,7 +28,7 @@ from layout_advise.reports.hotspotmodel import (
     TraceSummary,
     Verdict,
 )
-from layout_advise.reports.structuremodel import SharedLines, StructureReport
+from layout_advise.reports.model.structure import SharedLines, StructureReport
 from layout_advise.stages.assemble import Drawn, candidate_report, interval, structure_report
 from layout_advise.stages.case import Case
 from layout_advise.stages.elsewhereport import with_elsewhere, with_usage

@@ -9,7 +9,7 @@ from layout_advise.measured import Measured
 from layout_advise.mockup.ratios import identity_of, places_of
 from layout_advise.mockup.timednames import IDENTITY, IDENTITY_LANES, IDENTITY_MOVED, ORIGINAL, SCALAR
 from layout_advise.mockup.timings import Timings
-from layout_advise.reports.hotspotmodel import Verdict
+from layout_advise.reports.model.hotspot import Verdict
 from layout_advise.verdict import Mode, undecided
 
 SCALAR_LIMIT = 1.1

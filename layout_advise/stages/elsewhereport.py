@@ -8,9 +8,9 @@ from typing import Literal
 import msgspec
 
 from layout_advise.layoutalgebra.derive.structure import Candidate
-from layout_advise.reports import structuremodel
-from layout_advise.reports.candidatemodel import CandidateReport, Elsewhere
-from layout_advise.reports.structuremodel import StructureReport, UserReport
+from layout_advise.reports.model import structure
+from layout_advise.reports.model.candidate import CandidateReport, Elsewhere
+from layout_advise.reports.model.structure import StructureReport, UserReport
 from layout_advise.stages.elsewhere import Placement, Usage, User, lines_elsewhere
 
 
@@ -36,11 +36,11 @@ def _user(user: User) -> UserReport:
     )
 
 
-def _placement(found: Placement | None) -> structuremodel.Placement | None:
+def _placement(found: Placement | None) -> structure.Placement | None:
     if found is None:
         return None
     last, first = found.last_write, found.first_read
-    return structuremodel.Placement(
+    return structure.Placement(
         found.first,
         found.periods,
         found.used,

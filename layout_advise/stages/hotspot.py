@@ -15,7 +15,7 @@ from layout_advise.mockup.effects import Gpr, Lane
 from layout_advise.mockup.entryvalues import Known
 from layout_advise.mockup.lift import lift
 from layout_advise.mockup.lifted import Lifted
-from layout_advise.reports.hotspotmodel import HotspotReport, NotLifted, Verdict
+from layout_advise.reports.model.hotspot import HotspotReport, NotLifted, Verdict
 from layout_advise.rundir import write_atomically
 from layout_advise.stages import describe, shown
 from layout_advise.stages.annotate import annotated

@@ -11,7 +11,7 @@ from layout_advise.errors import LayoutAdviseError
 from layout_advise.kinds import LEAST_SHARE, MOST_KINDS
 from layout_advise.layoutalgebra.derive.derive import plain_reason
 from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
-from layout_advise.reports.hotspotmodel import Verdict
+from layout_advise.reports.model.hotspot import Verdict
 from layout_advise.stages.case import Case
 from layout_advise.stages.kinds import Kinds, at_kind
 from layout_advise.stages.mockups import Made

@@ -31,7 +31,7 @@ from layout_advise.mockup.timednames import (
     elsewhere,
 )
 from layout_advise.mockup.timings import Timings
-from layout_advise.reports.hotspotmodel import ByThreads
+from layout_advise.reports.model.hotspot import ByThreads
 from layout_advise.rundir import write_atomically
 from layout_advise.stages import batches, profile
 from layout_advise.stages.attempts import compiler_of, forbidden, make_mockups, without_failed

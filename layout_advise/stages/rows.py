@@ -9,7 +9,7 @@ from layout_advise.mixture import together
 from layout_advise.mockup.ratios import places_of
 from layout_advise.mockup.timednames import ORIGINAL
 from layout_advise.mockup.view import NOTHING
-from layout_advise.reports.candidatemodel import CandidateReport, KindSpeedup, Verification
+from layout_advise.reports.model.candidate import CandidateReport, KindSpeedup, Verification
 from layout_advise.stages.assemble import Converted, Outcome, candidate_report, interval
 from layout_advise.stages.case import Case
 from layout_advise.stages.elsewhereport import with_elsewhere

@@ -15,8 +15,8 @@ from layout_advise.mockup.ratios import identity_of, identity_ratio, noise_floor
 from layout_advise.mockup.statistics import Ratio
 from layout_advise.mockup.timednames import IDENTITY, IDENTITY_BLOCKS, IDENTITY_LANES, ORIGINAL, elsewhere
 from layout_advise.mockup.timings import Timings
-from layout_advise.reports.hotspotmodel import Verdict
-from layout_advise.reports.spelled import nanoseconds
+from layout_advise.reports.model.hotspot import Verdict
+from layout_advise.reports.words.quantities import nanoseconds
 from layout_advise.stages.contest import Bench, Contest, Entrant, built_again, has_vectors
 from layout_advise.stages.doubts import LOOP_FORM, NOT_IN_SITU, doubt_between, doubt_form, doubt_place, doubt_scalar
 from layout_advise.verdict import IN_SITU_TOLERANCE, Context, Mode, choose_mode, confirm, decide, undecided

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout
-from layout_advise.reports import layoutwords, spelled
+from layout_advise.reports.words import layout_words, quantities
 
 
 def title(candidate: Candidate, symbol: str, *, written_out: bool = False) -> str:
@@ -17,17 +17,17 @@ def words(candidate: Candidate) -> str:
     """What the ranking calls the layout: ``AoSoA×4, compact``."""
     arrays = [names for layout in candidate.relayouts for names in layout.arrays]
     classes = next((layout.chosen.block for layout in candidate.relayouts if layout.chosen is not None), None)
-    return layoutwords.short(candidate.families, candidate.block, arrays, classes)
+    return layout_words.short(candidate.families, candidate.block, arrays, classes)
 
 
 def _stored(candidate: Candidate, layout: Relayout) -> str:
     structure = layout.structure
     about = [structure.alloc_site] if structure.alloc_site else []
-    about.append(f"{spelled.number(structure.count)} × {structure.type or f'{structure.element_bytes} bytes'}")
+    about.append(f"{quantities.number(structure.count)} × {structure.type or f'{structure.element_bytes} bytes'}")
     used = sum(f.bytes for f in structure.fields)
     classes = layout.chosen.block if layout.chosen is not None else None
     unused = used < structure.element_bytes
-    how = layoutwords.transformation(candidate.families, candidate.block, layout.arrays, unused, classes)
+    how = layout_words.transformation(candidate.families, candidate.block, layout.arrays, unused, classes)
     if structure.via is not None:
         return f"store the objects that `{structure.name.removeprefix('*')}` points to ({', '.join(about)}) together, {how}"
     return f"store `{structure.name}` ({', '.join(about)}) {how}"

@@ -15,7 +15,7 @@ from layout_advise.mockup.remap import plan
 from layout_advise.mockup.timednames import IDENTITY
 from layout_advise.mockup.timings import Timings
 from layout_advise.mockup.view import View, view
-from layout_advise.reports.hotspotmodel import ByThreads, Verdict
+from layout_advise.reports.model.hotspot import ByThreads, Verdict
 from layout_advise.stages.attempts import (
     WRONG,
     at_another_call,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from layout_advise.reports.candidatemodel import CandidateReport
-from layout_advise.reports.glossary import FAMILY_NAMES
-from layout_advise.reports.spelled import MOST_NAMES, digits, listing, number
+from layout_advise.reports.model.candidate import CandidateReport
+from layout_advise.reports.words.glossary import FAMILY_NAMES
+from layout_advise.reports.words.quantities import MOST_NAMES, digits, listing, number
 
 LONGEST_TERM, CUT_TERM = 160, 60
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from layout_advise.layoutalgebra.sets.nests import Loop, Node, Point
-from layout_advise.reports.traceview import call_word, calls_text, loop_place, piece_names
+from layout_advise.reports.pages.trace_text import call_word, calls_text, loop_place, piece_names
 from layout_advise.tracer.trace import Control, Trace
 
 MOST_EVENTS = 20_000

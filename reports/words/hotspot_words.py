@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePath
 
-from layout_advise.reports.candidatemodel import CandidateReport
-from layout_advise.reports.hotspotmodel import HotspotReport, KindReport
-from layout_advise.reports.layoutwords import view
-from layout_advise.reports.spelled import listing, nanoseconds, number
-from layout_advise.reports.structuremodel import StructureReport
+from layout_advise.reports.model.candidate import CandidateReport
+from layout_advise.reports.model.hotspot import HotspotReport, KindReport
+from layout_advise.reports.model.structure import StructureReport
+from layout_advise.reports.words.layout_words import view
+from layout_advise.reports.words.quantities import listing, nanoseconds, number
 
 
 def name(hotspot: HotspotReport) -> str:

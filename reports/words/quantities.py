@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from layout_advise.reports.candidatemodel import Interval
-from layout_advise.reports.hotspotmodel import Time
+from layout_advise.reports.model.candidate import Interval
+from layout_advise.reports.model.hotspot import Time
 
 MOST_NAMES = 6
 

@@ -1,6 +1,6 @@
 """The report's part about data structures as they lie in memory now: their fields, who uses them, what threads share.
 
-Part of the contract in :mod:`layout_advise.reports.model`.
+Part of the contract in :mod:`layout_advise.reports.model.contract`.
 """
 
 from __future__ import annotations

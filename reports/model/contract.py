@@ -13,7 +13,7 @@ from typing import Any, Literal
 import msgspec
 
 from layout_advise.errors import RunDirError
-from layout_advise.reports.hotspotmodel import HotspotReport
+from layout_advise.reports.model.hotspot import HotspotReport
 
 SCHEMA = "layout-advise.report/1"
 

@@ -1,6 +1,6 @@
 """The report's part about layouts that were tried: what they are, how they were compared, and what they gain.
 
-Part of the contract in :mod:`layout_advise.reports.model`.
+Part of the contract in :mod:`layout_advise.reports.model.contract`.
 """
 
 from __future__ import annotations

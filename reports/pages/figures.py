@@ -7,9 +7,10 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from layout_advise.reports import layoutwords, tables
-from layout_advise.reports.candidatemodel import CandidateReport
-from layout_advise.reports.hotspotmodel import HotspotReport
+from layout_advise.reports.model.candidate import CandidateReport
+from layout_advise.reports.model.hotspot import HotspotReport
+from layout_advise.reports.pages import tables
+from layout_advise.reports.words import layout_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -112,7 +113,7 @@ def _svg(figure: Figure, axes: Axes, grid: Literal["x", "y"], bare: Sequence[str
 
 
 def _label(candidate: CandidateReport) -> str:
-    text = layoutwords.families(candidate)
+    text = layout_words.families(candidate)
     return text if len(text) <= LONGEST_LABEL else f"{text[: LONGEST_LABEL - 1]}…"
 
 

@@ -1,6 +1,6 @@
 """The report's part about one hotspot: where its time goes, how it was traced and measured, and the verdict.
 
-Part of the contract in :mod:`layout_advise.reports.model`.
+Part of the contract in :mod:`layout_advise.reports.model.contract`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from typing import Literal
 
 import msgspec
 
-from layout_advise.reports.candidatemodel import Ablation, CandidateReport, Identity, Interval
-from layout_advise.reports.structuremodel import SharedLines, StructureReport
+from layout_advise.reports.model.candidate import Ablation, CandidateReport, Identity, Interval
+from layout_advise.reports.model.structure import SharedLines, StructureReport
 
 Action = Literal["change", "keep", "undecided"]
 

@@ -7,8 +7,8 @@ from pathlib import PurePath
 
 import msgspec
 
-from layout_advise.reports.spelled import listing, number, size
-from layout_advise.reports.structuremodel import FieldUse, SharedLines, StructureReport, UserReport
+from layout_advise.reports.model.structure import FieldUse, SharedLines, StructureReport, UserReport
+from layout_advise.reports.words.quantities import listing, number, size
 
 
 def users(structure: StructureReport) -> str:

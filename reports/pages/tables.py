@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from layout_advise.reports.candidatemodel import CandidateReport, Interval
-from layout_advise.reports.hotspotmodel import HotspotReport
-from layout_advise.reports.layoutwords import families
-from layout_advise.reports.spelled import interval, listing, number, shares, spent
+from layout_advise.reports.model.candidate import CandidateReport, Interval
+from layout_advise.reports.model.hotspot import HotspotReport
+from layout_advise.reports.words.layout_words import families
+from layout_advise.reports.words.quantities import interval, listing, number, shares, spent
 
 
 @dataclass(frozen=True, slots=True)

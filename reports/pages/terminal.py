@@ -9,11 +9,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from layout_advise.reports import glossary, hotspotwords, layoutwords, spelled, structurewords, tables
-from layout_advise.reports.candidatemodel import CandidateReport
-from layout_advise.reports.hotspotmodel import HotspotReport
-from layout_advise.reports.model import Report
-from layout_advise.reports.structuremodel import StructureReport
+from layout_advise.reports.model.candidate import CandidateReport
+from layout_advise.reports.model.contract import Report
+from layout_advise.reports.model.hotspot import HotspotReport
+from layout_advise.reports.model.structure import StructureReport
+from layout_advise.reports.pages import tables
+from layout_advise.reports.words import glossary, hotspot_words, layout_words, quantities, structure_words
 
 STYLE = {"change": "bold green", "keep": "bold cyan", "undecided": "bold yellow"}
 MOST_ROWS = 12
@@ -48,17 +49,17 @@ def _hotspot(console: Console, hotspot: HotspotReport, verbose: bool) -> None:
     console.print(f"[{STYLE[verdict.action]}]{escape(verdict.text)}[/]", soft_wrap=True)
     advised = next((c for c in hotspot.candidates if c.id == verdict.candidate), None)
     if advised is not None:
-        _say(console, hotspotwords.permanence(advised, hotspot))
+        _say(console, hotspot_words.permanence(advised, hotspot))
     console.print()
     _say(console, _hotspot_line(hotspot))
     for kind in hotspot.kinds:
-        _say(console, f"  {hotspotwords.kind(kind)}")
+        _say(console, f"  {hotspot_words.kind(kind)}")
     for limit in hotspot.trace.limits if hotspot.trace else ():
         _say(console, f"  the trace is not whole: {limit}")
     for structure in hotspot.structures:
         _structure(console, structure, verbose)
     for shared in hotspot.shared_lines:
-        _say(console, f"  {structurewords.shared_lines(shared)}")
+        _say(console, f"  {structure_words.shared_lines(shared)}")
     if hotspot.candidates:
         console.print()
         _candidates(console, hotspot, verbose)
@@ -69,28 +70,28 @@ def _hotspot(console: Console, hotspot: HotspotReport, verbose: bool) -> None:
 
 
 def _hotspot_line(hotspot: HotspotReport) -> str:
-    where = hotspotwords.place(hotspot)
-    name = f"{hotspotwords.name(hotspot)} ({where})" if where else hotspotwords.name(hotspot)
+    where = hotspot_words.place(hotspot)
+    name = f"{hotspot_words.name(hotspot)} ({where})" if where else hotspot_words.name(hotspot)
     return (
-        f"hotspot {name}: {hotspot.share:.0%} of the samples, {spelled.number(hotspot.calls)} calls of "
-        f"{spelled.nanoseconds(hotspot.original.ns_in_situ)}; "
-        f"{hotspotwords.stopped_at(hotspot)}"
+        f"hotspot {name}: {hotspot.share:.0%} of the samples, {quantities.number(hotspot.calls)} calls of "
+        f"{quantities.nanoseconds(hotspot.original.ns_in_situ)}; "
+        f"{hotspot_words.stopped_at(hotspot)}"
     )
 
 
 def _structure(console: Console, structure: StructureReport, verbose: bool) -> None:
-    _say(console, f"  {structure.id} {structure.name}: {structurewords.structure_line(structure)}")
+    _say(console, f"  {structure.id} {structure.name}: {structure_words.structure_line(structure)}")
     if structure.note and not verbose:
         _say(console, f"     {structure.note}")
         return
-    _say(console, f"     {structurewords.shape(structure)}")
-    _say(console, f"     {layoutwords.term(structure.layout)}  (in units of {structure.unit_bytes} bytes)")
+    _say(console, f"     {structure_words.shape(structure)}")
+    _say(console, f"     {layout_words.term(structure.layout)}  (in units of {structure.unit_bytes} bytes)")
     if structure.note:
         _say(console, f"     {structure.note}")
-    if users := structurewords.users(structure):
+    if users := structure_words.users(structure):
         _say(console, f"     {users}")
     for use in structure.fields if verbose else ():
-        counts = f"{spelled.number(use.reads)} reads, {spelled.number(use.writes)} writes"
+        counts = f"{quantities.number(use.reads)} reads, {quantities.number(use.writes)} writes"
         _say(console, f"     {use.name} at {use.offset}, {use.bytes} bytes: {counts}")
 
 
@@ -141,14 +142,14 @@ def _legend(hotspot: HotspotReport, shown: Sequence[tables.Layout]) -> list[str]
     """What a reader needs below the table: how sure it is, and why layouts were rejected."""
     lines = []
     if any(layout.best.speedup for layout in shown):
-        noise = hotspotwords.noise(hotspot)
+        noise = hotspot_words.noise(hotspot)
         band = f"; {noise}" if noise else ""
         lines.append(f"  speedup of the hotspot over the original, 95 % interval over processes{band}")
         lines.append("  over identity: over the fastest comparable build of the mock-up with its layout unchanged")
-    notes = (hotspotwords.learnt(hotspot), hotspotwords.placed(hotspot), hotspotwords.claimed(hotspot))
+    notes = (hotspot_words.learnt(hotspot), hotspot_words.placed(hotspot), hotspot_words.claimed(hotspot))
     lines += [f"  {text}" for text in notes if text]
     if hotspot.compiled is not None and not hotspot.compiled.recorded:
-        lines.append(f"  {hotspotwords.compiled(hotspot)}")
+        lines.append(f"  {hotspot_words.compiled(hotspot)}")
     again = [layout.id for layout in shown if layout.best.measured_again]
     if again and len(shown) > len(again):
         lines.append(f"  {', '.join(again)}: measured again in new processes, in a new build; the others' are first figures")
@@ -160,10 +161,10 @@ def _legend(hotspot: HotspotReport, shown: Sequence[tables.Layout]) -> list[str]
     if replayed:
         lines.append(f"  replayed: {glossary.EVIDENCE_NOTES['replayed']}")
         lines += [
-            f"  {x.id}: replay in the present layout over replay in {x.id}: {spelled.interval(x.best.replay)}"
+            f"  {x.id}: replay in the present layout over replay in {x.id}: {quantities.interval(x.best.replay)}"
             for x in replayed
         ]
-    lines += [f"  {x.id}: {text}" for x in shown if (text := hotspotwords.kind_speedups(x.best, hotspot))]
+    lines += [f"  {x.id}: {text}" for x in shown if (text := hotspot_words.kind_speedups(x.best, hotspot))]
     reasons: dict[str, list[str]] = {}
     for layout in shown:
         if layout.best.reason and layout.best.speedup is None:
@@ -196,7 +197,7 @@ def _table(hotspot: HotspotReport, shown: Sequence[tables.Layout], width: int, v
 
 def _identity(hotspot: HotspotReport) -> tuple[str, ...]:
     lines = {c.traffic.lines_before for c in hotspot.candidates if c.traffic}
-    before = spelled.number(lines.pop()) if len(lines) == 1 else ""
+    before = quantities.number(lines.pop()) if len(lines) == 1 else ""
     identity = hotspot.identity
     if identity is None:
         return "", "as it is", "", "", "", "", before, ""
@@ -205,7 +206,7 @@ def _identity(hotspot: HotspotReport) -> tuple[str, ...]:
         "as it is (identity)",
         "",
         identity.evidence,
-        spelled.interval(spelled.inverse(identity.ratio)),
+        quantities.interval(quantities.inverse(identity.ratio)),
         "",
         before,
         "",
@@ -217,13 +218,13 @@ def _row(layout: tables.Layout, chosen: bool, several: bool) -> tuple[str, ...]:
     of = f" of {', '.join(best.structures)}" if several else ""
     return (
         ("→ " if chosen else "  ") + layout.id,
-        layoutwords.families(best) + of,
+        layout_words.families(best) + of,
         best.variant,
         best.evidence,
-        spelled.interval(best.speedup),
-        spelled.interval(best.over_identity),
-        layoutwords.traffic(best),
-        layoutwords.conversion(best),
+        quantities.interval(best.speedup),
+        quantities.interval(best.over_identity),
+        layout_words.traffic(best),
+        layout_words.conversion(best),
     )
 
 

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from layout_advise.reports import figures, glossary, hotspotwords, layoutwords, spelled, structurewords, tables
-from layout_advise.reports.candidatemodel import CandidateReport, Interval
-from layout_advise.reports.hotspotmodel import HotspotReport
-from layout_advise.reports.model import Report
+from layout_advise.reports.model.candidate import CandidateReport, Interval
+from layout_advise.reports.model.contract import Report
+from layout_advise.reports.model.hotspot import HotspotReport
+from layout_advise.reports.pages import figures, tables
+from layout_advise.reports.words import glossary, hotspot_words, layout_words, quantities, structure_words
 
 MOST_SOURCES = 8
 SOURCE_BUDGET = 500_000
@@ -29,28 +30,28 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    env.filters["size"] = spelled.size
-    env.filters["ns"] = spelled.nanoseconds
-    env.filters["number"] = spelled.number
-    env.filters["interval"] = spelled.interval
-    env.filters["families"] = layoutwords.families
-    env.filters["traffic"] = layoutwords.traffic
-    env.filters["inverse"] = spelled.inverse
-    env.filters["term"] = layoutwords.term
-    env.filters["conversion"] = layoutwords.conversion
-    env.filters["view"] = layoutwords.view
-    env.filters["declaration"] = layoutwords.declaration
-    env.filters["shape"] = structurewords.shape
-    env.filters["structure_line"] = structurewords.structure_line
+    env.filters["size"] = quantities.size
+    env.filters["ns"] = quantities.nanoseconds
+    env.filters["number"] = quantities.number
+    env.filters["interval"] = quantities.interval
+    env.filters["families"] = layout_words.families
+    env.filters["traffic"] = layout_words.traffic
+    env.filters["inverse"] = quantities.inverse
+    env.filters["term"] = layout_words.term
+    env.filters["conversion"] = layout_words.conversion
+    env.filters["view"] = layout_words.view
+    env.filters["declaration"] = layout_words.declaration
+    env.filters["shape"] = structure_words.shape
+    env.filters["structure_line"] = structure_words.structure_line
     env.filters["base_id"] = tables.base_id
-    env.filters["kind"] = hotspotwords.kind
-    env.filters["name"] = hotspotwords.name
-    env.filters["kind_speedups"] = hotspotwords.kind_speedups
-    env.filters["unused"] = structurewords.unused
-    env.filters["users"] = structurewords.users
-    env.filters["user_place"] = structurewords.user_place
-    env.filters["conversion_place"] = structurewords.conversion_place
-    env.filters["shared_lines"] = structurewords.shared_lines
+    env.filters["kind"] = hotspot_words.kind
+    env.filters["name"] = hotspot_words.name
+    env.filters["kind_speedups"] = hotspot_words.kind_speedups
+    env.filters["unused"] = structure_words.unused
+    env.filters["users"] = structure_words.users
+    env.filters["user_place"] = structure_words.user_place
+    env.filters["conversion_place"] = structure_words.conversion_place
+    env.filters["shared_lines"] = structure_words.shared_lines
     env.filters["drawing"] = drawing
     env.filters["stacked"] = stacked
     env.filters["ticks"] = ticks
@@ -102,17 +103,17 @@ def _item(hotspot: HotspotReport) -> dict[str, object]:
     moved = {name for c in hotspot.candidates for name in c.structures}
     plain = [s for s in hotspot.structures if s.id not in moved]
     shown = [s for s in hotspot.structures if s.id in moved] or plain
-    headline, rest = hotspotwords.headline(hotspot.verdict.text)
+    headline, rest = hotspot_words.headline(hotspot.verdict.text)
     return {
         "data": hotspot,
         "headline": headline,
         "rest": rest,
-        "place": hotspotwords.place(hotspot),
+        "place": hotspot_words.place(hotspot),
         "layouts": found[:MOST_LAYOUTS],
         "more": max(0, len(found) - MOST_LAYOUTS),
         "chosen": best,
         "advised": advised,
-        "permanence": hotspotwords.permanence(best, hotspot) if best is not None and advised else "",
+        "permanence": hotspot_words.permanence(best, hotspot) if best is not None and advised else "",
         "figure": Markup(figures.speedups(hotspot)),
         "sources": sources(found),
         "shown": shown[:MOST_STRUCTURES],
@@ -122,11 +123,11 @@ def _item(hotspot: HotspotReport) -> dict[str, object]:
         "threads_heads": tables.by_threads_heads(hotspot),
         "threads_notes": tables.by_threads_notes(hotspot),
         "threads_figure": Markup(figures.by_threads(hotspot)),
-        "noise": hotspotwords.noise(hotspot),
-        "claimed": hotspotwords.claimed(hotspot),
-        "placed": hotspotwords.placed(hotspot),
-        "learnt": hotspotwords.learnt(hotspot),
-        "compiled": hotspotwords.compiled(hotspot),
+        "noise": hotspot_words.noise(hotspot),
+        "claimed": hotspot_words.claimed(hotspot),
+        "placed": hotspot_words.placed(hotspot),
+        "learnt": hotspot_words.learnt(hotspot),
+        "compiled": hotspot_words.compiled(hotspot),
         "cold": any(layout.best.cold not in (None, layout.best.speedup) for layout in found),
         "conversion": any(layout.best.conversion for layout in found),
     }
