@@ -33,7 +33,7 @@ from layout_advise.errors import BinaryError, NotLiftedError
 from layout_advise.mockup.build import build
 from layout_advise.mockup.survey import has_float_loop, lift_function, source_of, surveyed
 from layout_advise.stages.survey import TooLong, time_limit
-from layout_advise.tracer.symbols import Function
+from layout_advise.tracer.program.symbols import Function
 from tests.lift_callees import arguments_of, opened
 from tests.lift_runner import (
     Job,

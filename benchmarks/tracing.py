@@ -28,17 +28,17 @@ from typing import Any
 import numpy as np
 
 from layout_advise.stages.observe import observe
-from layout_advise.tracer.binary import Binary
-from layout_advise.tracer.clone.image import build_clone
-from layout_advise.tracer.clone.place import choose_address
-from layout_advise.tracer.folding import fold_records
-from layout_advise.tracer.snapshot.launch import fixed_addresses
+from layout_advise.tracer.backends.clone.address import choose_address
+from layout_advise.tracer.backends.clone.image import build_clone
+from layout_advise.tracer.folding.fold import fold_records
+from layout_advise.tracer.process.launch import fixed_addresses
+from layout_advise.tracer.process.patching import Entry
+from layout_advise.tracer.process.stopped_program import CloneImage, Range
+from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.sampling.probe import probe
+from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.park import park
-from layout_advise.tracer.snapshot.patching import Entry
-from layout_advise.tracer.snapshot.probe import probe
-from layout_advise.tracer.snapshot.process import AgentProcess
-from layout_advise.tracer.snapshot.protocol import CloneImage, Range
-from layout_advise.tracer.trace_file import write_trace
+from layout_advise.tracer.trace.trace_file import write_trace
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = Path(__file__).resolve().parent / "results"

@@ -30,11 +30,11 @@ from tracing import HOTSPOTS, INSIDE, RESULTS, ROOT, Row, entry_of, row, table
 
 from layout_advise.layoutalgebra.sets.nests import AddressSet
 from layout_advise.stages.observe import count_nodes
-from layout_advise.tracer.snapshot.launch import fixed_addresses
-from layout_advise.tracer.toolrun import file_offset
-from layout_advise.tracer.valgrind.build import TOOL, tool_folder
-from layout_advise.tracer.valgrind.install import find_valgrind
-from layout_advise.tracer.valgrind.run import run_tool
+from layout_advise.tracer.backends.tool.run import file_offset
+from layout_advise.tracer.backends.valgrind.build import TOOL, tool_folder
+from layout_advise.tracer.backends.valgrind.install import find_valgrind
+from layout_advise.tracer.backends.valgrind.run import run_tool
+from layout_advise.tracer.process.launch import fixed_addresses
 
 SOURCE = r"""
 #include <stdlib.h>

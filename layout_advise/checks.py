@@ -11,8 +11,8 @@ from pathlib import Path
 from layout_advise.config import Settings
 from layout_advise.errors import BinaryError, UsageError
 from layout_advise.rundir import scratch_parent
-from layout_advise.tracer.binary import Binary
-from layout_advise.tracer.space import KEEP_FREE, RECORD_BYTES, RECORDS_ROOM, require
+from layout_advise.tracer.process.disk_space import KEEP_FREE, RECORD_BYTES, RECORDS_ROOM, require
+from layout_advise.tracer.program.binary import Binary
 
 RUN_ROOM = 16 << 20
 """Bytes that a run directory needs without its trace: reports, mock-ups and their logs."""
@@ -24,7 +24,7 @@ def check_command(command: Sequence[str], cwd: Path | None = None, *, static: bo
     ``static``: it may be linked statically.
 
     Raises :class:`UsageError` where the command is empty or ``cwd`` is no directory, :class:`BinaryError` for everything
-    about the file (see ``layout_advise.tracer.elf_checks``).
+    about the file (see ``layout_advise.tracer.program.elf_checks``).
     """
     if not command or not command[0]:
         raise UsageError("no program given", "the command is empty", "layout-advise trace -- ./app its arguments")

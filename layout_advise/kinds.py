@@ -16,9 +16,9 @@ from itertools import pairwise
 
 from layout_advise.layoutalgebra.derive.structure import Structure
 from layout_advise.layoutalgebra.sets.nests import AddressSet
+from layout_advise.layoutalgebra.sets.spans import Span, spans
 from layout_advise.mockup.statistics import median_of
-from layout_advise.tracer.spans import Span, spans
-from layout_advise.tracer.trace import Trace
+from layout_advise.tracer.trace.trace import Trace
 
 Site = tuple[int, int]
 Place = tuple[int, int]

@@ -26,8 +26,8 @@ from layout_advise.stages.hotspot import Studied, study
 from layout_advise.stages.loops import find_loop
 from layout_advise.stages.profile import Profiled, probe_calls, profile, spool, without_main
 from layout_advise.stages.statically import trace_static
-from layout_advise.tracer.binary import Binary
-from layout_advise.tracer.snapshot.launch import signal_name
+from layout_advise.tracer.process.launch import signal_name
+from layout_advise.tracer.program.binary import Binary
 from layout_advise.verdict import FEWEST_CALLS, SHORT_CALL_NS
 
 

@@ -15,7 +15,7 @@ import msgspec
 
 from layout_advise import __version__
 from layout_advise.errors import RunDirError
-from layout_advise.tracer.space import RECORDS_ROOM, free_bytes
+from layout_advise.tracer.process.disk_space import RECORDS_ROOM, free_bytes
 
 FORMAT = "layout-advise.run/1"
 MARKER = "run.json"

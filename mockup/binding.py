@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 from layout_advise.layoutalgebra.derive.structure import Structure
 from layout_advise.layoutalgebra.sets.nests import Stream
+from layout_advise.layoutalgebra.sets.spans import spans
 from layout_advise.mockup.effects import BITS
 from layout_advise.mockup.lifted import Atomic, Executed, Item, Lifted, Load, Loop, Store
 from layout_advise.mockup.runtime import retried
 from layout_advise.mockup.streams import hull
-from layout_advise.tracer.spans import spans
-from layout_advise.tracer.trace import Reference, Trace
+from layout_advise.tracer.trace.trace import Reference, Trace
 
 Access = Load | Store | Atomic
 Key = tuple[int, int]

@@ -12,7 +12,7 @@ from layout_advise.mockup.effects import Expr
 from layout_advise.mockup.image import Image, open_image
 from layout_advise.mockup.jumptable import jump_targets
 from layout_advise.mockup.naturalloops import NaturalLoop, natural_loops
-from layout_advise.tracer.code import Region
+from layout_advise.tracer.code.region import Region
 
 CONDITIONS: Mapping[str, str] = {
     "o": "o", "no": "no", "b": "b", "c": "b", "nae": "b", "ae": "ae", "nb": "ae", "nc": "ae", "e": "e", "z": "e",

@@ -12,7 +12,7 @@ from layout_advise.mockup.binding import keys_made
 from layout_advise.mockup.lifted import Lifted
 from layout_advise.mockup.runtime import retried
 from layout_advise.mockup.streams import contains, expand_array, hull
-from layout_advise.tracer.trace import Reference, Thread, Trace
+from layout_advise.tracer.trace.trace import Reference, Thread, Trace
 
 FRAME_BYTES = 8 << 20
 _ADDRESS = np.uint64((1 << 48) - 1)

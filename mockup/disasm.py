@@ -17,8 +17,8 @@ from capstone import x86_const as x86
 
 from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.effects import Gpr
-from layout_advise.tracer.clone.evex import overshoot
-from layout_advise.tracer.code import Region
+from layout_advise.tracer.code.evex import overshoot
+from layout_advise.tracer.code.region import Region
 
 _LEGACY = ("ax", "cx", "dx", "bx", "sp", "bp", "si", "di")
 _COMPARE = re.compile(r"(v?cmp)[a-z_]*(ps|pd|ss|sd)")

@@ -122,9 +122,9 @@ class SetEffect:
 class LoadEffect:
     """Load ``BITS[ty] / 8`` bytes at ``address`` (i64). A 32-byte vector load is four of these.
 
-    ``operand`` is the operand number of the traced :class:`~layout_advise.tracer.trace.Reference` (0 unless the instruction
-    has several memory operands, or lanes), ``part`` the byte offset of this piece within that reference. ``guard`` (i1),
-    where present, tells whether the access happens at all (masked moves).
+    ``operand`` is the operand number of the traced :class:`~layout_advise.tracer.trace.trace.Reference` (0 unless the
+    instruction has several memory operands, or lanes), ``part`` the byte offset of this piece within that reference.
+    ``guard`` (i1), where present, tells whether the access happens at all (masked moves).
     """
 
     number: int

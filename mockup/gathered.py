@@ -14,14 +14,14 @@ from dataclasses import replace
 import numpy as np
 
 from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Loop, Node, Point, Stream
+from layout_advise.layoutalgebra.sets.spans import addresses, spans
 from layout_advise.mockup import lifted as ir
 from layout_advise.mockup.binding import Access, Key, accesses, key_of
 from layout_advise.mockup.lifted import Atomic, Item, Lifted, Linear, Load, Operand, Store
 from layout_advise.mockup.pointertables import Ints, PointerTable, pointer_loads, pointer_of
 from layout_advise.mockup.streams import expand_array
-from layout_advise.tracer.folding import fold
-from layout_advise.tracer.spans import addresses, spans
-from layout_advise.tracer.trace import Trace
+from layout_advise.tracer.folding.fold import fold
+from layout_advise.tracer.trace.trace import Trace
 
 NOWHERE = 1 << 46
 """Where the arrays are thought to lie: between what is linked at fixed addresses and what is not."""

@@ -19,7 +19,7 @@ from layout_advise.mockup.opaque import STRING_OPERATIONS, Opaque, refusal
 from layout_advise.mockup.reducible import make_reducible
 from layout_advise.mockup.runtime import why_not
 from layout_advise.mockup.semantics.control import call_target
-from layout_advise.tracer.code import Region
+from layout_advise.tracer.code.region import Region
 
 Semantic = Callable[[Insn], Semantics]
 

@@ -21,7 +21,7 @@ from layout_advise.mockup.semantics import semantics
 from layout_advise.mockup.ssa import Program, build_ssa
 from layout_advise.mockup.structure import Writer
 from layout_advise.mockup.values import Node
-from layout_advise.tracer.code import Region
+from layout_advise.tracer.code.region import Region
 
 Result = Literal["any", "int", "float", "none"]
 

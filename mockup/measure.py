@@ -31,7 +31,7 @@ from layout_advise.mockup.timednames import (
     is_elsewhere,
 )
 from layout_advise.mockup.timings import Timings
-from layout_advise.tracer.snapshot.protocol import MODES, Calm, Clock, Mode, Range, Sample, StoppedProgram
+from layout_advise.tracer.process.stopped_program import MODES, Calm, Clock, Mode, Range, Sample, StoppedProgram
 
 FAULT_ALLOWANCE = 2
 DROP_AFTER = 3

@@ -13,8 +13,8 @@ from layout_advise.mockup.entryvalues import Known, ReadOnly, known_vectors
 from layout_advise.mockup.image import open_image
 from layout_advise.mockup.liveness import FLAGS, Liveness, places
 from layout_advise.mockup.naturalloops import NaturalLoop
-from layout_advise.tracer.code import CodeRange, Region
-from layout_advise.tracer.snapshot.patching import JUMP_BYTES, MAX_EXITS
+from layout_advise.tracer.code.region import CodeRange, Region
+from layout_advise.tracer.process.patching import JUMP_BYTES, MAX_EXITS
 
 ABSORBED = 6
 """So many short blocks after a loop may be taken into its region, to find room for a jump behind it."""

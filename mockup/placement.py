@@ -14,9 +14,9 @@ from pathlib import Path
 
 from layout_advise.errors import BinaryError, NotLiftedError
 from layout_advise.mockup.cfg import build_cfg
-from layout_advise.tracer.binary import Binary
-from layout_advise.tracer.code import Region
-from layout_advise.tracer.trace import Trace
+from layout_advise.tracer.code.region import Region
+from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.trace.trace import Trace
 
 LINE = 64
 ALIGNED = 32

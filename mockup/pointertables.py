@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.layoutalgebra.derive.structure import Slots
 from layout_advise.layoutalgebra.sets.nests import FoldedStream, Stream
+from layout_advise.layoutalgebra.sets.spans import addresses, spans
 from layout_advise.mockup.binding import Access, Key, accesses, key_of
 from layout_advise.mockup.lifted import Item, Lifted, Load, Loop, Val
 from layout_advise.mockup.streams import expand_array, hull
-from layout_advise.tracer.spans import addresses, spans
-from layout_advise.tracer.trace import Allocation, Reference, Trace
+from layout_advise.tracer.trace.trace import Allocation, Reference, Trace
 
 FEWEST = 16
 """A table of fewer pointers is none: a few pointers are a few objects."""

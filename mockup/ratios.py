@@ -26,7 +26,7 @@ from layout_advise.mockup.timednames import (
     elsewhere,
 )
 from layout_advise.mockup.timings import Timings
-from layout_advise.tracer.snapshot.protocol import Mode
+from layout_advise.tracer.process.stopped_program import Mode
 
 CLEARLY = 0.95
 """Without vector instructions the unchanged layout is taken to be faster where it takes less of the time."""

@@ -39,7 +39,7 @@ from layout_advise.mockup.lifted import (
 from layout_advise.mockup.loopbody import defined, first_free_number, used
 from layout_advise.mockup.reroll import spots_of
 from layout_advise.mockup.substituted import substituted
-from layout_advise.tracer.trace import Trace
+from layout_advise.tracer.trace.trace import Trace
 
 MOST_ITERATIONS = 8
 """A value that goes further round is not looked at."""

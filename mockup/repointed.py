@@ -35,7 +35,7 @@ from layout_advise.mockup.lifted import (
 from layout_advise.mockup.loopbody import defined
 from layout_advise.mockup.reloaded import straight_before
 from layout_advise.mockup.substituted import substituted
-from layout_advise.tracer.trace import Trace
+from layout_advise.tracer.trace.trace import Trace
 
 
 def repoint(lifted: Lifted, trace: Trace, structures: Sequence[Structure]) -> Lifted:

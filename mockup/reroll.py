@@ -37,7 +37,7 @@ from layout_advise.mockup.lifted import (
 from layout_advise.mockup.loopbody import Body, ReadOnly, constant_names, defined, first_free_number, read_by, straight, used
 from layout_advise.mockup.repeated import single
 from layout_advise.mockup.rolled import Rolled, copies, times
-from layout_advise.tracer.trace import Trace
+from layout_advise.tracer.trace.trace import Trace
 
 
 def reroll(lifted: Lifted, trace: Trace, structures: Sequence[Structure], read: ReadOnly = lambda at, size: None) -> Lifted:

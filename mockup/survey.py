@@ -16,10 +16,10 @@ from layout_advise.mockup.disasm import Immediate, Insn, Register, decode
 from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.lift import lift
 from layout_advise.mockup.lifted import Lifted
-from layout_advise.tracer.binary import Binary
-from layout_advise.tracer.code import Region
-from layout_advise.tracer.symbols import Function
-from layout_advise.tracer.trace import Registers, Trace
+from layout_advise.tracer.code.region import Region
+from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.symbols import Function
+from layout_advise.tracer.trace.trace import Registers, Trace
 
 _NO_REGISTERS = Registers((0,) * 16, 0, 0, 0, 0)
 _MOVES = re.compile(r"v?(mov(a|u|nt|l|h|lh|hl|msk)p[sd]|(and|andn|or|xor|unpck[lh]|shuf|blend|perm\w*)p[sd])")

@@ -23,7 +23,7 @@ from layout_advise.mockup.statistics import (
     unpaired_ratio,
 )
 from layout_advise.mockup.timednames import CONTROLS, ORIGINAL, SHADOW, converted, elsewhere
-from layout_advise.tracer.snapshot.protocol import MODES, Mode
+from layout_advise.tracer.process.stopped_program import MODES, Mode
 
 FEWEST_CALM = 3
 """In fewer restored processes with undisturbed calls, all calls count."""

@@ -17,7 +17,7 @@ from layout_advise.layoutalgebra.sets.nests import FoldedStream, Node, Point
 from layout_advise.mockup.cfg import Cfg
 from layout_advise.mockup.check import FRAME_BYTES
 from layout_advise.mockup.streams import hull
-from layout_advise.tracer.trace import Reference, Trace
+from layout_advise.tracer.trace.trace import Reference, Trace
 
 
 @dataclass(frozen=True, slots=True)

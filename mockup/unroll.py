@@ -33,7 +33,7 @@ from layout_advise.mockup.lifted import (
 )
 from layout_advise.mockup.loopbody import first_free_number
 from layout_advise.mockup.substituted import reading, written_out
-from layout_advise.tracer.trace import Trace
+from layout_advise.tracer.trace.trace import Trace
 
 MOST_ITERATIONS = 16
 MOST_STATEMENTS = 600

@@ -17,7 +17,7 @@ from layout_advise.mockup.effects import Ty
 from layout_advise.mockup.lifted import Imm, Item, Let, Lifted, Load, Loop, Operand, Val
 from layout_advise.mockup.loopbody import first_free_number, used
 from layout_advise.mockup.streams import residues
-from layout_advise.tracer.trace import Trace
+from layout_advise.tracer.trace.trace import Trace
 
 _INTEGERS: dict[int, Ty] = {2: "i16", 4: "i32", 8: "i64"}
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Loop, Point
 from layout_advise.reports.model import contract
-from layout_advise.tracer.trace import Allocation, Mapping, Reference, Registers, Trace
-from layout_advise.tracer.trace_file import write_trace
+from layout_advise.tracer.trace.trace import Allocation, Mapping, Reference, Registers, Trace
+from layout_advise.tracer.trace.trace_file import write_trace
 from tests.sample_report import report
 
 HEAP, STACK, PC = 0x7FFF00000000, 0x7FFFFFFFE000, 0x401000

@@ -9,7 +9,7 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from layout_advise.tracer.code import CodeRange, Region
+from layout_advise.tracer.code.region import CodeRange, Region
 
 MAIN = r"""
 #include <stdio.h>

@@ -10,8 +10,8 @@ from layout_advise.errors import LayoutAdviseError
 from layout_advise.mockup.lifted import Imm, Lifted, OpaqueCall
 from layout_advise.mockup.survey import lift_function
 from layout_advise.stages.survey import TooLong, time_limit
-from layout_advise.tracer.binary import Binary
-from layout_advise.tracer.symbols import Function
+from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.symbols import Function
 from tests.lift_memories import State
 from tests.lift_state import state_of
 

@@ -14,7 +14,7 @@ from layout_advise.mockup.effects import BITS, Gpr
 from layout_advise.mockup.emit import include_directories
 from layout_advise.mockup.lifted import Lifted
 from layout_advise.mockup.survey import float_loop_insns
-from layout_advise.tracer.code import Region
+from layout_advise.tracer.code.region import Region
 from tests.lift_memories import BYTES, State
 
 SOURCE = Path(__file__).with_name("lift_runner.c")

@@ -20,8 +20,8 @@ from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.lift import lift
 from layout_advise.mockup.lifted import Lifted
 from layout_advise.mockup.reroll import reroll
-from layout_advise.tracer.code import CodeRange, Region
-from layout_advise.tracer.trace import Reference, Registers, Trace
+from layout_advise.tracer.code.region import CodeRange, Region
+from layout_advise.tracer.trace.trace import Reference, Registers, Trace
 
 NO_REGISTERS = Registers((0,) * 16, 0, 0, 0, 0)
 

@@ -20,14 +20,14 @@ from elftools.elf.sections import SymbolTableSection
 from numpy.typing import NDArray
 
 from layout_advise.errors import ProgramError, SnapshotError
+from layout_advise.tracer.process.agent import ABI_HEADER
+from layout_advise.tracer.process.patching import Entry, plan_patch
+from layout_advise.tracer.process.stopped_program import MODES, Calm, CloneImage, Range
 from layout_advise.tracer.snapshot import compare as compare_module
-from layout_advise.tracer.snapshot.agent import ABI_HEADER
+from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.compare import compare
-from layout_advise.tracer.snapshot.fork import ForkSnapshots
 from layout_advise.tracer.snapshot.park import park
-from layout_advise.tracer.snapshot.patching import Entry, plan_patch
-from layout_advise.tracer.snapshot.process import AgentProcess
-from layout_advise.tracer.snapshot.protocol import MODES, Calm, CloneImage, Range
+from layout_advise.tracer.snapshot.snapshots import ForkSnapshots
 
 N = 20000
 
@@ -352,7 +352,7 @@ def test_static_program_is_told(folder: Path) -> None:
 def test_no_orphans_when_the_controller_is_killed(program: Path, folder: Path) -> None:
     script = folder / "controller.py"
     script.write_text(
-        "import sys\nfrom pathlib import Path\nfrom layout_advise.tracer.snapshot.patching import Entry\n"
+        "import sys\nfrom pathlib import Path\nfrom layout_advise.tracer.process.patching import Entry\n"
         "from layout_advise.tracer.snapshot.park import park\n"
         f"p = park([{str(program)!r}, '10'], {entry_of(program, 'hot')!r}, 2)\n".replace("PosixPath", "Path")
         + "f = p.fork()\nprint(p.pid, f.pid, flush=True)\nsys.stdin.read()\n"

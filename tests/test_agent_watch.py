@@ -10,10 +10,10 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
 from layout_advise.errors import ProgramError
+from layout_advise.tracer.process.patching import Entry, plan_patch
+from layout_advise.tracer.sampling.probe import probe, sample
 from layout_advise.tracer.snapshot.compare import compare
 from layout_advise.tracer.snapshot.park import park
-from layout_advise.tracer.snapshot.patching import Entry, plan_patch
-from layout_advise.tracer.snapshot.probe import probe, sample
 
 PROGRAM = r"""
 #define _GNU_SOURCE

@@ -19,7 +19,7 @@ from layout_advise.layoutalgebra.sets.set_operations import difference, nested, 
 from layout_advise.layoutalgebra.terms.laws import differ
 from layout_advise.layoutalgebra.terms.normal_form import normal_form
 from layout_advise.layoutalgebra.terms.term import Leaf, Term, factors_of, product, terms_of, union
-from layout_advise.tracer.folding import fold
+from layout_advise.tracer.folding.fold import fold
 
 MODULE = sys.modules["layout_advise.layoutalgebra.derive.derive"]  # the package's attribute of that name is the function
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from layout_advise.cli import main
-from layout_advise.tracer.binary import Binary
-from layout_advise.tracer.record import trace_call
+from layout_advise.tracer.backends.clone.record import trace_call
+from layout_advise.tracer.process.patching import Entry
+from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.park import park
-from layout_advise.tracer.snapshot.patching import Entry
-from layout_advise.tracer.snapshot.process import AgentProcess
-from layout_advise.tracer.trace import Allocation
-from layout_advise.tracer.trace_file import read_trace, write_trace
+from layout_advise.tracer.trace.trace import Allocation
+from layout_advise.tracer.trace.trace_file import read_trace, write_trace
 
 FRAMES = 16
 BIG = 65536

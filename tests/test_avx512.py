@@ -15,17 +15,17 @@ from pathlib import Path
 
 import pytest
 
-from layout_advise.tracer.clone.assembler import Assembler
-from layout_advise.tracer.clone.decode import Instruction, decode
-from layout_advise.tracer.clone.image import HEADER_BYTES, build_clone
-from layout_advise.tracer.clone.lanecode import INDEX_AT, MASK_AT, LaneCode
-from layout_advise.tracer.clone.operands import GPR_NAMES, Lanes
-from layout_advise.tracer.faulting import Operands
-from layout_advise.tracer.ptraced import PtracedProgram
-from layout_advise.tracer.snapshot.protocol import CloneImage
-from layout_advise.tracer.step import effective
-from layout_advise.tracer.tracee import UserRegisters
-from layout_advise.tracer.xstate import Components, avx512_vector, opmask
+from layout_advise.tracer.backends.clone.assembler import Assembler
+from layout_advise.tracer.backends.clone.image import HEADER_BYTES, build_clone
+from layout_advise.tracer.backends.clone.lane_code import INDEX_AT, MASK_AT, LaneCode
+from layout_advise.tracer.backends.step.single_steps import effective
+from layout_advise.tracer.code.instructions import Instruction, decode
+from layout_advise.tracer.code.operands import GPR_NAMES, Lanes
+from layout_advise.tracer.process.ptraced import PtracedProgram
+from layout_advise.tracer.process.stopped_program import CloneImage
+from layout_advise.tracer.process.tracee import UserRegisters
+from layout_advise.tracer.process.xstate import Components, avx512_vector, opmask
+from layout_advise.tracer.watch.faulting import Operands
 from tests.clone_programs import build
 from tests.test_clone_parts import BASE, assemble
 

@@ -17,17 +17,17 @@ from layout_advise.cli import main
 from layout_advise.errors import MachineError, TraceError
 from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from layout_advise.stages.backends import relevant
-from layout_advise.tracer.binary import Binary
-from layout_advise.tracer.code import CodeRange, Region
-from layout_advise.tracer.folding import fold
-from layout_advise.tracer.record import trace_call
+from layout_advise.tracer.backends.clone.record import trace_call
+from layout_advise.tracer.backends.step.record import trace_step_by_step
+from layout_advise.tracer.backends.valgrind.install import find_valgrind
+from layout_advise.tracer.backends.valgrind.run import check_instructions
+from layout_advise.tracer.code.region import CodeRange, Region
+from layout_advise.tracer.folding.fold import fold
+from layout_advise.tracer.process.patching import Entry
+from layout_advise.tracer.program.binary import Binary
 from layout_advise.tracer.snapshot.park import park
-from layout_advise.tracer.snapshot.patching import Entry
-from layout_advise.tracer.step_record import trace_step_by_step
-from layout_advise.tracer.trace import Allocation, Reference, Registers, Trace
-from layout_advise.tracer.trace_file import read_trace
-from layout_advise.tracer.valgrind.install import find_valgrind
-from layout_advise.tracer.valgrind.run import check_instructions
+from layout_advise.tracer.trace.trace import Allocation, Reference, Registers, Trace
+from layout_advise.tracer.trace.trace_file import read_trace
 from tests.clone_programs import build, region_of
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"

@@ -11,7 +11,7 @@ import pytest
 
 from layout_advise.checks import check_command
 from layout_advise.errors import BinaryError, UsageError
-from layout_advise.tracer.binary import Binary
+from layout_advise.tracer.program.binary import Binary
 
 SOURCE = "int work(int n) { return n * 3; }\nint main(int c, char **v) { return work(c) == 0 || v == 0; }\n"
 

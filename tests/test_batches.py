@@ -21,16 +21,16 @@ from layout_advise.reports.model.contract import read_report, schema
 from layout_advise.reports.model.hotspot import Original
 from layout_advise.stages.attempts import differing, left_behind
 from layout_advise.stages.batches import may_be_learnt, size_and_start
-from layout_advise.tracer.binary import Binary
-from layout_advise.tracer.record import trace_call
-from layout_advise.tracer.snapshot.agent import ABI_HEADER
+from layout_advise.tracer.backends.clone.record import trace_call
+from layout_advise.tracer.process.agent import ABI_HEADER
+from layout_advise.tracer.process.patching import Entry
+from layout_advise.tracer.process.stopped_program import Range, RunResult
+from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.sampling.probe import probe
+from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.compare import compare
 from layout_advise.tracer.snapshot.park import park
-from layout_advise.tracer.snapshot.patching import Entry
-from layout_advise.tracer.snapshot.probe import probe
-from layout_advise.tracer.snapshot.process import AgentProcess
-from layout_advise.tracer.snapshot.protocol import Range, RunResult
-from layout_advise.tracer.snapshot.recorded import RECORDED, RSP, Calls, record_calls
+from layout_advise.tracer.snapshot.recorded_calls import RECORDED, RSP, Calls, record_calls
 
 COUNT, CALLS, FIRST, SIZE = 3000, 400, 21, 60
 

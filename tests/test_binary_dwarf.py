@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from layout_advise.errors import BinaryError
-from layout_advise.tracer import variables
-from layout_advise.tracer.binary import Binary
-from layout_advise.tracer.dwarf_types import describe, pointee, type_name
-from layout_advise.tracer.producer import compiler
-from layout_advise.tracer.symbols import clone_of
-from layout_advise.tracer.unwind import unwind_ranges
+from layout_advise.tracer.program import variables
+from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.dwarf_types import describe, pointee, type_name
+from layout_advise.tracer.program.producer import compiler
+from layout_advise.tracer.program.symbols import clone_of
+from layout_advise.tracer.program.unwind import unwind_ranges
 
 BUILDS = [("gcc", "-O0"), ("gcc", "-O2"), ("gcc", "-O2 -gdwarf-4"), ("clang", "-O0"), ("clang", "-O2")]
 SCALARS = ["char", "short", "int", "long", "float", "double", "char *", "long double", "unsigned char"]

@@ -20,8 +20,8 @@ from layout_advise.reports.pages import html, tables, terminal
 from layout_advise.stages.by_threads import EVERY, Runner, WithThreads, by_threads, numbers, scaling, time_of
 from layout_advise.stages.observe import observed
 from layout_advise.stages.verify_team import verify_with
-from layout_advise.tracer.snapshot.fork import CriuSnapshots
-from layout_advise.tracer.team_record import trace_region
+from layout_advise.tracer.backends.clone.record_team import trace_region
+from layout_advise.tracer.snapshot.snapshots import CriuSnapshots
 from tests.sample_report import report
 from tests.test_openmp_road import build
 from tests.test_openmp_trace import stopped

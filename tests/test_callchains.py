@@ -12,12 +12,12 @@ import pytest
 
 from layout_advise.config import Settings
 from layout_advise.stages.profile import FEWEST_SAMPLES, profile
-from layout_advise.tracer.binary import Binary
-from layout_advise.tracer.callchains import Chain, call_chains
-from layout_advise.tracer.hotspots import choose, rank, share_within
-from layout_advise.tracer.modules import Modules
-from layout_advise.tracer.snapshot.probe import sample
-from layout_advise.tracer.unwind import RBP, RSP, Frame, UnwindTable
+from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.modules import Modules
+from layout_advise.tracer.program.unwind import RBP, RSP, Frame, UnwindTable
+from layout_advise.tracer.sampling.call_chains import Chain, call_chains
+from layout_advise.tracer.sampling.hotspots import choose, rank, share_within
+from layout_advise.tracer.sampling.probe import sample
 
 CALLS = """#include <alloca.h>
 #include <math.h>

@@ -13,7 +13,7 @@ from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.cfg import Branch, Cfg, IndirectJump, Ret, TailCall, build_cfg
 from layout_advise.mockup.disasm import decode
 from layout_advise.mockup.semantics import semantics
-from layout_advise.tracer.code import CodeRange, Region
+from layout_advise.tracer.code.region import CodeRange, Region
 
 SOURCE = """
 #include <math.h>

@@ -13,7 +13,7 @@ import pytest
 
 from layout_advise.cli import main
 from layout_advise.commands import common, show
-from layout_advise.tracer.trace import Trace
+from layout_advise.tracer.trace.trace import Trace
 from tests.cli_folders import run_dir, saved
 
 

@@ -16,8 +16,8 @@ import pytest
 from layout_advise.cli import main
 from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Loop, Point
 from layout_advise.reports.words.stream_words import stream_text
-from layout_advise.tracer.trace import Allocation, Control, Mapping, Reference, Registers, Thread, Trace, TracedObject
-from layout_advise.tracer.trace_file import write_trace
+from layout_advise.tracer.trace.trace import Allocation, Control, Mapping, Reference, Registers, Thread, Trace, TracedObject
+from layout_advise.tracer.trace.trace_file import write_trace
 from tests.cli_folders import HEAP, PC, STACK, at, loop, run_dir, sample_trace
 
 
@@ -195,7 +195,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def traced(program: Path) -> Trace:
     """A made-up trace of a real program: its first instruction reads the first of ``table``."""
-    from layout_advise.tracer.binary import Binary
+    from layout_advise.tracer.program.binary import Binary
 
     binary = Binary.open(program)
     main_function, table = binary.find("main"), next(v for v in binary.variables if v.name == "table")

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from layout_advise.tracer.clone.decode import decode
-from layout_advise.tracer.clone.image import build_clone
-from layout_advise.tracer.clone.place import choose_address
-from layout_advise.tracer.ptraced import PtracedProgram
-from layout_advise.tracer.snapshot.protocol import CloneImage
-from layout_advise.tracer.step import trace_by_steps
-from layout_advise.tracer.tracee import UserRegisters
+from layout_advise.tracer.backends.clone.address import choose_address
+from layout_advise.tracer.backends.clone.image import build_clone
+from layout_advise.tracer.backends.step.single_steps import trace_by_steps
+from layout_advise.tracer.code.instructions import decode
+from layout_advise.tracer.process.ptraced import PtracedProgram
+from layout_advise.tracer.process.stopped_program import CloneImage
+from layout_advise.tracer.process.tracee import UserRegisters
 from tests.clone_programs import PROGRAMS, WIDE_PROGRAMS, build, region_of
 
 FLAGS = {

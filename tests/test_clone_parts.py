@@ -12,15 +12,15 @@ import pytest
 
 from layout_advise.errors import TraceError
 from layout_advise.layoutalgebra.sets.nests import FoldedStream, expand
-from layout_advise.tracer.clone.decode import decode
-from layout_advise.tracer.clone.image import build_clone
-from layout_advise.tracer.clone.place import CLONE_ROOM, choose_address
-from layout_advise.tracer.code import CodeRange, Region
-from layout_advise.tracer.ptraced import PtracedProgram
-from layout_advise.tracer.record import trace_call
-from layout_advise.tracer.snapshot.protocol import CloneImage, StoppedProgram
-from layout_advise.tracer.step import trace_by_steps
-from layout_advise.tracer.trace import Allocation, Mapping, Registers
+from layout_advise.tracer.backends.clone.address import CLONE_ROOM, choose_address
+from layout_advise.tracer.backends.clone.image import build_clone
+from layout_advise.tracer.backends.clone.record import trace_call
+from layout_advise.tracer.backends.step.single_steps import trace_by_steps
+from layout_advise.tracer.code.instructions import decode
+from layout_advise.tracer.code.region import CodeRange, Region
+from layout_advise.tracer.process.ptraced import PtracedProgram
+from layout_advise.tracer.process.stopped_program import CloneImage, StoppedProgram
+from layout_advise.tracer.trace.trace import Allocation, Mapping, Registers
 from tests.clone_programs import PROGRAMS, build, region_of
 
 BASE = 0x401000

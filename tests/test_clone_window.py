@@ -14,15 +14,15 @@ from layout_advise.errors import TraceError
 from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from layout_advise.stages.annotate import annotated
 from layout_advise.stages.observe import Observation, observed
-from layout_advise.tracer.binary import Binary
-from layout_advise.tracer.code import Region
-from layout_advise.tracer.record import trace_call
-from layout_advise.tracer.relocate import Foreign
+from layout_advise.tracer.backends.clone.record import trace_call
+from layout_advise.tracer.backends.step.record import trace_step_by_step
+from layout_advise.tracer.backends.valgrind.record import trace_under_valgrind
+from layout_advise.tracer.code.region import Region
+from layout_advise.tracer.folding.relocate import Foreign
+from layout_advise.tracer.process.patching import Entry
+from layout_advise.tracer.program.binary import Binary
 from layout_advise.tracer.snapshot.park import park
-from layout_advise.tracer.snapshot.patching import Entry
-from layout_advise.tracer.step_record import trace_step_by_step
-from layout_advise.tracer.trace import Trace
-from layout_advise.tracer.valgrind.record import trace_under_valgrind
+from layout_advise.tracer.trace.trace import Trace
 from tests.test_valgrind_window import BODIES, HEAD
 
 LOOP = 'extern "C" HOT void hot(long n) { for (long i = 0; i < n; i++) data[i] = i;'

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from layout_advise.layoutalgebra.sets.nests import Loop, Point, expand
 from layout_advise.mockup.cfg import build_cfg
-from layout_advise.tracer.clone.decode import decode, references_of
-from layout_advise.tracer.codeloops import innermost, loops_of
-from layout_advise.tracer.control import fold_control, of_kept, renumbered
-from layout_advise.tracer.ptraced import PtracedProgram
-from layout_advise.tracer.record import trace_call
-from layout_advise.tracer.step import trace_by_steps
-from layout_advise.tracer.trace import Control
+from layout_advise.tracer.backends.clone.record import trace_call
+from layout_advise.tracer.backends.step.single_steps import trace_by_steps
+from layout_advise.tracer.code.code_loops import innermost, loops_of
+from layout_advise.tracer.code.instructions import decode, references_of
+from layout_advise.tracer.folding.execution_order import fold_control, of_kept, renumbered
+from layout_advise.tracer.process.ptraced import PtracedProgram
+from layout_advise.tracer.trace.trace import Control
 from tests.clone_programs import build, region_of
 from tests.test_record_agent import parked
 

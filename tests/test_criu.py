@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from layout_advise.errors import SnapshotError
-from layout_advise.tracer.snapshot import criu_install, dumpfolder
+from layout_advise.tracer.snapshot import criu_install, dump_folder
 from layout_advise.tracer.snapshot.criu import Criu, CriuDump, find_criu
-from layout_advise.tracer.snapshot.hugepages import huge_ranges
-from layout_advise.tracer.snapshot.openfiles import GrownFiles, OpenFile
+from layout_advise.tracer.snapshot.huge_pages import huge_ranges
+from layout_advise.tracer.snapshot.open_files import GrownFiles, OpenFile
 
 MEGABYTES = 200
 SOURCE = Path(__file__).parent / "criu_program.c"
@@ -212,17 +212,17 @@ def test_killed_controller_leaves_no_process_and_the_next_run_cleans_up(
         controller.send_signal(signal.SIGKILL)
     wait_for(lambda: not Path(f"/proc/{pid}").exists())
     assert dump.exists()
-    dumpfolder.remove_stale_dumps(tmp_path)
+    dump_folder.remove_stale_dumps(tmp_path)
     assert not dump.exists()
 
 
 def test_no_room_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with pytest.raises(SnapshotError, match=r"its dump needs \d+ MB, .*use --snapshot fork"):
-        dumpfolder.make_dump_folder(1 << 60, tmp_path)
-    monkeypatch.setattr(dumpfolder, "_TMPFS", tmp_path / "none")
-    made = dumpfolder.make_dump_folder(1, tmp_path)
+        dump_folder.make_dump_folder(1 << 60, tmp_path)
+    monkeypatch.setattr(dump_folder, "_TMPFS", tmp_path / "none")
+    made = dump_folder.make_dump_folder(1, tmp_path)
     assert made.parent == tmp_path
-    dumpfolder.remove_stale_dumps(tmp_path)
+    dump_folder.remove_stale_dumps(tmp_path)
     assert made.exists()  # its owner lives
 
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from layout_advise.tracer.binary import Binary
+from layout_advise.tracer.process.patching import Entry
+from layout_advise.tracer.process.stopped_program import Range
+from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.criu import find_criu
-from layout_advise.tracer.snapshot.fork import CriuSnapshots
 from layout_advise.tracer.snapshot.park import park
-from layout_advise.tracer.snapshot.patching import Entry
-from layout_advise.tracer.snapshot.process import AgentProcess
-from layout_advise.tracer.snapshot.protocol import Range
+from layout_advise.tracer.snapshot.snapshots import CriuSnapshots
 
 WORDS = 25 * 1024 * 1024  # 200 MB
 

@@ -14,7 +14,7 @@ from layout_advise.mockup.image import open_image
 from layout_advise.mockup.lift import lift
 from layout_advise.mockup.liveness import Liveness
 from layout_advise.mockup.nests import Nest, hottest_nests
-from layout_advise.tracer.binary import Binary
+from layout_advise.tracer.program.binary import Binary
 
 ONE, TWO, THREE = 0x3FF0000000000000, 0x4000000000000000, 0x4008000000000000
 SOURCE = """

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from layout_advise.mockup.build import build, vector_bytes
-from layout_advise.tracer.binary import Binary
-from layout_advise.tracer.extensions import NARROW, extension_flags
-from layout_advise.tracer.producer import understood
+from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.extensions import NARROW, extension_flags
+from layout_advise.tracer.program.producer import understood
 
 V3 = {"-mavx", "-mavx2", "-mfma", "-mbmi", "-mbmi2"}
 V4 = V3 | {f"-mavx512{part}" for part in ("f", "cd", "dq", "bw", "vl")}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from layout_advise.errors import TraceError
 from layout_advise.layoutalgebra.sets.nests import AddressSet, FoldedStream, Stream
-from layout_advise.tracer.folding import fold, fold_records
+from layout_advise.tracer.folding.fold import fold, fold_records
 
 TOP = (1 << 48) - 1
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from layout_advise.cli import main
 from layout_advise.layoutalgebra.sets.nests import FoldedStream
-from layout_advise.tracer.binary import Binary
-from layout_advise.tracer.heapblocks import HeapBlocks
-from layout_advise.tracer.objects import Attribution, attribute
-from layout_advise.tracer.trace import Allocation, Mapping, Trace
-from layout_advise.tracer.trace_file import write_trace
+from layout_advise.tracer.objects.attribution import Attribution, attribute
+from layout_advise.tracer.objects.heap_blocks import HeapBlocks
+from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.trace.trace import Allocation, Mapping, Trace
+from layout_advise.tracer.trace.trace_file import write_trace
 from tests.cli_folders import HEAP, at, loop, sample_trace
 
 Sizes = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 60)), max_size=6)

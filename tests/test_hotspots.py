@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from layout_advise.errors import ProgramError
-from layout_advise.tracer.binary import Binary
-from layout_advise.tracer.hotspots import Hotspot, choose, rank
-from layout_advise.tracer.modules import Modules
-from layout_advise.tracer.perf import parse_script, perf_available, sample_with_perf
-from layout_advise.tracer.trace import Mapping
+from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.modules import Modules
+from layout_advise.tracer.sampling.hotspots import Hotspot, choose, rank
+from layout_advise.tracer.sampling.perf import parse_script, perf_available, sample_with_perf
+from layout_advise.tracer.trace.trace import Mapping
 
 SOURCE = """#include <stdlib.h>
 extern double far(double *p, long n);

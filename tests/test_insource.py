@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from layout_advise.stages.insource import in_source
-from layout_advise.tracer.binary import Binary
+from layout_advise.tracer.program.binary import Binary
 
 SOURCE = """#include <vector>
 struct pair { int a, b; };

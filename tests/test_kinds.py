@@ -26,7 +26,7 @@ from layout_advise.measured import Measured
 from layout_advise.mixture import SLOWEST_KIND, Portion, harms, mixed, sentence, together
 from layout_advise.mockup.statistics import Ratio
 from layout_advise.stages.mixed import first_verdict
-from layout_advise.tracer.trace import Reference, Registers, Trace
+from layout_advise.tracer.trace.trace import Reference, Registers, Trace
 from layout_advise.verdict import Context
 
 CELLS = Structure("s0", "cells", 0x1000, 64 * 100, (Dim(100, 64),), (), ())

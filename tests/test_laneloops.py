@@ -18,7 +18,7 @@ from layout_advise.mockup.lifted import Lifted
 from layout_advise.stages.compiled import ONLY_THESE_GCC, Compiled
 from layout_advise.stages.mockups import make_all
 from layout_advise.stages.recipes import Code, recipes
-from layout_advise.tracer.trace import Trace
+from layout_advise.tracer.trace.trace import Trace
 from tests.mockup_native import candidate, relayout
 from tests.test_lanes import FLAGS, HASWELL, KMEANS, NUMBERS, TERMS, Case, kernel
 from tests.test_packs import needs_clang

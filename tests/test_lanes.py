@@ -19,7 +19,7 @@ from layout_advise.mockup.lift import lift
 from layout_advise.mockup.lifted import Item, Lifted, Loop
 from layout_advise.mockup.reroll import reroll
 from layout_advise.mockup.unroll import unroll_fields
-from layout_advise.tracer.trace import Trace
+from layout_advise.tracer.trace.trace import Trace
 from tests.mockup_native import Mockup, Native, candidate, relayout, traced
 
 HASWELL = ("-O3", "-march=haswell")

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from layout_advise.tracer.lifetimes import translated
-from layout_advise.tracer.record import trace_call
-from layout_advise.tracer.relocate import NOWHERE, Process
-from layout_advise.tracer.step_record import trace_step_by_step
-from layout_advise.tracer.trace import Allocation, Mapping, Registers
-from layout_advise.tracer.valgrind.record import trace_under_valgrind
-from layout_advise.tracer.valgrind.run import run_tool
+from layout_advise.tracer.backends.clone.record import trace_call
+from layout_advise.tracer.backends.step.record import trace_step_by_step
+from layout_advise.tracer.backends.valgrind.record import trace_under_valgrind
+from layout_advise.tracer.backends.valgrind.run import run_tool
+from layout_advise.tracer.folding.relocate import NOWHERE, Process
+from layout_advise.tracer.objects.lifetimes import translated
+from layout_advise.tracer.trace.trace import Allocation, Mapping, Registers
 from tests.clone_programs import region_of
 from tests.test_record_agent import HEAP
 from tests.test_valgrind_tool import MANY, entry_of, parked

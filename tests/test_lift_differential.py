@@ -19,7 +19,7 @@ from layout_advise.mockup.effects import Gpr, Lane
 from layout_advise.mockup.lift import lift
 from layout_advise.mockup.lifted import Lifted, Loop
 from layout_advise.mockup.run_lifted import run_lifted
-from layout_advise.tracer.code import CodeRange, Region
+from layout_advise.tracer.code.region import CodeRange, Region
 from tests.test_clone_against_steps import HAS_WIDE
 
 SOURCE = Path(__file__).with_name("lift_kernels.c")

@@ -16,7 +16,7 @@ from layout_advise.mockup.build import build
 from layout_advise.mockup.emit.ctext import floating
 from layout_advise.mockup.lift import lift
 from layout_advise.mockup.survey import lift_function, source_of
-from layout_advise.tracer.binary import Binary
+from layout_advise.tracer.program.binary import Binary
 from tests.lift_runner import Job, Trial, build_runner, constants_of, load_base, marks_of, results_of, run_jobs
 
 SOURCE = Path(__file__).with_name("opaque_kernels.c")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from layout_advise.mockup.effects import Gpr, Lane
 from layout_advise.mockup.lift import lift
-from layout_advise.tracer.binary import Binary
+from layout_advise.tracer.program.binary import Binary
 
 SOURCE = """
 #include <math.h>

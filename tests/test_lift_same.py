@@ -9,7 +9,7 @@ from pathlib import Path
 
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.mockup.survey import lift_function, source_of, surveyed
-from layout_advise.tracer.binary import Binary
+from layout_advise.tracer.program.binary import Binary
 
 BASH = Path("/bin/bash")
 LONGEST = 400

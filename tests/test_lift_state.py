@@ -10,7 +10,7 @@ import pytest
 
 from layout_advise.mockup.build import build
 from layout_advise.mockup.survey import lift_function, source_of
-from layout_advise.tracer.binary import Binary
+from layout_advise.tracer.program.binary import Binary
 from tests.lift_callees import arguments_of
 from tests.lift_memories import BYTES, Kind, Memories, State
 from tests.lift_runner import Job, build_runner, constants_of, load_base, marks_of, results_of, run_jobs

@@ -17,8 +17,8 @@ from layout_advise.cli import main
 from layout_advise.commands.trace import size
 from layout_advise.errors import TraceError
 from layout_advise.rundir import scratch_parent
-from layout_advise.tracer import space
-from layout_advise.tracer.trace_file import read_trace, write_trace
+from layout_advise.tracer.process import disk_space
+from layout_advise.tracer.trace.trace_file import read_trace, write_trace
 
 SOURCE = """
 #include <stdlib.h>
@@ -234,7 +234,7 @@ def test_what_the_user_allows_must_be_free(trace: Trace, monkeypatch: pytest.Mon
 def test_records_without_room_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "statvfs", full(70 << 20))
     with pytest.raises(TraceError, match=f"{72 << 20:,} bytes are needed in /somewhere, {70 << 20:,} are free"):
-        space.require(Path("/somewhere"), space.RECORDS_ROOM, "the records", "free some")
+        disk_space.require(Path("/somewhere"), disk_space.RECORDS_ROOM, "the records", "free some")
 
 
 def test_a_small_dev_shm_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

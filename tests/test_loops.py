@@ -20,13 +20,13 @@ from layout_advise.mockup.nests import Nest, hottest_nests
 from layout_advise.mockup.streams import expand_array
 from layout_advise.reports.model.contract import read_report
 from layout_advise.stages.profile import Profiled
-from layout_advise.tracer.binary import Binary
-from layout_advise.tracer.code import CodeRange, Region
-from layout_advise.tracer.record import trace_call
+from layout_advise.tracer.backends.clone.record import trace_call
+from layout_advise.tracer.code.region import CodeRange, Region
+from layout_advise.tracer.process.patching import plan_patch
+from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.sampling.probe import SampleRun, probe
+from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.park import park
-from layout_advise.tracer.snapshot.patching import plan_patch
-from layout_advise.tracer.snapshot.probe import SampleRun, probe
-from layout_advise.tracer.snapshot.process import AgentProcess
 
 COUNT, STEPS = 3000, 40
 

@@ -13,15 +13,15 @@ from layout_advise.config import Settings
 from layout_advise.errors import TraceError
 from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from layout_advise.stages.profile import Profiled, probe_calls
-from layout_advise.tracer import record
-from layout_advise.tracer.binary import Binary
-from layout_advise.tracer.code import Region
-from layout_advise.tracer.record import trace_call
-from layout_advise.tracer.snapshot.channel import MAX_TIMED
+from layout_advise.tracer.backends.clone import record
+from layout_advise.tracer.backends.clone.record import trace_call
+from layout_advise.tracer.code.region import Region
+from layout_advise.tracer.process.channel import MAX_TIMED
+from layout_advise.tracer.process.patching import Entry, plan_patch
+from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.sampling.probe import SampleRun, probe
+from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.park import park
-from layout_advise.tracer.snapshot.patching import Entry, plan_patch
-from layout_advise.tracer.snapshot.probe import SampleRun, probe
-from layout_advise.tracer.snapshot.process import AgentProcess
 
 SOURCE = """
 #include <stdlib.h>

@@ -27,7 +27,7 @@ from layout_advise.mockup.timings import Timings
 from layout_advise.stages.contest import Entrant
 from layout_advise.stages.races import around_a_call
 from layout_advise.stages.timing import measured
-from layout_advise.tracer.snapshot.protocol import AT_ONCE, Calm, Sample
+from layout_advise.tracer.process.stopped_program import AT_ONCE, Calm, Sample
 
 COLD: dict[str, float] = {}
 """How many times as long a variant takes with flushed caches; 2 where it is not in here."""

@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Loop, Node, Point, Stream
-from layout_advise.tracer.binary import Binary
-from layout_advise.tracer.clone.operands import GPR_NAMES
-from layout_advise.tracer.memoryobject import MemoryObject
-from layout_advise.tracer.objects import Attribution, attribute
-from layout_advise.tracer.ptraced import PtracedProgram
-from layout_advise.tracer.spans import addresses, spans
-from layout_advise.tracer.step import trace_by_steps
-from layout_advise.tracer.trace import Allocation, Reference, Registers, Trace
+from layout_advise.layoutalgebra.sets.spans import addresses, spans
+from layout_advise.tracer.backends.step.single_steps import trace_by_steps
+from layout_advise.tracer.code.operands import GPR_NAMES
+from layout_advise.tracer.objects.attribution import Attribution, attribute
+from layout_advise.tracer.objects.memory_object import MemoryObject
+from layout_advise.tracer.process.ptraced import PtracedProgram
+from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.trace.trace import Allocation, Reference, Registers, Trace
 
 # Stands in for the agent: writes address, size and return address of every allocation to a file.
 LOGGER = r"""

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from layout_advise.layoutalgebra.sets.nests import AddressSet, FoldedStream, Stream
-from layout_advise.tracer.folding import fold
-from layout_advise.tracer.merged import joined
-from layout_advise.tracer.spans import addresses, spans
+from layout_advise.layoutalgebra.sets.spans import addresses, spans
+from layout_advise.tracer.folding.fold import fold
+from layout_advise.tracer.folding.merge_threads import joined
 
 BASE = 1 << 20
 

@@ -15,9 +15,9 @@ from layout_advise.layoutalgebra.sets.nests import Affine, FoldedStream, Loop, P
 from layout_advise.layoutalgebra.terms.text import parse
 from layout_advise.stages.observe import derive
 from layout_advise.stages.titles import title, words
-from layout_advise.tracer.memoryobject import MemoryObject
-from layout_advise.tracer.objects import Attribution, Touch
-from layout_advise.tracer.trace import Reference, Registers, Trace
+from layout_advise.tracer.objects.attribution import Attribution, Touch
+from layout_advise.tracer.objects.memory_object import MemoryObject
+from layout_advise.tracer.trace.trace import Reference, Registers, Trace
 
 ROW = (
     Field("date", 16, 4, "int", 5000, 0),

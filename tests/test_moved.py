@@ -26,7 +26,7 @@ from layout_advise.stages.observe import Observation
 from layout_advise.stages.races import controls
 from layout_advise.stages.recipes import Recipe
 from layout_advise.stages.verify import Finding
-from layout_advise.tracer.binary import Binary
+from layout_advise.tracer.program.binary import Binary
 from tests.benchmark_scripts import script
 from tests.mockup_native import Native, candidate, relayout
 from tests.test_databranches import SOURCES

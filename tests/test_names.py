@@ -9,8 +9,8 @@ import pytest
 
 from layout_advise.layoutalgebra.bridges.declarations import declare, declare_structure
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
-from layout_advise.tracer.binary import Binary
-from layout_advise.tracer.symbols import bare_name
+from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.symbols import bare_name
 from tests.mockup_native import candidate, relayout
 
 VECTOR = """

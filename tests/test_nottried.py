@@ -11,10 +11,10 @@ from layout_advise.reports.model.hotspot import Verdict
 from layout_advise.stages.nottried import doubt_unknown
 from layout_advise.stages.observe import Observation
 from layout_advise.stages.trials import Trials
-from layout_advise.tracer.code import Region
-from layout_advise.tracer.memoryobject import MemoryObject
-from layout_advise.tracer.objects import Attribution, Touch
-from layout_advise.tracer.trace import Reference, Registers, Trace
+from layout_advise.tracer.code.region import Region
+from layout_advise.tracer.objects.attribution import Attribution, Touch
+from layout_advise.tracer.objects.memory_object import MemoryObject
+from layout_advise.tracer.trace.trace import Reference, Registers, Trace
 
 BASES = (4096, 8192)
 

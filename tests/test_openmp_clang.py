@@ -15,12 +15,12 @@ from layout_advise.mockup.loopbody import read_by
 from layout_advise.mockup.runtime import ROUTINES, shared_out, why_not
 from layout_advise.stages.sums import Sum, order_dependent
 from layout_advise.stages.verify_team import verify_with
-from layout_advise.tracer.binary import Binary
-from layout_advise.tracer.openmp import is_region_body
-from layout_advise.tracer.snapshot.fork import CriuSnapshots
-from layout_advise.tracer.snapshot.probe import probe
-from layout_advise.tracer.team_record import trace_region
-from layout_advise.tracer.trace_file import read_trace, write_trace
+from layout_advise.tracer.backends.clone.record_team import trace_region
+from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.openmp_regions import is_region_body
+from layout_advise.tracer.sampling.probe import probe
+from layout_advise.tracer.snapshot.snapshots import CriuSnapshots
+from layout_advise.tracer.trace.trace_file import read_trace, write_trace
 from tests import openmp_programs as programs
 from tests import sync_programs as regions
 from tests.openmp_programs import needs_libomp, with_threads

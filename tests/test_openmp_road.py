@@ -24,8 +24,8 @@ from layout_advise.stages.recipes import recipes
 from layout_advise.stages.selection import select
 from layout_advise.stages.verify import Finding, Subject
 from layout_advise.stages.verify_team import verify_team
-from layout_advise.tracer.team_record import trace_region
-from layout_advise.tracer.trace_file import read_trace
+from layout_advise.tracer.backends.clone.record_team import trace_region
+from layout_advise.tracer.trace.trace_file import read_trace
 from tests import openmp_programs as programs
 from tests.test_openmp_trace import stopped
 

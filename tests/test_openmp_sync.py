@@ -13,8 +13,8 @@ from layout_advise.mockup.lift import lift
 from layout_advise.mockup.lifted import Atomic, Item, Lifted, Loop, RuntimeCall
 from layout_advise.mockup.loopbody import read_by
 from layout_advise.mockup.runtime import why_not
-from layout_advise.tracer.binary import Binary
-from layout_advise.tracer.openmp import is_region_body, region_entry
+from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.openmp_regions import is_region_body, region_entry
 from tests.sync_programs import DETERMINISTIC, REFUSED, ROUNDED, build
 from tests.test_openmp_road import observe, same_bytes
 

@@ -12,21 +12,21 @@ import pytest
 from layout_advise.cli import main
 from layout_advise.errors import TraceError
 from layout_advise.layoutalgebra.sets.nests import FoldedStream, expand
-from layout_advise.tracer import team_record
-from layout_advise.tracer.binary import Binary
-from layout_advise.tracer.merged import merged
-from layout_advise.tracer.openmp import is_region_body, region_entry
-from layout_advise.tracer.record import trace_call
-from layout_advise.tracer.sharing import find_sharing
-from layout_advise.tracer.snapshot.fork import whole_copies
+from layout_advise.tracer.backends.clone import record_team
+from layout_advise.tracer.backends.clone.record import trace_call
+from layout_advise.tracer.backends.clone.record_team import trace_region
+from layout_advise.tracer.folding.merge_threads import merged
+from layout_advise.tracer.objects.sharing import find_sharing
+from layout_advise.tracer.process.patching import Entry
+from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.openmp_regions import is_region_body, region_entry
+from layout_advise.tracer.program.symbols import Function
+from layout_advise.tracer.sampling.probe import probe, sample
+from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.park import park
-from layout_advise.tracer.snapshot.patching import Entry
-from layout_advise.tracer.snapshot.probe import probe, sample
-from layout_advise.tracer.snapshot.process import AgentProcess
-from layout_advise.tracer.symbols import Function
-from layout_advise.tracer.team_record import trace_region
-from layout_advise.tracer.trace import Trace
-from layout_advise.tracer.trace_file import read_trace, write_trace
+from layout_advise.tracer.snapshot.snapshots import whole_copies
+from layout_advise.tracer.trace.trace import Trace
+from layout_advise.tracer.trace.trace_file import read_trace, write_trace
 from tests.openmp_programs import build, with_threads
 
 N, CELL = 1000, 32
@@ -186,7 +186,7 @@ def test_a_full_buffer_cuts_the_trace(tmp_path: Path) -> None:
 
 
 def rooms(monkeypatch: pytest.MonkeyPatch, records: int) -> None:
-    monkeypatch.setattr(team_record, "room_for_records", lambda _: records)
+    monkeypatch.setattr(record_team, "room_for_records", lambda _: records)
 
 
 def test_what_a_disk_with_little_room_cuts_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ from layout_advise.stages.proposals import propose
 from layout_advise.stages.recipes import Recipe
 from layout_advise.stages.verify import Subject
 from layout_advise.stages.verify_team import verify_team
-from layout_advise.tracer.team_record import trace_region
+from layout_advise.tracer.backends.clone.record_team import trace_region
 from tests.test_openmp_road import build, observe
 from tests.test_openmp_trace import stopped
 

@@ -13,20 +13,20 @@ import pytest
 
 from layout_advise.errors import MachineError, ProgramError, TraceError
 from layout_advise.layoutalgebra.sets.nests import AddressSet
-from layout_advise.tracer.binary import Binary
-from layout_advise.tracer.pin.run import find_kit, run_pin, tool_path, trace_with_pin
-from layout_advise.tracer.record import trace_call
+from layout_advise.tracer.backends.clone.record import trace_call
+from layout_advise.tracer.backends.pin.run import find_kit, run_pin, tool_path, trace_with_pin
+from layout_advise.tracer.backends.tool.result import read_result
+from layout_advise.tracer.backends.tool.run import ToolRun
+from layout_advise.tracer.backends.valgrind.run import run_tool
+from layout_advise.tracer.process.patching import Entry
+from layout_advise.tracer.program.binary import Binary
 from layout_advise.tracer.snapshot.park import park
-from layout_advise.tracer.snapshot.patching import Entry
-from layout_advise.tracer.toolresult import read_result
-from layout_advise.tracer.toolrun import ToolRun
-from layout_advise.tracer.valgrind.run import run_tool
 from tests.clone_programs import build, region_of
 from tests.test_control import unfolded
 
 ROOT = Path(__file__).resolve().parent.parent
 STUB = Path(__file__).with_name("pin_stub")
-NLR, PIN = ROOT / "tracer" / "nlr", ROOT / "tracer" / "pin"
+NLR, PIN = ROOT / "tracer" / "nlr", ROOT / "tracer" / "backends" / "pin"
 KINDS = {"read": 0, "write": 1, "both": 2}
 CONFIG = """OBJ_SUFFIX := .o
 PINTOOL_SUFFIX := .so

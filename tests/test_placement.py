@@ -16,8 +16,8 @@ from layout_advise.mockup.placement import NATURAL, InnerLoop, grown, hot_loop, 
 from layout_advise.stages.compiled import Compiled
 from layout_advise.stages.mockups import Made, better_kept, place_identity
 from layout_advise.stages.recipes import Code, Recipe, recipes
-from layout_advise.tracer.binary import Binary
-from layout_advise.tracer.trace import Reference, Registers, Trace
+from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.trace.trace import Reference, Registers, Trace
 
 FLAGS = ("-O2", "-fvisibility=default")
 SOURCE = """

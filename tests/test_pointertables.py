@@ -23,8 +23,8 @@ from layout_advise.mockup.gathered import base_of, element_bytes, gathered
 from layout_advise.mockup.lifted import Lifted, Store
 from layout_advise.mockup.pointertables import PointerTable, Refused, covering, find_tables
 from layout_advise.mockup.streams import expand_array
-from layout_advise.tracer.folding import fold
-from layout_advise.tracer.trace import Allocation, Trace
+from layout_advise.tracer.folding.fold import fold
+from layout_advise.tracer.trace.trace import Allocation, Trace
 from tests.mockup_native import Mockup, Native, references_of, trace_of
 
 SOURCE = """

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from layout_advise.tracer.binary import Binary
-from layout_advise.tracer.snapshot.fork import ForkSnapshots
+from layout_advise.tracer.process.patching import Entry
+from layout_advise.tracer.process.stopped_program import Range
+from layout_advise.tracer.program.binary import Binary
 from layout_advise.tracer.snapshot.park import park
-from layout_advise.tracer.snapshot.patching import Entry
-from layout_advise.tracer.snapshot.protocol import Range
+from layout_advise.tracer.snapshot.snapshots import ForkSnapshots
 
 BYTES = 1 << 20
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from layout_advise.tracer.binary import Binary
-from layout_advise.tracer.realigned import frame_alignment
-from layout_advise.tracer.record import trace_call
+from layout_advise.tracer.backends.clone.record import trace_call
+from layout_advise.tracer.backends.valgrind.record import trace_under_valgrind
+from layout_advise.tracer.code.frame_alignment import frame_alignment
+from layout_advise.tracer.process.patching import Entry
+from layout_advise.tracer.program.binary import Binary
 from layout_advise.tracer.snapshot.park import park
-from layout_advise.tracer.snapshot.patching import Entry
-from layout_advise.tracer.valgrind.record import trace_under_valgrind
 from tests.clone_programs import region_of
 
 SOURCE = """

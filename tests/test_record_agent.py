@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from layout_advise.layoutalgebra.sets.nests import FoldedStream
-from layout_advise.tracer.binary import Binary
-from layout_advise.tracer.ptraced import PtracedProgram
-from layout_advise.tracer.record import trace_call
+from layout_advise.tracer.backends.clone.record import trace_call
+from layout_advise.tracer.backends.step.single_steps import trace_by_steps
+from layout_advise.tracer.process.patching import Entry
+from layout_advise.tracer.process.ptraced import PtracedProgram
+from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.park import park
-from layout_advise.tracer.snapshot.patching import Entry
-from layout_advise.tracer.snapshot.process import AgentProcess
-from layout_advise.tracer.step import trace_by_steps
 from tests.clone_programs import build, region_of
 
 GLOBALS = 1 << 20

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from layout_advise.layoutalgebra.sets.nests import Affine, Loop, Node, Point, expand
-from layout_advise.tracer.control import count_nodes
-from layout_advise.tracer.rejoin import rejoined
+from layout_advise.tracer.folding.execution_order import count_nodes
+from layout_advise.tracer.folding.rejoin import rejoined
 
 
 def point(name: int) -> Point:

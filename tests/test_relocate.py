@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from layout_advise.layoutalgebra.sets.nests import AddressSet, FoldedStream
-from layout_advise.tracer.folding import fold
-from layout_advise.tracer.relocate import NOWHERE, AddressMap, Process, move, notes_of
-from layout_advise.tracer.trace import Allocation, Mapping, Registers
+from layout_advise.tracer.folding.fold import fold
+from layout_advise.tracer.folding.relocate import NOWHERE, AddressMap, Process, move, notes_of
+from layout_advise.tracer.trace.trace import Allocation, Mapping, Registers
 
 RSP, FS = 0x7FFF_0000_8000, 0x7FFF_1000_0740
 CODE = Mapping(0x40_0000, 0x40_1000, "r-xp", 0, "/bin/app")

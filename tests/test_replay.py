@@ -21,14 +21,14 @@ from layout_advise.mockup.statistics import Ratio
 from layout_advise.mockup.touches import Nest, Touch, frame, touches
 from layout_advise.reports.model.contract import read_report
 from layout_advise.stages.replays import Replays, sentence
-from layout_advise.tracer.binary import Binary
-from layout_advise.tracer.clone.image import build_clone
-from layout_advise.tracer.clone.place import choose_address
-from layout_advise.tracer.code import Region
-from layout_advise.tracer.folding import fold_records
+from layout_advise.tracer.backends.clone.address import choose_address
+from layout_advise.tracer.backends.clone.image import build_clone
+from layout_advise.tracer.code.region import Region
+from layout_advise.tracer.folding.fold import fold_records
+from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.park import park
-from layout_advise.tracer.snapshot.process import AgentProcess
-from layout_advise.tracer.trace import Trace
+from layout_advise.tracer.trace.trace import Trace
 from tests.mockup_native import candidate, relayout
 from tests.test_agent_park import entry_of
 

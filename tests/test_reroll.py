@@ -36,7 +36,7 @@ from layout_advise.mockup.lifted import (
 )
 from layout_advise.mockup.reroll import reroll
 from layout_advise.mockup.run_lifted import run_lifted
-from layout_advise.tracer.trace import Trace
+from layout_advise.tracer.trace.trace import Trace
 from tests.mockup_native import references_of, trace_of
 from tests.test_lift_differential import ARGUMENTS, RSP, Arrays, Built, NativeMemory
 

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from layout_advise.layoutalgebra.sets.nests import Affine, FoldedStream, Loop, Point
-from layout_advise.tracer.folding import fold
-from layout_advise.tracer.sharing import LINE, Sharing, clipped, find_sharing
-from layout_advise.tracer.spans import spans
-from layout_advise.tracer.trace import Reference, Registers, Thread, Trace
+from layout_advise.layoutalgebra.sets.spans import spans
+from layout_advise.tracer.folding.fold import fold
+from layout_advise.tracer.objects.sharing import LINE, Sharing, clipped, find_sharing
+from layout_advise.tracer.trace.trace import Reference, Registers, Thread, Trace
 
 BASE = 1 << 20
 

@@ -17,7 +17,7 @@ import pytest
 from layout_advise.cli import main
 from layout_advise.commands.showfiles import ADDRESSES, COLUMNS
 from layout_advise.reports.pages.chrome_trace import CALL, MOST_EVENTS, RUN, events
-from layout_advise.tracer.trace_file import read_trace
+from layout_advise.tracer.trace.trace_file import read_trace
 
 # Google's "Trace Event Format" for the two kinds of events that are written
 EVENT = {

@@ -12,10 +12,10 @@ from typing import cast
 import pytest
 
 from layout_advise.errors import ProgramError
-from layout_advise.tracer.relocate import Foreign
+from layout_advise.tracer.backends.step.record import trace_step_by_step
+from layout_advise.tracer.folding.relocate import Foreign
+from layout_advise.tracer.process.stopped_program import StoppedProgram
 from layout_advise.tracer.snapshot.park import park
-from layout_advise.tracer.snapshot.protocol import StoppedProgram
-from layout_advise.tracer.step_record import trace_step_by_step
 from tests.test_clone_window import LOOP, MAIN, PROGRAMS, accessed, compiled
 from tests.test_valgrind_window import BODIES
 

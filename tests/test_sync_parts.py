@@ -18,8 +18,8 @@ from layout_advise.mockup.check import check_shared
 from layout_advise.mockup.lifted import Atomic, Imm, Item, Lifted, Linear, Load, Loop, Origin, RuntimeCall, Val
 from layout_advise.mockup.runtime import ROUTINES, retried, shared_out, why_not
 from layout_advise.stages.sums import Sum, allowed, farthest, order_dependent
-from layout_advise.tracer.folding import fold
-from layout_advise.tracer.trace import Reference, Registers, Thread, Trace
+from layout_advise.tracer.folding.fold import fold
+from layout_advise.tracer.trace.trace import Reference, Registers, Thread, Trace
 from tests.sync_programs import DETERMINISTIC, ROUNDED, build
 from tests.test_openmp_sync import lifted
 

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from layout_advise.errors import TraceError
 from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Loop, Point
-from layout_advise.tracer.chunks import END, ChunkWriter, pack, read_chunks
-from layout_advise.tracer.folding import fold, fold_records
-from layout_advise.tracer.trace import (
+from layout_advise.tracer.folding.fold import fold, fold_records
+from layout_advise.tracer.trace.chunks import END, ChunkWriter, pack, read_chunks
+from layout_advise.tracer.trace.trace import (
     Allocation,
     CodeLoop,
     Control,
@@ -32,7 +32,7 @@ from layout_advise.tracer.trace import (
     TracedField,
     TracedObject,
 )
-from layout_advise.tracer.trace_file import checksum, read_trace, read_what_is_there, write_trace
+from layout_advise.tracer.trace.trace_file import checksum, read_trace, read_what_is_there, write_trace
 
 
 def example(streams: tuple[object, ...]) -> Trace:
@@ -207,7 +207,7 @@ def test_every_flipped_byte_is_refused(tmp_path: Path) -> None:
 WRITER = """
 import sys
 from pathlib import Path
-from layout_advise.tracer.chunks import ChunkWriter, pack
+from layout_advise.tracer.trace.chunks import ChunkWriter, pack
 from layout_advise.tracer import trace_file as t
 from tests.test_trace_file import endless
 trace = endless()

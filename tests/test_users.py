@@ -31,15 +31,15 @@ from layout_advise.stages.elsewhere import (
 )
 from layout_advise.stages.observe import Observation
 from layout_advise.stages.users import gone_blocks, own_code, pages_of
-from layout_advise.tracer.binary import Binary
-from layout_advise.tracer.callbuffers import Buffer, buffers, call_name
-from layout_advise.tracer.lines import InlinedCall, SourceLine
-from layout_advise.tracer.modules import Modules
-from layout_advise.tracer.seized import Seized
+from layout_advise.tracer.process.patching import Entry
+from layout_advise.tracer.process.seized import Seized
+from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.lines import InlinedCall, SourceLine
+from layout_advise.tracer.program.modules import Modules
 from layout_advise.tracer.snapshot.park import park
-from layout_advise.tracer.snapshot.patching import Entry
-from layout_advise.tracer.userwatch import UserWatch
-from layout_advise.tracer.watched import Course, Touch, Watched
+from layout_advise.tracer.watch.call_buffers import Buffer, buffers, call_name
+from layout_advise.tracer.watch.user_watch import UserWatch
+from layout_advise.tracer.watch.watched import Course, Touch, Watched
 
 NAMES = ("x", "y", "z", "vx", "vy", "vz", "m", "q", "age", "P")
 COUNT = 20000

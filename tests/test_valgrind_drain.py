@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from layout_advise.layoutalgebra.sets.nests import FoldedStream
-from layout_advise.tracer.binary import Binary
-from layout_advise.tracer.snapshot.patching import Entry
-from layout_advise.tracer.toolrun import ToolRun
-from layout_advise.tracer.valgrind.run import run_tool
+from layout_advise.tracer.backends.tool.run import ToolRun
+from layout_advise.tracer.backends.valgrind.run import run_tool
+from layout_advise.tracer.process.patching import Entry
+from layout_advise.tracer.program.binary import Binary
 
 KERNELS = {
     # rows of a nest around rows; 4-D, so that the nests end and begin again

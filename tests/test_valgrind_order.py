@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from layout_advise.layoutalgebra.sets.nests import expand
-from layout_advise.tracer.control import count_nodes, fold_control
-from layout_advise.tracer.record import trace_call
-from layout_advise.tracer.toolorder import order_of
-from layout_advise.tracer.toolrun import ToolRun
-from layout_advise.tracer.trace import Control, Trace
-from layout_advise.tracer.valgrind.record import trace_under_valgrind
-from layout_advise.tracer.valgrind.run import run_tool
+from layout_advise.tracer.backends.clone.record import trace_call
+from layout_advise.tracer.backends.tool.order import order_of
+from layout_advise.tracer.backends.tool.run import ToolRun
+from layout_advise.tracer.backends.valgrind.record import trace_under_valgrind
+from layout_advise.tracer.backends.valgrind.run import run_tool
+from layout_advise.tracer.folding.execution_order import count_nodes, fold_control
+from layout_advise.tracer.trace.trace import Control, Trace
 from tests.clone_programs import PROGRAMS, build, region_of
 from tests.test_control import partition, unfolded
 from tests.test_valgrind_drain import HASWELL, KERNELS, O2, traced

@@ -12,21 +12,21 @@ from elftools.elf.elffile import ELFFile
 
 from layout_advise.errors import ProgramError
 from layout_advise.layoutalgebra.sets.nests import AddressSet, FoldedStream, Stream
-from layout_advise.tracer.binary import Binary
-from layout_advise.tracer.clone.operands import GPR_NAMES
-from layout_advise.tracer.code import Region
-from layout_advise.tracer.ptraced import PtracedProgram
-from layout_advise.tracer.record import trace_call
-from layout_advise.tracer.relocate import Process
+from layout_advise.tracer.backends.clone.record import trace_call
+from layout_advise.tracer.backends.step.single_steps import trace_by_steps
+from layout_advise.tracer.backends.tool.run import ToolRun
+from layout_advise.tracer.backends.tool.trace import assigned
+from layout_advise.tracer.backends.valgrind.record import trace_under_valgrind
+from layout_advise.tracer.backends.valgrind.run import run_tool
+from layout_advise.tracer.code.operands import GPR_NAMES
+from layout_advise.tracer.code.region import Region
+from layout_advise.tracer.folding.relocate import Process
+from layout_advise.tracer.process.patching import Entry
+from layout_advise.tracer.process.ptraced import PtracedProgram
+from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.park import park
-from layout_advise.tracer.snapshot.patching import Entry
-from layout_advise.tracer.snapshot.process import AgentProcess
-from layout_advise.tracer.step import trace_by_steps
-from layout_advise.tracer.toolrun import ToolRun
-from layout_advise.tracer.tooltrace import assigned
-from layout_advise.tracer.trace import Mapping
-from layout_advise.tracer.valgrind.record import trace_under_valgrind
-from layout_advise.tracer.valgrind.run import run_tool
+from layout_advise.tracer.trace.trace import Mapping
 from tests.clone_programs import PROGRAMS, build, region_of
 
 O2 = ("-O2",)

@@ -12,12 +12,12 @@ import pytest
 from layout_advise.cli import main
 from layout_advise.errors import ProgramError, TraceError
 from layout_advise.layoutalgebra.sets.nests import FoldedStream
-from layout_advise.tracer.binary import Binary
+from layout_advise.tracer.backends.tool.run import ToolRun
+from layout_advise.tracer.backends.valgrind.record import trace_under_valgrind
+from layout_advise.tracer.backends.valgrind.run import run_tool
+from layout_advise.tracer.process.patching import Entry
+from layout_advise.tracer.program.binary import Binary
 from layout_advise.tracer.snapshot.park import park
-from layout_advise.tracer.snapshot.patching import Entry
-from layout_advise.tracer.toolrun import ToolRun
-from layout_advise.tracer.valgrind.record import trace_under_valgrind
-from layout_advise.tracer.valgrind.run import run_tool
 
 HEAD = """
 #include <pthread.h>

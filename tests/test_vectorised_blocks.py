@@ -17,7 +17,7 @@ from layout_advise.mockup.reroll import reroll
 from layout_advise.stages.compiled import MORE_CHECKS, Compiled
 from layout_advise.stages.mockups import make_all
 from layout_advise.stages.recipes import Code, Recipe
-from layout_advise.tracer.trace import Trace
+from layout_advise.tracer.trace.trace import Trace
 from tests.mockup_native import Native, candidate, relayout, traced
 
 FLAGS = ("-O3", "-march=haswell", "-ffp-contract=off")

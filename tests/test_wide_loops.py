@@ -15,7 +15,7 @@ from layout_advise.mockup.lift import lift
 from layout_advise.mockup.lifted import Lifted
 from layout_advise.mockup.liveness import uses_and_kills
 from layout_advise.mockup.nests import Nest, hottest_nests
-from layout_advise.tracer.binary import Binary
+from layout_advise.tracer.program.binary import Binary
 
 LOOP = """
 .text

@@ -94,7 +94,7 @@ def _criu() -> Finding:
 
 def _valgrind() -> Finding:
     """The backend for what the clone cannot copy; its tool is compiled at first use."""
-    from layout_advise.tracer.valgrind.install import find_valgrind
+    from layout_advise.tracer.backends.valgrind.install import find_valgrind
 
     try:
         found = find_valgrind()
@@ -105,7 +105,7 @@ def _valgrind() -> Finding:
 
 def _pin() -> Finding:
     """The other backend that runs the whole program; its tool was never run with a real kit."""
-    from layout_advise.tracer.pin.run import find_kit
+    from layout_advise.tracer.backends.pin.run import find_kit
 
     try:
         kit = find_kit()

@@ -19,7 +19,7 @@ from layout_advise.mockup.survey import Outcome, surveyed
 from layout_advise.progress import Progress
 from layout_advise.rundir import scratch
 from layout_advise.stages.survey import SECONDS, survey
-from layout_advise.tracer.binary import Binary
+from layout_advise.tracer.program.binary import Binary
 
 _MOST_REASONS = 20
 

@@ -43,9 +43,9 @@ from layout_advise.reports.pages.trace_text import (
 )
 from layout_advise.reports.words.stream_words import stream_text
 from layout_advise.rundir import read_stages, write_atomically
-from layout_advise.tracer.sharing import find_sharing
-from layout_advise.tracer.trace import OTHERS, Trace
-from layout_advise.tracer.trace_file import checksum, read_what_is_there
+from layout_advise.tracer.objects.sharing import find_sharing
+from layout_advise.tracer.trace.trace import OTHERS, Trace
+from layout_advise.tracer.trace.trace_file import checksum, read_what_is_there
 
 LIMIT, NEST, ORDER, SHARED = 20, 100, 300, 16
 """Lines, characters of a nest and of the order of execution, and shared cache lines printed by default."""

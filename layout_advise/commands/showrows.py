@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from layout_advise.layoutalgebra.sets.nests import Stream
+from layout_advise.layoutalgebra.sets.spans import spans
 from layout_advise.reports.pages.trace_text import (
     LIVES,
     call_word,
 )
-from layout_advise.tracer.heapblocks import HeapBlocks
-from layout_advise.tracer.lines import SourceLine
-from layout_advise.tracer.modules import Module, Modules
-from layout_advise.tracer.spans import spans
-from layout_advise.tracer.trace import InlinedCall, Reference, Trace
+from layout_advise.tracer.objects.heap_blocks import HeapBlocks
+from layout_advise.tracer.program.lines import SourceLine
+from layout_advise.tracer.program.modules import Module, Modules
+from layout_advise.tracer.trace.trace import InlinedCall, Reference, Trace
 
 
 @dataclass(frozen=True, slots=True)

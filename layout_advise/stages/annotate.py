@@ -9,15 +9,15 @@ from itertools import chain
 
 from layout_advise.errors import TraceError
 from layout_advise.layoutalgebra.derive.derive import Derived, covered
+from layout_advise.layoutalgebra.sets.spans import spans
 from layout_advise.stages.observe import Observation
-from layout_advise.tracer.binary import Binary
-from layout_advise.tracer.code import Region
-from layout_advise.tracer.codeloops import NaturalLoop, innermost, loops_of
-from layout_advise.tracer.memoryobject import MemoryObject
-from layout_advise.tracer.modules import Modules
-from layout_advise.tracer.objects import Attribution
-from layout_advise.tracer.spans import spans
-from layout_advise.tracer.trace import (
+from layout_advise.tracer.code.code_loops import NaturalLoop, innermost, loops_of
+from layout_advise.tracer.code.region import Region
+from layout_advise.tracer.objects.attribution import Attribution
+from layout_advise.tracer.objects.memory_object import MemoryObject
+from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.modules import Modules
+from layout_advise.tracer.trace.trace import (
     Allocation,
     CodeLoop,
     InlinedCall,

@@ -34,7 +34,7 @@ from layout_advise.stages.recipes import Code, Recipe
 from layout_advise.stages.selection import choices_at, chooses
 from layout_advise.stages.verify import NOTHING_CHANGED, Finding, Subject, verify
 from layout_advise.stages.verify_team import verify_team
-from layout_advise.tracer.snapshot.protocol import Range, StoppedProgram
+from layout_advise.tracer.process.stopped_program import Range, StoppedProgram
 
 WRONG = "wrong"
 WRONG_WRITES = "wrong-writes"

@@ -8,21 +8,21 @@ from pathlib import Path
 
 from layout_advise.config import Settings
 from layout_advise.errors import LayoutAdviseError, MachineError, ProgramError, TraceError
-from layout_advise.tracer.clone.decode import functions_of
-from layout_advise.tracer.code import Region
-from layout_advise.tracer.control import of_kept
-from layout_advise.tracer.pin.run import find_kit, trace_with_pin
-from layout_advise.tracer.record import trace_call
-from layout_advise.tracer.relocate import Foreign
-from layout_advise.tracer.snapshot.patching import Entry
-from layout_advise.tracer.snapshot.process import AgentProcess
-from layout_advise.tracer.space import RECORD_BYTES
-from layout_advise.tracer.spans import Span, spans
-from layout_advise.tracer.step_record import trace_step_by_step
-from layout_advise.tracer.team_record import trace_region
-from layout_advise.tracer.trace import Trace
-from layout_advise.tracer.valgrind.install import find_valgrind
-from layout_advise.tracer.valgrind.record import trace_under_valgrind
+from layout_advise.layoutalgebra.sets.spans import Span, spans
+from layout_advise.tracer.backends.clone.record import trace_call
+from layout_advise.tracer.backends.clone.record_team import trace_region
+from layout_advise.tracer.backends.pin.run import find_kit, trace_with_pin
+from layout_advise.tracer.backends.step.record import trace_step_by_step
+from layout_advise.tracer.backends.valgrind.install import find_valgrind
+from layout_advise.tracer.backends.valgrind.record import trace_under_valgrind
+from layout_advise.tracer.code.instructions import functions_of
+from layout_advise.tracer.code.region import Region
+from layout_advise.tracer.folding.execution_order import of_kept
+from layout_advise.tracer.folding.relocate import Foreign
+from layout_advise.tracer.process.disk_space import RECORD_BYTES
+from layout_advise.tracer.process.patching import Entry
+from layout_advise.tracer.snapshot.agent_process import AgentProcess
+from layout_advise.tracer.trace.trace import Trace
 
 RSP = 4
 _NO_CLONE = "no clone"  # how the clone's refusals begin

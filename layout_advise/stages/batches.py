@@ -22,9 +22,9 @@ from layout_advise.mockup.statistics import undisturbed
 from layout_advise.reports.model.hotspot import Original
 from layout_advise.stages.calls import VERIFIED_CALLS, ChosenCall
 from layout_advise.stages.profile import IN_SITU_PROCESSES, IN_SITU_SECONDS, Profiled
-from layout_advise.tracer.snapshot.channel import MAX_TIMED
-from layout_advise.tracer.snapshot.probe import Probe, probe
-from layout_advise.tracer.snapshot.recorded import RSP, Calls, record_calls
+from layout_advise.tracer.process.channel import MAX_TIMED
+from layout_advise.tracer.sampling.probe import Probe, probe
+from layout_advise.tracer.snapshot.recorded_calls import RSP, Calls, record_calls
 from layout_advise.verdict import SHORT_CALL_NS
 
 BATCH_NS = 2e6

@@ -19,9 +19,9 @@ from layout_advise.reports.model.hotspot import ByThreads, ThreadCount, Time
 from layout_advise.stages.timing import Decision
 from layout_advise.stages.verify import Subject
 from layout_advise.stages.verify_team import verify_with
-from layout_advise.tracer.snapshot.process import AgentProcess
-from layout_advise.tracer.snapshot.protocol import Range, StoppedProgram
-from layout_advise.tracer.trace import Trace
+from layout_advise.tracer.process.stopped_program import Range, StoppedProgram
+from layout_advise.tracer.snapshot.agent_process import AgentProcess
+from layout_advise.tracer.trace.trace import Trace
 from layout_advise.verdict import Mode
 
 EVERY = 16

@@ -18,16 +18,16 @@ from layout_advise.stages.batches import Batch
 from layout_advise.stages.calls import VERIFIED_CALLS, ChosenCall
 from layout_advise.stages.observe import Observation, observed
 from layout_advise.stages.profile import Profiled
-from layout_advise.tracer.binary import Binary
-from layout_advise.tracer.clone.image import build_clone
-from layout_advise.tracer.clone.place import choose_address
-from layout_advise.tracer.code import Region
-from layout_advise.tracer.record import trace_call
-from layout_advise.tracer.snapshot.fork import whole_copies
+from layout_advise.tracer.backends.clone.address import choose_address
+from layout_advise.tracer.backends.clone.image import build_clone
+from layout_advise.tracer.backends.clone.record import trace_call
+from layout_advise.tracer.code.region import Region
+from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.sampling.probe import Probe
+from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.park import park
-from layout_advise.tracer.snapshot.probe import Probe
-from layout_advise.tracer.snapshot.process import AgentProcess
-from layout_advise.tracer.trace import Trace
+from layout_advise.tracer.snapshot.snapshots import whole_copies
+from layout_advise.tracer.trace.trace import Trace
 
 ENTRY_REGISTERS = (4, 7, 6, 2, 1, 8, 9)
 """rsp and those of the first six arguments, in encoding order."""

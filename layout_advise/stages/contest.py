@@ -11,7 +11,7 @@ from layout_advise.mockup.measure import Plan, Restorer, Timed, measure
 from layout_advise.mockup.timednames import IDENTITY, LAYOUT_SCALAR, PLACED, SCALAR, elsewhere, is_elsewhere
 from layout_advise.mockup.timings import Timings
 from layout_advise.reports.model.candidate import Evidence
-from layout_advise.tracer.snapshot.protocol import Range
+from layout_advise.tracer.process.stopped_program import Range
 
 FRESH_CALLS = 4
 """In each block: to forget takes a millisecond or two."""

@@ -38,7 +38,7 @@ from layout_advise.stages.replays import Replays
 from layout_advise.stages.rows import measured_rows, unmeasured
 from layout_advise.stages.timing import Decision
 from layout_advise.stages.trials import Trials
-from layout_advise.tracer.binary import Binary
+from layout_advise.tracer.program.binary import Binary
 
 LONGEST_TERM = 160
 

@@ -8,10 +8,10 @@ from pathlib import PurePath
 from typing import Literal
 
 from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout, Structure
-from layout_advise.tracer.lines import InlinedCall, SourceLine
-from layout_advise.tracer.modules import Modules
-from layout_advise.tracer.symbols import bare_name
-from layout_advise.tracer.watched import Touch
+from layout_advise.tracer.program.lines import InlinedCall, SourceLine
+from layout_advise.tracer.program.modules import Modules
+from layout_advise.tracer.program.symbols import bare_name
+from layout_advise.tracer.watch.watched import Touch
 
 LINE = 64
 MOST_USERS = 40

@@ -17,8 +17,8 @@ from layout_advise.mockup.gathered import base_of, element_bytes, gathered
 from layout_advise.mockup.lifted import Lifted
 from layout_advise.mockup.pointertables import PointerTable, find_tables
 from layout_advise.stages.observe import SCATTERED, Observation
-from layout_advise.tracer.memoryobject import MemoryObject
-from layout_advise.tracer.objects import Attribution
+from layout_advise.tracer.objects.attribution import Attribution
+from layout_advise.tracer.objects.memory_object import MemoryObject
 
 Read = Callable[[int, int], bytes]
 

@@ -37,14 +37,14 @@ from layout_advise.stages.replays import Replays, replay_all, sentence
 from layout_advise.stages.selection import select
 from layout_advise.stages.trials import Trials, run_trials
 from layout_advise.stages.users import find_users
-from layout_advise.tracer.code import Region
-from layout_advise.tracer.dwarf_types import ResultKind
+from layout_advise.tracer.code.region import Region
+from layout_advise.tracer.process.procfs import thread_count
+from layout_advise.tracer.program.dwarf_types import ResultKind
+from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.criu import find_criu
-from layout_advise.tracer.snapshot.fork import CriuSnapshots, ForkSnapshots
-from layout_advise.tracer.snapshot.process import AgentProcess
-from layout_advise.tracer.snapshot.procfs import thread_count
-from layout_advise.tracer.trace import OTHERS
-from layout_advise.tracer.trace_file import write_trace
+from layout_advise.tracer.snapshot.snapshots import CriuSnapshots, ForkSnapshots
+from layout_advise.tracer.trace.trace import OTHERS
+from layout_advise.tracer.trace.trace_file import write_trace
 from layout_advise.verdict import FEWEST_CALLS, SHORT_CALL_NS, undecided
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from layout_advise.tracer.binary import Binary
-from layout_advise.tracer.symbols import demangle
+from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.symbols import demangle
 
 _PLACE = re.compile(r"\bat 0x([0-9a-f]+)")
 _SYMBOL = re.compile(r"\b_[ZR]\w+")

@@ -22,7 +22,7 @@ from layout_advise.stages.calls import LATEST_CALL, VERIFIED_CALLS, ChosenCall, 
 from layout_advise.stages.case import Case
 from layout_advise.stages.observe import Observation
 from layout_advise.stages.profile import call_times
-from layout_advise.tracer.snapshot.probe import probe
+from layout_advise.tracer.sampling.probe import probe
 
 BESIDE = 2
 """So many calls beside the one studied are traced of every hotspot, where the time allows, one at least."""

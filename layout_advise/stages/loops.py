@@ -10,10 +10,10 @@ from layout_advise.errors import LayoutAdviseError, NotLiftedError, SnapshotErro
 from layout_advise.mockup.nests import Nest, hottest_nests
 from layout_advise.stages.calls import ChosenCall
 from layout_advise.stages.profile import Profiled, probe_calls
-from layout_advise.tracer.binary import Binary
-from layout_advise.tracer.callchains import Chain
-from layout_advise.tracer.modules import Modules
-from layout_advise.tracer.snapshot.probe import Probe
+from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.modules import Modules
+from layout_advise.tracer.sampling.call_chains import Chain
+from layout_advise.tracer.sampling.probe import Probe
 from layout_advise.verdict import FEWEST_CALLS
 
 LEAST_SHARE = 0.05

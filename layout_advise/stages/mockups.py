@@ -19,7 +19,7 @@ from layout_advise.mockup.placement import NATURAL, InnerLoop, grown, likeness, 
 from layout_advise.mockup.timednames import IDENTITY, PLACED
 from layout_advise.stages.compiled import Compiled, flags_of
 from layout_advise.stages.recipes import Code, Recipe
-from layout_advise.tracer.trace import Trace
+from layout_advise.tracer.trace.trace import Trace
 
 JOBS = 2
 

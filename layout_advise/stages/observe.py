@@ -11,19 +11,19 @@ from layout_advise.layoutalgebra.derive.companion_arrays import records_beside
 from layout_advise.layoutalgebra.derive.declared import Declared
 from layout_advise.layoutalgebra.derive.derive import Access, Derived, MemoryObjectShape, derive_structure, unknown
 from layout_advise.layoutalgebra.derive.structure import Chosen, Structure
+from layout_advise.layoutalgebra.sets.spans import spans
 from layout_advise.mockup.pointertables import PointerTable
 from layout_advise.stages.elsewhere import Usage
 from layout_advise.stages.shared import SharedObject, shared_objects
-from layout_advise.tracer.binary import Binary
-from layout_advise.tracer.code import Region
-from layout_advise.tracer.memoryobject import MemoryObject
-from layout_advise.tracer.merged import merged
-from layout_advise.tracer.objects import Attribution, attribute
-from layout_advise.tracer.record import trace_call
-from layout_advise.tracer.sharing import find_sharing
-from layout_advise.tracer.snapshot.protocol import Range, StoppedProgram
-from layout_advise.tracer.spans import spans
-from layout_advise.tracer.trace import Trace
+from layout_advise.tracer.backends.clone.record import trace_call
+from layout_advise.tracer.code.region import Region
+from layout_advise.tracer.folding.merge_threads import merged
+from layout_advise.tracer.objects.attribution import Attribution, attribute
+from layout_advise.tracer.objects.memory_object import MemoryObject
+from layout_advise.tracer.objects.sharing import find_sharing
+from layout_advise.tracer.process.stopped_program import Range, StoppedProgram
+from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.trace.trace import Trace
 
 RSP = 4
 SMALLEST = 256

@@ -18,8 +18,8 @@ from layout_advise.stages.mockups import Made
 from layout_advise.stages.observe import Observation
 from layout_advise.stages.recipes import Recipe
 from layout_advise.stages.verify import Finding
-from layout_advise.tracer.snapshot.process import AgentProcess
-from layout_advise.tracer.snapshot.protocol import Snapshots, StoppedProgram
+from layout_advise.tracer.process.stopped_program import Snapshots, StoppedProgram
+from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.verdict import SHORT_CALL_NS, undecided
 
 NEARLY_MOST = 0.75

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from layout_advise.layoutalgebra.sets.nests import AddressSet, Stream
+from layout_advise.layoutalgebra.sets.spans import Span, addresses
 from layout_advise.mockup.streams import expand_array, hull
-from layout_advise.tracer.snapshot.procfs import write_memory
-from layout_advise.tracer.snapshot.protocol import StoppedProgram
-from layout_advise.tracer.spans import Span, addresses
-from layout_advise.tracer.trace import Trace
+from layout_advise.tracer.process.procfs import write_memory
+from layout_advise.tracer.process.stopped_program import StoppedProgram
+from layout_advise.tracer.trace.trace import Trace
 
 MOST_ACCESSES = 1 << 26
 """Streams with more accesses are not expanded: as reads they count for all that lies between, as writes for nothing."""

@@ -24,20 +24,20 @@ from layout_advise.stages.calls import (
     preferred,
     undisturbed_calls,
 )
-from layout_advise.tracer.binary import Binary
-from layout_advise.tracer.callchains import Chain, call_chains
-from layout_advise.tracer.code import Region
-from layout_advise.tracer.hotspots import Choice, Hotspot, choose, leader_of, rank, share_within
-from layout_advise.tracer.lines import SourceLine
-from layout_advise.tracer.modules import Modules
-from layout_advise.tracer.openmp import is_region_body, region_entry
-from layout_advise.tracer.perf import perf_available, sample_with_perf
-from layout_advise.tracer.snapshot.launch import signal_name
-from layout_advise.tracer.snapshot.patching import Entry
-from layout_advise.tracer.snapshot.probe import Probe, SampleRun, probe, sample
-from layout_advise.tracer.snapshot.protocol import Calm
-from layout_advise.tracer.symbols import Function
-from layout_advise.tracer.trace import Mapping
+from layout_advise.tracer.code.region import Region
+from layout_advise.tracer.process.launch import signal_name
+from layout_advise.tracer.process.patching import Entry
+from layout_advise.tracer.process.stopped_program import Calm
+from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.lines import SourceLine
+from layout_advise.tracer.program.modules import Modules
+from layout_advise.tracer.program.openmp_regions import is_region_body, region_entry
+from layout_advise.tracer.program.symbols import Function
+from layout_advise.tracer.sampling.call_chains import Chain, call_chains
+from layout_advise.tracer.sampling.hotspots import Choice, Hotspot, choose, leader_of, rank, share_within
+from layout_advise.tracer.sampling.perf import perf_available, sample_with_perf
+from layout_advise.tracer.sampling.probe import Probe, SampleRun, probe, sample
+from layout_advise.tracer.trace.trace import Mapping
 
 INTERVAL = 0.001
 FEWEST_SAMPLES = 20

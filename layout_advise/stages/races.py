@@ -50,8 +50,8 @@ from layout_advise.stages.recipes import Recipe
 from layout_advise.stages.timing import Decision, decide_and_confirm
 from layout_advise.stages.titles import title, words
 from layout_advise.stages.verify import Finding, Subject
-from layout_advise.tracer.snapshot.process import AgentProcess
-from layout_advise.tracer.snapshot.protocol import Snapshots, StoppedProgram
+from layout_advise.tracer.process.stopped_program import Snapshots, StoppedProgram
+from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.usage import Use
 from layout_advise.verdict import SMALLEST_GAIN, Context
 

@@ -13,7 +13,7 @@ from layout_advise.mockup.lifted import Item, Lifted, Loop
 from layout_advise.mockup.remap import plan
 from layout_advise.mockup.timednames import IDENTITY, IDENTITY_LANES, IDENTITY_RESTRICT, IDENTITY_SIMD, SCALAR
 from layout_advise.stages.gather import tables_of
-from layout_advise.tracer.trace import Trace
+from layout_advise.tracer.trace.trace import Trace
 
 LONGEST_BODY = 200
 Variant = Literal["plain", "restrict", "lanes", "simd"]

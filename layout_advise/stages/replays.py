@@ -27,9 +27,9 @@ from layout_advise.stages.attempts import forbidden
 from layout_advise.stages.case import Case
 from layout_advise.stages.effort import plans_for
 from layout_advise.stages.observe import Observation
-from layout_advise.tracer.clone.image import build_clone
-from layout_advise.tracer.clone.place import choose_address
-from layout_advise.tracer.snapshot.protocol import Snapshots, StoppedProgram
+from layout_advise.tracer.backends.clone.address import choose_address
+from layout_advise.tracer.backends.clone.image import build_clone
+from layout_advise.tracer.process.stopped_program import Snapshots, StoppedProgram
 
 REPLAY = "replay"
 """The replay in the program's own layout."""

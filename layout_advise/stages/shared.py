@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from layout_advise.mockup.streams import residue
-from layout_advise.tracer.lines import SourceLine
-from layout_advise.tracer.memoryobject import MemoryObject
-from layout_advise.tracer.modules import Modules
-from layout_advise.tracer.objects import Attribution
-from layout_advise.tracer.sharing import LINE, Sharing
-from layout_advise.tracer.trace import Reference, Trace
+from layout_advise.tracer.objects.attribution import Attribution
+from layout_advise.tracer.objects.memory_object import MemoryObject
+from layout_advise.tracer.objects.sharing import LINE, Sharing
+from layout_advise.tracer.program.lines import SourceLine
+from layout_advise.tracer.program.modules import Modules
+from layout_advise.tracer.trace.trace import Reference, Trace
 
 
 @dataclass(frozen=True, slots=True)

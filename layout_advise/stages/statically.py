@@ -11,13 +11,13 @@ from layout_advise.errors import BinaryError, UsageError
 from layout_advise.progress import Progress
 from layout_advise.rundir import open_run, scratch
 from layout_advise.stages.profile import spool
-from layout_advise.tracer.binary import Binary
-from layout_advise.tracer.code import Region
-from layout_advise.tracer.snapshot.patching import Entry
-from layout_advise.tracer.trace import OTHERS, Mapping
-from layout_advise.tracer.trace_file import write_trace
-from layout_advise.tracer.valgrind.record import trace_alone
-from layout_advise.tracer.valgrind.run import check_instructions
+from layout_advise.tracer.backends.valgrind.record import trace_alone
+from layout_advise.tracer.backends.valgrind.run import check_instructions
+from layout_advise.tracer.code.region import Region
+from layout_advise.tracer.process.patching import Entry
+from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.trace.trace import OTHERS, Mapping
+from layout_advise.tracer.trace.trace_file import write_trace
 
 
 def trace_static(settings: Settings, main: Binary, progress: Progress) -> None:

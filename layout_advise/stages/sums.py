@@ -17,8 +17,8 @@ from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from layout_advise.mockup.lifted import Atomic, Item, Let, Lifted, Loop, Operand, RuntimeCall, Store
 from layout_advise.mockup.runtime import shared_out
 from layout_advise.mockup.streams import expand_array
-from layout_advise.tracer.snapshot.protocol import Range
-from layout_advise.tracer.trace import Trace
+from layout_advise.tracer.process.stopped_program import Range
+from layout_advise.tracer.trace.trace import Trace
 
 MOST = 4096
 """More numbers than that are no sums."""

@@ -16,8 +16,8 @@ from pathlib import Path
 from types import FrameType
 
 from layout_advise.mockup.survey import Outcome, Stop, examine
-from layout_advise.tracer.binary import Binary
-from layout_advise.tracer.symbols import Function
+from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.symbols import Function
 
 JOBS = 2
 SECONDS = 20.0

@@ -41,7 +41,7 @@ from layout_advise.stages.races import region_by_threads, time_all, use_of
 from layout_advise.stages.recipes import Code, Recipe, recipes
 from layout_advise.stages.timing import Decision
 from layout_advise.stages.verify import NOTHING_CHANGED, Finding
-from layout_advise.tracer.snapshot.protocol import Snapshots, StoppedProgram
+from layout_advise.tracer.process.stopped_program import Snapshots, StoppedProgram
 from layout_advise.usage import with_use
 from layout_advise.verdict import Mode, for_program, undecided
 

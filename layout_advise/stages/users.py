@@ -10,15 +10,15 @@ from layout_advise.layoutalgebra.derive.structure import Structure
 from layout_advise.stages.case import Case
 from layout_advise.stages.elsewhere import Placement, Places, Usage, placement, usage
 from layout_advise.stages.observe import Observation
-from layout_advise.tracer.modules import Modules
-from layout_advise.tracer.seized import Seized
+from layout_advise.tracer.process.patching import Entry
+from layout_advise.tracer.process.seized import Seized
+from layout_advise.tracer.program.modules import Modules
+from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.park import park
-from layout_advise.tracer.snapshot.patching import Entry
-from layout_advise.tracer.snapshot.process import AgentProcess
-from layout_advise.tracer.trace import Allocation
-from layout_advise.tracer.trace import Mapping as Mapped
-from layout_advise.tracer.userwatch import UserWatch
-from layout_advise.tracer.watched import Course, OwnCode, Pages, Watched, whole_pages
+from layout_advise.tracer.trace.trace import Allocation
+from layout_advise.tracer.trace.trace import Mapping as Mapped
+from layout_advise.tracer.watch.user_watch import UserWatch
+from layout_advise.tracer.watch.watched import Course, OwnCode, Pages, Watched, whole_pages
 
 SECONDS, MOST_SECONDS = 1.0, 2.5
 """The program is watched so long, and longer where the next call has not come by then."""

@@ -23,9 +23,9 @@ from layout_advise.mockup.effects import Gpr
 from layout_advise.mockup.flow import RIP
 from layout_advise.mockup.lifted import Lifted
 from layout_advise.stages.overwritten import overwritten, spoil
+from layout_advise.tracer.process.stopped_program import Range, RunResult, StoppedProgram
 from layout_advise.tracer.snapshot.compare import compare
-from layout_advise.tracer.snapshot.protocol import Range, RunResult, StoppedProgram
-from layout_advise.tracer.trace import Registers, Trace
+from layout_advise.tracer.trace.trace import Registers, Trace
 
 SIDE_BY_SIDE = 4
 MOST_COPIED = 2 << 30

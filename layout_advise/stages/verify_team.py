@@ -14,17 +14,17 @@ from pathlib import Path, PurePath
 import numpy as np
 
 from layout_advise.errors import SnapshotError
+from layout_advise.layoutalgebra.sets.spans import spans
 from layout_advise.mockup.check import check_records, check_shared
 from layout_advise.mockup.lifted import Lifted
 from layout_advise.mockup.runtime import shared_out
 from layout_advise.stages.sums import Sum, allowed, farthest, order_dependent
 from layout_advise.stages.verify import Finding, Subject, added, all_moved
+from layout_advise.tracer.process.stopped_program import Range, StoppedProgram
+from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.compare import compare
-from layout_advise.tracer.snapshot.process import AgentProcess
-from layout_advise.tracer.snapshot.protocol import Range, StoppedProgram
-from layout_advise.tracer.spans import spans
-from layout_advise.tracer.trace import Mapping as Mapped
-from layout_advise.tracer.trace import Trace
+from layout_advise.tracer.trace.trace import Mapping as Mapped
+from layout_advise.tracer.trace.trace import Trace
 
 _TCB_BYTES = 4096
 _RUNTIME = ("libgomp", "libomp")

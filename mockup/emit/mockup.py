@@ -40,7 +40,7 @@ from layout_advise.mockup.emit.together import runtime_declarations
 from layout_advise.mockup.lifted import Lifted, Loop
 from layout_advise.mockup.mixed import keeps_lanes, mixed_together
 from layout_advise.mockup.remap import Plan, plan
-from layout_advise.tracer.trace import Trace
+from layout_advise.tracer.trace.trace import Trace
 
 
 def include_directories() -> tuple[Path, ...]:

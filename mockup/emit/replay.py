@@ -17,7 +17,7 @@ from layout_advise.mockup.emit.scope import identifier
 from layout_advise.mockup.fieldruns import uncovered
 from layout_advise.mockup.remap import decompose
 from layout_advise.mockup.touches import Nest, Touch
-from layout_advise.tracer.trace import Reference
+from layout_advise.tracer.trace.trace import Reference
 
 _MACROS = """#define LOAD(size, at) __asm__ volatile("" : : "r"(*(const la_i##size##_u *)(at)))
 #define STORE(size, at) (*(volatile la_i##size##_u *)(at) = 0)"""

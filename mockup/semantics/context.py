@@ -10,7 +10,7 @@ from layout_advise.mockup.expr import FALSE, build, const, sext, zext
 from layout_advise.mockup.semantics.elements import INTEGER, ZERO, join, merge, recast, split
 from layout_advise.mockup.semantics.grains import GRAINS
 from layout_advise.mockup.semantics.scalars import Scalars
-from layout_advise.tracer.clone.evex import Elements, Evex, elements_of
+from layout_advise.tracer.code.evex import Elements, Evex, elements_of
 
 LANES = 8
 MASK_BITS = 64

@@ -13,7 +13,7 @@ from typing import Any
 
 from layout_advise.layoutalgebra.sets.nests import Loop, Node, Point
 from layout_advise.reports.pages.trace_text import call_word, calls_text, loop_place, piece_names
-from layout_advise.tracer.trace import Control, Trace
+from layout_advise.tracer.trace.trace import Control, Trace
 
 MOST_EVENTS = 20_000
 """Events of the traced call that are written; beyond, iterations are drawn together."""

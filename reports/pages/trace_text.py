@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from layout_advise.layoutalgebra.sets.nests import Affine, Node, Point
 from layout_advise.reports.words.stream_words import NAMES, PART, affine_text, cut
-from layout_advise.tracer.trace import CodeLoop, Control, LoopUse, Place, Trace, TracedField, TracedObject
+from layout_advise.tracer.trace.trace import CodeLoop, Control, LoopUse, Place, Trace, TracedField, TracedObject
 
 TERM = 100
 """Characters of a layout that are printed by default."""

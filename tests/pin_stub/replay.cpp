@@ -1,4 +1,4 @@
-/* Plays recorded accesses through tracer/pin/report.cpp as the Pin tool would: replay FOLDER CALL OUTCOME CAP < words.
+/* Plays recorded accesses through tracer/backends/pin/report.cpp as the Pin tool would: replay FOLDER CALL OUTCOME CAP < words.
  * The words: 20 registers, then pc, ordinal, kind, bytes, address for each access. SPDX-License-Identifier: MIT */
 #include "report.h"
 

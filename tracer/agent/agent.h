@@ -1,4 +1,4 @@
-/* What the parts of the preloaded agent share. See docs in tracer/snapshot/channel.py for the Python side.
+/* What the parts of the preloaded agent share. See docs in tracer/process/channel.py for the Python side.
  * SPDX-License-Identifier: MIT */
 #ifndef LAYOUT_ADVISE_AGENT_H
 #define LAYOUT_ADVISE_AGENT_H

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from layout_advise.errors import SnapshotError
-from layout_advise.tracer.snapshot.process import AgentProcess
-from layout_advise.tracer.snapshot.protocol import Range, StoppedProgram
-from layout_advise.tracer.trace import Mapping
+from layout_advise.tracer.process.stopped_program import Range, StoppedProgram
+from layout_advise.tracer.snapshot.agent_process import AgentProcess
+from layout_advise.tracer.trace.trace import Mapping
 
 CHUNK = 8 << 20
 PAGE = 4096

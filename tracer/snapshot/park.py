@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from layout_advise.errors import ProgramError
-from layout_advise.tracer.snapshot.channel import Mode, RunFolder, State
-from layout_advise.tracer.snapshot.launch import describe_end, kill_session, launch
-from layout_advise.tracer.snapshot.patching import Entry, plan_patch
-from layout_advise.tracer.snapshot.process import AgentProcess
+from layout_advise.tracer.process.channel import Mode, RunFolder, State
+from layout_advise.tracer.process.launch import describe_end, kill_session, launch
+from layout_advise.tracer.process.patching import Entry, plan_patch
+from layout_advise.tracer.snapshot.agent_process import AgentProcess
 
 
 def _ended(process: subprocess.Popen[bytes]) -> str | None:

@@ -1,0 +1,332 @@
+"""The instrumented copy of a hotspot.
+
+The image holds the code twice (three times where it has jump tables)::
+
+    header | entry | fast copy, slow copy | overflow stubs | plain copy | where indirect jumps go
+
+The *fast* copy records every memory access. The *slow* copy has a segment of its own for every instruction that in the fast
+copy stands between the saving and the restoring of the scratch registers: a jump table may lead there, and control goes
+back to the fast copy as soon as it can. The *plain* copy records nothing; control moves there, to the same instruction, when
+a segment finds no room for all its records, and never records again.
+
+What the clone leaves alone: the flags, the red zone, the stack below it, the vector and mask registers. Only instructions
+that leave the flags alone are added; where the room is checked, live flags are kept in rax by ``lahf``/``seto``. Two
+registers are parked in the header's page, which no code shares (a store near running code makes the processor throw its
+pipeline away).
+The header is not per thread: one thread at a time may run the clone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+
+from layout_advise.errors import TraceError
+from layout_advise.tracer.backends.clone.assembler import Assembler
+from layout_advise.tracer.backends.clone.lane_code import LaneCode
+from layout_advise.tracer.backends.clone.segments import Segment, cut, live_flags, segment
+from layout_advise.tracer.code.instructions import Instruction, decode, functions_of, leaders, references_of
+from layout_advise.tracer.code.operands import RAX, RCX, RSP, Memory
+from layout_advise.tracer.code.region import CodeRange, Region
+from layout_advise.tracer.process.stopped_program import CloneImage
+
+HEADER_BYTES = 4096
+
+MOST_LEFT = 64
+"""Records for which a buffer that is full may have room left: those of one instruction, or of one segment."""
+
+_NEXT, _END, _FULL = 0, 8, 16
+_LIMIT, _SAVE1, _SAVE2, _RAX, _FLAGS, _TARGET, _RCX = range(64, 64 + 7 * 8, 8)
+
+_KEEP_FLAGS = bytes.fromhex("9f 0f90c0")  # lahf; seto al
+_GIVE_FLAGS = bytes.fromhex("047f 9e")  # add al, 127 (sets OF again); sahf (the others)
+_JMP, _CALL = b"\xe9", b"\xe8"
+
+
+def build_clone(region: Region, address: int) -> CloneImage:
+    """The instrumented copy of ``region`` and its callees, to be mapped at ``address`` (a page boundary within 1 GB).
+
+    ``CloneImage.references`` are all memory operands of the code in the order of their addresses. A segment records all
+    or nothing: when the record buffer is full, room for fewer than :data:`MOST_LEFT` may be left in it.
+    Raises :class:`TraceError` for code that cannot be copied, by the name of the instruction.
+    """
+    code = decode(region)
+    if region.entry not in code:
+        raise TraceError(f"no clone of {region.symbol}", "its entry is not in its code")
+    references = references_of(code)
+    if len(references) >= 1 << 16:
+        raise TraceError(f"no clone of {region.symbol}", f"{len(references)} memory operands are too many to number")
+    builder = _Builder(region, code, address)
+    return CloneImage(address, builder.build(), address + HEADER_BYTES, references)
+
+
+class _Builder:
+    """The image in the making. Labels are ``(copy, address)`` for instructions and plain strings for the rest."""
+
+    def __init__(self, region: Region, code: Mapping[int, Instruction], address: int) -> None:
+        self.region, self.code, self.address = region, code, address
+        self.out = Assembler(address)
+        self.constants: dict[int, int] = {}
+        self.live = live_flags(code)
+        self.ids: dict[int, int] = {}
+        number = 0
+        for insn in code.values():
+            self.ids[insn.address] = number
+            number += len(insn.accesses)
+        self.overflows: list[tuple[Hashable, Instruction, tuple[int, int], bool]] = []
+        functions = functions_of(region)
+        self.ranges: dict[int, CodeRange] = {r.start: r for function in functions for r in function.ranges}
+        self.entries = [function.entry for function in functions]
+        self.indirect = any(insn.flow.endswith("indirect") for insn in code.values())
+        self.tables = any(insn.flow == "jump-indirect" for insn in code.values())
+
+    # ---- the image ----
+
+    def build(self) -> bytes:
+        out = self.out
+        out.raw(bytes(HEADER_BYTES))
+        self.entry()
+        segments = cut(self.code, leaders(self.code, self.entries))
+        slow = {insn.address for seg in segments for insn in seg.inside} if self.tables else set()
+        for seg in segments:
+            self.segment(seg, "fast")
+            self.connect(seg.code[-1], "fast")
+        for address in sorted(slow):
+            insn = self.code[address]
+            self.segment(segment((insn,)), "slow")
+            if insn.falls_through:
+                self.go(_JMP, "slow" if insn.end in slow else "fast", insn.end)
+        for stub in self.overflows:
+            self.overflow(*stub)
+        for insn in self.code.values():
+            out.label(("plain", insn.address))
+            self.copy(insn, "plain")
+            self.connect(insn, "plain")
+        if self.indirect:
+            self.dispatcher("fast", slow)
+            self.dispatcher("plain", set())
+        for value, place in self.constants.items():
+            out.text[place : place + 8] = value.to_bytes(8, "little")
+        return out.finish()
+
+    def slot(self, offset: int) -> Memory:
+        return Memory(target=self.address + offset)
+
+    def entry(self) -> None:
+        out = self.out
+        out.store(self.slot(_RAX), RAX)
+        out.load(RAX, self.slot(_END))
+        out.store(self.slot(_LIMIT), RAX)
+        out.load(RAX, self.slot(_RAX))
+        self.go(_JMP, "fast", self.region.entry)
+
+    def go(self, opcode: bytes, copy: str, target: int) -> None:
+        """A direct branch to the instruction at ``target``: in this image if it is here, else where it has always been."""
+        self.out.branch(opcode, (copy, target) if target in self.code else target)
+
+    def connect(self, insn: Instruction, copy: str) -> None:
+        """A jump where the next instruction in memory is not the next one in the image."""
+        if insn.falls_through and insn.end not in self.code:
+            self.go(_JMP, copy, insn.end)
+
+    # ---- one segment ----
+
+    def segment(self, seg: Segment, copy: str) -> None:
+        out = self.out
+        records = 0
+        for position, insn in enumerate(seg.code):
+            out.label((copy, insn.address))
+            after: Hashable = (copy, insn.address, "after")
+            if insn.repeat:  # one round for every iteration; the plain copy can take over between any two
+                out.raw(b"\xe3\x02\xeb\x05")  # jrcxz +2; jmp +5
+                out.branch(_JMP, after)
+            if position == seg.first:
+                self.head(seg, insn)
+            if insn.lanes:
+                self.record_lanes(seg, insn)
+            for access in () if insn.lanes else insn.accesses:
+                self.record(seg.scratch, access.memory, self.ids[insn.address] + access.operand, 8 * records)
+                records += 1
+            closing = position == seg.last
+            if closing and insn.flow != "next":
+                self.tail(seg, records)
+            self.copy(insn, "fast")
+            if closing and insn.flow == "next":
+                self.tail(seg, records)
+            if insn.repeat:
+                self.again(insn, copy, after)
+
+    def head(self, seg: Segment, insn: Instruction) -> None:
+        """Saves two registers, checks the room, leaves the place of the next record in the first of them."""
+        out, (place, other) = self.out, seg.scratch
+        keep = insn.address in self.live
+        label: Hashable = ("overflow", len(self.overflows))
+        self.overflows.append((label, insn, seg.scratch, keep))
+        out.store(self.slot(_SAVE1), place)
+        out.store(self.slot(_SAVE2), other)
+        if keep:
+            out.store(self.slot(_RAX), RAX)
+            out.raw(_KEEP_FLAGS)
+        out.load(place, self.slot(_NEXT))
+        out.lea(other, Memory(base=place, disp=8 * seg.records))
+        out.operate(b"\x3b", other, self.slot(_LIMIT))
+        out.branch(b"\x0f\x87", label)  # ja
+        if keep:
+            out.raw(_GIVE_FLAGS)
+            out.load(RAX, self.slot(_RAX))
+
+    def tail(self, seg: Segment, records: int) -> None:
+        out, (place, other) = self.out, seg.scratch
+        if records:
+            out.lea(place, Memory(base=place, disp=8 * records))
+        out.store(self.slot(_NEXT), place)
+        out.load(place, self.slot(_SAVE1))
+        out.load(other, self.slot(_SAVE2))
+
+    def record(self, scratch: tuple[int, int], memory: Memory, number: int, offset: int) -> None:
+        """Stores the address, then the number over its two highest bytes, which are 0 in user space."""
+        out, (place, other) = self.out, scratch
+        if memory.fs:  # the control block's first word is its own address (System V ABI, TLS variant II)
+            out.load(other, Memory(fs=True))
+            if memory.base == RSP:  # which no address can have as its index
+                raise TraceError("no clone", "an rsp-relative operand in the thread's control block")
+            if memory.target is not None:
+                raise TraceError("no clone", "a rip-relative operand in the thread's control block")
+            out.lea(other, Memory(base=other, index=memory.base, disp=memory.disp))
+            if memory.index is not None:
+                out.lea(other, Memory(base=other, index=memory.index, scale=memory.scale))
+        else:
+            out.lea(other, memory)
+        out.store(Memory(base=place, disp=offset), other)
+        out.operate(
+            b"\xc7", 0, Memory(base=place, disp=offset + 6), wide=False, prefix=b"\x66", imm=number.to_bytes(2, "little")
+        )
+
+    def record_lanes(self, seg: Segment, insn: Instruction) -> None:
+        """Every lane stores its record; the place moves on only past those whose access is made."""
+        assert insn.lanes is not None
+        lanes, (place, other) = insn.lanes, seg.scratch
+        code = LaneCode(self.out, self.address, self.constants, lanes, other)
+        code.look()
+        for number, access in enumerate(insn.accesses):
+            self.record(seg.scratch, code.memory(number, access.memory), self.ids[insn.address] + number, 0)
+            code.made(number)
+            self.out.lea(place, Memory(base=place, index=other, scale=8))
+
+    def again(self, insn: Instruction, copy: str, after: Hashable) -> None:
+        out = self.out
+        out.lea(RCX, Memory(base=RCX, disp=-1))
+        if insn.name[:4] in ("cmps", "scas"):  # repe ends at a difference, repne at a match
+            out.branch(b"\x0f\x85" if insn.repeat == 0xF3 else b"\x0f\x84", after)
+        out.branch(_JMP, (copy, insn.address))
+        out.label(after)
+
+    def overflow(self, label: Hashable, insn: Instruction, scratch: tuple[int, int], keep: bool) -> None:
+        """No room: nothing is recorded any more, and control goes on in the plain copy."""
+        out, (place, other) = self.out, scratch
+        out.label(label)
+        if keep:
+            out.raw(_GIVE_FLAGS)
+            out.load(RAX, self.slot(_RAX))
+        out.load(place, self.slot(_SAVE1))
+        out.load(other, self.slot(_SAVE2))
+        self.stop_recording()
+        out.branch(_JMP, ("plain", insn.address))
+
+    def stop_recording(self) -> None:
+        self.out.operate(b"\xc7", 0, self.slot(_FULL), imm=(1).to_bytes(4, "little"))
+        self.out.operate(b"\xc7", 0, self.slot(_LIMIT), imm=bytes(4))
+
+    # ---- the original instructions ----
+
+    def copy(self, insn: Instruction, copy: str) -> None:
+        """The instruction itself, relocated; ``copy`` is where its jumps stay."""
+        out = self.out
+        if insn.flow == "jump":
+            assert insn.target is not None
+            self.go(_JMP, copy, insn.target)
+        elif insn.flow == "call":
+            assert insn.target is not None
+            self.go(_CALL, copy, insn.target)
+        elif insn.flow == "branch":
+            assert insn.target is not None
+            self.go(bytes([0x0F, 0x80 | _condition(insn.code)]), copy, insn.target)
+        elif insn.flow == "loop":
+            assert insn.target is not None
+            out.raw(insn.code[:-1] + b"\x02\xeb\x05")  # loop +2; jmp +5
+            self.go(_JMP, copy, insn.target)
+        elif insn.flow in ("jump-indirect", "call-indirect"):
+            self.indirectly(insn, copy)
+        elif insn.relative_at >= 0:
+            out.raw(insn.code[: insn.relative_at])
+            rest = insn.code[insn.relative_at + 4 :]
+            out.relative(insn.relative_to, len(rest))
+            out.raw(rest)
+        elif insn.repeat and copy != "plain":
+            at = insn.code.index(insn.repeat)
+            out.raw(insn.code[:at] + insn.code[at + 1 :])
+        else:
+            out.raw(insn.code)
+
+    def indirectly(self, insn: Instruction, copy: str) -> None:
+        """Fetches the original target; the dispatcher finds out where it is in this image."""
+        out = self.out
+        out.store(self.slot(_RAX), RAX)
+        if insn.register is not None:
+            out.store(self.slot(_TARGET), insn.register)
+        else:
+            out.load(RAX, insn.accesses[0].memory)
+            out.store(self.slot(_TARGET), RAX)
+            out.load(RAX, self.slot(_RAX))
+        out.branch(_JMP if insn.flow == "jump-indirect" else _CALL, f"dispatch {copy}")
+
+    def dispatcher(self, copy: str, slow: set[int]) -> None:
+        """Jumps to the copy of the code address in the target slot; addresses outside the region stay what they are.
+
+        Each range has a table with the distance of every byte's copy from the table, 0 for what is no instruction: control
+        then leaves the clone, which is as much a cut in the trace as a full buffer.
+        """
+        out = self.out
+        out.label(f"dispatch {copy}")
+        out.store(self.slot(_RAX), RAX)
+        out.store(self.slot(_RCX), RCX)
+        out.raw(_KEEP_FLAGS)
+        out.store(self.slot(_FLAGS), RAX)
+        for start, place in self.ranges.items():
+            out.load(RCX, self.slot(_TARGET))
+            out.constant(RAX, start)
+            out.raw(bytes.fromhex("4829c1 4881f9") + len(place.code).to_bytes(4, "little"))  # sub rcx, rax; cmp rcx, length
+            out.branch(b"\x0f\x82", f"hit {copy} {start}")  # jb
+        out.label(f"leave {copy}")
+        out.load(RAX, self.slot(_FLAGS))
+        out.raw(_GIVE_FLAGS)
+        out.load(RAX, self.slot(_RAX))
+        out.load(RCX, self.slot(_RCX))
+        out.operate(b"\xff", 4, self.slot(_TARGET))  # jmp [target]
+        out.label(f"lost {copy}")
+        self.stop_recording()
+        out.branch(_JMP, f"leave {copy}")
+        for start in self.ranges:
+            out.label(f"hit {copy} {start}")
+            out.branch(b"\x48\x8d\x05", f"table {copy} {start}")  # lea rax, [rip + table]
+            out.raw(bytes.fromhex("48630c88 e302 eb05"))  # movsxd rcx, [rax + rcx * 4]; jrcxz +2; jmp +5
+            out.branch(_JMP, f"lost {copy}")
+            out.raw(bytes.fromhex("4801c1"))  # add rcx, rax
+            out.store(self.slot(_TARGET), RCX)
+            out.branch(_JMP, f"leave {copy}")
+        for start, place in self.ranges.items():
+            out.label(f"table {copy} {start}")
+            table = len(out.text)
+            for address in range(start, place.end):
+                key = ("slow" if address in slow else copy, address)
+                distance = out.labels[key] - table if address in self.code else 0
+                out.raw(distance.to_bytes(4, "little", signed=True))
+
+
+def _condition(code: bytes) -> int:
+    """The condition of a jcc: in the low half of its opcode byte, short (7x) or near (0F 8x)."""
+    for at, byte in enumerate(code):
+        if byte == 0x0F:
+            return code[at + 1] & 15
+        if 0x70 <= byte < 0x80:
+            return byte & 15
+    raise TraceError("no clone", f"{code.hex()} is no conditional jump")

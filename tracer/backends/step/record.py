@@ -1,0 +1,161 @@
+"""The trace of one call by single-stepping another run of the program, in the addresses of the parked one."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from elftools.elf.elffile import ELFFile
+from numpy.typing import NDArray
+
+from layout_advise.errors import ProgramError
+from layout_advise.layoutalgebra.sets.nests import Stream
+from layout_advise.tracer.backends.step.single_steps import MOST_REFERENCES, Step, trace_by_steps
+from layout_advise.tracer.backends.valgrind.build import blocks_library, blocks_symbols
+from layout_advise.tracer.code.instructions import decode, references_of
+from layout_advise.tracer.code.operands import GPR_NAMES
+from layout_advise.tracer.code.region import Region
+from layout_advise.tracer.folding.execution_order import fold_control
+from layout_advise.tracer.folding.fold import ADDRESS_BITS, fold_records
+from layout_advise.tracer.folding.relocate import AddressMap, Foreign, Process, move, notes_of
+from layout_advise.tracer.objects.lifetimes import translated
+from layout_advise.tracer.process.patching import Entry
+from layout_advise.tracer.process.procfs import thread_count
+from layout_advise.tracer.process.ptraced import PtracedProgram
+from layout_advise.tracer.process.stopped_program import StoppedProgram
+from layout_advise.tracer.trace.trace import Allocation, Registers, Trace
+
+_PROCESS_CLOCK = 2
+"""With the process's id, inverted, in the bits above: CPU time of another process, as ``clock_getcpuclockid`` gives it."""
+
+
+def trace_step_by_step(
+    program: StoppedProgram,
+    command: Sequence[str],
+    entry: Entry,
+    region_at: Callable[[int], Region],
+    load_base: int,
+    call: int,
+    *,
+    stdin_path: Path | None = None,
+    timeout: float | None = None,
+    limit: int = MOST_REFERENCES,
+) -> Foreign:
+    """Trace the call at which ``program`` is parked, in a run of ``command`` under ptrace; its output goes nowhere.
+
+    ``region_at`` gives the hotspot's code at a load base, ``load_base`` is that of ``program``. Calls by all threads count;
+    the one that makes this call is followed (:attr:`Trace.others` tells of the rest). Raises :class:`TraceError` beyond
+    ``limit`` accesses, :class:`ProgramError` where the program ends before, or is not done after ``timeout`` seconds (it is
+    killed then).
+    """
+    environment = dict(os.environ) | {"LD_BIND_NOW": "1", "LD_PRELOAD": str(blocks_library())}
+    told = f"call {call} of {entry.symbol} was not"
+    with PtracedProgram(command, environment, stdin_path, timeout) as process:
+        with _saying(f"{told} reached step by step"):
+            base = _stop_at(process, Path(command[0]), entry, call)
+        source = _state(process)
+        before = _others(process)
+        with _saying(f"{told} traced step by step"):
+            steps = trace_by_steps(process, region_at(base), limit)
+            after = _blocks(process)
+        others = any(now > then for now, then in zip(_others(process), before, strict=True))
+    target = Process(program.mappings(), program.allocations(), program.registers())
+    to, lives = translated(source, target, None if others else after)
+    region = region_at(load_base)
+    references = references_of(decode(region))
+    records = _records(steps, {(r.pc, r.operand): r.id for r in references}, load_base - base)
+    streams, lost = _streams(records, len(references), to)
+    trace = Trace(
+        symbol=region.symbol,
+        call=call,
+        backend="step",
+        references=references,
+        streams=streams,
+        accesses=len(steps),
+        truncated=False,
+        registers=target.registers,
+        mappings=target.mappings,
+        allocations=target.allocations,
+        control=fold_control(records, len(references)) if steps else None,
+        watched=lives.watched,
+        born=lives.born,
+        freed=lives.freed,
+        others=others,
+    )
+    return Foreign(trace, notes_of(to, [references[number].pc for number in lost]))
+
+
+@contextlib.contextmanager
+def _saying(what: str) -> Iterator[None]:
+    """Errors of the program say what they were in the way of."""
+    try:
+        yield
+    except ProgramError as error:
+        raise ProgramError(what, f"{error.what}: {error.why}", error.hint) from error
+
+
+def _stop_at(process: PtracedProgram, program: Path, entry: Entry, call: int) -> int:
+    """Runs to the call; returns the load base of the hotspot's file."""
+    file = entry.path.resolve()
+    if not any(m.path == str(file) for m in process.mappings()):  # a library: mapped once the loader is done
+        with program.open("rb") as opened:
+            elf = ELFFile(opened)
+            start = int(elf["e_entry"]) + (process.load_base(program.resolve()) if elf["e_type"] == "ET_DYN" else 0)
+        process.run_to(start)
+    with file.open("rb") as opened:
+        moved = ELFFile(opened)["e_type"] == "ET_DYN"
+    base = process.load_base(file) if moved else 0
+    process.run_to(entry.address + base, call)
+    return base
+
+
+def _others(process: PtracedProgram) -> tuple[int, int]:
+    """How many threads the stopped process has, and CPU ns of all but the one that is followed, those that have ended
+    included (0 where the kernel keeps no such account)."""
+    pid = process.pid
+    try:
+        own = int(Path(f"/proc/{pid}/task/{process.thread}/schedstat").read_text().split()[0])
+    except OSError:
+        return thread_count(pid), 0
+    return thread_count(pid), time.clock_gettime_ns(~pid << 3 | _PROCESS_CLOCK) - own
+
+
+def _state(process: PtracedProgram) -> Process:
+    registers = process.registers()
+    gpr = tuple(int(getattr(registers, name)) for name in GPR_NAMES)
+    state = Registers(gpr, registers.rip, registers.eflags, 0, registers.fs_base)
+    return Process(process.mappings(), _blocks(process), state)
+
+
+def _blocks(process: PtracedProgram) -> tuple[Allocation, ...]:
+    """The table that the preloaded library keeps; empty in a program that did not load it."""
+    try:
+        base = process.load_base(blocks_library().resolve())
+    except ProgramError:
+        return ()
+    table, slots = (int.from_bytes(process.read(base + place, 8), "little") for place in blocks_symbols())
+    rows = np.frombuffer(process.read(table, 32 * slots), dtype="<u8").reshape(-1, 4)
+    return tuple(Allocation(*row) for row in rows[rows[:, 0] != 0].tolist())
+
+
+def _records(steps: Sequence[Step], numbers: dict[tuple[int, int], int], shift: int) -> NDArray[np.uint64]:
+    """The steps in the form of the clone's records, at the addresses of their own process."""
+    sites = np.array([numbers[s.pc + shift, s.operand] for s in steps], dtype=np.uint64)
+    return np.array([s.address for s in steps], dtype=np.uint64) | sites << np.uint64(ADDRESS_BITS)
+
+
+def _streams(records: NDArray[np.uint64], count: int, to: AddressMap) -> tuple[tuple[Stream | None, ...], list[int]]:
+    if not len(records):
+        return (None,) * count, []
+    streams: list[Stream | None] = []
+    lost = []
+    for number, stream in enumerate(fold_records(records, count)):
+        moved = move(stream, to) if stream is not None else None
+        if moved is not None and moved.lost != 0:
+            lost.append(number)
+        streams.append(moved.stream if moved is not None else None)
+    return tuple(streams), lost

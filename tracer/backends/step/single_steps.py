@@ -1,0 +1,96 @@
+"""The oracle: a hotspot's accesses by single-stepping, with effective addresses computed from the registers.
+
+Twenty thousand times slower than the program; meant for checking the other backends.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from layout_advise.errors import TraceError
+from layout_advise.tracer.code.instructions import Instruction, decode
+from layout_advise.tracer.code.operands import GPR_NAMES, RCX, Access, Lanes
+from layout_advise.tracer.code.region import Region
+from layout_advise.tracer.process.ptraced import PtracedProgram
+from layout_advise.tracer.process.tracee import UserRegisters
+
+MOST_REFERENCES = 100_000
+_WORD = (1 << 64) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One access: which operand of the instruction at ``pc``, and its address."""
+
+    pc: int
+    operand: int
+    address: int
+
+
+def trace_by_steps(program: PtracedProgram, region: Region, limit: int = MOST_REFERENCES) -> tuple[Step, ...]:
+    """Steps through one call, from the region's entry (where ``program`` must stand) to its return.
+
+    Only accesses of the region and its callees are returned, in order; other code that they call runs step by step too, as
+    do handlers of signals, whose accesses are left out. Other threads run on. Raises :class:`TraceError` beyond ``limit``
+    accesses.
+    """
+    code = decode(region)
+    found: list[Step] = []
+    registers = program.registers()
+    if registers.rip != region.entry:
+        raise TraceError("the program cannot be stepped", f"it stands at {registers.rip:#x}, not at {region.entry:#x}")
+    top = registers.rsp
+    program.detach_others()
+    while registers.rsp <= top:
+        insn = code.get(registers.rip)
+        coming = addresses(program, insn, registers) if insn is not None and insn.accesses else []
+        if program.step():
+            found += coming
+            if len(found) > limit:
+                raise TraceError(f"{region.symbol} cannot be stepped", f"more than {limit} accesses")
+        registers = program.registers()
+    return tuple(found)
+
+
+def addresses(program: PtracedProgram, insn: Instruction, registers: UserRegisters) -> list[Step]:
+    """The accesses that ``insn`` is about to make."""
+    gpr = [int(getattr(registers, name)) for name in GPR_NAMES]
+    if insn.repeat and gpr[RCX] == 0:
+        return []
+    if insn.lanes is None:
+        return [Step(insn.address, access.operand, effective(access, gpr, registers.fs_base)) for access in insn.accesses]
+    lanes = insn.lanes
+    made = lanes.made(program.mask(lanes.mask) if lanes.opmask else _signs(program.vector(lanes.mask), lanes))
+    fs_base = registers.fs_base
+    steps = [
+        Step(insn.address, a.operand, effective(a, gpr, fs_base)) for a, now in zip(insn.accesses, made, strict=True) if now
+    ]
+    if lanes.index is None:
+        return steps
+    read = program.wide_vector if lanes.opmask else program.vector
+    index, scale = read(lanes.index), insn.accesses[0].memory.scale
+    return [replace(step, address=step.address + _element(index, step.operand, lanes) * scale & _WORD) for step in steps]
+
+
+def _signs(mask: bytes, lanes: Lanes) -> int:
+    """The signs of the elements of a vector, one bit each."""
+    return sum(mask[(k + 1) * lanes.element_bytes - 1] >> 7 << k for k in range(len(lanes.bits)))
+
+
+def _element(index: bytes, lane: int, lanes: Lanes) -> int:
+    at = lane * lanes.index_bytes
+    return int.from_bytes(index[at : at + lanes.index_bytes], "little", signed=True)
+
+
+def effective(access: Access, gpr: list[int], fs_base: int) -> int:
+    """The address of ``access`` with these general registers, without the index of a gather."""
+    memory = access.memory
+    if memory.target is not None:
+        return memory.target
+    address = memory.disp
+    if memory.base is not None:
+        address += gpr[memory.base]
+    if memory.index is not None:
+        address += gpr[memory.index] * memory.scale
+    address &= 0xFFFFFFFF if memory.narrow else _WORD
+    return address + (fs_base if memory.fs else 0) & _WORD

@@ -1,1 +1,0 @@
-"""Tracing by an instrumented copy of the hotspot: see :mod:`layout_advise.tracer.clone.image`."""

@@ -1,0 +1,324 @@
+"""A region's bytes as instructions: recursive descent from the entries, then a linear sweep over what that left.
+
+The sweep finds the targets of jump tables and the padding between blocks. Bytes that it cannot decode are data and stay
+untranslated; bytes that control reaches and that do not decode are an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import capstone
+from capstone import x86_const as x86
+
+from layout_advise.errors import TraceError
+from layout_advise.tracer.code.operands import (
+    GPR,
+    RAX,
+    RBX,
+    RCX,
+    RDI,
+    RDX,
+    RSI,
+    Access,
+    Lanes,
+    Refused,
+    accesses_of,
+    bare,
+    is_string,
+    lanes_of,
+    words,
+)
+from layout_advise.tracer.code.region import CodeRange, Region
+from layout_advise.tracer.trace.trace import Reference
+
+Flow = Literal["next", "jump", "branch", "loop", "call", "return", "jump-indirect", "call-indirect", "stop"]
+
+_STOPS = frozenset({"ud2", "ud1", "ud0", "hlt", "int3"})
+_BREAKS = frozenset(
+    {"syscall", "sysenter", "int", "cpuid", "xgetbv", "rdtsc", "rdtscp", "rdpkru", "wrpkru", "monitor", "mwait"}
+)
+_BATCH = 16
+_LOOPS = frozenset({"loop", "loope", "loopne", "jrcxz", "jecxz"})
+_FLAG_READERS = (
+    "j",
+    "set",
+    "cmov",
+    "fcmov",
+    "adc",
+    "sbb",
+    "rcl",
+    "rcr",
+    "lahf",
+    "pushf",
+    "cmc",
+    "loop",
+    "ado",
+    "int",
+    "sys",
+)
+_FLAG_KILLERS = words(
+    "cmp test add sub and or xor neg xadd ucomiss ucomisd comiss comisd vucomiss vucomisd vcomiss vcomisd ptest vptest "
+    "call ret"
+)
+# capstone's lists of implicit registers are not always complete; these are added to them
+_IMPLICIT: dict[str, tuple[int, ...]] = {
+    **dict.fromkeys(("mul", "imul", "div", "idiv", "cwd", "cdq", "cqo", "cbw", "cwde", "cdqe", "cmpxchg"), (RAX, RDX)),
+    **dict.fromkeys(("cmpxchg8b", "cmpxchg16b"), (RAX, RBX, RCX, RDX)),
+    **dict.fromkeys(("lahf", "sahf", "fnstsw", "fstsw"), (RAX,)),
+    "mulx": (RDX,),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One decoded instruction at its original address.
+
+    ``target`` is the destination of a direct jump or call; ``uses`` the general registers it reads or writes (bit n for
+    register n); ``relative_at`` the offset of a rip-relative displacement in ``code`` (-1: none) that means ``relative_to``.
+    ``repeat`` is the prefix byte of a repeated string instruction, else 0. ``register`` is the one an indirect jump or call
+    goes through, where it is not a memory operand.
+    """
+
+    address: int
+    code: bytes
+    name: str
+    flow: Flow
+    target: int | None
+    accesses: tuple[Access, ...]
+    uses: int
+    relative_at: int
+    relative_to: int
+    reads_flags: bool
+    kills_flags: bool
+    repeat: int = 0
+    lanes: Lanes | None = None
+    register: int | None = None
+    alone: bool = False
+    """It must not stand among others between the head and the tail of a recording segment."""
+
+    @property
+    def end(self) -> int:
+        """Address after the instruction."""
+        return self.address + len(self.code)
+
+    @property
+    def falls_through(self) -> bool:
+        """Whether the next instruction in memory may run next."""
+        return self.flow not in ("jump", "jump-indirect", "return", "stop")
+
+
+def functions_of(region: Region) -> tuple[Region, ...]:
+    """``region`` and all callees below it, each once (by entry)."""
+    found: dict[int, Region] = {}
+    todo = [region]
+    while todo:
+        function = todo.pop()
+        if function.entry not in found:
+            found[function.entry] = function
+            todo.extend(function.callees)
+    return tuple(found.values())
+
+
+def decode(region: Region) -> dict[int, Instruction]:
+    """Every instruction of ``region`` and its callees by address, ascending.
+
+    Raises :class:`TraceError` where code that is reached does not decode, overlaps itself, or cannot be instrumented.
+    """
+    functions = functions_of(region)
+    ranges = sorted({(r.start, r.code) for function in functions for r in function.ranges})
+    code = _Code([CodeRange(start, text) for start, text in ranges])
+    code.descend(entry for function in functions for entry in (function.entry, *(r.start for r in function.ranges)))
+    code.sweep()
+    return dict(sorted(code.found.items()))
+
+
+def references_of(code: Mapping[int, Instruction]) -> tuple[Reference, ...]:
+    """All memory operands of ``code`` (ascending), numbered."""
+    return tuple(
+        Reference(number, insn.address, access.operand, access.kind, access.bytes)
+        for number, (insn, access) in enumerate((i, a) for i in code.values() for a in i.accesses)
+    )
+
+
+class _Code:
+    """Decoding in progress."""
+
+    def __init__(self, ranges: list[CodeRange]) -> None:
+        self.ranges = ranges
+        self.found: dict[int, Instruction] = {}
+        self.engine = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
+        self.engine.detail = True
+
+    def range_at(self, address: int) -> CodeRange | None:
+        return next((r for r in self.ranges if r.start <= address < r.end), None)
+
+    def run(self, address: int) -> Iterable[Instruction]:
+        place = self.range_at(address)
+        if place is None:
+            return
+        # a few at a time: capstone decodes all that it is given before it hands out the first
+        at = address
+        while at < place.end:
+            before = at
+            for insn in self.engine.disasm(place.code[at - place.start :], at, _BATCH):
+                yield instruction(insn)
+                at = insn.address + insn.size
+            if at == before:
+                return
+
+    def descend(self, entries: Iterable[int]) -> None:
+        todo = list(entries)
+        while todo:
+            address = todo.pop()
+            if address in self.found or self.range_at(address) is None:
+                continue
+            reached = address
+            for insn in self.run(address):
+                if insn.address in self.found:
+                    reached = -1
+                    break
+                self.found[insn.address] = insn
+                reached = insn.end
+                if insn.target is not None:
+                    todo.append(insn.target)
+                if not insn.falls_through:
+                    reached = -1
+                    break
+            place = self.range_at(reached)
+            # a call that never returns may be followed by anything, so only what a jump leads to must decode
+            if reached == address and place is not None:
+                raw = place.code[reached - place.start :][:15].hex(" ")
+                raise TraceError(f"no clone of the code at {reached:#x}", f"capstone does not decode {raw}")
+        end = 0
+        for insn in (self.found[a] for a in sorted(self.found)):
+            if insn.address < end:
+                raise TraceError(f"no clone of the code at {insn.address:#x}", "its instructions overlap")
+            end = insn.end
+
+    def sweep(self) -> None:
+        for place in self.ranges:
+            known = [a for a in sorted(self.found) if place.start <= a < place.end]
+            at = place.start
+            for limit in (*known, place.end):
+                if at < limit:
+                    self.fill(at, limit)
+                if limit < place.end:
+                    at = self.found[limit].end
+
+    def fill(self, at: int, limit: int) -> None:
+        try:
+            for insn in self.run(at):
+                if insn.end > limit:
+                    return
+                self.found[insn.address] = insn
+                if insn.end == limit:
+                    return
+        except TraceError:
+            return  # unreached bytes that happen to look like an unsupported instruction
+
+
+def instruction(insn: Any) -> Instruction:
+    """What the clone has to know of a capstone instruction (with detail). Raises :class:`TraceError`."""
+    name = bare(insn.mnemonic)
+    try:
+        accesses = accesses_of(insn)
+        lanes = lanes_of(insn)
+        repeat = _repeat(insn)
+    except Refused as reason:
+        raise TraceError(
+            f"no clone of `{insn.mnemonic} {insn.op_str}` at {insn.address:#x}", str(reason), "use --backend valgrind"
+        ) from None
+    flow, target, register = _flow(insn, name)
+    relative_at, relative_to = _relative(insn)
+    return Instruction(
+        address=insn.address,
+        code=bytes(insn.bytes),
+        name=name,
+        flow=flow,
+        target=target,
+        accesses=accesses,
+        uses=_uses(insn, name),
+        relative_at=relative_at,
+        relative_to=relative_to,
+        reads_flags=name.startswith(_FLAG_READERS) and name != "jmp",
+        kills_flags=name in _FLAG_KILLERS,
+        repeat=repeat,
+        lanes=lanes,
+        register=register,
+        alone=name in _BREAKS or bool(repeat) or lanes is not None,
+    )
+
+
+def _repeat(insn: Any) -> int:
+    if not is_string(insn) or insn.prefix[0] not in (0xF2, 0xF3):
+        return 0
+    if insn.addr_size != 8:
+        raise Refused("it is a repeated string instruction with 32-bit addresses")
+    return int(insn.prefix[0])
+
+
+def _flow(insn: Any, name: str) -> tuple[Flow, int | None, int | None]:
+    if name == "ret":
+        return "return", None, None
+    if name in _STOPS:
+        return ("stop" if name != "int3" else "next"), None, None
+    direct: dict[str, Flow] = {"jmp": "jump", "call": "call"}
+    if name in direct:
+        operand = insn.operands[0]
+        if operand.type == x86.X86_OP_IMM:
+            return direct[name], operand.imm, None
+        register = GPR[operand.reg] if operand.type == x86.X86_OP_REG else None
+        return ("jump-indirect" if name == "jmp" else "call-indirect"), None, register
+    if name in _LOOPS:
+        return "loop", insn.operands[0].imm, None
+    if name.startswith("j"):
+        return "branch", insn.operands[0].imm, None
+    return "next", None, None
+
+
+def _relative(insn: Any) -> tuple[int, int]:
+    """Offset and meaning of a rip-relative displacement.
+
+    capstone's own ``disp_offset`` is wrong for several prefixed and VEX forms, but the displacement always stands before the
+    immediate, and behind a ModRM byte with mod 00 and rm 101.
+    """
+    for operand in insn.operands:
+        if operand.type == x86.X86_OP_MEM and operand.mem.base in (x86.X86_REG_RIP, x86.X86_REG_EIP):
+            code, disp = bytes(insn.bytes), operand.mem.disp
+            text = (disp & 0xFFFFFFFF).to_bytes(4, "little")
+            places = [len(code) - 4 - immediate for immediate in (0, 1, 2, 4)]
+            found = [at for at in places if at >= 2 and code[at : at + 4] == text and code[at - 1] & 0xC7 == 5]
+            if len(found) != 1:
+                raise TraceError(f"no clone of the code at {insn.address:#x}", f"no displacement found in {code.hex(' ')}")
+            return found[0], insn.address + insn.size + disp
+    return -1, 0
+
+
+def _uses(insn: Any, name: str) -> int:
+    numbers = set(_IMPLICIT.get(name, ()))
+    if is_string(insn):
+        numbers |= {RAX, RCX, RSI, RDI}
+    if "cmpe" in name or "cmpi" in name:  # pcmpestri and its kin
+        numbers |= {RAX, RCX, RDX}
+    ids = [*insn.regs_read, *insn.regs_write]
+    for operand in insn.operands:
+        if operand.type == x86.X86_OP_REG:
+            ids.append(operand.reg)
+        elif operand.type == x86.X86_OP_MEM:
+            ids += (operand.mem.base, operand.mem.index)
+    numbers |= {GPR[i] for i in ids if i in GPR}
+    return sum(1 << number for number in numbers)
+
+
+def leaders(code: Mapping[int, Instruction], entries: Iterable[int]) -> set[int]:
+    """Addresses that are jumped to directly, entries, and what follows a jump."""
+    found = set(entries)
+    for insn in code.values():
+        if insn.flow != "next":
+            found.add(insn.end)
+        if insn.target is not None:
+            found.add(insn.target)
+    return found & code.keys()

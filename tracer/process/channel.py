@@ -1,0 +1,232 @@
+"""The wire between the controller and the agent: a folder on tmpfs, command files, reply files.
+
+``folder/CHANNEL.cmd`` appears by rename, the process that listens to CHANNEL consumes it and answers with
+``CHANNEL.res``. No descriptor stays open in the process. Layouts mirror ``tracer/agent/agent.h``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import itertools
+import os
+import shutil
+import struct
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+
+from layout_advise.errors import SnapshotError
+from layout_advise.tracer.process.patching import MAX_EXITS, Entry, Patch, plan_exit
+
+MAGIC = 0x3167617561796C61
+MAX_TIMED = 4096
+_HEAD = struct.Struct("<6Q")
+_REPLY = struct.Struct("<QQqQ")
+_CONFIG = struct.Struct("<8Q4IQ32s128s")
+_EXIT = struct.Struct("<Q4I32s64s")
+_FIX = struct.Struct("<IIQ")
+_STATUS = struct.Struct("<4Qqq10Q256s")
+_SAMPLE = struct.Struct("<7Q")
+_PREFIX = "layout-advise-"
+
+
+class Verb(IntEnum):
+    """Commands."""
+
+    PING = 1
+    REGISTERS = 2
+    BLOCKS = 3
+    FORK = 4
+    TRACE = 5
+    LOAD = 6
+    RUN = 7
+    PREPARE = 8
+    BLOCK = 9
+    MOVE = 10
+    REAP = 11
+    INFO = 12
+    CONVERT = 13
+    TEAM = 14
+    TRACE_TEAM = 15
+    BATCH = 16
+    THREADS = 17
+    MEMBERS = 18
+
+
+class Mode(IntEnum):
+    """What the agent is there for."""
+
+    SAMPLE = 1
+    PROBE = 2
+    PARK = 3
+    RECORD = 4
+
+
+class State(IntEnum):
+    """How far the agent has come."""
+
+    ABSENT = 0
+    LOADED = 1
+    PATCHED = 2
+    PARKED = 3
+    STOPPED = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The agent's status file. ``calls`` of the hotspot so far; ``timed`` samples are valid."""
+
+    state: State
+    pid: int
+    load_base: int
+    calls: int
+    recursive: bool
+    threads: int
+    timed: int
+    entry: int
+    ns_per_tick: float | None
+    empty: int
+    error: str
+
+
+def _tmpfs() -> Path:
+    shm = Path("/dev/shm")
+    return shm if os.access(shm, os.W_OK | os.X_OK) else Path(tempfile.gettempdir())
+
+
+def _remove_stale(parent: Path) -> None:
+    """Folders of controllers that were killed: nobody holds their lock. It is taken before the orders are written, so a
+    young folder without orders may be about to be locked."""
+    for folder in parent.glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):
+            young = time.time() - folder.stat().st_mtime < 60
+            if (young and not (folder / "config").exists()) or folder.stat().st_uid != os.getuid():
+                continue
+            with open(folder / "alive", "rb") as handle:
+                fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+class RunFolder:
+    """The folder of one run of the program. ``close`` removes it, which also ends every process that listens in it."""
+
+    def __init__(self) -> None:
+        parent = _tmpfs()
+        _remove_stale(parent)
+        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
+        self._alive = open(self.path / "alive", "wb")  # noqa: SIM115 - held open: the lock is the sign of life
+        fcntl.flock(self._alive, fcntl.LOCK_EX)
+        self._numbers = itertools.count(1)
+
+    def fresh_name(self, prefix: str) -> str:
+        """A channel name not used before in this folder."""
+        return f"{prefix}{next(self._numbers)}"
+
+    def configure(
+        self, mode: Mode, entry: Entry | None, patch: Patch | None, *, first: int = 1, timed: int = 0, max_calls: int = 0,
+        interval_ns: int = 0, preload: str = "", quick: bool = False, calm: tuple[int, int] = (0, 0),
+    ) -> None:  # fmt: skip
+        """Write the agent's orders and an empty status file."""
+        size, blob, fixes, original, int3 = (
+            (patch.size, patch.blob, patch.fixes, patch.original, patch.int3) if patch else (0, b"", (), b"", False)
+        )
+        data = _CONFIG.pack(
+            MAGIC, mode, os.getpid(), entry.address if entry else 0, first, timed, max_calls, interval_ns,
+            size, len(blob), int3, len(fixes), quick, original, blob,
+        )  # fmt: skip
+        data += b"".join(_FIX.pack(fix.at, fix.end, fix.target) for fix in fixes).ljust(8 * _FIX.size, b"\0")
+        data += os.fsencode(entry.path.resolve() if entry else "").ljust(4096, b"\0")
+        data += os.fsencode(preload).ljust(4096, b"\0")
+        outlined = entry.outlined if entry else None
+        data += struct.pack("<Q", outlined.address if outlined else 0)
+        data += os.fsencode(outlined.path.resolve() if outlined else "").ljust(4096, b"\0")
+        data += _exits(entry.exits if entry else ())
+        data += struct.pack("<3Q", *calm, outlined.register if outlined else 0)
+        (self.path / "config").write_bytes(data)
+        (self.path / "status").write_bytes(bytes(_STATUS.size + MAX_TIMED * _SAMPLE.size + 8))
+
+    def status(self) -> Status:
+        """The status now."""
+        data = (self.path / "status").read_bytes()
+        magic, state, pid, base, counter, armed, recursive, threads, timed, entry, *clocks, empty, _, error = (
+            _STATUS.unpack_from(data)
+        )
+        wall, ticks = (clocks[k + 2] - clocks[k] for k in (0, 1))
+        rate = wall / ticks if clocks[2] and ticks > 0 else None
+        known = State(state) if magic == MAGIC else State.ABSENT
+        text = error.split(b"\0")[0].decode(errors="replace")
+        return Status(known, pid, base, armed - counter, bool(recursive), threads, timed, entry, rate, empty, text)
+
+    def samples(self, count: int) -> list[tuple[int, ...]]:
+        """The fields of :class:`~layout_advise.tracer.process.stopped_program.Sample` of the first ``count`` timed calls."""
+        data = (self.path / "status").read_bytes()
+        return [_SAMPLE.unpack_from(data, _STATUS.size + i * _SAMPLE.size) for i in range(count)]
+
+    def close(self) -> None:
+        """Remove the folder; idempotent."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        self._alive.close()
+
+
+def _exits(places: Sequence[Entry]) -> bytes:
+    """The part of the orders that tells where a loop is left."""
+    data = struct.pack("<Q", len(places))
+    for place in places:
+        plan = plan_exit(place)
+        data += _EXIT.pack(place.address, plan.size, len(plan.blob), len(plan.fixes), 0, plan.original, plan.blob)
+        data += b"".join(_FIX.pack(fix.at, fix.end, fix.target) for fix in plan.fixes).ljust(4 * _FIX.size, b"\0")
+    return data.ljust(8 + MAX_EXITS * (_EXIT.size + 4 * _FIX.size), b"\0")
+
+
+class Channel:
+    """One listener in the folder. Not for use by two threads at once."""
+
+    def __init__(self, folder: RunFolder, name: str) -> None:
+        self.folder = folder
+        self.name = name
+        self._sequence = time.monotonic_ns()  # never repeats, so an answer to an older command is told apart
+
+    def call(self, verb: Verb, words: Sequence[int], path: str, timeout: float, dead: Callable[[], str | None]) -> bytes:
+        """Send a command and wait for its answer.
+
+        ``dead`` tells how the process ended (or None while it lives). Raises :class:`SnapshotError` when it died, answered
+        with an error, or did not answer within ``timeout`` seconds (TimeoutError is turned into one by the caller).
+        """
+        self._sequence += 1
+        name = os.fsencode(path)
+        data = _HEAD.pack(MAGIC, self._sequence, verb, int(timeout * 1e9), len(words), len(name))
+        data += struct.pack(f"<{len(words)}Q", *words) + name + b"\0"
+        draft, reply = self.folder.path / f"{self.name}.new", self.folder.path / f"{self.name}.res"
+        try:
+            draft.write_bytes(data)
+            draft.rename(self.folder.path / f"{self.name}.cmd")
+        except OSError as error:
+            raise SnapshotError("cannot command the program", str(error)) from error
+        return self._wait(reply, timeout, dead)
+
+    def _wait(self, reply: Path, timeout: float, dead: Callable[[], str | None]) -> bytes:
+        begun, pause = time.monotonic(), 5e-5
+        while True:
+            ended = dead()  # before the look at the file: an answer given just before the end counts
+            with contextlib.suppress(FileNotFoundError):
+                data = reply.read_bytes()
+                reply.unlink()
+                if len(data) < _REPLY.size:
+                    raise SnapshotError("the program's answer is cut", f"is the disk of {self.folder.path} full?")
+                magic, sequence, status, size = _REPLY.unpack_from(data)
+                if magic == MAGIC and sequence == self._sequence:
+                    body = data[_REPLY.size : _REPLY.size + size]
+                    if status:
+                        raise SnapshotError("the program could not do it", body.decode(errors="replace"))
+                    return body
+            if ended is not None:
+                raise SnapshotError("the program died", ended)
+            waited = time.monotonic() - begun
+            if waited > timeout:
+                raise TimeoutError
+            time.sleep(pause)
+            pause = min(pause * 1.3, max(2e-3, waited / 20), 2e-2)  # who waits long looks seldom: the program is being timed

@@ -1,0 +1,258 @@
+"""Lazy access to DWARF: only the compile units that are asked for are parsed, so that a 50 MB debug file stays quick.
+
+Addresses are those of the file. Debugging entries (DIEs) of pyelftools are handed around as ``DIE``; nothing outside
+``layout_advise.tracer`` sees them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+from elftools.common.exceptions import DWARFError, ELFError
+from elftools.dwarf.compileunit import CompileUnit
+from elftools.dwarf.die import DIE
+from elftools.dwarf.dwarf_expr import DWARFExprOp, DWARFExprParser
+from elftools.dwarf.dwarfinfo import DWARFInfo
+from elftools.dwarf.locationlists import BaseAddressEntry, LocationEntry, LocationParser
+from elftools.dwarf.ranges import BaseAddressEntry as RangeBase
+from elftools.dwarf.ranges import RangeEntry
+from elftools.elf.elffile import ELFFile
+
+from layout_advise.tracer.program.unwind import UnwindTable
+
+_SCOPES = ("DW_TAG_namespace", "DW_TAG_module", "DW_TAG_common_block")
+_SPLIT = ("DW_AT_dwo_name", "DW_AT_GNU_dwo_name")
+
+
+def follow(die: DIE, name: str) -> DIE | None:
+    """The entry that attribute ``name`` refers to, looked for in the abstract origin and the specification as well."""
+    for holder in chain(die):
+        if name in holder.attributes:
+            try:
+                return holder.get_DIE_from_attribute(name)
+            except (DWARFError, ELFError, NotImplementedError, KeyError):
+                return None
+    return None
+
+
+def chain(die: DIE) -> Iterator[DIE]:
+    """The entry, then what it is a concrete copy of (abstract origin) or the definition of (specification)."""
+    seen = 0
+    current: DIE | None = die
+    while current is not None and seen < 8:
+        yield current
+        seen += 1
+        link = next((a for a in ("DW_AT_abstract_origin", "DW_AT_specification") if a in current.attributes), None)
+        try:
+            current = current.get_DIE_from_attribute(link) if link else None
+        except (DWARFError, ELFError, NotImplementedError, KeyError):
+            return
+
+
+def text(die: DIE, name: str = "DW_AT_name") -> str | None:
+    """A string attribute, looked for along :func:`chain`."""
+    for holder in chain(die):
+        if name in holder.attributes:
+            value = holder.attributes[name].value
+            return value.decode("utf-8", "replace") if isinstance(value, bytes) else None
+    return None
+
+
+def number(die: DIE, name: str) -> int | None:
+    """A constant attribute, looked for along :func:`chain`; ``None`` where it is an expression or absent."""
+    for holder in chain(die):
+        if name in holder.attributes:
+            attribute = holder.attributes[name]
+            constant = isinstance(attribute.value, int) and not attribute.form.startswith(("DW_FORM_ref", "DW_FORM_sec"))
+            return int(attribute.value) if constant else None
+    return None
+
+
+class DebugInfo:
+    """The debugging information of one file; see the module's text. Empty where the file has none."""
+
+    def __init__(self, elf: ELFFile) -> None:
+        self._elf = elf
+        self._walked: dict[int, tuple[DIE, ...]] = {}
+
+    @cached_property
+    def unwinding(self) -> UnwindTable | None:
+        """The file's unwind table; it is there without debugging information, too."""
+        return UnwindTable.of(self._elf)
+
+    @cached_property
+    def _info(self) -> DWARFInfo | None:
+        if not self._elf.has_dwarf_info(strict=True):
+            return None
+        try:
+            return self._elf.get_dwarf_info(follow_links=False)
+        except (ELFError, DWARFError, OSError):
+            return None
+
+    @property
+    def present(self) -> bool:
+        """Whether the file has ``.debug_info``."""
+        return self._info is not None and self._info.has_debug_info
+
+    @property
+    def info(self) -> DWARFInfo:
+        """pyelftools' object; only to be used where :attr:`present`."""
+        assert self._info is not None
+        return self._info
+
+    def unit_at(self, address: int) -> CompileUnit | None:
+        """The compile unit that holds the code at ``address``."""
+        if not self.present:
+            return None
+        starts, entries = self._aranges
+        index = bisect_right(starts, address) - 1
+        if index >= 0 and entries[index][0] <= address < entries[index][1]:
+            return self.info.get_CU_at(entries[index][2])
+        # clang writes no .debug_aranges, and a file may mix both compilers
+        starts, spans = self._unit_ranges
+        for begin, end, offset in reversed(spans[: bisect_right(starts, address)][-64:]):
+            if begin <= address < end:
+                return self.info.get_CU_at(offset)
+        return None
+
+    def unit_ranges(self, address: int) -> tuple[tuple[int, int], ...]:
+        """Code ranges (begin, end) of the compile unit that holds ``address``; ``()`` where that is not known."""
+        unit = self.unit_at(address)
+        return self.ranges(unit.get_top_DIE()) if unit is not None else ()
+
+    @cached_property
+    def _aranges(self) -> tuple[list[int], list[tuple[int, int, int]]]:
+        try:
+            table = self.info.get_aranges()
+        except (ELFError, DWARFError, NotImplementedError):
+            table = None
+        rows = [] if table is None else [(e.begin_addr, e.begin_addr + e.length, e.info_offset) for e in table.entries]
+        return [r[0] for r in rows], rows
+
+    @cached_property
+    def _unit_ranges(self) -> tuple[list[int], list[tuple[int, int, int]]]:
+        rows = [(b, e, cu.cu_offset) for cu in self.info.iter_CUs() for b, e in self.ranges(cu.get_top_DIE())]
+        rows.sort()
+        return [r[0] for r in rows], rows
+
+    def ranges(self, die: DIE) -> tuple[tuple[int, int], ...]:
+        """Code ranges (begin, end) of a unit, a function or a block; ``()`` where it has no code."""
+        attributes = die.attributes
+        if "DW_AT_high_pc" in attributes and "DW_AT_low_pc" in attributes:
+            low = int(attributes["DW_AT_low_pc"].value)
+            high = attributes["DW_AT_high_pc"]
+            # an address in DWARF 2 and 3, a length since
+            end = int(high.value) if high.form.startswith("DW_FORM_addr") else low + int(high.value)
+            return ((low, end),) if end > low else ()
+        if "DW_AT_ranges" not in attributes or not isinstance(die.cu, CompileUnit):
+            return ()
+        lists = self.info.range_lists()
+        if lists is None:
+            return ()
+        try:
+            rows = lists.get_range_list_at_offset(attributes["DW_AT_ranges"].value, die.cu)
+        except (DWARFError, ELFError, KeyError):
+            return ()
+        base = self._base(die)
+        result = []
+        for row in rows:
+            if isinstance(row, RangeBase):
+                base = row.base_address
+            elif isinstance(row, RangeEntry):
+                shift = 0 if row.is_absolute else base
+                if row.end_offset > row.begin_offset:
+                    result.append((row.begin_offset + shift, row.end_offset + shift))
+        return tuple(result)
+
+    @staticmethod
+    def _base(die: DIE) -> int:
+        top = die.cu.get_top_DIE().attributes
+        return int(top["DW_AT_low_pc"].value) if "DW_AT_low_pc" in top else 0
+
+    def outer(self, unit: CompileUnit) -> tuple[DIE, ...]:
+        """The entries of a unit outside functions and types (namespaces and Fortran modules opened)."""
+        if unit.cu_offset not in self._walked:
+            self._walked[unit.cu_offset] = tuple(self._open(unit.get_top_DIE()))
+        return self._walked[unit.cu_offset]
+
+    def _open(self, die: DIE) -> Iterator[DIE]:
+        for child in die.iter_children():
+            yield child
+            if child.tag in _SCOPES:
+                yield from self._open(child)
+
+    def function_at(self, address: int) -> DIE | None:
+        """The ``DW_TAG_subprogram`` whose code holds ``address`` (the innermost of nested Fortran procedures)."""
+        unit = self.unit_at(address)
+        found: DIE | None = None
+        level = self.outer(unit) if unit is not None else ()
+        while True:
+            inner = next((d for d in level if d.tag == "DW_TAG_subprogram" and self._covers(d, address)), None)
+            if inner is None:
+                return found
+            found, level = inner, tuple(inner.iter_children())
+
+    def _covers(self, die: DIE, address: int) -> bool:
+        return any(begin <= address < end for begin, end in self.ranges(die))
+
+    def inlined_at(self, function: DIE, address: int) -> Iterator[DIE]:
+        """The ``DW_TAG_inlined_subroutine`` entries that hold ``address``, outermost first."""
+        for child in function.iter_children():
+            if child.tag in ("DW_TAG_inlined_subroutine", "DW_TAG_lexical_block") and self._covers(child, address):
+                if child.tag == "DW_TAG_inlined_subroutine":
+                    yield child
+                yield from self.inlined_at(child, address)
+                return
+
+    def producer_at(self, address: int) -> str | None:
+        """``DW_AT_producer`` of the unit that holds the code at ``address``."""
+        unit = self.unit_at(address)
+        return text(unit.get_top_DIE(), "DW_AT_producer") if unit is not None else None
+
+    def split_unit(self, unit: CompileUnit) -> bool:
+        """Whether the unit's information stands in a separate ``.dwo`` file (``-gsplit-dwarf``)."""
+        return any(name in unit.get_top_DIE().attributes for name in _SPLIT)
+
+    def location(self, die: DIE, address: int | None = None, name: str = "DW_AT_location") -> list[DWARFExprOp]:
+        """The location expression of a variable that is valid at the code address ``address``, parsed; ``[]`` if none.
+
+        ``address`` may be ``None`` for variables that live in one place.
+        """
+        attribute = next((h.attributes[name] for h in chain(die) if name in h.attributes), None)
+        if attribute is None or not self.present:
+            return []
+        parser = LocationParser(self.info.location_lists())
+        version = die.cu["version"]
+        if not parser.attribute_has_location(attribute, version):
+            return []
+        try:
+            found = parser.parse_from_attribute(attribute, version, die)
+        except (DWARFError, ELFError, KeyError, AssertionError):
+            return []
+        expression = self._valid(found, die, address) if isinstance(found, list) else found.loc_expr
+        return DWARFExprParser(die.cu.structs).parse_expr(expression) if expression else []
+
+    def _valid(self, rows: Sequence[object], die: DIE, address: int | None) -> list[int]:
+        base = self._base(die)
+        for row in rows:
+            if isinstance(row, BaseAddressEntry):
+                base = row.base_address
+            elif isinstance(row, LocationEntry) and address is not None:
+                shift = 0 if row.is_absolute else base
+                if row.begin_offset + shift <= address < row.end_offset + shift:
+                    return row.loc_expr
+        return []
+
+    def static_address(self, die: DIE) -> int | None:
+        """The address of a variable that lives in one place for the whole run, else ``None``."""
+        operations = self.location(die)
+        if len(operations) != 1:
+            return None
+        operation = operations[0]
+        if operation.op_name == "DW_OP_addr":
+            return int(operation.args[0])
+        if operation.op_name in ("DW_OP_addrx", "DW_OP_GNU_addr_index"):  # clang, DWARF 5
+            return int(self.info.get_addr(die.cu, operation.args[0]))
+        return None

@@ -1,0 +1,88 @@
+"""From a function of a file to a :class:`~layout_advise.tracer.code.region.Region`: its pieces and what it calls, by
+decoding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import capstone
+from capstone import x86
+
+from layout_advise.tracer.code.region import CodeRange, Region
+from layout_advise.tracer.program.symbols import Function
+
+CALLEE_LIMIT = 16
+"""At most so many callees of all levels are taken into a region."""
+
+CALLEE_BYTES = 32 * 1024
+"""Callees larger than this are not followed: no mock-up takes them in."""
+
+CALLEE_LEVELS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class CodeFile:
+    """What is asked of the file: code by address (of the file, no load base), and the function that holds an address."""
+
+    path: str
+    read: Callable[[int, int], bytes]
+    function_at: Callable[[int], Function | None]
+
+
+def region(file: CodeFile, function: Function, load_base: int, *, callees: bool = False) -> Region:
+    """The function with the pieces that it jumps to (``.cold``, ``.part``), at its run-time addresses.
+
+    With ``callees`` also the functions of the same file that it calls directly and those that they call, up to
+    :data:`CALLEE_LIMIT`; calls through the PLT or a register are not followed.
+    """
+    seen = {function.start}
+    return _region(file, function, load_base, CALLEE_LEVELS if callees else 0, seen)
+
+
+def _region(file: CodeFile, function: Function, load_base: int, levels: int, seen: set[int]) -> Region:
+    pieces = [function]
+    called: dict[int, Function] = {}
+    for piece in pieces:  # grows while it is walked
+        for target, jump in branch_targets(file.read(piece.start, piece.size), piece.start):
+            other = file.function_at(target)
+            if other is None or other in pieces:
+                continue
+            if jump and belongs(other, function, target):
+                pieces.append(other)
+            elif target == other.start:
+                called[target] = other
+    inner = []
+    for target, other in sorted(called.items()) if levels else ():
+        if target not in seen and len(seen) <= CALLEE_LIMIT and other.size <= CALLEE_BYTES:
+            seen.add(target)
+            inner.append(_region(file, other, load_base, levels - 1, seen))
+    ranges = tuple(CodeRange(p.start + load_base, file.read(p.start, p.size)) for p in pieces)
+    return Region(function.name, "function", function.start + load_base, ranges, file.path, load_base, tuple(inner))
+
+
+def belongs(other: Function, function: Function, target: int) -> bool:
+    """Whether a jump from ``function`` to ``target`` in ``other`` stays in the same source function.
+
+    Symbols say so (``.cold``, ``.part``). In a stripped file the unwind table gives a cold part no name: there, a jump into
+    the middle of a nameless piece tells, since a call or tail call goes to a start.
+    """
+    if other.clone in ("cold", "part") and other.parent == function.parent:
+        return True
+    return other.anonymous and target != other.start
+
+
+def branch_targets(code: bytes, start: int) -> Iterator[tuple[int, bool]]:
+    """Targets of the direct branches out of ``code``: (address, True for a jump, False for a call)."""
+    decoder = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
+    decoder.detail = True
+    decoder.skipdata = True
+    for instruction in decoder.disasm(code, start):
+        if instruction.id == 0:
+            continue
+        jump, call = instruction.group(capstone.CS_GRP_JUMP), instruction.group(capstone.CS_GRP_CALL)
+        operands = list(instruction.operands) if jump or call else []
+        if len(operands) == 1 and operands[0].type == x86.X86_OP_IMM:
+            target = operands[0].imm
+            if call or not start <= target < start + len(code):
+                yield target, not call

@@ -1,0 +1,65 @@
+"""The files that a process has mapped, and what lies where in its memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from layout_advise.errors import BinaryError
+from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.trace.trace import Mapping
+
+KERNEL_START = 1 << 63
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A program or library in a process: file address + ``load_base`` = run-time address."""
+
+    binary: Binary
+    load_base: int
+
+
+class Modules:
+    """Opens the mapped files on demand and keeps them."""
+
+    def __init__(self, mappings: Sequence[Mapping], *known: Binary) -> None:
+        self.mappings = tuple(sorted(mappings, key=lambda m: m.start))
+        self._known = {str(b.path.resolve()): b for b in known}
+        self._modules: dict[str, Module | None] = {}
+
+    def mapping_at(self, address: int) -> Mapping | None:
+        """The mapping that holds ``address``."""
+        return next((m for m in self.mappings if m.start <= address < m.end), None)
+
+    def module(self, path: str) -> Module | None:
+        """The module of a mapping's path; ``None`` where the file is gone, damaged or no ELF file."""
+        if path not in self._modules:
+            self._modules[path] = self._open(path)
+        return self._modules[path]
+
+    def module_at(self, address: int) -> Module | None:
+        """The module whose file is mapped at ``address``, or whose ``.bss`` lies there."""
+        mapping = self.mapping_at(address)
+        if mapping is None:
+            return None
+        # the part of .bss beyond the file's last page is an anonymous mapping after those of the file
+        if not mapping.path:
+            before = [m for m in self.mappings if m.end <= mapping.start]
+            if not before or before[-1].end != mapping.start or not before[-1].path.startswith("/"):
+                return None
+            found = self.module(before[-1].path)
+            inside = found is not None and found.binary.section_at(address - found.load_base) is not None
+            return found if inside else None
+        return self.module(mapping.path)
+
+    def _open(self, path: str) -> Module | None:
+        if not path.startswith("/"):
+            return None
+        binary = self._known.get(path.removesuffix(" (deleted)"))
+        try:
+            binary = binary or Binary.open_module(path)
+        except BinaryError:
+            return None
+        base = binary.load_base(self.mappings)
+        return Module(binary, base) if base is not None else None

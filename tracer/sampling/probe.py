@@ -1,0 +1,187 @@
+"""Watching the running program: where its time goes (:func:`sample`), how often and how long the hotspot runs."""
+
+from __future__ import annotations
+
+import os
+import struct
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from layout_advise.errors import ProgramError
+from layout_advise.tracer.process.channel import MAX_TIMED, Mode, RunFolder, State, Status
+from layout_advise.tracer.process.launch import describe_end, kill_session, launch
+from layout_advise.tracer.process.patching import Entry, plan_patch
+from layout_advise.tracer.process.procfs import parse_mappings
+from layout_advise.tracer.process.stopped_program import AT_ONCE, Calm, Sample
+from layout_advise.tracer.sampling.call_chains import SAMPLED
+from layout_advise.tracer.trace import trace
+
+MAX_SAMPLES = 1 << 20
+MAX_STACKS = 1 << 13
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SampleRun:
+    """One whole run. ``samples`` are run-time instruction addresses, one per ``interval`` of CPU time; ``mappings`` resolve
+    them. ``sampled``: as many of the samples, or as many of them as are kept, drawn at random, each with its stack.
+    ``exit_status`` is None where a ``signal`` ended the program. ``error`` says why there are no samples."""
+
+    exit_status: int | None
+    signal: int | None
+    seconds: float
+    samples: NDArray[np.uint64]
+    mappings: tuple[trace.Mapping, ...]
+    error: str = ""
+    sampled: NDArray[np.void] = field(default_factory=lambda: np.empty(0, SAMPLED))
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """``calls`` of the hotspot in all, ``times`` of the timed ones (outermost calls of the first thread that came).
+
+    ``stopped``: the program was ended after ``max_calls``; its exit status then means nothing. ``threads`` counts those seen
+    while calls were timed; ``recursive``: a timed call made calls of its own.
+    """
+
+    calls: int
+    times: tuple[Sample, ...]
+    exit_status: int | None
+    signal: int | None
+    stopped: bool
+    threads: int
+    recursive: bool
+    seconds: float
+    quick_ns: tuple[float, ...] = ()
+    """Of a quick probe: the time of each timed call, less what timing a call that does nothing takes."""
+
+
+def _finish(process: subprocess.Popen[bytes], start: float, timeout: float | None, what: str) -> float:
+    try:
+        process.wait(timeout)
+    except subprocess.TimeoutExpired:
+        why = f"still running after {timeout:g} s"
+        raise ProgramError(f"the program hung while {what}", why, "raise --timeout or give it a smaller input") from None
+    return time.monotonic() - start
+
+
+def _end(returncode: int) -> tuple[int | None, int | None]:
+    return (None, -returncode) if returncode < 0 else (returncode, None)
+
+
+def sample(
+    command: Sequence[str],
+    *,
+    stdin_path: Path | None = None,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    timeout: float | None = None,
+    interval: float = 0.001,
+    stdout: Path | None = None,
+    discard: bool = False,
+) -> SampleRun:
+    """Run ``command`` to its end, its output passed through (its standard output into the file ``stdout``, if given; all of
+    it nowhere: ``discard``), and sample it every ``interval`` seconds of CPU time.
+
+    Raises :class:`ProgramError` if it cannot be started or exceeds ``timeout`` seconds (it is killed then).
+    """
+    folder = RunFolder()
+    process: subprocess.Popen[bytes] | None = None
+    try:
+        preload = (os.environ if env is None else env).get("LD_PRELOAD", "")
+        folder.configure(Mode.SAMPLE, None, None, interval_ns=max(1, int(interval * 1e9)), preload=preload)
+        with open(folder.path / "samples", "wb") as handle:
+            handle.truncate(16 + 8 * MAX_SAMPLES)  # sparse
+        with open(folder.path / "sampled", "wb") as handle:
+            handle.truncate(SAMPLED.itemsize * MAX_STACKS)
+        start = time.monotonic()
+        process = launch(folder, command, stdin_path=stdin_path, cwd=cwd, env=env, discard=discard, stdout=stdout)
+        seconds = _finish(process, start, timeout, "it was sampled")
+        status = folder.status()
+        with open(folder.path / "samples", "rb") as handle:
+            (count,) = struct.unpack("<Q", handle.read(8))
+            handle.seek(16)
+            samples = np.frombuffer(handle.read(8 * min(count, MAX_SAMPLES)), dtype=np.uint64)
+        sampled = np.fromfile(folder.path / "sampled", SAMPLED, min(count, MAX_STACKS))
+        maps = folder.path / "maps"
+        mappings = parse_mappings(maps.read_text()) if maps.exists() else ()
+        error = status.error
+        if status.state == State.ABSENT:
+            error = "the agent was not loaded into the program (static or setuid?)"
+        return SampleRun(*_end(process.returncode), seconds, samples, mappings, error, sampled)
+    finally:
+        if process is not None:
+            kill_session(process) if process.poll() is None else process.wait()
+        folder.close()
+
+
+def _quick(times: Sequence[Sample], status: Status) -> tuple[float, ...]:
+    rate = status.ns_per_tick
+    return tuple(max(0.0, (t.tsc - status.empty) * rate) for t in times) if rate is not None else ()
+
+
+def probe(
+    command: Sequence[str],
+    entry: Entry,
+    *,
+    stdin_path: Path | None = None,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    timeout: float | None = None,
+    first: int = 1,
+    timed: int = MAX_TIMED,
+    max_calls: int | None = None,
+    quick: bool = False,
+    calm: Calm = AT_ONCE,
+) -> Probe:
+    """Run ``command``, its output discarded, count all calls of ``entry`` and time ``timed`` of them from call ``first``.
+
+    ``max_calls`` ends the program when that many calls are done. ``quick`` reads no clock but the time stamp counter, for
+    calls that reading the others would outlast: only ``tsc`` of the samples counts. Raises
+    :class:`ProgramError` if it cannot be started,
+    exceeds ``timeout`` seconds or never loads the hotspot's module; a crash is data (``signal``).
+    """
+    if first < 1 or not 0 <= timed <= MAX_TIMED:
+        raise ValueError(f"calls are numbered from 1, and at most {MAX_TIMED} are timed")
+    folder = RunFolder()
+    process: subprocess.Popen[bytes] | None = None
+    try:
+        preload = (os.environ if env is None else env).get("LD_PRELOAD", "")
+        patch = plan_patch(entry)
+        folder.configure(
+            Mode.PROBE, entry, patch, first=first, timed=timed, max_calls=max_calls or 0, preload=preload, quick=quick,
+            calm=(calm.ticks, calm.patience_ns),
+        )  # fmt: skip
+        start = time.monotonic()
+        process = launch(folder, command, stdin_path=stdin_path, cwd=cwd, env=env, discard=True)
+        seconds = _finish(process, start, timeout, "its hotspot was timed")
+        status = folder.status()
+        if status.state < State.PATCHED:
+            why = status.error or (
+                f"{entry.path.name} was not loaded" if status.state else "the agent was not loaded (static or setuid?)"
+            )
+            raise ProgramError(f"cannot watch {entry.symbol or hex(entry.address)}", why, describe_end(process.returncode))
+        times = tuple(Sample(*values) for values in folder.samples(min(status.timed, MAX_TIMED)))
+        stopped = status.state == State.STOPPED
+        calls = min(status.calls, max_calls) if stopped and max_calls else status.calls
+        exit_status, number = _end(process.returncode)
+        return Probe(
+            calls,
+            times,
+            exit_status,
+            number,
+            stopped,
+            status.threads,
+            status.recursive,
+            seconds,
+            _quick(times, status) if quick else (),
+        )
+    finally:
+        if process is not None:
+            kill_session(process)
+        folder.close()

@@ -1,0 +1,104 @@
+"""The arguments of consecutive calls, recorded while the program runs: what a batch of short calls is replayed from."""
+
+from __future__ import annotations
+
+import os
+import struct
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, groupby
+from pathlib import Path
+
+from layout_advise.errors import ProgramError
+from layout_advise.tracer.process.channel import Mode, RunFolder, State
+from layout_advise.tracer.process.launch import describe_end, kill_session, launch
+from layout_advise.tracer.process.patching import Entry, plan_patch
+from layout_advise.tracer.trace.trace import Registers
+
+RSP = 4
+MAX_CALLS = 3 * 4096
+_GPR = struct.Struct("<16Q")
+_XMM = 16
+RECORDED = 256
+"""Bytes of one recorded call: 16 general registers and xmm0 to xmm7."""
+RETURNED = 48
+"""Bytes of what one call returned: rax, rdx, xmm0, xmm1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Consecutive calls; ``data`` is as the agent wrote it, ``first`` the number of the first one, from 1."""
+
+    first: int
+    data: bytes
+
+    def __len__(self) -> int:
+        return len(self.data) // RECORDED
+
+    def part(self, first: int, count: int) -> Calls:
+        """``count`` calls from call number ``first`` on."""
+        at = (first - self.first) * RECORDED
+        return Calls(first, self.data[at : at + count * RECORDED])
+
+    def gpr(self, call: int) -> tuple[int, ...]:
+        """The general registers at the entry of the ``call``-th of these (from 0)."""
+        return _GPR.unpack_from(self.data, call * RECORDED)
+
+    @property
+    def varying(self) -> frozenset[int]:
+        """The general registers (in encoding order) that differ between the calls."""
+        rows = [self.gpr(k) for k in range(len(self))]
+        return frozenset(n for n in range(16) if len({row[n] for row in rows}) > 1)
+
+    def at_one_depth(self) -> tuple[int, int]:
+        """The longest run of calls that find the stack pointer at the same place: the first of them (from 0), how many."""
+        depths = [self.gpr(k)[RSP] for k in range(len(self))]
+        runs = [(k, len(list(run))) for k, run in groupby(range(len(depths)), key=lambda k: depths[k])]
+        starts = accumulate((length for _, length in runs), initial=0)
+        return max(((s, length) for s, (_, length) in zip(starts, runs, strict=False)), key=lambda r: r[1], default=(0, 0))
+
+    def starts_like(self, registers: Registers, used: Sequence[int]) -> bool:
+        """Whether the first call is the one that a stopped program is at, as far as the general registers ``used`` go."""
+        own = self.gpr(0)
+        return all(own[n] == registers.gpr[n] for n in used)
+
+
+def record_calls(
+    command: Sequence[str],
+    entry: Entry,
+    first: int,
+    count: int,
+    *,
+    stdin_path: Path | None = None,
+    timeout: float | None = None,
+) -> Calls:
+    """Run ``command``, its output discarded, until ``count`` calls of ``entry`` from call ``first`` on were recorded.
+
+    Fewer where the program ends before. Raises :class:`ProgramError` if it cannot be started, crashes or exceeds
+    ``timeout`` seconds.
+    """
+    folder = RunFolder()
+    process: subprocess.Popen[bytes] | None = None
+    try:
+        count = min(count, MAX_CALLS)
+        preload = os.environ.get("LD_PRELOAD", "")
+        folder.configure(Mode.RECORD, entry, plan_patch(entry), first=first, timed=count, preload=preload)
+        table = folder.path / "calls"
+        with open(table, "wb") as handle:
+            handle.truncate(-(-count * RECORDED // 4096) * 4096)
+        process = launch(folder, command, stdin_path=stdin_path, cwd=None, env=None, discard=True)
+        try:
+            process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            why = f"still running after {timeout:g} s"
+            raise ProgramError("the program hung while its calls were recorded", why, "raise --timeout") from None
+        status = folder.status()
+        if process.returncode < 0 or status.state < State.PATCHED:
+            why = status.error or describe_end(process.returncode)
+            raise ProgramError(f"cannot record calls of {entry.symbol or hex(entry.address)}", why)
+        return Calls(first, table.read_bytes()[: status.timed * RECORDED])
+    finally:
+        if process is not None:
+            kill_session(process)
+        folder.close()
