@@ -33,7 +33,7 @@ from layout_advise import pipeline
 from layout_advise.cli import parser
 from layout_advise.commands import trace
 from layout_advise.machine import cpu_fields
-from layout_advise.mockup.statistics import TYPICAL, undisturbed
+from layout_advise.mockup.timing.statistics import TYPICAL, undisturbed
 from layout_advise.progress import Progress
 from layout_advise.reports.model.candidate import CandidateReport
 from layout_advise.reports.model.hotspot import HotspotReport

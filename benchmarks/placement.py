@@ -16,7 +16,7 @@ from pathlib import Path
 
 from cases import CASES
 
-from layout_advise.mockup.statistics import undisturbed
+from layout_advise.mockup.timing.statistics import undisturbed
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 SERIAL = sorted(name for name, example in CASES.items() if not example.threads)

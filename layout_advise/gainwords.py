@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import msgspec
 
 from layout_advise.measured import Measured, is_wide
-from layout_advise.mockup.statistics import Ratio
-from layout_advise.mockup.timednames import IDENTITY_BLOCKS, IDENTITY_RESTRICT, IDENTITY_SIMD, SCALAR
+from layout_advise.mockup.timing.names import IDENTITY_BLOCKS, IDENTITY_RESTRICT, IDENTITY_SIMD, SCALAR
+from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.reports.model.hotspot import Verdict
 
 ASKED = {

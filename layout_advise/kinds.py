@@ -17,7 +17,7 @@ from itertools import pairwise
 from layout_advise.layoutalgebra.derive.structure import Structure
 from layout_advise.layoutalgebra.sets.nests import AddressSet
 from layout_advise.layoutalgebra.sets.spans import Span, spans
-from layout_advise.mockup.statistics import median_of
+from layout_advise.mockup.timing.statistics import median_of
 from layout_advise.tracer.trace.trace import Trace
 
 Site = tuple[int, int]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from layout_advise.mockup.statistics import Ratio
+from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.reports.model.candidate import Evidence
 
 WIDE = 1.5

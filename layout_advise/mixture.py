@@ -9,7 +9,7 @@ import msgspec
 
 from layout_advise.gainwords import times
 from layout_advise.measured import Measured
-from layout_advise.mockup.statistics import Ratio
+from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.reports.model.hotspot import Verdict
 
 SLOWEST_KIND = 1 / 1.05

@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from layout_advise.gainwords import times
-from layout_advise.mockup.statistics import Ratio
+from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.reports.model.hotspot import Verdict
 from layout_advise.reports.words.quantities import listing
 

@@ -11,7 +11,7 @@ import msgspec
 
 from layout_advise.gainwords import FORMS, fell_short, form_gains, gain_of, named, times
 from layout_advise.measured import VARIANTS, WIDE, Measured, is_wide
-from layout_advise.mockup.statistics import Ratio
+from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.reports.model.candidate import Evidence
 from layout_advise.reports.model.hotspot import Verdict
 

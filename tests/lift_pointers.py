@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from layout_advise.mockup.effects import BITS, Gpr, Lane
-from layout_advise.mockup.lifted import (
+from layout_advise.mockup.ir.effects import BITS, Gpr, Lane
+from layout_advise.mockup.ir.lifted import (
     Assign,
     Imm,
     Item,

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from layout_advise.mockup.disasm import Immediate, decode
-from layout_advise.mockup.effects import BITS, Gpr
 from layout_advise.mockup.emit import include_directories
-from layout_advise.mockup.lifted import Lifted
-from layout_advise.mockup.survey import float_loop_insns
+from layout_advise.mockup.ir.effects import BITS, Gpr
+from layout_advise.mockup.ir.lifted import Lifted
+from layout_advise.mockup.machine.disassembly import Immediate, decode
+from layout_advise.mockup.run.survey import float_loop_insns
 from layout_advise.tracer.code.region import Region
 from tests.lift_memories import BYTES, State
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from itertools import takewhile
 
-from layout_advise.mockup.effects import BITS, Gpr, Lane, Ty
-from layout_advise.mockup.lifted import (
+from layout_advise.mockup.ir.effects import BITS, Gpr, Lane, Ty
+from layout_advise.mockup.ir.lifted import (
     Imm,
     Lifted,
     Linear,
@@ -21,7 +21,7 @@ from layout_advise.mockup.lifted import (
     Operand,
     Store,
 )  # fmt: skip
-from layout_advise.mockup.opaque import INTEGERS
+from layout_advise.mockup.machine.call_abi import INTEGERS
 from tests.lift_memories import FAR, Entry, Field, Kind, Memory, Place, State, What
 from tests.lift_pointers import RSP, Pointers
 

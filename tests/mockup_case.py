@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Structure
-from layout_advise.mockup.check import check_records
 from layout_advise.mockup.emit import emit_mockup
-from layout_advise.mockup.image import open_image
-from layout_advise.mockup.reroll import reroll
+from layout_advise.mockup.evidence.check_records import check_records
+from layout_advise.mockup.machine.image import open_image
+from layout_advise.mockup.rewrite.reroll import reroll
 from tests.mockup_native import Mockup, Native, traced
 
 FLAGS = {"O2": ("-O2",), "O3-avx2": ("-O3", "-march=haswell")}

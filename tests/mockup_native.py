@@ -14,12 +14,12 @@ from elftools.elf.sections import SymbolTableSection
 
 from layout_advise.layoutalgebra.derive.structure import Axis, Buffer, Candidate, Dim, Field, FieldMap, Relayout, Structure
 from layout_advise.layoutalgebra.sets.nests import Affine, FoldedStream, Point
-from layout_advise.mockup.binding import access_bytes, accesses, key_of
-from layout_advise.mockup.build import build
 from layout_advise.mockup.emit import emit_mockup
-from layout_advise.mockup.lift import lift
-from layout_advise.mockup.lifted import Lifted
-from layout_advise.mockup.reroll import reroll
+from layout_advise.mockup.evidence.binding import access_bytes, accesses, key_of
+from layout_advise.mockup.ir.lifted import Lifted
+from layout_advise.mockup.lift.lift import lift
+from layout_advise.mockup.rewrite.reroll import reroll
+from layout_advise.mockup.run.build import build
 from layout_advise.tracer.code.region import CodeRange, Region
 from layout_advise.tracer.trace.trace import Reference, Registers, Trace
 

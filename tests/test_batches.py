@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from layout_advise.layoutalgebra.sets.nests import FoldedStream
-from layout_advise.mockup.streams import expand_array
+from layout_advise.mockup.evidence.streams import expand_array
 from layout_advise.reports.model.contract import read_report, schema
 from layout_advise.reports.model.hotspot import Original
 from layout_advise.stages.attempts import differing, left_behind

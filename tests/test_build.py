@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from layout_advise.mockup.build import UNTOLD, build
-from layout_advise.mockup.emit.ctext import floating
+from layout_advise.mockup.emit.c_text import floating
+from layout_advise.mockup.run.build import UNTOLD, build
 
 GREATEST = 0x7F7FFFFF
 
@@ -95,7 +95,7 @@ def test_sums_of_independent_loops_stay_in_order(
 ) -> None:
     """clang reorders what it is told to vectorise; with numbers that are not whole the last bits tell."""
     if untold:
-        monkeypatch.setattr("layout_advise.mockup.build._in_order", lambda _: UNTOLD)
+        monkeypatch.setattr("layout_advise.mockup.run.build._in_order", lambda _: UNTOLD)
     made = build(SUM, tmp_path / "sum.so", compiler, ("-O3", "-march=x86-64-v2"))
     assert made.path is not None, made.reason
     function = ctypes.CDLL(str(made.path)).sum

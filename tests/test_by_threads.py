@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from layout_advise.errors import SnapshotError
-from layout_advise.mockup.measure import Plan
-from layout_advise.mockup.timednames import ORIGINAL
-from layout_advise.mockup.timings import Timings
+from layout_advise.mockup.timing.measure import Plan
+from layout_advise.mockup.timing.names import ORIGINAL
+from layout_advise.mockup.timing.timings import Timings
 from layout_advise.reports.model import contract
 from layout_advise.reports.model.candidate import Interval
 from layout_advise.reports.model.hotspot import ByThreads, ThreadCount, Time

@@ -10,9 +10,9 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
 from layout_advise.errors import NotLiftedError
-from layout_advise.mockup.cfg import Branch, Cfg, IndirectJump, Ret, TailCall, build_cfg
-from layout_advise.mockup.disasm import decode
-from layout_advise.mockup.semantics import semantics
+from layout_advise.mockup.machine.cfg import Branch, Cfg, IndirectJump, Ret, TailCall, build_cfg
+from layout_advise.mockup.machine.disassembly import decode
+from layout_advise.mockup.machine.semantics import semantics
 from layout_advise.tracer.code.region import CodeRange, Region
 
 SOURCE = """

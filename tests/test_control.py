@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from layout_advise.layoutalgebra.sets.nests import Loop, Point, expand
-from layout_advise.mockup.cfg import build_cfg
+from layout_advise.mockup.machine.cfg import build_cfg
 from layout_advise.tracer.backends.clone.record import trace_call
 from layout_advise.tracer.backends.step.single_steps import trace_by_steps
 from layout_advise.tracer.code.code_loops import innermost, loops_of

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from layout_advise.mockup.timednames import IDENTITY, IDENTITY_BLOCKS, LAYOUT_SCALAR, SCALAR
+from layout_advise.mockup.timing.names import IDENTITY, IDENTITY_BLOCKS, LAYOUT_SCALAR, SCALAR
 from layout_advise.pipeline import that_tells
 from layout_advise.reports.model.hotspot import Verdict
 from layout_advise.stages.assemble import Conditions, quality

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from layout_advise.mockup.databranches import branches_on_data
+from layout_advise.mockup.ir.data_branches import branches_on_data
 from tests.mockup_native import Native
 
 SOURCES = {

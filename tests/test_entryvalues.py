@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from layout_advise.mockup.cfg import Cfg, build_cfg
-from layout_advise.mockup.effects import Const, Expr, Lane, MaskBit, Op, Read
-from layout_advise.mockup.entryvalues import Known, known_vectors
-from layout_advise.mockup.image import open_image
-from layout_advise.mockup.lift import lift
-from layout_advise.mockup.liveness import Liveness
-from layout_advise.mockup.nests import Nest, hottest_nests
+from layout_advise.mockup.ir.effects import Const, Expr, Lane, MaskBit, Op, Read
+from layout_advise.mockup.lift.lift import lift
+from layout_advise.mockup.machine.cfg import Cfg, build_cfg
+from layout_advise.mockup.machine.entry_values import Known, known_vectors
+from layout_advise.mockup.machine.image import open_image
+from layout_advise.mockup.machine.liveness import Liveness
+from layout_advise.mockup.machine.loop_regions import Nest, hottest_nests
 from layout_advise.tracer.program.binary import Binary
 
 ONE, TWO, THREE = 0x3FF0000000000000, 0x4000000000000000, 0x4008000000000000

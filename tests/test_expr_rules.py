@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from layout_advise.mockup.effects import BITS, Const, Expr, Gpr, Op, Read, Ty
-from layout_advise.mockup.evaluate import evaluate, is_nan
-from layout_advise.mockup.expr import build, rewrite
-from layout_advise.mockup.interpret import State, compute
+from layout_advise.mockup.ir.effects import BITS, Const, Expr, Gpr, Op, Read, Ty
+from layout_advise.mockup.ir.evaluate import evaluate, is_nan
+from layout_advise.mockup.ir.expressions import build, rewrite
+from tests.support.lifting.interpret import State, compute
 
 INTEGERS: tuple[Ty, ...] = ("i8", "i16", "i32", "i64")
 BINARY = ("add", "sub", "mul", "and", "or", "xor", "umin", "smax", "umulhi", "smulhi")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from layout_advise.mockup.build import build, vector_bytes
+from layout_advise.mockup.run.build import build, vector_bytes
 from layout_advise.tracer.program.binary import Binary
 from layout_advise.tracer.program.extensions import NARROW, extension_flags
 from layout_advise.tracer.program.producer import understood

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layout_advise.mockup.effects import Gpr, Ty
-from layout_advise.mockup.handed import Part, held, low_half, part_at, put, stored_at
-from layout_advise.mockup.machinestate import FrameEscapes, Machine, Slot, State
-from layout_advise.mockup.values import Graph, Node, StoreTo
+from layout_advise.mockup.ir.effects import Gpr, Ty
+from layout_advise.mockup.ir.value_graph import Graph, Node, StoreTo
+from layout_advise.mockup.lift.machine_state import FrameEscapes, Machine, Slot, State
+from layout_advise.mockup.lift.runtime_arguments import Part, held, low_half, part_at, put, stored_at
 
 
 def machine() -> Machine:

@@ -24,7 +24,7 @@ from layout_advise.layoutalgebra.derive.structure import Dim, Structure
 from layout_advise.layoutalgebra.sets.nests import Affine, FoldedStream, Loop, Point
 from layout_advise.measured import Measured
 from layout_advise.mixture import SLOWEST_KIND, Portion, harms, mixed, sentence, together
-from layout_advise.mockup.statistics import Ratio
+from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.stages.mixed import first_verdict
 from layout_advise.tracer.trace.trace import Reference, Registers, Trace
 from layout_advise.verdict import Context

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from layout_advise.mixture import Portion
-from layout_advise.mockup.measure import Plan
-from layout_advise.mockup.timednames import IDENTITY
+from layout_advise.mockup.timing.measure import Plan
+from layout_advise.mockup.timing.names import IDENTITY
 from layout_advise.reports.model.candidate import Interval, KindSpeedup
 from layout_advise.reports.model.hotspot import KindReport, Verdict
 from layout_advise.reports.pages import html

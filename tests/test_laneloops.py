@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from layout_advise.errors import NotVectorisedError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
 from layout_advise.mockup.emit import emit, emit_mockup
-from layout_advise.mockup.lifted import Lifted
+from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.stages.compiled import ONLY_THESE_GCC, Compiled
 from layout_advise.stages.mockups import make_all
 from layout_advise.stages.recipes import Code, recipes

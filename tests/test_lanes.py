@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from layout_advise.errors import NotVectorisedError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Structure
-from layout_advise.mockup.build import vector_bytes
 from layout_advise.mockup.emit import emit_mockup
-from layout_advise.mockup.emit.lanes import lanes_text
-from layout_advise.mockup.lift import lift
-from layout_advise.mockup.lifted import Item, Lifted, Loop
-from layout_advise.mockup.reroll import reroll
-from layout_advise.mockup.unroll import unroll_fields
+from layout_advise.mockup.emit.simd.vector_slots import lanes_text
+from layout_advise.mockup.ir.lifted import Item, Lifted, Loop
+from layout_advise.mockup.lift.lift import lift
+from layout_advise.mockup.rewrite.reroll import reroll
+from layout_advise.mockup.rewrite.unroll_field_loops import unroll_fields
+from layout_advise.mockup.run.build import vector_bytes
 from layout_advise.tracer.trace.trace import Trace
 from tests.mockup_native import Mockup, Native, candidate, relayout, traced
 

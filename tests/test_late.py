@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from layout_advise.layoutalgebra.derive.structure import Candidate
-from layout_advise.mockup.timednames import IDENTITY, elsewhere, reordered
+from layout_advise.mockup.timing.names import IDENTITY, elsewhere, reordered
 from layout_advise.stages.attempts import without_failed
 from layout_advise.stages.compiled import Compiled
 from layout_advise.stages.mockups import Late, Made, make_all

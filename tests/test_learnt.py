@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layout_advise.mockup.canary import Canary
-from layout_advise.mockup.learnt import as_in_program, unknown_part
-from layout_advise.mockup.ratios import noise_floor
-from layout_advise.mockup.timednames import IDENTITY, IDENTITY_LANES, ORIGINAL, converted, elsewhere
-from layout_advise.mockup.timings import Timings
+from layout_advise.mockup.timing.branch_training import as_in_program, unknown_part
+from layout_advise.mockup.timing.canary import Canary
+from layout_advise.mockup.timing.names import IDENTITY, IDENTITY_LANES, ORIGINAL, converted, elsewhere
+from layout_advise.mockup.timing.ratios import noise_floor
+from layout_advise.mockup.timing.timings import Timings
 from layout_advise.reports.model import contract
 from layout_advise.reports.model.hotspot import Original, Verdict
 from layout_advise.reports.pages import html, terminal

@@ -15,11 +15,11 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
 from layout_advise.errors import NotLiftedError
-from layout_advise.mockup.effects import Gpr, Lane
-from layout_advise.mockup.lift import lift
-from layout_advise.mockup.lifted import Lifted, Loop
-from layout_advise.mockup.run_lifted import run_lifted
+from layout_advise.mockup.ir.effects import Gpr, Lane
+from layout_advise.mockup.ir.lifted import Lifted, Loop
+from layout_advise.mockup.lift.lift import lift
 from layout_advise.tracer.code.region import CodeRange, Region
+from tests.support.lifting.run_lifted import run_lifted
 from tests.test_clone_against_steps import HAS_WIDE
 
 SOURCE = Path(__file__).with_name("lift_kernels.c")

@@ -12,10 +12,10 @@ import pytest
 
 from layout_advise.cli import main
 from layout_advise.errors import NotLiftedError
-from layout_advise.mockup.build import build
-from layout_advise.mockup.emit.ctext import floating
-from layout_advise.mockup.lift import lift
-from layout_advise.mockup.survey import lift_function, source_of
+from layout_advise.mockup.emit.c_text import floating
+from layout_advise.mockup.lift.lift import lift
+from layout_advise.mockup.run.build import build
+from layout_advise.mockup.run.survey import lift_function, source_of
 from layout_advise.tracer.program.binary import Binary
 from tests.lift_runner import Job, Trial, build_runner, constants_of, load_base, marks_of, results_of, run_jobs
 

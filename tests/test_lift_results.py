@@ -5,8 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from layout_advise.mockup.effects import Gpr, Lane
-from layout_advise.mockup.lift import lift
+from layout_advise.mockup.ir.effects import Gpr, Lane
+from layout_advise.mockup.lift.lift import lift
 from layout_advise.tracer.program.binary import Binary
 
 SOURCE = """

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from layout_advise.errors import LayoutAdviseError
-from layout_advise.mockup.survey import lift_function, source_of, surveyed
+from layout_advise.mockup.run.survey import lift_function, source_of, surveyed
 from layout_advise.tracer.program.binary import Binary
 
 BASH = Path("/bin/bash")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from layout_advise.mockup.build import build
-from layout_advise.mockup.survey import lift_function, source_of
+from layout_advise.mockup.run.build import build
+from layout_advise.mockup.run.survey import lift_function, source_of
 from layout_advise.tracer.program.binary import Binary
 from tests.lift_callees import arguments_of
 from tests.lift_memories import BYTES, Kind, Memories, State

@@ -11,8 +11,8 @@ import pytest
 
 from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.emit import emit_mockup
-from layout_advise.mockup.lift import lift
-from layout_advise.mockup.lifted import Item, Load, Loop
+from layout_advise.mockup.ir.lifted import Item, Load, Loop
+from layout_advise.mockup.lift.lift import lift
 from layout_advise.tracer.code.region import CodeRange, Region
 from tests.mockup_native import Mockup, Native, rows, traced
 from tests.test_clone_against_steps import HAS_WIDE

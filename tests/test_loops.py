@@ -12,12 +12,12 @@ import pytest
 
 from layout_advise.errors import NotLiftedError
 from layout_advise.layoutalgebra.sets.nests import FoldedStream
-from layout_advise.mockup.cfg import build_cfg
-from layout_advise.mockup.effects import Gpr, Lane
-from layout_advise.mockup.lift import lift
-from layout_advise.mockup.liveness import CARRY, FLAGS, REST, Liveness, places
-from layout_advise.mockup.nests import Nest, hottest_nests
-from layout_advise.mockup.streams import expand_array
+from layout_advise.mockup.evidence.streams import expand_array
+from layout_advise.mockup.ir.effects import Gpr, Lane
+from layout_advise.mockup.lift.lift import lift
+from layout_advise.mockup.machine.cfg import build_cfg
+from layout_advise.mockup.machine.liveness import CARRY, FLAGS, REST, Liveness, places
+from layout_advise.mockup.machine.loop_regions import Nest, hottest_nests
 from layout_advise.reports.model.contract import read_report
 from layout_advise.stages.profile import Profiled
 from layout_advise.tracer.backends.clone.record import trace_call

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from layout_advise.errors import SnapshotError
-from layout_advise.mockup.measure import (
+from layout_advise.mockup.timing.measure import (
     CONVERTED_IN,
     Plan,
     Timed,
@@ -21,9 +21,9 @@ from layout_advise.mockup.measure import (
     rotated,
     valid_samples,
 )
-from layout_advise.mockup.ratios import noise_floor, summarise
-from layout_advise.mockup.timednames import IDENTITY, ORIGINAL, elsewhere
-from layout_advise.mockup.timings import Timings
+from layout_advise.mockup.timing.names import IDENTITY, ORIGINAL, elsewhere
+from layout_advise.mockup.timing.ratios import noise_floor, summarise
+from layout_advise.mockup.timing.timings import Timings
 from layout_advise.stages.contest import Entrant
 from layout_advise.stages.races import around_a_call
 from layout_advise.stages.timing import measured
@@ -198,7 +198,7 @@ def test_a_clear_loser_is_dropped_after_three_restores_and_says_so() -> None:
 def test_after_three_restores_only_the_fastest_go_on_where_that_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, ns in (("near", 402.0), ("far", 420.0)):
         monkeypatch.setitem(TRUE_NS, name, ns)
-    monkeypatch.setattr("layout_advise.mockup.measure.clear_losers", lambda *_: {})
+    monkeypatch.setattr("layout_advise.mockup.timing.measure.clear_losers", lambda *_: {})
     variants = timed("identity", "far", "fast", "near", "slow")
     timings = measure(FakeMachine(), variants, (), (), Plan(restores=5, finalists=2))
     assert [timings.restores(v.name) for v in variants] == [5, 3, 5, 5, 3]
@@ -211,7 +211,7 @@ def test_of_the_fastest_there_is_one_of_each_layout_first(monkeypatch: pytest.Mo
     times = {"c1": 400.0, "c1-restrict": 401.0, "c2": 402.0, "c3-restrict": 410.0, "c3": 411.0}
     for name, ns in times.items():
         monkeypatch.setitem(TRUE_NS, name, ns)
-    monkeypatch.setattr("layout_advise.mockup.measure.clear_losers", lambda *_: {})
+    monkeypatch.setattr("layout_advise.mockup.timing.measure.clear_losers", lambda *_: {})
     for places, kept in ((3, {"c1", "c2", "c3-restrict"}), (4, {"c1", "c2", "c3-restrict", "c1-restrict"})):
         timings = measure(FakeMachine(), timed("identity", *times), (), (), Plan(restores=5, finalists=places))
         assert {name for name in times if timings.restores(name) == 5} == kept
@@ -344,7 +344,7 @@ def test_after_its_time_no_further_process_is_begun_but_there_are_some(monkeypat
     def watch(done: int, total: int) -> None:
         now[0] += 100
 
-    monkeypatch.setattr("layout_advise.mockup.measure.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("layout_advise.mockup.timing.measure.time.monotonic", lambda: now[0])
     plan = Plan(restores=9, rounds=1, cold_restores=2, seconds=0.5)
     timings = measure(Slow(), timed("identity"), (), (), plan, watch)
     assert len(timings.steady) == plan.fewest

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from layout_advise.mockup.emit import emit_mockup
-from layout_advise.mockup.mixed import keeps_lanes, mixed_together
+from layout_advise.mockup.emit.packs.fmaddsub import keeps_lanes, mixed_together
 from tests.mockup_native import Mockup, Native, rows, traced
 
 HASWELL = ("-O2", "-march=haswell")

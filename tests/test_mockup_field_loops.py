@@ -10,10 +10,10 @@ import pytest
 
 from layout_advise.errors import RemapError
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
-from layout_advise.mockup.binding import accesses
 from layout_advise.mockup.emit import emit_mockup
-from layout_advise.mockup.lifted import Load
-from layout_advise.mockup.unroll import unroll_fields
+from layout_advise.mockup.evidence.binding import accesses
+from layout_advise.mockup.ir.lifted import Load
+from layout_advise.mockup.rewrite.unroll_field_loops import unroll_fields
 from tests.mockup_case import FLAGS, Case, f64_fields, verify
 from tests.mockup_native import candidate, relayout
 

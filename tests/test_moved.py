@@ -13,11 +13,11 @@ from typing import cast
 import pytest
 
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
-from layout_advise.mockup.build import build
-from layout_advise.mockup.cfg import build_cfg
-from layout_advise.mockup.ratios import identity_ratio
-from layout_advise.mockup.timednames import IDENTITY, IDENTITY_MOVED, ORIGINAL, elsewhere
-from layout_advise.mockup.timings import Timings
+from layout_advise.mockup.machine.cfg import build_cfg
+from layout_advise.mockup.run.build import build
+from layout_advise.mockup.timing.names import IDENTITY, IDENTITY_MOVED, ORIGINAL, elsewhere
+from layout_advise.mockup.timing.ratios import identity_ratio
+from layout_advise.mockup.timing.timings import Timings
 from layout_advise.stages import moved as stage
 from layout_advise.stages.compiled import Compiled, own_alignment
 from layout_advise.stages.mockups import Made

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from layout_advise.errors import NotLiftedError, TraceError
-from layout_advise.mockup.binding import accesses
 from layout_advise.mockup.emit.scope import operands
-from layout_advise.mockup.lifted import Atomic, Lifted, RuntimeCall
-from layout_advise.mockup.loopbody import read_by
-from layout_advise.mockup.runtime import ROUTINES, shared_out, why_not
+from layout_advise.mockup.evidence.binding import accesses
+from layout_advise.mockup.ir.lifted import Atomic, Lifted, RuntimeCall
+from layout_advise.mockup.ir.loop_body import read_by
+from layout_advise.mockup.machine.openmp_runtime import ROUTINES, shared_out, why_not
 from layout_advise.stages.sums import Sum, order_dependent
 from layout_advise.stages.verify_team import verify_with
 from layout_advise.tracer.backends.clone.record_team import trace_region

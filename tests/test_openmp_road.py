@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from layout_advise.errors import SnapshotError
-from layout_advise.mockup.lifted import Lifted
+from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.reports.model.contract import read_report
 from layout_advise.reports.model.hotspot import HotspotReport
 from layout_advise.stages.attempts import code_of, forbidden

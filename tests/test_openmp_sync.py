@@ -9,10 +9,10 @@ import pytest
 
 from layout_advise.errors import NotLiftedError, TraceError
 from layout_advise.mockup.emit.scope import operands
-from layout_advise.mockup.lift import lift
-from layout_advise.mockup.lifted import Atomic, Item, Lifted, Loop, RuntimeCall
-from layout_advise.mockup.loopbody import read_by
-from layout_advise.mockup.runtime import why_not
+from layout_advise.mockup.ir.lifted import Atomic, Item, Lifted, Loop, RuntimeCall
+from layout_advise.mockup.ir.loop_body import read_by
+from layout_advise.mockup.lift.lift import lift
+from layout_advise.mockup.machine.openmp_runtime import why_not
 from layout_advise.tracer.program.binary import Binary
 from layout_advise.tracer.program.openmp_regions import is_region_body, region_entry
 from tests.sync_programs import DETERMINISTIC, REFUSED, ROUNDED, build

@@ -8,9 +8,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layout_advise.mockup.binding import access_bytes
-from layout_advise.mockup.effects import Ty
-from layout_advise.mockup.lifted import (
+from layout_advise.mockup.evidence.binding import access_bytes
+from layout_advise.mockup.ir.effects import Ty
+from layout_advise.mockup.ir.lifted import (
     Assign,
     Call,
     Goto,
@@ -28,7 +28,7 @@ from layout_advise.mockup.lifted import (
     Val,
     Var,
 )
-from layout_advise.mockup.order import in_pieces, loads_late
+from layout_advise.mockup.rewrite.statement_order import in_pieces, loads_late
 
 AT = Origin(0x1000)
 BASE = Val(1, "i64")

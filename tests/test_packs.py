@@ -14,10 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from layout_advise.mockup.effects import Ty
 from layout_advise.mockup.emit import emit_mockup
-from layout_advise.mockup.emit.packs import nothing_packed, packed
-from layout_advise.mockup.lifted import Item, Let, Lifted, Linear, Load, Origin, Store, Val
+from layout_advise.mockup.emit.packs.find import nothing_packed, packed
+from layout_advise.mockup.ir.effects import Ty
+from layout_advise.mockup.ir.lifted import Item, Let, Lifted, Linear, Load, Origin, Store, Val
 from tests.mockup_native import Mockup, Native, rows, traced
 
 needs_clang = pytest.mark.skipif(shutil.which("clang") is None, reason="clang is not installed")

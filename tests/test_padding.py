@@ -13,7 +13,7 @@ from layout_advise.layoutalgebra.derive.structure import Axis, Candidate, Dim, F
 from layout_advise.layoutalgebra.explore.explore import SMALL_PADDED, Walk, can_pad, explore
 from layout_advise.layoutalgebra.explore.relayout import LINE, is_injective
 from layout_advise.layoutalgebra.terms.text import parse
-from layout_advise.mockup.lifted import Lifted
+from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.stages.attempts import code_of
 from layout_advise.stages.compiled import Compiled
 from layout_advise.stages.hotspot import attempt

@@ -10,9 +10,18 @@ from pathlib import Path
 import pytest
 
 from layout_advise.layoutalgebra.sets.nests import FoldedStream
-from layout_advise.mockup.cfg import build_cfg
-from layout_advise.mockup.lift import lift
-from layout_advise.mockup.placement import NATURAL, InnerLoop, grown, hot_loop, likeness, needs_placing, same_loops, shift_to
+from layout_advise.mockup.lift.lift import lift
+from layout_advise.mockup.machine.cfg import build_cfg
+from layout_advise.mockup.run.code_placement import (
+    NATURAL,
+    InnerLoop,
+    grown,
+    hot_loop,
+    likeness,
+    needs_placing,
+    same_loops,
+    shift_to,
+)
 from layout_advise.stages.compiled import Compiled
 from layout_advise.stages.mockups import Made, better_kept, place_identity
 from layout_advise.stages.recipes import Code, Recipe, recipes
@@ -81,7 +90,7 @@ def test_the_loop_gets_the_original_place(place: int, tmp_path: Path) -> None:
 
 def test_an_earlier_program_does_not_disturb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same text in the same process, in another folder: what the first attempt became is not taken for it."""
-    monkeypatch.setattr("layout_advise.mockup.build._built", {})
+    monkeypatch.setattr("layout_advise.mockup.run.build._built", {})
     for place in (5, 16, 37):
         folder = tmp_path / str(place)
         folder.mkdir()

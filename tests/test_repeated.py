@@ -13,8 +13,8 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
-from layout_advise.mockup.effects import Gpr
-from layout_advise.mockup.lifted import (
+from layout_advise.mockup.ir.effects import Gpr
+from layout_advise.mockup.ir.lifted import (
     Assign,
     Goto,
     Imm,
@@ -35,10 +35,10 @@ from layout_advise.mockup.lifted import (
     Var,
     everything,
 )
-from layout_advise.mockup.reroll import reroll
-from layout_advise.mockup.run_lifted import run_lifted
+from layout_advise.mockup.rewrite.reroll import reroll
 from tests.mockup_case import Case, verify
 from tests.mockup_native import candidate, relayout
+from tests.support.lifting.run_lifted import run_lifted
 from tests.test_reroll import BASE, COUNTER, POINTER, Bytes, interpreted
 
 STRIDE, TRIPS = 24, 4

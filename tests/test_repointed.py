@@ -11,8 +11,8 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from layout_advise.layoutalgebra.derive.structure import Dim, Structure
-from layout_advise.mockup.effects import Gpr
-from layout_advise.mockup.lifted import (
+from layout_advise.mockup.ir.effects import Gpr
+from layout_advise.mockup.ir.lifted import (
     Assign,
     Goto,
     Imm,
@@ -31,10 +31,10 @@ from layout_advise.mockup.lifted import (
     Var,
     everything,
 )
-from layout_advise.mockup.repointed import repoint
-from layout_advise.mockup.run_lifted import run_lifted
+from layout_advise.mockup.rewrite.hoist_pointer_loads import repoint
 from tests.mockup_case import Case, f64_fields, verify
 from tests.mockup_native import candidate, relayout
+from tests.support.lifting.run_lifted import run_lifted
 from tests.test_reroll import BASE, COUNTER, POINTER, Bytes, interpreted
 
 HEADER = 256

@@ -13,10 +13,8 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
-from layout_advise.mockup.effects import Gpr, Lane, Ty
-from layout_advise.mockup.image import open_image
-from layout_advise.mockup.lift import lift
-from layout_advise.mockup.lifted import (
+from layout_advise.mockup.ir.effects import Gpr, Lane, Ty
+from layout_advise.mockup.ir.lifted import (
     Assign,
     Imm,
     Item,
@@ -34,10 +32,12 @@ from layout_advise.mockup.lifted import (
     Val,
     Var,
 )
-from layout_advise.mockup.reroll import reroll
-from layout_advise.mockup.run_lifted import run_lifted
+from layout_advise.mockup.lift.lift import lift
+from layout_advise.mockup.machine.image import open_image
+from layout_advise.mockup.rewrite.reroll import reroll
 from layout_advise.tracer.trace.trace import Trace
 from tests.mockup_native import references_of, trace_of
+from tests.support.lifting.run_lifted import run_lifted
 from tests.test_lift_differential import ARGUMENTS, RSP, Arrays, Built, NativeMemory
 
 SIZE, BASE = 512, 0x10000

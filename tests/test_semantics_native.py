@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from layout_advise.errors import NotLiftedError
-from layout_advise.mockup.conditions import UndefinedFlagError
-from layout_advise.mockup.disasm import Insn, decode_one
-from layout_advise.mockup.effects import Gpr, Lane, MaskBit
-from layout_advise.mockup.interpret import State, condition, flag_bits, step
-from layout_advise.mockup.semantics import semantics
+from layout_advise.mockup.ir.effects import Gpr, Lane, MaskBit
+from layout_advise.mockup.machine.conditions import UndefinedFlagError
+from layout_advise.mockup.machine.disassembly import Insn, decode_one
+from layout_advise.mockup.machine.semantics import semantics
 from tests import instruction_forms, native_oracle
 from tests.native_oracle import CENTRE, MEMORY, MEMORY_BYTES, Native
+from tests.support.lifting.interpret import State, condition, flag_bits, step
 
 ROUNDS = 8
 _FIXED_FLAGS = 0x202  # interrupts on, and the bit that is always set

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from layout_advise.mockup.conditions import UndefinedFlagError
-from layout_advise.mockup.disasm import Insn, decode_one
-from layout_advise.mockup.effects import Gpr, Lane, MaskBit, Semantics
-from layout_advise.mockup.interpret import State, condition, flag_bits, step
-from layout_advise.mockup.semantics import semantics
+from layout_advise.mockup.ir.effects import Gpr, Lane, MaskBit, Semantics
+from layout_advise.mockup.machine.conditions import UndefinedFlagError
+from layout_advise.mockup.machine.disassembly import Insn, decode_one
+from layout_advise.mockup.machine.semantics import semantics
 from tests import instruction_forms, native_oracle, wide_forms
 from tests.native_oracle import MEMORY, MEMORY_BYTES, WIDE, Native
+from tests.support.lifting.interpret import State, condition, flag_bits, step
 from tests.test_clone_against_steps import HAS_WIDE
 from tests.test_semantics_native import a_state, assert_agreed, equal_but_for_nans, lanes_of, native_condition
 

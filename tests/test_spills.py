@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from layout_advise.layoutalgebra.derive.structure import Dim, Structure
-from layout_advise.mockup.binding import bind
-from layout_advise.mockup.lifted import Loop
-from layout_advise.mockup.remap import plan
-from layout_advise.mockup.spills import restored
+from layout_advise.mockup.evidence.binding import bind
+from layout_advise.mockup.ir.lifted import Loop
+from layout_advise.mockup.remap.plan import plan
+from layout_advise.mockup.remap.saved_registers import restored
 from tests.mockup_case import Case, f64_fields, verify
 from tests.mockup_native import candidate, relayout
 

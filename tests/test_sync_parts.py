@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layout_advise.mockup.binding import accesses
-from layout_advise.mockup.check import check_shared
-from layout_advise.mockup.lifted import Atomic, Imm, Item, Lifted, Linear, Load, Loop, Origin, RuntimeCall, Val
-from layout_advise.mockup.runtime import ROUTINES, retried, shared_out, why_not
+from layout_advise.mockup.evidence.binding import accesses
+from layout_advise.mockup.evidence.check_records import check_shared
+from layout_advise.mockup.ir.lifted import Atomic, Imm, Item, Lifted, Linear, Load, Loop, Origin, RuntimeCall, Val
+from layout_advise.mockup.machine.openmp_runtime import ROUTINES, retried, shared_out, why_not
 from layout_advise.stages.sums import Sum, allowed, farthest, order_dependent
 from layout_advise.tracer.folding.fold import fold
 from layout_advise.tracer.trace.trace import Reference, Registers, Thread, Trace

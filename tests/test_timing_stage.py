@@ -10,9 +10,8 @@ import pytest
 
 from layout_advise.gainwords import with_peers
 from layout_advise.measured import Measured
-from layout_advise.mockup.measure import Plan
-from layout_advise.mockup.statistics import Ratio
-from layout_advise.mockup.timednames import (
+from layout_advise.mockup.timing.measure import Plan
+from layout_advise.mockup.timing.names import (
     IDENTITY,
     IDENTITY_BLOCKS,
     IDENTITY_LANES,
@@ -25,7 +24,8 @@ from layout_advise.mockup.timednames import (
     elsewhere,
     is_elsewhere,
 )
-from layout_advise.mockup.timings import Timings
+from layout_advise.mockup.timing.statistics import Ratio
+from layout_advise.mockup.timing.timings import Timings
 from layout_advise.reports.model.hotspot import Verdict
 from layout_advise.stages.contest import Bench, Contest, Entrant
 from layout_advise.stages.describe import ablation

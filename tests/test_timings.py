@@ -9,11 +9,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from layout_advise.mockup.canary import Canary, fastest, fastest_ticks, usual_ticks
-from layout_advise.mockup.ratios import summarise
-from layout_advise.mockup.statistics import undisturbed, undisturbed_ratio, unpaired_ratio
-from layout_advise.mockup.timednames import IDENTITY, IDENTITY_MOVED, IDENTITY_SIMD, ORIGINAL, SHADOW, elsewhere
-from layout_advise.mockup.timings import Timings
+from layout_advise.mockup.timing.canary import Canary, fastest, fastest_ticks, usual_ticks
+from layout_advise.mockup.timing.names import IDENTITY, IDENTITY_MOVED, IDENTITY_SIMD, ORIGINAL, SHADOW, elsewhere
+from layout_advise.mockup.timing.ratios import summarise
+from layout_advise.mockup.timing.statistics import undisturbed, undisturbed_ratio, unpaired_ratio
+from layout_advise.mockup.timing.timings import Timings
 
 
 def times_of_processes(least: int = 1) -> st.SearchStrategy[list[tuple[float, float]]]:

@@ -208,7 +208,7 @@ WRITER = """
 import sys
 from pathlib import Path
 from layout_advise.tracer.trace.chunks import ChunkWriter, pack
-from layout_advise.tracer import trace_file as t
+from layout_advise.tracer.trace import trace_file as t
 from tests.test_trace_file import endless
 trace = endless()
 with ChunkWriter(Path(sys.argv[1])) as writer:

@@ -12,8 +12,8 @@ import pytest
 from layout_advise.layoutalgebra.derive.derive import Derived
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
 from layout_advise.layoutalgebra.explore.explore import explore
-from layout_advise.mockup.binding import bind
-from layout_advise.mockup.unseen import unseen
+from layout_advise.mockup.evidence.binding import bind
+from layout_advise.mockup.evidence.untaken_accesses import unseen
 from layout_advise.stages.observe import Observation
 from layout_advise.stages.reachable import untaken, with_reachable
 from tests.mockup_case import Case, f64_fields

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from layout_advise.measured import Measured
-from layout_advise.mockup.statistics import Ratio
+from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.reports.model.hotspot import Verdict
 from layout_advise.usage import Use, with_use
 from layout_advise.verdict import Context, confirm, decide

@@ -12,8 +12,8 @@ import pytest
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Structure
 from layout_advise.mockup.emit import emit
 from layout_advise.mockup.emit.frame import mixes_products
-from layout_advise.mockup.lifted import Lifted
-from layout_advise.mockup.reroll import reroll
+from layout_advise.mockup.ir.lifted import Lifted
+from layout_advise.mockup.rewrite.reroll import reroll
 from layout_advise.stages.compiled import MORE_CHECKS, Compiled
 from layout_advise.stages.mockups import make_all
 from layout_advise.stages.recipes import Code, Recipe

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from layout_advise.measured import Measured
-from layout_advise.mockup.statistics import Ratio
+from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.verdict import Context, choose_mode, confirm, decide, for_program
 
 

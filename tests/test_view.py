@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Structure
-from layout_advise.mockup.binding import Access, accesses, bind
-from layout_advise.mockup.lifted import Store
-from layout_advise.mockup.remap import plan
-from layout_advise.mockup.view import View, view
+from layout_advise.mockup.evidence.binding import Access, accesses, bind
+from layout_advise.mockup.ir.lifted import Store
+from layout_advise.mockup.remap.conversion_view import View, view
+from layout_advise.mockup.remap.plan import plan
 from tests.mockup_case import FLAGS, Case
 from tests.mockup_native import candidate, relayout
 

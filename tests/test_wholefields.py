@@ -12,9 +12,9 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
-from layout_advise.mockup.binding import access_bytes, accesses
-from layout_advise.mockup.effects import BITS, Gpr, Ty
-from layout_advise.mockup.lifted import (
+from layout_advise.mockup.evidence.binding import access_bytes, accesses
+from layout_advise.mockup.ir.effects import BITS, Gpr, Ty
+from layout_advise.mockup.ir.lifted import (
     Goto,
     Imm,
     Item,
@@ -29,10 +29,10 @@ from layout_advise.mockup.lifted import (
     Store,
     Val,
 )
-from layout_advise.mockup.run_lifted import run_lifted
-from layout_advise.mockup.wholefields import whole_fields
+from layout_advise.mockup.rewrite.whole_fields import whole_fields
 from tests.mockup_case import Case, verify
 from tests.mockup_native import candidate, relayout
+from tests.support.lifting.run_lifted import run_lifted
 from tests.test_reroll import BASE, COUNTER, POINTER, Bytes, interpreted
 
 ELEMENT, TRIPS = 16, 6

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from layout_advise.errors import NotLiftedError
-from layout_advise.mockup.disasm import Insn, Memory, decode_one
-from layout_advise.mockup.effects import LoadEffect, MaskBit, Read, StoreEffect
-from layout_advise.mockup.semantics import semantics
+from layout_advise.mockup.ir.effects import LoadEffect, MaskBit, Read, StoreEffect
+from layout_advise.mockup.machine.disassembly import Insn, Memory, decode_one
+from layout_advise.mockup.machine.semantics import semantics
 from layout_advise.tracer.code.instructions import decode as decode_traced
 from tests import wide_forms
 from tests.test_clone_parts import BASE, assemble

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from layout_advise.errors import NotLiftedError
-from layout_advise.mockup.cfg import build_cfg
-from layout_advise.mockup.disasm import decode_one
-from layout_advise.mockup.effects import Const, Lane, MaskBit
-from layout_advise.mockup.lift import lift
-from layout_advise.mockup.lifted import Lifted
-from layout_advise.mockup.liveness import uses_and_kills
-from layout_advise.mockup.nests import Nest, hottest_nests
+from layout_advise.mockup.ir.effects import Const, Lane, MaskBit
+from layout_advise.mockup.ir.lifted import Lifted
+from layout_advise.mockup.lift.lift import lift
+from layout_advise.mockup.machine.cfg import build_cfg
+from layout_advise.mockup.machine.disassembly import decode_one
+from layout_advise.mockup.machine.liveness import uses_and_kills
+from layout_advise.mockup.machine.loop_regions import Nest, hottest_nests
 from layout_advise.tracer.program.binary import Binary
 
 LOOP = """

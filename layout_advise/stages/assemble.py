@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from layout_advise.layoutalgebra.derive.structure import Candidate, Field, Structure
-from layout_advise.mockup.ratios import identity_ratio, noise_floor
-from layout_advise.mockup.statistics import Ratio
-from layout_advise.mockup.timednames import IDENTITY, ORIGINAL, PLACED
-from layout_advise.mockup.timings import Timings
+from layout_advise.mockup.timing.names import IDENTITY, ORIGINAL, PLACED
+from layout_advise.mockup.timing.ratios import identity_ratio, noise_floor
+from layout_advise.mockup.timing.statistics import Ratio
+from layout_advise.mockup.timing.timings import Timings
 from layout_advise.reports.model import contract
 from layout_advise.reports.model.candidate import (
     Bytes,

@@ -10,18 +10,18 @@ import numpy as np
 
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.mockup.emit import kernel_name
-from layout_advise.mockup.gathered import gathered
-from layout_advise.mockup.image import open_image
-from layout_advise.mockup.lifted import Lifted
-from layout_advise.mockup.order import in_pieces
-from layout_advise.mockup.placement import hot_loop
-from layout_advise.mockup.pointertables import PointerTable, covering
-from layout_advise.mockup.reloaded import reload
-from layout_advise.mockup.repointed import repoint
-from layout_advise.mockup.reroll import reroll
-from layout_advise.mockup.timednames import FORMS_OF_IDENTITY, IDENTITY, IDENTITY_LANES, reordered
-from layout_advise.mockup.unroll import unroll_fields
-from layout_advise.mockup.wholefields import whole_fields
+from layout_advise.mockup.evidence.gather_objects import gathered
+from layout_advise.mockup.evidence.pointer_tables import PointerTable, covering
+from layout_advise.mockup.ir.lifted import Lifted
+from layout_advise.mockup.machine.image import open_image
+from layout_advise.mockup.rewrite.hoist_pointer_loads import repoint
+from layout_advise.mockup.rewrite.reload_carried_values import reload
+from layout_advise.mockup.rewrite.reroll import reroll
+from layout_advise.mockup.rewrite.statement_order import in_pieces
+from layout_advise.mockup.rewrite.unroll_field_loops import unroll_fields
+from layout_advise.mockup.rewrite.whole_fields import whole_fields
+from layout_advise.mockup.run.code_placement import hot_loop
+from layout_advise.mockup.timing.names import FORMS_OF_IDENTITY, IDENTITY, IDENTITY_LANES, reordered
 from layout_advise.stages.case import Case
 from layout_advise.stages.compiled import Compiled, own_alignment
 from layout_advise.stages.gather import gather_again, tables_of

@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 
 from layout_advise.config import Settings
-from layout_advise.mockup.effects import Gpr, Lane
-from layout_advise.mockup.lifted import Lifted
-from layout_advise.mockup.statistics import undisturbed
+from layout_advise.mockup.ir.effects import Gpr, Lane
+from layout_advise.mockup.ir.lifted import Lifted
+from layout_advise.mockup.timing.statistics import undisturbed
 from layout_advise.reports.model.hotspot import Original
 from layout_advise.stages.calls import VERIFIED_CALLS, ChosenCall
 from layout_advise.stages.profile import IN_SITU_PROCESSES, IN_SITU_SECONDS, Profiled

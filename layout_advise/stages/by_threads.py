@@ -10,10 +10,10 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from layout_advise.errors import SnapshotError
-from layout_advise.mockup.measure import Plan, Restorer, Timed, measure, without
-from layout_advise.mockup.statistics import Ratio, undisturbed, undisturbed_ratio
-from layout_advise.mockup.timednames import ORIGINAL
-from layout_advise.mockup.timings import Timings
+from layout_advise.mockup.timing.measure import Plan, Restorer, Timed, measure, without
+from layout_advise.mockup.timing.names import ORIGINAL
+from layout_advise.mockup.timing.statistics import Ratio, undisturbed, undisturbed_ratio
+from layout_advise.mockup.timing.timings import Timings
 from layout_advise.reports.model.candidate import Interval
 from layout_advise.reports.model.hotspot import ByThreads, ThreadCount, Time
 from layout_advise.stages.timing import Decision

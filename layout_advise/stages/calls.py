@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 from layout_advise.errors import ProgramError, UsageError
-from layout_advise.mockup.canary import CALM
-from layout_advise.mockup.statistics import TYPICAL, UNDISTURBED, median_of, quantile_of
+from layout_advise.mockup.timing.canary import CALM
+from layout_advise.mockup.timing.statistics import TYPICAL, UNDISTURBED, median_of, quantile_of
 
 PREFERRED_CALL = 5
 VERIFIED_CALLS = 3

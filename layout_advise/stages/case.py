@@ -9,8 +9,8 @@ from typing import Literal
 from layout_advise.config import Settings
 from layout_advise.errors import SnapshotError, TraceError
 from layout_advise.kinds import Kind
-from layout_advise.mockup.effects import Gpr, Lane
-from layout_advise.mockup.entryvalues import Known
+from layout_advise.mockup.ir.effects import Gpr, Lane
+from layout_advise.mockup.machine.entry_values import Known
 from layout_advise.progress import Progress
 from layout_advise.rundir import RunDir
 from layout_advise.stages.backends import Tracer

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from layout_advise.mockup.build import MERGED
 from layout_advise.mockup.emit import Emitted
-from layout_advise.mockup.mixed import brings_together, elements_whole
+from layout_advise.mockup.emit.packs.fmaddsub import brings_together, elements_whole
+from layout_advise.mockup.run.build import MERGED
 from layout_advise.stages.recipes import Recipe
 
 SCALAR_FLAGS = ("-fno-tree-vectorize", "-fno-tree-slp-vectorize")

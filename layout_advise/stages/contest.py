@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from layout_advise.measured import Measured
-from layout_advise.mockup.measure import Plan, Restorer, Timed, measure
-from layout_advise.mockup.timednames import IDENTITY, LAYOUT_SCALAR, PLACED, SCALAR, elsewhere, is_elsewhere
-from layout_advise.mockup.timings import Timings
+from layout_advise.mockup.timing.measure import Plan, Restorer, Timed, measure
+from layout_advise.mockup.timing.names import IDENTITY, LAYOUT_SCALAR, PLACED, SCALAR, elsewhere, is_elsewhere
+from layout_advise.mockup.timing.timings import Timings
 from layout_advise.reports.model.candidate import Evidence
 from layout_advise.tracer.process.stopped_program import Range
 
@@ -72,7 +72,7 @@ class Bench:
     between_ns: float | None = None
     """What passes between two calls in the running program; None: not known."""
     lesser: bool = False
-    """As in :class:`~layout_advise.mockup.timings.Timings`."""
+    """As in :class:`~layout_advise.mockup.timing.timings.Timings`."""
     branches: bool = False
     """Whether the way the hotspot takes hangs on its data, which a processor learns of the same call repeated."""
     forgets: bool = False

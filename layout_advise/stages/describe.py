@@ -13,9 +13,9 @@ from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.layoutalgebra.draw.memory import draw
 from layout_advise.layoutalgebra.explore.explore import can_pad
 from layout_advise.layoutalgebra.terms.text import shorten
-from layout_advise.mockup.ratios import identity_ratio, noise_floor
-from layout_advise.mockup.timednames import IDENTITY, IDENTITY_RESTRICT, IDENTITY_SIMD, LAYOUT_SCALAR, ORIGINAL, SCALAR
-from layout_advise.mockup.timings import Timings
+from layout_advise.mockup.timing.names import IDENTITY, IDENTITY_RESTRICT, IDENTITY_SIMD, LAYOUT_SCALAR, ORIGINAL, SCALAR
+from layout_advise.mockup.timing.ratios import identity_ratio, noise_floor
+from layout_advise.mockup.timing.timings import Timings
 from layout_advise.reports.model.candidate import Ablation, Identity
 from layout_advise.reports.model.hotspot import (
     Batch,

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from layout_advise.gainwords import FORMS, form_gains, named, times
 from layout_advise.measured import Measured
-from layout_advise.mockup.ratios import identity_of, places_of
-from layout_advise.mockup.timednames import IDENTITY, IDENTITY_LANES, IDENTITY_MOVED, ORIGINAL, SCALAR
-from layout_advise.mockup.timings import Timings
+from layout_advise.mockup.timing.names import IDENTITY, IDENTITY_LANES, IDENTITY_MOVED, ORIGINAL, SCALAR
+from layout_advise.mockup.timing.ratios import identity_of, places_of
+from layout_advise.mockup.timing.timings import Timings
 from layout_advise.reports.model.hotspot import Verdict
 from layout_advise.verdict import Mode, undecided
 

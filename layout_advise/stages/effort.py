@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from layout_advise.mockup.measure import Plan
+from layout_advise.mockup.timing.measure import Plan
 
 QUICK_NS = 2e6
 """A call that takes less is quick."""

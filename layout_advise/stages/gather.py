@@ -1,7 +1,7 @@
 """Objects reached through an array of pointers, as a structure whose elements are the pointers' slots.
 
-It is no block of memory: its place is thought up (:mod:`layout_advise.mockup.gathered`), and converting to a layout of it is
-gathering the objects. Everything else is as for any structure: candidates, mock-ups, comparison, times.
+It is no block of memory: its place is thought up (:mod:`layout_advise.mockup.evidence.gather_objects`), and converting to a
+layout of it is gathering the objects. Everything else is as for any structure: candidates, mock-ups, comparison, times.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import replace
 from layout_advise.layoutalgebra.derive.declared import Declared
 from layout_advise.layoutalgebra.derive.derive import Access, Derived, MemoryObjectShape, derive_records
 from layout_advise.layoutalgebra.derive.structure import Candidate
-from layout_advise.mockup.gathered import base_of, element_bytes, gathered
-from layout_advise.mockup.lifted import Lifted
-from layout_advise.mockup.pointertables import PointerTable, find_tables
+from layout_advise.mockup.evidence.gather_objects import base_of, element_bytes, gathered
+from layout_advise.mockup.evidence.pointer_tables import PointerTable, find_tables
+from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.stages.observe import SCATTERED, Observation
 from layout_advise.tracer.objects.attribution import Attribution
 from layout_advise.tracer.objects.memory_object import MemoryObject

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 
 from layout_advise.errors import NotLiftedError, SnapshotError
 from layout_advise.layoutalgebra.derive.structure import Candidate
-from layout_advise.mockup.canary import CALM
-from layout_advise.mockup.databranches import branches_on_data
-from layout_advise.mockup.effects import Gpr, Lane
-from layout_advise.mockup.entryvalues import Known
-from layout_advise.mockup.lift import lift
-from layout_advise.mockup.lifted import Lifted
+from layout_advise.mockup.ir.data_branches import branches_on_data
+from layout_advise.mockup.ir.effects import Gpr, Lane
+from layout_advise.mockup.ir.lifted import Lifted
+from layout_advise.mockup.lift.lift import lift
+from layout_advise.mockup.machine.entry_values import Known
+from layout_advise.mockup.timing.canary import CALM
 from layout_advise.reports.model.hotspot import HotspotReport, NotLifted, Verdict
 from layout_advise.rundir import write_atomically
 from layout_advise.stages import describe, shown

@@ -17,7 +17,7 @@ from layout_advise.kinds import (
     weigh,
     work_of,
 )
-from layout_advise.mockup.statistics import TYPICAL, median_of, quantile_of
+from layout_advise.mockup.timing.statistics import TYPICAL, median_of, quantile_of
 from layout_advise.stages.calls import LATEST_CALL, VERIFIED_CALLS, ChosenCall, latest, preferred
 from layout_advise.stages.case import Case
 from layout_advise.stages.observe import Observation

@@ -13,8 +13,8 @@ from math import gcd
 
 from layout_advise.layoutalgebra.derive.derive import Derived
 from layout_advise.layoutalgebra.derive.structure import Dim, Structure
-from layout_advise.mockup.binding import accesses, bind, key_of
-from layout_advise.mockup.lifted import Item, Let, LetLinear, Lifted, Load, Loop, Val
+from layout_advise.mockup.evidence.binding import accesses, bind, key_of
+from layout_advise.mockup.ir.lifted import Item, Let, LetLinear, Lifted, Load, Loop, Val
 from layout_advise.stages.observe import Observation
 
 

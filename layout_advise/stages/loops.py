@@ -7,7 +7,7 @@ from pathlib import Path
 
 from layout_advise.config import Settings
 from layout_advise.errors import LayoutAdviseError, NotLiftedError, SnapshotError
-from layout_advise.mockup.nests import Nest, hottest_nests
+from layout_advise.mockup.machine.loop_regions import Nest, hottest_nests
 from layout_advise.stages.calls import ChosenCall
 from layout_advise.stages.profile import Profiled, probe_calls
 from layout_advise.tracer.program.binary import Binary

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.measured import Measured
 from layout_advise.mixture import Portion, harms, mixed, sentence, with_kinds
-from layout_advise.mockup.statistics import Ratio
-from layout_advise.mockup.timednames import IDENTITY, IDENTITY_LANES
-from layout_advise.mockup.timings import Timings
+from layout_advise.mockup.timing.names import IDENTITY, IDENTITY_LANES
+from layout_advise.mockup.timing.statistics import Ratio
+from layout_advise.mockup.timing.timings import Timings
 from layout_advise.reports.model.hotspot import Verdict
 from layout_advise.stages.contest import Bench, Contest, built_again, has_vectors
 from layout_advise.stages.doubts import doubt_scalar

@@ -9,14 +9,14 @@ from pathlib import Path
 
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
-from layout_advise.mockup.binding import bind, keys_made
-from layout_advise.mockup.build import build, vector_bytes
 from layout_advise.mockup.emit import emit, kernel_name
-from layout_advise.mockup.lifted import Lifted
-from layout_advise.mockup.machinecode import same_code
-from layout_advise.mockup.order import loads_late
-from layout_advise.mockup.placement import NATURAL, InnerLoop, grown, likeness, needs_placing, same_loops, shift_to
-from layout_advise.mockup.timednames import IDENTITY, PLACED
+from layout_advise.mockup.evidence.binding import bind, keys_made
+from layout_advise.mockup.ir.lifted import Lifted
+from layout_advise.mockup.rewrite.statement_order import loads_late
+from layout_advise.mockup.run.build import build, vector_bytes
+from layout_advise.mockup.run.code_placement import NATURAL, InnerLoop, grown, likeness, needs_placing, same_loops, shift_to
+from layout_advise.mockup.run.same_code import same_code
+from layout_advise.mockup.timing.names import IDENTITY, PLACED
 from layout_advise.stages.compiled import Compiled, flags_of
 from layout_advise.stages.recipes import Code, Recipe
 from layout_advise.tracer.trace.trace import Trace
@@ -45,7 +45,8 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Late:
-    """A mock-up in which each load is right before what needs it (:func:`~layout_advise.mockup.order.loads_late`)."""
+    """A mock-up in which each load is right before what needs it
+    (:func:`~layout_advise.mockup.rewrite.statement_order.loads_late`)."""
 
     source: str
     mockup: Path

@@ -9,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from layout_advise.layoutalgebra.derive.structure import Candidate
-from layout_advise.mockup.build import build
-from layout_advise.mockup.databranches import branches_on_data
-from layout_advise.mockup.lifted import Lifted
-from layout_advise.mockup.placement import hot_loop
-from layout_advise.mockup.timednames import elsewhere
+from layout_advise.mockup.ir.data_branches import branches_on_data
+from layout_advise.mockup.ir.lifted import Lifted
+from layout_advise.mockup.run.build import build
+from layout_advise.mockup.run.code_placement import hot_loop
+from layout_advise.mockup.timing.names import elsewhere
 from layout_advise.stages.mockups import JOBS, Made
 from layout_advise.stages.observe import Observation, is_beyond_the_l2
 from layout_advise.stages.recipes import Recipe
@@ -30,8 +30,8 @@ def hangs_on_place(seen: Observation, lifted: Lifted) -> bool:
 
 
 def moved(items: Iterable[Made], compiler: str) -> dict[str, Path]:
-    """Further builds of ``items``, by the names that :func:`~layout_advise.mockup.timednames.elsewhere` gives: one with the
-    same source, two with its loads in another order, where there is one. What cannot be built is left out."""
+    """Further builds of ``items``, by the names that :func:`~layout_advise.mockup.timing.names.elsewhere` gives: one with
+    the same source, two with its loads in another order, where there is one. What cannot be built is left out."""
     wanted = [
         (item if item.late is None or k == 0 else replace(item, source=item.late.source), name, by)
         for item in items

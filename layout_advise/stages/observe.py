@@ -12,7 +12,7 @@ from layout_advise.layoutalgebra.derive.declared import Declared
 from layout_advise.layoutalgebra.derive.derive import Access, Derived, MemoryObjectShape, derive_structure, unknown
 from layout_advise.layoutalgebra.derive.structure import Chosen, Structure
 from layout_advise.layoutalgebra.sets.spans import spans
-from layout_advise.mockup.pointertables import PointerTable
+from layout_advise.mockup.evidence.pointer_tables import PointerTable
 from layout_advise.stages.elsewhere import Usage
 from layout_advise.stages.shared import SharedObject, shared_objects
 from layout_advise.tracer.backends.clone.record import trace_call

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from layout_advise.layoutalgebra.sets.nests import AddressSet, Stream
 from layout_advise.layoutalgebra.sets.spans import Span, addresses
-from layout_advise.mockup.streams import expand_array, hull
+from layout_advise.mockup.evidence.streams import expand_array, hull
 from layout_advise.tracer.process.procfs import write_memory
 from layout_advise.tracer.process.stopped_program import StoppedProgram
 from layout_advise.tracer.trace.trace import Trace

@@ -13,9 +13,9 @@ import numpy as np
 
 from layout_advise.config import STDIN, Settings
 from layout_advise.errors import BinaryError, ProgramError
-from layout_advise.mockup.canary import CALM, usual_ticks
-from layout_advise.mockup.nests import Nest
-from layout_advise.mockup.statistics import median_of
+from layout_advise.mockup.machine.loop_regions import Nest
+from layout_advise.mockup.timing.canary import CALM, usual_ticks
+from layout_advise.mockup.timing.statistics import median_of
 from layout_advise.stages.calls import (
     IN_SITU_CALLS,
     LATEST_CALL,

@@ -9,9 +9,9 @@ from layout_advise import machine
 from layout_advise.errors import RemapError
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.layoutalgebra.explore.explore import Walk, explore
-from layout_advise.mockup.binding import bind
-from layout_advise.mockup.lifted import Lifted
-from layout_advise.mockup.remap import plan
+from layout_advise.mockup.evidence.binding import bind
+from layout_advise.mockup.ir.lifted import Lifted
+from layout_advise.mockup.remap.plan import plan
 from layout_advise.stages.attempts import code_of
 from layout_advise.stages.observe import Observation, density
 from layout_advise.stages.recipes import Recipe

@@ -13,13 +13,12 @@ from layout_advise.kinds import LEAST_SHARE
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.measured import Measured
 from layout_advise.mixture import Portion
-from layout_advise.mockup.databranches import branches_on_data
 from layout_advise.mockup.emit import kernel_name
-from layout_advise.mockup.lifted import Lifted
-from layout_advise.mockup.machinecode import same_code
-from layout_advise.mockup.placement import same_loops
-from layout_advise.mockup.ratios import identity_of, noise_floor
-from layout_advise.mockup.timednames import (
+from layout_advise.mockup.ir.data_branches import branches_on_data
+from layout_advise.mockup.ir.lifted import Lifted
+from layout_advise.mockup.run.code_placement import same_loops
+from layout_advise.mockup.run.same_code import same_code
+from layout_advise.mockup.timing.names import (
     CONTROLS,
     FORMS_OF_IDENTITY,
     IDENTITY,
@@ -30,7 +29,8 @@ from layout_advise.mockup.timednames import (
     SCALAR,
     elsewhere,
 )
-from layout_advise.mockup.timings import Timings
+from layout_advise.mockup.timing.ratios import identity_of, noise_floor
+from layout_advise.mockup.timing.timings import Timings
 from layout_advise.reports.model.hotspot import ByThreads
 from layout_advise.rundir import write_atomically
 from layout_advise.stages import batches, profile

@@ -6,9 +6,9 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from layout_advise.layoutalgebra.derive.structure import Field, Structure
-from layout_advise.mockup.binding import access_bytes, bind
-from layout_advise.mockup.lifted import Lifted
-from layout_advise.mockup.unseen import unseen
+from layout_advise.mockup.evidence.binding import access_bytes, bind
+from layout_advise.mockup.evidence.untaken_accesses import unseen
+from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.stages.observe import Observation
 
 

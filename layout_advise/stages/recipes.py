@@ -8,10 +8,10 @@ from typing import Literal
 
 from layout_advise.errors import RemapError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
-from layout_advise.mockup.binding import bind
-from layout_advise.mockup.lifted import Item, Lifted, Loop
-from layout_advise.mockup.remap import plan
-from layout_advise.mockup.timednames import IDENTITY, IDENTITY_LANES, IDENTITY_RESTRICT, IDENTITY_SIMD, SCALAR
+from layout_advise.mockup.evidence.binding import bind
+from layout_advise.mockup.ir.lifted import Item, Lifted, Loop
+from layout_advise.mockup.remap.plan import plan
+from layout_advise.mockup.timing.names import IDENTITY, IDENTITY_LANES, IDENTITY_RESTRICT, IDENTITY_SIMD, SCALAR
 from layout_advise.stages.gather import tables_of
 from layout_advise.tracer.trace.trace import Trace
 
@@ -48,7 +48,7 @@ class Code:
     elements: Lifted
     gathered: Mapping[frozenset[str], tuple[Lifted, Trace]] = field(default_factory=dict)
     """By ids of structures reached through pointers: the elements, and the trace, with these thought to lie together
-    (``mockup/gathered.py``)."""
+    (``mockup/evidence/gather_objects.py``)."""
     rolled: Lifted | None = None
     """The elements with loops over their fields, which ``elements`` has written out; None where there are none."""
 

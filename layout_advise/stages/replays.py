@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from layout_advise.errors import LayoutAdviseError, ReplayError
 from layout_advise.layoutalgebra.derive.structure import Candidate
-from layout_advise.mockup.build import build
-from layout_advise.mockup.cfg import Cfg, build_cfg
 from layout_advise.mockup.emit.replay import emit_replay
-from layout_advise.mockup.measure import Timed, measure
-from layout_advise.mockup.statistics import Ratio
-from layout_advise.mockup.timings import Timings
-from layout_advise.mockup.touches import Nest, Touch, frame, touches
+from layout_advise.mockup.evidence.touch_nest import Nest, Touch, frame, touches
+from layout_advise.mockup.machine.cfg import Cfg, build_cfg
+from layout_advise.mockup.run.build import build
+from layout_advise.mockup.timing.measure import Timed, measure
+from layout_advise.mockup.timing.statistics import Ratio
+from layout_advise.mockup.timing.timings import Timings
 from layout_advise.stages.attempts import forbidden
 from layout_advise.stages.case import Case
 from layout_advise.stages.effort import plans_for

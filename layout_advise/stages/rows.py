@@ -6,9 +6,9 @@ import msgspec
 
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.mixture import together
-from layout_advise.mockup.ratios import places_of
-from layout_advise.mockup.timednames import ORIGINAL
-from layout_advise.mockup.view import NOTHING
+from layout_advise.mockup.remap.conversion_view import NOTHING
+from layout_advise.mockup.timing.names import ORIGINAL
+from layout_advise.mockup.timing.ratios import places_of
 from layout_advise.reports.model.candidate import CandidateReport, KindSpeedup, Verification
 from layout_advise.stages.assemble import Converted, Outcome, candidate_report, interval
 from layout_advise.stages.case import Case

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from layout_advise.layoutalgebra.derive.chosen_elements import agree, choose, choose_by, in_one_run, used_elements
 from layout_advise.layoutalgebra.derive.structure import Candidate, Chosen, Relayout
-from layout_advise.mockup.binding import bind
-from layout_advise.mockup.lifted import Lifted
+from layout_advise.mockup.evidence.binding import bind
+from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.stages.observe import Observation
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from layout_advise.mockup.streams import residue
+from layout_advise.mockup.evidence.streams import residue
 from layout_advise.tracer.objects.attribution import Attribution
 from layout_advise.tracer.objects.memory_object import MemoryObject
 from layout_advise.tracer.objects.sharing import LINE, Sharing

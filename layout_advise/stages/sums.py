@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from layout_advise.layoutalgebra.sets.nests import FoldedStream
-from layout_advise.mockup.lifted import Atomic, Item, Let, Lifted, Loop, Operand, RuntimeCall, Store
-from layout_advise.mockup.runtime import shared_out
-from layout_advise.mockup.streams import expand_array
+from layout_advise.mockup.evidence.streams import expand_array
+from layout_advise.mockup.ir.lifted import Atomic, Item, Let, Lifted, Loop, Operand, RuntimeCall, Store
+from layout_advise.mockup.machine.openmp_runtime import shared_out
 from layout_advise.tracer.process.stopped_program import Range
 from layout_advise.tracer.trace.trace import Trace
 

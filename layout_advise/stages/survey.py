@@ -15,7 +15,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import FrameType
 
-from layout_advise.mockup.survey import Outcome, Stop, examine
+from layout_advise.mockup.run.survey import Outcome, Stop, examine
 from layout_advise.tracer.program.binary import Binary
 from layout_advise.tracer.program.symbols import Function
 

@@ -9,12 +9,12 @@ from typing import Literal
 
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.measured import Measured
-from layout_advise.mockup.learnt import as_in_program, unknown_part
-from layout_advise.mockup.measure import Timed
-from layout_advise.mockup.ratios import identity_of, identity_ratio, noise_floor, places_of, summarise
-from layout_advise.mockup.statistics import Ratio
-from layout_advise.mockup.timednames import IDENTITY, IDENTITY_BLOCKS, IDENTITY_LANES, ORIGINAL, elsewhere
-from layout_advise.mockup.timings import Timings
+from layout_advise.mockup.timing.branch_training import as_in_program, unknown_part
+from layout_advise.mockup.timing.measure import Timed
+from layout_advise.mockup.timing.names import IDENTITY, IDENTITY_BLOCKS, IDENTITY_LANES, ORIGINAL, elsewhere
+from layout_advise.mockup.timing.ratios import identity_of, identity_ratio, noise_floor, places_of, summarise
+from layout_advise.mockup.timing.statistics import Ratio
+from layout_advise.mockup.timing.timings import Timings
 from layout_advise.reports.model.hotspot import Verdict
 from layout_advise.reports.words.quantities import nanoseconds
 from layout_advise.stages.contest import Bench, Contest, Entrant, built_again, has_vectors

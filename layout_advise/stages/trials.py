@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from layout_advise.errors import RemapError
 from layout_advise.gainwords import with_peers
 from layout_advise.layoutalgebra.derive.structure import Candidate
-from layout_advise.mockup.binding import bind
-from layout_advise.mockup.lifted import Lifted
-from layout_advise.mockup.remap import plan
-from layout_advise.mockup.timednames import IDENTITY
-from layout_advise.mockup.timings import Timings
-from layout_advise.mockup.view import View, view
+from layout_advise.mockup.evidence.binding import bind
+from layout_advise.mockup.ir.lifted import Lifted
+from layout_advise.mockup.remap.conversion_view import View, view
+from layout_advise.mockup.remap.plan import plan
+from layout_advise.mockup.timing.names import IDENTITY
+from layout_advise.mockup.timing.timings import Timings
 from layout_advise.reports.model.hotspot import ByThreads, Verdict
 from layout_advise.stages.attempts import (
     WRONG,

@@ -18,10 +18,10 @@ from typing import Literal
 import numpy as np
 
 from layout_advise.errors import SnapshotError
-from layout_advise.mockup.check import check_records
-from layout_advise.mockup.effects import Gpr
-from layout_advise.mockup.flow import RIP
-from layout_advise.mockup.lifted import Lifted
+from layout_advise.mockup.evidence.check_records import check_records
+from layout_advise.mockup.ir.effects import Gpr
+from layout_advise.mockup.ir.lifted import Lifted
+from layout_advise.mockup.lift.flow import RIP
 from layout_advise.stages.overwritten import overwritten, spoil
 from layout_advise.tracer.process.stopped_program import Range, RunResult, StoppedProgram
 from layout_advise.tracer.snapshot.compare import compare

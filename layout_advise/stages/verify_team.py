@@ -15,9 +15,9 @@ import numpy as np
 
 from layout_advise.errors import SnapshotError
 from layout_advise.layoutalgebra.sets.spans import spans
-from layout_advise.mockup.check import check_records, check_shared
-from layout_advise.mockup.lifted import Lifted
-from layout_advise.mockup.runtime import shared_out
+from layout_advise.mockup.evidence.check_records import check_records, check_shared
+from layout_advise.mockup.ir.lifted import Lifted
+from layout_advise.mockup.machine.openmp_runtime import shared_out
 from layout_advise.stages.sums import Sum, allowed, farthest, order_dependent
 from layout_advise.stages.verify import Finding, Subject, added, all_moved
 from layout_advise.tracer.process.stopped_program import Range, StoppedProgram

@@ -80,7 +80,7 @@ class Structure:
     """Why no term may be claimed and nothing restructured (truncated trace, inexact set, ...), or ``None``."""
     via: Slots | None = None
     """Set where the elements lie anywhere and are reached through pointers: then ``base`` is no place in memory, but where
-    the lifted code is made to think that they lie together (``mockup/gathered.py``)."""
+    the lifted code is made to think that they lie together (``mockup/evidence/gather_objects.py``)."""
 
     @property
     def element_bytes(self) -> int:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from layout_advise.layoutalgebra.derive.structure import Axis, FieldMap, Relayout
-from layout_advise.mockup.binding import Access, accesses, executed
 from layout_advise.mockup.emit.scope import identifier
-from layout_advise.mockup.emit.text import Settings
-from layout_advise.mockup.lifted import Item, Lifted, Linear, Load, Loop
-from layout_advise.mockup.remap import Plan
+from layout_advise.mockup.emit.writer_state import Settings
+from layout_advise.mockup.evidence.binding import Access, accesses, executed
+from layout_advise.mockup.ir.lifted import Item, Lifted, Linear, Load, Loop
+from layout_advise.mockup.remap.plan import Plan
 
 
 def pointers(relayouts: Sequence[Relayout], settings: Settings, *, blocks: bool) -> list[tuple[str, tuple[int, int, int]]]:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from hashlib import sha256
 
 from layout_advise.layoutalgebra.derive.structure import Axis, Candidate, Chosen, FieldMap, Relayout, Structure
-from layout_advise.mockup.binding import Binding
-from layout_advise.mockup.remap import Plan
-from layout_advise.mockup.view import FieldKey, view
+from layout_advise.mockup.evidence.binding import Binding
+from layout_advise.mockup.remap.conversion_view import FieldKey, view
+from layout_advise.mockup.remap.plan import Plan
 
 _BY = {"whole": "", "div": " / {}", "mod": " % {}"}
 _CELLS = {1: "la_i8", 2: "la_i16", 4: "la_i32", 8: "la_i64"}

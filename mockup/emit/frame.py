@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout, Structure
-from layout_advise.mockup.effects import BITS, FS_BASE, Gpr
-from layout_advise.mockup.emit.ctext import CTYPE
-from layout_advise.mockup.emit.packwriter import PackWriter
+from layout_advise.mockup.emit.c_text import CTYPE
+from layout_advise.mockup.emit.openmp_c import shared_variables
+from layout_advise.mockup.emit.packs.writer import PackWriter
 from layout_advise.mockup.emit.program import Writer
 from layout_advise.mockup.emit.scope import Scope, identifier
-from layout_advise.mockup.emit.together import shared_variables
-from layout_advise.mockup.flow import RIP
-from layout_advise.mockup.lifted import Imm, Let, Lifted, LiveIn, LiveOut, everything
+from layout_advise.mockup.ir.effects import BITS, FS_BASE, Gpr
+from layout_advise.mockup.ir.lifted import Imm, Let, Lifted, LiveIn, LiveOut, everything
+from layout_advise.mockup.lift.flow import RIP
 
 Variant = Literal["plain", "restrict", "lanes", "simd"]
 PAGE = 4096

@@ -10,8 +10,6 @@ from typing import Any, Literal
 from layout_advise import tracer
 from layout_advise.errors import NotVectorisedError
 from layout_advise.layoutalgebra.derive.structure import Axis, Candidate, Structure
-from layout_advise.mockup.binding import Access, accesses, bind
-from layout_advise.mockup.effects import FS_BASE, Gpr
 from layout_advise.mockup.emit.arrays import loops, overlaps, pointers, recorders, still_known, wrongly_placed
 from layout_advise.mockup.emit.copies import chosen_tables, copy_functions, map_function
 from layout_advise.mockup.emit.frame import (
@@ -26,20 +24,22 @@ from layout_advise.mockup.emit.frame import (
     mixes_products,
     run_text,
 )
-from layout_advise.mockup.emit.laneloops import LaneLoopWriter
-from layout_advise.mockup.emit.lanes import LaneWriter, lanes_text
-from layout_advise.mockup.emit.pack import Packs
-from layout_advise.mockup.emit.packs import nothing_packed, packed
-from layout_advise.mockup.emit.packwriter import PackWriter, in_one_piece
+from layout_advise.mockup.emit.openmp_c import runtime_declarations
+from layout_advise.mockup.emit.packs.find import nothing_packed, packed
+from layout_advise.mockup.emit.packs.fmaddsub import keeps_lanes, mixed_together
+from layout_advise.mockup.emit.packs.pack import Packs
+from layout_advise.mockup.emit.packs.writer import PackWriter, in_one_piece
 from layout_advise.mockup.emit.program import Writer
 from layout_advise.mockup.emit.scope import Scope, analyse, gathers, identifier
-from layout_advise.mockup.emit.sidebyside import Lanes, compared_bytes, side_by_side
+from layout_advise.mockup.emit.simd.block_loops import LaneLoopWriter
+from layout_advise.mockup.emit.simd.iterations import Lanes, compared_bytes, side_by_side
+from layout_advise.mockup.emit.simd.vector_slots import LaneWriter, lanes_text
 from layout_advise.mockup.emit.statics import declarations, name, place, static_buffers
-from layout_advise.mockup.emit.text import Settings
-from layout_advise.mockup.emit.together import runtime_declarations
-from layout_advise.mockup.lifted import Lifted, Loop
-from layout_advise.mockup.mixed import keeps_lanes, mixed_together
-from layout_advise.mockup.remap import Plan, plan
+from layout_advise.mockup.emit.writer_state import Settings
+from layout_advise.mockup.evidence.binding import Access, accesses, bind
+from layout_advise.mockup.ir.effects import FS_BASE, Gpr
+from layout_advise.mockup.ir.lifted import Lifted, Loop
+from layout_advise.mockup.remap.plan import Plan, plan
 from layout_advise.tracer.trace.trace import Trace
 
 
@@ -80,16 +80,15 @@ def emit(
     """The C source of a mock-up; ``candidate`` None gives the identity.
 
     ``variant`` ``restrict`` promises the compiler that the new buffers' fields do not overlap, ``simd`` also that the
-    iterations of the loops marked so are independent (:func:`layout_advise.mockup.reroll.reroll` marks them). ``lanes``
-    promises what ``restrict`` does, and has a loop over a block's elements inside of what they share, in plain C. ``check``
-    records every reference and compares every new place with the map (slow). ``wrong`` reads elements at wrong places,
-    in bounds, or writes them where nothing is read or ``"writes"`` is given: such a mock-up must fail the comparison.
-    ``offset`` places the new buffers that many bytes (a multiple of 64) after the start of a page.
-    ``varying`` are the general registers of which the mock-up must not take the traced value for granted.
-    ``vector_bytes`` is the width of the vector registers that the compiler's flags allow: of loops around others whose
-    iterations are independent, ``simd`` runs as many side by side as fill one. ``vectors`` False: what was packed
-    instructions is written lane by lane all the same. ``blocks``: loops are cut into blocks as for this candidate.
-    ``clang``: it is going to compile this.
+    iterations of the loops marked so are independent (:func:`layout_advise.mockup.rewrite.reroll.reroll` marks them).
+    ``lanes`` promises what ``restrict`` does, and has a loop over a block's elements inside of what they share, in plain C.
+    ``check`` records every reference and compares every new place with the map (slow). ``wrong`` reads elements at wrong
+    places, in bounds, or writes them where nothing is read or ``"writes"`` is given: such a mock-up must fail the
+    comparison. ``offset`` places the new buffers that many bytes (a multiple of 64) after the start of a page. ``varying``
+    are the general registers of which the mock-up must not take the traced value for granted. ``vector_bytes`` is the width
+    of the vector registers that the compiler's flags allow: of loops around others whose iterations are independent,
+    ``simd`` runs as many side by side as fill one. ``vectors`` False: what was packed instructions is written lane by lane
+    all the same. ``blocks``: loops are cut into blocks as for this candidate. ``clang``: it is going to compile this.
     Raises RemapError where an access does not decompose over the candidate's structure, NotVectorisedError where ``simd``
     or ``lanes`` is asked for and nothing in the hotspot can be told of or written so.
     """

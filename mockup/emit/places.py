@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from layout_advise.layoutalgebra.derive.structure import Axis, FieldMap, Relayout
-from layout_advise.mockup.binding import Access
+from layout_advise.mockup.emit.c_text import integer
 from layout_advise.mockup.emit.copies import axis_text, place_text
-from layout_advise.mockup.emit.ctext import integer
-from layout_advise.mockup.emit.text import Cut, Text
-from layout_advise.mockup.fieldruns import Piece
-from layout_advise.mockup.lifted import Assign, Call, Let, LetLinear, Linear, Load, Loop, Store, Val
-from layout_advise.mockup.remap import Place, Site, decompose
+from layout_advise.mockup.emit.writer_state import Cut, Text
+from layout_advise.mockup.evidence.binding import Access
+from layout_advise.mockup.ir.lifted import Assign, Call, Let, LetLinear, Linear, Load, Loop, Store, Val
+from layout_advise.mockup.remap.field_runs import Piece
+from layout_advise.mockup.remap.plan import Place, Site, decompose
 
 
 class Places(Text):

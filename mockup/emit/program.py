@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from layout_advise.mockup.binding import Access, access_bytes, accesses, executed, key_of
-from layout_advise.mockup.effects import BITS, Lane
-from layout_advise.mockup.emit.ctext import CTYPE, constant, operation
+from layout_advise.mockup.emit.c_text import CTYPE, constant, operation
+from layout_advise.mockup.emit.openmp_c import atomic_text, given_text, runtime_text
 from layout_advise.mockup.emit.places import Places
 from layout_advise.mockup.emit.scope import identifier
-from layout_advise.mockup.emit.together import atomic_text, given_text, runtime_text
-from layout_advise.mockup.fieldruns import Piece
-from layout_advise.mockup.lifted import (
+from layout_advise.mockup.evidence.binding import Access, access_bytes, accesses, executed, key_of
+from layout_advise.mockup.evidence.streams import residue
+from layout_advise.mockup.ir.effects import BITS, Lane
+from layout_advise.mockup.ir.lifted import (
     Assign,
     Atomic,
     Call,
@@ -29,9 +29,9 @@ from layout_advise.mockup.lifted import (
     Val,
     everything,
 )
-from layout_advise.mockup.opaque import register_name
-from layout_advise.mockup.remap import Place
-from layout_advise.mockup.streams import residue
+from layout_advise.mockup.machine.call_abi import register_name
+from layout_advise.mockup.remap.field_runs import Piece
+from layout_advise.mockup.remap.plan import Place
 
 MOST_PEELED = 16
 """Loops of so few iterations a compiler may write out: how many there are is kept from it (``docs/decisions/0048``)."""

@@ -14,9 +14,9 @@ from layout_advise.layoutalgebra.derive.structure import Candidate, FieldMap, Re
 from layout_advise.mockup.emit.copies import copy_function, map_function, place_text
 from layout_advise.mockup.emit.frame import buffer_specs, first_buffers
 from layout_advise.mockup.emit.scope import identifier
-from layout_advise.mockup.fieldruns import uncovered
-from layout_advise.mockup.remap import decompose
-from layout_advise.mockup.touches import Nest, Touch
+from layout_advise.mockup.evidence.touch_nest import Nest, Touch
+from layout_advise.mockup.remap.field_runs import uncovered
+from layout_advise.mockup.remap.plan import decompose
 from layout_advise.tracer.trace.trace import Reference
 
 _MACROS = """#define LOAD(size, at) __asm__ volatile("" : : "r"(*(const la_i##size##_u *)(at)))

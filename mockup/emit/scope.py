@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from layout_advise.mockup.binding import Access
-from layout_advise.mockup.effects import FS_BASE, Gpr, Ty
-from layout_advise.mockup.lifted import (
+from layout_advise.mockup.evidence.binding import Access
+from layout_advise.mockup.ir.effects import FS_BASE, Gpr, Ty
+from layout_advise.mockup.ir.lifted import (
     Assign,
     Atomic,
     Call,

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout
 from layout_advise.mockup.emit.frame import PAGE, buffer_starts
-from layout_advise.mockup.remap import Plan
+from layout_advise.mockup.remap.plan import Plan
 
 MOST_BYTES = 1 << 30
 """Code reaches them within 2 GiB of itself, whatever the code model."""

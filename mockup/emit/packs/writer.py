@@ -1,0 +1,162 @@
+"""Packs of lanes as vector statements (:mod:`layout_advise.mockup.emit.packs.find`), with what else uses their lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from layout_advise.mockup.emit.c_text import CTYPE
+from layout_advise.mockup.emit.packs.pack import Pack, Packs
+from layout_advise.mockup.emit.program import Writer
+from layout_advise.mockup.emit.scope import Scope
+from layout_advise.mockup.emit.writer_state import Settings
+from layout_advise.mockup.evidence.binding import Binding
+from layout_advise.mockup.ir.effects import BITS
+from layout_advise.mockup.ir.lifted import Assign, Item, Let, Operand, Store, Val, Var
+from layout_advise.mockup.remap.plan import Place, Plan
+
+_SIGNS = {"fadd": "+", "fsub": "-", "fmul": "*", "fdiv": "/"}
+
+
+class PackWriter(Writer):
+    """Writes bodies with packs; a lane is called ``p3[1]``."""
+
+    def __init__(self, scope: Scope, plan: Plan, binding: Binding, settings: Settings, packs: Packs) -> None:
+        super().__init__(scope, plan, binding, settings)
+        self.packs = packs
+        self.lane_of: dict[int, tuple[str, int, int]] = {}
+        """Number of a value or variable -> (vector, lane in it, lanes of it)."""
+        self.vectors: list[tuple[str, str]] = []
+        """Type and name of what is assigned in several places."""
+        self.written = 0
+        for variables in packs.variables:
+            name = f"x{variables[0].number}_{variables[-1].number}"
+            self.vectors.append((f"la_{variables[0].ty}x{len(variables)}", name))
+            self.lane_of |= {v.number: (name, lane, len(variables)) for lane, v in enumerate(variables)}
+
+    def text(self, operand: Operand) -> str:
+        """An operand; a lane of a vector by its place there."""
+        if isinstance(operand, Val | Var) and operand.number in self.lane_of:
+            name, lane, _ = self.lane_of[operand.number]
+            return f"{name}[{lane}]"
+        return super().text(operand)
+
+    def body(self, items: Sequence[Item]) -> None:
+        """All items of a body, packs at once."""
+        at = start = 0
+        while at < len(items):
+            pack = self.packs.at.get(id(items[at]))
+            if pack is None:
+                at += 1
+                continue
+            super().body(items[start:at])
+            for item in pack.members:
+                for site in self.plan.sites.get(id(item), ()):
+                    self.site(site)
+            self.pack(pack)
+            start = at = at + len(pack.members)
+        super().body(items[start:])
+
+    def pack(self, pack: Pack) -> None:
+        """One vector statement."""
+        first = pack.members[0]
+        if isinstance(first, Let):
+            self.define(pack, self.formula(pack, [self.vector(column) for column in pack.columns()]))
+            return
+        (place,) = self.pieces(first, self.plan.places.get(id(first)))
+        cell = f"la_{pack.ty}x{pack.lanes}_u"  # compilers of sources seldom know of an alignment either
+        if isinstance(first, Store):
+            self.put(f"*({cell} *)({place}) = {self.vector(pack.columns()[0])};")
+        else:
+            self.define(pack, f"*(const {cell} *)({place})")
+
+    def define(self, pack: Pack, text: str) -> None:
+        """A vector; what is read in other bodies has a name of its own."""
+        self.written += 1
+        name = f"p{self.written}"
+        self.put(f"const la_{pack.ty}x{pack.lanes} {name} = {text};")
+        for lane, item in zip(pack.numbers, pack.members, strict=True):
+            assert not isinstance(item, Store)
+            if item.value.number in self.scope.hoisted:
+                self.put(f"{self.declare(item.value)} = {name}[{lane}];")
+            else:
+                self.lane_of[item.value.number] = name, lane, pack.lanes
+
+    def formula(self, pack: Pack, args: Sequence[str]) -> str:
+        """The operation on whole vectors. No ``LA_PRODUCT``: gcc cuts it into lanes where it is a vector's, and fuses only
+        what it vectorises itself."""
+        if pack.name in _SIGNS:
+            return f"{args[0]} {_SIGNS[pack.name]} {args[1]}"
+        if pack.name == "fneg":
+            return f"-{args[0]}"
+        name = pack.name.removeprefix("f") if pack.name in _PLAIN else pack.name
+        return f"la_{name}_{pack.ty}x{pack.lanes}({', '.join(args)})"
+
+    def vector(self, column: Sequence[Operand | None]) -> str:
+        """Operands side by side: a vector that holds just these, or one put together."""
+        counting = [a for a in column if a is not None]
+        places = {lane: self.lane_of.get(a.number) for lane, a in enumerate(column) if isinstance(a, Val | Var)}
+        names = {place[0] for place in places.values() if place is not None}
+        if len(names) == 1 and len(places) == len(counting):
+            (name,) = names
+            if all(place == (name, lane, len(column)) for lane, place in places.items()):
+                return name
+        texts = [self.text(counting[0] if a is None else a) for a in column]
+        return f"(la_{counting[0].ty}x{len(column)}){{{', '.join(texts)}}}"
+
+    def moves(self, group: Sequence[Assign]) -> None:
+        """Parallel moves, vectors as a whole."""
+        wholes = [v for v in self.packs.variables if set(v) <= {a.variable for a in group}]
+        if not wholes:
+            super().moves(group)
+            return
+        given = {a.variable: a.operand for a in group}
+        single = [a for a in group if not any(a.variable in v for v in wholes)]
+        texts = [
+            (f"la_{v[0].ty}x{len(v)}", self.lane_of[v[0].number][0], self.vector([given[one] for one in v])) for v in wholes
+        ]
+        texts += [(CTYPE[a.variable.ty], self.text(a.variable), self.text(a.operand)) for a in single]
+        names = {name.partition("[")[0] for _, name, _ in texts}
+        read = {self.text(a.operand).partition("[")[0] for a in group if isinstance(a.operand, Var)}
+        if len(texts) > 1 and names & read:
+            self.temporaries += len(texts)
+            first = self.temporaries - len(texts)
+            for k, (kind, _, text) in enumerate(texts):
+                self.put(f"const {kind} t{first + k} = {text};")
+            texts = [(kind, name, f"t{first + k}") for k, (kind, name, _) in enumerate(texts)]
+        for _, name, text in texts:
+            self.put(f"{name} = {text};")
+
+
+_PLAIN = frozenset(("fmin", "fmax", "fsqrt", "fabs"))
+
+
+def in_one_piece(packs: Packs, plan: Plan) -> bool:
+    """Whether the lanes of every load and store lie one after another in the new layout, too."""
+    accesses = [pack for pack in packs.at.values() if not isinstance(pack.members[0], Let)]
+    return all(_lined_up([plan.places.get(id(m)) for m in pack.members], BITS[pack.ty] // 8) for pack in accesses)
+
+
+def _lined_up(places: Sequence[Place | None], size: int) -> bool:
+    known = [place for place in places if place is not None]
+    if not known:
+        return True
+    if len(known) < len(places) or any(len(place.pieces) != 1 for place in known):
+        return False
+    first = known[0]
+    alike = all(_shape(place) == _shape(first) and place.relayout is first.relayout for place in known)
+    starts = [_start(place) for place in known]
+    return alike and starts == [starts[0] + size * lane for lane in range(len(starts))]
+
+
+def _start(place: Place) -> int:
+    """Where in its buffer an access begins, but for what the indices add."""
+    (piece,) = place.pieces
+    inner = len(place.relayout.structure.dims) - 1
+    within = sum(a.stride * piece.inner for a in piece.map.axes if a.part == "whole" and a.dim == inner)
+    return piece.map.offset + piece.delta + within
+
+
+def _shape(place: Place) -> tuple[object, ...]:
+    (piece,) = place.pieces
+    axes = tuple((a.dim, a.part, a.block, a.stride) for a in piece.map.axes)
+    return place.site.offset, place.site.given, place.terms, place.along, piece.map.buffer, axes, piece.inner, piece.at

@@ -1,0 +1,139 @@
+"""What is said of values and addresses, and the state that the writer's parts share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from layout_advise.layoutalgebra.derive.structure import Axis
+from layout_advise.mockup.emit.c_text import CTYPE, constant, integer
+from layout_advise.mockup.emit.scope import COUNTERS, Scope
+from layout_advise.mockup.emit.simd.iterations import Lanes
+from layout_advise.mockup.evidence.binding import Binding
+from layout_advise.mockup.ir.lifted import Imm, Linear, Operand, Val
+from layout_advise.mockup.remap.plan import Plan
+
+
+@dataclass(slots=True)
+class Settings:
+    """What is to be emitted besides the plain computation."""
+
+    check: bool = False
+    wrong: frozenset[int] = frozenset()
+    """ids of the accesses that get the deliberately wrong map."""
+    recorders: dict[int, frozenset[int]] = field(default_factory=dict)
+    """id(access) -> lanes in which the access stands for an execution of its reference (see ``Load.lanes``)."""
+    pointers: dict[tuple[str, int], str] = field(default_factory=dict)
+    """(structure id, field number) -> the C name of the pointer to the field, or to the record that it is in."""
+    offsets: dict[tuple[str, int], int] = field(default_factory=dict)
+    """(structure id, field number) -> bytes from that pointer to the field."""
+    maps: dict[str, str] = field(default_factory=dict)
+    """structure id -> name of its map function (check build)."""
+    registers: dict[int, int] = field(default_factory=dict)
+    """Number of a live-in value -> what the traced call had there."""
+    gathers: dict[int, list[tuple[Val, int]]] = field(default_factory=dict)
+    """Number of an index -> (base, bytes an element) of the unchanged records that it picks (:func:`scope.gathers`)."""
+    independent: bool = False
+    """Whether the compiler is told which loops' iterations are independent."""
+    counters: frozenset[Operand] = frozenset()
+    """Of the loops. Where an access is not linear in these (an index is loaded), and arrays are not `restrict`, the compiler
+    is kept from seeing how far their starting points are from each other, as in a function that gets several pointers."""
+    unrelated: bool = False
+    """Neighbours are not seen to be a constant apart where an index chooses between fields of a global."""
+    known: frozenset[int] = frozenset()
+    """ids of the loops of which it is told anyway: it would know it of a source in this layout (:func:`arrays.known`)."""
+    abreast: dict[int, Lanes] = field(default_factory=dict)
+    """id(loop) -> how its iterations run side by side (:mod:`layout_advise.mockup.emit.simd.vector_slots`)."""
+    lanes: int = 1
+    """How many of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Index ``atom`` (a value's number) of dimension ``dim``, cut as ``axes`` say, relative to a site."""
+
+    site: int
+    dim: int
+    atom: int
+    digit: int
+    shift: int
+    axes: tuple[Axis, ...]
+
+
+class Text:
+    """Lines and expressions; ``lines`` is the result."""
+
+    def __init__(self, scope: Scope, plan: Plan, binding: Binding, settings: Settings) -> None:
+        self.scope = scope
+        self.plan = plan
+        self.binding = binding
+        self.settings = settings
+        self.lines: list[str] = []
+        self.counters = frozenset((*COUNTERS, *(f"i{k}" for k in range(9, 40))))
+        self.depth = 1
+        self.labels: dict[int, str] = {}
+        self.counting: list[str] = []  # names of the counters of the loops around
+        self.strip: tuple[str, int, str] | None = None  # number of the block, its size, lane: inside a strip-mined loop
+        self.copies = 0
+        self.starts: set[str] = set()
+        self.temporaries = 0
+        self.sites_written: set[int] = set()
+        self.cuts: dict[Cut, str] = {}
+        self.elements: dict[tuple[str, str], str] = {}
+        """(pointer to a field or record, text of an index in bytes) -> pointer to that element."""
+        self.bases: dict[int, str] = {}
+        """Live-in values that addresses start from -> name of the kernel's pointer parameter."""
+        self.hidden: dict[tuple[tuple[str, int], ...], str] = {}
+        """What sites start from -> name of a zero that the compiler does not know (:meth:`Places.hide`)."""
+
+    def put(self, text: str) -> None:
+        """One line at the current indentation."""
+        self.lines.append("    " * self.depth + text)
+
+    def text(self, operand: Operand) -> str:
+        """An operand; constants in full, values by name."""
+        if isinstance(operand, Imm):
+            return constant(operand)
+        if isinstance(operand, Val):
+            return self.scope.names.get(operand.number, f"v{operand.number}")
+        return f"x{operand.number}"
+
+    def linear(self, linear: Linear, offset: int = 0, wide: bool = False) -> str:
+        """A linear form. Signed, so that the compiler sees strides; ``wide``: modulo 2**64, for values."""
+        parts: list[tuple[str, str]] = []
+        for atom, coef in linear.terms:
+            name = f"(uint64_t){self.text(atom)}" if wide else self.text(atom)
+            signed = coef - (1 << 64) if coef >= 1 << 63 else coef
+            sign, size = ("-", -signed) if signed < 0 else ("+", signed)
+            parts.append((sign, name if size == 1 else f"{integer(size, 'i64')} * {name}"))
+        value = (linear.const + offset) & ((1 << 64) - 1)
+        signed = value - (1 << 64) if value >> 63 else value
+        if signed or not parts:
+            parts.append(("-" if signed < 0 else "+", integer(abs(signed), "i64")))
+        parts.sort(key=lambda part: part[0])  # "+" sorts before "-"
+        head = parts[0][1] if parts[0][0] == "+" else f"-{parts[0][1]}"
+        return head + "".join(f" {sign} {text}" for sign, text in parts[1:])
+
+    def pointer_text(self, linear: Linear) -> str:
+        """An address as pointer plus offset, so that the compiler knows which term is the base."""
+        for atom, coef in linear.terms:
+            name = self.scope.names.get(atom.number, "") if isinstance(atom, Val) else ""
+            if coef == 1 and isinstance(atom, Val) and name not in self.counters:
+                rest = Linear(linear.const, tuple(t for t in linear.terms if t[0] != atom))
+                pointer = self.base(atom)
+                if len(rest.terms) == 1 and (element := self.elements.get((pointer, self.linear(Linear(0, rest.terms))))):
+                    pointer, rest = element, Linear(linear.const, ())
+                offset = self.linear(rest)
+                return pointer if offset == "0" else f"{pointer} {offset if offset[0] == '-' else '+ ' + offset}"
+        return self.linear(linear)
+
+    def base(self, value: Val) -> str:
+        """What an address starts from. Live-ins come as pointer parameters: a pointer made from a number tells the compiler
+        that it may compute one address from another, and it then walks arrays in another way than the original does."""
+        if value.number not in self.scope.live_ins:
+            return f"(uint8_t *){self.text(value)}"
+        return self.bases.setdefault(value.number, f"base_{self.text(value)}")
+
+    def declare(self, value: Val) -> str:
+        """Left side of a definition."""
+        name = self.scope.names.setdefault(value.number, f"v{value.number}")
+        return name if value.number in self.scope.hoisted else f"const {CTYPE[value.ty]} {name}"

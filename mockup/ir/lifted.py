@@ -1,0 +1,276 @@
+"""The lifted hotspot: structured, typed, with addresses as linear forms. What the emitters read.
+
+Values are numbered. A value is defined once (``Let``, ``Load``, ``Loop.counter``, a live-in), a *variable* several times
+(``Assign``); both are operands. Control is ``Loop`` (real ``for``), forward ``Goto``/``Label`` inside a body, nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from layout_advise.mockup.ir.effects import Gpr, Lane, Ty
+
+
+@dataclass(frozen=True, slots=True)
+class Imm:
+    """A constant; ``value`` is the bit pattern, unsigned."""
+
+    ty: Ty
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Val:
+    """A value, defined once; the definition dominates every use."""
+
+    number: int
+    ty: Ty
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """A variable, assigned on several paths (a phi that has no closed form)."""
+
+    number: int
+    ty: Ty
+
+
+Operand = Imm | Val | Var
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """``const + sum(coef * atom)`` modulo 2**64; atoms are i64 operands, no atom twice, no coefficient 0."""
+
+    const: int
+    terms: tuple[tuple[Operand, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LiveIn:
+    """Value ``value`` is what ``location`` held at the entry (bit pattern reinterpreted as ``value.ty``).
+
+    With ``half`` 0 or 1 it is that 32-bit half of the location.
+    """
+
+    value: Val
+    location: Gpr | Lane
+    half: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LiveOut:
+    """``operand`` goes to ``location`` at the exit (return value: rax, xmm0; nothing else is compared for functions)."""
+
+    operand: Operand
+    location: Gpr | Lane
+    half: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a statement comes from. ``pc`` run-time address; ``pack`` equal for all lanes of one packed instruction's
+    statement of the same kind (None for scalar instructions), ``lane`` the position in the pack: of elements of 32 bits that
+    of the element, of loads and stores always that of the 64 bits around it. ``width`` is that of the pack in bytes."""
+
+    pc: int
+    pack: int | None = None
+    lane: int = 0
+    width: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Let:
+    """``value = name(args)``; names as in :class:`layout_advise.mockup.ir.effects.Op` (no flags, no cond)."""
+
+    value: Val
+    name: str
+    args: tuple[Operand, ...]
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class LetLinear:
+    """``value`` (i64) ``= linear``; integer arithmetic that stayed linear and is needed as a value."""
+
+    value: Val
+    linear: Linear
+    origin: Origin
+
+
+Executed = tuple[int, int, int]
+"""(pc, operand, part): the traced reference that an access belongs to, and the access's distance from its address."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """``value = *(ty *)address``; ``operand``/``part`` tie it to the traced reference (pc, operand), see LoadEffect.
+
+    ``lanes`` is not empty in a rerolled loop (:mod:`layout_advise.mockup.rewrite.reroll`): in iteration k the access is
+    that of ``lanes[k % len(lanes)]``; the first of them is its own; None: of no reference, the bytes were loaded by another
+    lane. ``turn`` is the iteration of the loops, outermost first, that were written out
+    (:mod:`layout_advise.mockup.rewrite.unroll_field_loops`): each executes the reference anew; of what was kept from
+    earlier iterations and is loaded again (:mod:`layout_advise.mockup.rewrite.reload_carried_values`) the last is how many,
+    negative. ``guarded`` marks a lane of a masked load, which is jumped over where its mask forbids it.
+    """
+
+    value: Val
+    address: Linear
+    origin: Origin
+    operand: int = 0
+    part: int = 0
+    lanes: tuple[Executed | None, ...] = ()
+    turn: tuple[int, ...] = ()
+    guarded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """``*(ty *)address = stored``; ``lanes`` and ``turn`` as for a :class:`Load`."""
+
+    ty: Ty
+    address: Linear
+    stored: Operand
+    origin: Origin
+    operand: int = 0
+    part: int = 0
+    lanes: tuple[Executed | None, ...] = ()
+    turn: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """``variable = operand``. Consecutive Assigns with the same ``group`` happen in parallel (phi moves)."""
+
+    variable: Var
+    operand: Operand
+    group: int
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a pure libm function (``exp``, ``sqrtf``...), or for the thread's number in its team: ``value =
+    function(args)``."""
+
+    value: Val
+    function: str
+    args: tuple[Operand, ...]
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class OpaqueCall:
+    """A call of machine code that is not lifted (``function`` where the name is known), at address ``target``.
+
+    ``args`` are the registers that may hold arguments; ``stack`` is the stack pointer at the call where the callee may look
+    there. What it returns are the ``Let`` named ``returned.REGISTER`` that follow. Anything may be read and written.
+    """
+
+    function: str | None
+    target: Operand
+    stack: Operand | None
+    args: tuple[tuple[Gpr | Lane, Operand], ...]
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Atomic:
+    """``*(ty *)address`` is replaced in one step that no other thread sees half of. ``operation`` is ``add``, ``sub``,
+    ``and``, ``or``, ``xor`` (with ``args[0]``), ``xchg`` (by it) or ``cas``: by ``args[1]`` where it equals ``args[0]``.
+    What stood there is the ``Let`` named ``given.before`` that follows. The rest as for a :class:`Load`.
+    """
+
+    ty: Ty
+    operation: str
+    address: Linear
+    args: tuple[Operand, ...]
+    origin: Origin
+    operand: int = 0
+    part: int = 0
+    lanes: tuple[Executed | None, ...] = ()
+    turn: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeCall:
+    """A call of OpenMP's runtime (:mod:`layout_advise.mockup.machine.openmp_runtime`): threads wait for each other in it,
+    or ask for work.
+
+    ``args`` are what it is handed, in the order of its parameters. Where it has ``places``, its parameters that are pointers
+    point to so many variables: their arguments are what these hold before (those of gcc's runtime have none). What it gives
+    are the ``Let`` named ``given.0`` (its result) and ``given.1``... (what the variables hold then) that follow. Other
+    threads' stores may show after it.
+    """
+
+    function: str
+    args: tuple[Operand, ...]
+    places: int
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Goto:
+    """Forward jump to ``label`` (in the same or an enclosing body; out of a loop too) when ``condition`` (i1) holds."""
+
+    label: int
+    condition: Operand | None
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """Target of Gotos."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """``for (counter = 0; counter < trip; ++counter) body``; ``trip`` None: for(;;), left by a Goto.
+
+    ``counter`` is i64 and defined inside the body only; what must be known after the loop is in variables or is linear in
+    ``trip``. ``trip`` is a value computed before the loop, at least 0 (signed). ``head`` is the run-time address of the
+    loop's first instruction. ``independent`` tells that no iteration stores what another one loads or stores; ``abreast``
+    the same of a loop around others that are not independent: its iterations may run side by side. ``known`` tells of an
+    independent loop that the original's compiler knew it: it ran iterations side by side that reach memory irregularly,
+    which no check at run time could have shown to be apart.
+    """
+
+    counter: Val
+    trip: Operand | None
+    body: tuple[Item, ...]
+    head: int
+    independent: bool = False
+    abreast: bool = False
+    known: bool = False
+
+
+Item = Let | LetLinear | Load | Store | Atomic | Assign | Call | OpaqueCall | RuntimeCall | Goto | Label | Loop
+
+
+@dataclass(frozen=True, slots=True)
+class Lifted:
+    """A whole hotspot. Addresses are run-time addresses of the parked process.
+
+    ``skipped`` are the memory references (pc, operand) that the lifted code does not execute, with the reason: loads whose
+    lanes nobody reads, and accesses to the hotspot's own frame that became variables.
+    """
+
+    symbol: str
+    entry: int
+    live_ins: tuple[LiveIn, ...]
+    live_outs: tuple[LiveOut, ...]
+    body: tuple[Item, ...]
+    skipped: tuple[tuple[int, int, Literal["dead", "frame"]], ...] = ()
+    as_pointers: Lifted | None = field(default=None, compare=False)
+    """The same with the pointers that loops carry, where ``body`` has indices in their place
+    (``mockup/lift/loops/carried_pointers.py``): in the original's layout an address of an index has to be computed."""
+
+
+def everything(items: Sequence[Item]) -> Iterator[Item]:
+    """All statements of a body, loops before what is in them."""
+    for item in items:
+        yield item
+        if isinstance(item, Loop):
+            yield from everything(item.body)

@@ -1,0 +1,216 @@
+"""From a region to the control flow that is lifted: callees inlined, and edges split where the later stages put something.
+
+After :func:`build_flow` every loop has one preheader and one latch (both with a single successor), no edge runs from a
+block with several successors to one with several predecessors, every edge out of a loop passes a block of its own (the
+*pad*), and all returns meet in one exit block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from layout_advise.errors import NotLiftedError
+from layout_advise.mockup.ir.effects import CALL_TARGET, Const, Expr, Op, Read, Semantics, SetEffect
+from layout_advise.mockup.lift.flow import RIP, RSP, Cond, Flow, FlowBlock, Go, Hang, Step, Switch, analyse
+from layout_advise.mockup.lift.reducible import make_reducible
+from layout_advise.mockup.machine import cfg as control
+from layout_advise.mockup.machine.call_abi import STRING_OPERATIONS, Opaque, refusal
+from layout_advise.mockup.machine.disassembly import Insn
+from layout_advise.mockup.machine.image import open_image
+from layout_advise.mockup.machine.openmp_runtime import why_not
+from layout_advise.mockup.machine.semantics.control import call_target
+from layout_advise.tracer.code.region import Region
+
+Semantic = Callable[[Insn], Semantics]
+
+
+def build_flow(region: Region, semantics: Semantic, pure: Callable[[str], bool], *, opaque: bool = False) -> Flow:
+    """The flow of ``region`` with the callees it names inlined.
+
+    ``pure`` tells the names of functions without effects; with ``opaque`` all others stay calls too, and recursive calls and
+    tail jumps with them. Raises NotLiftedError for these otherwise, and for irreducible control flow.
+    """
+    builder = _Builder(region, semantics, pure, opaque)
+    exit_block = builder.new(region.entry)
+    exit_block.term = Go(None)
+    start = builder.new(region.entry)
+    start.term = Go(builder.copy(region, exit_block.id, (region.entry,)))
+    flow = Flow(builder.blocks, start.id, exit_block.id)
+    _reduce(flow, builder)
+    analyse(flow)
+    if exit_block.id not in flow.preds:
+        raise NotLiftedError(region.entry, region.symbol, "never returns")
+    _normalise(flow, builder)
+    analyse(flow)
+    return flow
+
+
+class _Builder:
+    def __init__(self, region: Region, semantics: Semantic, pure: Callable[[str], bool], opaque: bool) -> None:
+        self.semantics, self.pure, self.opaque = semantics, pure, opaque
+        self.is_stub = open_image(region.path, region.load_base).is_stub
+        self.callees = {callee.entry: callee for callee in region.callees}
+        self.exits = frozenset(region.exits)
+        self.blocks: dict[int, FlowBlock] = {}
+
+    def new(self, start: int) -> FlowBlock:
+        block = FlowBlock(len(self.blocks), start)
+        self.blocks[block.id] = block
+        return block
+
+    def copy(self, region: Region, after: int, active: tuple[int, ...]) -> int:
+        """A fresh copy of the region's blocks that goes on at ``after``; its entry."""
+        graph = control.build_cfg(region, indirect_calls=self.opaque, loops=False)
+        ids = {start: self.new(start) for start in graph.blocks}
+        for start, source in graph.blocks.items():
+            self._fill(ids[start], source, graph, {s: b.id for s, b in ids.items()}, after, active)
+        return ids[graph.entry].id
+
+    def _fill(
+        self,
+        block: FlowBlock,
+        source: control.Block,
+        graph: control.Cfg,
+        ids: dict[int, int],
+        after: int,
+        active: tuple[int, ...],
+    ) -> None:
+        for insn in source.insns:
+            called = graph.calls.get(insn.address)
+            if called is None:
+                if self.opaque and insn.prefixes == {"rep"} and insn.mnemonic in STRING_OPERATIONS:
+                    operation = f"rep {insn.mnemonic}"
+                    block.steps.append(
+                        Step(insn.address, insn.text, Semantics(()), opaque=Opaque(operation, Const("i64", 0)))
+                    )
+                elif insn.mnemonic not in ("ret", "jmp"):
+                    block.steps.append(Step(insn.address, insn.text, self.semantics(insn)))
+            elif not isinstance(source.terminator, control.Trap) or insn is not source.insns[-1]:
+                following = self.new(insn.end)
+                self._call(block, insn, called, following.id, active)
+                block = following
+        at = source.insns[-1] if source.insns else None
+        pc, text = (at.address, at.text) if at else (source.start, "jump")
+        match source.terminator:
+            case control.Jump(target):
+                block.term = Go(ids[target])
+            case control.Branch(cc, target, fallthrough):
+                same = target == fallthrough
+                block.term = Go(ids[target]) if same else Cond(cc, ids[target], ids[fallthrough])
+            case control.Ret(popped):
+                block.steps.append(_move_stack(pc, 8 + popped))
+                block.term = Go(after)
+            case control.IndirectJump(targets, value, load):
+                block.term = Switch(value, load, targets, tuple(ids[t] for t in targets))
+            case control.TailCall(target, name):
+                self._tail(block, at, (pc, text), control.Called(target, name), after, active)
+            case control.Trap():
+                block.term = Hang()
+
+    def _tail(
+        self,
+        block: FlowBlock,
+        insn: Insn | None,
+        at: tuple[int, str],
+        called: control.Called,
+        after: int,
+        active: tuple[int, ...],
+    ) -> None:
+        """A jump to a function: it returns to our caller itself. Or the end of a loop."""
+        if called.target in self.exits and len(active) == 1:
+            assert called.target is not None
+            block.steps.append(Step(at[0], at[1], Semantics((SetEffect(RIP, Const("i64", called.target)),))))
+            block.term = Go(after)
+            return
+        callee = self.callees.get(called.target) if called.target is not None else None
+        if callee is not None and callee.entry not in active:
+            block.term = Go(self.copy(callee, after, (*active, callee.entry)))
+            return
+        if called.name is not None and self.pure(called.name):
+            block.steps.append(Step(*at, Semantics(()), called.name))
+        elif self.opaque:
+            self._unknown(block, insn, at, called, tail=True)
+        else:
+            raise NotLiftedError(*at, f"leaves by a jump to {_label(called)}{why_not(called.name)}")
+        block.steps.append(_move_stack(at[0], 8))
+        block.term = Go(after)
+
+    def _call(self, block: FlowBlock, insn: Insn, called: control.Called, following: int, active: tuple[int, ...]) -> None:
+        callee = self.callees.get(called.target) if called.target is not None else None
+        inlined = callee is not None and callee.entry not in active and len(active) <= 8
+        block.term = Go(following)
+        if callee is not None and inlined:
+            block.steps.append(_move_stack(insn.address, -8))
+            block.term = Go(self.copy(callee, following, (*active, callee.entry)))
+        elif called.name is not None and self.pure(called.name):
+            block.steps.append(Step(insn.address, insn.text, Semantics(()), called.name))
+        elif self.opaque:
+            self._unknown(block, insn, (insn.address, insn.text), called, tail=False)
+        elif callee is not None:
+            raise insn.refuse(f"recursive call of {callee.symbol}")
+        else:
+            raise insn.refuse(f"calls {_label(called)}{why_not(called.name)}")
+
+    def _unknown(
+        self, block: FlowBlock, insn: Insn | None, at: tuple[int, str], called: control.Called, *, tail: bool
+    ) -> None:
+        """A call that stays one."""
+        why = refusal(called.name)
+        if why is not None:
+            raise NotLiftedError(*at, why)
+        target: Expr = Read(CALL_TARGET, "i64")
+        local = called.target is not None and not self.is_stub(called.target)
+        if called.target is not None:
+            target = Const("i64", called.target)
+        else:
+            assert insn is not None
+            block.steps.append(Step(*at, call_target(insn)))
+        block.steps.append(Step(*at, Semantics(()), opaque=Opaque(called.name, target, tail, local)))
+
+
+def _label(called: control.Called) -> str:
+    return called.name or (hex(called.target) if called.target is not None else "an address that is computed")
+
+
+def _move_stack(pc: int, amount: int) -> Step:
+    moved = Op("add", "i64", (Read(RSP, "i64"), Const("i64", amount % 2**64)))
+    return Step(pc, "call/ret", Semantics((SetEffect(RSP, moved),)))
+
+
+def _reduce(flow: Flow, builder: _Builder) -> None:
+    """Give every loop one entry."""
+
+    def copy(block: int) -> int:
+        source, made = flow.blocks[block], builder.new(flow.blocks[block].start)
+        made.steps, made.term = list(source.steps), source.term
+        return made.id
+
+    stuck = make_reducible(
+        lambda block: flow.blocks[block].successors,
+        copy,
+        lambda block, old, new: flow.blocks[block].redirect(old, new),
+        flow.entry,
+    )
+    if stuck is not None:
+        raise NotLiftedError(
+            flow.blocks[stuck].start, "jump", "irreducible control flow (its loops would have to be copied)"
+        )
+
+
+def _normalise(flow: Flow, builder: _Builder) -> None:
+    def between(sources: list[int], target: int) -> None:
+        middle = builder.new(flow.blocks[target].start)
+        for source in sources:
+            flow.blocks[source].redirect(target, middle.id)
+        middle.term = Go(target)
+
+    for head, loop in list(flow.loops.items()):
+        between([p for p in flow.preds[head] if p in loop.blocks], head)
+        between([p for p in flow.preds[head] if p not in loop.blocks], head)
+    analyse(flow)
+    exits = {edge for loop in flow.loops.values() for edge in loop.exits}
+    for block in list(flow.order):
+        following = flow.blocks[block].successors
+        for target in following:
+            if (block, target) in exits or (len(following) > 1 and len(flow.preds[target]) > 1):
+                between([block], target)

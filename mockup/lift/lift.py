@@ -1,0 +1,132 @@
+"""From machine code to statements: the whole lifter in one call."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from layout_advise.mockup.ir.effects import Gpr, Lane
+from layout_advise.mockup.ir.lifted import Atomic, Item, Lifted, Load, Loop, Store
+from layout_advise.mockup.ir.value_graph import Node
+from layout_advise.mockup.lift.calls import CALLED
+from layout_advise.mockup.lift.flow import RIP
+from layout_advise.mockup.lift.inline_calls import build_flow
+from layout_advise.mockup.lift.loops.carried_pointers import index_carried
+from layout_advise.mockup.lift.loops.closed_forms import close_loops, lower_exact
+from layout_advise.mockup.lift.loops.merge_exit_tests import merge_tests
+from layout_advise.mockup.lift.machine_state import FrameEscapes
+from layout_advise.mockup.lift.retype import retype
+from layout_advise.mockup.lift.ssa import Program, build_ssa
+from layout_advise.mockup.lift.structuring import Writer
+from layout_advise.mockup.machine.entry_values import Known
+from layout_advise.mockup.machine.image import open_image
+from layout_advise.mockup.machine.semantics import semantics
+from layout_advise.tracer.code.region import Region
+
+Result = Literal["any", "int", "float", "none"]
+
+RESULTS: dict[str, tuple[Gpr | Lane, ...]] = {
+    "any": (Gpr(0), Lane(0, 0)), "int": (Gpr(0),), "float": (Lane(0, 0),), "none": (),
+}  # fmt: skip
+"""Registers that may hold the result (SysV ABI), by kind of return type."""
+
+
+def lift(
+    region: Region,
+    *,
+    result: Result = "any",
+    opaque: bool = False,
+    outs: tuple[Gpr | Lane, ...] = (),
+    known: Known = (),
+) -> Lifted:
+    """``region`` (and the callees it names, inlined) as structured, typed statements.
+
+    ``result`` tells which register holds what the function returns (from its debug information); "any" keeps rax and xmm0
+    where the code writes them. Raises :class:`layout_advise.errors.NotLiftedError` with the instruction that cannot be
+    lifted and why; calls of functions that are neither among the region's callees nor pure are such, unless ``opaque``:
+    then they stay calls. The frame is kept in variables; where an address in it is computed at run time it stays memory
+    below the rsp of the entry. Of a loop, whose frame is its function's, ``outs`` are the registers that the code after it
+    reads; the place where it is left (:data:`layout_advise.mockup.lift.flow.RIP`) is one more. ``known`` is what vector
+    registers are known to hold at the entry.
+    """
+    if region.kind == "loop":
+        return _lift(region, (*outs, RIP), opaque, guess=False, frame_cells=False, known=known)
+    try:
+        return _lift(region, RESULTS[result], opaque, guess=result == "any", frame_cells=True)
+    except FrameEscapes:
+        return _lift(region, RESULTS[result], opaque, guess=result == "any", frame_cells=False)
+
+
+def _lift(
+    region: Region,
+    results: tuple[Gpr | Lane, ...],
+    opaque: bool,
+    *,
+    guess: bool,
+    frame_cells: bool,
+    known: Known = (),
+    carried: bool = True,
+) -> Lifted:
+    flow = build_flow(region, semantics, CALLED.__contains__, opaque=opaque)
+    constant = open_image(region.path, region.load_base).read
+    program = build_ssa(flow, frame_cells=frame_cells, results=results, constant=constant, known=known)
+    merge_tests(program)
+    retype(program)
+    # a result register that a call or an undefined result has spoilt, on any path, cannot be what the function returns
+    program.outs = {place: node for place, node in program.outs.items() if not _spoilt(node, guess)}
+    loops = close_loops(program)
+    indexed = carried and index_carried(program)
+    lower_exact(program)
+    _hand_over_kept(program)
+    writer = Writer(program, loops)
+    body = writer.body()
+    outs = writer.live_outs()
+    executed: set[tuple[int, int]] = set()
+    _references(body, executed)
+    skipped = [_skipped(program, reference) for reference in sorted(program.references - executed)]
+    lifted = Lifted(region.symbol, region.entry, tuple(writer.make.live_ins), outs, body, tuple(skipped))
+    if not indexed:
+        return lifted
+    same = _lift(region, results, opaque, guess=guess, frame_cells=frame_cells, known=known, carried=False)
+    return replace(lifted, as_pointers=same)
+
+
+def _hand_over_kept(program: Program) -> None:
+    """Registers that are used behind a call as if it had not been: their values are handed over with the arguments."""
+    live = program.live()
+    for events in program.events.values():
+        for result in events:
+            if result.op != "result" or result not in live or len(result.args) == 1:
+                continue
+            call, old = result.args
+            if result.imm not in call.imm.places:
+                call.args = (*call.args, old)
+                call.imm = replace(call.imm, places=(*call.imm.places, result.imm))
+            result.args = (call,)
+
+
+def _spoilt(out: Node, guess: bool) -> bool:
+    """Whether a call or an undefined result may have left what is there. Of what an unknown function returned it is not
+    known whether it is more than what happened to be in the register, unless the result's kind is known (no ``guess``)."""
+    seen: set[int] = set()
+    work = [out]
+    while work:
+        node = work.pop()
+        if node.op == "undef" or (node.op == "result" and guess):
+            return True
+        if node.op in ("phi", "bitcast") and node.uid not in seen:
+            seen.add(node.uid)
+            work += node.args
+    return False
+
+
+def _skipped(program: Program, reference: tuple[int, int]) -> tuple[int, int, Literal["dead", "frame"]]:
+    return (*reference, "frame" if reference in program.framed else "dead")
+
+
+def _references(items: tuple[Item, ...], found: set[tuple[int, int]]) -> None:
+    for item in items:
+        if isinstance(item, Load | Store | Atomic):
+            found.add((item.origin.pc, item.operand))
+        elif isinstance(item, Loop):
+            _references(item.body, found)

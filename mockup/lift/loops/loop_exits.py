@@ -1,0 +1,207 @@
+"""Loop facts, and the values that leave a loop: closed forms at the last iteration, else variables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from layout_advise.mockup.ir.value_graph import LASTING, PINNED, Graph, Node
+from layout_advise.mockup.lift.flow import FlowLoop
+from layout_advise.mockup.lift.ssa import Program, rebuilt
+
+
+@dataclass(slots=True)
+class Counted:
+    """What is known of one loop; its trip count is ``Program.trips[head]`` (absent where not counted). ``test`` is the block
+    whose condition the count replaces, ``pad`` where that exit leads; ``bottom``: the test ends the body (else it begins
+    it)."""
+
+    loop: FlowLoop
+    counter: Node
+    test: int | None = None
+    pad: int | None = None
+    bottom: bool = False
+
+
+def varies(loop: FlowLoop, node: Node, memo: dict[Node, bool]) -> bool:
+    """Whether ``node`` depends on anything that happens inside ``loop``."""
+    stack = [node]
+    while stack:
+        top = stack[-1]
+        if top in memo:
+            stack.pop()
+        elif top.op in PINNED or not top.args:
+            memo[top] = top.op in PINNED and top.block in loop.blocks
+        elif missing := [a for a in top.args if a not in memo]:
+            stack.extend(missing)
+        else:
+            memo[top] = any(memo[a] for a in top.args)
+    return memo[node]
+
+
+def carry_out(program: Program, counted: Counted) -> None:
+    """Replace every use behind the loop of something computed inside (in place)."""
+    _Exits(program, counted).run()
+
+
+class _Exits:
+    """Uses behind a loop of what was computed inside: closed forms at the last iteration, else variables (``exitphi``)
+    that are assigned on the way out."""
+
+    def __init__(self, program: Program, counted: Counted) -> None:
+        self.program, self.counted, self.loop, self.flow = program, counted, counted.loop, program.flow
+        self.memo: dict[Node, bool] = {}
+        self.values: dict[tuple[Node, int], Node] = {}
+        self.anchors: dict[int, int | None] = {}
+
+    def run(self) -> None:
+        program, inside = self.program, self.loop.blocks
+        live = program.live()
+        for block in self.flow.order:
+            if block in inside:
+                continue
+            for node in program.events[block]:
+                if node.op in LASTING or node in live:
+                    node.args = tuple(self.outside(a, block) for a in node.args)
+            if block in program.conds:
+                program.conds[block] = self.outside(program.conds[block], block)
+            if block in program.switches:
+                program.switches[block] = self.outside(program.switches[block], block)
+            for phi in list(program.phis.get(block, ())):
+                before = self.flow.preds[block]
+                if phi in live:
+                    phi.args = tuple(self.outside(a, b) for a, b in zip(phi.args, before, strict=True))
+        for head, trip in program.trips.items():
+            preheader = self.flow.loops[head].preheader
+            if head != self.loop.head and preheader not in inside:
+                program.trips[head] = self.outside(trip, preheader)
+        program.outs = {place: self.outside(node, self.flow.exit) for place, node in program.outs.items()}
+        for pad, nodes in program.exits.items():
+            source = self.flow.preds[pad][0]
+            if source not in inside:
+                for node in nodes:
+                    node.args = (self.outside(node.args[0], source),)
+
+    def varies(self, node: Node) -> bool:
+        return varies(self.loop, node, self.memo)
+
+    def outside(self, node: Node, block: int) -> Node:
+        """``node`` as seen from ``block`` outside the loop."""
+        if not self.varies(node):
+            return node
+        anchor = self._anchor(block)
+        return node if anchor is None else self._value(node, anchor)
+
+    def _anchor(self, block: int) -> int | None:
+        """The block above ``block`` that is the first outside on every path from the loop."""
+        if block not in self.anchors:
+            at: int | None = block
+            while at is not None and self.flow.idom[at] not in self.loop.blocks:
+                at = self.flow.idom[at]
+            self.anchors[block] = at
+        return self.anchors[block]
+
+    def _value(self, node: Node, anchor: int) -> Node:
+        def decide(x: Node) -> Node | None:
+            if not self.varies(x):
+                return x
+            if x.op in PINNED or x.block in self.loop.blocks:
+                return self._leaf(x, anchor)
+            return None
+
+        return substitute(self.program.graph, node, decide)
+
+    def _leaf(self, node: Node, anchor: int) -> Node:
+        if (node, anchor) in self.values:
+            return self.values[node, anchor]
+        g = self.program.graph
+        before = self.flow.preds[anchor]
+        if len(before) == 1:
+            value = self._at_pad(node, anchor)
+        else:
+            args = tuple(self.outside(node, b) for b in before)
+            g.block, g.origin = anchor, node.origin
+            value = args[0]
+            if any(a is not value for a in args):
+                value = g.raw("phi", node.ty, args)
+                self.program.phis.setdefault(anchor, []).append(value)
+        self.values[node, anchor] = value
+        return value
+
+    def _at_pad(self, node: Node, pad: int) -> Node:
+        counted = self.counted
+        self.program.graph.block = pad
+        if pad == counted.pad:
+            trip = self.program.trips[self.loop.head]
+            last = self.program.graph.lin("i64", -1 if counted.bottom else 0, ((trip, 1),))
+            if not counted.bottom or self._only_counter(node):
+                return self._closed(node, last, pad)
+        elif node.op == "lin" and node is not counted.counter and self._only_counter(node):
+            return self._closed(node, self._variable(counted.counter, pad), pad)
+        return self._variable(node, pad)
+
+    def _only_counter(self, node: Node) -> bool:
+        seen: set[Node] = set()
+        work = [node]
+        while work:
+            x = work.pop()
+            if x in seen or not self.varies(x):
+                continue
+            seen.add(x)
+            if x.op in PINNED and x is not self.counted.counter:
+                return False
+            work.extend(x.args if x.op not in PINNED else ())
+        return len(seen) < 12
+
+    def _closed(self, node: Node, counter: Node, pad: int) -> Node:
+        def decide(x: Node) -> Node | None:
+            if not self.varies(x):
+                return x
+            if x is self.counted.counter:
+                return counter
+            return self._variable(x, pad) if x.op in PINNED else None
+
+        return substitute(self.program.graph, node, decide)
+
+    def _variable(self, node: Node, pad: int) -> Node:
+        g = self.program.graph
+        for known in self.program.exits.get(pad, ()):
+            if known.args[0] is node:
+                return known
+        if node.op == "bitcast" or (node.op in ("pair", "zext", "sext") and node.ty == "i64"):  # keep the variable typed
+            args = tuple(self._variable(a, pad) if self.varies(a) else a for a in node.args)
+            g.block, g.origin = pad, node.origin
+            return rebuilt_at(g, node, args, pad)
+        g.block, g.origin = pad, node.origin
+        made = g.raw("exitphi", node.ty, (node,))
+        self.program.exits.setdefault(pad, []).append(made)
+        return made
+
+
+def rebuilt_at(g: Graph, node: Node, args: tuple[Node, ...], block: int) -> Node:
+    """:func:`rebuilt`, as computed in ``block``."""
+    result = rebuilt(g, node, args)
+    if result.op not in PINNED and result.op != "const" and result not in args:
+        result.block = block
+    return result
+
+
+def substitute(g: Graph, root: Node, decide: Callable[[Node], Node | None]) -> Node:
+    """``root`` rebuilt with ``decide(x)`` for every x where that is a node; where it is None the operands are visited."""
+    memo: dict[Node, Node] = {}
+    stack = [root]
+    block = g.block
+    while stack:
+        node = stack[-1]
+        if node in memo:
+            stack.pop()
+            continue
+        chosen = decide(node)
+        if chosen is not None:
+            memo[node] = chosen
+        elif missing := [a for a in node.args if a not in memo]:
+            stack.extend(missing)
+        else:
+            memo[node] = rebuilt(g, node, tuple(memo[a] for a in node.args))
+            g.block = block
+    return memo[root]

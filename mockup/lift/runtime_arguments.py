@@ -1,0 +1,83 @@
+"""What a function of the runtime is handed: numbers in the frame that it has pointers to, arguments on the stack."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from layout_advise.mockup.ir.simplify import build, hi32, lo32
+from layout_advise.mockup.ir.value_graph import Graph, Node, StoreTo
+from layout_advise.mockup.lift.machine_state import FrameEscapes, Machine, Slot, State
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """``bytes`` bytes (4 or 8) of the frame, ``inside`` bytes (0 or 4) from the start of the cell ``slot``."""
+
+    slot: Slot
+    inside: int
+    bytes: int
+
+    def overlaps(self, other: Part) -> bool:
+        """Whether both have a byte in common."""
+        return self.slot == other.slot and (self.bytes == 8 or other.bytes == 8 or self.inside == other.inside)
+
+
+def part_at(address: Node, size: int) -> Part:
+    """The part of a cell that ``address`` points at. Raises :class:`FrameEscapes` where it is none of the frame."""
+    if address.op != "frame" or address.imm[1] % size or (address.imm[0] == 0 and address.imm[1] >= 0):
+        raise FrameEscapes
+    base, offset = address.imm
+    return Part(Slot(base, offset & ~7), offset & 7, size)
+
+
+def held(owner: Machine, state: State, part: Part) -> Node:
+    """What the part holds, as an i64 whose upper half says nothing where the part has 4 bytes."""
+    g, cell = owner.graph, owner.read(state, part.slot)
+    if part.bytes == 8:
+        return cell
+    half = hi32(g, cell) if part.inside else lo32(g, cell)
+    return half if half.op == "undef" else build(g, "zext", "i64", (half,))
+
+
+def put(owner: Machine, state: State, part: Part, value: Node) -> None:
+    """Have the part hold ``value``, the other half of its cell what it held."""
+    g, cell = owner.graph, owner.read(state, part.slot)
+    if part.bytes == 8:
+        state[part.slot] = value
+        return
+    low = lo32(g, value)
+    halves = (lo32(g, cell), low) if part.inside else (low, hi32(g, cell))
+    state[part.slot] = build(g, "pair", "i64", halves)
+
+
+def low_half(g: Graph, value: Node) -> Node:
+    """An argument of 32 bits: what stands above it in its register or on the stack may never have been set."""
+    half = lo32(g, value)
+    return half if half.op == "undef" else build(g, "zext", "i64", (half,))
+
+
+def stored_at(g: Graph, events: Sequence[Node], address: Node) -> Node | None:
+    """What the last of ``events`` that stores left at ``address`` and 7 bytes on (or 3), where that is certain: where
+    nothing but stores at known distances from there came since."""
+    for event in reversed(events):
+        if event.op == "load":
+            continue
+        if event.op != "store" or len(event.args) != 2:
+            return None
+        kind = event.imm
+        assert isinstance(kind, StoreTo)
+        distance = g.sub(event.args[0], address)
+        if distance.op != "const":
+            return None
+        if distance.imm == 0 and kind.ty in ("i64", "i32"):
+            value = event.args[1]
+            return value if kind.ty == "i64" else build(g, "zext", "i64", (value,))
+        if -8 < signed_distance(distance.imm) < 8:
+            return None
+    return None
+
+
+def signed_distance(value: int) -> int:
+    """``value`` modulo 2**64 as a signed number."""
+    return value - (1 << 64) if value >> 63 else value

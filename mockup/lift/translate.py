@@ -1,0 +1,211 @@
+"""One instruction after another: effects (:mod:`layout_advise.mockup.ir.effects`) become nodes of the value graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from layout_advise.errors import NotLiftedError
+from layout_advise.mockup.ir.effects import (
+    BITS,
+    AtomicEffect,
+    CallEffect,
+    Expr,
+    LoadEffect,
+    Op,
+    SetEffect,
+    StoreEffect,
+    Ty,
+)  # fmt: skip
+from layout_advise.mockup.ir.lifted import Origin
+from layout_advise.mockup.ir.simplify import bitcast, build, hi32, is_const, lo32
+from layout_advise.mockup.ir.value_graph import Access, Node, StoreTo
+from layout_advise.mockup.lift.calls import named_call, opaque_call
+from layout_advise.mockup.lift.flow import Step
+from layout_advise.mockup.lift.machine_state import FrameEscapes, Machine, Place, Slot, State
+
+_INTEGER_OF: dict[int, Ty] = {1: "i8", 2: "i16", 4: "i32", 8: "i64"}
+
+
+@dataclass(frozen=True, slots=True)
+class AtomicAt:
+    """``imm`` of an ``atomic`` node (args: address, and the operation's)."""
+
+    ty: Ty
+    operation: str
+    operand: int
+
+
+def translate(owner: Machine, state: State, step: Step, events: list[Node], framed: set[tuple[int, int]]) -> None:
+    """Apply one instruction to ``state``; its loads, stores and calls are appended to ``events``, its operands that are
+    cells of the frame are added to ``framed``."""
+    if step.call is not None:
+        named_call(owner, state, step, events)
+        return
+    if step.opaque is not None:
+        opaque_call(owner, state, step, step.opaque, events)
+        return
+    _OneStep(owner, state, step, events, framed).run()
+
+
+class _OneStep:
+    def __init__(self, owner: Machine, state: State, step: Step, events: list[Node], framed: set[tuple[int, int]]) -> None:
+        self.owner, self.state, self.step, self.events, self.framed = owner, state, step, events, framed
+        self.temps: dict[int, Node] = {}
+        self.lane: dict[str, int] = {}
+        self.pack: dict[str, int] = {}
+
+    def run(self) -> None:
+        g = self.owner.graph
+        sets: list[tuple[Place, Node]] = []
+        stores: list[tuple[StoreEffect, Node, Node, Node | None]] = []
+        for effect in self.step.semantics.effects:
+            self._mark(type(effect).__name__, effect)
+            match effect:
+                case LoadEffect(number, ty, address, operand, part, guard):
+                    self.temps[number] = self._load(ty, self._value(address), Access(operand, part), guard)
+                case StoreEffect(_, address, value, _, _, guard):
+                    permit = None if guard is None else self._value(guard)
+                    stores.append((effect, self._value(address), self._value(value), permit))
+                case AtomicEffect():
+                    self.temps[effect.number] = self._atomic(effect)
+                case SetEffect(location, value):
+                    sets.append((location, self._halves(value)))
+                case CallEffect(_, name):
+                    raise NotLiftedError(self.step.pc, self.step.text, f"calls {name}")
+        for store, where, what, permit in stores:
+            self._mark("StoreEffect", store)
+            self._store(store, where, what, permit)
+        self.state.update(sets)
+        g.origin = Origin(self.step.pc)
+
+    def _mark(self, kind: str, effect: object) -> None:
+        """Number the lanes of a packed instruction, loads, stores and results each for themselves."""
+        if not self.step.semantics.packed:
+            self.owner.graph.origin = Origin(self.step.pc)
+            return
+        if kind not in self.pack:
+            self.owner.packs += 1
+            self.pack[kind] = self.owner.packs
+        lane = self.lane.get(kind, 0)
+        self.lane[kind] = lane + 1
+        self.owner.graph.origin = Origin(self.step.pc, self.pack[kind], lane, self.step.semantics.width)
+
+    def _value(self, expr: Expr) -> Node:
+        return self.owner.expression(self.state, expr, self.temps)
+
+    def _halves(self, expr: Expr) -> Node:
+        """The value of a lane; of two elements in it each is numbered."""
+        g, origin = self.owner.graph, self.owner.graph.origin
+        if origin.pack is None or not isinstance(expr, Op) or expr.name != "pair":
+            return self._value(expr)
+        halves = []
+        for half, arg in enumerate(expr.args):
+            g.origin = replace(origin, lane=2 * origin.lane + half)
+            halves.append(self._value(arg))
+        return build(g, "pair", "i64", tuple(halves))
+
+    def _load(self, ty: Ty, address: Node, access: Access, guard: Expr | None) -> Node:
+        g = self.owner.graph
+        size = BITS[ty] // 8
+        raw = _INTEGER_OF[size]
+        permit = None if guard is None else self._value(guard)
+        if permit is not None and is_const(permit, 0):
+            return g.const(ty, 0)
+        unguarded = permit is None or is_const(permit, 1)
+        where = self._frame(address, size)
+        if where is not None:
+            if not unguarded:
+                raise FrameEscapes
+            self.framed.add((self.step.pc, access.operand))
+            return bitcast(g, ty, self._read_cells(where, size))
+        data = self.owner.constant(address.imm, size) if unguarded and address.op == "const" else None
+        if data is not None:  # shuffles by such indices, masks and signs become known
+            return bitcast(g, ty, g.const(raw, int.from_bytes(data, "little")))
+        args = (self._plain(address),) if unguarded or permit is None else (self._plain(address), permit)
+        node = g.raw("load", raw, args, access)
+        self.events.append(node)
+        return bitcast(g, ty, node)
+
+    def _store(self, effect: StoreEffect, address: Node, value: Node, permit: Node | None) -> None:
+        g = self.owner.graph
+        size = BITS[effect.ty] // 8
+        if permit is not None and is_const(permit, 0):
+            return
+        unguarded = permit is None or is_const(permit, 1)
+        value = bitcast(g, _INTEGER_OF[size], value)
+        where = self._frame(address, size)
+        if where is not None:
+            if not unguarded:
+                raise FrameEscapes
+            self.framed.add((self.step.pc, effect.operand))
+            self._write_cells(where, size, value)
+            return
+        args = (self._plain(address), value) if unguarded or permit is None else (self._plain(address), value, permit)
+        self.events.append(g.raw("store", "i64", args, StoreTo(_INTEGER_OF[size], effect.operand, effect.part)))
+
+    def _atomic(self, effect: AtomicEffect) -> Node:
+        """An event, and what stood there before it."""
+        g, size = self.owner.graph, BITS[effect.ty] // 8
+        address = self._value(effect.address)
+        if self._frame(address, size) is not None:
+            raise FrameEscapes
+        args = (self._plain(address), *(self._value(a) for a in effect.args))
+        event = g.raw("atomic", "i64", args, AtomicAt(effect.ty, effect.operation, effect.operand))
+        given = g.raw("given", "i64", (event,), "before")
+        self.events += (event, given)
+        return given if size == 8 else build(g, "trunc", effect.ty, (given,))
+
+    def _frame(self, address: Node, size: int) -> Slot | None:
+        """The frame place that ``address`` is; None for other memory (also the caller's part of the stack)."""
+        if address.op != "frame":
+            return None
+        base, offset = address.imm
+        if base == 0 and offset >= 0:
+            return None
+        floor = min((o for (b, o, _), new in self.owner.graph.bases.items() if b == base and new != base), default=None)
+        if offset + size > 0 or (floor is not None and offset < floor):
+            raise FrameEscapes
+        return Slot(base, offset)
+
+    def _plain(self, address: Node) -> Node:
+        return self.owner.plain_address(address)
+
+    def _cell(self, at: Slot) -> tuple[Slot, int]:
+        return Slot(at.base, at.offset & ~7), at.offset & 7
+
+    def _read_cells(self, at: Slot, size: int) -> Node:
+        g = self.owner.graph
+        cell, inside = self._cell(at)
+        value = self.owner.read(self.state, cell)
+        if size == 8 and inside == 4:
+            above = self.owner.read(self.state, Slot(cell.base, cell.offset + 8))
+            return build(g, "pair", "i64", (hi32(g, value), lo32(g, above)))
+        if inside + size > 8:
+            raise FrameEscapes
+        moved = build(g, "lshr", "i64", (value, g.const("i64", 8 * inside)))
+        return value if size == 8 else build(g, "trunc", _INTEGER_OF[size], (moved,))
+
+    def _write_cells(self, at: Slot, size: int, value: Node) -> None:
+        g = self.owner.graph
+        cell, inside = self._cell(at)
+        old = self.owner.read(self.state, cell)
+        if size == 8 and inside == 4:
+            above = Slot(cell.base, cell.offset + 8)
+            self.state[cell] = build(g, "pair", "i64", (lo32(g, old), lo32(g, value)))
+            upper = hi32(g, self.owner.read(self.state, above))
+            self.state[above] = build(g, "pair", "i64", (hi32(g, value), upper))
+        elif inside + size > 8:
+            raise FrameEscapes
+        elif size == 4 and inside in (0, 4):
+            halves = (value, hi32(g, old)) if inside == 0 else (lo32(g, old), value)
+            self.state[cell] = build(g, "pair", "i64", halves)
+        elif size == 8:
+            self.state[cell] = value
+        else:
+            keep = g.const("i64", ~(((1 << (8 * size)) - 1) << (8 * inside)))
+            if old.op == "undef":  # the other bytes of the cell: nobody reads what was never written
+                old = g.const("i64", 0)
+            kept = build(g, "and", "i64", (old, keep))
+            wide = build(g, "zext", "i64", (value,))
+            moved = build(g, "shl", "i64", (wide, g.const("i64", 8 * inside)))
+            self.state[cell] = build(g, "or", "i64", (kept, moved))

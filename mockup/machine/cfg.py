@@ -1,0 +1,328 @@
+"""The control-flow graph of a region: basic blocks by recursive descent, dominators, natural loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+import networkx as nx
+
+from layout_advise.mockup.ir.effects import Expr
+from layout_advise.mockup.ir.natural_loops import NaturalLoop, natural_loops
+from layout_advise.mockup.machine.disassembly import Immediate, Insn, Memory, decode, decode_one
+from layout_advise.mockup.machine.image import Image, open_image
+from layout_advise.mockup.machine.jump_tables import jump_targets
+from layout_advise.tracer.code.region import Region
+
+CONDITIONS: Mapping[str, str] = {
+    "o": "o", "no": "no", "b": "b", "c": "b", "nae": "b", "ae": "ae", "nb": "ae", "nc": "ae", "e": "e", "z": "e",
+    "ne": "ne", "nz": "ne", "be": "be", "na": "be", "a": "a", "nbe": "a", "s": "s", "ns": "ns", "p": "p", "pe": "p",
+    "np": "np", "po": "np", "l": "l", "nge": "l", "ge": "ge", "nl": "ge", "le": "le", "ng": "le", "g": "g", "nle": "g",
+}  # fmt: skip
+"""Every spelling of an x86 condition code, and the canonical one."""
+
+_NO_RETURN = frozenset(
+    [
+        "abort",
+        "exit",
+        "_exit",
+        "__assert_fail",
+        "__stack_chk_fail",
+        "__chk_fail",
+        "__fortify_fail",
+        "longjmp",
+        "siglongjmp",
+        "_Unwind_Resume",
+        "__cxa_throw",
+        "__cxa_rethrow",
+        "__cxa_bad_cast",
+        "_ZSt9terminatev",
+        "__cxa_throw_bad_array_new_length",
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Jump:
+    """Goes on at block ``target``."""
+
+    target: int
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """To ``target`` where condition ``cc`` (canonical spelling) holds at the end of the block, else to ``fallthrough``."""
+
+    cc: str
+    target: int
+    fallthrough: int
+
+
+@dataclass(frozen=True, slots=True)
+class IndirectJump:
+    """To whichever of ``targets`` (distinct, ascending) equals ``value``, an i64 expression over the locations at the end
+    of the block (``effects.Read``). ``load`` is the address expression where the target comes from memory
+    (``jmp [table + 8 * index]``): then the 8 bytes there are the value, and ``value`` is None.
+    """
+
+    targets: tuple[int, ...]
+    value: Expr | None
+    load: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ret:
+    """Returns to the caller; ``popped`` are the bytes of arguments it drops (``ret N``, normally 0)."""
+
+    popped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TailCall:
+    """Leaves the region by a jump to ``target`` (symbol ``name`` where known; ``target`` None: memory holds it)."""
+
+    target: int | None
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Trap:
+    """Does not go on: ``ud2``, or after a call of a function that never returns."""
+
+    reason: str
+
+
+Terminator = Jump | Branch | IndirectJump | Ret | TailCall | Trap
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A call. ``name`` is the symbol where known (``exp`` for ``exp@plt``); ``target`` None: the address comes from a
+    register or from memory (a slot of the global offset table has a name)."""
+
+    target: int | None
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A basic block. ``insns`` include the closing jump, branch or return instruction where there is one (its semantics
+    has no effects but those on rsp and, for memory-indirect jumps, none). Empty for the synthetic block that stands for a
+    conditional jump out of the region.
+    """
+
+    start: int
+    insns: tuple[Insn, ...]
+    terminator: Terminator
+
+    @property
+    def successors(self) -> tuple[int, ...]:
+        """Starts of the blocks that may follow, without repetition."""
+        match self.terminator:
+            case Jump(target):
+                return (target,)
+            case Branch(_, target, fallthrough):
+                return tuple(dict.fromkeys((target, fallthrough)))
+            case IndirectJump(targets):
+                return targets
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Cfg:
+    """The graph. ``blocks`` are in reverse postorder from the entry; ``idom[entry]`` is None.
+
+    ``loops`` are outermost first (a parent comes before its children). ``calls`` maps the address of each call
+    instruction to what it calls.
+    """
+
+    entry: int
+    blocks: Mapping[int, Block]
+    idom: Mapping[int, int | None]
+    loops: tuple[NaturalLoop, ...]
+    calls: Mapping[int, Called] = field(default_factory=dict)
+
+    @property
+    def predecessors(self) -> dict[int, tuple[int, ...]]:
+        """For each block the blocks that may come before it."""
+        found: dict[int, list[int]] = {start: [] for start in self.blocks}
+        for block in self.blocks.values():
+            for successor in block.successors:
+                found[successor].append(block.start)
+        return {start: tuple(before) for start, before in found.items()}
+
+    def dominates(self, above: int, below: int) -> bool:
+        """Whether every path from the entry to ``below`` passes ``above``."""
+        at: int | None = below
+        while at is not None:
+            if at == above:
+                return True
+            at = self.idom[at]
+        return False
+
+
+Names = Callable[[int], str | None]
+
+
+def build_cfg(
+    region: Region,
+    names: Names | None = None,
+    *,
+    indirect_calls: bool = False,
+    loops: bool = True,
+    strict: bool = True,
+) -> Cfg:
+    """The control-flow graph of ``region`` (callees are not entered).
+
+    ``names`` gives the symbol of a call target; by default the region's ELF file is asked (PLT stubs and symbol table).
+    Without ``loops`` these are not looked for. Raises :class:`NotLiftedError` for undecodable bytes, unresolved indirect
+    jumps, irreducible control flow (where loops are wanted, and ``strict``), and, unless ``indirect_calls``, for calls of
+    what a register or memory holds.
+    """
+    image = open_image(region.path, region.load_base)
+    walk = _Walk(region, image, names or image.name_of, indirect_calls)
+    walk.run()
+    blocks = walk.blocks()
+    graph: nx.DiGraph[int] = nx.DiGraph()
+    graph.add_nodes_from(blocks)
+    graph.add_edges_from((b.start, s) for b in blocks.values() for s in b.successors)
+    order = list(reversed(list(nx.dfs_postorder_nodes(graph, region.entry))))
+    idom = dict(nx.immediate_dominators(graph, region.entry))
+    parents: dict[int, int | None] = {n: idom.get(n) if n != region.entry else None for n in order}
+    ordered = {start: blocks[start] for start in order}
+    cfg = Cfg(region.entry, ordered, parents, (), walk.calls)
+    if not loops:
+        return cfg
+    found = natural_loops(graph, order, cfg.dominates, lambda start: _text(blocks[start]), strict=strict)
+    return Cfg(region.entry, ordered, parents, found, walk.calls)
+
+
+def _text(block: Block) -> str:
+    return block.insns[-1].text if block.insns else "jump"
+
+
+class _Walk:
+    """Recursive descent: instructions reached, where blocks start, and where they go."""
+
+    def __init__(self, region: Region, image: Image, names: Names, indirect_calls: bool) -> None:
+        self.region, self.image, self.names, self.indirect_calls = region, image, names, indirect_calls
+        self.insns: dict[int, Insn] = {}
+        self.leaders: set[int] = {region.entry}
+        self.ends: dict[int, Terminator] = {}
+        self.calls: dict[int, Called] = {}
+        self.came_from: dict[int, int] = {}
+
+    def run(self) -> None:
+        work = [self.region.entry]
+        while work:
+            at = work.pop()
+            while at not in self.insns and self.region.contains(at):
+                insn = self._decode(at)
+                self.insns[at] = insn
+                end = self._terminator(insn)
+                if end is not None:
+                    self.ends[at] = end
+                    targets = Block(at, (), end).successors
+                    self.leaders.update(targets)
+                    work.extend(targets)
+                    break
+                self.came_from[insn.end] = at
+                at = insn.end
+
+    def _decode(self, at: int) -> Insn:
+        piece = next(r for r in self.region.ranges if r.start <= at < r.end)
+        return decode_one(piece.code[at - piece.start :], at)
+
+    def _terminator(self, insn: Insn) -> Terminator | None:
+        name = insn.mnemonic
+        if name == "ret":
+            first = insn.operands[0] if insn.operands else Immediate(0)
+            return Ret(first.value if isinstance(first, Immediate) else 0)
+        if name in ("ud2", "hlt", "int3", "ud1", "ud0"):
+            return Trap(name)
+        if name == "call":
+            return self._call(insn)
+        if name == "jmp":
+            return self._jump(insn)
+        if name.startswith("j") and name[1:] in CONDITIONS:
+            target = insn.operands[0]
+            assert isinstance(target, Immediate)
+            return Branch(CONDITIONS[name[1:]], target.value, insn.end)
+        if name in ("jrcxz", "jecxz", "loop", "loope", "loopne"):
+            raise insn.refuse("loop-count branches are not lifted")
+        if not self.region.contains(insn.end):
+            return TailCall(insn.end, self.names(insn.end))
+        return None
+
+    def _call(self, insn: Insn) -> Terminator | None:
+        target = insn.operands[0]
+        if isinstance(target, Immediate):
+            called = Called(target.value, self.names(target.value))
+        elif isinstance(target, Memory) and target.base is None and target.index is None and target.segment is None:
+            name = self.image.slot_name(target.displacement)
+            if name is None and not self.indirect_calls:
+                raise insn.refuse("indirect call")
+            called = Called(None, name)  # -fno-plt: the slot of the global offset table names it
+        elif self.indirect_calls:
+            called = Called(None, None)
+        else:
+            raise insn.refuse("indirect call")
+        self.calls[insn.address] = called
+        if called.name in _NO_RETURN or ((called.name or "").startswith("_ZSt") and "__throw_" in (called.name or "")):
+            return Trap(f"{called.name} does not return")
+        if not self.region.contains(insn.end):
+            return Trap("the function ends with a call that does not return")
+        return None
+
+    def _jump(self, insn: Insn) -> Terminator:
+        target = insn.operands[0]
+        if isinstance(target, Immediate):
+            if self.region.contains(target.value):
+                return Jump(target.value)
+            return TailCall(target.value, self.names(target.value))
+        if isinstance(target, Memory) and target.base is None and target.index is None:
+            name = self.image.slot_name(target.displacement)
+            return TailCall(None, name or f"[{target.displacement:#x}]")
+        if isinstance(target, Memory) and target.index is None and self.indirect_calls:
+            return TailCall(None, None)  # a jump table has an index: this is the function that a record names
+        return IndirectJump(*jump_targets(insn, self._before(insn), self.image, self.region.contains, self._known()))
+
+    def _known(self) -> Iterable[Insn]:
+        """All instructions that were found so far; of a loop those of the function around it."""
+        if not self.region.around:
+            return self.insns.values()
+        return decode(replace(self.region, ranges=self.region.around)).values()
+
+    def _before(self, insn: Insn) -> list[Insn]:
+        """Instructions that lead straight to ``insn``, nearest first, followed backwards over fallthroughs."""
+        found: list[Insn] = []
+        fallen = {**{self.insns[a].end: a for a, t in self.ends.items() if isinstance(t, Branch)}, **self.came_from}
+        entered = {t.target: a for a, t in self.ends.items() if isinstance(t, Branch | Jump)}
+        at = insn.address
+        while len(found) < 40:
+            before = fallen.get(at, entered.get(at))
+            if before is None or any(before == i.address for i in found):
+                break
+            found.append(self.insns[before])
+            at = before
+        return found
+
+    def blocks(self) -> dict[int, Block]:
+        """Cut the reached instructions at leaders."""
+        found: dict[int, Block] = {}
+        for start in self.leaders:
+            if start not in self.insns:
+                found[start] = Block(start, (), TailCall(start, self.names(start)))
+                continue
+            body: list[Insn] = []
+            at = start
+            while True:
+                body.append(self.insns[at])
+                if at in self.ends:
+                    found[start] = Block(start, tuple(body), self.ends[at])
+                    break
+                at = self.insns[at].end
+                if at in self.leaders:
+                    found[start] = Block(start, tuple(body), Jump(at))
+                    break
+        return found

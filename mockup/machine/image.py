@@ -1,0 +1,113 @@
+"""What the lifter must know of the ELF file around a region: read-only bytes, and the names of call targets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+from elftools.common.exceptions import ELFError
+from elftools.elf.elffile import ELFFile
+from elftools.elf.relocation import RelocationSection
+from elftools.elf.sections import SymbolTableSection
+
+from layout_advise.errors import BinaryError, NotLiftedError
+from layout_advise.mockup.machine.disassembly import Memory, decode_one
+
+_PF_W = 2
+
+
+@dataclass(frozen=True)
+class Image:
+    """Segments and symbols of one ELF file; addresses are run-time addresses (``load_base`` added).
+
+    ``functions`` maps the start of a function to its name, ``slots`` an entry of the global offset table to the symbol
+    that the loader puts there.
+    """
+
+    segments: tuple[tuple[int, bytes, bool], ...] = ()
+    functions: dict[int, str] = field(default_factory=dict)
+    slots: dict[int, str] = field(default_factory=dict)
+
+    def read(self, address: int, size: int) -> bytes | None:
+        """``size`` bytes of the file's image at ``address`` if they cannot change at run time (not writable)."""
+        for start, data, constant in self.segments:
+            if constant and start <= address and address + size <= start + len(data):
+                return data[address - start : address - start + size]
+        return None
+
+    def slot_name(self, address: int) -> str | None:
+        """The symbol whose address the loader stores in the 8 bytes at ``address``."""
+        return self.slots.get(address)
+
+    def name_of(self, address: int) -> str | None:
+        """The function that starts at ``address``; a PLT stub has the name of what it jumps to."""
+        if address in self.functions:
+            return self.functions[address]
+        slot = self._stub(address)
+        return None if slot is None else self.slot_name(slot)
+
+    def is_stub(self, address: int) -> bool:
+        """Whether the code at ``address`` does nothing but jump to what a slot holds: a call of another file's function."""
+        return self._stub(address) is not None
+
+    def _stub(self, address: int) -> int | None:
+        """The slot through which a PLT stub jumps."""
+        at = address
+        for _ in range(3):  # [endbr64] [bnd] jmp [slot]
+            code = self._code(at)
+            if not code:
+                return None
+            try:
+                insn = decode_one(code, at)
+            except NotLiftedError:
+                return None
+            if insn.mnemonic == "jmp":
+                target = insn.operands[0]
+                return target.displacement if isinstance(target, Memory) and target.base is None else None
+            at = insn.end
+        return None
+
+    def _code(self, address: int) -> bytes:
+        for start, data, constant in self.segments:
+            if constant and start <= address < start + len(data):
+                return data[address - start : address - start + 16]
+        return b""
+
+
+@lru_cache(maxsize=8)
+def open_image(path: str, load_base: int) -> Image:
+    """The image of the ELF file at ``path``, loaded at ``load_base``; raises :class:`BinaryError` if it cannot be read.
+
+    An empty ``path`` (code that comes from no file) gives an image without names.
+    """
+    if not path:
+        return Image()
+    try:
+        with Path(path).open("rb") as file:
+            return _parse(ELFFile(file), load_base)
+    except (OSError, ELFError) as error:
+        raise BinaryError(f"cannot read {path}", str(error)) from error
+
+
+def _parse(elf: ELFFile, base: int) -> Image:
+    segments = tuple(
+        (base + s["p_vaddr"], s.data(), not s["p_flags"] & _PF_W) for s in elf.iter_segments() if s["p_type"] == "PT_LOAD"
+    )
+    functions: dict[int, str] = {}
+    slots: dict[int, str] = {}
+    for section in elf.iter_sections():
+        if isinstance(section, SymbolTableSection):
+            for symbol in section.iter_symbols():
+                if symbol["st_info"]["type"] in ("STT_FUNC", "STT_GNU_IFUNC") and symbol["st_value"]:
+                    functions.setdefault(base + symbol["st_value"], symbol.name)
+        elif isinstance(section, RelocationSection) and section["sh_link"]:
+            symbols = elf.get_section(section["sh_link"])
+            if not isinstance(symbols, SymbolTableSection):
+                continue
+            for relocation in section.iter_relocations():
+                number = relocation["r_info_sym"]
+                name = symbols.get_symbol(number).name if number else ""
+                if name:
+                    slots.setdefault(base + relocation["r_offset"], name.split("@")[0])
+    return Image(segments, functions, slots)

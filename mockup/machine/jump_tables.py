@@ -1,0 +1,167 @@
+"""Jump tables: where an indirect jump of a compiled ``switch`` may go.
+
+Two shapes are known: ``jmp [table + 8 * index]`` with absolute entries, and ``movsxd r, [table + 4 * index]; add r, table;
+jmp r`` with entries relative to the table. The number of entries comes from the bounds check (``cmp index, N; ja``).
+Everything else is refused.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Sequence
+
+from layout_advise.mockup.ir.effects import Const, Expr, Gpr, Read
+from layout_advise.mockup.ir.expressions import build
+from layout_advise.mockup.machine.disassembly import Immediate, Insn, Memory, Register
+from layout_advise.mockup.machine.image import Image
+
+_MOST = 4096
+_UNKNOWN = "indirect jump (no jump table found)"
+
+
+def jump_targets(
+    insn: Insn,
+    before: Sequence[Insn],
+    image: Image,
+    inside: Callable[[int], bool],
+    known: Iterable[Insn] = (),
+) -> tuple[tuple[int, ...], Expr | None, Expr | None]:
+    """``(targets, value, load)`` of :class:`layout_advise.mockup.machine.cfg.IndirectJump` for the jump ``insn``.
+
+    ``before`` are the instructions that lead to it, nearest first, ``known`` all that were found so far: clang loads the
+    table's address before the loop around a ``switch``. Raises NotLiftedError where the table is not plain.
+    """
+    known = tuple(known)
+    target = insn.operands[0]
+    if isinstance(target, Memory):
+        if target.index is None or target.scale != 8 or target.segment or target.narrow:
+            raise insn.refuse(_UNKNOWN)
+        table = _constant(target.base, before, known) if target.base else 0
+        if table is None:
+            raise insn.refuse(_UNKNOWN)
+        start = (table + target.displacement) % 2**64
+        entries = _entries(insn, image, start, 8, _count(insn, target.index, before))
+        return _checked(insn, entries, inside), None, _address(target)
+    if not (isinstance(target, Register) and target.kind == "gpr" and target.bytes == 8):
+        raise insn.refuse(_UNKNOWN)
+    start, index, skip = _relative(insn, target.number, before, known)
+    count = _count(insn, index, before[skip:])
+    entries = tuple((start + e) % 2**64 for e in _entries(insn, image, start, 4, count))
+    return _checked(insn, entries, inside), Read(Gpr(target.number), "i64"), None
+
+
+def _address(memory: Memory) -> Expr:
+    assert memory.index is not None
+    total = build("mul", "i64", Read(memory.index, "i64"), Const("i64", memory.scale))
+    if memory.base is not None:
+        total = build("add", "i64", Read(memory.base, "i64"), total)
+    return build("add", "i64", total, Const("i64", memory.displacement))
+
+
+def _writes(insn: Insn, register: int) -> bool:
+    first = insn.operands[0] if insn.operands else None
+    return (
+        isinstance(first, Register)
+        and first.kind == "gpr"
+        and first.number == register
+        and insn.mnemonic not in ("cmp", "test", "push")
+    )
+
+
+def _constant(register: Gpr, before: Sequence[Insn], known: Sequence[Insn]) -> int | None:
+    """The constant that a ``lea r, [rip + x]`` or ``mov r, imm`` among ``before`` put into the register; where none of these
+    writes it, the only address that one of ``known`` puts there."""
+    for insn in before:
+        if _writes(insn, register.number):
+            return _loaded(insn)
+    found = {_loaded(insn) for insn in known if insn.mnemonic == "lea" and _writes(insn, register.number)} - {None}
+    return found.pop() if len(found) == 1 else None
+
+
+def _loaded(insn: Insn) -> int | None:
+    second = insn.operands[1] if len(insn.operands) > 1 else None
+    if insn.mnemonic == "lea" and isinstance(second, Memory) and second.base is None and second.index is None:
+        return second.displacement
+    if insn.mnemonic in ("mov", "movabs") and isinstance(second, Immediate):
+        return second.value % 2**64
+    return None
+
+
+def _relative(insn: Insn, register: int, before: Sequence[Insn], known: Sequence[Insn]) -> tuple[int, Gpr, int]:
+    """Start of the table, its index register, and how many of ``before`` were used, for the relative shape."""
+    other: int | None = None
+    for skip, step in enumerate(before):
+        if not _writes(step, register) and not (other is not None and _writes(step, other)):
+            continue
+        source = step.operands[1] if len(step.operands) > 1 else None
+        if step.mnemonic == "add" and isinstance(source, Register) and other is None:
+            other = source.number
+            continue
+        if step.mnemonic == "movsxd" and isinstance(source, Memory) and source.scale == 4 and source.base and source.index:
+            table = _constant(source.base, before[skip + 1 :], known)
+            loaded = step.operands[0]
+            sums = other is not None and isinstance(loaded, Register) and {loaded.number, other} >= {register}
+            if table is not None and source.displacement == 0 and sums and not source.segment:
+                return table, source.index, skip + 1
+        break
+    raise insn.refuse(_UNKNOWN)
+
+
+def _count(insn: Insn, index: Gpr, before: Sequence[Insn]) -> int:
+    """Number of entries, from the ``cmp index, N`` that a ``ja``/``jbe`` tests; the index must not change in between. The
+    bound may be that of the memory which the index is then loaded from."""
+    number = index.number
+    bounded = False
+    for place, step in enumerate(before):
+        if step.mnemonic in ("ja", "jbe", "jnbe", "jna"):
+            bounded = True
+        if bounded and step.mnemonic == "cmp" and isinstance(step.operands[1], Immediate):
+            first = step.operands[0]
+            if isinstance(first, Register) and first.kind == "gpr" and first.number == number:
+                return step.operands[1].value + 1
+        if _writes(step, number):
+            source = step.operands[1] if len(step.operands) > 1 else None
+            moved = step.mnemonic in ("mov", "movzx", "movsxd") and isinstance(source, Register) and source.kind == "gpr"
+            if not moved:
+                if step.mnemonic == "and" and isinstance(source, Immediate) and 0 <= source.value < _MOST:
+                    return source.value + 1
+                extended = step.mnemonic == "movzx" or (
+                    step.mnemonic == "mov" and isinstance(source, Memory) and source.bytes >= 4
+                )
+                if extended and isinstance(source, Memory):
+                    count = _memory_bound(source, before[place + 1 :])
+                    if count is not None:
+                        return count
+                break
+            assert isinstance(source, Register)
+            number = source.number
+    raise insn.refuse("jump table without a bounds check")
+
+
+def _memory_bound(source: Memory, before: Sequence[Insn]) -> int | None:
+    """Number of entries where ``cmp source, N`` and ``ja`` come before the index is loaded from there, and nothing in
+    between changes the registers of the address or is a call. (A store in between is to another place: the compiler that
+    checks memory and loads it anew knows that it is.)"""
+    bounded = False
+    for step in before:
+        if step.mnemonic in ("ja", "jbe", "jnbe", "jna"):
+            bounded = True
+        if bounded and step.mnemonic == "cmp" and step.operands[0] == source and isinstance(step.operands[1], Immediate):
+            return step.operands[1].value + 1
+        registers = [r for r in (source.base, source.index) if r is not None]
+        if step.mnemonic == "call" or any(_writes(step, register.number) for register in registers):
+            return None
+    return None
+
+
+def _entries(insn: Insn, image: Image, start: int, size: int, count: int) -> tuple[int, ...]:
+    data = image.read(start, size * count) if 0 < count <= _MOST else None
+    if data is None:
+        raise insn.refuse("jump table that is not in read-only memory")
+    return struct.unpack(f"<{count}{'q' if size == 8 else 'i'}", data)
+
+
+def _checked(insn: Insn, entries: Sequence[int], inside: Callable[[int], bool]) -> tuple[int, ...]:
+    if not all(inside(entry) for entry in entries):
+        raise insn.refuse("jump table that leaves the region")
+    return tuple(sorted(set(entries)))

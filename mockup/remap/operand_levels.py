@@ -1,0 +1,65 @@
+"""Where an operand of an address changes: in which of the loops around the access, and whether it is loaded there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from layout_advise.mockup.evidence.binding import Access, Binding
+from layout_advise.mockup.ir.lifted import Assign, Call, Item, Let, LetLinear, Lifted, Load, Loop, Operand, Val, Var
+from layout_advise.mockup.remap.saved_registers import restored
+
+
+class Levels:
+    """Which loops change an operand: the loops a value is defined in, the loops a variable is assigned in."""
+
+    def __init__(self, lifted: Lifted, binding: Binding) -> None:
+        self.values: dict[int, tuple[int, ...]] = {}
+        self.variables: dict[int, set[int]] = {}
+        self.products: dict[int, Let] = {}
+        self.restored = restored(lifted, binding)
+        self._walk(lifted.body, ())
+
+    def _walk(self, body: Sequence[Item], loops: tuple[int, ...]) -> None:
+        for item in body:
+            if isinstance(item, Let | LetLinear | Load | Call):
+                self.values[item.value.number] = loops
+                if isinstance(item, Let) and item.name == "mul" and item.value.ty == "i64":
+                    self.products[item.value.number] = item
+            elif isinstance(item, Assign):
+                self.variables.setdefault(item.variable.number, set()).update(loops)
+            elif isinstance(item, Loop):
+                self.values[item.counter.number] = (*loops, id(item))
+                self._walk(item.body, (*loops, id(item)))
+
+    def terms(self, access: Access) -> tuple[tuple[Operand, int], ...]:
+        """Those of its address, with the values that were saved in memory meanwhile as they were before."""
+        found: dict[Operand, int] = {}
+        for atom, coef in access.address.terms:
+            saved = self.restored.get(atom, atom)
+            found[saved] = found.get(saved, 0) + coef
+        return tuple((atom, coef) for atom, coef in found.items() if coef)
+
+    def level(self, operand: Operand, chain: tuple[Loop, ...]) -> int:
+        """Index in ``chain`` of the innermost loop that changes ``operand``; -1 if none does."""
+        changing: set[int] | tuple[int, ...] = ()
+        if isinstance(operand, Val):
+            changing = self.values.get(operand.number, ())
+        elif isinstance(operand, Var):
+            changing = self.variables.get(operand.number, ())
+        return max((k for k, loop in enumerate(chain) if id(loop) in changing), default=-1)
+
+
+def read_again(atom: Operand, loop: Loop) -> bool:
+    """Whether the loop loads the value anew in each iteration, from a place that stays the same (``s->cells``)."""
+    load = next((item for item in loop.body if isinstance(item, Load) and item.value == atom), None)
+    if load is None:
+        return False
+    changed = {i.value for i in loop.body if isinstance(i, Let | LetLinear | Load | Call)} | {loop.counter}
+    moved = {i.variable for i in loop.body if isinstance(i, Assign)}
+    return all((a not in changed and a not in moved) or read_again(a, loop) for a, _ in load.address.terms)
+
+
+def read_as_it_goes(atom: Operand, loop: Loop) -> bool:
+    """Whether the loop carries a value that it loads."""
+    loaded = {item.value for item in loop.body if isinstance(item, Load)}
+    return any(isinstance(i, Assign) and i.variable == atom and i.operand in loaded for i in loop.body)

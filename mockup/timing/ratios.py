@@ -1,0 +1,121 @@
+"""What follows from the times: each variant's speedup, which unchanged layout it is held against, and the noise.
+
+An interval holds what comes out at any place at which code was timed (``docs/decisions/0037``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from layout_advise.mockup.timing.names import (
+    CONTROLS,
+    IDENTITY,
+    IDENTITY_BLOCKS,
+    IDENTITY_LANES,
+    IDENTITY_MOVED,
+    IDENTITY_RESTRICT,
+    IDENTITY_SIMD,
+    ORIGINAL,
+    PLACED,
+    SCALAR,
+    SHADOW,
+    elsewhere,
+)
+from layout_advise.mockup.timing.statistics import Ratio
+from layout_advise.mockup.timing.timings import Timings
+from layout_advise.tracer.process.stopped_program import Mode
+
+CLEARLY = 0.95
+"""Without vector instructions the unchanged layout is taken to be faster where it takes less of the time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ratios:
+    """Per variant, against the original and against the identity mock-up, one value per restore."""
+
+    steady: Ratio
+    steady_over_identity: Ratio
+    cold: Ratio | None
+    cold_over_identity: Ratio | None
+
+
+def summarise(timings: Timings, name: str) -> Ratios | None:
+    """All ratios of one variant; None when it was never timed. Where it and the identity were timed with their code at
+    several places, the intervals hold what comes out at any of these, and the middle is that of the mean times."""
+    places = [name] if name in CONTROLS else places_of(timings, name)
+    own = identity_of(timings, name)
+    unchanged = places_of(timings, own) if len(places) > 1 else [own]
+    steady, over = (_wherever(timings, names, places, "steady") for names in ([ORIGINAL], unchanged))
+    if steady is None or over is None:
+        return None
+    cold, over_cold = (_wherever(timings, names, places, "cold") for names in ([ORIGINAL], unchanged))
+    return Ratios(steady, over, cold, over_cold)
+
+
+def places_of(timings: Timings, name: str) -> list[str]:
+    """``name``, and what it is called at the other places that its code was timed at."""
+    return [name, *(n for n in elsewhere(name) if timings.restores(n))]
+
+
+def gain(timings: Timings, name: str) -> Ratio | None:
+    """Speedup of a candidate over the original, wherever its code lies; None where nothing was measured."""
+    return _wherever(timings, [ORIGINAL], places_of(timings, name), "steady")
+
+
+def _wherever(timings: Timings, over: Sequence[str], under: Sequence[str], mode: Mode) -> Ratio | None:
+    rows = [[r for a in over if (r := timings.ratio(a, b, mode)) is not None] for b in under]
+    found = [r for row in rows for r in row]
+    if not found:
+        return None
+    # each row's mean is the mean time above over one time below
+    middle = fmean(1 / fmean(r.median for r in row) for row in rows if row) ** -1
+    return Ratio(middle, min(r.lo for r in found), max(r.hi for r in found), max(r.restores for r in found))
+
+
+_OWN = {"simd": IDENTITY_SIMD, "lanes": IDENTITY_RESTRICT, "restrict": IDENTITY_RESTRICT}
+
+
+def identity_of(timings: Timings, name: str) -> str:
+    """The identity mock-up that the variant ``name`` is compared with: that of its own kind where it was timed.
+
+    Candidates are made of another form of the loops (rerolled, written out) than the original's. Where the unchanged layout
+    gains by that form alone, the gain is not the layout's: the faster form is what candidates are held against. So it is
+    with blocks of elements, of which a compiler makes vector instructions, or a branch for each place in a block, by
+    itself: what these gain with the layout unchanged is the loop's. And where vector instructions make the unchanged layout
+    slower (``docs/decisions/0039``), leaving them away is what a layout must beat. What runs over the elements of blocks in
+    plain C, ``lanes``, has no like without blocks: the identity that is promised the same counts, or that in vector types
+    where it is faster.
+    """
+    own = _OWN.get(name.rpartition("-")[2], IDENTITY) if name != IDENTITY_LANES else IDENTITY
+    if not timings.restores(own):
+        own = IDENTITY
+    if own == IDENTITY and _is_faster(timings, IDENTITY_LANES, own):
+        own = IDENTITY_LANES
+    for form in (IDENTITY_SIMD, IDENTITY_BLOCKS) if name in timings.blocked else ():
+        if _is_faster(timings, form, own):
+            own = form
+    return SCALAR if _is_faster(timings, SCALAR, own, CLEARLY) else own
+
+
+def _is_faster(timings: Timings, name: str, other: str, limit: float = 1.0) -> bool:
+    ratio = timings.ratio(name, other) if name != other else None
+    return ratio is not None and ratio.hi < limit
+
+
+def identity_ratio(timings: Timings, mode: Mode = "steady") -> Ratio | None:
+    """Time of the unchanged mock-up over the original's, with aligned loops, placed as in the original or at other places:
+    the nearest one."""
+    found = [r for name in (IDENTITY, PLACED, *IDENTITY_MOVED) if (r := timings.ratio(name, ORIGINAL, mode)) is not None]
+    return min(found, key=lambda r: abs(math.log(r.median)), default=None)
+
+
+def noise_floor(timings: Timings, mode: Mode = "steady") -> tuple[float, float]:
+    """Range over the restores of original over original, always around 1."""
+    values = timings.per_restore(ORIGINAL, SHADOW, mode)
+    if not values:
+        return (1.0, 1.0)
+    both = [*values, *(1 / v for v in values)]
+    return (min(both), max(both))
