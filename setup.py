@@ -6,9 +6,7 @@ FOLDERS = ("tracer", "layoutalgebra", "mockup", "reports")
 
 setup(
     packages=[
-        "layout_advise",
-        "layout_advise.commands",
-        "layout_advise.stages",
+        *find_packages(include=["layout_advise", "layout_advise.*"], exclude=[f"layout_advise.{d}*" for d in FOLDERS]),
         *(f"layout_advise.{p}" for d in FOLDERS for p in find_packages(include=[d, f"{d}.*"])),
     ],
     cffi_modules=["tracer/nlr/build_binding.py:ffi"],

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from layout_advise.stages.observe import observe
+from layout_advise.observe.observe import observe
 from layout_advise.tracer.backends.clone.address import choose_address
 from layout_advise.tracer.backends.clone.image import build_clone
 from layout_advise.tracer.folding.fold import fold_records

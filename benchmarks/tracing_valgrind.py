@@ -29,7 +29,7 @@ from pathlib import Path
 from tracing import HOTSPOTS, INSIDE, RESULTS, ROOT, Row, entry_of, row, table
 
 from layout_advise.layoutalgebra.sets.nests import AddressSet
-from layout_advise.stages.observe import count_nodes
+from layout_advise.observe.observe import count_nodes
 from layout_advise.tracer.backends.tool.run import file_offset
 from layout_advise.tracer.backends.valgrind.build import TOOL, tool_folder
 from layout_advise.tracer.backends.valgrind.install import find_valgrind

@@ -11,24 +11,24 @@ from pathlib import Path
 import msgspec
 
 from layout_advise import __version__, machine
+from layout_advise.case import Case
 from layout_advise.checks import check_command, check_room
+from layout_advise.choose.batches import LEARNT_CALLS, can_be_batched, may_be_learnt, plan_batch, too_short
+from layout_advise.choose.loop_regions import find_loop
+from layout_advise.choose.profile import Profiled, probe_calls, profile, spool, without_main
 from layout_advise.config import Settings
+from layout_advise.decide.verdict import FEWEST_CALLS, SHORT_CALL_NS
+from layout_advise.describe.assemble import quality
 from layout_advise.errors import RunDirError, UsageError
+from layout_advise.observe.backends import check_backend
+from layout_advise.observe.static_programs import trace_static
 from layout_advise.progress import Progress
 from layout_advise.reports.model import contract
 from layout_advise.reports.pages import html
 from layout_advise.rundir import RunDir, open_run, scratch, write_atomically
-from layout_advise.stages.assemble import quality
-from layout_advise.stages.backends import check_backend
-from layout_advise.stages.batches import LEARNT_CALLS, can_be_batched, may_be_learnt, plan_batch, too_short
-from layout_advise.stages.case import Case
-from layout_advise.stages.hotspot import Studied, study
-from layout_advise.stages.loops import find_loop
-from layout_advise.stages.profile import Profiled, probe_calls, profile, spool, without_main
-from layout_advise.stages.statically import trace_static
+from layout_advise.study import Studied, study
 from layout_advise.tracer.process.launch import signal_name
 from layout_advise.tracer.program.binary import Binary
-from layout_advise.verdict import FEWEST_CALLS, SHORT_CALL_NS
 
 
 def advise(settings: Settings, progress: Progress) -> contract.Report | None:

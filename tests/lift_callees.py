@@ -7,9 +7,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from layout_advise.errors import LayoutAdviseError
+from layout_advise.lift_survey import TooLong, time_limit
 from layout_advise.mockup.ir.lifted import Imm, Lifted, OpaqueCall
 from layout_advise.mockup.run.survey import lift_function
-from layout_advise.stages.survey import TooLong, time_limit
 from layout_advise.tracer.program.binary import Binary
 from layout_advise.tracer.program.symbols import Function
 from tests.lift_memories import State

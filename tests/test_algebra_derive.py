@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from layout_advise.decide.untried import doubt_steps
 from layout_advise.errors import AlgebraError
 from layout_advise.layoutalgebra import derive, explore
 from layout_advise.layoutalgebra.bridges.declarations import declare, declare_structure
@@ -20,9 +21,8 @@ from layout_advise.layoutalgebra.draw.memory import draw, draw_ascii, draw_relay
 from layout_advise.layoutalgebra.explore.relayout import Group, Plan, Step, is_injective, relayout, whole
 from layout_advise.layoutalgebra.explore.traffic import lines_touched
 from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Loop, Node, Point, Stream
+from layout_advise.measure.experiment import Trials
 from layout_advise.reports.model.hotspot import Verdict
-from layout_advise.stages.nottried import doubt_steps
-from layout_advise.stages.trials import Trials
 
 BASE = 0x7F0000000010
 

@@ -16,7 +16,7 @@ import pytest
 from layout_advise.cli import main
 from layout_advise.errors import MachineError, TraceError
 from layout_advise.layoutalgebra.sets.nests import FoldedStream
-from layout_advise.stages.backends import relevant
+from layout_advise.observe.backends import relevant
 from layout_advise.tracer.backends.clone.record import trace_call
 from layout_advise.tracer.backends.step.record import trace_step_by_step
 from layout_advise.tracer.backends.valgrind.install import find_valgrind
@@ -187,7 +187,7 @@ def test_what_neither_clone_nor_valgrind_takes_is_stepped(run: Run, tmp_path: Pa
 @pytest.mark.usefixtures("no_valgrind")
 def test_too_long_for_steps_tells_all_reasons(run: Run, left: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     limited = functools.partial(trace_step_by_step, limit=500)  # as with 100,000, but soon
-    monkeypatch.setattr("layout_advise.stages.backends.trace_step_by_step", limited)
+    monkeypatch.setattr("layout_advise.observe.backends.trace_step_by_step", limited)
     done = run(*left, "501")
     assert done.returncode == 1
     assert line(done).startswith("layout-advise: no clone of hot: ")
@@ -200,7 +200,7 @@ def test_when_nothing_works_no_other_backend_is_recommended(
     def fails(*_: object, **__: object) -> None:
         raise TraceError("hot cannot be traced under Valgrind", "it has AVX-512 code", "use --backend clone")
 
-    monkeypatch.setattr("layout_advise.stages.backends.trace_under_valgrind", fails)
+    monkeypatch.setattr("layout_advise.observe.backends.trace_under_valgrind", fails)
     done = run(*refused)
     assert "AVX-512 code; step by step: the same; ask for another call or hotspot" in line(done)
     assert "use --backend" not in line(done)

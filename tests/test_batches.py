@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from layout_advise.build.build_and_compare import differing, left_behind
+from layout_advise.choose.batches import may_be_learnt, size_and_start
 from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from layout_advise.mockup.evidence.streams import expand_array
 from layout_advise.reports.model.contract import read_report, schema
 from layout_advise.reports.model.hotspot import Original
-from layout_advise.stages.attempts import differing, left_behind
-from layout_advise.stages.batches import may_be_learnt, size_and_start
 from layout_advise.tracer.backends.clone.record import trace_call
 from layout_advise.tracer.process.agent import ABI_HEADER
 from layout_advise.tracer.process.patching import Entry

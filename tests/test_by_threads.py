@@ -10,18 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from layout_advise.errors import SnapshotError
+from layout_advise.measure.thread_counts import EVERY, Runner, WithThreads, by_threads, numbers, scaling, time_of
 from layout_advise.mockup.timing.measure import Plan
 from layout_advise.mockup.timing.names import ORIGINAL
 from layout_advise.mockup.timing.timings import Timings
+from layout_advise.observe.observe import observed
 from layout_advise.reports.model import contract
 from layout_advise.reports.model.candidate import Interval
 from layout_advise.reports.model.hotspot import ByThreads, ThreadCount, Time
 from layout_advise.reports.pages import html, tables, terminal
-from layout_advise.stages.by_threads import EVERY, Runner, WithThreads, by_threads, numbers, scaling, time_of
-from layout_advise.stages.observe import observed
-from layout_advise.stages.verify_team import verify_with
 from layout_advise.tracer.backends.clone.record_team import trace_region
 from layout_advise.tracer.snapshot.snapshots import CriuSnapshots
+from layout_advise.verify.verify_team import verify_with
 from tests.sample_report import report
 from tests.test_openmp_road import build
 from tests.test_openmp_trace import stopped

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from layout_advise.choose.profile import FEWEST_SAMPLES, profile
 from layout_advise.config import Settings
-from layout_advise.stages.profile import FEWEST_SAMPLES, profile
 from layout_advise.tracer.program.binary import Binary
 from layout_advise.tracer.program.modules import Modules
 from layout_advise.tracer.program.unwind import RBP, RSP, Frame, UnwindTable

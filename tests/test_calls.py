@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from layout_advise.choose.calls import ChosenCall, Stretch, choose_call, in_situ_time, stretches, undisturbed_calls
+from layout_advise.describe.assemble import drift
 from layout_advise.errors import ProgramError, UsageError
 from layout_advise.reports.model.contract import Check
-from layout_advise.stages.assemble import drift
-from layout_advise.stages.calls import ChosenCall, Stretch, choose_call, in_situ_time, stretches, undisturbed_calls
 
 
 def test_the_fifth_where_it_is_like_the_others() -> None:

@@ -12,8 +12,8 @@ import pytest
 from layout_advise.cli import main
 from layout_advise.errors import TraceError
 from layout_advise.layoutalgebra.sets.nests import FoldedStream
-from layout_advise.stages.annotate import annotated
-from layout_advise.stages.observe import Observation, observed
+from layout_advise.observe.annotate import annotated
+from layout_advise.observe.observe import Observation, observed
 from layout_advise.tracer.backends.clone.record import trace_call
 from layout_advise.tracer.backends.step.record import trace_step_by_step
 from layout_advise.tracer.backends.valgrind.record import trace_under_valgrind

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from layout_advise.build.mockups import Made
+from layout_advise.build.recipes import Recipe
+from layout_advise.describe.assemble import Conditions, quality
+from layout_advise.measure.timing_setup import controls, worth_timing
 from layout_advise.mockup.timing.names import IDENTITY, IDENTITY_BLOCKS, LAYOUT_SCALAR, SCALAR
 from layout_advise.pipeline import that_tells
 from layout_advise.reports.model.hotspot import Verdict
-from layout_advise.stages.assemble import Conditions, quality
-from layout_advise.stages.hotspot import Studied
-from layout_advise.stages.mockups import Made
-from layout_advise.stages.races import controls, worth_timing
-from layout_advise.stages.recipes import Recipe
-from layout_advise.stages.verify import Finding
+from layout_advise.study import Studied
+from layout_advise.verify.verify import Finding
 from tests.sample_report import report
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from layout_advise.kinds import (
+from layout_advise.choose.call_kinds import (
     MOST_KINDS,
     Work,
     alike,
@@ -20,14 +20,14 @@ from layout_advise.kinds import (
     weigh,
     work_of,
 )
+from layout_advise.decide.mixture import SLOWEST_KIND, Portion, harms, mixed, sentence, together
+from layout_advise.decide.verdict import Context
+from layout_advise.decide.verdict_over_kinds import first_verdict
 from layout_advise.layoutalgebra.derive.structure import Dim, Structure
 from layout_advise.layoutalgebra.sets.nests import Affine, FoldedStream, Loop, Point
-from layout_advise.measured import Measured
-from layout_advise.mixture import SLOWEST_KIND, Portion, harms, mixed, sentence, together
+from layout_advise.measure.measured import Measured
 from layout_advise.mockup.timing.statistics import Ratio
-from layout_advise.stages.mixed import first_verdict
 from layout_advise.tracer.trace.trace import Reference, Registers, Trace
-from layout_advise.verdict import Context
 
 CELLS = Structure("s0", "cells", 0x1000, 64 * 100, (Dim(100, 64),), (), ())
 

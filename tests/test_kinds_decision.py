@@ -8,18 +8,18 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from layout_advise.mixture import Portion
+from layout_advise.decide.mixture import Portion
+from layout_advise.decide.verdict import Context
+from layout_advise.decide.verdict_over_kinds import Race, decide_mixed
+from layout_advise.measure.entrants import Bench, Contest, Entrant
+from layout_advise.measure.timing import Decision
 from layout_advise.mockup.timing.measure import Plan
 from layout_advise.mockup.timing.names import IDENTITY
+from layout_advise.observe.other_kinds import doubt_untried, not_all_kinds
 from layout_advise.reports.model.candidate import Interval, KindSpeedup
 from layout_advise.reports.model.hotspot import KindReport, Verdict
 from layout_advise.reports.pages import html
 from layout_advise.reports.pages.terminal import render
-from layout_advise.stages.contest import Bench, Contest, Entrant
-from layout_advise.stages.mixed import Race, decide_mixed
-from layout_advise.stages.others import doubt_untried, not_all_kinds
-from layout_advise.stages.timing import Decision
-from layout_advise.verdict import Context
 from tests import test_measure
 from tests.sample_report import report
 

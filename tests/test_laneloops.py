@@ -11,13 +11,13 @@ import pytest
 from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 
+from layout_advise.build.compile_flags import ONLY_THESE_GCC, Compiled
+from layout_advise.build.mockups import make_all
+from layout_advise.build.recipes import Code, recipes
 from layout_advise.errors import NotVectorisedError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
 from layout_advise.mockup.emit import emit, emit_mockup
 from layout_advise.mockup.ir.lifted import Lifted
-from layout_advise.stages.compiled import ONLY_THESE_GCC, Compiled
-from layout_advise.stages.mockups import make_all
-from layout_advise.stages.recipes import Code, recipes
 from layout_advise.tracer.trace.trace import Trace
 from tests.mockup_native import candidate, relayout
 from tests.test_lanes import FLAGS, HASWELL, KMEANS, NUMBERS, TERMS, Case, kernel

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from layout_advise.build.build_and_compare import without_failed
+from layout_advise.build.code_places import moved
+from layout_advise.build.compile_flags import Compiled
+from layout_advise.build.mockups import Late, Made, make_all
+from layout_advise.build.recipes import Code, Recipe
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.mockup.timing.names import IDENTITY, elsewhere, reordered
-from layout_advise.stages.attempts import without_failed
-from layout_advise.stages.compiled import Compiled
-from layout_advise.stages.mockups import Late, Made, make_all
-from layout_advise.stages.moved import moved
-from layout_advise.stages.recipes import Code, Recipe
-from layout_advise.stages.verify import Finding
+from layout_advise.verify.verify import Finding
 from tests.mockup_native import Rows, rows
 
 FLAGS = ("-O3", "-march=haswell", "-ffp-contract=off")

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from layout_advise.decide.doubts import doubt_place
+from layout_advise.describe.assemble import Conditions, quality
 from layout_advise.mockup.timing.branch_training import as_in_program, unknown_part
 from layout_advise.mockup.timing.canary import Canary
 from layout_advise.mockup.timing.names import IDENTITY, IDENTITY_LANES, ORIGINAL, converted, elsewhere
@@ -15,8 +17,6 @@ from layout_advise.mockup.timing.timings import Timings
 from layout_advise.reports.model import contract
 from layout_advise.reports.model.hotspot import Original, Verdict
 from layout_advise.reports.pages import html, terminal
-from layout_advise.stages.assemble import Conditions, quality
-from layout_advise.stages.doubts import doubt_place
 from tests.sample_report import report
 
 

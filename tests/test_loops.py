@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from layout_advise.choose.profile import Profiled
 from layout_advise.errors import NotLiftedError
 from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from layout_advise.mockup.evidence.streams import expand_array
@@ -19,7 +20,6 @@ from layout_advise.mockup.machine.cfg import build_cfg
 from layout_advise.mockup.machine.liveness import CARRY, FLAGS, REST, Liveness, places
 from layout_advise.mockup.machine.loop_regions import Nest, hottest_nests
 from layout_advise.reports.model.contract import read_report
-from layout_advise.stages.profile import Profiled
 from layout_advise.tracer.backends.clone.record import trace_call
 from layout_advise.tracer.code.region import CodeRange, Region
 from layout_advise.tracer.process.patching import plan_patch

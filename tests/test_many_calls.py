@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from layout_advise.choose.profile import Profiled, probe_calls
 from layout_advise.config import Settings
 from layout_advise.errors import TraceError
 from layout_advise.layoutalgebra.sets.nests import FoldedStream
-from layout_advise.stages.profile import Profiled, probe_calls
 from layout_advise.tracer.backends.clone import record
 from layout_advise.tracer.backends.clone.record import trace_call
 from layout_advise.tracer.code.region import Region

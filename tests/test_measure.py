@@ -12,6 +12,9 @@ from typing import Any
 import pytest
 
 from layout_advise.errors import SnapshotError
+from layout_advise.measure.entrants import Entrant
+from layout_advise.measure.timing import measured
+from layout_advise.measure.timing_setup import around_a_call
 from layout_advise.mockup.timing.measure import (
     CONVERTED_IN,
     Plan,
@@ -24,9 +27,6 @@ from layout_advise.mockup.timing.measure import (
 from layout_advise.mockup.timing.names import IDENTITY, ORIGINAL, elsewhere
 from layout_advise.mockup.timing.ratios import noise_floor, summarise
 from layout_advise.mockup.timing.timings import Timings
-from layout_advise.stages.contest import Entrant
-from layout_advise.stages.races import around_a_call
-from layout_advise.stages.timing import measured
 from layout_advise.tracer.process.stopped_program import AT_ONCE, Calm, Sample
 
 COLD: dict[str, float] = {}

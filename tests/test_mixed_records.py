@@ -13,8 +13,8 @@ from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, 
 from layout_advise.layoutalgebra.explore.explore import explore
 from layout_advise.layoutalgebra.sets.nests import Affine, FoldedStream, Loop, Point
 from layout_advise.layoutalgebra.terms.text import parse
-from layout_advise.stages.observe import derive
-from layout_advise.stages.titles import title, words
+from layout_advise.observe.observe import derive
+from layout_advise.propose.titles import title, words
 from layout_advise.tracer.objects.attribution import Attribution, Touch
 from layout_advise.tracer.objects.memory_object import MemoryObject
 from layout_advise.tracer.trace.trace import Reference, Registers, Trace

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from layout_advise.build.compile_flags import MORE_CHECKS
 from layout_advise.layoutalgebra.derive.structure import Dim, Structure
 from layout_advise.mockup.emit import emit, emit_mockup, statics
 from layout_advise.mockup.run.build import command
-from layout_advise.stages.compiled import MORE_CHECKS
 from tests.mockup_case import Case, compare, f64_fields, particles
 from tests.mockup_native import candidate, relayout
 from tests.test_mockup_layouts import GRID

@@ -12,21 +12,21 @@ from typing import cast
 
 import pytest
 
+from layout_advise.build import code_places as stage
+from layout_advise.build.code_places import MOVED_BY, hangs_on_place, have_room, moved, moved_identities
+from layout_advise.build.compile_flags import Compiled, own_alignment
+from layout_advise.build.mockups import Made
+from layout_advise.build.recipes import Recipe
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
+from layout_advise.measure.timing_setup import controls
 from layout_advise.mockup.machine.cfg import build_cfg
 from layout_advise.mockup.run.build import build
 from layout_advise.mockup.timing.names import IDENTITY, IDENTITY_MOVED, ORIGINAL, elsewhere
 from layout_advise.mockup.timing.ratios import identity_ratio
 from layout_advise.mockup.timing.timings import Timings
-from layout_advise.stages import moved as stage
-from layout_advise.stages.compiled import Compiled, own_alignment
-from layout_advise.stages.mockups import Made
-from layout_advise.stages.moved import MOVED_BY, hangs_on_place, have_room, moved, moved_identities
-from layout_advise.stages.observe import Observation
-from layout_advise.stages.races import controls
-from layout_advise.stages.recipes import Recipe
-from layout_advise.stages.verify import Finding
+from layout_advise.observe.observe import Observation
 from layout_advise.tracer.program.binary import Binary
+from layout_advise.verify.verify import Finding
 from tests.benchmark_scripts import script
 from tests.mockup_native import Native, candidate, relayout
 from tests.test_databranches import SOURCES

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from layout_advise.decide.untried import doubt_unknown
 from layout_advise.layoutalgebra.derive.derive import Derived
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
 from layout_advise.layoutalgebra.sets.nests import Affine, FoldedStream, Loop, Point
+from layout_advise.measure.experiment import Trials
+from layout_advise.observe.observe import Observation
 from layout_advise.reports.model.hotspot import Verdict
-from layout_advise.stages.nottried import doubt_unknown
-from layout_advise.stages.observe import Observation
-from layout_advise.stages.trials import Trials
 from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.objects.attribution import Attribution, Touch
 from layout_advise.tracer.objects.memory_object import MemoryObject

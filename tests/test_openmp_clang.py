@@ -13,14 +13,14 @@ from layout_advise.mockup.evidence.binding import accesses
 from layout_advise.mockup.ir.lifted import Atomic, Lifted, RuntimeCall
 from layout_advise.mockup.ir.loop_body import read_by
 from layout_advise.mockup.machine.openmp_runtime import ROUTINES, shared_out, why_not
-from layout_advise.stages.sums import Sum, order_dependent
-from layout_advise.stages.verify_team import verify_with
 from layout_advise.tracer.backends.clone.record_team import trace_region
 from layout_advise.tracer.program.binary import Binary
 from layout_advise.tracer.program.openmp_regions import is_region_body
 from layout_advise.tracer.sampling.probe import probe
 from layout_advise.tracer.snapshot.snapshots import CriuSnapshots
 from layout_advise.tracer.trace.trace_file import read_trace, write_trace
+from layout_advise.verify.order_dependent_sums import Sum, order_dependent
+from layout_advise.verify.verify_team import verify_with
 from tests import openmp_programs as programs
 from tests import sync_programs as regions
 from tests.openmp_programs import needs_libomp, with_threads

@@ -9,23 +9,23 @@ from pathlib import Path
 
 import pytest
 
+from layout_advise.build.build_and_compare import code_of, forbidden
+from layout_advise.build.compile_flags import Compiled
+from layout_advise.build.mockups import expected_moves, make_all
+from layout_advise.build.recipes import recipes
 from layout_advise.errors import SnapshotError
 from layout_advise.mockup.ir.lifted import Lifted
+from layout_advise.observe.chosen_elements import select
+from layout_advise.observe.linear_index import linearise
+from layout_advise.observe.observe import Observation, observed
+from layout_advise.propose.proposals import propose
 from layout_advise.reports.model.contract import read_report
 from layout_advise.reports.model.hotspot import HotspotReport
-from layout_advise.stages.attempts import code_of, forbidden
-from layout_advise.stages.compiled import Compiled
-from layout_advise.stages.hotspot import attempt
-from layout_advise.stages.linear import linearise
-from layout_advise.stages.mockups import expected_moves, make_all
-from layout_advise.stages.observe import Observation, observed
-from layout_advise.stages.proposals import propose
-from layout_advise.stages.recipes import recipes
-from layout_advise.stages.selection import select
-from layout_advise.stages.verify import Finding, Subject
-from layout_advise.stages.verify_team import verify_team
+from layout_advise.study import attempt
 from layout_advise.tracer.backends.clone.record_team import trace_region
 from layout_advise.tracer.trace.trace_file import read_trace
+from layout_advise.verify.verify import Finding, Subject
+from layout_advise.verify.verify_team import verify_team
 from tests import openmp_programs as programs
 from tests.test_openmp_trace import stopped
 

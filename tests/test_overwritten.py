@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from layout_advise.layoutalgebra.sets.nests import Affine, FoldedStream, Loop, Point
 from layout_advise.reports.model.contract import read_report
-from layout_advise.stages.overwritten import overwritten
 from layout_advise.tracer.trace.trace import Mapping, Reference, Registers, Trace
+from layout_advise.verify.overwritten import overwritten
 
 FILTER = r"""
 #include <stdio.h>

@@ -9,21 +9,21 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
+from layout_advise.build.build_and_compare import code_of
+from layout_advise.build.compile_flags import Compiled
+from layout_advise.build.mockups import make_all
+from layout_advise.build.recipes import Recipe
 from layout_advise.layoutalgebra.derive.structure import Axis, Candidate, Dim, Field, Relayout, Structure
 from layout_advise.layoutalgebra.explore.explore import SMALL_PADDED, Walk, can_pad, explore
 from layout_advise.layoutalgebra.explore.relayout import LINE, is_injective
 from layout_advise.layoutalgebra.terms.text import parse
 from layout_advise.mockup.ir.lifted import Lifted
-from layout_advise.stages.attempts import code_of
-from layout_advise.stages.compiled import Compiled
-from layout_advise.stages.hotspot import attempt
-from layout_advise.stages.mockups import make_all
-from layout_advise.stages.observe import observed
-from layout_advise.stages.proposals import propose
-from layout_advise.stages.recipes import Recipe
-from layout_advise.stages.verify import Subject
-from layout_advise.stages.verify_team import verify_team
+from layout_advise.observe.observe import observed
+from layout_advise.propose.proposals import propose
+from layout_advise.study import attempt
 from layout_advise.tracer.backends.clone.record_team import trace_region
+from layout_advise.verify.verify import Subject
+from layout_advise.verify.verify_team import verify_team
 from tests.test_openmp_road import build, observe
 from tests.test_openmp_trace import stopped
 

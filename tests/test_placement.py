@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from layout_advise.build.compile_flags import Compiled
+from layout_advise.build.mockups import Made, better_kept, place_identity
+from layout_advise.build.recipes import Code, Recipe, recipes
 from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from layout_advise.mockup.lift.lift import lift
 from layout_advise.mockup.machine.cfg import build_cfg
@@ -22,9 +25,6 @@ from layout_advise.mockup.run.code_placement import (
     same_loops,
     shift_to,
 )
-from layout_advise.stages.compiled import Compiled
-from layout_advise.stages.mockups import Made, better_kept, place_identity
-from layout_advise.stages.recipes import Code, Recipe, recipes
 from layout_advise.tracer.program.binary import Binary
 from layout_advise.tracer.trace.trace import Reference, Registers, Trace
 

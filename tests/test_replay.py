@@ -14,13 +14,13 @@ import pytest
 
 from layout_advise.errors import ReplayError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Structure
+from layout_advise.measure.replays import Replays, sentence
 from layout_advise.mockup.emit.replay import emit_replay
 from layout_advise.mockup.evidence.touch_nest import Nest, Touch, frame, touches
 from layout_advise.mockup.machine.cfg import build_cfg
 from layout_advise.mockup.run.build import build
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.reports.model.contract import read_report
-from layout_advise.stages.replays import Replays, sentence
 from layout_advise.tracer.backends.clone.address import choose_address
 from layout_advise.tracer.backends.clone.image import build_clone
 from layout_advise.tracer.code.region import Region

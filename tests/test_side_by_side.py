@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from layout_advise.build.compile_flags import ONLY_THESE_CLANG, ONLY_THESE_GCC, Compiled, flags_of
+from layout_advise.build.recipes import Recipe
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
 from layout_advise.mockup.emit import Emitted
 from layout_advise.mockup.emit.packs.fmaddsub import brings_together, elements_whole
-from layout_advise.stages.compiled import ONLY_THESE_CLANG, ONLY_THESE_GCC, Compiled, flags_of
-from layout_advise.stages.recipes import Recipe
 from tests.mockup_case import f64_fields
 from tests.mockup_native import candidate, relayout
 

@@ -17,9 +17,9 @@ from layout_advise.mockup.evidence.binding import accesses
 from layout_advise.mockup.evidence.check_records import check_shared
 from layout_advise.mockup.ir.lifted import Atomic, Imm, Item, Lifted, Linear, Load, Loop, Origin, RuntimeCall, Val
 from layout_advise.mockup.machine.openmp_runtime import ROUTINES, retried, shared_out, why_not
-from layout_advise.stages.sums import Sum, allowed, farthest, order_dependent
 from layout_advise.tracer.folding.fold import fold
 from layout_advise.tracer.trace.trace import Reference, Registers, Thread, Trace
+from layout_advise.verify.order_dependent_sums import Sum, allowed, farthest, order_dependent
 from tests.sync_programs import DETERMINISTIC, ROUNDED, build
 from tests.test_openmp_sync import lifted
 

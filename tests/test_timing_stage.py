@@ -8,8 +8,14 @@ from statistics import fmean
 
 import pytest
 
-from layout_advise.gainwords import with_peers
-from layout_advise.measured import Measured
+from layout_advise.decide.doubts import doubt_scalar
+from layout_advise.decide.gain_words import with_peers
+from layout_advise.decide.verdict import Context
+from layout_advise.describe.describe import ablation
+from layout_advise.measure.effort import plans_for
+from layout_advise.measure.entrants import Bench, Contest, Entrant
+from layout_advise.measure.measured import Measured
+from layout_advise.measure.timing import Decision, as_fast, decide_and_confirm, measured
 from layout_advise.mockup.timing.measure import Plan
 from layout_advise.mockup.timing.names import (
     IDENTITY,
@@ -27,12 +33,6 @@ from layout_advise.mockup.timing.names import (
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.reports.model.hotspot import Verdict
-from layout_advise.stages.contest import Bench, Contest, Entrant
-from layout_advise.stages.describe import ablation
-from layout_advise.stages.doubts import doubt_scalar
-from layout_advise.stages.effort import plans_for
-from layout_advise.stages.timing import Decision, as_fast, decide_and_confirm, measured
-from layout_advise.verdict import Context
 from tests import test_measure
 
 KEEP = Verdict("keep", None, None, "no-gain", "Keep it.")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from layout_advise.measured import Measured
+from layout_advise.decide.usage import Use, with_use
+from layout_advise.decide.verdict import Context, confirm, decide
+from layout_advise.measure.measured import Measured
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.reports.model.hotspot import Verdict
-from layout_advise.usage import Use, with_use
-from layout_advise.verdict import Context, confirm, decide
 
 CHANGE = Verdict("change", "c1", 3.0, "measured-gain", "Change it: it runs 3.0 times as fast.")
 

@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from layout_advise import study
+from layout_advise.case import Case
 from layout_advise.cli import main
+from layout_advise.describe import describe
 from layout_advise.errors import SnapshotError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Structure
 from layout_advise.layoutalgebra.explore.relayout import Group, Plan, relayout, whole
-from layout_advise.reports.model.structure import StructureReport
-from layout_advise.stages import describe, hotspot
-from layout_advise.stages.case import Case
-from layout_advise.stages.elsewhere import (
+from layout_advise.observe.observe import Observation
+from layout_advise.observe.other_users import (
     Places,
     Usage,
     User,
@@ -29,8 +30,8 @@ from layout_advise.stages.elsewhere import (
     placement,
     usage,
 )
-from layout_advise.stages.observe import Observation
-from layout_advise.stages.users import gone_blocks, own_code, pages_of
+from layout_advise.observe.watch_users import gone_blocks, own_code, pages_of
+from layout_advise.reports.model.structure import StructureReport
 from layout_advise.tracer.process.patching import Entry
 from layout_advise.tracer.process.seized import Seized
 from layout_advise.tracer.program.binary import Binary
@@ -186,7 +187,7 @@ def test_the_road_finds_them(program: Path, tmp_path: Path, monkeypatch: pytest.
         found.extend(describe.structures(seen))
         raise SnapshotError("enough")
 
-    monkeypatch.setattr(hotspot, "_measure", enough)
+    monkeypatch.setattr(study, "_measure", enough)
     command = ["trace", "-q", "--hotspot", "hot", "-o", str(tmp_path / "run"), "--", str(program), "mr"]
     assert main(command) == 1
     (particles,) = (s for s in found if s.element_bytes == 80)

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from layout_advise.build.compile_flags import MORE_CHECKS, Compiled
+from layout_advise.build.mockups import make_all
+from layout_advise.build.recipes import Code, Recipe
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Structure
 from layout_advise.mockup.emit import emit
 from layout_advise.mockup.emit.frame import mixes_products
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.rewrite.reroll import reroll
-from layout_advise.stages.compiled import MORE_CHECKS, Compiled
-from layout_advise.stages.mockups import make_all
-from layout_advise.stages.recipes import Code, Recipe
 from layout_advise.tracer.trace.trace import Trace
 from tests.mockup_native import Native, candidate, relayout, traced
 

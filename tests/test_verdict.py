@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from layout_advise.measured import Measured
+from layout_advise.decide.verdict import Context, choose_mode, confirm, decide, for_program
+from layout_advise.measure.measured import Measured
 from layout_advise.mockup.timing.statistics import Ratio
-from layout_advise.verdict import Context, choose_mode, confirm, decide, for_program
 
 
 def ratio(lo: float, hi: float) -> Ratio:

@@ -8,9 +8,9 @@ from typing import cast
 
 import pytest
 
-from layout_advise.stages.verify import MOST_COPIED, Finding, Subject, _at_once
 from layout_advise.tracer.process.stopped_program import StoppedProgram
 from layout_advise.tracer.trace.trace import Mapping
+from layout_advise.verify.verify import MOST_COPIED, Finding, Subject, _at_once
 
 SUBJECTS = [Subject(f"c{k}", Path(f"c{k}.so"), None, (), None) for k in range(9)]
 WAIT = 60

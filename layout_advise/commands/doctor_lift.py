@@ -15,10 +15,10 @@ from rich.table import Table
 
 from layout_advise.commands import common
 from layout_advise.errors import UsageError
+from layout_advise.lift_survey import SECONDS, survey
 from layout_advise.mockup.run.survey import Outcome, surveyed
 from layout_advise.progress import Progress
 from layout_advise.rundir import scratch
-from layout_advise.stages.survey import SECONDS, survey
 from layout_advise.tracer.program.binary import Binary
 
 _MOST_REASONS = 20

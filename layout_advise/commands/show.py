@@ -27,8 +27,8 @@ from pathlib import Path
 from typing import Any
 
 from layout_advise.commands import common
-from layout_advise.commands.showfiles import as_csv, write_parquet
-from layout_advise.commands.showrows import Places, Row, rows
+from layout_advise.commands.show_files import as_csv, write_parquet
+from layout_advise.commands.show_rows import Places, Row, rows
 from layout_advise.errors import RunDirError
 from layout_advise.reports.pages.chrome_trace import events
 from layout_advise.reports.pages.trace_text import (

@@ -1,0 +1,184 @@
+"""Calls too short to be timed one by one: many consecutive ones are recorded, replayed, compared and timed as a batch.
+
+A batch replays the calls with the registers they had in the running program, on the snapshot's memory as the calls before
+left it. What the program itself writes between the calls is not replayed; where that matters, the batch takes another
+time than the same calls in the running program, and nothing is decided (``not-in-situ``).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from layout_advise.choose.calls import VERIFIED_CALLS, ChosenCall
+from layout_advise.choose.profile import IN_SITU_PROCESSES, IN_SITU_SECONDS, Profiled
+from layout_advise.config import Settings
+from layout_advise.decide.verdict import SHORT_CALL_NS
+from layout_advise.mockup.ir.effects import Gpr, Lane
+from layout_advise.mockup.ir.lifted import Lifted
+from layout_advise.mockup.timing.statistics import undisturbed
+from layout_advise.reports.model.hotspot import Original
+from layout_advise.tracer.process.channel import MAX_TIMED
+from layout_advise.tracer.sampling.probe import Probe, probe
+from layout_advise.tracer.snapshot.recorded_calls import RSP, Calls, record_calls
+
+BATCH_NS = 2e6
+"""About how long a batch is to take: long enough to leave the first caches, where calls go all over the data."""
+PARTS = 4
+LEARNT_CALLS, LEARNT_NS = 16, 2e6
+"""Where a call repeated is quicker than the program's, so many are timed together; longer ones are too much to learn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """``size`` calls are one batch; ``calls`` are those of all batches that are compared, the first of which is timed.
+    ``each_ns`` are the undisturbed times of its calls in the running program."""
+
+    size: int
+    calls: Calls
+    each_ns: tuple[float, ...]
+    runs: tuple[tuple[float, ...], ...] = ()
+    """The times of these calls in each of the processes."""
+
+    @property
+    def firsts(self) -> tuple[int, ...]:
+        """At which calls the batches begin, as many as there are whole ones, at most three."""
+        count = min(VERIFIED_CALLS, len(self.calls) // self.size)
+        return tuple(self.calls.first + k * self.size for k in range(count))
+
+    def at(self, call: int) -> Calls:
+        """The calls of the batch that begins at ``call``."""
+        return self.calls.part(call, self.size)
+
+    @property
+    def spread(self) -> tuple[float, float, float]:
+        """10th percentile, median and 90th percentile of the calls' times in ns."""
+        low, middle, high = np.percentile(self.each_ns, (10, 50, 90))
+        return float(low), float(middle), float(high)
+
+
+def too_short(profiled: Profiled, seen: Probe, chosen: ChosenCall) -> bool:
+    """Whether the calls are to be timed as batches: short ones of one thread that make no calls of their own."""
+    short = chosen.in_situ_ns is not None and chosen.in_situ_ns < SHORT_CALL_NS
+    return short and can_be_batched(profiled, seen)
+
+
+def can_be_batched(profiled: Profiled, seen: Probe) -> bool:
+    """Whether the hotspot is a function that one thread calls often enough, and that does not call itself."""
+    plain = profiled.nest is None and not profiled.threaded and not seen.recursive and seen.threads <= 1
+    return plain and seen.calls >= 2 * VERIFIED_CALLS
+
+
+def may_be_learnt(original: Original) -> bool:
+    """Whether the same call again and again is quicker than the program's calls: the processor learns which way the data
+    makes its branches go (``docs/decisions/0035``)."""
+    steady, in_situ = original.ns_steady, original.ns_in_situ
+    return steady is not None and in_situ is not None and steady < in_situ <= LEARNT_NS
+
+
+def plan_batch(
+    settings: Settings, profiled: Profiled, stdin: Path | None, seen: Probe, chosen: ChosenCall, least: int = 1
+) -> tuple[ChosenCall, Batch | str]:
+    """The batches of a hotspot with short calls (of ``least`` calls), and ``chosen`` with the first of them: its
+    ``in_situ_ns`` is then that of a whole batch. Instead of a batch the reason why there is none, as a sentence's end."""
+    if settings.backend not in ("auto", "clone"):
+        return chosen, f"calls under {SHORT_CALL_NS / 1000:.0f} µs can be traced by the clone only"
+    if settings.temporary:
+        return chosen, "what converting around so short a call costs is not timed"
+    number = min(MAX_TIMED, seen.calls)  # ticks become ns when the last of them is done
+    first = probe(
+        settings.command, profiled.entry, stdin_path=stdin, timeout=settings.timeout, timed=number, max_calls=number,
+        quick=True,
+    )  # fmt: skip
+    typical = float(np.median(first.quick_ns)) if first.quick_ns else math.inf
+    if least == 1 and typical < SHORT_CALL_NS:  # a call stopped at takes longer than it is short
+        chosen = replace(chosen, in_situ_ns=typical)
+    size, start = size_and_start(first.quick_ns, seen.calls, settings.call, least)
+    if size == 0:
+        return chosen, f"its {seen.calls} calls together are too short to be timed"
+    calls = record_calls(
+        settings.command, profiled.entry, start, VERIFIED_CALLS * size, stdin_path=stdin, timeout=settings.timeout
+    )
+    if RSP in calls.varying:
+        offset, length = calls.at_one_depth()
+        size, start = length // VERIFIED_CALLS, start + offset
+        if size < max(2, least) or size * typical < SHORT_CALL_NS:
+            return chosen, (
+                "calls that come from different depths of the stack are not replayed as a batch (at most "
+                f"{length} one after the other came from the same)"
+            )
+        calls = calls.part(start, VERIFIED_CALLS * size)
+    runs = in_situ_runs(settings, profiled, stdin, start, size)
+    times = undisturbed_each(runs)
+    if len(times) < size or len(calls) < size:
+        return chosen, "the calls could not be recorded: they are not the same in each run"
+    parts = [float(sum(part)) for part in np.array_split(times, PARTS)]
+    spread = (max(parts) - min(parts)) / 2 / (sum(parts) / PARTS)
+    return replace(chosen, call=start, in_situ_ns=sum(times), spread=spread), Batch(size, calls, times, runs)
+
+
+def size_and_start(times: Sequence[float], calls: int, wanted: int | None, least: int = 1) -> tuple[int, int]:
+    """How many calls make a batch, at ``least`` so many (0: there is none that can be timed), and at which call the first
+    begins.
+
+    ``times`` are those of the first calls in ns. One batch goes before the first, where there are that many calls: it
+    brings the caches into the state that they have later on.
+    """
+    if not times:
+        return 0, 1
+    mean = max(float(np.median(times)), 1.0)
+    first = wanted if wanted is not None else 1
+    room = (calls - first + 1) // (VERIFIED_CALLS if wanted is not None else VERIFIED_CALLS + 1)
+    size = min(MAX_TIMED, max(least, math.ceil(BATCH_NS / mean)), room)
+    if size < 2 or size * mean < SHORT_CALL_NS:
+        return 0, first
+    return size, first if wanted is not None else first + size
+
+
+def undisturbed_each(runs: Sequence[Sequence[float]]) -> tuple[float, ...]:
+    """Of each call the undisturbed time over the processes."""
+    return tuple(undisturbed(list(times)) for times in zip(*runs, strict=True))
+
+
+def look_again(settings: Settings, profiled: Profiled, stdin: Path | None, batch: Batch) -> float:
+    """The time of the batch in the running program, from further processes too."""
+    again = in_situ_runs(settings, profiled, stdin, batch.calls.first, batch.size)
+    return sum(undisturbed_each((*batch.runs, *again)))
+
+
+def in_situ_runs(
+    settings: Settings, profiled: Profiled, stdin: Path | None, first: int, size: int
+) -> tuple[tuple[float, ...], ...]:
+    """The time in ns of each call of the batch in the running program, in several processes; empty where it has fewer."""
+    runs: list[tuple[float, ...]] = []
+    begun = time.monotonic()
+    least, most = IN_SITU_PROCESSES
+    while len(runs) < least or (len(runs) < most and time.monotonic() - begun < IN_SITU_SECONDS):
+        again = probe(
+            settings.command, profiled.entry, stdin_path=stdin, timeout=settings.timeout, first=first, timed=size,
+            max_calls=first + size - 1, quick=True,
+        )  # fmt: skip
+        if len(again.quick_ns) < size:
+            return ()
+        runs.append(again.quick_ns)
+    return tuple(runs)
+
+
+def obstacle(lifted: Lifted) -> str | None:
+    """What the lifted code takes or returns that is not recorded with the calls, or None."""
+    for live in lifted.live_ins:
+        place = live.location
+        if isinstance(place, Lane) and (place.number > 7 or place.index > 1):
+            return f"the calls take an argument in vector register {place.number} that is not recorded"
+    for out in lifted.live_outs:
+        place = out.location
+        if (isinstance(place, Gpr) and place.number not in (0, 2)) or (
+            isinstance(place, Lane) and (place.number > 1 or place.index > 1)
+        ):
+            return "the calls return something in a register that is not compared"
+    return None

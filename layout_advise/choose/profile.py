@@ -1,0 +1,345 @@
+"""Where the time goes, which function to study, and which of its calls to stop at."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from layout_advise.choose.calls import (
+    IN_SITU_CALLS,
+    LATEST_CALL,
+    ChosenCall,
+    choose_call,
+    preferred,
+    undisturbed_calls,
+)
+from layout_advise.config import STDIN, Settings
+from layout_advise.errors import BinaryError, ProgramError
+from layout_advise.mockup.machine.loop_regions import Nest
+from layout_advise.mockup.timing.canary import CALM, usual_ticks
+from layout_advise.mockup.timing.statistics import median_of
+from layout_advise.tracer.code.region import Region
+from layout_advise.tracer.process.launch import signal_name
+from layout_advise.tracer.process.patching import Entry
+from layout_advise.tracer.process.stopped_program import Calm
+from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.lines import SourceLine
+from layout_advise.tracer.program.modules import Modules
+from layout_advise.tracer.program.openmp_regions import is_region_body, region_entry
+from layout_advise.tracer.program.symbols import Function
+from layout_advise.tracer.sampling.call_chains import Chain, call_chains
+from layout_advise.tracer.sampling.hotspots import Choice, Hotspot, choose, leader_of, rank, share_within
+from layout_advise.tracer.sampling.perf import perf_available, sample_with_perf
+from layout_advise.tracer.sampling.probe import Probe, SampleRun, probe, sample
+from layout_advise.tracer.trace.trace import Mapping
+
+INTERVAL = 0.001
+FEWEST_SAMPLES = 20
+MOST_AGAIN, AGAIN_SECONDS = 10, 1.0
+"""So often, and for so long, a program that ends before there are as many is sampled again."""
+IN_SITU_PROCESSES = (2, 16)
+"""At least and at most so many further processes are timed, those after the first while ``IN_SITU_SECONDS`` last."""
+IN_SITU_SECONDS = 3.0
+SECOND_LOOK_SECONDS = 12.0
+"""So long where the first times did not agree with the snapshot."""
+PATIENCE_NS = 1_000_000_000
+"""So long each of them may wait before the calls that are timed for the processor not to be slowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profiled:
+    """The sampled run and the function chosen. ``module`` is the file it lives in, ``share`` the part of the samples that
+    fell in it or in what it had called. ``chains``: what each sample fell in, and who had called that."""
+
+    run: SampleRun
+    ranking: tuple[Hotspot, ...]
+    skipped: tuple[tuple[str, str], ...]
+    module: Binary
+    function: Function
+    share: float
+    nest: Nest | None = None
+    """The loop nest that stands for the function where that is entered too seldom."""
+    chains: tuple[Chain, ...] = ()
+
+    def of_nest(self, nest: Nest, modules: Modules) -> Profiled:
+        """The same with a loop nest in the function's place, and its share."""
+        return replace(self, nest=nest, share=share_within(self.chains, modules, self.module, nest.contains))
+
+    @property
+    def threaded(self) -> bool:
+        """Whether the hotspot is the body of a parallel region, which a team of threads runs."""
+        return is_region_body(self.function)
+
+    @property
+    def entry(self) -> Entry:
+        """Where to stop the program: at the start of the parallel region whose body is the hotspot, else at its entry."""
+        if self.threaded:
+            return region_entry(self.module, self.function, self.run.mappings)
+        if self.nest is None:
+            return self._entry(self.function.start)
+        return replace(self._entry(self.nest.entry), exits=tuple(map(self._entry, self.nest.exits)))
+
+    def _entry(self, address: int) -> Entry:
+        """The code from ``address`` to the end of the function, or of the piece of it that ``address`` is in."""
+        piece = self.module.function_at(address) or self.function
+        code = self.module.read(address, piece.start + piece.size - address)
+        return Entry(Path(self.module.path).resolve(), address, code, self.name)
+
+    def region(self, load_base: int) -> Region:
+        """The hotspot's code at its run-time addresses."""
+        function = self.module.region(self.function, load_base, callees=True)
+        return function if self.nest is None else self.nest.region(function)
+
+    @property
+    def title(self) -> str:
+        """The function's name for people."""
+        return self.module.title(self.function)
+
+    @property
+    def name(self) -> str:
+        """The function, or the loop in it."""
+        if self.nest is None:
+            return self.title
+        line = self.line
+        return f"the loop at {line.short() if line else hex(self.nest.head)} in {self.title}"
+
+    @property
+    def place(self) -> tuple[str | None, int | None]:
+        """Source file and line of the hotspot's entry."""
+        line = self.line
+        return (line.file, line.line) if line else (None, None)
+
+    @property
+    def line(self) -> SourceLine | None:
+        """The source line of the entry, not of what is inlined there; of a loop that of the first instruction from its head
+        on that has one."""
+        if self.nest is None:
+            inlined = self.module.inlined(self.function.start)
+            return inlined[-1].call if inlined else self.module.line(self.function.start)
+        lines = (self.module.line(a) for a in range(self.nest.head, self.function.start + self.function.size))
+        return next((line for line in lines if line is not None and line.line), None)
+
+
+def spool(settings: Settings, work: Path) -> Path | None:
+    """Copy what waits on stdin into a file: the program is started several times and must read the same each time."""
+    if settings.stdin is None:
+        return None
+    target = work / "stdin"
+    # the descriptor itself: opening /dev/stdin anew starts at the file's beginning, and may not be permitted
+    own = settings.stdin == STDIN
+    with open(0 if own else settings.stdin, "rb", closefd=not own) as source, open(target, "wb") as copy:
+        shutil.copyfileobj(source, copy)
+    return target
+
+
+def profile(settings: Settings, main: Binary, stdin: Path | None, output: Path | None = None) -> Profiled:
+    """Run the program to its end, sampled, and choose the hotspot. What it prints goes into ``output``, if given.
+
+    Raises ProgramError when the program crashed, hung, or shows no hotspot; UsageError/BinaryError for an unknown
+    ``--hotspot``.
+    """
+    wanted, unknown = _wanted(settings.hotspot, main)
+    run = sample(settings.command, stdin_path=stdin, timeout=settings.timeout, interval=INTERVAL, stdout=output)
+    if run.signal is not None:
+        what = f"{Path(settings.command[0]).name} was ended by {signal_name(run.signal)}"
+        raise ProgramError(what, "a run that crashes is not advised on", "make it run to its end first")
+    if run.error and wanted is None:
+        raise ProgramError("cannot sample the program", run.error)
+    if len(run.samples) < FEWEST_SAMPLES:
+        run = _finer(settings, stdin, run)
+    seen = _seen(run, main)
+    if unknown is not None:
+        return _in_library(settings.hotspot or "", seen, unknown)
+    if wanted is not None:
+        return seen.profiled((), main, wanted)
+    if len(run.samples) < FEWEST_SAMPLES:
+        raise ProgramError(
+            "found no hotspot",
+            f"{len(run.samples)} samples in {run.seconds:.2g} s, too few to tell where the time goes",
+            "give it more work, name a function with --hotspot, or, if it starts another program, advise on that one",
+        )
+    return _chosen(seen, choose(seen.ranking), main)
+
+
+def without_main(profiled: Profiled, main: Binary) -> Profiled | None:
+    """The hotspot to study where ``main`` has no loop that can be; None where there is no other."""
+    try:
+        seen = _Seen(profiled.run, Modules(profiled.run.mappings, main), profiled.chains, profiled.ranking)
+        other = _chosen(seen, choose(profiled.ranking, main=False), main)
+    except ProgramError:
+        return None
+    return other if other.function != profiled.function else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A sampled run, and where its samples fell."""
+
+    run: SampleRun
+    modules: Modules
+    chains: tuple[Chain, ...]
+    ranking: tuple[Hotspot, ...]
+
+    def profiled(self, skipped: tuple[tuple[str, str], ...], module: Binary, function: Function) -> Profiled:
+        """With ``function`` as the hotspot."""
+
+        def inside(address: int) -> bool:
+            found = module.function_at(address)
+            return found is not None and leader_of(module, found) == function
+
+        share = share_within(self.chains, self.modules, module, inside)
+        return Profiled(self.run, self.ranking, skipped, module, function, share, chains=self.chains)
+
+
+def _seen(run: SampleRun, main: Binary) -> _Seen:
+    modules = Modules(run.mappings, main)
+    chains = call_chains(run.sampled, modules) if len(run.sampled) else [(a,) for a in run.samples.tolist()]
+    return _Seen(run, modules, tuple(chains), tuple(rank(chains, modules)))
+
+
+def _chosen(seen: _Seen, choice: Choice, main: Binary) -> Profiled:
+    hot = choice.hotspot
+    module = main if Path(hot.module).resolve() == Path(main.path).resolve() else Binary.open_module(hot.module)
+    function = module.function_at(hot.address)
+    if function is None:
+        raise ProgramError("found no hotspot", f"{hot.symbol} has no bounds in {hot.module}", "rebuild with -g")
+    return seen.profiled(choice.skipped, module, function)
+
+
+def _finer(settings: Settings, stdin: Path | None, run: SampleRun) -> SampleRun:
+    """``run`` with the samples of further runs of so short a program, which lies at the same addresses each time; with those
+    of perf, where it works and there are still too few: the kernel's tick limits the timer to some 250 samples a second. The
+    program's output was shown already."""
+    runs, begun = [run], time.monotonic()
+    while len(runs) <= MOST_AGAIN and time.monotonic() - begun < AGAIN_SECONDS:
+        more = sample(settings.command, stdin_path=stdin, timeout=settings.timeout, interval=INTERVAL, discard=True)
+        if _code(more) != _code(run) or more.error:
+            break
+        runs.append(more)
+    samples = np.concatenate([one.samples for one in runs])
+    run = replace(run, samples=samples, sampled=np.concatenate([one.sampled for one in runs]))
+    if len(run.samples) >= FEWEST_SAMPLES or not perf_available():
+        return run
+    with open(stdin or os.devnull, "rb") as source:
+        found = sample_with_perf(
+            settings.command,
+            stdin=source,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=settings.timeout,
+        )
+    if len(found.addresses) <= len(run.samples):
+        return run
+    return replace(run, samples=found.addresses, mappings=found.mappings, sampled=run.sampled[:0])
+
+
+def _code(run: SampleRun) -> list[Mapping]:
+    return [m for m in run.mappings if "x" in m.permissions]
+
+
+def _wanted(symbol: str | None, main: Binary) -> tuple[Function | None, BinaryError | None]:
+    """The function that the user named, or why it is not in the program: it may be in a library that is loaded later."""
+    if symbol is None:
+        return None, None
+    try:
+        return main.find(symbol), None
+    except BinaryError as error:
+        if not main.libraries:
+            raise
+        return None, error
+
+
+def _in_library(symbol: str, seen: _Seen, unknown: BinaryError) -> Profiled:
+    """The function ``symbol`` of a shared library that was sampled; raises ``unknown`` where there is none."""
+    for hot in seen.ranking:
+        if symbol in (hot.symbol, hot.demangled) and hot.address:
+            module = Binary.open_module(hot.module)
+            function = module.function_at(hot.address)
+            if function is not None:
+                return seen.profiled((), module, function)
+    raise unknown
+
+
+def probe_calls(settings: Settings, profiled: Profiled, stdin: Path | None) -> tuple[Probe, ChosenCall]:
+    """Run again, count and time the calls of the hotspot, and choose the one to stop at.
+
+    Its time in the running program is taken in further processes too, which end right after: what disturbs one of them does
+    not disturb all. Programs that take long to get there are started less often.
+    """
+    seen = probe(settings.command, profiled.entry, stdin_path=stdin, timeout=settings.timeout)
+    times = call_times(profiled, seen)
+    chosen = choose_call(times, seen.calls, settings.call)
+    if settings.call is None and chosen.call != preferred(seen.calls) and len(times) > 1:
+        # either the program's calls differ, or a disturbed phase lay over the first ones: a second look tells
+        times = [*_first_calls(settings, profiled, stdin, times), *times[LATEST_CALL:]]
+        chosen = choose_call(times[:LATEST_CALL], seen.calls, None)
+    if not times:
+        return seen, chosen
+    last = chosen.call + IN_SITU_CALLS - 1
+    canary = usual_ticks([s.canary for s in seen.times])
+    beside = tuple(s.canary for s in seen.times[chosen.call - 1 : last])
+    window = tuple(times[chosen.call - 1 : last])
+    between = [s.between_ns for s in seen.times if s.between_ns]
+    chosen = replace(
+        chosen,
+        windows=(window,) if window else (),  # none: the call comes after those that are timed when all are counted
+        canaries=(beside,) if window else (),
+        canary=canary,
+        between_ns=median_of(between) if between else None,
+    )
+    return seen, look_again(settings, profiled, stdin, chosen)
+
+
+def _first_calls(settings: Settings, profiled: Profiled, stdin: Path | None, times: list[float]) -> list[float]:
+    """The first calls as undisturbed as in two further processes."""
+    processes = [times[:LATEST_CALL]]
+    for _ in range(2):
+        again = probe(
+            settings.command,
+            profiled.entry,
+            stdin_path=stdin,
+            timeout=settings.timeout,
+            timed=LATEST_CALL,
+            max_calls=LATEST_CALL,
+        )
+        processes.append(call_times(profiled, again))
+    return undisturbed_calls(processes)
+
+
+def look_again(
+    settings: Settings, profiled: Profiled, stdin: Path | None, chosen: ChosenCall, seconds: float = IN_SITU_SECONDS
+) -> ChosenCall:
+    """Time the calls in the running program again, in further processes, together with those that were timed before."""
+    windows, canaries, canary = list(chosen.windows), list(chosen.canaries), chosen.canary
+    last = chosen.call + IN_SITU_CALLS - 1
+    begun, known = time.monotonic(), len(windows)
+    while len(windows) < known + IN_SITU_PROCESSES[0] or (
+        len(windows) < known + IN_SITU_PROCESSES[1] and time.monotonic() - begun < seconds
+    ):
+        again = probe(
+            settings.command,
+            profiled.entry,
+            stdin_path=stdin,
+            timeout=settings.timeout,
+            first=chosen.call,
+            timed=IN_SITU_CALLS,
+            max_calls=last,
+            calm=Calm(int(CALM * canary), PATIENCE_NS),
+        )
+        if len(again.times) < (len(windows[0]) if windows else 1):
+            break
+        windows.append(tuple(call_times(profiled, again)))
+        canaries.append(tuple(s.canary for s in again.times))
+        canary = min((c for c in (canary, usual_ticks([c for one in canaries for c in one])) if c), default=0)
+    return replace(chosen, canary=canary).timed(windows, canaries)
+
+
+def call_times(profiled: Profiled, seen: Probe) -> list[float]:
+    """ns of the calls: CPU time of the thread, wall time where there is a team of them."""
+    return [sample.wall_ns if profiled.threaded else sample.cpu_ns for sample in seen.times]

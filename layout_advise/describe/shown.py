@@ -1,0 +1,74 @@
+"""What is shown of a candidate besides times: its data, its declarations and drawing, its cache lines, its C."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from layout_advise.describe.assemble import Drawn
+from layout_advise.layoutalgebra.bridges.declarations import declare
+from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout
+from layout_advise.layoutalgebra.draw.memory import draw_relayout
+from layout_advise.layoutalgebra.explore.traffic import lines_chosen, lines_touched
+
+TABLE_ROWS = 2
+"""Lines shown of either end of a table in a mock-up's source."""
+
+
+def plain(candidate: Candidate) -> dict[str, Any]:
+    """A candidate as JSON-ready data."""
+    return {
+        "id": candidate.id,
+        "families": candidate.families,
+        "block": candidate.block,
+        "derivation": candidate.derivation,
+        "cost": candidate.cost,
+        "relayouts": [_plain_layout(r) for r in candidate.relayouts],
+    }
+
+
+def _plain_layout(layout: Relayout) -> dict[str, Any]:
+    """Without the bitmap of chosen elements, which can be as long as the rest of the file."""
+    data: dict[str, Any] = msgspec.to_builtins(layout)
+    if data["chosen"] is not None:
+        del data["chosen"]["bits"]
+    return data
+
+
+def drawn(candidate: Candidate) -> Drawn:
+    """Declarations and drawing of a candidate (the drawing of its first structure)."""
+    return Drawn(declare(candidate), draw_relayout(candidate.relayouts[0]))
+
+
+def traffic(candidate: Candidate) -> tuple[int, int] | None:
+    """Cache lines of one walk over the accessed fields, before and after; None for objects that lie anywhere now."""
+    if any(layout.structure.via is not None for layout in candidate.relayouts):
+        return None
+    pairs = [_traffic(layout) for layout in candidate.relayouts]
+    return sum(before for before, _ in pairs), sum(after for _, after in pairs)
+
+
+@lru_cache(maxsize=64)
+def _traffic(layout: Relayout) -> tuple[int, int]:
+    """Of one structure; where elements are chosen, of these."""
+    if layout.chosen is None:
+        return lines_touched(layout.structure), lines_touched(layout)
+    return lines_chosen(layout.structure, layout.chosen), lines_chosen(layout, layout.chosen)
+
+
+def readable(source: str) -> str:
+    """The C of a mock-up for the report: long tables are cut, the file has them whole."""
+
+    def cut(table: re.Match[str]) -> str:
+        rows = table[0].splitlines(keepends=True)
+        left = len(rows) - 2 * TABLE_ROWS
+        return (
+            table[0]
+            if left <= 0
+            else "".join((*rows[:TABLE_ROWS], f"    /* ... {left} more lines */\n", *rows[-TABLE_ROWS:]))
+        )
+
+    return re.sub(r"(?:^    0x\w+,.*\n)+", cut, source, flags=re.MULTILINE)

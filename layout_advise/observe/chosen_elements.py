@@ -1,0 +1,74 @@
+"""Structures of which one call uses an irregular part, at most one of each few neighbours: which elements these are.
+
+They are found anew at every call that is compared: the sites of one parity at this call are the others at the next one.
+A permanent layout stores the elements by class, so the calls' choices have to fit one division into classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from layout_advise.layoutalgebra.derive.chosen_elements import agree, choose, choose_by, in_one_run, used_elements
+from layout_advise.layoutalgebra.derive.structure import Candidate, Chosen, Relayout
+from layout_advise.mockup.evidence.binding import bind
+from layout_advise.mockup.ir.lifted import Lifted
+from layout_advise.observe.observe import Observation
+
+if TYPE_CHECKING:
+    from layout_advise.layoutalgebra.derive.chosen_elements import Grid
+
+
+def select(seen: Observation, lifted: Lifted) -> Observation:
+    """``seen`` with the used part, and the choice where there is one, of the structures reached through a loaded index."""
+    grids = dict(_grids(seen, lifted, seen.indexed))
+    parts = {name: float(grid.mean()) for name, grid in grids.items()}
+    found = {name: choice for name, grid in grids.items() if (choice := choose(grid)) is not None}
+    runs = frozenset(name for name, grid in grids.items() if in_one_run(grid))
+    return replace(seen, used_part=parts, chosen=found, runs=runs)
+
+
+def _grids(seen: Observation, lifted: Lifted, names: frozenset[str]) -> Iterator[tuple[str, Grid]]:
+    """The used elements of structures, from all their streams; not of those that are not known exactly."""
+    if seen.trace.truncated:
+        return
+    binding = bind(lifted, seen.trace, seen.structures)
+    for structure in seen.structures:
+        if structure.id not in names or structure.id in binding.impossible:
+            continue
+        keys = [key for key, name in binding.structure_of.items() if name == structure.id]
+        accesses = [(binding.streams[key], binding.reference_of[key].bytes) for key in keys]
+        used = used_elements(structure, accesses)
+        if used is not None:
+            yield structure.id, used
+
+
+def chooses(candidate: Candidate | None) -> bool:
+    """Whether a candidate stores chosen elements of some structure."""
+    return candidate is not None and any(r.chosen is not None for r in candidate.relayouts)
+
+
+def choices_at(candidates: Mapping[str, Candidate], now: Observation, lifted: Lifted) -> dict[str, Candidate | str]:
+    """Candidates with the choices of another call, whose observation ``now`` is with their structures; or the reason why
+    a candidate is none at that call."""
+    names = frozenset(r.structure.id for c in candidates.values() for r in c.relayouts if r.chosen is not None)
+    grids = dict(_grids(now, lifted, names)) if names else {}
+    return {key: _choice_at(candidate, grids) for key, candidate in candidates.items()}
+
+
+def _choice_at(candidate: Candidate, grids: Mapping[str, Grid]) -> Candidate | str:
+    layouts: list[Relayout] = []
+    for layout in candidate.relayouts:
+        old, name = layout.chosen, layout.structure.name
+        if old is None:
+            layouts.append(layout)
+            continue
+        grid = grids.get(layout.structure.id)
+        new: Chosen | None = choose_by(grid, old.dim, old.block) if grid is not None else None
+        if new is None:
+            return f"this call uses several of {old.block} neighbouring elements of {name}, or which ones is not known"
+        if not candidate.temporary and not agree(old, new, layout.structure.dims[old.dim].count):
+            return f"this call uses elements of {name} that no permanent division into classes keeps together"
+        layouts.append(replace(layout, chosen=new))
+    return replace(candidate, relayouts=tuple(layouts))

@@ -1,0 +1,79 @@
+"""Structures that the code reaches through a loaded index: their grid dimensions are one index to the code.
+
+The trace may show that an index array walks a four-dimensional lattice; the code only knows ``index * size``. A layout
+that treats those dimensions apart cannot be reached by re-indexing, so they are joined before layouts are proposed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from math import gcd
+
+from layout_advise.layoutalgebra.derive.derive import Derived
+from layout_advise.layoutalgebra.derive.structure import Dim, Structure
+from layout_advise.mockup.evidence.binding import accesses, bind, key_of
+from layout_advise.mockup.ir.lifted import Item, Let, LetLinear, Lifted, Load, Loop, Val
+from layout_advise.observe.observe import Observation
+
+
+def linearise(seen: Observation, lifted: Lifted) -> Observation:
+    """``seen`` with the dimensions joined that are one loaded index to the lifted code."""
+    grains = loaded_coefficients(seen, lifted)
+    derived = tuple(_joined(d, grains.get(d.structure.id, 0)) for d in seen.derived)
+    return replace(seen, derived=derived, indexed=frozenset(grains))
+
+
+def loaded_coefficients(seen: Observation, lifted: Lifted) -> Mapping[str, int]:
+    """By structure id: the gcd of the coefficients of values that come from loads, in bytes."""
+    loaded = _loaded(lifted)
+    binding = bind(lifted, seen.trace, seen.structures)
+    grains: dict[str, int] = {}
+    for access in accesses(lifted.body):
+        name = binding.structure_of.get(key_of(access))
+        if name is None:
+            continue
+        for atom, coef in access.address.terms:
+            if isinstance(atom, Val) and atom.number in loaded:
+                grains[name] = gcd(grains.get(name, 0), coef)
+    return grains
+
+
+def _loaded(lifted: Lifted) -> set[int]:
+    """Values that were loaded inside a loop, or computed from such ones."""
+    found: set[int] = set()
+    for item, inside in _items(lifted.body, inside=False):
+        if isinstance(item, Load):
+            if inside:
+                found.add(item.value.number)
+        elif isinstance(item, Let | LetLinear):
+            used = item.args if isinstance(item, Let) else tuple(atom for atom, _ in item.linear.terms)
+            if any(isinstance(a, Val) and a.number in found for a in used):
+                found.add(item.value.number)
+    return found
+
+
+def _items(items: Sequence[Item], *, inside: bool) -> Iterator[tuple[Item, bool]]:
+    for item in items:
+        yield item, inside
+        if isinstance(item, Loop):
+            yield from _items(item.body, inside=True)
+
+
+def _joined(derived: Derived, grain: int) -> Derived:
+    structure = derived.structure
+    outer = [k for k, dim in enumerate(structure.dims) if grain and dim.stride % grain == 0]
+    if len(outer) < 2 or outer != list(range(len(outer))) or not _contiguous(structure, len(outer)):
+        return derived
+    count = 1
+    for k in outer:
+        count *= structure.dims[k].count
+    dims = (Dim(count, structure.dims[outer[-1]].stride), *structure.dims[len(outer) :])
+    fastest = max(derived.fastest - len(outer) + 1, 0)
+    return replace(derived, structure=replace(structure, dims=dims), fastest=fastest)
+
+
+def _contiguous(structure: Structure, count: int) -> bool:
+    dims = structure.dims[:count]
+    return all(a.stride == b.count * b.stride for a, b in pairwise(dims))

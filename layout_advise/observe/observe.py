@@ -1,0 +1,295 @@
+"""What one call touches: trace, memory objects, structures with their layout terms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from layout_advise import machine
+from layout_advise.layoutalgebra.derive.companion_arrays import records_beside
+from layout_advise.layoutalgebra.derive.declared import Declared
+from layout_advise.layoutalgebra.derive.derive import Access, Derived, MemoryObjectShape, derive_structure, unknown
+from layout_advise.layoutalgebra.derive.structure import Chosen, Structure
+from layout_advise.layoutalgebra.sets.spans import spans
+from layout_advise.mockup.evidence.pointer_tables import PointerTable
+from layout_advise.observe.other_users import Usage
+from layout_advise.observe.shared_lines import SharedObject, shared_objects
+from layout_advise.tracer.backends.clone.record import trace_call
+from layout_advise.tracer.code.region import Region
+from layout_advise.tracer.folding.merge_threads import merged
+from layout_advise.tracer.objects.attribution import Attribution, attribute
+from layout_advise.tracer.objects.memory_object import MemoryObject
+from layout_advise.tracer.objects.sharing import find_sharing
+from layout_advise.tracer.process.stopped_program import Range, StoppedProgram
+from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.trace.trace import Trace
+
+RSP = 4
+SMALLEST = 256
+"""Bytes below which a memory object is not worth a line in the report."""
+SCATTERED = 16
+"""Heap blocks from which on those that one reference touches count as scattered objects."""
+
+MOST = 0.9
+"""A call that touches no larger part of an array's elements leaves others to other calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One traced call. ``trace`` is that of ``team`` (all threads of a parallel region apart) merged, where there is one.
+    ``written`` and ``touched`` are the hulls of what it stores to and of all that it accesses, without
+    the stack frames below the entry, in whole cache lines."""
+
+    region: Region
+    trace: Trace
+    derived: tuple[Derived, ...]
+    written: tuple[Range, ...]
+    touched: tuple[Range, ...]
+    indexed: frozenset[str] = frozenset()
+    """Ids of the structures that the code reaches through a loaded index."""
+    used_part: Mapping[str, float] = field(default_factory=dict)
+    """By id of such a structure: which part of its elements the call uses, where that is known exactly."""
+    runs: frozenset[str] = frozenset()
+    """Ids of those of which the call uses one run of neighbours."""
+    scattered: int = 0
+    """How many heap blocks one reference reaches, where these are many: objects allocated one by one."""
+    chosen: Mapping[str, Chosen] = field(default_factory=dict)
+    """By id: the elements used, where they are at most one of each few neighbours."""
+    team: Trace | None = None
+    shared: tuple[SharedObject, ...] = ()
+    """False sharing between the threads of a parallel region."""
+    varying: frozenset[int] = frozenset()
+    """General registers that differ at the entries of the traced calls, where it is a batch of them."""
+    attribution: Attribution | None = None
+    """Which objects the trace touches, those that are not worth a structure included."""
+    users: Mapping[str, Usage] = field(default_factory=dict)
+    """By id: who else of the program uses it between the calls."""
+    tables: Mapping[str, PointerTable] = field(default_factory=dict)
+    """By id of a structure: the pointers through which its elements are reached."""
+    refused: tuple[str, ...] = ()
+    """What looks like an array of pointers to scattered objects and cannot be gathered, and why."""
+    exchanged: tuple[frozenset[str], ...] = ()
+    """Ids of structures that take each other's place from call to call (double buffers): they are re-laid alike."""
+
+    @property
+    def structures(self) -> tuple[Structure, ...]:
+        """The structures of ``derived``."""
+        return tuple(d.structure for d in self.derived)
+
+    @property
+    def met(self) -> frozenset[int]:
+        """Where the objects with falsely shared lines begin."""
+        return frozenset(s.object.element_base or s.object.base for s in self.shared)
+
+    @property
+    def terms(self) -> int:
+        """Number of nodes of the folded trace."""
+        return sum(count_nodes(stream) for stream in self.trace.streams)
+
+
+def count_nodes(stream: object) -> int:
+    """Nodes of one folded stream; a set counts as one."""
+    if stream is None:
+        return 0
+    nodes = getattr(stream, "nodes", None)
+    return 1 if nodes is None else sum(_nodes(node) for node in nodes)
+
+
+def _nodes(node: object) -> int:
+    return 1 + sum(_nodes(child) for child in getattr(node, "body", ()))
+
+
+def observe(
+    program: StoppedProgram, main: Binary, region: Region, call: int, max_refs: int, work: Path | None = None
+) -> Observation:
+    """Trace the call that ``program`` is about to make with the clone and derive the structures it touches. The raw records
+    lie in ``work`` meanwhile."""
+    return observed(program, main, region, trace_call(program, region, call, max_refs, folder=work))
+
+
+def observed(program: StoppedProgram, main: Binary, region: Region, trace: Trace) -> Observation:
+    """The structures that the traced call touches; ``program`` is parked at it."""
+    attribution = attribute(trace, main, program.read)
+    many = frozenset(n for n, touches in enumerate(attribution.touches) if len(touches) >= SCATTERED)
+    shared = shared_objects(find_sharing(trace), attribution, trace) if trace.threads else ()
+    met = {s.object.base for s in shared}
+    data = (
+        o
+        for o in attribution.objects
+        if is_data(o, least=1 if o.base in met else SMALLEST) and not (o.kind == "heap" and many.issuperset(o.references))
+    )
+    parts: list[list[Part]] = [[(obj, attribution, trace)] for obj in data]
+    derived = tuple(derive(part[0][0], number, part) for number, part in enumerate(parts))
+    derived = with_records(derived, parts)
+    own = trace.registers.gpr[RSP] + (8 if region.kind == "function" else 0)  # return address and frame; a loop has none
+    written, touched = _ranges(trace, own, writes=True), _ranges(trace, own, writes=False)
+    return Observation(
+        region,
+        merged(trace),
+        derived,
+        written,
+        touched,
+        team=trace if trace.threads else None,
+        shared=shared,
+        attribution=attribution,
+        scattered=scattered_blocks(attribution),
+    )
+
+
+def scattered_blocks(attribution: Attribution) -> int:
+    """How many heap blocks the reference touches that touches most of them; 0 where no reference touches many."""
+    heap = [obj.kind == "heap" for obj in attribution.objects]
+    most = max((sum(heap[t.object] for t in touches) for touches in attribution.touches), default=0)
+    return most if most >= SCATTERED else 0
+
+
+def is_data(obj: MemoryObject, least: int = SMALLEST) -> bool:
+    """Whether the object is data that could be laid out differently: not a frame, not a few scalars (of which there are many
+    enough where threads fight for them), and there before the call."""
+    pool = obj.kind == "global" and obj.type is None and obj.name.startswith(".")  # a section, not a variable
+    return obj.kind != "stack" and obj.bytes >= least and not pool and obj.life != "born"
+
+
+def united(seen: Observation, others: Sequence[Observation]) -> Observation:
+    """``seen`` with its structures as the calls of ``others`` use them too; what only these use is left out. Counts of
+    accesses are then those of one call of each."""
+    derived, every = [], []
+    for one in seen.derived:
+        name, base = one.structure.id, one.structure.block_base or one.structure.base
+        parts = [part for o in (seen, *others) if (part := _object_at(o, base, one.structure.bytes)) is not None]
+        derived.append(derive(parts[0][0], int(name[1:]), parts) if len(parts) > 1 else one)
+        every.append(parts)
+    return replace(seen, derived=with_records(derived, every))
+
+
+def references_of(seen: Observation, named: Observation | None = None) -> dict[str, frozenset[tuple[int, int]]]:
+    """What of the code touches each structure of ``named`` (by default of ``seen`` itself) in the call that ``seen`` is of:
+    addresses of instructions and numbers of their operands, by the structure's id."""
+    found: dict[str, frozenset[tuple[int, int]]] = {}
+    for one in (named or seen).structures:
+        part = _object_at(seen, one.block_base or one.base, one.bytes)
+        if part is not None:
+            touched, _, trace = part
+            found[one.id] = frozenset((trace.references[n].pc, trace.references[n].operand) for n in touched.references)
+    return found
+
+
+def _object_at(seen: Observation, base: int, size: int) -> Part | None:
+    """The memory object of ``size`` bytes at ``base``, and which references of the trace touch it."""
+    if seen.attribution is None:
+        return None
+    found = (o for o in seen.attribution.objects if (o.base, o.bytes) == (base, size))
+    return next(((o, seen.attribution, seen.team or seen.trace) for o in found), None)
+
+
+Part = tuple[MemoryObject, Attribution, Trace]
+
+
+def with_records(derived: Sequence[Derived], parts: Sequence[Sequence[Part]]) -> tuple[Derived, ...]:
+    """``derived`` from ``parts``, once more where others show that plain numbers are records."""
+    if all(d.steps == 1 for d in derived):
+        return tuple(derived)
+    accesses = {d.structure.id: _accesses(part)[0] for d, part in zip(derived, parts, strict=True)}
+    records = records_beside(derived, accesses)
+    return tuple(
+        derive(part[0][0], int(d.structure.id[1:]), part, records.get(d.structure.id, 0)) if d.structure.id in records else d
+        for d, part in zip(derived, parts, strict=True)
+    )
+
+
+def derive(obj: MemoryObject, number: int, parts: Sequence[Part], record: int = 0) -> Derived:
+    """The structure of one memory object, from the references that touch it, in each of the traces of ``parts``; of records
+    of that size, where it is known."""
+    accesses, inexact = _accesses(parts)
+    base = obj.element_base or obj.base
+    shape = MemoryObjectShape(
+        f"s{number}",
+        obj.name,
+        base,
+        obj.base + obj.bytes - base,
+        obj.kind,
+        obj.type.name if obj.type else None,
+        obj.alloc_site,
+    )
+    if not accesses:
+        return unknown(shape, inexact)
+    found = derive_structure(shape, accesses, obj.type, inexact=inexact, record=record)
+    if obj.type is None or found.structure.element_bytes == obj.type.element_bytes or found.structure.count <= 1:
+        return found
+    return replace(found, structure=replace(found.structure, type=_several(obj.type, found.structure.element_bytes)))
+
+
+def _several(declared: Declared, element: int) -> str | None:
+    """What elements are that are not the declared ones: so many of these, or (parts of one, say) of no type with a name."""
+    times, rest = divmod(element, declared.element_bytes) if declared.element_bytes else (0, 1)
+    return f"{declared.name}[{times}]" if not rest else None
+
+
+def _accesses(parts: Sequence[Part]) -> tuple[list[Access], str | None]:
+    """The accesses to a memory object, and why they do not tell its structure exactly."""
+    accesses: list[Access] = []
+    inexact: str | None = None
+    for touched, attribution, trace in parts:
+        if trace.truncated:
+            inexact = inexact or f"the trace was cut after {trace.accesses} accesses"
+        for reference in touched.references:
+            stream = trace.streams[reference]
+            assert stream is not None
+            if attribution.mixed(reference):
+                inexact = inexact or f"the reference at {trace.references[reference].pc:#x} touches other memory too"
+                continue
+            inexact = inexact or attribution.inexact[reference]
+            accesses.append(Access(stream, trace.references[reference].bytes, trace.references[reference].kind))
+    return accesses, inexact
+
+
+def _ranges(trace: Trace, top: int, *, writes: bool) -> tuple[Range, ...]:
+    stack = next((m for m in trace.mappings if m.start <= top < m.end), None)
+    found: list[Range] = []
+    for reference, stream in zip(trace.references, trace.streams, strict=True):
+        if stream is None or (writes and reference.kind == "read"):
+            continue
+        for span in spans(stream):
+            below = stack is not None and stack.start <= span.low < top
+            below = below or any(thread.owns(span.low) for thread in trace.threads)
+            if not below:
+                found.append(Range(span.low, span.high + reference.bytes))
+    return merge(found)
+
+
+def merge(ranges: Sequence[Range], line: int = 64) -> tuple[Range, ...]:
+    """Ranges rounded out to cache lines, sorted, those that overlap or touch joined."""
+    rounded = sorted((r.start // line * line, -(-r.end // line) * line) for r in ranges if r.end > r.start)
+    merged: list[tuple[int, int]] = []
+    for start, end in rounded:
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], end))
+        else:
+            merged.append((start, end))
+    return tuple(Range(start, end) for start, end in merged)
+
+
+def density(seen: Observation, derived: Derived) -> float:
+    """Which part of the elements that an index picks from the call touches; 1 where that is not known, or has no term."""
+    name = derived.structure.id
+    picked = derived.term is not None and name in seen.indexed and name not in seen.runs
+    return seen.used_part.get(name, 1.0) if picked else 1.0
+
+
+def is_beyond_the_l2(seen: Observation) -> bool:
+    """Whether a call touches more than the L2 of the cores that work on it holds: what lies beyond, others use as well."""
+    cache = _l2_bytes()
+    threads = len(seen.team.threads) if seen.team is not None else 1
+    return bool(cache) and sum(r.end - r.start for r in seen.touched) > threads * cache
+
+
+def leaves_data(seen: Observation) -> bool:
+    """Whether other calls use other elements than this one, and all together more than the L2 holds: then what a call leaves
+    in the caches is not what the next one needs."""
+    return any(density(seen, d) <= MOST and d.structure.bytes > _l2_bytes() for d in seen.derived)
+
+
+def _l2_bytes() -> int:
+    """Of one core's; 0: not known."""
+    return machine.caches().get((2, "Unified"), 0)

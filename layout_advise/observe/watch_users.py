@@ -1,0 +1,179 @@
+"""Watching who else uses the hotspot's structures: one more run of the program, thrown away afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import PurePath
+
+from layout_advise.case import Case
+from layout_advise.errors import LayoutAdviseError
+from layout_advise.layoutalgebra.derive.structure import Structure
+from layout_advise.observe.observe import Observation
+from layout_advise.observe.other_users import Placement, Places, Usage, placement, usage
+from layout_advise.tracer.process.patching import Entry
+from layout_advise.tracer.process.seized import Seized
+from layout_advise.tracer.program.modules import Modules
+from layout_advise.tracer.snapshot.agent_process import AgentProcess
+from layout_advise.tracer.snapshot.park import park
+from layout_advise.tracer.trace.trace import Allocation
+from layout_advise.tracer.trace.trace import Mapping as Mapped
+from layout_advise.tracer.watch.user_watch import UserWatch
+from layout_advise.tracer.watch.watched import Course, OwnCode, Pages, Watched, whole_pages
+
+SECONDS, MOST_SECONDS = 1.0, 2.5
+"""The program is watched so long, and longer where the next call has not come by then."""
+_SYSTEM = (
+    *("libc.", "libm.", "libstdc++.", "libgcc_s.", "libpthread.", "ld-linux", "librt.", "libdl.", "libmvec."),
+    *("libgomp.", "libomp.", "libomp-", "libgfortran.", "libquadmath.", "agent-"),
+)
+_SYSCALL = b"\x0f\x05"
+_WORD = (1 << 64) - 1
+_RSP = 4
+ORDERS = (1 << 40) - 1
+"""Of a word of the agent's table of blocks, what counts allocations."""
+
+
+def find_users(case: Case, seen: Observation) -> dict[str, Usage]:
+    """By structure: who else was seen to use it; never raises, what is not known has its reason."""
+    watchable = {d.structure.id: why_not(d.structure) for d in seen.derived}
+    structures = [d.structure for d in seen.derived if watchable[d.structure.id] is None]
+    found = {name: Usage(reason=reason) for name, reason in watchable.items() if reason is not None}
+    if not structures:
+        return found
+    try:
+        return found | _watch(case, seen, structures)
+    except (LayoutAdviseError, OSError) as error:
+        why = error.line() if isinstance(error, LayoutAdviseError) else str(error)
+        return found | {s.id: Usage(reason=why) for s in structures}
+
+
+def why_not(structure: Structure) -> str | None:
+    """Why a structure cannot be watched, or None."""
+    if structure.via is not None:
+        return "its objects lie scattered over the heap"
+    low, high = whole_pages(*extent(structure))
+    if high <= low:
+        return "it is smaller than the pages that can be watched"
+    return None
+
+
+def extent(structure: Structure) -> tuple[int, int]:
+    """The structure's elements in memory."""
+    return structure.base, structure.base + structure.count * structure.element_bytes
+
+
+def _watch(case: Case, seen: Observation, structures: Sequence[Structure]) -> dict[str, Usage]:
+    entry = case.profiled.entry
+    program = park(case.settings.command, entry, case.chosen.call, stdin_path=case.stdin, timeout=case.settings.timeout)
+    with program:
+        blocks = [_block(program, s) for s in structures]
+        own_registers, other = program.registers().gpr, seen.trace.registers.gpr
+        if own_registers[_RSP] != other[_RSP] or None in blocks:
+            why = "the structures lie elsewhere in another run of the program"
+            return {s.id: Usage(reason=why) for s in structures}
+        watched, modules = watch(program, case, entry, structures, [b for b in blocks if b])
+    places = Places(modules)
+    return {s.id: _usage(s, number, watched, places, case.probe.calls) for number, s in enumerate(structures)}
+
+
+def _usage(structure: Structure, number: int, watched: Watched, places: Places, calls: int) -> Usage:
+    touches = [t for t in watched.touches if t.structure == number]
+    users = usage(structure, touches, places, max(calls, watched.last))
+    if watched.last == watched.first and not watched.ended:
+        why = watched.reason or f"the next call did not come within {MOST_SECONDS:g} s"
+        return Usage(users, None, why)
+    seen: Placement | None = None
+    if watched.last > watched.first:
+        seen = placement(touches, places, watched.first, watched.last, watched.gapless)
+    return Usage(users, seen, watched.reason or None, watched.ended)
+
+
+def _block(program: AgentProcess, structure: Structure) -> Allocation | bool | None:
+    """The heap block of the structure, True for other memory, None where the block is not there."""
+    if structure.kind != "heap":
+        return True
+    base = structure.block_base or structure.base
+    return next((a for a in program.allocations() if a.address <= base < a.address + a.bytes), None)
+
+
+def watch(
+    program: AgentProcess, case: Case, entry: Entry, structures: Sequence[Structure], blocks: Sequence[Allocation | bool]
+) -> tuple[Watched, Modules]:
+    """Set the parked program off and watch ``structures``; it is dead afterwards."""
+    maps = program.mappings()
+    memory = [page for number, s in enumerate(structures) for page in pages_of(s, number, maps)]
+    state, table = program.parked_state(), program.keep_table()
+    modules = Modules(maps, case.main)
+    base, registers = program.load_base, program.registers()
+    course = Course(
+        case.chosen.call,
+        registers.rip,
+        tuple(base + e.address for e in entry.exits),
+        base + entry.outlined.address if entry.outlined else 0,
+        entry.outlined.register if entry.outlined else 0,
+    )
+    own = own_code(maps, modules, program)
+    with Seized(program.pid) as process:
+        gone = gone_blocks(process, table, [b for b in blocks if isinstance(b, Allocation)])
+        process.unpark(state, registers)
+        for place in entry.exits:  # the agent had led them to itself
+            process.write(base + place.address, place.code[:JUMP_BYTES])
+        return UserWatch(process, state.thread, course, memory, own, gone).run(SECONDS, MOST_SECONDS), modules
+
+
+JUMP_BYTES = 5
+
+
+def pages_of(structure: Structure, number: int, maps: Sequence[Mapped]) -> list[Pages]:
+    """The whole pages of a structure, divided where their protection changes."""
+    low, high = whole_pages(*extent(structure))
+    found = []
+    for m in maps:
+        start, end = max(low, m.start), min(high, m.end)
+        if start < end:
+            bits = sum(bit for letter, bit in (("r", 1), ("w", 2), ("x", 4)) if letter in m.permissions)
+            found.append(Pages(start, end, bits, number))
+    return found
+
+
+def own_code(maps: Sequence[Mapped], modules: Modules, program: AgentProcess) -> OwnCode:
+    """The program's own code, without the libraries of the system."""
+    pages, starts, gate = [], set[int](), 0
+    for m in maps:
+        if "x" not in m.permissions:
+            continue
+        module = modules.module(m.path) if m.path.startswith("/") else None
+        if module is not None and not PurePath(m.path).name.startswith(_SYSTEM):
+            pages.append(Pages(m.start, m.end, 5 | (2 if "w" in m.permissions else 0)))
+            starts |= {f.start + module.load_base for f in module.binary.functions}
+        elif not gate and m.path != "[vsyscall]":
+            at = program.read(m.start, m.end - m.start).find(_SYSCALL)
+            gate = m.start + at if at >= 0 else 0
+    return OwnCode(tuple(pages), frozenset(starts), gate)
+
+
+def gone_blocks(process: Seized, table: tuple[int, int], blocks: Sequence[Allocation]) -> Callable[[], str]:
+    """Asks the agent's table of heap blocks whether these still are the same ones."""
+    address, slots = table
+
+    def ask() -> str:
+        try:
+            return look()
+        except OSError:  # it grew, and is elsewhere now
+            return "so many blocks are allocated between the calls that its own is lost sight of"
+
+    def look() -> str:
+        for block in blocks:
+            place = ((block.address >> 4) * 0x9E3779B97F4A7C15 & _WORD) >> 20 & (slots - 1)
+            for slot in range(place, place + slots):
+                row = process.read(address + slot % slots * 32, 32)
+                at, size, order = (int.from_bytes(row[8 * k : 8 * k + 8], "little") for k in range(3))
+                if at == block.address:
+                    if (size, order & ORDERS) != (block.bytes, block.order):
+                        return "its memory is freed and allocated again between the calls"
+                    break
+                if not at:
+                    return "its memory is freed between the calls"
+        return ""
+
+    return ask

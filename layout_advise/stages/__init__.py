@@ -1,1 +1,0 @@
-"""The stages of the road, one file each; ``layout_advise.pipeline`` strings them together."""
