@@ -4,8 +4,9 @@
 
 Debian packages are downloaded and unpacked (not installed) into the cache folder. Of each library functions are drawn at
 random (from a fixed seed) until ``--sample`` with a floating-point loop are found; these are lifted, and what compiles is
-run on random registers and memory against the original machine code (``tests/lift_runner.c``). One JSON file a library is
-kept in ``benchmarks/results/lift``: a library that has one is not done again (``--again``). Prints the tables of RESULTS.md.
+run on random registers and memory against the original machine code (``tests/support/lifting/lift_runner.c``). One JSON
+file a library is kept in ``benchmarks/results/lift``: a library that has one is not done again (``--again``). Prints the
+tables of RESULTS.md.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ from layout_advise.lift_survey import TooLong, time_limit
 from layout_advise.mockup.run.build import build
 from layout_advise.mockup.run.survey import has_float_loop, lift_function, source_of, surveyed
 from layout_advise.tracer.program.symbols import Function
-from tests.lift_callees import arguments_of, opened
-from tests.lift_runner import (
+from tests.support.lifting.callees import arguments_of, opened
+from tests.support.lifting.runner import (
     Job,
     Trial,
     build_runner,

@@ -1,0 +1,100 @@
+"""The second order of a mock-up's loads: another program that does the same."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from layout_advise.build.build_and_compare import without_failed
+from layout_advise.build.code_places import moved
+from layout_advise.build.compile_flags import Compiled
+from layout_advise.build.mockups import Late, Made, make_all
+from layout_advise.build.recipes import Code, Recipe
+from layout_advise.layoutalgebra.derive.structure import Candidate
+from layout_advise.mockup.timing.names import IDENTITY, elsewhere, reordered
+from layout_advise.verify.verify import Finding
+from tests.support.mockup_native import Rows, rows
+
+FLAGS = ("-O3", "-march=haswell", "-ffp-contract=off")
+PRESSURE = """
+struct particle { double x, vx, m, q, P; };
+void run(struct particle *p, long n)
+{
+    for (long i = 0; i < n; i++)
+        p[i].P = 0.75 * p[i].P + p[i].m * p[i].vx * p[i].vx;
+}
+"""
+ONE_LOAD = """
+struct row { double a, b, c, d, e; };
+void run(struct row *p, long n) { for (long i = 0; i < n; i++) p[i].a = p[i].a * 2; }
+"""
+
+
+def kernel(source: str, where: Path, used: tuple[int, ...] = (1, 2, 4)) -> Rows:
+    work = np.random.default_rng(1).random((64, 5))
+    return rows(source, work, used, where, FLAGS)
+
+
+def made(one: Rows, layout: Candidate | None, where: Path, *, late: bool = True) -> Made:
+    recipe = Recipe(IDENTITY if layout is None else "c1", layout, "plain", checked=False)
+    code = Code(one.lifted, one.lifted)
+    (found,) = make_all([recipe], code, one.trace, (one.structure,), Compiled("gcc", FLAGS), where, late=late)
+    assert found.mockup is not None, found.reason
+    return found
+
+
+@pytest.mark.parametrize("kind", ["identity", "soa"])
+def test_the_other_order_does_the_same(kind: str, tmp_path: Path) -> None:
+    one = kernel(PRESSURE, tmp_path)
+    start = one.work.copy()
+    found = made(one, one.layout(kind), tmp_path / "made")
+    assert found.late is not None
+    assert found.late.source != found.source
+    assert sorted(found.late.source.split()) == sorted(found.source.split())
+    for text, name in ((found.source, "first"), (found.late.source, "late")):
+        one.work[:] = start
+        assert one.made_by(text, tmp_path / f"{name}.so", FLAGS) == one.expected
+
+
+def test_two_of_the_builds_at_other_places_have_it(tmp_path: Path) -> None:
+    one = kernel(PRESSURE, tmp_path)
+    found = made(one, one.layout("soa"), tmp_path / "made")
+    assert found.late is not None
+    built = moved((found,), "gcc")
+    sources = [built[name].with_suffix(".c").read_text() for name in elsewhere("c1")]
+    assert sources == [found.source, found.late.source, found.late.source]
+
+
+def test_there_is_none_where_it_is_the_same_and_where_none_is_asked_for(tmp_path: Path) -> None:
+    for source, used, late in ((ONE_LOAD, (0,), True), (PRESSURE, (1, 2, 4), False)):
+        where = tmp_path / f"{late}"
+        where.mkdir()
+        assert made(kernel(source, where, used), None, where / "made", late=late).late is None
+
+
+def test_what_does_not_do_the_same_is_not_timed(tmp_path: Path) -> None:
+    late = Late("other", tmp_path / "late.so")
+    item = Made(Recipe("c1", None, "plain"), "one", tmp_path / "c1.so", None, None, late=late)
+    good, bad, unknown = (
+        without_failed({"c1": item}, found)
+        for found in ({reordered("c1"): Finding(None)}, {reordered("c1"): Finding("differs")}, {})
+    )
+    assert good["c1"].late is late
+    assert bad["c1"].late is unknown["c1"].late is None
+
+
+@pytest.mark.parametrize(("short", "loads"), [(True, 4), (False, 3)])
+def test_short_loops_are_compiled_as_a_source_is(short: bool, loads: int, tmp_path: Path) -> None:
+    """particles at -O3: by hand gcc loads a vector twice, in either order of the source."""
+    one = kernel(PRESSURE, tmp_path)
+    recipe = Recipe("c1", one.layout("soa"), "plain", checked=False)
+    compiler = Compiled("gcc", FLAGS, short)
+    (found,) = make_all([recipe], Code(one.lifted, one.lifted), one.trace, (one.structure,), compiler, tmp_path / "made")
+    assert found.mockup is not None
+    code = subprocess.run(["objdump", "-d", str(found.mockup)], capture_output=True, text=True, check=True).stdout
+    read = re.findall(r"v(?:movu|mul|add)pd \S*\(%r\S+\),%ymm\d", code)
+    assert len(read) == loads

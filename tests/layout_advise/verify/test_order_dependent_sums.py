@@ -1,0 +1,133 @@
+"""What is compared where threads share work out or add up, without running any."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from layout_advise.mockup.evidence.binding import accesses
+from layout_advise.mockup.evidence.check_records import check_shared
+from layout_advise.mockup.ir.lifted import Atomic, Imm, Item, Lifted, Linear, Load, Loop, Origin, RuntimeCall, Val
+from layout_advise.mockup.machine.openmp_runtime import ROUTINES, retried, shared_out, why_not
+from layout_advise.tracer.folding.fold import fold
+from layout_advise.tracer.trace.trace import Reference, Registers, Thread, Trace
+from layout_advise.verify.order_dependent_sums import Sum, allowed, farthest, order_dependent
+from tests.road.test_openmp_sync import lifted
+from tests.support.sync_programs import DETERMINISTIC, ROUNDED, build
+
+LOAD, SWAP = 0x100, 0x200
+
+
+def region(*more: Item) -> Lifted:
+    """A loop that loads, a compare-and-swap in one without end, and whatever else."""
+    value, index = Val(1, "i64"), Val(2, "i64")
+    load = Load(value, Linear(0, ((index, 8),)), Origin(LOAD))
+    swap = Atomic("i64", "cas", Linear(64), (Imm("i64", 0), value), Origin(SWAP))
+    return Lifted("hot", 0, (), (), (Loop(index, Imm("i64", 4), (load,), 0), Loop(Val(3, "i64"), None, (swap,), 0), *more))
+
+
+def trace_of(threads: Sequence[dict[int, list[int]]]) -> Trace:
+    """A trace of loads (address lists by pc) for each thread."""
+    rows = [(number, pc, addresses) for number, own in enumerate(threads) for pc, addresses in own.items()]
+    return Trace(
+        "hot",
+        1,
+        "clone",
+        tuple(Reference(n, pc, 0, "read", 8, number) for n, (number, pc, _) in enumerate(rows)),
+        tuple(fold(addresses) if addresses else None for *_, addresses in rows),
+        sum(len(addresses) for *_, addresses in rows),
+        False,
+        Registers((0,) * 16, 0, 0, 0, 0),
+        (),
+        (),
+        threads=tuple(Thread(n, 0, 0, 0, 0) for n in range(len(threads))),
+    )
+
+
+def test_in_frames_it_does_not_matter_whose_it_is() -> None:
+    trace = trace_of([{LOAD: [0x1010, 0x9000]}, {LOAD: [0x3010, 0x3010]}])
+    frames = tuple(Thread(n, 0, 0x1040 + 0x2000 * n, 0, 0x1000 + 0x2000 * n) for n in range(2))
+    alone = [replace(trace, threads=frames).of_thread(thread) for thread in frames]
+
+    def found(*addresses: int) -> int:
+        return len(check_shared(np.array(addresses, np.uint64), alone, region()))
+
+    assert found(0x3010, 0x9000, 0x1010, 0x1010) == 0
+    assert found(0x3018, 0x9000, 0x1010, 0x1010) == 1  # elsewhere in a frame
+    assert found(0x3010, 0x9008, 0x1010, 0x1010) == 1  # not in one
+    assert found(0x3010, 0x3010, 0x1010, 0x1010) == 1
+
+
+def problems(traced: Sequence[dict[int, list[int]]], made: dict[int, list[int]]) -> tuple[str, ...]:
+    """What the records ``made`` (addresses by pc) have against the trace."""
+    trace = trace_of(traced)
+    sites = {pc: k for k, pc in enumerate(traced[0])}
+    words = [address | sites[pc] << 48 for pc, addresses in made.items() for address in addresses]
+    alone = [trace.of_thread(thread) for thread in trace.threads]
+    return check_shared(np.array(words, np.uint64), alone, region())
+
+
+@given(st.lists(st.integers(1, 1 << 40), min_size=1, max_size=30), st.integers(0, 30), st.randoms())
+def test_any_sharing_out_of_the_same_accesses_is_the_same(addresses: list[int], cut: int, random: object) -> None:
+    made = list(addresses)
+    random.shuffle(made)  # type: ignore[attr-defined]
+    traced = [{LOAD: addresses[:cut], SWAP: [64]}, {LOAD: addresses[cut:], SWAP: [64]}]
+    assert problems(traced, {LOAD: made, SWAP: [64, 64]}) == ()
+    assert problems(traced, {LOAD: made, SWAP: [64] * 5}) == ()  # tried again
+    assert len(problems(traced, {LOAD: made, SWAP: [64, 72]})) == 1
+    assert len(problems(traced, {LOAD: [*made, made[0]], SWAP: [64, 64]})) == 1
+    assert len(problems(traced, {LOAD: [made[0] + 1, *made[1:]], SWAP: [64, 64]})) == 1
+
+
+def test_what_is_tried_again_and_what_is_shared_out() -> None:
+    assert retried(region().body) == {(SWAP, 0)}
+    anew = ("GOMP_loop_dynamic_next", "GOMP_loop_ull_guided_start", "GOMP_single_start", "GOMP_sections_next")
+    for name in (*anew, "GOMP_loop_static_next", "GOMP_barrier"):
+        assert name in ROUTINES
+        assert not why_not(name)
+        inner = RuntimeCall(name, (), 0, Origin(0))
+        assert shared_out(region(Loop(Val(9, "i64"), None, (inner,), 0)).body) == (name in anew)
+
+
+def memory(numbers: Sequence[float], kind: str) -> bytes:
+    return struct.pack(f"<{len(numbers)}{kind}", *numbers)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False, max_value=1e300), st.integers(0, 40))
+def test_distance_of_sums_is_the_number_of_floats_between(value: float, steps: int) -> None:
+    other = value
+    for _ in range(steps):
+        other = math.nextafter(other, math.inf)
+    one, two = memory([1.0, value], "d"), memory([1.0, other], "d")
+    sums = [Sum(0, 8), Sum(8, 8)]
+    assert farthest(sums, lambda a, n: one[a : a + n], lambda a, n: two[a : a + n]) == steps
+    assert farthest([Sum(4, 4)], lambda a, n: memory([0, -0.0], "f")[a : a + n], lambda a, n: bytes(n)) == 0
+
+
+def test_more_is_allowed_where_the_original_differs_more_or_the_parts_do() -> None:
+    trace = trace_of([{LOAD: [8] * 450, SWAP: [64]}, {LOAD: [8] * 450, SWAP: [64]}])
+    assert allowed(0, region(), trace) == 8
+    assert allowed(10, region(), trace) == 80
+    assert allowed(0, region(RuntimeCall("GOMP_loop_dynamic_next", (), 2, Origin(0))), trace) == 8 + 30
+
+
+@pytest.mark.parametrize("name", ROUNDED)
+def test_sums_of_floats_depend_on_the_order(tmp_path: Path, name: str) -> None:
+    made = lifted(build(tmp_path, ROUNDED[name]))
+    trace = trace_of([{access.origin.pc: [4096] for access in accesses(made.body)}])
+    assert order_dependent(made, trace) == (Sum(4096, 8),)
+
+
+@pytest.mark.parametrize("name", DETERMINISTIC)
+def test_integers_and_extremes_do_not(tmp_path: Path, name: str) -> None:
+    made = lifted(build(tmp_path, DETERMINISTIC[name]))
+    trace = trace_of([{access.origin.pc: [4096] for access in accesses(made.body)}])
+    assert order_dependent(made, trace) == ()

@@ -1,0 +1,51 @@
+"""Lifting the same code gives the same C, whatever lies where in the lifter's own memory."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from layout_advise.errors import LayoutAdviseError
+from layout_advise.mockup.run.survey import lift_function, source_of, surveyed
+from layout_advise.tracer.program.binary import Binary
+from tests.support.paths import ROOT
+
+BASH = Path("/bin/bash")
+LONGEST = 400
+
+# The same in another process, whose hashes of strings differ.
+ELSEWHERE = "import sys; from tests.mockup.lift.test_same import sources; sys.stdout.write('\\f'.join(sources()))"
+
+
+def sources() -> list[str]:
+    """Mock-ups of thirty short functions of bash (as many as can be lifted)."""
+    binary = Binary.open(BASH)
+    found = []
+    for function in [f for f in surveyed(binary) if f.size < LONGEST][85:115]:
+        try:
+            found.append(source_of(lift_function(binary, function)[1]))
+        except LayoutAdviseError as error:
+            found.append(str(error))
+    return found
+
+
+def test_lifting_again_gives_the_same() -> None:
+    """Sets of nodes are iterated in the order of their addresses: phis of functions of bash changed places so."""
+    first = sources()
+    assert sum(text.startswith("/* Mock-up") for text in first) > 20
+    junk = []
+    for turn in range(3):
+        junk.append([object() for _ in range(12345 * (turn + 1))])
+        assert sources() == first
+    del junk
+
+
+def test_another_process_lifts_the_same() -> None:
+    environment = {**os.environ, "PYTHONHASHSEED": "7"}
+    root = ROOT
+    done = subprocess.run(
+        [sys.executable, "-c", ELSEWHERE], cwd=root, env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split("\f") == sources()

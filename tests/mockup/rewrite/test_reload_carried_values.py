@@ -1,0 +1,166 @@
+"""What loops carry from earlier loads is loaded again, and computes the same: random loops in the interpreter, and what gcc
+makes of loops over neighbours on the processor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from layout_advise.layoutalgebra.derive.structure import Dim, Structure
+from layout_advise.mockup.ir.effects import Gpr
+from layout_advise.mockup.ir.lifted import (
+    Assign,
+    Goto,
+    Imm,
+    Item,
+    Label,
+    Let,
+    Lifted,
+    Linear,
+    LiveIn,
+    LiveOut,
+    Load,
+    Loop,
+    Origin,
+    Store,
+    Val,
+    Var,
+    everything,
+)
+from layout_advise.mockup.rewrite.reload_carried_values import reload
+from tests.mockup.rewrite.test_reroll import BASE, COUNTER, POINTER, Bytes, interpreted
+from tests.support.lifting.run_lifted import run_lifted
+from tests.support.mockup_case import Case, f64_fields, verify
+from tests.support.mockup_native import candidate, relayout
+
+AT = 240
+WORD = 1 << 64
+
+
+def moves(lifted: Lifted) -> list[Assign]:
+    """The assignments in loops."""
+    loops = [item for item in everything(lifted.body) if isinstance(item, Loop)]
+    return [item for loop in loops for item in loop.body if isinstance(item, Assign)]
+
+
+def carrying(
+    step: int, back: int, stores: tuple[tuple[int, int, bool], ...], trips: int, begins: int = 0, *, behind: bool = False
+) -> Lifted:
+    """``for k: new = a[k]; b = new + what a[k - back] was; stores; go round``: values go ``back`` times round. Each store is
+    (where, how far an iteration moves it, through a pointer). What is loaded before the loop is ``begins`` bytes off;
+    ``behind``: the last value is used after the loop."""
+    kept = [Var(100 + k, "f64") for k in range(back)]
+    first = [Val(200 + k, "f64") for k in range(back)]
+    loads: list[Item] = [
+        Load(v, Linear((BASE + AT - (k + 1) * step + begins) % WORD), Origin(0x10 + k)) for k, v in enumerate(first)
+    ]
+    starts: list[Item] = [Assign(v, f, 0) for v, f in zip(kept, first, strict=True)]
+    new, total = Val(300, "f64"), Val(301, "f64")
+    body: list[Item] = [
+        Load(new, Linear(BASE + AT, ((COUNTER, step % WORD),)), Origin(0x20)),
+        Let(total, "fadd", (new, kept[-1]), Origin(0x21)),
+    ]
+    for number, (where, moved, through) in enumerate(stores):
+        terms = ((POINTER, 1), (COUNTER, moved % WORD)) if through else ((COUNTER, moved % WORD),)
+        body.append(Store("f64", Linear(where + (0 if through else BASE), terms), total, Origin(0x30 + number)))
+    body += [Assign(v, new if k == 0 else kept[k - 1], 1) for k, v in enumerate(kept)]
+    loop = Loop(COUNTER, Imm("i64", trips), tuple(body), 0x500)
+    outs = (LiveOut(kept[0], Gpr(0)),) if behind else ()
+    return Lifted("f", 0x500, (LiveIn(POINTER, Gpr(7)),), outs, (*loads, *starts, loop))
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.sampled_from((8, 16, -8, 24)), st.integers(1, 3), st.integers(0, 5),
+    st.lists(st.tuples(st.integers(12, 44).map(lambda k: 8 * k), st.sampled_from((8, 16, -8)), st.booleans()), max_size=2),
+    st.randoms(use_true_random=False),
+)  # fmt: skip
+def test_what_is_loaded_again_is_what_was_kept(
+    step: int, back: int, trips: int, stores: list[tuple[int, int, bool]], random: object
+) -> None:
+    lifted = carrying(step, back, tuple(stores), trips)
+    words = [float(getattr(random, "randint")(-9, 9)) for _ in range(64)]  # noqa: B009 - hypothesis's random has no type
+    data = np.array(words).tobytes()
+    before, after = Bytes(data), Bytes(data)
+    trace = interpreted(lifted, {Gpr(7): BASE}, before)
+    again = reload(lifted, trace, ())
+    event(f"loaded again: {not moves(again)}")
+    run_lifted(again, {Gpr(7): BASE}, after)
+    assert after.data == before.data
+
+
+def reloads(lifted: Lifted) -> bool:
+    """Whether nothing is carried any more, after a traced run."""
+    return not moves(reload(lifted, interpreted(lifted, {Gpr(7): BASE}, Bytes(bytes(512))), ()))
+
+
+@pytest.mark.parametrize("back", [1, 2, 3])
+def test_values_that_go_round_several_times(back: int) -> None:
+    assert reloads(carrying(8, back, ((400, 8, False),), 4))
+    assert reloads(carrying(8, back, ((400, 8, True),), 4))  # seen in the trace
+
+
+def test_what_an_iteration_stores_is_not_loaded_again() -> None:
+    for where in (AT, AT + 8, AT - 8):
+        assert not reloads(carrying(8, 2, ((where, 8, False),), 4))
+        assert not reloads(carrying(8, 2, ((where, 8, True),), 4))
+
+
+def test_another_first_value_or_one_that_is_used_behind_the_loop_stays() -> None:
+    assert not reloads(carrying(8, 1, ((400, 8, False),), 4, begins=-8))
+    assert not reloads(carrying(8, 1, ((400, 8, False),), 4, behind=True))
+
+
+def test_a_load_that_may_be_jumped_over_stays() -> None:
+    lifted = carrying(8, 1, ((400, 8, False),), 4)
+    loop = lifted.body[-1]
+    assert isinstance(loop, Loop)
+    jumped = Loop(loop.counter, loop.trip, (Goto(1, Imm("i1", 0)), loop.body[0], Label(1), *loop.body[1:]), loop.head)
+    assert not reloads(Lifted("f", 0x500, lifted.live_ins, (), (*lifted.body[:-1], jumped)))
+
+
+SMOOTH = """
+struct cell { double u, v, w; };
+void smooth(const struct cell *restrict now, struct cell *restrict next, long n) {
+    for (long i = 1; i < n - 1; i++) {
+        next[i].u = now[i - 1].u - 2.0 * now[i].u + now[i + 1].u;
+        next[i].v = now[i - 1].v * now[i + 1].v;
+    }
+}
+void within(struct cell *restrict a, const struct cell *unused, long n) {
+    for (long i = 1; i < n - 1; i++) a[i].w = a[i - 1].u - 2.0 * a[i].u + a[i + 1].v * a[i].v;
+}
+void in_place(struct cell *restrict a, const struct cell *unused, long n) {
+    for (long i = 1; i < n - 1; i++) a[i].u = a[i - 1].u + a[i].v - a[i + 1].v;
+}"""
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("-O3", "-fno-tree-vectorize"),
+        ("-O3", "-march=haswell", "-fno-tree-loop-vectorize"),
+        ("-O2", "-fpredictive-commoning"),
+    ],
+)
+@pytest.mark.parametrize(("symbol", "kept"), [("smooth", 0), ("within", 0), ("in_place", 1)])
+def test_of_loops_over_neighbours(symbol: str, kept: int, flags: tuple[str, ...], tmp_path: Path) -> None:
+    """`in_place` hands on what it has stored, which stays."""
+    case = Case(SMOOTH, symbol, flags, tmp_path)
+    random = np.random.default_rng(3)
+    data, other = random.random((41, 3)), random.random((41, 3))
+    case.arrays, case.integers = [data, other], [data.ctypes.data, other.ctypes.data, 41]
+    fields = f64_fields(("u", 0), ("v", 8), ("w", 16))
+    case.structures = tuple(
+        Structure(f"s{k}", name, a.ctypes.data, a.nbytes, (Dim(41, 24),), fields)
+        for k, (name, a) in enumerate((("now", data), ("next", other)))
+    )
+    case.prepare()
+    assert moves(case.lifted)  # else nothing is tested
+    case.lifted = reload(case.lifted, case.trace, case.structures)
+    assert len(moves(case.lifted)) == kept
+    verify(case, candidate(relayout(case.structures[0], "soa")))

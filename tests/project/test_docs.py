@@ -1,0 +1,93 @@
+"""What the documentation shows can be typed: commands parse, make targets exist, links lead somewhere, examples run."""
+
+from __future__ import annotations
+
+import doctest
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from layout_advise.cli import COMMANDS, parser
+from tests.support.paths import ROOT
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "decisions").glob("*.md"))]
+PLACEHOLDERS = {"RUN": "app.layout", "TERM": "A_4", "FILE": "out", "A": "a.layout", "B": "b.layout"}
+
+
+def blocks(page: Path) -> list[str]:
+    """The lines of its ``sh`` blocks, comments removed."""
+    found = re.findall(r"^```sh\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+    return [line.strip() for block in found for line in block.replace("\\\n", " ").splitlines() if line.strip()]
+
+
+def inline(page: Path) -> list[str]:
+    """Commands within sentences and tables."""
+    return re.findall(r"`(layout-advise [^`\n]+)`", page.read_text())
+
+
+def helps() -> list[str]:
+    """Commands that the help texts show; two blanks or more set off a remark."""
+    lines = [line for module in COMMANDS for line in (module.__doc__ or "").splitlines()]
+    return [re.split(r"\s{2,}", line.strip())[0] for line in lines if line.startswith("  layout-advise ")]
+
+
+def commands() -> list[str]:
+    shown = [line for page in PAGES for line in (*blocks(page), *inline(page)) if line.startswith("layout-advise ")]
+    return sorted({*shown, *helps()})
+
+
+def words(command: str) -> list[str]:
+    """What the shell would pass on: without redirections and remarks."""
+    split = shlex.split(command, comments=True)[1:]
+    if "<" in split:
+        split = split[: split.index("<")]
+    return [PLACEHOLDERS.get(word, word) for word in split]
+
+
+@pytest.mark.parametrize("command", commands())
+def test_commands_parse(command: str) -> None:
+    arguments = parser().parse_args(words(command))
+    assert arguments.command == words(command)[0]
+
+
+def test_the_pages_show_every_command() -> None:
+    assert {words(c)[0] for c in commands()} == {module.__name__.rsplit(".", 1)[1] for module in COMMANDS}
+
+
+def test_make_targets_exist() -> None:
+    text = "\n".join(line for page in PAGES for line in blocks(page)) + "\n".join(
+        code for page in PAGES for code in re.findall(r"`(make [^`\n]+)`", page.read_text())
+    )
+    shown = set(re.findall(r"\bmake ([a-z-]+)", text))
+    listed = subprocess.run(["make", "-s", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert {"demo", "test"} <= shown
+    assert shown <= set(re.findall(r"^ +make ([a-z-]+)", listed, re.MULTILINE))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_examples_give_what_they_show(page: Path) -> None:
+    result = doctest.testfile(str(page), module_relative=False, encoding="utf-8", optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert result.failed == 0
+    assert result.attempted >= (20 if page.name == "algebra.md" else 0)
+
+
+def test_drawings_are_those_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (ROOT / "docs" / "algebra.md").read_text()
+    shown = re.findall(r"^([A-Z.]{32})    (\S.*)$", page, re.MULTILINE)
+    command = next(c for c in blocks(ROOT / "docs" / "algebra.md") if "5@0:4" in c)
+    arguments = parser().parse_args([w for w in words(command) if w not in ("--svg", "steps.svg")])
+    assert arguments.carry_out(arguments) == 0
+    printed = capsys.readouterr().out
+    assert len(shown) == 3
+    for drawing, term in shown:
+        assert re.search(rf"{re.escape(term)}\n.*\n.*\n  drawing  {re.escape(drawing)}", printed)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text())
+    texts = [link for link in links if link.endswith((".md", ".json"))]
+    assert [link for link in texts if not (page.parent / link).exists()] == []

@@ -1,0 +1,136 @@
+"""False sharing: elements, or rows of them, on lines of their own, as a term, verified by threads."""
+
+from __future__ import annotations
+
+import subprocess
+from itertools import product
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from layout_advise.build.build_and_compare import code_of
+from layout_advise.build.compile_flags import Compiled
+from layout_advise.build.mockups import make_all
+from layout_advise.build.recipes import Recipe
+from layout_advise.layoutalgebra.derive.structure import Axis, Candidate, Dim, Field, Relayout, Structure
+from layout_advise.layoutalgebra.explore.explore import SMALL_PADDED, Walk, can_pad, explore
+from layout_advise.layoutalgebra.explore.relayout import LINE, is_injective
+from layout_advise.layoutalgebra.terms.text import parse
+from layout_advise.mockup.ir.lifted import Lifted
+from layout_advise.observe.observe import observed
+from layout_advise.propose.proposals import propose
+from layout_advise.study import attempt
+from layout_advise.tracer.backends.clone.record_team import trace_region
+from layout_advise.verify.verify import Subject
+from layout_advise.verify.verify_team import verify_team
+from tests.road.test_openmp import build, observe
+from tests.tracer.backends.test_openmp_trace import stopped
+
+ZEROS = r"""
+#include <omp.h>
+#include <stdio.h>
+struct own { long sum, calls; } own[32];
+long n = 5;
+__attribute__((noinline)) void move(double dt)
+{
+#pragma omp parallel
+    { volatile long *mine = &own[omp_get_thread_num()].sum; *mine = 0; *mine += n; }
+}
+int main(void) { for (int call = 0; call < 6; call++) { n++; move(1); } printf("%ld\n", own[0].sum); }
+"""
+
+
+def counters(count: int, size: int = 8, inner: int = 1, fields: int = 1) -> Structure:
+    """``count`` rows of ``inner`` elements of ``size`` bytes, of which as many 8-byte fields are used."""
+    used = tuple(Field(f"f{k}", 8 * k, 8, "long", 100, 100) for k in range(fields))
+    dims = (Dim(count, size * inner), *((Dim(inner, size),) if inner > 1 else ()))
+    return Structure("s0", "counters", 0x1008, count * inner * size, dims, used)
+
+
+def padded(structure: Structure) -> list[Candidate]:
+    """The candidates whose records have lines of their own."""
+    found = explore([structure], walks={"s0": Walk(len(structure.dims) - 1, shared=True)})
+    return [c for c in found if c.families == ("pad",) and all(a.stride % LINE == 0 for a in outer(c.relayouts[0]))]
+
+
+def outer(layout: Relayout) -> list[Axis]:
+    return [m.axes[0] for m in layout.fields]
+
+
+def lines(layout: Relayout, row: int) -> set[int]:
+    """The lines that the elements of one outermost index lie on."""
+    rest = [range(dim.count) for dim in layout.structure.dims[1:]]
+    starts = [
+        (m.place((row, *index)), layout.structure.fields[m.field].bytes) for m in layout.fields for index in product(*rest)
+    ]
+    return {line for start, size in starts for line in range(start // LINE, (start + size - 1) // LINE + 1)}
+
+
+@given(st.integers(2, 20), st.integers(1, 4), st.integers(0, 3), st.integers(1, 9))
+def test_rows_meet_in_no_line(count: int, fields: int, unused: int, inner: int) -> None:
+    structure = counters(count, 8 * (fields + unused), inner, fields)
+    for candidate in padded(structure):
+        (layout,) = candidate.relayouts
+        assert is_injective(layout)
+        seen = [lines(layout, row) for row in range(count)]
+        assert sum(map(len, seen)) == len(set().union(*seen))
+        assert candidate.derivation[0] == "8"
+        (part,) = layout.parts
+        assert parse(part.term).size * part.unit_bytes == layout.bytes
+
+
+def test_counters_get_a_line_each_and_come_first() -> None:
+    structure = counters(16)
+    assert explore([structure]) == ()
+    found = explore([structure], walks={"s0": Walk(0, shared=True)})
+    assert [c.relayouts[0].term for c in found] == ["A_16 ⊗ S_{0;8}"]
+    two = explore([counters(16, fields=2, size=16)], walks={"s0": Walk(0, shared=True)})
+    assert two[0].relayouts[0].term == "A_16 ⊗ S_{0,1;8}"
+
+
+def test_rows_are_padded_as_a_whole() -> None:
+    (whole, *_) = padded(counters(4, inner=9))
+    assert whole.relayouts[0].term == "A_4 ⊗ S_{0:9;16}"
+
+
+def test_large_arrays_and_whole_lines_are_left_alone() -> None:
+    assert not can_pad(counters(SMALL_PADDED))
+    assert not can_pad(counters(100, size=64))
+    assert not can_pad(counters(1))
+
+
+def test_a_padded_layout_is_verified_by_two_threads(tmp_path: Path) -> None:
+    seen, found = observe(build(tmp_path, "-DCOUNT"), 2, tmp_path)
+    (structure,) = (s for s in seen.structures if s.name == "own")
+    assert structure.count == 32
+    assert found.pop("wrong").reason is not None
+    assert found["c1"].reason is None
+    assert found["identity"].reason is None
+    text = (tmp_path / "c1.c").read_text()
+    assert "2048" in text
+
+
+def test_where_all_that_is_read_is_alike_wrong_writes_are_noticed(tmp_path: Path) -> None:
+    (tmp_path / "zeros.c").write_text(ZEROS)
+    program = tmp_path / "zeros"
+    subprocess.run(["gcc", "-g", "-O2", "-fopenmp", "-o", program, tmp_path / "zeros.c"], check=True)
+    with stopped(program, 3, 2, "move") as (process, binary, function):
+        region = binary.region(function, process.load_base, callees=True)
+        with process.fork() as copy:
+            seen = observed(process, binary, region, trace_region(process, copy, region, 3))
+        lifted = attempt(region, "none")
+        assert isinstance(lifted, Lifted)
+        best = propose(seen, 1)[0]
+        wanted = [
+            Recipe("reads", best, "plain", wrong=True, checked=False),
+            Recipe("writes", best, "plain", wrong="writes", checked=False),
+        ]
+        code, compiler = code_of(seen, lifted), Compiled("gcc", ("-O2",))
+        made = make_all(wanted, code, seen.trace, seen.structures, compiler, tmp_path)
+        subjects = [Subject(m.recipe.name, m.mockup, None, (), None) for m in made if m.mockup is not None]
+        assert seen.team is not None
+        found = verify_team(process, subjects, lifted, seen.team, tmp_path)
+    assert found["reads"].reason is None
+    assert found["writes"].reason is not None
+    assert "the written bytes differ" in found["writes"].reason

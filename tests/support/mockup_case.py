@@ -1,0 +1,106 @@
+"""A compiled function, its memory and structures, and whether its mock-ups in other layouts leave the same bytes."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Structure
+from layout_advise.mockup.emit import emit_mockup
+from layout_advise.mockup.evidence.check_records import check_records
+from layout_advise.mockup.machine.image import open_image
+from layout_advise.mockup.rewrite.reroll import reroll
+from tests.support.mockup_native import Mockup, Native, traced
+
+FLAGS = {"O2": ("-O2",), "O3-avx2": ("-O3", "-march=haswell")}
+
+PARTICLES = """
+struct p { double x, y, z, vx, vy, vz, m, q, s, t; };
+void move(struct p *a, long n, double dt) {
+    for (long i = 0; i < n; i++) { a[i].x += a[i].vx * dt; a[i].y += a[i].vy * dt; a[i].z += a[i].vz * dt; }
+}"""
+
+
+def f64_fields(*named: tuple[str, int]) -> tuple[Field, ...]:
+    return tuple(Field(name, offset, 8, "double", 1, 1) for name, offset in named)
+
+
+class Case:
+    """A function, its memory and its structures; every run starts from the same bytes at the same addresses."""
+
+    def __init__(self, source: str, symbol: str, flags: tuple[str, ...], where: Path, compiler: str = "gcc") -> None:
+        self.where = where
+        self.flags = flags
+        self.native = Native(source, symbol, where, flags, compiler)
+        self.lifted = self.native.lifted()
+        self.arrays: list[np.ndarray] = []
+        self.integers: list[int] = []
+        self.floats: list[float] = []
+        self.structures: tuple[Structure, ...] = ()
+        self.runs = 0
+
+    def prepare(self) -> None:
+        self.before = [a.copy() for a in self.arrays]
+        self.trace = traced(self.lifted, self.where, self.integers, self.floats)
+        self.restore()
+        arguments = [ctypes.c_int64(i) for i in self.integers] + [ctypes.c_double(f) for f in self.floats]
+        self.native.function(*arguments)
+        self.expected = self.restore()
+
+    def restore(self) -> list[bytes]:
+        """The arrays' bytes; puts them back to the start."""
+        found = [a.tobytes() for a in self.arrays]
+        for array, before in zip(self.arrays, self.before, strict=True):
+            array[...] = before
+        return found
+
+    def run(self, chosen: Candidate | None, name: str, **options: Any) -> tuple[list[bytes], Mockup]:
+        source = emit_mockup(self.lifted, chosen, self.trace, self.structures, **options)
+        self.runs += 1  # a library is loaded once a name
+        flags = ("-O1",) if options.get("check") else self.flags
+        mockup = Mockup(source, self.where / f"{name}{self.runs}.so", flags)
+        mockup.arguments(self.integers, self.floats)
+        records = mockup.records(1 << 16)
+        mockup.run()
+        if options.get("check"):
+            seen = records[: mockup.context.check.count]
+            assert check_records(seen, self.trace, self.lifted) == ()
+        return self.restore(), mockup
+
+
+def verify(case: Case, chosen: Candidate) -> None:
+    """Same bytes in every variant, no mismatch in the check build, other bytes with the wrong map; the same once more
+    where a loop over several elements can be rerolled."""
+    case.prepare()
+    compare(case, chosen, "plain", "restrict")
+    image = open_image(case.native.region.path, case.native.region.load_base)
+    rolled = reroll(case.lifted, case.trace, case.structures, image.read)
+    if rolled != case.lifted:
+        case.lifted = rolled
+        assert case.run(None, "identity-check", check=True)[0] == case.expected
+        compare(case, chosen, "simd")
+
+
+def compare(case: Case, chosen: Candidate, *variants: str) -> None:
+    """As ``verify``, for the lifted code as it is."""
+    assert case.run(None, "identity", variant=variants[-1])[0] == case.expected
+    for variant in variants:
+        assert case.run(chosen, variant, variant=variant)[0] == case.expected
+    found, mockup = case.run(chosen, "check", check=True)
+    assert found == case.expected
+    assert mockup.context.check.mismatches == 0
+    assert mockup.context.check.remapped > 0
+    assert case.run(chosen, "wrong", wrong=True)[0] != case.expected
+
+
+def particles(flags: tuple[str, ...], where: Path, n: int = 37) -> tuple[Case, Structure]:
+    case = Case(PARTICLES, "move", flags, where)
+    data = np.random.default_rng(1).random((n, 10))
+    case.arrays, case.integers, case.floats = [data], [data.ctypes.data, n], [0.125]
+    fields = f64_fields(*((name, 8 * k) for k, name in enumerate(("x", "y", "z", "vx", "vy", "vz"))))
+    shape = Structure("s0", "particles", data.ctypes.data, data.nbytes, (Dim(n, 80),), fields)
+    case.structures = (shape,)
+    return case, shape
