@@ -34,7 +34,7 @@ from layout_advise.tracer.folding.fold import fold_records
 from layout_advise.tracer.process.launch import fixed_addresses
 from layout_advise.tracer.process.patching import Entry
 from layout_advise.tracer.process.stopped_program import CloneImage, Range
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.sampling.probe import probe
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.park import park
@@ -77,7 +77,7 @@ def row(what: str, value: float, unit: str, limit: float | None, note: str = "")
 
 def entry_of(path: Path, symbol: str) -> Entry:
     """Where to stop."""
-    binary = Binary.open(path)
+    binary = ElfBinary.open(path)
     function = binary.find(symbol)
     return Entry(path, function.start, binary.read(function.start, function.size), symbol)
 
@@ -97,7 +97,7 @@ def inside(example: str, flags: str, rounds: int) -> list[Row]:
     """Slowdown of one call, and the size of its folded trace."""
     path = ROOT / "examples" / example / "bin" / flags / example
     name = f"{example} {flags}"
-    binary = Binary.open(path)
+    binary = ElfBinary.open(path)
     with (
         park([str(path)], entry_of(path, HOTSPOTS[example]), CALL, timeout=120) as program,
         tempfile.TemporaryDirectory(dir="/dev/shm") as temporary,

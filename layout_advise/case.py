@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from layout_advise.choose.batches import Batch
+from layout_advise.choose.batches import CallBatch
 from layout_advise.choose.call_kinds import Kind
 from layout_advise.choose.calls import VERIFIED_CALLS, ChosenCall
 from layout_advise.choose.profile import Profiled
@@ -22,7 +22,7 @@ from layout_advise.tracer.backends.clone.address import choose_address
 from layout_advise.tracer.backends.clone.image import build_clone
 from layout_advise.tracer.backends.clone.record import trace_call
 from layout_advise.tracer.code.region import Region
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.sampling.probe import Probe
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.park import park
@@ -38,7 +38,7 @@ class Case:
     """Everything that the later stages share about this hotspot."""
 
     settings: Settings
-    main: Binary
+    main: ElfBinary
     profiled: Profiled
     probe: Probe
     chosen: ChosenCall
@@ -46,7 +46,7 @@ class Case:
     run: RunDir
     work: Path
     progress: Progress
-    batch: Batch | None = None
+    batch: CallBatch | None = None
     """Short calls are traced, compared and timed as batches."""
     no_batch: str = ""
     """Why there is no batch although the calls are short."""

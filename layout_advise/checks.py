@@ -12,13 +12,13 @@ from layout_advise.config import Settings
 from layout_advise.errors import BinaryError, UsageError
 from layout_advise.rundir import scratch_parent
 from layout_advise.tracer.process.disk_space import KEEP_FREE, RECORD_BYTES, RECORDS_ROOM, require
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 
 RUN_ROOM = 16 << 20
 """Bytes that a run directory needs without its trace: reports, mock-ups and their logs."""
 
 
-def check_command(command: Sequence[str], cwd: Path | None = None, *, static: bool = False) -> Binary:
+def check_command(command: Sequence[str], cwd: Path | None = None, *, static: bool = False) -> ElfBinary:
     """The program of ``command``, found as a shell would find it, opened and fit to be analysed.
 
     ``static``: it may be linked statically.
@@ -30,7 +30,7 @@ def check_command(command: Sequence[str], cwd: Path | None = None, *, static: bo
         raise UsageError("no program given", "the command is empty", "layout-advise trace -- ./app its arguments")
     if cwd is not None and not cwd.is_dir():
         raise UsageError(f"cannot run in {cwd}", "it is no directory", "give an existing one")
-    return Binary.open(find_program(command[0], cwd), static=static)
+    return ElfBinary.open(find_program(command[0], cwd), static=static)
 
 
 def find_program(name: str, cwd: Path | None = None) -> Path:

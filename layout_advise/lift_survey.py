@@ -15,8 +15,8 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import FrameType
 
-from layout_advise.mockup.run.survey import Outcome, Stop, examine
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.mockup.run.survey import LiftStop, SurveyOutcome, examine
+from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.program.symbols import Function
 
 JOBS = 2
@@ -46,9 +46,9 @@ def survey(
     jobs: int = JOBS,
     seconds: float = SECONDS,
     progress: Callable[[int, int], None] = lambda done, total: None,
-) -> tuple[Outcome, ...]:
+) -> tuple[SurveyOutcome, ...]:
     """The outcomes of ``functions`` of the ELF file at ``path``, in their order; ``folder`` is for the compiler's files."""
-    found: dict[int, Outcome] = {}
+    found: dict[int, SurveyOutcome] = {}
     waiting = iter(range(len(functions)))
     workers: list[_Worker] = []
     try:
@@ -89,14 +89,14 @@ def _hand(worker: _Worker, index: int | None, functions: Sequence[Function], sec
         worker.pipe.send(functions[index])
 
 
-def _ask(worker: _Worker, functions: Sequence[Function]) -> Outcome | None:
+def _ask(worker: _Worker, functions: Sequence[Function]) -> SurveyOutcome | None:
     """What the worker says of its function; or that it died or hangs over it. None: nothing yet."""
     if worker.at is None:
         return None
     function = functions[worker.at]
     try:
         if worker.pipe.poll():
-            answer: Outcome = worker.pipe.recv()
+            answer: SurveyOutcome = worker.pipe.recv()
             return answer
     except (EOFError, OSError):
         worker.process.join(_GRACE)
@@ -108,9 +108,9 @@ def _ask(worker: _Worker, functions: Sequence[Function]) -> Outcome | None:
     return None
 
 
-def _failed(function: Function, why: str) -> Outcome:
-    stop = Stop(function.start, "whole function", why)
-    return Outcome(function.name, function.start, function.size, False, False, stop)
+def _failed(function: Function, why: str) -> SurveyOutcome:
+    stop = LiftStop(function.start, "whole function", why)
+    return SurveyOutcome(function.name, function.start, function.size, False, False, stop)
 
 
 def _work(path: Path, folder: Path, seconds: float, pipe: Connection) -> None:
@@ -118,7 +118,7 @@ def _work(path: Path, folder: Path, seconds: float, pipe: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is told, and kills us
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     with tempfile.TemporaryDirectory(dir=folder) as own:
-        binary = Binary.open_module(path)
+        binary = ElfBinary.open_module(path)
         while True:
             try:
                 function: Function = pipe.recv()
@@ -127,7 +127,7 @@ def _work(path: Path, folder: Path, seconds: float, pipe: Connection) -> None:
             pipe.send(examine_within(binary, function, Path(own), seconds))
 
 
-def examine_within(binary: Binary, function: Function, folder: Path, seconds: float) -> Outcome:
+def examine_within(binary: ElfBinary, function: Function, folder: Path, seconds: float) -> SurveyOutcome:
     """:func:`examine` with a time limit; a failure of the lifter itself is an outcome too. Main thread only."""
     try:
         with time_limit(seconds):

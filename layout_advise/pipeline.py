@@ -28,7 +28,7 @@ from layout_advise.reports.pages import html
 from layout_advise.rundir import RunDir, open_run, scratch, write_atomically
 from layout_advise.study import Studied, study
 from layout_advise.tracer.process.launch import signal_name
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 
 
 def advise(settings: Settings, progress: Progress) -> contract.Report | None:
@@ -66,7 +66,7 @@ def advise(settings: Settings, progress: Progress) -> contract.Report | None:
 
 
 def watch(
-    settings: Settings, main: Binary, profiled: Profiled, stdin: Path | None, run: RunDir, work: Path, progress: Progress
+    settings: Settings, main: ElfBinary, profiled: Profiled, stdin: Path | None, run: RunDir, work: Path, progress: Progress
 ) -> Case:
     """Count and time the hotspot's calls: of a loop where there are too few, of many at a time where they are short."""
     progress.step("counting and timing the hotspot's calls")
@@ -151,7 +151,9 @@ def stages_kept(run: RunDir, progress: Progress) -> Iterator[None]:
             write_atomically(run.stages, msgspec.json.encode(progress.spans))
 
 
-def assemble(settings: Settings, main: Binary, profiled: Profiled, studied: Studied, progress: Progress) -> contract.Report:
+def assemble(
+    settings: Settings, main: ElfBinary, profiled: Profiled, studied: Studied, progress: Progress
+) -> contract.Report:
     """The report of a run with one hotspot."""
     seconds = progress.seconds
     stages = {name: round(seconds.get(name, 0.0), 3) for name in ("sample", "trace", "explore", "measure")}

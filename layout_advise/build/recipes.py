@@ -9,7 +9,7 @@ from typing import Literal
 from layout_advise.errors import RemapError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
 from layout_advise.mockup.evidence.binding import bind
-from layout_advise.mockup.ir.lifted import Item, Lifted, Loop
+from layout_advise.mockup.ir.lifted import Item, Lifted, LiftedLoop
 from layout_advise.mockup.remap.plan import plan
 from layout_advise.mockup.timing.names import IDENTITY, IDENTITY_LANES, IDENTITY_RESTRICT, IDENTITY_SIMD, SCALAR
 from layout_advise.observe.gather import tables_of
@@ -91,12 +91,12 @@ class Code:
 def _independent(items: Sequence[object]) -> bool:
     """Whether a loop is worth telling the compiler that its iterations are independent. Bodies of some hundred statements
     (lanes that could not be rerolled) gain nothing by it, and gcc 12 takes minutes over them."""
-    loops = [i for i in items if isinstance(i, Loop)]
+    loops = [i for i in items if isinstance(i, LiftedLoop)]
     return any((i.independent and len(i.body) <= LONGEST_BODY) or i.abreast or _independent(i.body) for i in loops)
 
 
 def _abreast(items: Sequence[Item]) -> bool:
-    return any(i.abreast or _abreast(i.body) for i in items if isinstance(i, Loop))
+    return any(i.abreast or _abreast(i.body) for i in items if isinstance(i, LiftedLoop))
 
 
 def recipes(candidates: Sequence[Candidate], code: Code, kept: bool = False) -> tuple[Recipe, ...]:

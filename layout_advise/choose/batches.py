@@ -35,7 +35,7 @@ LEARNT_CALLS, LEARNT_NS = 16, 2e6
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class CallBatch:
     """``size`` calls are one batch; ``calls`` are those of all batches that are compared, the first of which is timed.
     ``each_ns`` are the undisturbed times of its calls in the running program."""
 
@@ -83,7 +83,7 @@ def may_be_learnt(original: Original) -> bool:
 
 def plan_batch(
     settings: Settings, profiled: Profiled, stdin: Path | None, seen: Probe, chosen: ChosenCall, least: int = 1
-) -> tuple[ChosenCall, Batch | str]:
+) -> tuple[ChosenCall, CallBatch | str]:
     """The batches of a hotspot with short calls (of ``least`` calls), and ``chosen`` with the first of them: its
     ``in_situ_ns`` is then that of a whole batch. Instead of a batch the reason why there is none, as a sentence's end."""
     if settings.backend not in ("auto", "clone"):
@@ -119,7 +119,7 @@ def plan_batch(
         return chosen, "the calls could not be recorded: they are not the same in each run"
     parts = [float(sum(part)) for part in np.array_split(times, PARTS)]
     spread = (max(parts) - min(parts)) / 2 / (sum(parts) / PARTS)
-    return replace(chosen, call=start, in_situ_ns=sum(times), spread=spread), Batch(size, calls, times, runs)
+    return replace(chosen, call=start, in_situ_ns=sum(times), spread=spread), CallBatch(size, calls, times, runs)
 
 
 def size_and_start(times: Sequence[float], calls: int, wanted: int | None, least: int = 1) -> tuple[int, int]:
@@ -145,7 +145,7 @@ def undisturbed_each(runs: Sequence[Sequence[float]]) -> tuple[float, ...]:
     return tuple(undisturbed(list(times)) for times in zip(*runs, strict=True))
 
 
-def look_again(settings: Settings, profiled: Profiled, stdin: Path | None, batch: Batch) -> float:
+def look_again(settings: Settings, profiled: Profiled, stdin: Path | None, batch: CallBatch) -> float:
     """The time of the batch in the running program, from further processes too."""
     again = in_situ_runs(settings, profiled, stdin, batch.calls.first, batch.size)
     return sum(undisturbed_each((*batch.runs, *again)))

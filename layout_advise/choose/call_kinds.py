@@ -16,7 +16,7 @@ from itertools import pairwise
 
 from layout_advise.layoutalgebra.derive.structure import Structure
 from layout_advise.layoutalgebra.sets.nests import AddressSet
-from layout_advise.layoutalgebra.sets.spans import Span, spans
+from layout_advise.layoutalgebra.sets.spans import AddressSpan, spans
 from layout_advise.mockup.timing.statistics import median_of
 from layout_advise.tracer.trace.trace import Trace
 
@@ -85,12 +85,12 @@ def work_of(trace: Trace, structures: Sequence[Structure]) -> Work:
     return Work(dict(counts), {name: dict(places) for name, places in uses.items()})
 
 
-def _within(span: Span, structure: Structure) -> bool:
+def _within(span: AddressSpan, structure: Structure) -> bool:
     start = structure.block_base or structure.base
     return start <= span.low and span.high < start + structure.bytes
 
 
-def _offsets(span: Span, structure: Structure) -> Iterator[int]:
+def _offsets(span: AddressSpan, structure: Structure) -> Iterator[int]:
     """Where in an element the span's accesses begin; all places that the strides allow."""
     element = structure.element_bytes
     source = span.source

@@ -10,8 +10,8 @@ from layout_advise.choose.profile import Profiled, probe_calls
 from layout_advise.config import Settings
 from layout_advise.decide.verdict import FEWEST_CALLS
 from layout_advise.errors import LayoutAdviseError, NotLiftedError, SnapshotError
-from layout_advise.mockup.machine.loop_regions import Nest, hottest_nests
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.mockup.machine.loop_regions import hottest_nests
+from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.program.modules import Modules
 from layout_advise.tracer.sampling.call_chains import Chain
 from layout_advise.tracer.sampling.probe import Probe
@@ -21,7 +21,7 @@ LEAST_SHARE = 0.05
 
 
 def find_loop(
-    settings: Settings, main: Binary, profiled: Profiled, stdin: Path | None, least: int = FEWEST_CALLS
+    settings: Settings, main: ElfBinary, profiled: Profiled, stdin: Path | None, least: int = FEWEST_CALLS
 ) -> tuple[Profiled, Probe, ChosenCall] | str:
     """The outermost loop nest, on the way to the hottest loop, that is entered at least three times (``least``); with the
     count and times of its entries. Otherwise why there is none, as the end of a sentence."""
@@ -68,7 +68,7 @@ def samples_of(profiled: Profiled, modules: Modules) -> Counter[int]:
     return found
 
 
-def _in_module(chain: Chain, modules: Modules, module: Binary) -> list[int]:
+def _in_module(chain: Chain, modules: Modules, module: ElfBinary) -> list[int]:
     """The addresses in the file of those of ``chain`` that are of ``module``."""
     found = [(address, modules.module_at(address)) for address in chain]
     return [a - m.load_base for a, m in found if m is not None and m.binary.path == module.path]
@@ -78,6 +78,3 @@ def place(profiled: Profiled, address: int) -> str:
     """``file:line`` of an address of the file, else the address."""
     line = profiled.module.line(address)
     return line.short() if line else f"{address:#x}"
-
-
-__all__ = ["Nest", "find_loop", "samples_of"]

@@ -21,14 +21,14 @@ from layout_advise.choose.calls import (
 )
 from layout_advise.config import STDIN, Settings
 from layout_advise.errors import BinaryError, ProgramError
-from layout_advise.mockup.machine.loop_regions import Nest
+from layout_advise.mockup.machine.loop_regions import LoopNest
 from layout_advise.mockup.timing.canary import CALM, usual_ticks
 from layout_advise.mockup.timing.statistics import median_of
 from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.process.launch import signal_name
 from layout_advise.tracer.process.patching import Entry
 from layout_advise.tracer.process.stopped_program import Calm
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.program.lines import SourceLine
 from layout_advise.tracer.program.modules import Modules
 from layout_advise.tracer.program.openmp_regions import is_region_body, region_entry
@@ -60,14 +60,14 @@ class Profiled:
     run: SampleRun
     ranking: tuple[Hotspot, ...]
     skipped: tuple[tuple[str, str], ...]
-    module: Binary
+    module: ElfBinary
     function: Function
     share: float
-    nest: Nest | None = None
+    nest: LoopNest | None = None
     """The loop nest that stands for the function where that is entered too seldom."""
     chains: tuple[Chain, ...] = ()
 
-    def of_nest(self, nest: Nest, modules: Modules) -> Profiled:
+    def of_nest(self, nest: LoopNest, modules: Modules) -> Profiled:
         """The same with a loop nest in the function's place, and its share."""
         return replace(self, nest=nest, share=share_within(self.chains, modules, self.module, nest.contains))
 
@@ -138,7 +138,7 @@ def spool(settings: Settings, work: Path) -> Path | None:
     return target
 
 
-def profile(settings: Settings, main: Binary, stdin: Path | None, output: Path | None = None) -> Profiled:
+def profile(settings: Settings, main: ElfBinary, stdin: Path | None, output: Path | None = None) -> Profiled:
     """Run the program to its end, sampled, and choose the hotspot. What it prints goes into ``output``, if given.
 
     Raises ProgramError when the program crashed, hung, or shows no hotspot; UsageError/BinaryError for an unknown
@@ -167,10 +167,10 @@ def profile(settings: Settings, main: Binary, stdin: Path | None, output: Path |
     return _chosen(seen, choose(seen.ranking), main)
 
 
-def without_main(profiled: Profiled, main: Binary) -> Profiled | None:
+def without_main(profiled: Profiled, main: ElfBinary) -> Profiled | None:
     """The hotspot to study where ``main`` has no loop that can be; None where there is no other."""
     try:
-        seen = _Seen(profiled.run, Modules(profiled.run.mappings, main), profiled.chains, profiled.ranking)
+        seen = _Sampled(profiled.run, Modules(profiled.run.mappings, main), profiled.chains, profiled.ranking)
         other = _chosen(seen, choose(profiled.ranking, main=False), main)
     except ProgramError:
         return None
@@ -178,7 +178,7 @@ def without_main(profiled: Profiled, main: Binary) -> Profiled | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _Sampled:
     """A sampled run, and where its samples fell."""
 
     run: SampleRun
@@ -186,7 +186,7 @@ class _Seen:
     chains: tuple[Chain, ...]
     ranking: tuple[Hotspot, ...]
 
-    def profiled(self, skipped: tuple[tuple[str, str], ...], module: Binary, function: Function) -> Profiled:
+    def profiled(self, skipped: tuple[tuple[str, str], ...], module: ElfBinary, function: Function) -> Profiled:
         """With ``function`` as the hotspot."""
 
         def inside(address: int) -> bool:
@@ -197,15 +197,15 @@ class _Seen:
         return Profiled(self.run, self.ranking, skipped, module, function, share, chains=self.chains)
 
 
-def _seen(run: SampleRun, main: Binary) -> _Seen:
+def _seen(run: SampleRun, main: ElfBinary) -> _Sampled:
     modules = Modules(run.mappings, main)
     chains = call_chains(run.sampled, modules) if len(run.sampled) else [(a,) for a in run.samples.tolist()]
-    return _Seen(run, modules, tuple(chains), tuple(rank(chains, modules)))
+    return _Sampled(run, modules, tuple(chains), tuple(rank(chains, modules)))
 
 
-def _chosen(seen: _Seen, choice: Choice, main: Binary) -> Profiled:
+def _chosen(seen: _Sampled, choice: Choice, main: ElfBinary) -> Profiled:
     hot = choice.hotspot
-    module = main if Path(hot.module).resolve() == Path(main.path).resolve() else Binary.open_module(hot.module)
+    module = main if Path(hot.module).resolve() == Path(main.path).resolve() else ElfBinary.open_module(hot.module)
     function = module.function_at(hot.address)
     if function is None:
         raise ProgramError("found no hotspot", f"{hot.symbol} has no bounds in {hot.module}", "rebuild with -g")
@@ -243,7 +243,7 @@ def _code(run: SampleRun) -> list[Mapping]:
     return [m for m in run.mappings if "x" in m.permissions]
 
 
-def _wanted(symbol: str | None, main: Binary) -> tuple[Function | None, BinaryError | None]:
+def _wanted(symbol: str | None, main: ElfBinary) -> tuple[Function | None, BinaryError | None]:
     """The function that the user named, or why it is not in the program: it may be in a library that is loaded later."""
     if symbol is None:
         return None, None
@@ -255,11 +255,11 @@ def _wanted(symbol: str | None, main: Binary) -> tuple[Function | None, BinaryEr
         return None, error
 
 
-def _in_library(symbol: str, seen: _Seen, unknown: BinaryError) -> Profiled:
+def _in_library(symbol: str, seen: _Sampled, unknown: BinaryError) -> Profiled:
     """The function ``symbol`` of a shared library that was sampled; raises ``unknown`` where there is none."""
     for hot in seen.ranking:
         if symbol in (hot.symbol, hot.demangled) and hot.address:
-            module = Binary.open_module(hot.module)
+            module = ElfBinary.open_module(hot.module)
             function = module.function_at(hot.address)
             if function is not None:
                 return seen.profiled((), module, function)

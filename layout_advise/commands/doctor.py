@@ -31,7 +31,7 @@ ADDR_NO_RANDOMIZE = 0x0040000
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Diagnosis:
     """One line of the answer; ``needed`` without it there is no advice at all."""
 
     name: str
@@ -50,20 +50,20 @@ def _version(command: list[str]) -> str | None:
     return lines[0] if lines else ""
 
 
-def _tool(name: str, needed: bool, what: str, package: str) -> Finding:
+def _tool(name: str, needed: bool, what: str, package: str) -> Diagnosis:
     path = shutil.which(name)
     if path is None:
-        return Finding(name, False, needed, f"not found: {what}", f"apt-get install {package}")
-    return Finding(name, True, needed, _version([name, "--version"]) or path)
+        return Diagnosis(name, False, needed, f"not found: {what}", f"apt-get install {package}")
+    return Diagnosis(name, True, needed, _version([name, "--version"]) or path)
 
 
-def _platform() -> Finding:
+def _platform() -> Diagnosis:
     machine, system = platform.machine(), platform.system()
     ok = machine == "x86_64" and system == "Linux"
-    return Finding("platform", ok, True, f"{system} {machine}, kernel {platform.release()}", "x86-64 Linux is needed")
+    return Diagnosis("platform", ok, True, f"{system} {machine}, kernel {platform.release()}", "x86-64 Linux is needed")
 
 
-def _randomisation() -> Finding:
+def _randomisation() -> Diagnosis:
     """Whether address randomisation can be switched off for a child (some containers forbid personality())."""
     libc = ctypes.CDLL(None, use_errno=True)
     current = libc.personality(0xFFFFFFFF)
@@ -71,39 +71,39 @@ def _randomisation() -> Finding:
     if ok:
         libc.personality(current)
     hint = "" if ok else "allow the personality() system call (docker: --security-opt seccomp=unconfined)"
-    return Finding("fixed addresses", ok, True, "personality() works" if ok else "personality() is forbidden", hint)
+    return Diagnosis("fixed addresses", ok, True, "personality() works" if ok else "personality() is forbidden", hint)
 
 
-def _shared_memory() -> Finding:
+def _shared_memory() -> Diagnosis:
     shm = Path("/dev/shm")
     if not os.access(shm, os.W_OK):
-        return Finding("/dev/shm", False, False, "not writable: traces and dumps go to disk", "mount a tmpfs there")
+        return Diagnosis("/dev/shm", False, False, "not writable: traces and dumps go to disk", "mount a tmpfs there")
     room = shutil.disk_usage(shm).free
-    return Finding("/dev/shm", room > 1 << 28, False, f"{room / 2**30:.1f} GiB free", "make room for traces and dumps")
+    return Diagnosis("/dev/shm", room > 1 << 28, False, f"{room / 2**30:.1f} GiB free", "make room for traces and dumps")
 
 
-def _criu() -> Finding:
+def _criu() -> Diagnosis:
     from layout_advise.tracer.snapshot.criu import find_criu
 
     criu = find_criu()
     if criu is None:
         hint = "run scripts/setup as root; without it snapshots are forks, and gains below 10 % are not claimed"
-        return Finding("criu", False, False, "no CRIU that works here", hint)
-    return Finding("criu", True, False, f"{criu.version}")
+        return Diagnosis("criu", False, False, "no CRIU that works here", hint)
+    return Diagnosis("criu", True, False, f"{criu.version}")
 
 
-def _valgrind() -> Finding:
+def _valgrind() -> Diagnosis:
     """The backend for what the clone cannot copy; its tool is compiled at first use."""
     from layout_advise.tracer.backends.valgrind.install import find_valgrind
 
     try:
         found = find_valgrind()
     except MachineError as error:
-        return Finding("valgrind", False, False, f"{error.what}: {error.why}", error.hint)
-    return Finding("valgrind", True, False, f"{found.version}, with headers: --backend valgrind can be built")
+        return Diagnosis("valgrind", False, False, f"{error.what}: {error.why}", error.hint)
+    return Diagnosis("valgrind", True, False, f"{found.version}, with headers: --backend valgrind can be built")
 
 
-def _pin() -> Finding:
+def _pin() -> Diagnosis:
     """The other backend that runs the whole program; its tool was never run with a real kit."""
     from layout_advise.tracer.backends.pin.run import find_kit
 
@@ -111,16 +111,16 @@ def _pin() -> Finding:
         kit = find_kit()
     except MachineError as error:
         hint = "not needed, --backend valgrind does the same; the kit is on Intel's pages: unpack it and set PIN_ROOT"
-        return Finding("pin", False, False, error.why, hint)
-    return Finding("pin", True, False, f"{kit} (--backend pin was never run with a real kit)")
+        return Diagnosis("pin", False, False, error.why, hint)
+    return Diagnosis("pin", True, False, f"{kit} (--backend pin was never run with a real kit)")
 
 
-def _vectors() -> Finding:
+def _vectors() -> Diagnosis:
     widths = ", ".join(str(8 * n) for n in vector_bytes())
-    return Finding("vectors", True, False, f"{widths} bits")
+    return Diagnosis("vectors", True, False, f"{widths} bits")
 
 
-CHECKS: tuple[Callable[[], Finding], ...] = (
+CHECKS: tuple[Callable[[], Diagnosis], ...] = (
     _platform,
     _randomisation,
     lambda: _tool("gcc", True, "mock-ups cannot be compiled", "gcc"),

@@ -16,10 +16,10 @@ from rich.table import Table
 from layout_advise.commands import common
 from layout_advise.errors import UsageError
 from layout_advise.lift_survey import SECONDS, survey
-from layout_advise.mockup.run.survey import Outcome, surveyed
+from layout_advise.mockup.run.survey import SurveyOutcome, surveyed
 from layout_advise.progress import Progress
 from layout_advise.rundir import scratch
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 
 _MOST_REASONS = 20
 
@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.time_limit <= 0:
         raise UsageError("--time-limit must be above 0", f"it is {arguments.time_limit:g}")
     path = Path(arguments.lift)
-    binary = Binary.open_module(path)
+    binary = ElfBinary.open_module(path)
     functions = surveyed(binary)
     with Progress(arguments.quiet) as progress, scratch() as folder:
         progress.stage("lift", f"lifting the functions of {path.name}")
@@ -58,12 +58,12 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _line(binary: Binary, address: int) -> str | None:
+def _line(binary: ElfBinary, address: int) -> str | None:
     found = binary.line(address) if binary.debug.present else None
     return None if found is None else found.short()
 
 
-def _as_json(binary: Binary, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def _as_json(binary: ElfBinary, outcomes: Sequence[SurveyOutcome]) -> dict[str, Any]:
     return {
         "schema": "layout-advise.lift-survey/1",
         "binary": {"path": str(binary.path), "build_id": binary.build_id},
@@ -75,7 +75,7 @@ def _as_json(binary: Binary, outcomes: Sequence[Outcome]) -> dict[str, Any]:
     }
 
 
-def _one(binary: Binary, outcome: Outcome) -> dict[str, Any]:
+def _one(binary: ElfBinary, outcome: SurveyOutcome) -> dict[str, Any]:
     stop = outcome.stop
     return {
         "function": outcome.name,
@@ -94,7 +94,7 @@ def _one(binary: Binary, outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _show(binary: Binary, outcomes: Sequence[Outcome], verbose: bool) -> None:
+def _show(binary: ElfBinary, outcomes: Sequence[SurveyOutcome], verbose: bool) -> None:
     console = Console(file=sys.stdout, highlight=False, no_color=not common.wants_colour("auto"), width=common.width())
     if verbose:
         for outcome in outcomes:
@@ -103,7 +103,7 @@ def _show(binary: Binary, outcomes: Sequence[Outcome], verbose: bool) -> None:
     loops = [o for o in outcomes if o.float_loop]
     console.print(f"{binary.path}: {_share(outcomes)} functions can be lifted;", soft_wrap=True, markup=False)
     console.print(f"with a floating-point loop: {_share(loops)}", soft_wrap=True, markup=False)
-    stopped: dict[str, list[Outcome]] = {}
+    stopped: dict[str, list[SurveyOutcome]] = {}
     for outcome in outcomes:
         if outcome.stop is not None:
             stopped.setdefault(outcome.stop.kind, []).append(outcome)
@@ -117,12 +117,12 @@ def _show(binary: Binary, outcomes: Sequence[Outcome], verbose: bool) -> None:
     console.print(table)
 
 
-def _share(outcomes: Sequence[Outcome]) -> str:
+def _share(outcomes: Sequence[SurveyOutcome]) -> str:
     lifted = sum(o.lifted for o in outcomes)
     return f"{lifted} of {len(outcomes)}" + (f" ({100 * lifted / len(outcomes):.1f} %)" if outcomes else "")
 
 
-def _place(binary: Binary, outcome: Outcome) -> str:
+def _place(binary: ElfBinary, outcome: SurveyOutcome) -> str:
     assert outcome.stop is not None
     line = _line(binary, outcome.stop.address)
     return f"{outcome.stop.instruction} at {outcome.stop.address:#x}" + (f" ({line})" if line else "")

@@ -28,7 +28,7 @@ from typing import Any
 
 from layout_advise.commands import common
 from layout_advise.commands.show_files import as_csv, write_parquet
-from layout_advise.commands.show_rows import Places, Row, rows
+from layout_advise.commands.show_rows import NamedPlaces, Row, rows
 from layout_advise.errors import RunDirError
 from layout_advise.reports.pages.chrome_trace import events
 from layout_advise.reports.pages.trace_text import (
@@ -61,7 +61,7 @@ def heading(trace: Trace) -> str:
     )
 
 
-def sharing_lines(trace: Trace, places: Places, found: Sequence[Row]) -> list[str]:
+def sharing_lines(trace: Trace, places: NamedPlaces, found: Sequence[Row]) -> list[str]:
     """Who uses what in a team of threads, and the cache lines where they meet."""
     if not trace.threads:
         return []
@@ -210,7 +210,7 @@ def run(arguments: argparse.Namespace) -> int:
     file = trace_file(common.existing(arguments.run))
     there = read_what_is_there(file)
     trace = there.trace if there.missing is None else replace(there.trace, limits=(*there.trace.limits, there.missing))
-    places = Places(trace, file.stat().st_mtime)
+    places = NamedPlaces(trace, file.stat().st_mtime)
     found = rows(trace, places)
     for path in sorted(places.changed):
         print(f"{path} has changed since it was traced: no source lines from it", file=sys.stderr)

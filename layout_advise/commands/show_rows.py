@@ -38,7 +38,7 @@ class Row:
         return self.stream.count if self.stream is not None else 0
 
 
-class Places:
+class NamedPlaces:
     """What code and data addresses of a trace are called. The trace itself comes first; for what it does not say, the
     program's files are asked.
 
@@ -107,7 +107,7 @@ class Places:
         return mapping.path if mapping.path.startswith("[") else Path(mapping.path).name or "anonymous mapping"
 
 
-def rows(trace: Trace, places: Places) -> list[Row]:
+def rows(trace: Trace, places: NamedPlaces) -> list[Row]:
     """All references, most accesses first."""
     found = []
     for reference, stream in zip(trace.references, trace.streams, strict=False):

@@ -43,7 +43,7 @@ def always(faster: str, slower: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class VerdictContext:
     """What holds for all candidates of a hotspot."""
 
     snapshot: Literal["criu", "fork"]
@@ -93,7 +93,7 @@ def undecided(reason: str, text: str) -> Verdict:
     return Verdict("undecided", None, None, reason, f"Undecided: {text}")
 
 
-def leader(candidates: Sequence[Measured], context: Context, ahead: Ahead = always) -> Measured | None:
+def leader(candidates: Sequence[Measured], context: VerdictContext, ahead: Ahead = always) -> Measured | None:
     """The candidate that qualifies for a change and has the highest median; None where none qualifies. Of those that are as
     good, or not much less and not shown to be slower (``ahead``), the best one that has no blocks, and of a layout its plain
     variant: what is easier to write. That it was lucky is found out when it is measured again."""
@@ -116,7 +116,7 @@ def leader(candidates: Sequence[Measured], context: Context, ahead: Ahead = alwa
     return min(same, key=lambda c: VARIANTS.index(c.variant))
 
 
-def rounding_problem(context: Context) -> Verdict | None:
+def rounding_problem(context: VerdictContext) -> Verdict | None:
     """Why nothing is said where rounding differs, unless that is allowed."""
     if context.identity_evidence != "close" or context.allow_reassociation:
         return None
@@ -127,7 +127,7 @@ def rounding_problem(context: Context) -> Verdict | None:
     )
 
 
-def identity_problem(context: Context) -> Verdict | None:
+def identity_problem(context: VerdictContext) -> Verdict | None:
     """Why nothing can be said at all: the identity mock-up is not the original."""
     if context.identity_evidence not in ("verified", "close"):
         return undecided(
@@ -146,7 +146,7 @@ def identity_problem(context: Context) -> Verdict | None:
     return None
 
 
-def decide(candidates: Sequence[Measured], context: Context, ahead: Ahead = always) -> Verdict:
+def decide(candidates: Sequence[Measured], context: VerdictContext, ahead: Ahead = always) -> Verdict:
     """The verdict before the winner is measured again: ``change`` here means "worth measuring again"."""
     rounding = rounding_problem(context)
     if rounding is not None:
@@ -169,7 +169,7 @@ def decide(candidates: Sequence[Measured], context: Context, ahead: Ahead = alwa
     return _keep_or_undecided(candidates, context)
 
 
-def _keep_or_undecided(candidates: Sequence[Measured], context: Context) -> Verdict:
+def _keep_or_undecided(candidates: Sequence[Measured], context: VerdictContext) -> Verdict:
     unmeasured = [c for c in candidates if c.ceiling() is None]
     near = [c for c in candidates if _reaches(c, context)]
     if not candidates or (unmeasured and len(unmeasured) == len(candidates)):
@@ -216,7 +216,7 @@ def _held(candidate: Measured) -> str:
     return f"{times(least.median)} times as fast{what} ({times(least.lo)} to {times(least.hi)})"
 
 
-def _form(candidates: Sequence[Measured], context: Context) -> str:
+def _form(candidates: Sequence[Measured], context: VerdictContext) -> str:
     """A sentence on what gains where the best layout is faster than the original, but not than the unchanged layout built
     in another way."""
     found = [c for c in candidates if c.form in FORMS and c.speedup is not None and c.speedup.lo > context.bound]
@@ -224,7 +224,7 @@ def _form(candidates: Sequence[Measured], context: Context) -> str:
     return f" {form_gains(best)}" if best is not None else ""
 
 
-def _reaches(candidate: Measured, context: Context) -> bool:
+def _reaches(candidate: Measured, context: VerdictContext) -> bool:
     """Whether a gain is not excluded: the interval ends above the bound (on a machine too noisy for that to say much,
     above ``KEEP_BOUND``), or all of it lies above what would be a gain if the machine were quiet. Noise must not make a
     `keep` of a candidate that was faster in nearly all processes."""
@@ -233,7 +233,7 @@ def _reaches(candidate: Measured, context: Context) -> bool:
     return top is not None and (top >= bound or candidate.floor() > SMALLEST_GAIN[context.snapshot])
 
 
-def confirm(first: Verdict, again: Measured, context: Context) -> Verdict:
+def confirm(first: Verdict, again: Measured, context: VerdictContext) -> Verdict:
     """The verdict after the winner was measured again in new restores: only those rounds count."""
     if again.floor() > context.bound and again.speedup is not None:
         return Verdict(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from layout_advise.decide.doubts import doubt_scalar
 from layout_advise.decide.mixture import Portion, harms, mixed, sentence, with_kinds
-from layout_advise.decide.verdict import Context, confirm, decide, identity_problem, undecided
+from layout_advise.decide.verdict import VerdictContext, confirm, decide, identity_problem, undecided
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.measure.entrants import Bench, Contest, built_again, has_vectors
 from layout_advise.measure.measured import Measured
@@ -48,10 +48,10 @@ class _Run:
     race: Race
     times: KindTimes
     lanes: bool
-    context: Context
+    context: VerdictContext
 
 
-def decide_mixed(races: Sequence[Race], left_out: Sequence[Portion], context: Context) -> Decision:
+def decide_mixed(races: Sequence[Race], left_out: Sequence[Portion], context: VerdictContext) -> Decision:
     """Measure at the calls of every kind, decide on what all kinds gain together, and measure the winner again at all of
     them. The first race is that of the call that the report is about. ``left_out`` are kinds that are not measured: they
     count as unchanged."""
@@ -94,8 +94,8 @@ def first_verdict(
     kinds: Mapping[str, Sequence[Measured]],
     shares: Sequence[float],
     unmeasured: Sequence[Measured],
-    widest: Context,
-    context: Context,
+    widest: VerdictContext,
+    context: VerdictContext,
 ) -> Verdict:
     """The verdict on what the candidates gain over all kinds; one that makes the calls of a kind slower is not advised."""
     whole = {name: mixed(shares, each) for name, each in kinds.items()}
@@ -118,7 +118,7 @@ def portions(runs: Sequence[_Run], kinds: Sequence[Measured], left_out: Sequence
     return [*(Portion(r.race.text, r.race.share, k.counted) for r, k in zip(runs, kinds, strict=True)), *left_out]
 
 
-def _first(race: Race, context: Context) -> _Run:
+def _first(race: Race, context: VerdictContext) -> _Run:
     if race.contest is None or race.bench is None:
         empty = KindTimes(race.text, race.share, Timings(), "steady", None, race.unaffected, race.in_situ_ns)
         return _Run(race, empty, False, replace(context, identity=SAME))

@@ -38,12 +38,12 @@ from layout_advise.reports.model.hotspot import (
     Verdict,
 )
 from layout_advise.reports.model.structure import SharedLines, StructureReport
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 
 LONGEST_TERM = 160
 
 
-def not_lifted(error: NotLiftedError, module: Binary, load_base: int) -> NotLifted:
+def not_lifted(error: NotLiftedError, module: ElfBinary, load_base: int) -> NotLifted:
     """What stopped the lifter, with its source line."""
     line = module.user_line(error.address - load_base)
     reason = in_source(error.reason, module, load_base)

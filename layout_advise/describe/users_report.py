@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from layout_advise.layoutalgebra.derive.structure import Candidate
-from layout_advise.observe.other_users import Placement, Usage, User, lines_elsewhere
+from layout_advise.observe.other_users import Usage, User, UserPlacement, lines_elsewhere
 from layout_advise.reports.model import structure
 from layout_advise.reports.model.candidate import CandidateReport, Elsewhere
 from layout_advise.reports.model.structure import StructureReport, UserReport
@@ -36,7 +36,7 @@ def _user(user: User) -> UserReport:
     )
 
 
-def _placement(found: Placement | None) -> structure.Placement | None:
+def _placement(found: UserPlacement | None) -> structure.Placement | None:
     if found is None:
         return None
     last, first = found.last_write, found.first_read

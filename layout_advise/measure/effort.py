@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from layout_advise.mockup.timing.measure import Plan
+from layout_advise.mockup.timing.measure import TimingPlan
 
 QUICK_NS = 2e6
 """A call that takes less is quick."""
@@ -29,7 +29,7 @@ ENOUGH = 10
 @dataclass(frozen=True, slots=True)
 class Effort:
     """``restores``: processes to measure in, ``fewer`` of them for the winner again. ``rounds``: in each process, from and
-    to. ``most_calls``, ``patience_ns``, ``hopeless`` and ``finalists`` as in :class:`Plan`."""
+    to. ``most_calls``, ``patience_ns``, ``hopeless`` and ``finalists`` as in :class:`TimingPlan`."""
 
     restores: int
     fewer: int
@@ -55,14 +55,14 @@ def effort_for(call_ns: float) -> Effort:
 
 def plans_for(
     call_ns: float, restores: int | None, clock: Literal["thread-cpu", "wall"], canary: int = 0
-) -> tuple[Plan, Plan]:
+) -> tuple[TimingPlan, TimingPlan]:
     """The plan for all candidates and the one for measuring the winner again. ``restores``: so many processes, whatever the
     calls take (for the winner somewhat fewer)."""
     effort = effort_for(call_ns)
     calls = max(LEAST_CALLS, min(MOST_CALLS, int(BLOCK_NS / max(call_ns, 1.0))))
     least, most = effort.rounds
     seconds = effort.seconds if effort.seconds and not restores else (None, None)
-    first = Plan(
+    first = TimingPlan(
         restores or effort.restores,
         max(least, min(most, int(VARIANT_NS / (calls * max(call_ns, 1.0))))),
         calls,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from layout_advise.measure.measured import Measured
-from layout_advise.mockup.timing.measure import Plan, Restorer, Timed, measure
+from layout_advise.mockup.timing.measure import Restorer, Timed, TimingPlan, measure
 from layout_advise.mockup.timing.names import IDENTITY, LAYOUT_SCALAR, PLACED, SCALAR, elsewhere, is_elsewhere
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.reports.model.candidate import Evidence
@@ -64,8 +64,8 @@ class Bench:
 
     snapshots: Restorer
     ranges: tuple[Sequence[Range], Sequence[Range]]
-    plan: Plan
-    again: Plan
+    plan: TimingPlan
+    again: TimingPlan
     progress: Callable[[str, int, int], None]
     look_again: Callable[[int], float | None] = lambda canary: None
     """Times a call in the running program again, in further processes (ns), knowing the fastest canary seen since."""

@@ -20,7 +20,7 @@ from layout_advise.errors import LayoutAdviseError, ReplayError
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.measure.effort import plans_for
 from layout_advise.mockup.emit.replay import emit_replay
-from layout_advise.mockup.evidence.touch_nest import Nest, Touch, frame, touches
+from layout_advise.mockup.evidence.touch_nest import Touch, TouchNest, frame, touches
 from layout_advise.mockup.machine.cfg import Cfg, build_cfg
 from layout_advise.mockup.run.build import build
 from layout_advise.mockup.timing.measure import Timed, measure
@@ -72,7 +72,7 @@ def replay_all(
         return Replays(reason=error.line())
 
 
-def _body(seen: Observation) -> tuple[Touch | Nest, ...]:
+def _body(seen: Observation) -> tuple[Touch | TouchNest, ...]:
     trace = seen.trace
     if seen.team is not None:
         raise ReplayError("the accesses cannot be replayed", "several threads make them")
@@ -113,7 +113,7 @@ def _built(
     case: Case,
     parked: StoppedProgram,
     candidates: Sequence[Candidate],
-    body: tuple[Touch | Nest, ...],
+    body: tuple[Touch | TouchNest, ...],
     expected: NDArray[np.uint64],
 ) -> tuple[dict[str, Path], dict[str, str], dict[str, str]]:
     """The replays that make the program's accesses in its order; reasons for the others; the sources."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from layout_advise.decide.verdict import Mode
 from layout_advise.errors import SnapshotError
 from layout_advise.measure.timing import Decision
-from layout_advise.mockup.timing.measure import Plan, Restorer, Timed, measure, without
+from layout_advise.mockup.timing.measure import Restorer, Timed, TimingPlan, measure, without
 from layout_advise.mockup.timing.names import ORIGINAL
 from layout_advise.mockup.timing.statistics import Ratio, undisturbed, undisturbed_ratio
 from layout_advise.mockup.timing.timings import Timings
@@ -93,7 +93,7 @@ def by_threads(
     snapshots: Restorer,
     runner: Runner,
     ranges: tuple[Sequence[Range], Sequence[Range]],
-    plan: Plan,
+    plan: TimingPlan,
     mode: Mode,
     cores: int,
     progress: Callable[[int, int], None] = lambda done, total: None,
@@ -134,7 +134,9 @@ def _variants(runner: Runner, at: _At) -> list[Timed]:
     return [Timed(s.name, s.mockup, s.forbidden) for s in runner.subjects if s.name not in at.failed]
 
 
-def _time(snapshots: Restorer, at: _At, runner: Runner, ranges: tuple[Sequence[Range], Sequence[Range]], plan: Plan) -> None:
+def _time(
+    snapshots: Restorer, at: _At, runner: Runner, ranges: tuple[Sequence[Range], Sequence[Range]], plan: TimingPlan
+) -> None:
     try:
         restored = WithThreads(snapshots, at.threads)
         measure(restored, _variants(runner, at), *ranges, plan, drop=False, more=at.timings)

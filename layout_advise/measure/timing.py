@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from layout_advise.decide.doubts import LOOP_FORM, NOT_IN_SITU, doubt_between, doubt_form, doubt_place, doubt_scalar
-from layout_advise.decide.verdict import IN_SITU_TOLERANCE, Context, Mode, choose_mode, confirm, decide, undecided
+from layout_advise.decide.verdict import IN_SITU_TOLERANCE, Mode, VerdictContext, choose_mode, confirm, decide, undecided
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.measure.entrants import Bench, Contest, Entrant, built_again, has_vectors
 from layout_advise.measure.measured import Measured
@@ -103,7 +103,7 @@ def measured(entrant: Entrant, timings: Timings, mode: Mode, net_ns: float | Non
     )
 
 
-def decide_and_confirm(contest: Contest, bench: Bench, in_situ_ns: float | None, context: Context) -> Decision:
+def decide_and_confirm(contest: Contest, bench: Bench, in_situ_ns: float | None, context: VerdictContext) -> Decision:
     """Measure, decide, and measure the winner again in new restores, where only those rounds count.
 
     What the layout and the vector instructions have done each by themselves is measured along with the winner, or, where
@@ -169,7 +169,7 @@ def _unlike(first: Timings, in_situ_ns: float | None) -> str:
 
 
 def _decided(
-    contest: Contest, bench: Bench, context: Context, first: Timings, mode: Mode | None, in_situ_ns: float | None
+    contest: Contest, bench: Bench, context: VerdictContext, first: Timings, mode: Mode | None, in_situ_ns: float | None
 ) -> Decision:
     if not context.rules_apply:
         return Decision(first, None, mode, decide((), context), None, context.snapshot)
@@ -201,7 +201,7 @@ def _decided(
 def _confirmed(
     contest: Contest,
     bench: Bench,
-    context: Context,
+    context: VerdictContext,
     first: Timings,
     mode: Mode,
     verdict: Verdict,
@@ -244,7 +244,7 @@ def as_fast(results: Sequence[Measured], winner: str, first: Timings, bound: flo
 
 
 def _nothing_won(
-    contest: Contest, bench: Bench, decision: Decision, results: Sequence[Measured], lanes: bool, now: Context
+    contest: Contest, bench: Bench, decision: Decision, results: Sequence[Measured], lanes: bool, now: VerdictContext
 ) -> Decision:
     """What layout and vector instructions do each by themselves, measured of the best candidate; and whether that loses only
     where its code happens to lie."""
@@ -281,8 +281,8 @@ def lanes_nearer(timings: Timings, mode: Mode) -> bool:
     return lanes < rolled
 
 
-def context_of(context: Context, timings: Timings, mode: Mode) -> Context:
-    return Context(
+def context_of(context: VerdictContext, timings: Timings, mode: Mode) -> VerdictContext:
+    return VerdictContext(
         context.snapshot,
         context.identity_evidence,
         identity_ratio(timings, mode),

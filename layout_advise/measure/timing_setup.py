@@ -19,7 +19,7 @@ from layout_advise.choose.call_kinds import LEAST_SHARE
 from layout_advise.choose.find_kinds import timed_again
 from layout_advise.decide.mixture import Portion
 from layout_advise.decide.usage import Use
-from layout_advise.decide.verdict import SMALLEST_GAIN, Context
+from layout_advise.decide.verdict import SMALLEST_GAIN, VerdictContext
 from layout_advise.decide.verdict_over_kinds import Race, decide_mixed
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.measure.effort import plans_for
@@ -71,7 +71,7 @@ def time_all(
     left_out: Mapping[int, str] = MappingProxyType({}),
 ) -> Decision:
     allow = case.settings.allow_reassociation
-    context = Context(snapshots.kind, found[IDENTITY].evidence, None, 1.0, bool(candidates), allow)
+    context = VerdictContext(snapshots.kind, found[IDENTITY].evidence, None, 1.0, bool(candidates), allow)
     contest = contest_of(case, seen, lifted, candidates, made, found)
     bench = bench_of(case, seen, snapshots, branches=branches_on_data(lifted))
     if not case.kinds:

@@ -11,18 +11,18 @@ from layout_advise.errors import TraceError
 from layout_advise.layoutalgebra.derive.derive import Derived, covered
 from layout_advise.layoutalgebra.sets.spans import spans
 from layout_advise.observe.observe import Observation
-from layout_advise.tracer.code.code_loops import NaturalLoop, innermost, loops_of
+from layout_advise.tracer.code.code_loops import MachineLoop, innermost, loops_of
 from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.objects.attribution import Attribution
 from layout_advise.tracer.objects.memory_object import MemoryObject
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.program.modules import Modules
 from layout_advise.tracer.trace.trace import (
     Allocation,
     CodeLoop,
     InlinedCall,
     LoopUse,
-    Place,
+    SourcePlace,
     Trace,
     TracedField,
     TracedObject,
@@ -32,7 +32,7 @@ Bounds = list[tuple[int, int]]
 """First and last byte of each span of a reference."""
 
 
-def annotated(seen: Observation, main: Binary) -> Trace:
+def annotated(seen: Observation, main: ElfBinary) -> Trace:
     """The observation's trace with ``places``, ``loops`` and ``objects``."""
     trace, loops = seen.trace, _loops(seen.region)
     modules = Modules(trace.mappings, main)
@@ -59,7 +59,7 @@ def annotated(seen: Observation, main: Binary) -> Trace:
     return replace(trace, places=places, loops=tuple(drawn), objects=objects)
 
 
-def _loops(region: Region) -> tuple[NaturalLoop, ...]:
+def _loops(region: Region) -> tuple[MachineLoop, ...]:
     """The hotspot's loops; none where its code does not decode (then Valgrind has traced it)."""
     try:
         return loops_of(region)
@@ -67,19 +67,19 @@ def _loops(region: Region) -> tuple[NaturalLoop, ...]:
         return ()
 
 
-def place(modules: Modules, pc: int, loop: int | None) -> Place:
+def place(modules: Modules, pc: int, loop: int | None) -> SourcePlace:
     """Where the instruction at ``pc`` stands in the source."""
     module = modules.module_at(pc)
     if module is None:
-        return Place(pc, None, None, None, (), loop)
+        return SourcePlace(pc, None, None, None, (), loop)
     address = pc - module.load_base
     function, source = module.binary.function_at(address), module.binary.line(address)
     inlined = tuple(InlinedCall(c.function, c.call.file, c.call.line) for c in module.binary.inlined(address))
     name = function.name if function is not None else None
-    return Place(pc, name, source.file if source else None, source.line if source else None, inlined, loop)
+    return SourcePlace(pc, name, source.file if source else None, source.line if source else None, inlined, loop)
 
 
-def _callers(block: Allocation, modules: Modules) -> tuple[Place, ...]:
+def _callers(block: Allocation, modules: Modules) -> tuple[SourcePlace, ...]:
     """The calls that led to the block's allocation; a call is the instruction before the one it returns to."""
     found = []
     for pc in block.stack:

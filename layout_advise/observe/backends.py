@@ -8,7 +8,7 @@ from pathlib import Path
 
 from layout_advise.config import Settings
 from layout_advise.errors import LayoutAdviseError, MachineError, ProgramError, TraceError
-from layout_advise.layoutalgebra.sets.spans import Span, spans
+from layout_advise.layoutalgebra.sets.spans import AddressSpan, spans
 from layout_advise.tracer.backends.clone.record import trace_call
 from layout_advise.tracer.backends.clone.record_team import trace_region
 from layout_advise.tracer.backends.pin.run import find_kit, trace_with_pin
@@ -200,7 +200,7 @@ def relevant(trace: Trace, region: Region) -> Trace:
     )
 
 
-def _data(trace: Trace, reference: int) -> list[Span]:
+def _data(trace: Trace, reference: int) -> list[AddressSpan]:
     """Where the reference goes, without the frames below the entry; within a heap block, the whole block."""
     stream = trace.streams[reference]
     top = trace.registers.gpr[RSP] + 8
@@ -216,5 +216,5 @@ def _data(trace: Trace, reference: int) -> list[Span]:
     return found
 
 
-def _overlap(a: Span, b: Span) -> bool:
+def _overlap(a: AddressSpan, b: AddressSpan) -> bool:
     return a.low <= b.high and b.low <= a.high

@@ -14,7 +14,7 @@ from math import gcd
 from layout_advise.layoutalgebra.derive.derive import Derived
 from layout_advise.layoutalgebra.derive.structure import Dim, Structure
 from layout_advise.mockup.evidence.binding import accesses, bind, key_of
-from layout_advise.mockup.ir.lifted import Item, Let, LetLinear, Lifted, Load, Loop, Val
+from layout_advise.mockup.ir.lifted import Item, Let, LetLinear, Lifted, LiftedLoop, Load, Val
 from layout_advise.observe.observe import Observation
 
 
@@ -57,7 +57,7 @@ def _loaded(lifted: Lifted) -> set[int]:
 def _items(items: Sequence[Item], *, inside: bool) -> Iterator[tuple[Item, bool]]:
     for item in items:
         yield item, inside
-        if isinstance(item, Loop):
+        if isinstance(item, LiftedLoop):
             yield from _items(item.body, inside=True)
 
 

@@ -22,7 +22,7 @@ from layout_advise.tracer.objects.attribution import Attribution, attribute
 from layout_advise.tracer.objects.memory_object import MemoryObject
 from layout_advise.tracer.objects.sharing import find_sharing
 from layout_advise.tracer.process.stopped_program import Range, StoppedProgram
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.trace.trace import Trace
 
 RSP = 4
@@ -101,14 +101,14 @@ def _nodes(node: object) -> int:
 
 
 def observe(
-    program: StoppedProgram, main: Binary, region: Region, call: int, max_refs: int, work: Path | None = None
+    program: StoppedProgram, main: ElfBinary, region: Region, call: int, max_refs: int, work: Path | None = None
 ) -> Observation:
     """Trace the call that ``program`` is about to make with the clone and derive the structures it touches. The raw records
     lie in ``work`` meanwhile."""
     return observed(program, main, region, trace_call(program, region, call, max_refs, folder=work))
 
 
-def observed(program: StoppedProgram, main: Binary, region: Region, trace: Trace) -> Observation:
+def observed(program: StoppedProgram, main: ElfBinary, region: Region, trace: Trace) -> Observation:
     """The structures that the traced call touches; ``program`` is parked at it."""
     attribution = attribute(trace, main, program.read)
     many = frozenset(n for n, touches in enumerate(attribution.touches) if len(touches) >= SCATTERED)

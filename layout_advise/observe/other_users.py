@@ -8,10 +8,10 @@ from pathlib import PurePath
 from typing import Literal
 
 from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout, Structure
-from layout_advise.tracer.program.lines import InlinedCall, SourceLine
+from layout_advise.tracer.program.lines import InlinedAt, SourceLine
 from layout_advise.tracer.program.modules import Modules
 from layout_advise.tracer.program.symbols import bare_name
-from layout_advise.tracer.watch.watched import Touch
+from layout_advise.tracer.watch.watched import WatchedTouch
 
 LINE = 64
 MOST_USERS = 40
@@ -44,11 +44,11 @@ class User:
     reads: int
     writes: int
     fields: tuple[str, ...]
-    touched: tuple[Touch, ...]
+    touched: tuple[WatchedTouch, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class UserPlacement:
     """Over ``periods`` times between two calls, from call ``first`` on: in how many of them anything was seen to touch the
     structure, who was seen to write it last before a call and to read it first after one. ``gapless``: nothing can have
     been missed, so that no user means that there is none in these periods."""
@@ -66,19 +66,19 @@ class Usage:
     """Of one structure. ``reason``: why it is not known; ``ended``: the program was watched to its end."""
 
     users: tuple[User, ...] = ()
-    placement: Placement | None = None
+    placement: UserPlacement | None = None
     reason: str | None = None
     ended: bool = False
 
 
-class Places:
+class CodePlaces:
     """Functions and lines of code addresses, each looked up once."""
 
     def __init__(self, modules: Modules) -> None:
         self._modules = modules
         self._known: dict[int, tuple[str, SourceLine | None]] = {}
 
-    def of(self, touch: Touch) -> Where:
+    def of(self, touch: WatchedTouch) -> Where:
         """Who made the access: the program's own function that called the library's, where that was seen."""
         symbol, line = self._at(touch.pc)
         if touch.caller is None:
@@ -106,7 +106,7 @@ class Places:
         return innermost(name, line, binary.inlined(address))
 
 
-def innermost(name: str, line: SourceLine, inlined: Sequence[InlinedCall]) -> tuple[str, SourceLine]:
+def innermost(name: str, line: SourceLine, inlined: Sequence[InlinedAt]) -> tuple[str, SourceLine]:
     """The function that the source has at a place in the function ``name``, into which others are inlined (innermost first),
     with its line there; what comes from the system's headers counts as its caller's."""
     for call in inlined:
@@ -116,10 +116,10 @@ def innermost(name: str, line: SourceLine, inlined: Sequence[InlinedCall]) -> tu
     return name, line
 
 
-def usage(structure: Structure, touches: Sequence[Touch], places: Places, last: int) -> tuple[User, ...]:
+def usage(structure: Structure, touches: Sequence[WatchedTouch], places: CodePlaces, last: int) -> tuple[User, ...]:
     """The users of ``structure``, those between calls first, those with most accesses first; ``last`` is the last call of
     the program."""
-    groups: dict[tuple[str, str | None, str], list[Touch]] = {}
+    groups: dict[tuple[str, str | None, str], list[WatchedTouch]] = {}
     for touch in touches:
         where = places.of(touch)
         groups.setdefault((where.symbol, where.through, "between" if touch.call < last else "after"), []).append(touch)
@@ -128,7 +128,7 @@ def usage(structure: Structure, touches: Sequence[Touch], places: Places, last: 
     return tuple(order[:MOST_USERS])
 
 
-def _user(structure: Structure, touches: list[Touch], places: Places, when: Literal["between", "after"]) -> User:
+def _user(structure: Structure, touches: list[WatchedTouch], places: CodePlaces, when: Literal["between", "after"]) -> User:
     names = dict.fromkeys(name for touch in touches for name in fields_of(structure, touch.address, touch.bytes))
     known = [f.name for f in sorted((*structure.fields, *structure.cold), key=lambda f: f.offset) if f.name in names]
     fields = (*known, *(name for name in names if name not in known))
@@ -151,7 +151,7 @@ def fields_of(structure: Structure, address: int, size: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found)) or (f"at offset {start}",)
 
 
-def placement(touches: Sequence[Touch], places: Places, first: int, last: int, gapless: bool) -> Placement:
+def placement(touches: Sequence[WatchedTouch], places: CodePlaces, first: int, last: int, gapless: bool) -> UserPlacement:
     """Where a conversion of the structure would have to stand; the touches in the order in which they came. The first period
     tells who comes first and last: the instructions are new then, and looked at most closely."""
     between = [t for t in touches if t.call < last]
@@ -160,10 +160,12 @@ def placement(touches: Sequence[Touch], places: Places, first: int, last: int, g
     reads = [
         places.of(next(t for t in between if t.call == c and t.kind != "write")) for c in _with(between, calls, "write")
     ]
-    return Placement(first, last - first, len(calls), writes[0] if writes else None, reads[0] if reads else None, gapless)
+    return UserPlacement(
+        first, last - first, len(calls), writes[0] if writes else None, reads[0] if reads else None, gapless
+    )
 
 
-def _with(touches: Iterable[Touch], calls: Sequence[int], other: str) -> list[int]:
+def _with(touches: Iterable[WatchedTouch], calls: Sequence[int], other: str) -> list[int]:
     """The periods that have an access of another kind than ``other``."""
     seen = {t.call for t in touches if t.kind != other}
     return [call for call in calls if call in seen]
@@ -204,7 +206,7 @@ def lines_elsewhere(candidate: Candidate, found: Mapping[str, Usage]) -> tuple[L
     return tuple(result)
 
 
-def _lines(layout: Relayout, touches: Sequence[Touch]) -> tuple[int, int] | None:
+def _lines(layout: Relayout, touches: Sequence[WatchedTouch]) -> tuple[int, int] | None:
     """Distinct lines before and after; None where an access lies outside the elements or touches very much at once."""
     before: set[int] = set()
     after: set[tuple[int, int]] = set()

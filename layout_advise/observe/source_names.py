@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.program.symbols import demangle
 
 _PLACE = re.compile(r"\bat 0x([0-9a-f]+)")
 _SYMBOL = re.compile(r"\b_[ZR]\w+")
 
 
-def in_source(text: str, module: Binary, load_base: int) -> str:
+def in_source(text: str, module: ElfBinary, load_base: int) -> str:
     """``text`` with ``at FILE:LINE`` for addresses that the debug information knows (lines of the program's own, where
     headers of the system's are inlined there), and human names for symbols of C++."""
 

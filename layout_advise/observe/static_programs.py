@@ -15,12 +15,12 @@ from layout_advise.tracer.backends.valgrind.record import trace_alone
 from layout_advise.tracer.backends.valgrind.run import check_instructions
 from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.process.patching import Entry
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.trace.trace import OTHERS, Mapping
 from layout_advise.tracer.trace.trace_file import write_trace
 
 
-def trace_static(settings: Settings, main: Binary, progress: Progress) -> None:
+def trace_static(settings: Settings, main: ElfBinary, progress: Progress) -> None:
     """Trace call ``--call`` (the first, if none is given) of ``--hotspot`` into the run directory."""
     if settings.hotspot is None:
         why = "it is linked statically, and the sampler is a preloaded library"

@@ -9,7 +9,7 @@ from layout_advise.case import Case
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.layoutalgebra.derive.structure import Structure
 from layout_advise.observe.observe import Observation
-from layout_advise.observe.other_users import Placement, Places, Usage, placement, usage
+from layout_advise.observe.other_users import CodePlaces, Usage, UserPlacement, placement, usage
 from layout_advise.tracer.process.patching import Entry
 from layout_advise.tracer.process.seized import Seized
 from layout_advise.tracer.program.modules import Modules
@@ -72,17 +72,17 @@ def _watch(case: Case, seen: Observation, structures: Sequence[Structure]) -> di
             why = "the structures lie elsewhere in another run of the program"
             return {s.id: Usage(reason=why) for s in structures}
         watched, modules = watch(program, case, entry, structures, [b for b in blocks if b])
-    places = Places(modules)
+    places = CodePlaces(modules)
     return {s.id: _usage(s, number, watched, places, case.probe.calls) for number, s in enumerate(structures)}
 
 
-def _usage(structure: Structure, number: int, watched: Watched, places: Places, calls: int) -> Usage:
+def _usage(structure: Structure, number: int, watched: Watched, places: CodePlaces, calls: int) -> Usage:
     touches = [t for t in watched.touches if t.structure == number]
     users = usage(structure, touches, places, max(calls, watched.last))
     if watched.last == watched.first and not watched.ended:
         why = watched.reason or f"the next call did not come within {MOST_SECONDS:g} s"
         return Usage(users, None, why)
-    seen: Placement | None = None
+    seen: UserPlacement | None = None
     if watched.last > watched.first:
         seen = placement(touches, places, watched.first, watched.last, watched.gapless)
     return Usage(users, seen, watched.reason or None, watched.ended)

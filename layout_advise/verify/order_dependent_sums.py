@@ -15,7 +15,7 @@ import numpy as np
 
 from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from layout_advise.mockup.evidence.streams import expand_array
-from layout_advise.mockup.ir.lifted import Atomic, Item, Let, Lifted, Loop, Operand, RuntimeCall, Store
+from layout_advise.mockup.ir.lifted import Atomic, Item, Let, Lifted, LiftedLoop, Operand, RuntimeCall, Store
 from layout_advise.mockup.machine.openmp_runtime import shared_out
 from layout_advise.tracer.process.stopped_program import Range
 from layout_advise.tracer.trace.trace import Trace
@@ -35,7 +35,7 @@ Read = Callable[[int, int], bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class Sum:
+class SharedSum:
     """A floating-point number at ``address``, of 4 or 8 bytes."""
 
     address: int
@@ -47,21 +47,21 @@ class Sum:
         return Range(self.address, self.address + self.bytes)
 
 
-def order_dependent(lifted: Lifted, trace: Trace) -> tuple[Sum, ...]:
+def order_dependent(lifted: Lifted, trace: Trace) -> tuple[SharedSum, ...]:
     """The sums of the traced region, ``trace`` having the threads apart; none where they are too many."""
     keys = dict(_combined(lifted.body))
-    found: set[Sum] = set()
+    found: set[SharedSum] = set()
     for reference, stream in zip(trace.references, trace.streams, strict=True):
         size = keys.get((reference.pc, reference.operand))
         if size is None or stream is None:
             continue
         if not isinstance(stream, FoldedStream):
             return ()
-        found |= {Sum(int(address), size) for address in np.unique(expand_array(stream))}
+        found |= {SharedSum(int(address), size) for address in np.unique(expand_array(stream))}
     return tuple(sorted(found, key=lambda s: s.address)) if len(found) <= MOST else ()
 
 
-def farthest(sums: Sequence[Sum], one: Read, other: Read) -> int:
+def farthest(sums: Sequence[SharedSum], one: Read, other: Read) -> int:
     """The greatest distance between the numbers as ``one`` and ``other`` read them, in units of the last place."""
     return max((_distance(one(s.address, s.bytes), other(s.address, s.bytes)) for s in sums), default=0)
 
@@ -106,7 +106,7 @@ def _written(item: Atomic | Store, locked: bool) -> Operand | None:
 
 def _in_order(body: Sequence[Item]) -> Iterator[Item]:
     for item in body:
-        if isinstance(item, Loop):
+        if isinstance(item, LiftedLoop):
             yield from _in_order(item.body)
         else:
             yield item

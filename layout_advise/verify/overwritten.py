@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from layout_advise.layoutalgebra.sets.nests import AddressSet, Stream
-from layout_advise.layoutalgebra.sets.spans import Span, addresses
+from layout_advise.layoutalgebra.sets.spans import AddressSpan, addresses
 from layout_advise.mockup.evidence.streams import expand_array, hull
 from layout_advise.tracer.process.procfs import write_memory
 from layout_advise.tracer.process.stopped_program import StoppedProgram
@@ -95,5 +95,5 @@ def _mark(mask: NDArray[np.bool_], start: int, stream: Stream, size: int, value:
 def _addresses(stream: Stream) -> NDArray[np.int64] | None:
     """Every address, or None where there are too many or they are not known exactly."""
     if isinstance(stream, AddressSet):
-        return addresses(Span(stream.minimum, stream.maximum, stream.count, stream))
+        return addresses(AddressSpan(stream.minimum, stream.maximum, stream.count, stream))
     return expand_array(stream).astype(np.int64) if stream.count <= MOST_ACCESSES else None

@@ -23,7 +23,7 @@ from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.compare import compare
 from layout_advise.tracer.trace.trace import Mapping as Mapped
 from layout_advise.tracer.trace.trace import Trace
-from layout_advise.verify.order_dependent_sums import Sum, allowed, farthest, order_dependent
+from layout_advise.verify.order_dependent_sums import SharedSum, allowed, farthest, order_dependent
 from layout_advise.verify.verify import Finding, Subject, added, all_moved
 
 _TCB_BYTES = 4096
@@ -188,7 +188,7 @@ def _compare(
     subject: Subject,
     own: Sequence[Range],
     changed: int,
-    sums: tuple[Sequence[Sum], int] = ((), 0),
+    sums: tuple[Sequence[SharedSum], int] = ((), 0),
     threads: int | None = None,
 ) -> Finding:
     with copied(program, threads) as copy:

@@ -15,7 +15,7 @@ from math import prod
 
 from layout_advise.errors import AlgebraError
 from layout_advise.layoutalgebra.rules.index_map import IndexMap
-from layout_advise.layoutalgebra.sets.index_expressions import Digit, Index, Linear, spelled_out
+from layout_advise.layoutalgebra.sets.index_expressions import Digit, Index, LinearIndex, spelled_out
 from layout_advise.layoutalgebra.sets.set_operations import progression
 from layout_advise.layoutalgebra.terms.term import Leaf, S, Term, factors_of, product, terms_of
 
@@ -134,7 +134,7 @@ def map_to_cute(mapping: IndexMap) -> CuteLayout:
     Raises :class:`AlgebraError` where it is none: ⊕ terms that move differently, or ranks that do not start at 0.
     """
     expr = None if mapping.uniform is None else spelled_out(mapping.uniform)
-    parts = expr.terms if isinstance(expr, Linear) else ((1, expr),)
+    parts = expr.terms if isinstance(expr, LinearIndex) else ((1, expr),)
     digits: list[tuple[int, int, int]] = []
     for coef, part in parts:
         if isinstance(part, Index):
@@ -153,7 +153,7 @@ def map_to_cute(mapping: IndexMap) -> CuteLayout:
         count = mod or -(-mapping.old.size // div)
         modes.append((count, coef))
         place = div * count
-    return _layout(modes, expr.const if isinstance(expr, Linear) else 0)
+    return _layout(modes, expr.const if isinstance(expr, LinearIndex) else 0)
 
 
 def compose(outer: CuteLayout, inner: CuteLayout) -> CuteLayout:

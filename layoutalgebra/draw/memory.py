@@ -14,7 +14,7 @@ WIDTH, MARGIN, HEIGHT, LINE, ROWS = 700, 10, 26, 64, 8
 
 
 @dataclass(frozen=True, slots=True)
-class _Cell:
+class _MemoryCell:
     start: int
     bytes: int
     field: int
@@ -25,7 +25,7 @@ def draw(structure: Structure) -> str:
     """The first elements as they lie in memory, with a tick at every 64-byte line. One ``<svg>`` element, 700 px wide."""
     shown = min(max(256, 2 * structure.element_bytes), structure.element_bytes * structure.dims[-1].count, 1024)
     cells = [
-        _Cell(k * structure.element_bytes + f.offset, f.bytes, number, str(k))
+        _MemoryCell(k * structure.element_bytes + f.offset, f.bytes, number, str(k))
         for k in range(-(-shown // structure.element_bytes))
         for number, f in enumerate(structure.fields)
     ]
@@ -42,12 +42,12 @@ def draw_relayout(relayout: Relayout) -> str:
     return _svg(relayout.structure, strips, 0, f"and {more} more buffers like these" if more > 0 else "")
 
 
-def _cells(relayout: Relayout, buffer: int, shown: int) -> list[_Cell]:
+def _cells(relayout: Relayout, buffer: int, shown: int) -> list[_MemoryCell]:
     """What lies in the first ``shown`` bytes: walks each dimension alone from the first element, which reaches
     all of them."""
     structure = relayout.structure
     origin = first_index(relayout)
-    found: dict[int, _Cell] = {}
+    found: dict[int, _MemoryCell] = {}
     for field in relayout.fields:
         if field.buffer != buffer:
             continue
@@ -59,11 +59,11 @@ def _cells(relayout: Relayout, buffer: int, shown: int) -> list[_Cell]:
                 start = field.place(index)
                 if start < shown:
                     label = ",".join(map(str, index))
-                    found.setdefault(start, _Cell(start, structure.fields[field.field].bytes, field.field, label))
+                    found.setdefault(start, _MemoryCell(start, structure.fields[field.field].bytes, field.field, label))
     return sorted(found.values(), key=lambda c: c.start)
 
 
-def _svg(structure: Structure, strips: list[tuple[str, list[_Cell], int, int]], phase: int, note: str = "") -> str:
+def _svg(structure: Structure, strips: list[tuple[str, list[_MemoryCell], int, int]], phase: int, note: str = "") -> str:
     parts: list[str] = []
     top = 8
     for name, cells, shown, total in strips:
@@ -84,7 +84,7 @@ def _svg(structure: Structure, strips: list[tuple[str, list[_Cell], int, int]], 
     return head + "".join(parts) + "</svg>"
 
 
-def _strip(structure: Structure, cells: list[_Cell], shown: int, top: int, phase: int) -> list[str]:
+def _strip(structure: Structure, cells: list[_MemoryCell], shown: int, top: int, phase: int) -> list[str]:
     """One row of memory: unused background, cells, line ticks below."""
     scale = (WIDTH - 2 * MARGIN) / shown
     parts = [f'<rect x="{MARGIN}" y="{top}" width="{WIDTH - 2 * MARGIN}" height="{HEIGHT}" fill="{UNUSED}"/>']

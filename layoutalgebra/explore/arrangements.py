@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from itertools import permutations
 
 from layout_advise.layoutalgebra.derive.structure import Structure
-from layout_advise.layoutalgebra.explore.relayout import Group, Step, whole
+from layout_advise.layoutalgebra.explore.relayout import AxisStep, Group, whole
 
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
     """The order of the dimensions, slowest first; the field axis before number ``place``; ``lanes`` behind all of it."""
 
-    order: tuple[Step, ...]
+    order: tuple[AxisStep, ...]
     place: int
-    lanes: Step | None = None
+    lanes: AxisStep | None = None
 
     def group(self, structure: Structure, fields: Sequence[int]) -> Group:
         """The fields of one buffer so arranged; a single field has no axis to place, and no blocks behind one another."""
@@ -26,7 +26,7 @@ class Arrangement:
             return Group(tuple(fields), outer, inner)
         last = self.order[-1]
         if self.lanes and last.part == "div" and structure.dims[last.dim].count % last.block == 0:
-            return Group(tuple(fields), (*self.order[:-1], Step(last.dim)))
+            return Group(tuple(fields), (*self.order[:-1], AxisStep(last.dim)))
         return Group(tuple(fields), (*outer, *inner))
 
 
@@ -46,5 +46,5 @@ def arrangements(structure: Structure, lanes: tuple[int, ...], more: Sequence[in
         for order in orders:
             for at, step in enumerate(order):
                 if structure.dims[step.dim].count > block:
-                    split = (*order[:at], Step(step.dim, "div", block), *order[at + 1 :])
-                    yield Arrangement(split, len(split), Step(step.dim, "mod", block))
+                    split = (*order[:at], AxisStep(step.dim, "div", block), *order[at + 1 :])
+                    yield Arrangement(split, len(split), AxisStep(step.dim, "mod", block))

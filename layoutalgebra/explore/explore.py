@@ -13,7 +13,7 @@ from math import prod
 from layout_advise.layoutalgebra.derive.derive import plain_reason
 from layout_advise.layoutalgebra.derive.structure import Candidate, Chosen, Field, FieldMap, Relayout, Structure
 from layout_advise.layoutalgebra.explore.joint_candidates import deinterleaved, derivations, in_turn, together
-from layout_advise.layoutalgebra.explore.relayout import LINE, Group, Plan, Step, relayout, whole
+from layout_advise.layoutalgebra.explore.relayout import LINE, AxisStep, Group, LayoutPlan, relayout, whole
 from layout_advise.layoutalgebra.explore.traffic import lines_touched
 
 PAGE = 4096
@@ -44,7 +44,7 @@ class Walk:
 
 @dataclass(frozen=True, slots=True)
 class _Proposal:
-    plan: Plan
+    plan: LayoutPlan
     families: tuple[str, ...]
     derivation: tuple[str, ...]
     block: int | None = None
@@ -109,7 +109,7 @@ def _of_one(alike: Sequence[Structure], walk: Walk, lanes: tuple[int, ...]) -> l
     """All candidates of one structure, or of several that are to be alike, ranked, one for each index map."""
     structure = alike[0]
     before = _cost(structure, walk, max(lanes, default=16))
-    tight = relayout(structure, Plan((_group(structure, range(len(structure.fields))),)))
+    tight = relayout(structure, LayoutPlan((_group(structure, range(len(structure.fields))),)))
     as_it_is = structure.via is None and not _drops(structure)
     seen: set[object] = {_key(tight)} if as_it_is else set()  # the layout as it is is no candidate
     found = []
@@ -141,11 +141,11 @@ def _key(layout: Relayout) -> tuple[object, ...]:
 
 def _drops(structure: Structure) -> bool:
     """Whether unused bytes of the element would be left out (rule 7)."""
-    plan = Plan((_group(structure, range(len(structure.fields))),))
+    plan = LayoutPlan((_group(structure, range(len(structure.fields))),))
     return relayout(structure, plan).bytes < structure.count * structure.element_bytes
 
 
-def _group(structure: Structure, fields: Sequence[int], inner: tuple[Step, ...] = (), record: int = 0) -> Group:
+def _group(structure: Structure, fields: Sequence[int], inner: tuple[AxisStep, ...] = (), record: int = 0) -> Group:
     kept = tuple(step for step in whole(structure) if all(step.dim != i.dim for i in inner))
     return Group(tuple(fields), kept, inner, record)
 
@@ -158,42 +158,46 @@ def _proposals(structure: Structure, walk: Walk, lanes: tuple[int, ...]) -> Iter
     steps = whole(structure)
     moves = ("4",) * dims
     if structure.via is not None:  # the objects as they are, one after another
-        yield _Proposal(Plan((_group(structure, everything, record=structure.element_bytes),)), (), ())
+        yield _Proposal(LayoutPlan((_group(structure, everything, record=structure.element_bytes),)), (), ())
     if len(fields) > 1:
-        yield _Proposal(Plan(tuple(Group((n,), steps) for n in everything)), ("soa",), moves)
+        yield _Proposal(LayoutPlan(tuple(Group((n,), steps) for n in everything)), ("soa",), moves)
     yield from _blocked(structure, lanes)
-    yield _Proposal(Plan((_group(structure, everything),)), ("split", "compact") if structure.cold else ("compact",), ("7",))
+    yield _Proposal(
+        LayoutPlan((_group(structure, everything),)), ("split", "compact") if structure.cold else ("compact",), ("7",)
+    )
     yield from _splits(structure)
     for place in range(1, dims):
         if len(fields) > 1:
-            yield _Proposal(Plan((Group(everything, steps[:place], steps[place:]),)), ("permute",), moves[place:])
+            yield _Proposal(LayoutPlan((Group(everything, steps[:place], steps[place:]),)), ("permute",), moves[place:])
     if 0 <= walk.fastest < dims - 1:
         order = (*(s for s in steps if s.dim != walk.fastest), steps[walk.fastest])
-        yield _Proposal(Plan((Group(everything, order),)), ("permute",), ("4",))
+        yield _Proposal(LayoutPlan((Group(everything, order),)), ("permute",), ("4",))
         if len(fields) > 1:
-            yield _Proposal(Plan(tuple(Group((n,), order) for n in everything)), ("soa", "permute"), moves)
+            yield _Proposal(LayoutPlan(tuple(Group((n,), order) for n in everything)), ("soa", "permute"), moves)
     inner = structure.count // structure.dims[0].count
     if len(fields) > 1 and dims > 1 and structure.dims[0].count >= MANY * inner:  # an array for each number of an element
-        yield _Proposal(Plan(tuple(Group((n,), (*steps[1:], steps[0])) for n in everything)), ("soa", "permute"), moves)
+        yield _Proposal(
+            LayoutPlan(tuple(Group((n,), (*steps[1:], steps[0])) for n in everything)), ("soa", "permute"), moves
+        )
     yield from _reordered(structure, everything)
     if walk.shared:
         yield from _own_lines(structure)
     if walk.chosen is not None:
         yield _apart(structure, walk.chosen)
     elif walk.density <= HALF and structure.dims[0].count > 2:  # even and odd apart: A_n -> A_n/2 ⊗ A_2 -> A_2 ⊗ A_n/2
-        halves = (Step(0, "mod", 2), Step(0, "div", 2), *steps[1:])
+        halves = (AxisStep(0, "mod", 2), AxisStep(0, "div", 2), *steps[1:])
         pad = structure.dims[0].count % 2 != 0
         families, rules = (("permute", "pad"), ("8", "5", "4")) if pad else (("permute",), ("5", "4"))
-        yield _Proposal(Plan((Group(everything, halves),)), families, rules)
+        yield _Proposal(LayoutPlan((Group(everything, halves),)), families, rules)
 
 
 def _apart(structure: Structure, chosen: Chosen) -> _Proposal:
     """The chosen elements apart from the others: blocks cut (rule 5), the classes split (9), what is unused dropped (7)."""
-    steps = [Step(s.dim, "div", chosen.block) if s.dim == chosen.dim else s for s in whole(structure)]
+    steps = [AxisStep(s.dim, "div", chosen.block) if s.dim == chosen.dim else s for s in whole(structure)]
     group = Group(tuple(range(len(structure.fields))), tuple(steps))
     pad = structure.dims[chosen.dim].count % chosen.block != 0
     families = ("split", "compact", *(("pad",) if pad else ()))
-    return _Proposal(Plan((group,), chosen), families, (*(("8",) if pad else ()), "5", "9", "7"))
+    return _Proposal(LayoutPlan((group,), chosen), families, (*(("8",) if pad else ()), "5", "9", "7"))
 
 
 def _blocked(structure: Structure, lanes: tuple[int, ...]) -> Iterator[_Proposal]:
@@ -205,9 +209,9 @@ def _blocked(structure: Structure, lanes: tuple[int, ...]) -> Iterator[_Proposal
     for vector in lanes:
         block = vector // size
         if block > 1 and structure.dims[last].count > block:
-            outer = (*whole(structure)[:last], Step(last, "div", block))
+            outer = (*whole(structure)[:last], AxisStep(last, "div", block))
             pad = structure.dims[last].count % block != 0
-            plan = Plan((Group(tuple(range(len(structure.fields))), outer, (Step(last, "mod", block),)),))
+            plan = LayoutPlan((Group(tuple(range(len(structure.fields))), outer, (AxisStep(last, "mod", block),)),))
             families = ("aosoa", "pad") if pad else ("aosoa",)
             yield _Proposal(plan, families, (*(("8",) if pad else ()), "5", "4"), block)
 
@@ -231,27 +235,27 @@ def _splits(structure: Structure) -> Iterator[_Proposal]:
         rest = [n for n in numbers if n not in chosen]
         if chosen and rest:
             groups = sorted((chosen, rest))
-            yield _Proposal(Plan(tuple(_group(structure, g) for g in groups)), ("split",), ("9",))
+            yield _Proposal(LayoutPlan(tuple(_group(structure, g) for g in groups)), ("split",), ("9",))
     pairs = [(n, n + 1) for n in numbers if n % 2 == 0 and n + 1 < len(fields)]
     adjacent = all(
         fields[a].bytes == fields[b].bytes and fields[a].offset + fields[a].bytes == fields[b].offset for a, b in pairs
     )
     if len(fields) >= 4 and 2 * len(pairs) == len(fields) and adjacent:  # complex numbers: the pattern *⊗A⊗S_c
-        yield _Proposal(Plan(tuple(_group(structure, p) for p in pairs)), ("soa", "split"), ("9", "4"))
+        yield _Proposal(LayoutPlan(tuple(_group(structure, p) for p in pairs)), ("soa", "split"), ("9", "4"))
 
 
 def _reordered(structure: Structure, everything: tuple[int, ...]) -> Iterator[_Proposal]:
     """Fields by falling size (no holes), and records padded to a divisor of the line (no element on two lines)."""
     fields = structure.fields
     order = tuple(sorted(everything, key=lambda n: -fields[n].bytes))
-    natural = relayout(structure, Plan((_group(structure, everything),))).bytes // structure.count
-    tidy = relayout(structure, Plan((_group(structure, order),))).bytes // structure.count
+    natural = relayout(structure, LayoutPlan((_group(structure, everything),))).bytes // structure.count
+    tidy = relayout(structure, LayoutPlan((_group(structure, order),))).bytes // structure.count
     if tidy < natural:
-        yield _Proposal(Plan((_group(structure, order),)), ("reorder",), ("4",))
+        yield _Proposal(LayoutPlan((_group(structure, order),)), ("reorder",), ("4",))
     if natural % LINE and LINE % natural:
         record = next(r for r in (8, 16, 32, 64, -(-natural // LINE) * LINE) if r >= natural)
         if record <= natural + natural // 2:
-            yield _Proposal(Plan((_group(structure, everything, record=record),)), ("pad",), ("8",))
+            yield _Proposal(LayoutPlan((_group(structure, everything, record=record),)), ("pad",), ("8",))
 
 
 def can_pad(structure: Structure) -> bool:
@@ -266,7 +270,7 @@ def _own_lines(structure: Structure) -> Iterator[_Proposal]:
     for depth in range(1, len(steps) + 1):
         if structure.via is not None or (depth < len(steps) and len(everything) > 1):
             continue  # rows of several fields would have these apart
-        plan = Plan((Group(everything, steps[:depth], steps[depth:], LINE),))
+        plan = LayoutPlan((Group(everything, steps[:depth], steps[depth:], LINE),))
         rows = structure.count // prod(d.count for d in structure.dims[depth:])
         grown = rows * -(-structure.dims[depth - 1].stride // LINE) * LINE
         if structure.dims[depth - 1].stride % LINE and grown <= max(MOST_GROWN * structure.bytes, SMALL_PADDED):

@@ -22,7 +22,7 @@ LINE = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class AxisStep:
     """One dimension of the new layout: dimension ``dim`` of the structure, whole, or split by ``block``."""
 
     dim: int
@@ -45,25 +45,25 @@ class Group:
     """
 
     fields: tuple[int, ...]
-    outer: tuple[Step, ...]
-    inner: tuple[Step, ...] = ()
+    outer: tuple[AxisStep, ...]
+    inner: tuple[AxisStep, ...] = ()
     record: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class LayoutPlan:
     """Disjoint groups that hold every accessed field of a structure; of all elements, or of the ``chosen`` ones."""
 
     groups: tuple[Group, ...]
     chosen: Chosen | None = None
 
 
-def whole(structure: Structure) -> tuple[Step, ...]:
+def whole(structure: Structure) -> tuple[AxisStep, ...]:
     """All dimensions in their order."""
-    return tuple(Step(dim) for dim in range(len(structure.dims)))
+    return tuple(AxisStep(dim) for dim in range(len(structure.dims)))
 
 
-def relayout(structure: Structure, plan: Plan) -> Relayout:
+def relayout(structure: Structure, plan: LayoutPlan) -> Relayout:
     """The map that ``plan`` induces on ``structure``; injective by construction, and checked.
 
     Chosen elements are stored by rule 7 on the factor that tells the neighbours of a block apart: of the dimension only

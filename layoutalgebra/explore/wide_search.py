@@ -33,7 +33,7 @@ from layout_advise.layoutalgebra.explore.patterns import Shape
 from layout_advise.layoutalgebra.explore.relayout import (
     LINE,
     Group,
-    Plan,
+    LayoutPlan,
     _buffer_name,
     _parts,
     _place,
@@ -205,7 +205,7 @@ class _Space:
         before = _cost(self.structure, Walk(self.walk.fastest, self.walk.gathered), self.vector)["cycles"]
         dropped = _drops(self.structure)
         everything = tuple(range(len(self.structure.fields)))
-        same = relayout(self.structure, Plan((self.arrangements[0].group(self.structure, everything),)))
+        same = relayout(self.structure, LayoutPlan((self.arrangements[0].group(self.structure, everything),)))
         seen: set[object] = set() if dropped else {_key(same)}  # the layout as it is is no candidate
         picked: list[Candidate] = []
         for one in found:

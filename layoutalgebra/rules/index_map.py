@@ -16,7 +16,7 @@ from layout_advise.layoutalgebra.sets.index_expressions import (
     Digit,
     Expr,
     Index,
-    Linear,
+    LinearIndex,
     digit,
     evaluate,
     linear,
@@ -152,7 +152,7 @@ def identity_map(term: Term) -> IndexMap:
 def linear_form(expr: Expr) -> LinearForm | None:
     """``expr`` as a linear form over its indices, or ``None`` where it is none."""
     expr = spelled_out(expr)
-    parts = expr.terms if isinstance(expr, Linear) else ((1, expr),)
+    parts = expr.terms if isinstance(expr, LinearIndex) else ((1, expr),)
     found = []
     for coef, part in parts:
         if isinstance(part, Index):
@@ -161,7 +161,7 @@ def linear_form(expr: Expr) -> LinearForm | None:
             found.append((coef, part.of.name, part.div, part.mod))
         else:
             return None
-    return LinearForm(tuple(found), expr.const if isinstance(expr, Linear) else 0)
+    return LinearForm(tuple(found), expr.const if isinstance(expr, LinearIndex) else 0)
 
 
 def _composed(first: Sequence[Piece], second: Sequence[Piece]) -> tuple[Piece, ...]:

@@ -11,7 +11,7 @@ from layout_advise.layoutalgebra.sets.index_expressions import (
     Digit,
     Expr,
     Index,
-    Linear,
+    LinearIndex,
     Nth,
     Rank,
     digit,
@@ -51,7 +51,7 @@ def expr_to_sympy(expr: Expr) -> Any:
         case Digit(of=of, div=div, mod=mod):
             value = sympy.floor(expr_to_sympy(of) / div)
             return sympy.Mod(value, mod) if mod else value
-        case Linear(terms=terms, const=const):
+        case LinearIndex(terms=terms, const=const):
             return sympy.Integer(const) + sum(coef * expr_to_sympy(part) for coef, part in terms)
         case Rank(of=of, indices=indices):
             at = expr_to_sympy(of)

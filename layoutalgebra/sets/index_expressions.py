@@ -51,14 +51,14 @@ class Nth:
 
 
 @dataclass(frozen=True, slots=True)
-class Linear:
+class LinearIndex:
     """``const + sum(coef * expr)``; greatest coefficients first, no expression twice."""
 
     terms: tuple[tuple[int, Expr], ...]
     const: int = 0
 
 
-Expr = Index | Digit | Rank | Nth | Linear
+Expr = Index | Digit | Rank | Nth | LinearIndex
 
 
 def bounds(expr: Expr) -> tuple[int, int]:
@@ -73,7 +73,7 @@ def bounds(expr: Expr) -> tuple[int, int]:
             return 0, indices.count - 1
         case Nth(indices=indices):
             return indices.first, indices.last
-        case Linear(terms=terms, const=const):
+        case LinearIndex(terms=terms, const=const):
             ends = [sorted(coef * bound for bound in bounds(part)) for coef, part in terms]
             return const + sum(low for low, _ in ends), const + sum(high for _, high in ends)
 
@@ -90,7 +90,7 @@ def evaluate(expr: Expr, values: Mapping[str, int]) -> int:
             return indices.rank(evaluate(of, values))
         case Nth(of=of, indices=indices):
             return indices.nth(evaluate(of, values))
-        case Linear(terms=terms, const=const):
+        case LinearIndex(terms=terms, const=const):
             return const + sum(coef * evaluate(part, values) for coef, part in terms)
 
 
@@ -105,20 +105,20 @@ def substitute(expr: Expr, values: Mapping[str, Expr]) -> Expr:
             return rank(substitute(of, values), indices)
         case Nth(of=of, indices=indices):
             return nth(substitute(of, values), indices)
-        case Linear(terms=terms, const=const):
+        case LinearIndex(terms=terms, const=const):
             return linear(((coef, substitute(part, values)) for coef, part in terms), const)
 
 
 def constant(value: int) -> Expr:
     """An expression without indices."""
-    return Linear((), value)
+    return LinearIndex((), value)
 
 
 def linear(terms: Iterable[tuple[int, Expr]], const: int = 0) -> Expr:
     """``const + sum(coef * expr)``, with sums in sums flattened and digits that belong together joined."""
     found: dict[Expr, int] = {}
     for coef, part in terms:
-        if isinstance(part, Linear):
+        if isinstance(part, LinearIndex):
             const += coef * part.const
             for inner, atom in part.terms:
                 found[atom] = found.get(atom, 0) + coef * inner
@@ -127,11 +127,11 @@ def linear(terms: Iterable[tuple[int, Expr]], const: int = 0) -> Expr:
     found = {part: coef for part, coef in found.items() if coef}
     while (joined := _join_two(found)) is not None:
         found = joined
-    if any(isinstance(part, Linear) for part in found):
+    if any(isinstance(part, LinearIndex) for part in found):
         return linear(((coef, part) for part, coef in found.items()), const)
     if const == 0 and len(found) == 1 and next(iter(found.values())) == 1:
         return next(iter(found))
-    return Linear(tuple(sorted(((c, p) for p, c in found.items()), key=lambda t: (-t[0], show(t[1])))), const)
+    return LinearIndex(tuple(sorted(((c, p) for p, c in found.items()), key=lambda t: (-t[0], show(t[1])))), const)
 
 
 def _join_two(found: dict[Expr, int]) -> dict[Expr, int] | None:
@@ -160,7 +160,7 @@ def digit(of: Expr, div: int, mod: int = 0) -> Expr:
         return constant(low // div % mod if low == high and mod > 1 else 0)
     if isinstance(of, Digit) and (nested := _digit_of_digit(of, div, mod)) is not None:
         return nested
-    if isinstance(of, Linear):
+    if isinstance(of, LinearIndex):
         return _digit_of_sum(of, div, mod)
     return Digit(of, div, mod)
 
@@ -173,7 +173,7 @@ def _digit_of_digit(of: Digit, div: int, mod: int) -> Expr | None:
     return None
 
 
-def _digit_of_sum(of: Linear, div: int, mod: int) -> Expr:
+def _digit_of_sum(of: LinearIndex, div: int, mod: int) -> Expr:
     """``(g·u + r) // div`` is ``u // (div / g)`` for ``0 <= r < g`` and g a divisor of ``div``; alike for remainders.
 
     What is a multiple of ``div`` (or of ``mod``, without a division) is taken out first.
@@ -229,7 +229,7 @@ def spelled_out(expr: Expr) -> Expr:
             return linear([(1, digit(inner, steps.step))], -(steps.start // steps.step))
         case Digit(of=of, div=div, mod=mod):
             return digit(spelled_out(of), div, mod)
-        case Linear(terms=terms, const=const):
+        case LinearIndex(terms=terms, const=const):
             return linear(((coef, spelled_out(part)) for coef, part in terms), const)
     return expr
 
@@ -258,7 +258,7 @@ def render(expr: Expr, irregular: Callable[[Rank | Nth, str], str], slash: str =
         case Digit(of=of, div=div, mod=mod):
             text = inside(of) if div == 1 else f"{inside(of)} {slash} {div}"
             return text if not mod else f"{text} % {mod}"
-        case Linear(terms=terms, const=const):
+        case LinearIndex(terms=terms, const=const):
             parts = [again(part) if coef == 1 else f"{coef}*{inside(part)}" for coef, part in terms]
             tail = [str(const)] if const > 0 or not parts else []
             text = " + ".join([*parts, *tail])

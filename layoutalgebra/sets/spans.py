@@ -15,7 +15,7 @@ EXPAND_LIMIT = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class AddressSpan:
     """Addresses of one point of a nest, or of a whole set: all lie in ``low`` .. ``high`` (both included).
 
     The bounds are reached where every loop runs at least once for all indices; else they may be wider. ``count`` accesses,
@@ -29,25 +29,25 @@ class Span:
     trips: tuple[Affine, ...] = ()
 
 
-def spans(stream: Stream) -> tuple[Span, ...]:
+def spans(stream: Stream) -> tuple[AddressSpan, ...]:
     """One span per point of the nest that is executed; one for a set."""
     if isinstance(stream, AddressSet):
-        return (Span(stream.minimum, stream.maximum, stream.count, stream),) if stream.count else ()
+        return (AddressSpan(stream.minimum, stream.maximum, stream.count, stream),) if stream.count else ()
     found = tuple(_spans(stream.nodes, ()))
     if len(found) == 1:  # all accesses are this point's, whatever the shape of the nest
         only = found[0]
-        return (Span(only.low, only.high, stream.count, only.source, only.trips),)
+        return (AddressSpan(only.low, only.high, stream.count, only.source, only.trips),)
     return found
 
 
-def _spans(nodes: Sequence[Node], trips: tuple[Affine, ...]) -> Iterator[Span]:
+def _spans(nodes: Sequence[Node], trips: tuple[Affine, ...]) -> Iterator[AddressSpan]:
     for node in nodes:
         if not isinstance(node, Point):
             yield from _spans(node.body, (*trips, node.trip))
             continue
         bounds = hull(node.address, trips)
         if bounds is not None:
-            yield Span(*bounds, _count(trips), node, trips)
+            yield AddressSpan(*bounds, _count(trips), node, trips)
 
 
 def hull(address: Affine, trips: Sequence[Affine]) -> tuple[int, int] | None:
@@ -82,7 +82,7 @@ def _count(trips: Sequence[Affine]) -> int | None:
     return total
 
 
-def addresses(span: Span) -> NDArray[np.int64] | None:
+def addresses(span: AddressSpan) -> NDArray[np.int64] | None:
     """Every address of the span, of a set each once; ``None`` where there are too many or the set is inexact."""
     if isinstance(span.source, AddressSet):
         return _set_addresses(span.source)

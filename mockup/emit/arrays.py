@@ -6,13 +6,15 @@ from collections.abc import Iterator, Sequence
 
 from layout_advise.layoutalgebra.derive.structure import Axis, FieldMap, Relayout
 from layout_advise.mockup.emit.scope import identifier
-from layout_advise.mockup.emit.writer_state import Settings
+from layout_advise.mockup.emit.writer_state import EmitSettings
 from layout_advise.mockup.evidence.binding import Access, accesses, executed
-from layout_advise.mockup.ir.lifted import Item, Lifted, Linear, Load, Loop
-from layout_advise.mockup.remap.plan import Plan
+from layout_advise.mockup.ir.lifted import Item, Lifted, LiftedLoop, Linear, Load
+from layout_advise.mockup.remap.plan import RemapPlan
 
 
-def pointers(relayouts: Sequence[Relayout], settings: Settings, *, blocks: bool) -> list[tuple[str, tuple[int, int, int]]]:
+def pointers(
+    relayouts: Sequence[Relayout], settings: EmitSettings, *, blocks: bool
+) -> list[tuple[str, tuple[int, int, int]]]:
     """One pointer a record or a field of its own: its name, and (number of the relayout, buffer, offset).
 
     The fields of a record are reached from one pointer, as a compiler would do it: there are not registers for each. With
@@ -55,12 +57,12 @@ def in_record(relayout: Relayout, mapped: FieldMap, *, blocks: bool = False) -> 
     return len(alike) > 1 and start == 0 and all(stride >= end - start for stride in strides)
 
 
-def overlaps(items: Sequence[Item], placed: Plan, settings: Settings) -> int:
+def overlaps(items: Sequence[Item], placed: RemapPlan, settings: EmitSettings) -> int:
     """Of the arrays that an innermost loop goes over, the most pairs with one that it stores to. Arrays are counted as a
     source in the new layout has them, one for each pointer; where one starts (a row of a stencil) does not matter."""
     most = 0
     for loop in loops(items):
-        if any(isinstance(item, Loop) for item in loop.body):
+        if any(isinstance(item, LiftedLoop) for item in loop.body):
             continue
         reached: dict[object, bool] = {}
         for access in accesses(loop.body):
@@ -75,7 +77,7 @@ def overlaps(items: Sequence[Item], placed: Plan, settings: Settings) -> int:
     return most
 
 
-def still_known(loop: Loop, placed: Plan) -> bool:
+def still_known(loop: LiftedLoop, placed: RemapPlan) -> bool:
     """Whether a compiler that knows in the old layout that the iterations of ``loop`` are independent knows it in the new
     one: fields of one record are apart, arrays of which each has a pointer may overlap."""
     reached: dict[str, set[object]] = {}
@@ -113,14 +115,14 @@ def recorders(lifted: Lifted) -> dict[int, frozenset[int]]:
     return chosen
 
 
-def wrongly_placed(lifted: Lifted, placed: Plan, writes: bool) -> frozenset[int]:
+def wrongly_placed(lifted: Lifted, placed: RemapPlan, writes: bool) -> frozenset[int]:
     moved = [a for a in accesses(lifted.body) if id(a) in placed.places]
     chosen = [a for a in moved if isinstance(a, Load) != writes]
     return frozenset(id(a) for a in chosen or moved)
 
 
-def loops(items: Sequence[Item]) -> Iterator[Loop]:
+def loops(items: Sequence[Item]) -> Iterator[LiftedLoop]:
     for item in items:
-        if isinstance(item, Loop):
+        if isinstance(item, LiftedLoop):
             yield item
             yield from loops(item.body)

@@ -8,7 +8,7 @@ from hashlib import sha256
 from layout_advise.layoutalgebra.derive.structure import Axis, Candidate, Chosen, FieldMap, Relayout, Structure
 from layout_advise.mockup.evidence.binding import Binding
 from layout_advise.mockup.remap.conversion_view import FieldKey, view
-from layout_advise.mockup.remap.plan import Plan
+from layout_advise.mockup.remap.plan import RemapPlan
 
 _BY = {"whole": "", "div": " / {}", "mod": " % {}"}
 _CELLS = {1: "la_i8", 2: "la_i16", 4: "la_i32", 8: "la_i64"}
@@ -68,7 +68,7 @@ def _skip(relayout: Relayout, statement: str) -> list[str]:
 
 
 def copy_functions(
-    candidate: Candidate | None, binding: Binding, plan: Plan, first_buffer: Sequence[int]
+    candidate: Candidate | None, binding: Binding, plan: RemapPlan, first_buffer: Sequence[int]
 ) -> tuple[str, str]:
     """``la_copy_in`` and ``la_copy_out``: of the fields that a view around the call needs."""
     if candidate is None:

@@ -10,7 +10,7 @@ from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout, St
 from layout_advise.mockup.emit.c_text import CTYPE
 from layout_advise.mockup.emit.openmp_c import shared_variables
 from layout_advise.mockup.emit.packs.writer import PackWriter
-from layout_advise.mockup.emit.program import Writer
+from layout_advise.mockup.emit.program import BodyWriter
 from layout_advise.mockup.emit.scope import Scope, identifier
 from layout_advise.mockup.ir.effects import BITS, FS_BASE, Gpr
 from layout_advise.mockup.ir.lifted import Imm, Let, Lifted, LiveIn, LiveOut, everything
@@ -119,7 +119,7 @@ def _adjacent(structure: Structure, size: int) -> bool:
 def kernel_text(
     lifted: Lifted,
     scope: Scope,
-    writer: Writer,
+    writer: BodyWriter,
     name: str,
     pointers: Sequence[str],
     variant: Variant,
@@ -167,7 +167,7 @@ def _live_in(live: LiveIn, scope: Scope) -> list[str]:
     return [f"{CTYPE[ty]} {name};", f"la_get(&{name}, &context->in, {live.location.number}, {at}, {BITS[ty] // 8});"]
 
 
-def _live_out(live: LiveOut, writer: Writer) -> str:
+def _live_out(live: LiveOut, writer: BodyWriter) -> str:
     ty, text = live.operand.ty, writer.text(live.operand)
     if isinstance(live.location, Gpr):
         register = "rip" if live.location == RIP else f"gpr[{live.location.number}]"
@@ -178,7 +178,7 @@ def _live_out(live: LiveOut, writer: Writer) -> str:
     return f"*({cell} *)({place}) = {text};" + ("" if not isinstance(live.operand, Imm) else " /* a constant */")
 
 
-def base_arguments(lifted: Lifted, writer: Writer) -> list[str]:
+def base_arguments(lifted: Lifted, writer: BodyWriter) -> list[str]:
     """The arguments for the kernel's base pointers."""
     registers = {live.value.number: live.location for live in lifted.live_ins}
     found = [registers[number] for number in sorted(writer.bases)]

@@ -29,17 +29,17 @@ from layout_advise.mockup.emit.packs.find import nothing_packed, packed
 from layout_advise.mockup.emit.packs.fmaddsub import keeps_lanes, mixed_together
 from layout_advise.mockup.emit.packs.pack import Packs
 from layout_advise.mockup.emit.packs.writer import PackWriter, in_one_piece
-from layout_advise.mockup.emit.program import Writer
+from layout_advise.mockup.emit.program import BodyWriter
 from layout_advise.mockup.emit.scope import Scope, analyse, gathers, identifier
 from layout_advise.mockup.emit.simd.block_loops import LaneLoopWriter
-from layout_advise.mockup.emit.simd.iterations import Lanes, compared_bytes, side_by_side
+from layout_advise.mockup.emit.simd.iterations import SimdIterations, compared_bytes, side_by_side
 from layout_advise.mockup.emit.simd.vector_slots import LaneWriter, lanes_text
 from layout_advise.mockup.emit.statics import declarations, name, place, static_buffers
-from layout_advise.mockup.emit.writer_state import Settings
+from layout_advise.mockup.emit.writer_state import EmitSettings
 from layout_advise.mockup.evidence.binding import Access, accesses, bind
 from layout_advise.mockup.ir.effects import FS_BASE, Gpr
-from layout_advise.mockup.ir.lifted import Lifted, Loop
-from layout_advise.mockup.remap.plan import Plan, plan
+from layout_advise.mockup.ir.lifted import Lifted, LiftedLoop
+from layout_advise.mockup.remap.plan import RemapPlan, plan
 from layout_advise.tracer.trace.trace import Trace
 
 
@@ -113,7 +113,7 @@ def emit(
     refused = ""
     if turned and not check and not wrong:
         refused = _side_by_side(lifted, placed, settings, vector_bytes if variant == "simd" else None)
-    writer: Writer
+    writer: BodyWriter
     if packs.at:
         writer = PackWriter(scope, placed, binding, settings, packs)
     else:
@@ -168,15 +168,15 @@ def _packed(
 
 def _settings(
     lifted: Lifted,
-    placed: Plan,
+    placed: RemapPlan,
     trace: Trace,
     scope: Scope,
     variant: Variant,
     check: bool,
     wrong: bool | Literal["writes"],
     varying: frozenset[int],
-) -> Settings:
-    settings = Settings(
+) -> EmitSettings:
+    settings = EmitSettings(
         check,
         wrongly_placed(lifted, placed, wrong == "writes") if wrong else frozenset(),
         independent=variant == "simd",
@@ -205,7 +205,7 @@ def emit_mockup(
     return emit(lifted, candidate, trace, structures, **options).text
 
 
-def _side_by_side(lifted: Lifted, placed: Plan, settings: Settings, vector_bytes: int | None) -> str:
+def _side_by_side(lifted: Lifted, placed: RemapPlan, settings: EmitSettings, vector_bytes: int | None) -> str:
     """Settle which loops run elements side by side, and how many: as fill vectors of ``vector_bytes``, else as a block has;
     the reason where one of them cannot.
 
@@ -234,7 +234,7 @@ def _side_by_side(lifted: Lifted, placed: Plan, settings: Settings, vector_bytes
     return refused.line() if refused is not None else ""
 
 
-def _in_blocks(loop: Loop, found: Lanes, blocks: Sequence[int]) -> None:
+def _in_blocks(loop: LiftedLoop, found: SimdIterations, blocks: Sequence[int]) -> None:
     """Raises NotVectorisedError where ``loop`` is not to be written by element of a block in plain C."""
     where = f"the loop at {loop.head:#x} is not written by element of a block"
     if found.masked:
@@ -243,6 +243,6 @@ def _in_blocks(loop: Loop, found: Lanes, blocks: Sequence[int]) -> None:
         raise NotVectorisedError(where, "what it accesses lies in no blocks of a power of two")
 
 
-def _split(placed: Plan, access: Access) -> list[Axis]:
+def _split(placed: RemapPlan, access: Access) -> list[Axis]:
     place = placed.places.get(id(access))
     return [a for p in place.pieces for a in p.map.axes if a.part == "mod"] if place is not None else []

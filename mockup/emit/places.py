@@ -7,12 +7,12 @@ from layout_advise.mockup.emit.c_text import integer
 from layout_advise.mockup.emit.copies import axis_text, place_text
 from layout_advise.mockup.emit.writer_state import Cut, Text
 from layout_advise.mockup.evidence.binding import Access
-from layout_advise.mockup.ir.lifted import Assign, Call, Let, LetLinear, Linear, Load, Loop, Store, Val
-from layout_advise.mockup.remap.field_runs import Piece
-from layout_advise.mockup.remap.plan import Place, Site, decompose
+from layout_advise.mockup.ir.lifted import Assign, Call, Let, LetLinear, LiftedLoop, Linear, Load, Store, Val
+from layout_advise.mockup.remap.field_runs import RunPiece
+from layout_advise.mockup.remap.plan import ElementPlace, Site, decompose
 
 
-class Places(Text):
+class ElementPlaces(Text):
     """Addresses in the new layout."""
 
     def cut_indices(self, value: Val) -> None:
@@ -40,7 +40,7 @@ class Places(Text):
                         self.put(f"const int64_t {name} = {' + '.join(axis_text(a, index) for a in cut.axes)};")
                     self.element(f"{self.pointer(place.relayout, piece.map)}_{place.site.number}", self.cuts[cut])
 
-    def point_to_elements(self, loop: Loop) -> None:
+    def point_to_elements(self, loop: LiftedLoop) -> None:
         """A pointer to the record that an iteration is about, where it accesses several fields of it, as a source has one:
         with an address worked out anew for each access gcc -O2 makes no vector of neighbouring fields."""
         made_here = {item.value for item in loop.body if isinstance(item, Let | LetLinear | Load | Call)}
@@ -156,11 +156,11 @@ class Places(Text):
         """The name of the pointer to a field in its new buffer."""
         return self.settings.pointers[relayout.structure.id, mapped.field]
 
-    def delta(self, place: Place, piece: Piece) -> int:
+    def delta(self, place: ElementPlace, piece: RunPiece) -> int:
         """Bytes from the pointer to a piece's field to the piece."""
         return self.settings.offsets[place.relayout.structure.id, piece.map.field] + piece.delta
 
-    def new_place(self, access: Access, place: Place, piece: Piece) -> str:
+    def new_place(self, access: Access, place: ElementPlace, piece: RunPiece) -> str:
         """The new address of a piece of an access, as a pointer expression. What is constant stands last: fields of a record
         then differ in the displacement only."""
         if id(access) in self.settings.wrong:
@@ -181,7 +181,7 @@ class Places(Text):
         constant_ = self.delta(place, piece) + sum(axis.stride * piece.inner for axis in whole if axis.dim == inner)
         return text + (f" + {constant_}" if constant_ > 0 else f" - {-constant_}" if constant_ else "")
 
-    def terms_text(self, place: Place, piece: Piece) -> str:
+    def terms_text(self, place: ElementPlace, piece: RunPiece) -> str:
         """What runs with the loops, in dimensions that are not split: `` + 48 * v13``."""
         text = ""
         for term in place.terms:
@@ -191,7 +191,7 @@ class Places(Text):
                 text += f" {'+' if stride > 0 else '-'} {integer(abs(stride), 'i64')} * {atom}"
         return text
 
-    def wrong_place(self, place: Place, piece: Piece) -> str:
+    def wrong_place(self, place: ElementPlace, piece: RunPiece) -> str:
         """The element at the other end of the longest dimension, in bounds."""
         counts = [d.count for d in place.relayout.structure.dims]
         indices = [self.index(place, k, piece.inner if k == len(counts) - 1 else 0) for k in range(len(counts))]
@@ -200,7 +200,7 @@ class Places(Text):
         moved = place_text(piece.map, indices, self.delta(place, piece) - piece.map.offset)
         return f"{self.pointer(place.relayout, piece.map)} + {moved}"
 
-    def split_terms(self, place: Place, piece: Piece) -> list[str]:
+    def split_terms(self, place: ElementPlace, piece: RunPiece) -> list[str]:
         """The quotients and remainders of split dimensions times their strides; those that were cut already by name."""
         if self.strip is not None:
             return [self.strip_term(place, axis) for axis in piece.map.axes if axis.part != "whole"]
@@ -216,7 +216,7 @@ class Places(Text):
                 terms += [axis_text(a, index) for a in axes]
         return terms
 
-    def strip_term(self, place: Place, axis: Axis) -> str:
+    def strip_term(self, place: ElementPlace, axis: Axis) -> str:
         """Inside a strip the quotient belongs to the block, the remainder is the lane."""
         assert self.strip is not None
         number, block, lane = self.strip
@@ -225,7 +225,7 @@ class Places(Text):
             return f"{axis.stride} * {lane}"
         return f"{axis.stride} * ((d{place.site.number}_{axis.dim} >> {axis.block.bit_length() - 1}) + {number})"
 
-    def index(self, place: Place, dim: int, inner: int) -> str:
+    def index(self, place: ElementPlace, dim: int, inner: int) -> str:
         """The digit of one dimension."""
         parts = [f"d{place.site.number}_{dim}"]
         for term in place.terms:
@@ -238,7 +238,7 @@ class Places(Text):
         return parts[0] if len(parts) == 1 else f"({' '.join(parts)})"
 
 
-def _cut(place: Place, piece: Piece, dim: int) -> Cut | None:
+def _cut(place: ElementPlace, piece: RunPiece, dim: int) -> Cut | None:
     """How the index of a split dimension is cut, where a single loaded or computed value makes it up; else None."""
     axes = tuple(a for a in piece.map.axes if a.dim == dim)
     terms = [t for t in place.terms if t.digits[dim]]

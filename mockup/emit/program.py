@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from layout_advise.mockup.emit.c_text import CTYPE, constant, operation
 from layout_advise.mockup.emit.openmp_c import atomic_text, given_text, runtime_text
-from layout_advise.mockup.emit.places import Places
+from layout_advise.mockup.emit.places import ElementPlaces
 from layout_advise.mockup.emit.scope import identifier
 from layout_advise.mockup.evidence.binding import Access, access_bytes, accesses, executed, key_of
 from layout_advise.mockup.evidence.streams import residue
@@ -21,8 +21,8 @@ from layout_advise.mockup.ir.lifted import (
     Label,
     Let,
     LetLinear,
+    LiftedLoop,
     Load,
-    Loop,
     OpaqueCall,
     RuntimeCall,
     Store,
@@ -30,14 +30,14 @@ from layout_advise.mockup.ir.lifted import (
     everything,
 )
 from layout_advise.mockup.machine.call_abi import register_name
-from layout_advise.mockup.remap.field_runs import Piece
-from layout_advise.mockup.remap.plan import Place
+from layout_advise.mockup.remap.field_runs import RunPiece
+from layout_advise.mockup.remap.plan import ElementPlace
 
 MOST_PEELED = 16
 """Loops of so few iterations a compiler may write out: how many there are is kept from it (``docs/decisions/0048``)."""
 
 
-class Writer(Places):
+class BodyWriter(ElementPlaces):
     """Writes bodies; ``lines`` is the result."""
 
     def body(self, items: Sequence[Item]) -> None:
@@ -91,7 +91,7 @@ class Writer(Places):
             self.put(jump if item.condition is None else f"if ({self.text(item.condition)}) {jump}")
         elif isinstance(item, Label):
             self.lines.append("    " * (self.depth - 1) + f"{self.label(item.number)}:;")
-        elif isinstance(item, Loop):
+        elif isinstance(item, LiftedLoop):
             self.loop(item)
 
     def label(self, number: int) -> str:
@@ -131,7 +131,7 @@ class Writer(Places):
 
     # ---- loops ----------------------------------------------------------------------------------------------------
 
-    def loop(self, loop: Loop) -> None:
+    def loop(self, loop: LiftedLoop) -> None:
         """A ``for``; strip-mined where the plan found a block."""
         name = self.scope.names[loop.counter.number]
         if loop.trip is None:
@@ -159,7 +159,7 @@ class Writer(Places):
         self.counting.pop()
         self.put("}")
 
-    def begun(self, loop: Loop, name: str, trip: str) -> str:
+    def begun(self, loop: LiftedLoop, name: str, trip: str) -> str:
         """What is written before the plain loop, which starts where that ends."""
         if id(loop) in self.plan.blocks and not self.settings.wrong:
             return self.stripped(loop, name, trip, self.plan.blocks[id(loop)])
@@ -171,7 +171,7 @@ class Writer(Places):
         self.starts.add(start)
         return start
 
-    def promise(self, loop: Loop) -> None:
+    def promise(self, loop: LiftedLoop) -> None:
         """Tells the compiler what is known of the loop that follows."""
         if loop.independent and (self.settings.independent or id(loop) in self.settings.known):
             self.put("LA_INDEPENDENT")
@@ -182,7 +182,7 @@ class Writer(Places):
         self.body(items)
         self.depth -= 1
 
-    def stripped(self, loop: Loop, name: str, trip: str, block: int) -> str:
+    def stripped(self, loop: LiftedLoop, name: str, trip: str, block: int) -> str:
         """Whole blocks of the AoSoA dimension, where the accesses start at block borders; what remains follows plainly."""
         start = self.start(name)
         borders = sorted(
@@ -243,13 +243,13 @@ class Writer(Places):
         places = self.pieces(load, place)
         self.put(f"{self.declare(load.value)} = {self.loaded(load, place, places)};")
 
-    def name_load(self, load: Load, place: Place | None) -> None:
+    def name_load(self, load: Load, place: ElementPlace | None) -> None:
         """What is loaded is called by its field."""
         if place is not None and load.value.number not in self.scope.names:
             field_ = place.relayout.structure.fields[place.pieces[0].map.field]
             self.scope.names[load.value.number] = f"{identifier(field_.name)}_{load.value.number}"
 
-    def loaded(self, load: Load, place: Place | None, places: Sequence[str]) -> str:
+    def loaded(self, load: Load, place: ElementPlace | None, places: Sequence[str]) -> str:
         """What is at the ``places`` of the pieces, as one value."""
         ty = load.value.ty
         if len(places) == 1:
@@ -269,7 +269,7 @@ class Writer(Places):
         for line in self.stored(store, place, self.pieces(store, place), self.text(store.stored)):
             self.put(line)
 
-    def stored(self, store: Store, place: Place | None, places: Sequence[str], value: str) -> list[str]:
+    def stored(self, store: Store, place: ElementPlace | None, places: Sequence[str], value: str) -> list[str]:
         """The statements that store ``value`` to the ``places`` of the pieces."""
         if len(places) == 1:
             cell = self.cell(store, store.ty) if place is None else _new_cell(place.pieces[0], store.ty)
@@ -290,7 +290,7 @@ class Writer(Places):
             return f"LA_MEMBER({cell}, {element}, {offset})"
         return f"*({qualifier}{cell} *)({place})"
 
-    def pieces(self, access: Access, place: Place | None) -> list[str]:
+    def pieces(self, access: Access, place: ElementPlace | None) -> list[str]:
         """The address of every piece; in a check build recorded and compared first."""
         reference = self.binding.reference_of.get(key_of(access))
         site = reference.id if reference is not None else 0xFFFF
@@ -330,7 +330,7 @@ def _handed(name: str) -> str:
     return name if name[0] == "r" else f"vector[{number}][{lane or 0}]"
 
 
-def _new_cell(piece: Piece, ty: str) -> str:
+def _new_cell(piece: RunPiece, ty: str) -> str:
     """Memory type in a new buffer (64-byte aligned): natural where all its strides are multiples of the size."""
     parts = (piece.map.offset + piece.delta, *(axis.stride for axis in piece.map.axes))
     return f"la_{ty}" if all(part % piece.bytes == 0 for part in parts) else f"la_{ty}_u"

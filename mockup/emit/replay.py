@@ -14,7 +14,7 @@ from layout_advise.layoutalgebra.derive.structure import Candidate, FieldMap, Re
 from layout_advise.mockup.emit.copies import copy_function, map_function, place_text
 from layout_advise.mockup.emit.frame import buffer_specs, first_buffers
 from layout_advise.mockup.emit.scope import identifier
-from layout_advise.mockup.evidence.touch_nest import Nest, Touch
+from layout_advise.mockup.evidence.touch_nest import Touch, TouchNest
 from layout_advise.mockup.remap.field_runs import uncovered
 from layout_advise.mockup.remap.plan import decompose
 from layout_advise.tracer.trace.trace import Reference
@@ -43,7 +43,7 @@ class _Digits:
 
 
 def emit_replay(
-    body: Sequence[Touch | Nest],
+    body: Sequence[Touch | TouchNest],
     symbol: str,
     candidate: Candidate | None,
     *,
@@ -96,7 +96,7 @@ class _Writer:
         self.lines: list[str] = []
         self.buffers: set[int] = set()
 
-    def nests(self, body: Sequence[Touch | Nest], trips: tuple[int, ...], depth: int) -> None:
+    def nests(self, body: Sequence[Touch | TouchNest], trips: tuple[int, ...], depth: int) -> None:
         """The loops; how often they run is hidden, as it is from the original's compiler."""
         pad = "    " * depth
         for item in body:

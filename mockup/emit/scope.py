@@ -17,9 +17,9 @@ from layout_advise.mockup.ir.lifted import (
     Let,
     LetLinear,
     Lifted,
+    LiftedLoop,
     LiveIn,
     Load,
-    Loop,
     OpaqueCall,
     Operand,
     RuntimeCall,
@@ -60,7 +60,7 @@ def operands(item: Item) -> Iterator[Operand]:
         yield item.operand
     elif isinstance(item, Goto) and item.condition is not None:
         yield item.condition
-    elif isinstance(item, Loop) and item.trip is not None:
+    elif isinstance(item, LiftedLoop) and item.trip is not None:
         yield item.trip
 
 
@@ -68,7 +68,7 @@ def defined(item: Item) -> Val | None:
     """The value that ``item`` defines."""
     if isinstance(item, Let | LetLinear | Load | Call):
         return item.value
-    return item.counter if isinstance(item, Loop) else None
+    return item.counter if isinstance(item, LiftedLoop) else None
 
 
 @dataclass(slots=True)
@@ -142,7 +142,7 @@ def _walk(body: Sequence[Item], path: tuple[int, ...], scope: Scope, home: dict[
         for operand in operands(item):
             _use(operand, path, scope, home)
         value = defined(item)
-        if value is not None and not isinstance(item, Loop):
+        if value is not None and not isinstance(item, LiftedLoop):
             home[value.number] = path
         if isinstance(item, Assign):
             scope.variables[item.variable.number] = item.variable.ty
@@ -154,7 +154,7 @@ def _walk(body: Sequence[Item], path: tuple[int, ...], scope: Scope, home: dict[
             scope.runtime[item.function] = item.places
         elif isinstance(item, Atomic):
             scope.atomic = True
-        elif isinstance(item, Loop):
+        elif isinstance(item, LiftedLoop):
             home[item.counter.number] = (*path, id(item))
             depth = len(path)
             scope.names[item.counter.number] = COUNTERS[depth] if depth < len(COUNTERS) else f"i{depth}"

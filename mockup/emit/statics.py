@@ -10,13 +10,13 @@ from collections.abc import Sequence
 
 from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout
 from layout_advise.mockup.emit.frame import PAGE, buffer_starts
-from layout_advise.mockup.remap.plan import Plan
+from layout_advise.mockup.remap.plan import RemapPlan
 
 MOST_BYTES = 1 << 30
 """Code reaches them within 2 GiB of itself, whatever the code model."""
 
 
-def static_buffers(candidate: Candidate | None, placed: Plan) -> frozenset[int]:
+def static_buffers(candidate: Candidate | None, placed: RemapPlan) -> frozenset[int]:
     """Numbers of the buffers that are static arrays.
 
     Not where an index chooses between fields (``[now]``, ``[next]``): a source has one array for both, and a compiler does

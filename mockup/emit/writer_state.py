@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from layout_advise.layoutalgebra.derive.structure import Axis
 from layout_advise.mockup.emit.c_text import CTYPE, constant, integer
 from layout_advise.mockup.emit.scope import COUNTERS, Scope
-from layout_advise.mockup.emit.simd.iterations import Lanes
+from layout_advise.mockup.emit.simd.iterations import SimdIterations
 from layout_advise.mockup.evidence.binding import Binding
 from layout_advise.mockup.ir.lifted import Imm, Linear, Operand, Val
-from layout_advise.mockup.remap.plan import Plan
+from layout_advise.mockup.remap.plan import RemapPlan
 
 
 @dataclass(slots=True)
-class Settings:
+class EmitSettings:
     """What is to be emitted besides the plain computation."""
 
     check: bool = False
@@ -41,7 +41,7 @@ class Settings:
     """Neighbours are not seen to be a constant apart where an index chooses between fields of a global."""
     known: frozenset[int] = frozenset()
     """ids of the loops of which it is told anyway: it would know it of a source in this layout (:func:`arrays.known`)."""
-    abreast: dict[int, Lanes] = field(default_factory=dict)
+    abreast: dict[int, SimdIterations] = field(default_factory=dict)
     """id(loop) -> how its iterations run side by side (:mod:`layout_advise.mockup.emit.simd.vector_slots`)."""
     lanes: int = 1
     """How many of them."""
@@ -62,7 +62,7 @@ class Cut:
 class Text:
     """Lines and expressions; ``lines`` is the result."""
 
-    def __init__(self, scope: Scope, plan: Plan, binding: Binding, settings: Settings) -> None:
+    def __init__(self, scope: Scope, plan: RemapPlan, binding: Binding, settings: EmitSettings) -> None:
         self.scope = scope
         self.plan = plan
         self.binding = binding

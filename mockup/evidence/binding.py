@@ -15,7 +15,7 @@ from layout_advise.layoutalgebra.sets.nests import Stream
 from layout_advise.layoutalgebra.sets.spans import spans
 from layout_advise.mockup.evidence.streams import hull
 from layout_advise.mockup.ir.effects import BITS
-from layout_advise.mockup.ir.lifted import Atomic, Executed, Item, Lifted, Load, Loop, Store
+from layout_advise.mockup.ir.lifted import Atomic, Executed, Item, Lifted, LiftedLoop, Load, Store
 from layout_advise.mockup.machine.openmp_runtime import retried
 from layout_advise.tracer.trace.trace import Reference, Trace
 
@@ -62,7 +62,7 @@ def accesses(body: Sequence[Item]) -> Iterator[Access]:
     for item in body:
         if isinstance(item, Load | Store | Atomic):
             yield item
-        elif isinstance(item, Loop):
+        elif isinstance(item, LiftedLoop):
             yield from accesses(item.body)
 
 

@@ -54,7 +54,7 @@ def gathered(lifted: Lifted, trace: Trace, table: PointerTable, base: int) -> tu
 def _body(body: Sequence[Item], known: dict[int, Load], table: PointerTable, base: int) -> tuple[Item, ...]:
     found: list[Item] = []
     for item in body:
-        if isinstance(item, ir.Loop):
+        if isinstance(item, ir.LiftedLoop):
             item = replace(item, body=_body(item.body, known, table, base))
         elif isinstance(item, Load | Store | Atomic) and key_of(item) in table.reached:
             load = pointer_of(item, known)

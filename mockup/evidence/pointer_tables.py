@@ -22,7 +22,7 @@ from layout_advise.layoutalgebra.sets.nests import FoldedStream, Stream
 from layout_advise.layoutalgebra.sets.spans import addresses, spans
 from layout_advise.mockup.evidence.binding import Access, Key, accesses, key_of
 from layout_advise.mockup.evidence.streams import expand_array, hull
-from layout_advise.mockup.ir.lifted import Item, Lifted, Load, Loop, Val
+from layout_advise.mockup.ir.lifted import Item, Lifted, LiftedLoop, Load, Val
 from layout_advise.tracer.trace.trace import Allocation, Reference, Trace
 
 FEWEST = 16
@@ -57,7 +57,7 @@ class PointerTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedTable:
     """What looks like a table at ``table`` and is not taken for one, and why (``reason`` is the end of a sentence)."""
 
     table: int
@@ -87,7 +87,7 @@ def _loads(body: Sequence[Item], inside: bool) -> Iterator[Load]:
     for item in body:
         if isinstance(item, Load) and inside:
             yield item
-        elif isinstance(item, Loop):
+        elif isinstance(item, LiftedLoop):
             yield from _loads(item.body, True)
 
 
@@ -97,7 +97,7 @@ def find_tables(
     read: Callable[[int, int], bytes],
     declared: Callable[[int], int | None] = lambda address: None,
     within: Sequence[Slots] = (),
-) -> tuple[tuple[PointerTable, ...], tuple[Refused, ...]]:
+) -> tuple[tuple[PointerTable, ...], tuple[RefusedTable, ...]]:
     """The tables that the traced call goes through, and what looked like one.
 
     ``read(address, size)`` gives memory of the program as it is at the call's entry; ``declared(address)`` the declared size
@@ -108,7 +108,7 @@ def find_tables(
     streams = {(r.pc, r.operand): s for r, s in pairs if s is not None and s.count}
     known = {number: load for number, load in pointer_loads(lifted).items() if key_of(load) in streams}
     found: list[PointerTable] = []
-    refused: list[Refused] = []
+    refused: list[RefusedTable] = []
     for loads in _groups(known.values(), streams, trace.allocations):
         low = min(hull(streams[key])[0] for key in loads)
         try:
@@ -116,9 +116,9 @@ def find_tables(
             if table is not None:
                 found.append(table)
         except _No as why:
-            refused.append(Refused(low, str(why)))
+            refused.append(RefusedTable(low, str(why)))
     deep = [t for t in found if any(t.loads & other.reached for other in found if other is not t)]
-    refused += [Refused(t.slots.table, "the pointers themselves are reached through pointers") for t in deep]
+    refused += [RefusedTable(t.slots.table, "the pointers themselves are reached through pointers") for t in deep]
     return tuple(t for t in found if t not in deep), tuple(refused)
 
 

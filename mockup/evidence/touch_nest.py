@@ -30,15 +30,15 @@ class Touch:
 
 
 @dataclass(frozen=True, slots=True)
-class Nest:
+class TouchNest:
     """``trip`` iterations of ``body``."""
 
     trip: int
-    body: tuple[Touch | Nest, ...]
+    body: tuple[Touch | TouchNest, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _Walk:
+class _TouchWalk:
     """A stream as perfect loops (trip, coefficient), outermost first; ``cuts``: products of the trips from outside."""
 
     reference: Reference
@@ -51,13 +51,13 @@ class _Walk:
         return self.cuts[-1]
 
 
-def touches(trace: Trace, cfg: Cfg, skip: frozenset[int] = frozenset()) -> tuple[Touch | Nest, ...]:
+def touches(trace: Trace, cfg: Cfg, skip: frozenset[int] = frozenset()) -> tuple[Touch | TouchNest, ...]:
     """The traced call as nests; ``skip`` are ids of references that are left out.
 
     Raises ReplayError where order or loops are not known.
     """
     chains = _chains(cfg)
-    walks: dict[int | None, list[_Walk]] = {}
+    walks: dict[int | None, list[_TouchWalk]] = {}
     for reference, stream in zip(trace.references, trace.streams, strict=True):
         if stream is None or not stream.count or reference.id in skip:
             continue
@@ -81,7 +81,7 @@ def frame(trace: Trace) -> frozenset[int]:
     return frozenset(found)
 
 
-def executed(body: Sequence[Touch | Nest]) -> Iterator[Touch]:
+def executed(body: Sequence[Touch | TouchNest]) -> Iterator[Touch]:
     """Every touch of the code, in order."""
     for item in body:
         if isinstance(item, Touch):
@@ -106,7 +106,7 @@ def _chains(cfg: Cfg) -> dict[int, tuple[int | None, tuple[int, int]]]:
     }
 
 
-def _walk(reference: Reference, stream: FoldedStream) -> _Walk:
+def _walk(reference: Reference, stream: FoldedStream) -> _TouchWalk:
     found = _perfect(stream.nodes, 0)
     if found is None:
         raise _error(reference, "its loops do not nest evenly")
@@ -115,7 +115,7 @@ def _walk(reference: Reference, stream: FoldedStream) -> _Walk:
     cuts = [1]
     for trip, _ in loops:
         cuts.append(cuts[-1] * trip)
-    return _Walk(reference, const, loops, tuple(cuts))
+    return _TouchWalk(reference, const, loops, tuple(cuts))
 
 
 def _perfect(nodes: tuple[Node, ...], depth: int) -> tuple[int, tuple[int, ...], tuple[tuple[int, int], ...]] | None:
@@ -148,7 +148,7 @@ class _Tree:
     """The loops of the code, and how often each is gone through in the call."""
 
     def __init__(
-        self, cfg: Cfg, chains: dict[int, tuple[int | None, tuple[int, int]]], walks: dict[int | None, list[_Walk]]
+        self, cfg: Cfg, chains: dict[int, tuple[int | None, tuple[int, int]]], walks: dict[int | None, list[_TouchWalk]]
     ) -> None:
         self.places = {pc: place for pc, (_, place) in chains.items()}
         self.order = {start: (number, start) for number, start in enumerate(cfg.blocks)}
@@ -157,13 +157,13 @@ class _Tree:
         for loop in cfg.loops:
             self.children.setdefault(loop.parent, []).append(loop.head)
 
-    def under(self, head: int) -> list[_Walk]:
+    def under(self, head: int) -> list[_TouchWalk]:
         """The walks in a loop and those within it."""
         return [*self.walks.get(head, ()), *(w for child in self.children.get(head, ()) for w in self.under(child))]
 
-    def body(self, head: int | None, path: tuple[int, ...]) -> tuple[Touch | Nest, ...]:
+    def body(self, head: int | None, path: tuple[int, ...]) -> tuple[Touch | TouchNest, ...]:
         """What one iteration of a loop does (None: the function); ``path`` are the cuts of the loops around, its own too."""
-        items: list[tuple[tuple[int, int], int, Touch | Nest]] = []
+        items: list[tuple[tuple[int, int], int, Touch | TouchNest]] = []
         for walk in self.walks.get(head, ()):
             if walk.count != path[-1]:
                 raise _error(walk.reference, "it does not run in every iteration of its loop")
@@ -173,7 +173,7 @@ class _Tree:
                 items += [(self.order[child], -1, nest) for nest in self.loop(child, path)]
         return tuple(item for _, _, item in sorted(items, key=lambda entry: entry[:2]))
 
-    def loop(self, head: int, path: tuple[int, ...]) -> tuple[Touch | Nest, ...]:
+    def loop(self, head: int, path: tuple[int, ...]) -> tuple[Touch | TouchNest, ...]:
         """A loop as one nest, or several where the streams have finer levels."""
         direct, inside = self.walks.get(head, ()), self.under(head)
         children = [child for child in self.children.get(head, ()) if self.under(child)]
@@ -185,10 +185,10 @@ class _Tree:
             raise _error(inside[0].reference, "the references of its loop do not nest evenly")
         body = self.body(head, (*path, *cuts[1:]))
         for a, b in reversed(list(pairwise(cuts))):
-            body = (Nest(b // a, body),)
+            body = (TouchNest(b // a, body),)
         return body
 
-    def _shared(self, walks: list[_Walk], around: int) -> int:
+    def _shared(self, walks: list[_TouchWalk], around: int) -> int:
         """How often a loop without references of its own is gone through: the least number that fits all loops in it. Others
         may fit too; the caller compares the order with the program's."""
         known = sorted({c for w in walks for c in w.cuts if c > around and c % around == 0})
@@ -198,12 +198,12 @@ class _Tree:
         return found
 
 
-def _cut(walk: _Walk, at: int) -> bool:
+def _cut(walk: _TouchWalk, at: int) -> bool:
     """Whether the walk's loops can be cut after ``at`` iterations each."""
     return any(a <= at <= b and at % a == 0 and b % at == 0 for a, b in pairwise(walk.cuts))
 
 
-def _touch(walk: _Walk, path: tuple[int, ...]) -> Touch:
+def _touch(walk: _TouchWalk, path: tuple[int, ...]) -> Touch:
     """The walk's loops cut where ``path`` is cut."""
     coefs: list[int] = []
     cuts = list(pairwise(walk.cuts))

@@ -16,8 +16,8 @@ from layout_advise.mockup.ir.lifted import (
     Let,
     LetLinear,
     Lifted,
+    LiftedLoop,
     Load,
-    Loop,
     Operand,
     everything,
 )
@@ -27,7 +27,7 @@ from layout_advise.mockup.ir.loop_body import defined
 def branches_on_data(lifted: Lifted) -> bool:
     """Whether a jump in a loop, or how often an inner loop runs, depends on a value that was loaded in a loop, each time
     from another address: what is loaded before (sizes that Fortran hands over by reference) always says the same."""
-    loops = [item for item in lifted.body if isinstance(item, Loop)]
+    loops = [item for item in lifted.body if isinstance(item, LiftedLoop)]
     inside = [item for loop in loops for item in (loop, *everything(loop.body))]
     loaded = _from_loads(inside)
     return any(what in loaded for loop in loops for what in _deciding(loop.body))
@@ -35,7 +35,9 @@ def branches_on_data(lifted: Lifted) -> bool:
 
 def _deciding(body: Sequence[Item]) -> Iterable[Operand | None]:
     return [
-        item.condition if isinstance(item, Goto) else item.trip for item in everything(body) if isinstance(item, Goto | Loop)
+        item.condition if isinstance(item, Goto) else item.trip
+        for item in everything(body)
+        if isinstance(item, Goto | LiftedLoop)
     ]
 
 

@@ -11,8 +11,8 @@ from layout_advise.mockup.ir.lifted import (
     Label,
     Let,
     LetLinear,
+    LiftedLoop,
     Load,
-    Loop,
     OpaqueCall,
     Operand,
     RuntimeCall,
@@ -26,8 +26,8 @@ def without_idle_labels(items: list[Item] | tuple[Item, ...], wanted: set[int]) 
     for item in items:
         if isinstance(item, Label) and item.number not in wanted:
             continue
-        if isinstance(item, Loop):
-            item = Loop(item.counter, item.trip, without_idle_labels(item.body, wanted), item.head)
+        if isinstance(item, LiftedLoop):
+            item = LiftedLoop(item.counter, item.trip, without_idle_labels(item.body, wanted), item.head)
         found.append(item)
     return tuple(found)
 
@@ -54,7 +54,7 @@ def note_used(items: tuple[Item, ...], used: set[Operand]) -> None:
                 used.add(operand)
             case Goto(_, condition) if condition is not None:
                 used.add(condition)
-            case Loop(_, trip, body, _):
+            case LiftedLoop(_, trip, body, _):
                 if trip is not None:
                     used.add(trip)
                 note_used(body, used)
@@ -66,7 +66,7 @@ def without_unused(items: tuple[Item, ...], used: set[Operand]) -> tuple[Item, .
     for item in items:
         if isinstance(item, Let | LetLinear) and item.value not in used:
             continue
-        if isinstance(item, Loop):
-            item = Loop(item.counter, item.trip, without_unused(item.body, used), item.head)
+        if isinstance(item, LiftedLoop):
+            item = LiftedLoop(item.counter, item.trip, without_unused(item.body, used), item.head)
         found.append(item)
     return tuple(found)

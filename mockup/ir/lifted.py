@@ -1,7 +1,8 @@
 """The lifted hotspot: structured, typed, with addresses as linear forms. What the emitters read.
 
-Values are numbered. A value is defined once (``Let``, ``Load``, ``Loop.counter``, a live-in), a *variable* several times
-(``Assign``); both are operands. Control is ``Loop`` (real ``for``), forward ``Goto``/``Label`` inside a body, nothing else.
+Values are numbered. A value is defined once (``Let``, ``Load``, ``LiftedLoop.counter``, a live-in), a *variable* several
+times (``Assign``); both are operands. Control is ``LiftedLoop`` (real ``for``), forward ``Goto``/``Label`` inside a body,
+nothing else.
 """
 
 from __future__ import annotations
@@ -226,7 +227,7 @@ class Label:
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class LiftedLoop:
     """``for (counter = 0; counter < trip; ++counter) body``; ``trip`` None: for(;;), left by a Goto.
 
     ``counter`` is i64 and defined inside the body only; what must be known after the loop is in variables or is linear in
@@ -246,7 +247,7 @@ class Loop:
     known: bool = False
 
 
-Item = Let | LetLinear | Load | Store | Atomic | Assign | Call | OpaqueCall | RuntimeCall | Goto | Label | Loop
+Item = Let | LetLinear | Load | Store | Atomic | Assign | Call | OpaqueCall | RuntimeCall | Goto | Label | LiftedLoop
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,5 +273,5 @@ def everything(items: Sequence[Item]) -> Iterator[Item]:
     """All statements of a body, loops before what is in them."""
     for item in items:
         yield item
-        if isinstance(item, Loop):
+        if isinstance(item, LiftedLoop):
             yield from everything(item.body)

@@ -15,8 +15,8 @@ from layout_advise.mockup.ir.lifted import (
     Let,
     LetLinear,
     Lifted,
+    LiftedLoop,
     Load,
-    Loop,
     OpaqueCall,
     Operand,
     RuntimeCall,
@@ -48,7 +48,7 @@ def _name(items: Sequence[Item], read: ReadOnly, names: dict[int, Hashable]) -> 
             args = [_constant(a, names) for a in item.args]
             if all(a is not None for a in args):
                 names[item.value.number] = (item.name, item.value.ty, *args)
-        elif isinstance(item, Loop):
+        elif isinstance(item, LiftedLoop):
             _name(item.body, read, names)
 
 
@@ -61,7 +61,7 @@ def _constant(operand: Operand, names: Names) -> Hashable | None:
 class Body:
     """A straight-line loop body with what is known of its values."""
 
-    def __init__(self, loop: Loop, names: Names) -> None:
+    def __init__(self, loop: LiftedLoop, names: Names) -> None:
         self.loop = loop
         self.items = loop.body
         self.names = names
@@ -94,7 +94,7 @@ def arguments(item: Item) -> tuple[Operand, ...]:
     return item.args if isinstance(item, Let | Call | RuntimeCall) else ()
 
 
-def straight(loop: Loop) -> bool:
+def straight(loop: LiftedLoop) -> bool:
     """Whether the body is formulas and accesses, with assignments at its end: no jumps, no inner loop."""
     if loop.trip is None or any(not isinstance(i, Let | LetLinear | Load | Store | Call | Assign) for i in loop.body):
         return False
@@ -102,7 +102,7 @@ def straight(loop: Loop) -> bool:
     return ends == sorted(ends)
 
 
-def carried(loop: Loop, defined: Mapping[int, Item]) -> dict[Var, tuple[int, ...]] | None:
+def carried(loop: LiftedLoop, defined: Mapping[int, Item]) -> dict[Var, tuple[int, ...]] | None:
     """The variables that an iteration hands to the next: through which values, one computed from the one before, the last of
     them assigned. None where some variable goes another way."""
     read = {o for i in loop.body for o in read_by(i)}
@@ -117,7 +117,7 @@ def carried(loop: Loop, defined: Mapping[int, Item]) -> dict[Var, tuple[int, ...
     return found
 
 
-def _way(last: Operand, variable: Var, defined: Mapping[int, Item], loop: Loop) -> tuple[int, ...] | None:
+def _way(last: Operand, variable: Var, defined: Mapping[int, Item], loop: LiftedLoop) -> tuple[int, ...] | None:
     """From the variable to its next value, where there is just one way."""
     touched: set[Operand] = {variable}
     for item in loop.body:
@@ -158,7 +158,7 @@ def defined(items: Sequence[Item]) -> Iterator[Operand]:
             yield item.value
         elif isinstance(item, Assign):
             yield item.variable
-        elif isinstance(item, Loop):
+        elif isinstance(item, LiftedLoop):
             yield item.counter
             yield from defined(item.body)
 
@@ -166,7 +166,7 @@ def defined(items: Sequence[Item]) -> Iterator[Operand]:
 def used(items: Sequence[Item]) -> Iterator[Operand]:
     """What the items of a loop read, those of the loops in it included, as often as they do."""
     for item in items:
-        if isinstance(item, Loop):
+        if isinstance(item, LiftedLoop):
             if item.trip is not None:
                 yield item.trip
             yield from used(item.body)
@@ -187,7 +187,7 @@ def _numbers(lifted: Lifted) -> Iterator[int]:
     work = list(lifted.body)
     while work:
         item = work.pop()
-        if isinstance(item, Loop):
+        if isinstance(item, LiftedLoop):
             yield item.counter.number
             work += item.body
         elif isinstance(item, Let | LetLinear | Load | Call):

@@ -16,9 +16,9 @@ from layout_advise.mockup.ir.lifted import (
     Label,
     Let,
     LetLinear,
+    LiftedLoop,
     Linear,
     Load,
-    Loop,
     OpaqueCall,
     Operand,
     RuntimeCall,
@@ -36,7 +36,7 @@ def substituted(items: Iterable[Item], known: Known, sums: Sums = NO_SUMS) -> tu
 
     def deep(item: Item) -> Item:
         read = reading(item, lambda operand: known.get(operand, operand), lambda linear: written_out(linear, known, sums))
-        return replace(read, body=tuple(deep(one) for one in read.body)) if isinstance(read, Loop) else read
+        return replace(read, body=tuple(deep(one) for one in read.body)) if isinstance(read, LiftedLoop) else read
 
     return tuple(deep(item) for item in items)
 

@@ -55,7 +55,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class GraphAccess:
     """What a load node remembers of its LoadEffect."""
 
     operand: int

@@ -9,9 +9,9 @@ from layout_advise.mockup.ir.effects import Flags, Gpr, Lane, MaskBit, Ty
 from layout_advise.mockup.ir.lifted import Origin
 from layout_advise.mockup.ir.simplify import bitcast, build, hi32, lo32
 from layout_advise.mockup.ir.value_graph import Node
-from layout_advise.mockup.lift.flow import RSP, Step
-from layout_advise.mockup.lift.machine_state import FrameEscapes, Machine, Slot, State
-from layout_advise.mockup.lift.runtime_arguments import Part, held, low_half, part_at, put, stored_at
+from layout_advise.mockup.lift.flow import RSP, FlowStep
+from layout_advise.mockup.lift.machine_state import FrameEscapes, MachineState, Slot, State
+from layout_advise.mockup.lift.runtime_arguments import FramePart, held, low_half, part_at, put, stored_at
 from layout_advise.mockup.machine.call_abi import (
     INTEGERS,
     KEPT,
@@ -54,7 +54,7 @@ CALLED = frozenset((*PURE, *TEAM, *ROUTINES))
 """What may stay a call."""
 
 
-def named_call(owner: Machine, state: State, step: Step, events: list[Node]) -> None:
+def named_call(owner: MachineState, state: State, step: FlowStep, events: list[Node]) -> None:
     """A call that stays one (:data:`CALLED`): its result, and what is unknown after it."""
     g = owner.graph
     g.origin = Origin(step.pc)
@@ -74,13 +74,13 @@ def named_call(owner: Machine, state: State, step: Step, events: list[Node]) -> 
     state[Lane(0, 0)] = bits if ty == "f64" else build(g, "pair", "i64", (bits, hi32(g, lost)))
 
 
-def _runtime(owner: Machine, state: State, step: Step, events: list[Node]) -> None:
+def _runtime(owner: MachineState, state: State, step: FlowStep, events: list[Node]) -> None:
     """An event that is handed its arguments; the numbers that it fills in become the cells of the frame that it was
     handed pointers to. Where the frame is memory, the pointers are arguments like others."""
     g, name = owner.graph, step.call or ""
     routine = ROUTINES[name]
     args: list[Node] = []
-    places: list[Part] = []
+    places: list[FramePart] = []
     for number, kind in enumerate(routine.parameters):
         value = _argument(owner, state, number, step, events)
         if kind in POINTERS and owner.frame_cells:
@@ -107,7 +107,7 @@ def _runtime(owner: Machine, state: State, step: Step, events: list[Node]) -> No
         put(owner, state, place, node)
 
 
-def _argument(owner: Machine, state: State, number: int, step: Step, events: Sequence[Node]) -> Node:
+def _argument(owner: MachineState, state: State, number: int, step: FlowStep, events: Sequence[Node]) -> Node:
     if number < len(PLACE_ARGUMENTS):
         return owner.read(state, PLACE_ARGUMENTS[number])
     pointer, above = owner.read(state, RSP), 8 * (number - len(PLACE_ARGUMENTS))
@@ -120,7 +120,7 @@ def _argument(owner: Machine, state: State, number: int, step: Step, events: Seq
     return found
 
 
-def _clobber(owner: Machine, state: State, gone: Clobbered | str) -> Node:
+def _clobber(owner: MachineState, state: State, gone: Clobbered | str) -> Node:
     """What a call may change is unknown after it; the node that stands for it in vector registers."""
     g = owner.graph
     for register in CALLER_SAVED:
@@ -136,7 +136,7 @@ def _clobber(owner: Machine, state: State, gone: Clobbered | str) -> Node:
     return lost
 
 
-def opaque_call(owner: Machine, state: State, step: Step, call: Opaque, events: list[Node]) -> None:
+def opaque_call(owner: MachineState, state: State, step: FlowStep, call: Opaque, events: list[Node]) -> None:
     """An event that is handed every register which may hold an argument, and events for what it may return."""
     g = owner.graph
     g.origin = Origin(step.pc)
@@ -183,7 +183,7 @@ def _holds(value: Node) -> bool:
     return False
 
 
-def _string(owner: Machine, state: State, call: Opaque, events: list[Node]) -> None:
+def _string(owner: MachineState, state: State, call: Opaque, events: list[Node]) -> None:
     """``rep movs`` or ``rep stos``, upwards (the ABI keeps the direction flag clear)."""
     g = owner.graph
     name = (call.name or "").removeprefix("rep ")
@@ -199,7 +199,7 @@ def _string(owner: Machine, state: State, call: Opaque, events: list[Node]) -> N
     state[count] = g.const("i64", 0)
 
 
-def _stack_for(owner: Machine, state: State, call: Opaque) -> Node | None:
+def _stack_for(owner: MachineState, state: State, call: Opaque) -> Node | None:
     """The stack pointer that the callee needs; None where it takes nothing from the stack."""
     pointer = owner.read(state, RSP)
     if not owner.frame_cells:

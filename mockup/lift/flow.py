@@ -20,7 +20,7 @@ RIP = Gpr(16)
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class FlowStep:
     """One instruction. ``call`` names the pure function that it calls, ``opaque`` is the unknown one."""
 
     pc: int
@@ -70,7 +70,7 @@ class FlowBlock:
 
     id: int
     start: int
-    steps: list[Step] = field(default_factory=list)
+    steps: list[FlowStep] = field(default_factory=list)
     term: Term = field(default_factory=Hang)
 
     @property

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.ir.effects import CALL_TARGET, Const, Expr, Op, Read, Semantics, SetEffect
-from layout_advise.mockup.lift.flow import RIP, RSP, Cond, Flow, FlowBlock, Go, Hang, Step, Switch, analyse
+from layout_advise.mockup.lift.flow import RIP, RSP, Cond, Flow, FlowBlock, FlowStep, Go, Hang, Switch, analyse
 from layout_advise.mockup.lift.reducible import make_reducible
 from layout_advise.mockup.machine import cfg as control
 from layout_advise.mockup.machine.call_abi import STRING_OPERATIONS, Opaque, refusal
@@ -30,7 +30,7 @@ def build_flow(region: Region, semantics: Semantic, pure: Callable[[str], bool],
     ``pure`` tells the names of functions without effects; with ``opaque`` all others stay calls too, and recursive calls and
     tail jumps with them. Raises NotLiftedError for these otherwise, and for irreducible control flow.
     """
-    builder = _Builder(region, semantics, pure, opaque)
+    builder = _FlowBuilder(region, semantics, pure, opaque)
     exit_block = builder.new(region.entry)
     exit_block.term = Go(None)
     start = builder.new(region.entry)
@@ -45,7 +45,7 @@ def build_flow(region: Region, semantics: Semantic, pure: Callable[[str], bool],
     return flow
 
 
-class _Builder:
+class _FlowBuilder:
     def __init__(self, region: Region, semantics: Semantic, pure: Callable[[str], bool], opaque: bool) -> None:
         self.semantics, self.pure, self.opaque = semantics, pure, opaque
         self.is_stub = open_image(region.path, region.load_base).is_stub
@@ -81,10 +81,10 @@ class _Builder:
                 if self.opaque and insn.prefixes == {"rep"} and insn.mnemonic in STRING_OPERATIONS:
                     operation = f"rep {insn.mnemonic}"
                     block.steps.append(
-                        Step(insn.address, insn.text, Semantics(()), opaque=Opaque(operation, Const("i64", 0)))
+                        FlowStep(insn.address, insn.text, Semantics(()), opaque=Opaque(operation, Const("i64", 0)))
                     )
                 elif insn.mnemonic not in ("ret", "jmp"):
-                    block.steps.append(Step(insn.address, insn.text, self.semantics(insn)))
+                    block.steps.append(FlowStep(insn.address, insn.text, self.semantics(insn)))
             elif not isinstance(source.terminator, control.Trap) or insn is not source.insns[-1]:
                 following = self.new(insn.end)
                 self._call(block, insn, called, following.id, active)
@@ -119,7 +119,7 @@ class _Builder:
         """A jump to a function: it returns to our caller itself. Or the end of a loop."""
         if called.target in self.exits and len(active) == 1:
             assert called.target is not None
-            block.steps.append(Step(at[0], at[1], Semantics((SetEffect(RIP, Const("i64", called.target)),))))
+            block.steps.append(FlowStep(at[0], at[1], Semantics((SetEffect(RIP, Const("i64", called.target)),))))
             block.term = Go(after)
             return
         callee = self.callees.get(called.target) if called.target is not None else None
@@ -127,7 +127,7 @@ class _Builder:
             block.term = Go(self.copy(callee, after, (*active, callee.entry)))
             return
         if called.name is not None and self.pure(called.name):
-            block.steps.append(Step(*at, Semantics(()), called.name))
+            block.steps.append(FlowStep(*at, Semantics(()), called.name))
         elif self.opaque:
             self._unknown(block, insn, at, called, tail=True)
         else:
@@ -143,7 +143,7 @@ class _Builder:
             block.steps.append(_move_stack(insn.address, -8))
             block.term = Go(self.copy(callee, following, (*active, callee.entry)))
         elif called.name is not None and self.pure(called.name):
-            block.steps.append(Step(insn.address, insn.text, Semantics(()), called.name))
+            block.steps.append(FlowStep(insn.address, insn.text, Semantics(()), called.name))
         elif self.opaque:
             self._unknown(block, insn, (insn.address, insn.text), called, tail=False)
         elif callee is not None:
@@ -164,20 +164,20 @@ class _Builder:
             target = Const("i64", called.target)
         else:
             assert insn is not None
-            block.steps.append(Step(*at, call_target(insn)))
-        block.steps.append(Step(*at, Semantics(()), opaque=Opaque(called.name, target, tail, local)))
+            block.steps.append(FlowStep(*at, call_target(insn)))
+        block.steps.append(FlowStep(*at, Semantics(()), opaque=Opaque(called.name, target, tail, local)))
 
 
 def _label(called: control.Called) -> str:
     return called.name or (hex(called.target) if called.target is not None else "an address that is computed")
 
 
-def _move_stack(pc: int, amount: int) -> Step:
+def _move_stack(pc: int, amount: int) -> FlowStep:
     moved = Op("add", "i64", (Read(RSP, "i64"), Const("i64", amount % 2**64)))
-    return Step(pc, "call/ret", Semantics((SetEffect(RSP, moved),)))
+    return FlowStep(pc, "call/ret", Semantics((SetEffect(RSP, moved),)))
 
 
-def _reduce(flow: Flow, builder: _Builder) -> None:
+def _reduce(flow: Flow, builder: _FlowBuilder) -> None:
     """Give every loop one entry."""
 
     def copy(block: int) -> int:
@@ -197,7 +197,7 @@ def _reduce(flow: Flow, builder: _Builder) -> None:
         )
 
 
-def _normalise(flow: Flow, builder: _Builder) -> None:
+def _normalise(flow: Flow, builder: _FlowBuilder) -> None:
     def between(sources: list[int], target: int) -> None:
         middle = builder.new(flow.blocks[target].start)
         for source in sources:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Literal
 
 from layout_advise.mockup.ir.effects import Gpr, Lane
-from layout_advise.mockup.ir.lifted import Atomic, Item, Lifted, Load, Loop, Store
+from layout_advise.mockup.ir.lifted import Atomic, Item, Lifted, LiftedLoop, Load, Store
 from layout_advise.mockup.ir.value_graph import Node
 from layout_advise.mockup.lift.calls import CALLED
 from layout_advise.mockup.lift.flow import RIP
@@ -16,8 +16,8 @@ from layout_advise.mockup.lift.loops.closed_forms import close_loops, lower_exac
 from layout_advise.mockup.lift.loops.merge_exit_tests import merge_tests
 from layout_advise.mockup.lift.machine_state import FrameEscapes
 from layout_advise.mockup.lift.retype import retype
-from layout_advise.mockup.lift.ssa import Program, build_ssa
-from layout_advise.mockup.lift.structuring import Writer
+from layout_advise.mockup.lift.ssa import SsaProgram, build_ssa
+from layout_advise.mockup.lift.structuring import StatementWriter
 from layout_advise.mockup.machine.entry_values import Known
 from layout_advise.mockup.machine.image import open_image
 from layout_advise.mockup.machine.semantics import semantics
@@ -78,7 +78,7 @@ def _lift(
     indexed = carried and index_carried(program)
     lower_exact(program)
     _hand_over_kept(program)
-    writer = Writer(program, loops)
+    writer = StatementWriter(program, loops)
     body = writer.body()
     outs = writer.live_outs()
     executed: set[tuple[int, int]] = set()
@@ -91,7 +91,7 @@ def _lift(
     return replace(lifted, as_pointers=same)
 
 
-def _hand_over_kept(program: Program) -> None:
+def _hand_over_kept(program: SsaProgram) -> None:
     """Registers that are used behind a call as if it had not been: their values are handed over with the arguments."""
     live = program.live()
     for events in program.events.values():
@@ -120,7 +120,7 @@ def _spoilt(out: Node, guess: bool) -> bool:
     return False
 
 
-def _skipped(program: Program, reference: tuple[int, int]) -> tuple[int, int, Literal["dead", "frame"]]:
+def _skipped(program: SsaProgram, reference: tuple[int, int]) -> tuple[int, int, Literal["dead", "frame"]]:
     return (*reference, "frame" if reference in program.framed else "dead")
 
 
@@ -128,5 +128,5 @@ def _references(items: tuple[Item, ...], found: set[tuple[int, int]]) -> None:
     for item in items:
         if isinstance(item, Load | Store | Atomic):
             found.add((item.origin.pc, item.operand))
-        elif isinstance(item, Loop):
+        elif isinstance(item, LiftedLoop):
             _references(item.body, found)

@@ -40,7 +40,7 @@ ReadOnly = Callable[[int, int], bytes | None]
 """Bytes at an address that cannot change at run time, None elsewhere."""
 
 
-class Machine:
+class MachineState:
     """What places hold, as nodes of ``graph``; ``frame_cells`` False leaves the frame in memory; ``wide``: there are
     instructions on whole 256-bit registers; ``masks``: there are some that write mask registers. ``known`` is what lanes and
     bits of masks hold at the entry, in terms of the first one that holds it."""

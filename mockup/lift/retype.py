@@ -11,14 +11,14 @@ from collections.abc import Callable
 
 from layout_advise.mockup.ir.effects import BITS, Ty
 from layout_advise.mockup.ir.simplify import bitcast, build, hi32, lo32
-from layout_advise.mockup.ir.value_graph import Access, Graph, Node, StoreTo, mask
-from layout_advise.mockup.lift.ssa import Program, rewrite
+from layout_advise.mockup.ir.value_graph import Graph, GraphAccess, Node, StoreTo, mask
+from layout_advise.mockup.lift.ssa import SsaProgram, rewrite
 
 _SOURCES = frozenset(("load", "livein", "phi", "select"))
 _THROUGH = frozenset(("phi", "select"))
 
 
-def retype(program: Program) -> None:
+def retype(program: SsaProgram) -> None:
     """Type every load, live-in, phi and select of ``program`` by its uses."""
     for _ in range(4):
         replace = _decide(program)
@@ -30,7 +30,7 @@ def retype(program: Program) -> None:
     rewrite(program, {})
 
 
-def _uses(program: Program) -> tuple[dict[Node, set[str]], dict[Node, list[Node]]]:
+def _uses(program: SsaProgram) -> tuple[dict[Node, set[str]], dict[Node, list[Node]]]:
     """For each source node how it is used directly, and the phis and selects that pass it on."""
     kinds: dict[Node, set[str]] = {}
     through: dict[Node, list[Node]] = {}
@@ -59,7 +59,7 @@ def _kind(user: Node, index: int) -> str:
     return "half" if user.op in ("lo32", "hi32") else "integer"
 
 
-def _decide(program: Program) -> dict[Node, Node]:
+def _decide(program: SsaProgram) -> dict[Node, Node]:
     kinds, through = _uses(program)
     nodes = [n for n in dict.fromkeys((*kinds, *through)) if n.ty in ("i64", "i32") and n.op in _SOURCES]
     for node in nodes:
@@ -97,7 +97,7 @@ def _verdict(node: Node, kinds: set[str]) -> str | None:
     return None
 
 
-def _retyped(program: Program, node: Node, how: str) -> Node:
+def _retyped(program: SsaProgram, node: Node, how: str) -> Node:
     g = program.graph
     g.block, g.origin = node.block, node.origin
     real: Ty = "f64" if node.ty == "i64" else "f32"
@@ -109,7 +109,7 @@ def _retyped(program: Program, node: Node, how: str) -> Node:
     return build(g, "pair", "i64", (low, high))
 
 
-def _like(program: Program, node: Node, ty: Ty, view: Callable[[Node], Node], half: int | None) -> Node:
+def _like(program: SsaProgram, node: Node, ty: Ty, view: Callable[[Node], Node], half: int | None) -> Node:
     """``node`` made again as type ``ty``: the whole of it, or one half."""
     g = program.graph
     if node.op == "select":
@@ -125,7 +125,7 @@ def _like(program: Program, node: Node, ty: Ty, view: Callable[[Node], Node], ha
     args, access = node.args, node.imm
     if half:
         args = (g.add(args[0], g.const("i64", 4)), *args[1:])
-        access = Access(access.operand, access.part + 4)
+        access = GraphAccess(access.operand, access.part + 4)
     made = g.raw("load", ty, args, access)
     assert node.block is not None
     events = program.events[node.block]
@@ -143,12 +143,12 @@ def _livein(g: Graph, ty: Ty, place: object, half: int | None) -> Node:
     return node
 
 
-def _drop(program: Program, node: Node) -> None:
+def _drop(program: SsaProgram, node: Node) -> None:
     if node.op == "load" and node.block is not None:
         program.events[node.block].remove(node)
 
 
-def _split_stores(program: Program) -> None:
+def _split_stores(program: SsaProgram) -> None:
     """A store of two floats side by side becomes two; a store takes the type of what it stores."""
     g = program.graph
     for events in program.events.values():
@@ -172,7 +172,7 @@ def _store_half(g: Graph, node: Node, value: Node, offset: int) -> Node:
     return g.raw("store", "i64", (address, value, *node.args[2:]), StoreTo("i32", to.operand, to.part + offset))
 
 
-def _narrow_phis(program: Program) -> dict[Node, Node]:
+def _narrow_phis(program: SsaProgram) -> dict[Node, Node]:
     """Phis of 64-bit registers that only ever hold a zero-extended 32-bit value become i32 (found optimistically)."""
     narrow = {phi for phis in program.phis.values() for phi in phis if phi.ty == "i64"}
 

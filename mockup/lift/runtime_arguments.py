@@ -7,31 +7,31 @@ from dataclasses import dataclass
 
 from layout_advise.mockup.ir.simplify import build, hi32, lo32
 from layout_advise.mockup.ir.value_graph import Graph, Node, StoreTo
-from layout_advise.mockup.lift.machine_state import FrameEscapes, Machine, Slot, State
+from layout_advise.mockup.lift.machine_state import FrameEscapes, MachineState, Slot, State
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FramePart:
     """``bytes`` bytes (4 or 8) of the frame, ``inside`` bytes (0 or 4) from the start of the cell ``slot``."""
 
     slot: Slot
     inside: int
     bytes: int
 
-    def overlaps(self, other: Part) -> bool:
+    def overlaps(self, other: FramePart) -> bool:
         """Whether both have a byte in common."""
         return self.slot == other.slot and (self.bytes == 8 or other.bytes == 8 or self.inside == other.inside)
 
 
-def part_at(address: Node, size: int) -> Part:
+def part_at(address: Node, size: int) -> FramePart:
     """The part of a cell that ``address`` points at. Raises :class:`FrameEscapes` where it is none of the frame."""
     if address.op != "frame" or address.imm[1] % size or (address.imm[0] == 0 and address.imm[1] >= 0):
         raise FrameEscapes
     base, offset = address.imm
-    return Part(Slot(base, offset & ~7), offset & 7, size)
+    return FramePart(Slot(base, offset & ~7), offset & 7, size)
 
 
-def held(owner: Machine, state: State, part: Part) -> Node:
+def held(owner: MachineState, state: State, part: FramePart) -> Node:
     """What the part holds, as an i64 whose upper half says nothing where the part has 4 bytes."""
     g, cell = owner.graph, owner.read(state, part.slot)
     if part.bytes == 8:
@@ -40,7 +40,7 @@ def held(owner: Machine, state: State, part: Part) -> Node:
     return half if half.op == "undef" else build(g, "zext", "i64", (half,))
 
 
-def put(owner: Machine, state: State, part: Part, value: Node) -> None:
+def put(owner: MachineState, state: State, part: FramePart, value: Node) -> None:
     """Have the part hold ``value``, the other half of its cell what it held."""
     g, cell = owner.graph, owner.read(state, part.slot)
     if part.bytes == 8:

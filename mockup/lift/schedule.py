@@ -14,13 +14,13 @@ from itertools import pairwise
 
 from layout_advise.mockup.ir.value_graph import FAULTING, LASTING, PINNED, Node
 from layout_advise.mockup.lift.loops.loop_exits import Counted
-from layout_advise.mockup.lift.ssa import Program
+from layout_advise.mockup.lift.ssa import SsaProgram
 
 
-class Placement:
+class Schedule:
     """``nodes[block]``: what is computed there, in order."""
 
-    def __init__(self, program: Program, loops: dict[int, Counted]) -> None:
+    def __init__(self, program: SsaProgram, loops: dict[int, Counted]) -> None:
         self.program, self.loops, self.flow = program, loops, program.flow
         self.live = program.live()
         self.uses: dict[Node, list[int]] = {}

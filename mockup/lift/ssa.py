@@ -19,15 +19,15 @@ from layout_advise.mockup.ir.effects import (
     StoreEffect,
 )
 from layout_advise.mockup.ir.lifted import Origin
-from layout_advise.mockup.ir.value_graph import LASTING, PINNED, Access, Graph, Node
+from layout_advise.mockup.ir.value_graph import LASTING, PINNED, Graph, GraphAccess, Node
 from layout_advise.mockup.lift.flow import RSP, Cond, Flow, Switch
-from layout_advise.mockup.lift.machine_state import Machine, Place, ReadOnly, State, make
+from layout_advise.mockup.lift.machine_state import MachineState, Place, ReadOnly, State, make
 from layout_advise.mockup.lift.translate import translate
 from layout_advise.mockup.machine.entry_values import Known
 
 
 @dataclass(slots=True)
-class Program:
+class SsaProgram:
     """The hotspot in SSA form. ``events`` are the loads, stores and calls of a block in order, ``conds`` the i1 of blocks
     that end in a condition, ``switches`` the target address of those that jump through a table; ``outs`` what the result
     registers hold at the exit. ``exits`` are the values carried out of loops, by pad, ``trips`` trip counts and ``stays``
@@ -71,7 +71,7 @@ class Program:
 
 def build_ssa(
     flow: Flow, *, frame_cells: bool, results: tuple[Gpr | Lane, ...], constant: ReadOnly, known: Known = ()
-) -> Program:
+) -> SsaProgram:
     """SSA of ``flow``; loads of what ``constant`` knows become constants, and ``known`` is what vector registers hold at the
     entry.
 
@@ -80,9 +80,11 @@ def build_ssa(
     steps = [step.semantics for block in flow.order for step in flow.blocks[block].steps]
     masks = any(isinstance(e, SetEffect) and isinstance(e.location, MaskBit) for each in steps for e in each.effects)
     frames, written = _frame_states(flow, frame_cells, constant, masks)
-    program = Program(flow, Graph())
+    program = SsaProgram(flow, Graph())
     wide = any(_widens(each) for each in steps)
-    builder = _Builder(program, Machine(program.graph, frame_cells, constant, wide, dict(known), masks), frames, written)
+    builder = _SsaBuilder(
+        program, MachineState(program.graph, frame_cells, constant, wide, dict(known), masks), frames, written
+    )
     for block in flow.order:
         builder.block(block)
     builder.close_loops()
@@ -106,7 +108,7 @@ def _frame_states(
     A forward analysis to a fixed point: places whose frame address differs between predecessors are dropped.
     """
     graph = Graph()
-    owner = Machine(graph, frame_cells, constant, wide=False, masks=masks)
+    owner = MachineState(graph, frame_cells, constant, wide=False, masks=masks)
     at: dict[int, State] = {flow.entry: {RSP: owner.default(RSP)} if frame_cells else {}}
     written: dict[int, set[Place]] = {block: set() for block in flow.order}
     changed = True
@@ -130,10 +132,12 @@ def _frame_states(
     return at, written
 
 
-class _Builder:
+class _SsaBuilder:
     """Blocks in reverse postorder: a place gets a phi where its values differ, or at the head of a loop that writes it."""
 
-    def __init__(self, program: Program, owner: Machine, frames: dict[int, State], written: dict[int, set[Place]]) -> None:
+    def __init__(
+        self, program: SsaProgram, owner: MachineState, frames: dict[int, State], written: dict[int, set[Place]]
+    ) -> None:
         self.program, self.owner, self.frames, self.written = program, owner, frames, written
         self.out: dict[int, State] = {}
         self.heads: dict[int, dict[Place, Node]] = {}
@@ -166,7 +170,7 @@ class _Builder:
         if value is not None:
             return self.owner.expression(state, value, {})
         assert load is not None
-        node = self.program.graph.raw("load", "i64", (self.owner.expression(state, load, {}),), Access(0, 0))
+        node = self.program.graph.raw("load", "i64", (self.owner.expression(state, load, {}),), GraphAccess(0, 0))
         events.append(node)
         return node
 
@@ -234,7 +238,7 @@ def rebuilt(g: Graph, node: Node, args: tuple[Node, ...]) -> Node:
     return make(g, node.op, node.ty, args)
 
 
-def rewrite(program: Program, replace: dict[Node, Node]) -> None:
+def rewrite(program: SsaProgram, replace: dict[Node, Node]) -> None:
     """Replace nodes everywhere and simplify again, until no phi is left whose arguments are all the same.
 
     Pinned nodes keep their identity, only their arguments change.
@@ -247,7 +251,7 @@ def rewrite(program: Program, replace: dict[Node, Node]) -> None:
             return
 
 
-def renew(program: Program, root: Node, replace: dict[Node, Node], memo: dict[Node, Node]) -> Node:
+def renew(program: SsaProgram, root: Node, replace: dict[Node, Node], memo: dict[Node, Node]) -> Node:
     """``root`` with replacements applied below it; ``memo`` is shared between the calls of one pass."""
     stack = [root]
     while stack:
@@ -276,7 +280,7 @@ def renew(program: Program, root: Node, replace: dict[Node, Node], memo: dict[No
     return memo[root]
 
 
-def _apply(program: Program, replace: dict[Node, Node], memo: dict[Node, Node]) -> None:
+def _apply(program: SsaProgram, replace: dict[Node, Node], memo: dict[Node, Node]) -> None:
     def new(node: Node) -> Node:
         return renew(program, node, replace, memo)
 
@@ -294,7 +298,7 @@ def _apply(program: Program, replace: dict[Node, Node], memo: dict[Node, Node]) 
     program.outs = {place: new(node) for place, node in program.outs.items()}
 
 
-def _trivial_phis(program: Program) -> dict[Node, Node]:
+def _trivial_phis(program: SsaProgram) -> dict[Node, Node]:
     """Phis that choose between themselves and one other value; and those that nobody needs."""
     live = program.live()
     found: dict[Node, Node] = {}

@@ -12,8 +12,8 @@ from layout_advise.mockup.ir.lifted import (
     Imm,
     Item,
     Label,
+    LiftedLoop,
     LiveOut,
-    Loop,
     Operand,
     Val,
     Var,
@@ -21,17 +21,17 @@ from layout_advise.mockup.ir.lifted import (
 from layout_advise.mockup.ir.value_graph import Node
 from layout_advise.mockup.lift.flow import Cond, Go, Switch
 from layout_advise.mockup.lift.loops.loop_exits import Counted
-from layout_advise.mockup.lift.schedule import Placement
-from layout_advise.mockup.lift.ssa import Program
+from layout_advise.mockup.lift.schedule import Schedule
+from layout_advise.mockup.lift.ssa import SsaProgram
 from layout_advise.mockup.lift.statements import Statements
 
 
-class Writer:
+class StatementWriter:
     """Writes the statements of one hotspot."""
 
-    def __init__(self, program: Program, loops: dict[int, Counted]) -> None:
+    def __init__(self, program: SsaProgram, loops: dict[int, Counted]) -> None:
         self.program, self.loops, self.flow = program, loops, program.flow
-        self.placement = Placement(program, loops)
+        self.placement = Schedule(program, loops)
         self.live = self.placement.live
         self.make = Statements()
         self.main_pads = {c.pad for c in loops.values() if c.pad is not None}
@@ -121,7 +121,7 @@ class Writer:
         trip = self.program.trips.get(head)
         trip_operand = None if trip is None else self.make.operand(trip)
         body = tuple(self._region(head))
-        items: list[Item] = [Loop(counter, trip_operand, body, self.flow.blocks[head].start)]
+        items: list[Item] = [LiftedLoop(counter, trip_operand, body, self.flow.blocks[head].start)]
         if counted.pad is not None:
             if self.flow.loop_of[counted.pad] == counted.loop.parent:
                 self._goto(counted.pad, following, items)
@@ -211,7 +211,7 @@ class Writer:
             case Switch(_, _, keys, targets):
                 self._switch(self.program.switches[block], keys, targets, items)
             case _:
-                items.append(Loop(Val(self.make.number(), "i64"), None, (), self.flow.blocks[block].start))
+                items.append(LiftedLoop(Val(self.make.number(), "i64"), None, (), self.flow.blocks[block].start))
         return items
 
     def _branch(self, condition: Node, taken: int, other: int, following: int | None, items: list[Item]) -> None:

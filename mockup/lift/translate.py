@@ -18,10 +18,10 @@ from layout_advise.mockup.ir.effects import (
 )  # fmt: skip
 from layout_advise.mockup.ir.lifted import Origin
 from layout_advise.mockup.ir.simplify import bitcast, build, hi32, is_const, lo32
-from layout_advise.mockup.ir.value_graph import Access, Node, StoreTo
+from layout_advise.mockup.ir.value_graph import GraphAccess, Node, StoreTo
 from layout_advise.mockup.lift.calls import named_call, opaque_call
-from layout_advise.mockup.lift.flow import Step
-from layout_advise.mockup.lift.machine_state import FrameEscapes, Machine, Place, Slot, State
+from layout_advise.mockup.lift.flow import FlowStep
+from layout_advise.mockup.lift.machine_state import FrameEscapes, MachineState, Place, Slot, State
 
 _INTEGER_OF: dict[int, Ty] = {1: "i8", 2: "i16", 4: "i32", 8: "i64"}
 
@@ -35,7 +35,7 @@ class AtomicAt:
     operand: int
 
 
-def translate(owner: Machine, state: State, step: Step, events: list[Node], framed: set[tuple[int, int]]) -> None:
+def translate(owner: MachineState, state: State, step: FlowStep, events: list[Node], framed: set[tuple[int, int]]) -> None:
     """Apply one instruction to ``state``; its loads, stores and calls are appended to ``events``, its operands that are
     cells of the frame are added to ``framed``."""
     if step.call is not None:
@@ -48,7 +48,9 @@ def translate(owner: Machine, state: State, step: Step, events: list[Node], fram
 
 
 class _OneStep:
-    def __init__(self, owner: Machine, state: State, step: Step, events: list[Node], framed: set[tuple[int, int]]) -> None:
+    def __init__(
+        self, owner: MachineState, state: State, step: FlowStep, events: list[Node], framed: set[tuple[int, int]]
+    ) -> None:
         self.owner, self.state, self.step, self.events, self.framed = owner, state, step, events, framed
         self.temps: dict[int, Node] = {}
         self.lane: dict[str, int] = {}
@@ -62,7 +64,7 @@ class _OneStep:
             self._mark(type(effect).__name__, effect)
             match effect:
                 case LoadEffect(number, ty, address, operand, part, guard):
-                    self.temps[number] = self._load(ty, self._value(address), Access(operand, part), guard)
+                    self.temps[number] = self._load(ty, self._value(address), GraphAccess(operand, part), guard)
                 case StoreEffect(_, address, value, _, _, guard):
                     permit = None if guard is None else self._value(guard)
                     stores.append((effect, self._value(address), self._value(value), permit))
@@ -104,7 +106,7 @@ class _OneStep:
             halves.append(self._value(arg))
         return build(g, "pair", "i64", tuple(halves))
 
-    def _load(self, ty: Ty, address: Node, access: Access, guard: Expr | None) -> Node:
+    def _load(self, ty: Ty, address: Node, access: GraphAccess, guard: Expr | None) -> Node:
         g = self.owner.graph
         size = BITS[ty] // 8
         raw = _INTEGER_OF[size]

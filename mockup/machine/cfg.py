@@ -9,7 +9,7 @@ import networkx as nx
 
 from layout_advise.mockup.ir.effects import Expr
 from layout_advise.mockup.ir.natural_loops import NaturalLoop, natural_loops
-from layout_advise.mockup.machine.disassembly import Immediate, Insn, Memory, decode, decode_one
+from layout_advise.mockup.machine.disassembly import Immediate, Insn, MemoryOperand, decode, decode_one
 from layout_advise.mockup.machine.image import Image, open_image
 from layout_advise.mockup.machine.jump_tables import jump_targets
 from layout_advise.tracer.code.region import Region
@@ -180,7 +180,7 @@ def build_cfg(
     what a register or memory holds.
     """
     image = open_image(region.path, region.load_base)
-    walk = _Walk(region, image, names or image.name_of, indirect_calls)
+    walk = _Descent(region, image, names or image.name_of, indirect_calls)
     walk.run()
     blocks = walk.blocks()
     graph: nx.DiGraph[int] = nx.DiGraph()
@@ -201,7 +201,7 @@ def _text(block: Block) -> str:
     return block.insns[-1].text if block.insns else "jump"
 
 
-class _Walk:
+class _Descent:
     """Recursive descent: instructions reached, where blocks start, and where they go."""
 
     def __init__(self, region: Region, image: Image, names: Names, indirect_calls: bool) -> None:
@@ -258,7 +258,7 @@ class _Walk:
         target = insn.operands[0]
         if isinstance(target, Immediate):
             called = Called(target.value, self.names(target.value))
-        elif isinstance(target, Memory) and target.base is None and target.index is None and target.segment is None:
+        elif isinstance(target, MemoryOperand) and target.base is None and target.index is None and target.segment is None:
             name = self.image.slot_name(target.displacement)
             if name is None and not self.indirect_calls:
                 raise insn.refuse("indirect call")
@@ -280,10 +280,10 @@ class _Walk:
             if self.region.contains(target.value):
                 return Jump(target.value)
             return TailCall(target.value, self.names(target.value))
-        if isinstance(target, Memory) and target.base is None and target.index is None:
+        if isinstance(target, MemoryOperand) and target.base is None and target.index is None:
             name = self.image.slot_name(target.displacement)
             return TailCall(None, name or f"[{target.displacement:#x}]")
-        if isinstance(target, Memory) and target.index is None and self.indirect_calls:
+        if isinstance(target, MemoryOperand) and target.index is None and self.indirect_calls:
             return TailCall(None, None)  # a jump table has an index: this is the function that a record names
         return IndirectJump(*jump_targets(insn, self._before(insn), self.image, self.region.contains, self._known()))
 

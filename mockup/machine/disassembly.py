@@ -44,7 +44,7 @@ class Register:
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class MemoryOperand:
     """A memory operand: ``base + index * scale + displacement`` (mod 2**64), ``bytes`` bytes wide.
 
     rip-relative operands have no base and an absolute ``displacement``. ``vector_index`` is the index of a gather.
@@ -68,7 +68,7 @@ class Immediate:
     value: int
 
 
-Operand = Register | Memory | Immediate
+Operand = Register | MemoryOperand | Immediate
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ def register(name: str) -> Register:
     return Register("other", 0, 0, name=name)
 
 
-def _memory(insn: Any, operand: Any) -> Memory:
+def _memory(insn: Any, operand: Any) -> MemoryOperand:
     def gpr(number: int) -> Gpr | None:
         found = register(insn.reg_name(number)) if number else None
         return Gpr(found.number) if found is not None and found.kind == "gpr" else None
@@ -145,7 +145,7 @@ def _memory(insn: Any, operand: Any) -> Memory:
     index = register(insn.reg_name(operand.mem.index)) if operand.mem.index else None
     relative = operand.mem.base in (x86.X86_REG_RIP, x86.X86_REG_EIP)
     segment = insn.reg_name(operand.mem.segment) if operand.mem.segment else None
-    return Memory(
+    return MemoryOperand(
         base=None if relative else gpr(operand.mem.base),
         index=Gpr(index.number) if index is not None and index.kind == "gpr" else None,
         scale=operand.mem.scale,
@@ -214,7 +214,7 @@ def _extended(insn: Insn, start: int, rounding: int) -> Insn:
         assert isinstance(governing, Register), insn.text
         assert (governing.kind, governing.number) == ("mask", mask), insn.text
         operands = (operands[0], *operands[2:])
-    memory = any(isinstance(op, Memory) for op in operands)
+    memory = any(isinstance(op, MemoryOperand) for op in operands)
     said = bool(last & 16) and not memory
     return replace(
         insn,

@@ -12,7 +12,7 @@ from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import SymbolTableSection
 
 from layout_advise.errors import BinaryError, NotLiftedError
-from layout_advise.mockup.machine.disassembly import Memory, decode_one
+from layout_advise.mockup.machine.disassembly import MemoryOperand, decode_one
 
 _PF_W = 2
 
@@ -64,7 +64,7 @@ class Image:
                 return None
             if insn.mnemonic == "jmp":
                 target = insn.operands[0]
-                return target.displacement if isinstance(target, Memory) and target.base is None else None
+                return target.displacement if isinstance(target, MemoryOperand) and target.base is None else None
             at = insn.end
         return None
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from layout_advise.mockup.ir.effects import Const, Expr, Gpr, Read
 from layout_advise.mockup.ir.expressions import build
-from layout_advise.mockup.machine.disassembly import Immediate, Insn, Memory, Register
+from layout_advise.mockup.machine.disassembly import Immediate, Insn, MemoryOperand, Register
 from layout_advise.mockup.machine.image import Image
 
 _MOST = 4096
@@ -33,7 +33,7 @@ def jump_targets(
     """
     known = tuple(known)
     target = insn.operands[0]
-    if isinstance(target, Memory):
+    if isinstance(target, MemoryOperand):
         if target.index is None or target.scale != 8 or target.segment or target.narrow:
             raise insn.refuse(_UNKNOWN)
         table = _constant(target.base, before, known) if target.base else 0
@@ -50,7 +50,7 @@ def jump_targets(
     return _checked(insn, entries, inside), Read(Gpr(target.number), "i64"), None
 
 
-def _address(memory: Memory) -> Expr:
+def _address(memory: MemoryOperand) -> Expr:
     assert memory.index is not None
     total = build("mul", "i64", Read(memory.index, "i64"), Const("i64", memory.scale))
     if memory.base is not None:
@@ -80,7 +80,7 @@ def _constant(register: Gpr, before: Sequence[Insn], known: Sequence[Insn]) -> i
 
 def _loaded(insn: Insn) -> int | None:
     second = insn.operands[1] if len(insn.operands) > 1 else None
-    if insn.mnemonic == "lea" and isinstance(second, Memory) and second.base is None and second.index is None:
+    if insn.mnemonic == "lea" and isinstance(second, MemoryOperand) and second.base is None and second.index is None:
         return second.displacement
     if insn.mnemonic in ("mov", "movabs") and isinstance(second, Immediate):
         return second.value % 2**64
@@ -97,7 +97,13 @@ def _relative(insn: Insn, register: int, before: Sequence[Insn], known: Sequence
         if step.mnemonic == "add" and isinstance(source, Register) and other is None:
             other = source.number
             continue
-        if step.mnemonic == "movsxd" and isinstance(source, Memory) and source.scale == 4 and source.base and source.index:
+        if (
+            step.mnemonic == "movsxd"
+            and isinstance(source, MemoryOperand)
+            and source.scale == 4
+            and source.base
+            and source.index
+        ):
             table = _constant(source.base, before[skip + 1 :], known)
             loaded = step.operands[0]
             sums = other is not None and isinstance(loaded, Register) and {loaded.number, other} >= {register}
@@ -126,9 +132,9 @@ def _count(insn: Insn, index: Gpr, before: Sequence[Insn]) -> int:
                 if step.mnemonic == "and" and isinstance(source, Immediate) and 0 <= source.value < _MOST:
                     return source.value + 1
                 extended = step.mnemonic == "movzx" or (
-                    step.mnemonic == "mov" and isinstance(source, Memory) and source.bytes >= 4
+                    step.mnemonic == "mov" and isinstance(source, MemoryOperand) and source.bytes >= 4
                 )
-                if extended and isinstance(source, Memory):
+                if extended and isinstance(source, MemoryOperand):
                     count = _memory_bound(source, before[place + 1 :])
                     if count is not None:
                         return count
@@ -138,7 +144,7 @@ def _count(insn: Insn, index: Gpr, before: Sequence[Insn]) -> int:
     raise insn.refuse("jump table without a bounds check")
 
 
-def _memory_bound(source: Memory, before: Sequence[Insn]) -> int | None:
+def _memory_bound(source: MemoryOperand, before: Sequence[Insn]) -> int | None:
     """Number of entries where ``cmp source, N`` and ``ja`` come before the index is loaded from there, and nothing in
     between changes the registers of the address or is a call. (A store in between is to another place: the compiler that
     checks memory and loads it anew knows that it is.)"""

@@ -28,7 +28,7 @@ from layout_advise.mockup.ir.effects import (
     StoreEffect,
 )
 from layout_advise.mockup.machine.cfg import CONDITIONS, Cfg, Ret, TailCall
-from layout_advise.mockup.machine.disassembly import Immediate, Insn, Memory, Register, register
+from layout_advise.mockup.machine.disassembly import Immediate, Insn, MemoryOperand, Register, register
 from layout_advise.mockup.machine.semantics import semantics
 from layout_advise.mockup.machine.semantics.context import LANES
 
@@ -158,7 +158,7 @@ def _by_effects(insn: Insn) -> tuple[set[Name], set[Name]]:
     except NotLiftedError:
         named = [o for o in insn.operands if isinstance(o, Register)]
         used = {_name(place) for place in named if place.kind != "other"} | ({("k", insn.mask)} if insn.mask else set())
-        inside = [r for o in insn.operands if isinstance(o, Memory) for r in (o.base, o.index, o.vector_index) if r]
+        inside = [r for o in insn.operands if isinstance(o, MemoryOperand) for r in (o.base, o.index, o.vector_index) if r]
         return used | {_name(r) for r in inside}, set()
     sets = [effect.location for effect in effects if isinstance(effect, SetEffect)]
     lanes = [place.number for place in sets if isinstance(place, Lane)]

@@ -21,7 +21,7 @@ ABSORBED = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Nest:
+class LoopNest:
     """A loop nest; all addresses as in the ELF file.
 
     ``entry`` is passed once each time the loop with the head ``head`` is entered (and where it is skipped); ``ranges`` are
@@ -53,7 +53,7 @@ class Nest:
         )  # fmt: skip
 
 
-def hottest_nests(function: Region, samples: Mapping[int, int]) -> Iterator[Nest | NotLiftedError]:
+def hottest_nests(function: Region, samples: Mapping[int, int]) -> Iterator[LoopNest | NotLiftedError]:
     """The nests on the way from the hottest outermost loop to its hottest innermost one, the outermost first; where one of
     them is no region with one entry, the reason. ``function`` is at load base 0, ``samples`` counts addresses in it."""
     cfg = build_cfg(function, strict=False)  # a loop with two entries elsewhere in the function is no obstacle
@@ -77,7 +77,7 @@ def _weight(cfg: Cfg, loop: NaturalLoop, samples: Mapping[int, int]) -> int:
     return sum(samples.get(insn.address, 0) for block in loop.blocks for insn in cfg.blocks[block].insns)
 
 
-def _nest(cfg: Cfg, loop: NaturalLoop, live: Liveness, constant: ReadOnly) -> Nest:
+def _nest(cfg: Cfg, loop: NaturalLoop, live: Liveness, constant: ReadOnly) -> LoopNest:
     before = [p for p in cfg.predecessors[loop.head] if p not in loop.blocks]
     if len(before) != 1:
         raise NotLiftedError(loop.head, "loop", f"it is entered in {len(before)} ways")
@@ -112,7 +112,7 @@ def _nest(cfg: Cfg, loop: NaturalLoop, live: Liveness, constant: ReadOnly) -> Ne
     spans = [_span(cfg.blocks[b]) for b in blocks if cfg.blocks[b].insns]
     spans.append((entry, preheader.insns[-1].end))
     known = known_vectors(cfg, preheader.start, entry, constant)
-    return Nest(loop.head, entry, _joined(spans), exits, places(after, lanes), known)
+    return LoopNest(loop.head, entry, _joined(spans), exits, places(after, lanes), known)
 
 
 def _exits(cfg: Cfg, blocks: set[int], preheader: Block) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from layout_advise.mockup.ir.effects import Gpr, Lane
-from layout_advise.mockup.ir.lifted import Atomic, Item, Loop, RuntimeCall
+from layout_advise.mockup.ir.lifted import Atomic, Item, LiftedLoop, RuntimeCall
 from layout_advise.mockup.machine.call_abi import INTEGERS
 
 PLACE_ARGUMENTS: tuple[Gpr | Lane, ...] = INTEGERS
@@ -135,7 +135,7 @@ def shared_out(body: Sequence[Item]) -> bool:
     """Whether the runtime gives the work to whichever thread asks for it first: the next run may share it out otherwise."""
     return any(
         (isinstance(item, RuntimeCall) and bool(_SHARED_OUT.match(item.function)))
-        or (isinstance(item, Loop) and shared_out(item.body))
+        or (isinstance(item, LiftedLoop) and shared_out(item.body))
         for item in body
     )
 
@@ -146,6 +146,6 @@ def retried(body: Sequence[Item]) -> frozenset[tuple[int, int]]:
     for item in body:
         if isinstance(item, Atomic) and item.operation == "cas":
             found.add((item.origin.pc, item.operand))
-        elif isinstance(item, Loop):
+        elif isinstance(item, LiftedLoop):
             found |= retried(item.body)
     return frozenset(found)

@@ -17,7 +17,7 @@ from layout_advise.layoutalgebra.derive.structure import Candidate, Field, Relay
 from layout_advise.layoutalgebra.sets.nests import FoldedStream, Stream
 from layout_advise.mockup.evidence.binding import Binding, Key
 from layout_advise.mockup.evidence.streams import expand_array, residue
-from layout_advise.mockup.remap.plan import Plan
+from layout_advise.mockup.remap.plan import RemapPlan
 
 MOST_WRITES = 1 << 24
 """Streams of more accesses are not written out: such a field is copied in as if it were read."""
@@ -46,7 +46,7 @@ class View:
 NOTHING = View(frozenset(), frozenset())
 
 
-def view(candidate: Candidate, binding: Binding, plan: Plan) -> View:
+def view(candidate: Candidate, binding: Binding, plan: RemapPlan) -> View:
     """What a temporary version of ``candidate`` copies around the call."""
     inward = {
         (r.structure.id, m.field) for r in candidate.relayouts for m in r.fields if m.field not in _overwritten(r, binding)

@@ -15,7 +15,7 @@ from layout_advise.errors import RemapError
 from layout_advise.layoutalgebra.derive.structure import FieldMap, Structure
 from layout_advise.layoutalgebra.sets.nests import Stream
 from layout_advise.mockup.evidence.streams import residues
-from layout_advise.mockup.ir.lifted import Imm, Linear, Loop, Val
+from layout_advise.mockup.ir.lifted import Imm, LiftedLoop, Linear, Val
 
 MOST_FIELDS = 64
 
@@ -30,7 +30,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class RunPiece:
     """``bytes`` of the access from ``at`` on live at ``delta`` within a field, ``inner`` elements further on."""
 
     at: int
@@ -45,7 +45,7 @@ class Piece:
         return self.map.offset + self.delta
 
 
-def runs_over_fields(address: Linear, chain: Sequence[Loop], size: int) -> tuple[Run, ...]:
+def runs_over_fields(address: Linear, chain: Sequence[LiftedLoop], size: int) -> tuple[Run, ...]:
     """The loops around an access that take it from field to field of elements of ``size`` bytes."""
     counters = {loop.counter: loop for loop in chain}
     found = []
@@ -79,7 +79,7 @@ def start_of_runs(stream: Stream, structure: Structure, runs: Sequence[Run]) -> 
 
 
 def even_moves(
-    first: Sequence[Piece], offset: int, runs: Sequence[Run], pieces_at: Callable[[int], Sequence[Piece]], where: str
+    first: Sequence[RunPiece], offset: int, runs: Sequence[Run], pieces_at: Callable[[int], Sequence[RunPiece]], where: str
 ) -> tuple[tuple[Val, int], ...]:
     """By how many bytes each counter moves the access in the new layout, which starts with the pieces ``first``. Raises
     :class:`RemapError` where the fields are not at even distances there."""

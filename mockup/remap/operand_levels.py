@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from layout_advise.mockup.evidence.binding import Access, Binding
-from layout_advise.mockup.ir.lifted import Assign, Call, Item, Let, LetLinear, Lifted, Load, Loop, Operand, Val, Var
+from layout_advise.mockup.ir.lifted import Assign, Call, Item, Let, LetLinear, Lifted, LiftedLoop, Load, Operand, Val, Var
 from layout_advise.mockup.remap.saved_registers import restored
 
 
@@ -27,7 +27,7 @@ class Levels:
                     self.products[item.value.number] = item
             elif isinstance(item, Assign):
                 self.variables.setdefault(item.variable.number, set()).update(loops)
-            elif isinstance(item, Loop):
+            elif isinstance(item, LiftedLoop):
                 self.values[item.counter.number] = (*loops, id(item))
                 self._walk(item.body, (*loops, id(item)))
 
@@ -39,7 +39,7 @@ class Levels:
             found[saved] = found.get(saved, 0) + coef
         return tuple((atom, coef) for atom, coef in found.items() if coef)
 
-    def level(self, operand: Operand, chain: tuple[Loop, ...]) -> int:
+    def level(self, operand: Operand, chain: tuple[LiftedLoop, ...]) -> int:
         """Index in ``chain`` of the innermost loop that changes ``operand``; -1 if none does."""
         changing: set[int] | tuple[int, ...] = ()
         if isinstance(operand, Val):
@@ -49,7 +49,7 @@ class Levels:
         return max((k for k, loop in enumerate(chain) if id(loop) in changing), default=-1)
 
 
-def read_again(atom: Operand, loop: Loop) -> bool:
+def read_again(atom: Operand, loop: LiftedLoop) -> bool:
     """Whether the loop loads the value anew in each iteration, from a place that stays the same (``s->cells``)."""
     load = next((item for item in loop.body if isinstance(item, Load) and item.value == atom), None)
     if load is None:
@@ -59,7 +59,7 @@ def read_again(atom: Operand, loop: Loop) -> bool:
     return all((a not in changed and a not in moved) or read_again(a, loop) for a, _ in load.address.terms)
 
 
-def read_as_it_goes(atom: Operand, loop: Loop) -> bool:
+def read_as_it_goes(atom: Operand, loop: LiftedLoop) -> bool:
     """Whether the loop carries a value that it loads."""
     loaded = {item.value for item in loop.body if isinstance(item, Load)}
     return any(isinstance(i, Assign) and i.variable == atom and i.operand in loaded for i in loop.body)

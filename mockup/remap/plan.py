@@ -22,17 +22,17 @@ from layout_advise.mockup.ir.lifted import (
     Atomic,
     Item,
     Lifted,
+    LiftedLoop,
     Linear,
     Load,
-    Loop,
     Operand,
     Store,
     Val,
     everything,
 )
 from layout_advise.mockup.remap.field_runs import (
-    Piece,
     Run,
+    RunPiece,
     distances,
     even_moves,
     runs_over_fields,
@@ -44,7 +44,7 @@ from layout_advise.mockup.remap.row_steps import Given, row_steps
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class IndexTerm:
     """``(atom >> shift) * digits[k]`` is added to the index of dimension k."""
 
     atom: Operand
@@ -72,22 +72,22 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ElementPlace:
     """Where an access goes; ``along`` are counters of loops over fields that go on by so many bytes each."""
 
     relayout: Relayout
     site: Site
-    terms: tuple[Term, ...]
-    pieces: tuple[Piece, ...]
+    terms: tuple[IndexTerm, ...]
+    pieces: tuple[RunPiece, ...]
     along: tuple[tuple[Val, int], ...] = ()
 
 
 @dataclass(slots=True)
-class Plan:
+class RemapPlan:
     """``places[id(access)]``; ``sites[id(item)]`` are computed before that item; ``blocks[id(loop)]`` = (dimension, block)
     of a loop that can be strip-mined. ``written`` are (structure id, field number) that the hotspot stores to."""
 
-    places: dict[int, Place] = field(default_factory=dict)
+    places: dict[int, ElementPlace] = field(default_factory=dict)
     sites: dict[int, list[Site]] = field(default_factory=dict)
     blocks: dict[int, int] = field(default_factory=dict)
     written: set[tuple[str, int]] = field(default_factory=set)
@@ -99,12 +99,12 @@ class Plan:
         return len({p.site.choice for p in self.places.values() if p.site.relayout is relayout}) > 1
 
 
-def plan(lifted: Lifted, candidate: Candidate | None, binding: Binding) -> Plan:
+def plan(lifted: Lifted, candidate: Candidate | None, binding: Binding) -> RemapPlan:
     """Place every access to a structure that ``candidate`` restructures.
 
     Raises RemapError with the reason where one of them does not decompose.
     """
-    result = Plan()
+    result = RemapPlan()
     if candidate is None:
         return result
     relayouts = {r.structure.id: r for r in candidate.relayouts}
@@ -146,26 +146,26 @@ def _check_extent(relayout: Relayout) -> None:
             raise RemapError(f"structure {structure.name}", "its grid is larger than its memory")
 
 
-def _with_loops(body: Sequence[Item], chain: tuple[Loop, ...]) -> Iterator[tuple[Access, tuple[Loop, ...]]]:
+def _with_loops(body: Sequence[Item], chain: tuple[LiftedLoop, ...]) -> Iterator[tuple[Access, tuple[LiftedLoop, ...]]]:
     for item in body:
         if isinstance(item, Load | Store | Atomic):
             yield item, chain
-        elif isinstance(item, Loop):
+        elif isinstance(item, LiftedLoop):
             yield from _with_loops(item.body, (*chain, item))
 
 
-def _loops_of_elements(body: Sequence[Item], over_fields: set[Val]) -> Iterator[Loop]:
+def _loops_of_elements(body: Sequence[Item], over_fields: set[Val]) -> Iterator[LiftedLoop]:
     """The innermost loops, but for those over fields."""
     for item in body:
-        if isinstance(item, Loop) and item.counter not in over_fields:
-            if all(one.counter in over_fields for one in everything(item.body) if isinstance(one, Loop)):
+        if isinstance(item, LiftedLoop) and item.counter not in over_fields:
+            if all(one.counter in over_fields for one in everything(item.body) if isinstance(one, LiftedLoop)):
                 yield item
             yield from _loops_of_elements(item.body, over_fields)
 
 
-def is_innermost(loop: Loop) -> bool:
+def is_innermost(loop: LiftedLoop) -> bool:
     """Whether the loop contains no other loop."""
-    return not any(isinstance(item, Loop) for item in loop.body)
+    return not any(isinstance(item, LiftedLoop) for item in loop.body)
 
 
 def decompose(coef: int, strides: tuple[int, ...]) -> tuple[int, ...] | None:
@@ -184,14 +184,14 @@ def decompose(coef: int, strides: tuple[int, ...]) -> tuple[int, ...] | None:
     return best
 
 
-def _term(atom: Operand, coef: int, strides: tuple[int, ...]) -> Term | None:
+def _term(atom: Operand, coef: int, strides: tuple[int, ...]) -> IndexTerm | None:
     digits = decompose(coef, strides)
     if digits is not None:
-        return Term(atom, digits)
+        return IndexTerm(atom, digits)
     for shift in range(1, 13):  # an index that the code keeps scaled by a power of two
         digits = decompose(coef << shift, strides)
         if digits is not None and abs(coef) << shift >= strides[-1] and coef > 1:
-            return Term(atom, digits, shift)
+            return IndexTerm(atom, digits, shift)
     return None
 
 
@@ -239,17 +239,17 @@ def _chosen_field(access: Access, size: int) -> str:
 
 def _place(
     access: Access,
-    chain: tuple[Loop, ...],
+    chain: tuple[LiftedLoop, ...],
     relayout: Relayout,
     offset: int,
     levels: Levels,
-    result: Plan,
+    result: RemapPlan,
     runs: Sequence[Run],
 ) -> None:
     structure = relayout.structure
     strides = tuple(d.stride for d in structure.dims)
     where = _where(access, relayout)
-    terms: list[Term] = []
+    terms: list[IndexTerm] = []
     fixed: list[tuple[Operand, int]] = []
     given: list[Given] = []
     depth = -1
@@ -284,13 +284,13 @@ def _place(
     )
     pieces = _pieces(access, offset, relayout, where)
     along = even_moves(pieces, offset, runs, lambda at: _pieces(access, at, relayout, where), where) if runs else ()
-    result.places[id(access)] = Place(relayout, site, tuple(terms), pieces, along)
+    result.places[id(access)] = ElementPlace(relayout, site, tuple(terms), pieces, along)
     if isinstance(access, Store | Atomic):
         for _, moved in distances(runs):
             result.written.update((structure.id, number) for number in _covered(access, offset + moved, relayout))
 
 
-def _site(result: Plan, before: Item, relayout: Relayout, offset: Linear, given: tuple[Given, ...]) -> Site:
+def _site(result: RemapPlan, before: Item, relayout: Relayout, offset: Linear, given: tuple[Given, ...]) -> Site:
     known = result.sites.setdefault(id(before), [])
     for site in known:
         if site.offset == offset and site.relayout is relayout and site.given == given:
@@ -300,11 +300,11 @@ def _site(result: Plan, before: Item, relayout: Relayout, offset: Linear, given:
     return known[-1]
 
 
-def _pieces(access: Access, offset: int, relayout: Relayout, where: str) -> tuple[Piece, ...]:
+def _pieces(access: Access, offset: int, relayout: Relayout, where: str) -> tuple[RunPiece, ...]:
     """Cut the access at field borders; neighbours that stay neighbours are one piece."""
     structure = relayout.structure
     maps = {structure.fields[m.field].offset: m for m in relayout.fields}
-    pieces: list[Piece] = []
+    pieces: list[RunPiece] = []
     at, size = 0, access_bytes(access)
     while at < size:
         inner, local = divmod(offset + at, structure.element_bytes)
@@ -313,9 +313,9 @@ def _pieces(access: Access, offset: int, relayout: Relayout, where: str) -> tupl
             raise RemapError(f"the access at {access.origin.pc:#x}", uncovered(structure, local, size - at))
         mapped = maps[start]
         length = min(size - at, start + structure.fields[mapped.field].bytes - local)
-        piece = Piece(at, length, mapped, local - start, inner)
+        piece = RunPiece(at, length, mapped, local - start, inner)
         if pieces and _joins(pieces[-1], piece):
-            piece = Piece(pieces[-1].at, pieces[-1].bytes + length, pieces[-1].map, pieces[-1].delta, pieces[-1].inner)
+            piece = RunPiece(pieces[-1].at, pieces[-1].bytes + length, pieces[-1].map, pieces[-1].delta, pieces[-1].inner)
             pieces.pop()
         pieces.append(piece)
         at += length
@@ -334,13 +334,13 @@ def _covered(access: Access, offset: int, relayout: Relayout) -> frozenset[int]:
     return frozenset(number for number, f in fields if any(b in bytes_ for b in range(f.offset, f.offset + f.bytes)))
 
 
-def _joins(first: Piece, second: Piece) -> bool:
+def _joins(first: RunPiece, second: RunPiece) -> bool:
     same = first.map.buffer == second.map.buffer and first.map.axes == second.map.axes and first.inner == second.inner
     joined = first.map.offset + first.delta + first.bytes == second.map.offset + second.delta
     return same and joined and (first.bytes + second.bytes) in (2, 4, 8)
 
 
-def _strip_block(loop: Loop, result: Plan) -> int:
+def _strip_block(loop: LiftedLoop, result: RemapPlan) -> int:
     """The block by which ``loop`` is to be strip-mined, 0 if not: all its blocked accesses must run along its counter."""
     found: set[int] = set()
     within = [site for item in everything(loop.body) for site in result.sites.get(id(item), ())]

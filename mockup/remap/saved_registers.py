@@ -17,9 +17,9 @@ from layout_advise.mockup.ir.lifted import (
     Item,
     Label,
     Lifted,
+    LiftedLoop,
     Linear,
     Load,
-    Loop,
     OpaqueCall,
     Operand,
     RuntimeCall,
@@ -36,7 +36,7 @@ def restored(lifted: Lifted, binding: Binding) -> dict[Operand, Operand]:
     between them may write there, by its address or by the traced ones, nor be jumped to from elsewhere."""
     found: dict[Operand, Operand] = {}
     jumps = Counter(item.label for item in everything(lifted.body) if isinstance(item, Goto))
-    for body in (lifted.body, *(item.body for item in everything(lifted.body) if isinstance(item, Loop))):
+    for body in (lifted.body, *(item.body for item in everything(lifted.body) if isinstance(item, LiftedLoop))):
         for number, store in enumerate(body):
             if isinstance(store, Store) and _is_saved(store):
                 found.update(_loads(store, body[number + 1 :], binding, jumps))
@@ -60,7 +60,7 @@ def _loads(store: Store, after: Sequence[Item], binding: Binding, jumps: Counter
         if not all(_leaves(store, one, binding) for one in inside):
             return
         passed.update(one.label for one in inside if isinstance(one, Goto))
-        if isinstance(item, Loop):
+        if isinstance(item, LiftedLoop):
             for one in inside:
                 if isinstance(one, Load) and one.address == store.address and access_bytes(one) == WORD and not one.lanes:
                     yield one.value, store.stored

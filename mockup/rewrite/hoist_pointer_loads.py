@@ -21,9 +21,9 @@ from layout_advise.mockup.ir.lifted import (
     Item,
     LetLinear,
     Lifted,
+    LiftedLoop,
     Linear,
     Load,
-    Loop,
     OpaqueCall,
     Operand,
     RuntimeCall,
@@ -60,7 +60,7 @@ class _Pointers:
         """A body, outer loops first: what one of them carries is where the ones in it begin."""
         found: list[Item] = []
         for item in items:
-            if isinstance(item, Loop):
+            if isinstance(item, LiftedLoop):
                 known = dict(self._steady(found, item))
                 if known:
                     body = substituted(item.body, known)
@@ -69,7 +69,7 @@ class _Pointers:
             found.append(item)
         return tuple(found)
 
-    def _steady(self, before: Sequence[Item], loop: Loop) -> Iterator[tuple[Operand, Operand]]:
+    def _steady(self, before: Sequence[Item], loop: LiftedLoop) -> Iterator[tuple[Operand, Operand]]:
         """What the loop has of pointers that stay the same, and what these are before it."""
         inside = tuple(everything(loop.body))
         if any(isinstance(i, Atomic | OpaqueCall | RuntimeCall) for i in inside):
@@ -96,7 +96,7 @@ class _Pointers:
                 yield from ((value, first) for value in alike)
                 yield from ((variable, first) for variable in fit)
 
-    def _merged(self, loop: Loop) -> Iterator[tuple[Operand, Linear]]:
+    def _merged(self, loop: LiftedLoop) -> Iterator[tuple[Operand, Linear]]:
         """Variables in which ways meet that all give them the same multiple of the counter beyond what is known before."""
         changed = set(defined(loop.body)) - {loop.counter}
         sums = {i.value: i.linear for i in everything(loop.body) if isinstance(i, LetLinear)}

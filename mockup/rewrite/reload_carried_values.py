@@ -25,8 +25,8 @@ from layout_advise.mockup.ir.lifted import (
     Let,
     LetLinear,
     Lifted,
+    LiftedLoop,
     Load,
-    Loop,
     OpaqueCall,
     Operand,
     RuntimeCall,
@@ -80,9 +80,9 @@ class _Reloader:
     def _items(self, items: Sequence[Item]) -> tuple[Item, ...]:
         found: list[Item] = []
         for item in items:
-            if not isinstance(item, Loop):
+            if not isinstance(item, LiftedLoop):
                 found.append(item)
-            elif any(isinstance(inner, Loop) for inner in item.body):
+            elif any(isinstance(inner, LiftedLoop) for inner in item.body):
                 found.append(replace(item, body=self._items(item.body)))
             else:
                 kept = list(self._kept(found, item))
@@ -91,7 +91,7 @@ class _Reloader:
                 found.append(self._loaded_again(item, kept) if kept else item)
         return tuple(found)
 
-    def _kept(self, before: Sequence[Item], loop: Loop) -> Iterator[_Kept]:
+    def _kept(self, before: Sequence[Item], loop: LiftedLoop) -> Iterator[_Kept]:
         """The variables of the loop that can be loaded again."""
         if any(isinstance(i, Label | Atomic | OpaqueCall | RuntimeCall) for i in loop.body):
             return
@@ -130,13 +130,13 @@ class _Reloader:
         """Whether both loads are of one structure (or of none)."""
         return self.binding.structure_of.get(key_of(begin)) == self.binding.structure_of.get(key_of(load))
 
-    def _untouched(self, again: Load, loop: Loop) -> bool:
+    def _untouched(self, again: Load, loop: LiftedLoop) -> bool:
         """Whether nothing that an iteration stores is what another one, or the same, loads again."""
         (loaded,) = spots_of([again], loop)
         stores = spots_of((a for a in accesses(loop.body) if isinstance(a, Store)), loop)
         return all(self.independence.apart(s, loaded) and self.independence.iterations_apart(s, loaded) for s in stores)
 
-    def _loaded_again(self, loop: Loop, kept: Sequence[_Kept]) -> Loop:
+    def _loaded_again(self, loop: LiftedLoop, kept: Sequence[_Kept]) -> LiftedLoop:
         known: dict[Operand, Operand] = {}
         loads: list[Item] = []
         for one in kept:
@@ -161,14 +161,14 @@ def straight_before(items: Sequence[Item]) -> Iterator[Item]:
         yield item
 
 
-def _earlier(load: Load, loop: Loop, back: int, value: Val) -> Load:
+def _earlier(load: Load, loop: LiftedLoop, back: int, value: Val) -> Load:
     """The load of ``back`` iterations ago."""
     distance = back * form_of(load.address, loop.counter).step
     const = (load.address.const - distance) % (1 << 64)
     return replace(load, value=value, address=replace(load.address, const=const), part=load.part - distance)
 
 
-def _begins(begin: Load, again: Load, loop: Loop) -> bool:
+def _begins(begin: Load, again: Load, loop: LiftedLoop) -> bool:
     """Whether ``begin`` loads what ``again`` does in the first iteration."""
     terms = {atom: coef for atom, coef in again.address.terms if atom != loop.counter}
     same = again.address.const == begin.address.const % (1 << 64) and terms == dict(begin.address.terms)

@@ -24,8 +24,8 @@ from layout_advise.mockup.ir.lifted import (
     Let,
     LetLinear,
     Lifted,
+    LiftedLoop,
     Load,
-    Loop,
     Origin,
     RuntimeCall,
     Store,
@@ -45,7 +45,7 @@ from layout_advise.mockup.ir.loop_body import (
 )
 from layout_advise.mockup.rewrite.reroll_branchy_loops import single
 from layout_advise.mockup.rewrite.single_element import Rolled, copies, times
-from layout_advise.mockup.rewrite.unrolled_copies import Lanes, find_lanes
+from layout_advise.mockup.rewrite.unrolled_copies import UnrolledCopies, find_lanes
 from layout_advise.tracer.trace.trace import Trace
 
 
@@ -83,21 +83,21 @@ class _Reroller:
     def _items(self, items: Sequence[Item]) -> tuple[Item, ...]:
         found: list[Item] = []
         for item in items:
-            if isinstance(item, Loop):
+            if isinstance(item, LiftedLoop):
                 found += self._loop(item)
             else:
                 found.append(item)
         return tuple(found)
 
-    def _loop(self, loop: Loop) -> list[Item]:
-        if any(isinstance(item, Loop) for item in loop.body):
+    def _loop(self, loop: LiftedLoop) -> list[Item]:
+        if any(isinstance(item, LiftedLoop) for item in loop.body):
             loop = replace(loop, body=self._items(loop.body))
             return [replace(loop, abreast=not _marked(loop.body) and self._independent(loop))]
         before, loop, vectors = self._rolled(loop)
         independent = self._independent(loop)
         return [*before, replace(loop, independent=independent, known=independent and vectors and _irregular(loop))]
 
-    def _rolled(self, loop: Loop) -> tuple[list[Item], Loop, bool]:
+    def _rolled(self, loop: LiftedLoop) -> tuple[list[Item], LiftedLoop, bool]:
         """What is done before the rerolled loop, that loop, and whether vector instructions ran its iterations."""
         if not straight(loop):
             return self._repeated(loop)
@@ -111,7 +111,7 @@ class _Reroller:
         self.next = rolled.next
         return [rolled.trip], rolled.loop, _by_vectors(body, lanes)
 
-    def _repeated(self, loop: Loop) -> tuple[list[Item], Loop, bool]:
+    def _repeated(self, loop: LiftedLoop) -> tuple[list[Item], LiftedLoop, bool]:
         """The same of a loop with branches that was unrolled."""
         inside = Counter(used(loop.body))
         found = single(loop, self._grain_of_all, {o for o, n in self.uses.items() if n != inside[o]})
@@ -131,7 +131,7 @@ class _Reroller:
         size = self.elements.get(self.binding.structure_of.get(key_of(access), ""))
         return size is None or step % size == 0
 
-    def _complete(self, body: Body, lanes: Lanes) -> bool:
+    def _complete(self, body: Body, lanes: UnrolledCopies) -> bool:
         """Whether the lanes are all that the body does, no value of it is used elsewhere, and all copies of an access belong
         to one structure."""
         covered = {id(body.items[k]) for stores in lanes.stores for k in stores}
@@ -145,7 +145,7 @@ class _Reroller:
             return False
         return all(len({self.binding.structure_of.get(key_of(a)) for a in group}) == 1 for group in copies(body, lanes))
 
-    def _order_free(self, body: Body, lanes: Lanes) -> bool:
+    def _order_free(self, body: Body, lanes: UnrolledCopies) -> bool:
         """Whether the lanes one after the other load and store the same as in the order of the body."""
         spots = [_Turn(lane, group[0], access) for group in copies(body, lanes) for lane, access in enumerate(group)]
         known: dict[tuple[int, int], bool] = {}
@@ -162,7 +162,7 @@ class _Reroller:
                     return False
         return True
 
-    def _independent(self, loop: Loop) -> bool:
+    def _independent(self, loop: LiftedLoop) -> bool:
         """Whether no iteration stores what another one touches."""
         if any(isinstance(item, Atomic | RuntimeCall) for item in everything(loop.body)):
             return False  # other threads have a say in what its iterations see
@@ -171,7 +171,7 @@ class _Reroller:
         return bool(stores) and all(self.independence.iterations_apart(s, other) for s in stores for other in spots)
 
 
-def spots_of(found: Iterable[Access], loop: Loop) -> list[Spot]:
+def spots_of(found: Iterable[Access], loop: LiftedLoop) -> list[Spot]:
     """Accesses of a loop, or that it could make, with their addresses as forms."""
     changed = set(defined(loop.body)) | {loop.counter}
     forms = ((access, form_of(access.address, loop.counter)) for access in found)
@@ -191,7 +191,7 @@ class _Turn:
         return (self.lane, body.position[id(self.first)]) < (other.lane, body.position[id(other.first)])
 
 
-def _by_vectors(body: Body, lanes: Lanes) -> bool:
+def _by_vectors(body: Body, lanes: UnrolledCopies) -> bool:
     """Whether one instruction did something for several lanes: they ran side by side, and were not written out only."""
     first, second = (
         {n: item.origin.pack for n in partner.values() if isinstance(item := body.defined[n], Let | Load)}
@@ -200,7 +200,7 @@ def _by_vectors(body: Body, lanes: Lanes) -> bool:
     return bool({p for p in first.values() if p is not None} & set(second.values()))
 
 
-def _irregular(loop: Loop) -> bool:
+def _irregular(loop: LiftedLoop) -> bool:
     """Whether an access's address hangs on what its iteration has loaded or worked out."""
     changed = set(defined(loop.body))
     forms = (form_of(access.address, loop.counter) for access in accesses(loop.body))
@@ -217,10 +217,10 @@ def _homes(items: Sequence[Item], home: int) -> Iterator[tuple[Access, int]]:
     for item in items:
         if isinstance(item, Load | Store | Atomic):
             yield item, home
-        elif isinstance(item, Loop):
+        elif isinstance(item, LiftedLoop):
             yield from _homes(item.body, id(item))
 
 
 def _marked(items: Sequence[Item]) -> bool:
     """Whether a loop among or in ``items`` is known to be independent."""
-    return any(isinstance(i, Loop) and (i.independent or i.abreast or _marked(i.body)) for i in items)
+    return any(isinstance(i, LiftedLoop) and (i.independent or i.abreast or _marked(i.body)) for i in items)

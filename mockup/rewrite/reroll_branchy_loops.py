@@ -25,9 +25,9 @@ from layout_advise.mockup.ir.lifted import (
     Label,
     Let,
     LetLinear,
+    LiftedLoop,
     Linear,
     Load,
-    Loop,
     Operand,
     Store,
     Val,
@@ -42,7 +42,7 @@ Grain = Callable[[Sequence[Access], int], bool]
 _MOVED = Load | Store | LetLinear
 
 
-def single(loop: Loop, grain: Grain, behind: Container[Operand]) -> tuple[Loop, int] | None:
+def single(loop: LiftedLoop, grain: Grain, behind: Container[Operand]) -> tuple[LiftedLoop, int] | None:
     """The loop with one of its copies for a body, and how many it has; its trip count is still the old one. None where the
     body is not several copies of anything, or has no branch (:mod:`layout_advise.mockup.rewrite.unrolled_copies` looks at
     these). ``behind`` is what is read outside the loop."""
@@ -74,7 +74,7 @@ def _is_packed(item: Item) -> bool:
 class _Copies:
     """Tries one number of copies."""
 
-    def __init__(self, loop: Loop, core: Sequence[Item], tail: Sequence[Assign], count: int, grain: Grain) -> None:
+    def __init__(self, loop: LiftedLoop, core: Sequence[Item], tail: Sequence[Assign], count: int, grain: Grain) -> None:
         size = len(core) // count
         self.counter = loop.counter
         self.copies = [core[k * size : (k + 1) * size] for k in range(count)]

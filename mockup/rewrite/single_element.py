@@ -16,9 +16,9 @@ from layout_advise.mockup.ir.lifted import (
     Item,
     Let,
     LetLinear,
+    LiftedLoop,
     Linear,
     Load,
-    Loop,
     Operand,
     Origin,
     Store,
@@ -26,12 +26,12 @@ from layout_advise.mockup.ir.lifted import (
 )
 from layout_advise.mockup.ir.linear_forms import Form, form_of
 from layout_advise.mockup.ir.loop_body import Body, read_by
-from layout_advise.mockup.rewrite.unrolled_copies import Lanes
+from layout_advise.mockup.rewrite.unrolled_copies import UnrolledCopies
 
 _A = TypeVar("_A", bound=Access)
 
 
-def copies(body: Body, lanes: Lanes) -> Iterator[tuple[Access, ...]]:
+def copies(body: Body, lanes: UnrolledCopies) -> Iterator[tuple[Access, ...]]:
     """For every access of lane 0 that access in all lanes."""
     for k in lanes.stores[0]:
         chain = next(m for m, first in enumerate(lanes.stores[0]) if first == k)
@@ -44,16 +44,16 @@ def copies(body: Body, lanes: Lanes) -> Iterator[tuple[Access, ...]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class SingleLoop:
     trip: LetLinear
-    loop: Loop
+    loop: LiftedLoop
     next: int
 
 
 class Rolled:
     """Writes lane 0 as a loop of its own."""
 
-    def __init__(self, body: Body, lanes: Lanes, number: int) -> None:
+    def __init__(self, body: Body, lanes: UnrolledCopies, number: int) -> None:
         self.body = body
         self.lanes = lanes
         self.next = number
@@ -61,7 +61,7 @@ class Rolled:
         self.claimed: set[int] = set()
         self.wanted = self._wanted()
 
-    def loop(self) -> Made | None:
+    def loop(self) -> SingleLoop | None:
         """The loop over single elements and its trip count; None where something assigned at the end has no new form."""
         old = self.body.loop
         assert old.trip is not None
@@ -82,8 +82,8 @@ class Rolled:
             elif isinstance(item, Let | LetLinear | Load | Call) and item.value.number in self.wanted:
                 self._value(item, groups)
         count = times(old.trip, self.lanes.count)
-        loop = Loop(old.counter, trip, tuple(self.items), old.head)
-        return Made(LetLinear(trip, count, origin), loop, self.next)
+        loop = LiftedLoop(old.counter, trip, tuple(self.items), old.head)
+        return SingleLoop(LetLinear(trip, count, origin), loop, self.next)
 
     def _wanted(self) -> set[int]:
         """The values of lane 0; of a sum that the counter moves not the steps to it: it is written anew."""

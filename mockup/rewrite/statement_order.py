@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from layout_advise.mockup.evidence.binding import access_bytes
-from layout_advise.mockup.ir.lifted import Call, Goto, Item, Let, LetLinear, Lifted, Load, Loop, Operand, Store, Val
+from layout_advise.mockup.ir.lifted import Call, Goto, Item, Let, LetLinear, Lifted, LiftedLoop, Load, Operand, Store, Val
 
 Pure = Let | LetLinear | Call
 Movable = Pure | Load
@@ -42,7 +42,7 @@ def loads_late(lifted: Lifted) -> Lifted:
 
 
 def _reversed(items: Sequence[Item]) -> tuple[Item, ...]:
-    inner = [replace(item, body=_reversed(item.body)) if isinstance(item, Loop) else item for item in items]
+    inner = [replace(item, body=_reversed(item.body)) if isinstance(item, LiftedLoop) else item for item in items]
     return tuple(inner) if _is_vectorised(inner) or _has_packs(inner) else tuple(_late(inner, (Load,), reversed))
 
 
@@ -51,7 +51,7 @@ def _has_packs(items: Sequence[Item]) -> bool:
 
 
 def _body(items: Sequence[Item]) -> tuple[Item, ...]:
-    inner = [replace(item, body=_body(item.body)) if isinstance(item, Loop) else item for item in items]
+    inner = [replace(item, body=_body(item.body)) if isinstance(item, LiftedLoop) else item for item in items]
     return tuple(_late(inner, (Let, LetLinear, Call, Load), iter)) if _is_vectorised(inner) else tuple(inner)
 
 

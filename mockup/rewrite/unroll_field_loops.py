@@ -24,8 +24,8 @@ from layout_advise.mockup.ir.lifted import (
     Let,
     LetLinear,
     Lifted,
+    LiftedLoop,
     Load,
-    Loop,
     Operand,
     Store,
     Val,
@@ -61,14 +61,14 @@ class _Unroller:
         """A body, inner loops first."""
         found: list[Item] = []
         for item in items:
-            if not isinstance(item, Loop):
+            if not isinstance(item, LiftedLoop):
                 found.append(item)
                 continue
             loop = replace(item, body=self.body(item.body))
             found += self._written_out(loop) if self._over_fields(loop) else [loop]
         return tuple(found)
 
-    def _over_fields(self, loop: Loop) -> bool:
+    def _over_fields(self, loop: LiftedLoop) -> bool:
         if not isinstance(loop.trip, Imm) or not 1 < loop.trip.value <= MOST_ITERATIONS:
             return False
         if loop.trip.value * sum(1 for _ in everything(loop.body)) > MOST_STATEMENTS:
@@ -80,7 +80,7 @@ class _Unroller:
                 return True
         return False
 
-    def _written_out(self, loop: Loop) -> Iterator[Item]:
+    def _written_out(self, loop: LiftedLoop) -> Iterator[Item]:
         assert isinstance(loop.trip, Imm)
         for k in range(loop.trip.value):
             yield from _Copy(self, {loop.counter: Imm("i64", k)}, k).items(loop.body)
@@ -102,7 +102,7 @@ class _Copy:
 
     def _item(self, item: Item) -> Item:
         item = reading(item, self._operand, lambda linear: written_out(linear, self.known))
-        if isinstance(item, Loop):
+        if isinstance(item, LiftedLoop):
             return replace(item, counter=self._new(item.counter), body=tuple(self.items(item.body)))
         if isinstance(item, Label):
             return Label(self.labels[item.number])

@@ -25,7 +25,7 @@ MOST_LANES = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Lanes:
+class UnrolledCopies:
     """``stores[k]`` are the positions in the body of lane k's stores, in the order of lane 0's; ``partners[k]`` maps the
     number of every value of lane 0 to that of the same value in lane k."""
 
@@ -34,7 +34,7 @@ class Lanes:
     partners: tuple[dict[int, int], ...]
 
 
-def find_lanes(body: Body, grain: Callable[[Access, int], bool]) -> Lanes | None:
+def find_lanes(body: Body, grain: Callable[[Access, int], bool]) -> UnrolledCopies | None:
     """The most lanes that the body consists of; None where it is not several copies of anything.
 
     ``grain(access, step)`` tells whether the access may move by ``step`` bytes from one copy to the next.
@@ -72,7 +72,7 @@ class _Matcher:
             variable: way[len(way) // count - 1 :: len(way) // count] for variable, way in (body.carried or {}).items()
         }
 
-    def match(self, stores: Sequence[int]) -> Lanes | None:
+    def match(self, stores: Sequence[int]) -> UnrolledCopies | None:
         """The lanes, found from where the stores go."""
         chains = self._chains(stores)
         if chains is None:
@@ -88,7 +88,7 @@ class _Matcher:
                 return None
             partners.append(found)
         by_lane = tuple(tuple(chain[lane] for chain in chains) for lane in range(self.count))
-        return Lanes(self.count, by_lane, tuple(partners))
+        return UnrolledCopies(self.count, by_lane, tuple(partners))
 
     def _chains(self, stores: Sequence[int]) -> list[list[int]] | None:
         """The stores, those of one kind in the order of their lanes."""

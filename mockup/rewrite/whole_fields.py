@@ -15,7 +15,7 @@ from layout_advise.layoutalgebra.derive.structure import Field, Structure
 from layout_advise.mockup.evidence.binding import Binding, access_bytes, accesses, bind, key_of
 from layout_advise.mockup.evidence.streams import residues
 from layout_advise.mockup.ir.effects import Ty
-from layout_advise.mockup.ir.lifted import Imm, Item, Let, Lifted, Load, Loop, Operand, Val
+from layout_advise.mockup.ir.lifted import Imm, Item, Let, Lifted, LiftedLoop, Load, Operand, Val
 from layout_advise.mockup.ir.loop_body import first_free_number, used
 from layout_advise.tracer.trace.trace import Trace
 
@@ -69,7 +69,7 @@ class _Widened:
     def items(self, items: Sequence[Item]) -> Iterator[Item]:
         """The statements, loops included."""
         for item in items:
-            if isinstance(item, Loop):
+            if isinstance(item, LiftedLoop):
                 yield replace(item, body=tuple(self.items(item.body)))
             elif isinstance(item, Load) and id(item) in self.found:
                 yield from self._load(item, *self.found[id(item)])
@@ -123,7 +123,7 @@ def _read(items: Sequence[Item], outs: set[Operand]) -> tuple[Item, ...]:
 
 def _without(items: Sequence[Item], reads: set[Operand]) -> tuple[Item, ...]:
     return tuple(
-        replace(item, body=_without(item.body, reads)) if isinstance(item, Loop) else item
+        replace(item, body=_without(item.body, reads)) if isinstance(item, LiftedLoop) else item
         for item in items
         if not (isinstance(item, Let) and item.name in ("trunc", "and") and item.value not in reads)
     )

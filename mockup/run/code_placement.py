@@ -15,7 +15,7 @@ from pathlib import Path
 from layout_advise.errors import BinaryError, NotLiftedError
 from layout_advise.mockup.machine.cfg import build_cfg
 from layout_advise.tracer.code.region import Region
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.trace.trace import Trace
 
 LINE = 64
@@ -58,7 +58,7 @@ def hot_loop(code: Region, trace: Trace, longest: int = SHORT) -> InnerLoop | No
 def likeness(loop: InnerLoop, mockup: Path, kernel: str) -> float:
     """How much the most similar loop of the function ``kernel`` of ``mockup`` has in common with ``loop``."""
     try:
-        code = Binary.open_module(mockup).region(kernel, 0)
+        code = ElfBinary.open_module(mockup).region(kernel, 0)
         return max((loop.likeness(other) for other, _ in _inner_loops(code, {})), default=0.0)
     except (BinaryError, NotLiftedError):
         return 0.0
@@ -70,7 +70,7 @@ def same_loops(one: Path, other: Path, kernel: str) -> bool:
     found = []
     for path in (one, other):
         try:
-            loops = _inner_loops(Binary.open_module(path).region(kernel, 0), {})
+            loops = _inner_loops(ElfBinary.open_module(path).region(kernel, 0), {})
         except (BinaryError, NotLiftedError):
             return False
         found.append(Counter(frozenset(loop.mnemonics.items()) for loop, _ in loops))
@@ -86,7 +86,7 @@ def shift_to(loop: InnerLoop, mockup: Path, kernel: str) -> int | None:
     """By how many bytes the function ``kernel`` of ``mockup`` (built ``NATURAL``) must grow at its entry for its loop to lie
     as ``loop`` does, modulo a cache line; None where it has no such loop."""
     try:
-        code = Binary.open_module(mockup).region(kernel, 0)
+        code = ElfBinary.open_module(mockup).region(kernel, 0)
         alike = [other for other, _ in _inner_loops(code, {}) if loop.likeness(other) >= ALIKE]
     except (BinaryError, NotLiftedError):
         return None

@@ -17,7 +17,7 @@ from layout_advise.mockup.machine.cfg import CONDITIONS
 from layout_advise.mockup.machine.disassembly import Immediate, Insn, Register, decode
 from layout_advise.mockup.run.build import build
 from layout_advise.tracer.code.region import Region
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.program.symbols import Function
 from layout_advise.tracer.trace.trace import Registers, Trace
 
@@ -28,7 +28,7 @@ _ONWARD = frozenset(("jmp", "ret", "ud2", "hlt"))
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class LiftStop:
     """What stops the lifter: ``address`` in the file, the instruction or construct there, and why."""
 
     address: int
@@ -44,7 +44,7 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SurveyOutcome:
     """One function: ``lifted`` means that the C compiles; else ``stop`` says why not. ``float_loop``: a loop of it computes
     with floating-point numbers."""
 
@@ -53,7 +53,7 @@ class Outcome:
     size: int
     float_loop: bool
     lifted: bool
-    stop: Stop | None = None
+    stop: LiftStop | None = None
 
 
 def computes(insn: Insn) -> bool:
@@ -93,12 +93,12 @@ def _successors(insn: Insn) -> Iterator[int]:
         yield insn.end
 
 
-def surveyed(binary: Binary) -> tuple[Function, ...]:
+def surveyed(binary: ElfBinary) -> tuple[Function, ...]:
     """The functions of the file that stand for themselves, ascending by address: no cold parts, no empty ones."""
     return tuple(f for f in binary.functions if f.size > 0 and not f.piece)
 
 
-def lift_function(binary: Binary, function: Function, load_base: int = 0) -> tuple[Region, Lifted]:
+def lift_function(binary: ElfBinary, function: Function, load_base: int = 0) -> tuple[Region, Lifted]:
     """The function as the road would lift it, with calls of other functions left as calls."""
     region = binary.region(function, load_base)
     return region, lift(region, result=binary.result_kind(function), opaque=True)
@@ -109,21 +109,23 @@ def source_of(lifted: Lifted) -> str:
     return emit_mockup(lifted, None, Trace(lifted.symbol, 1, "step", (), (), 0, False, _NO_REGISTERS, (), ()), ())
 
 
-def examine(binary: Binary, function: Function, folder: Path, flags: tuple[str, ...] = ("-O0",)) -> Outcome:
+def examine(binary: ElfBinary, function: Function, folder: Path, flags: tuple[str, ...] = ("-O0",)) -> SurveyOutcome:
     """Lift one function and compile what came out (``gcc`` with ``flags``, in ``folder``)."""
     made = (function.name, function.start, function.size)
     try:
         region = binary.region(function, 0)
     except BinaryError as error:
-        return Outcome(*made, False, False, Stop(function.start, "code", error.why))
+        return SurveyOutcome(*made, False, False, LiftStop(function.start, "code", error.why))
     loop = has_float_loop(region)
     try:
         _, lifted = lift_function(binary, function)
         built = build(source_of(lifted), folder / "lifted.so", "gcc", flags)
     except NotLiftedError as error:
-        return Outcome(*made, loop, False, Stop(error.address, error.instruction, error.reason))
+        return SurveyOutcome(*made, loop, False, LiftStop(error.address, error.instruction, error.reason))
     except LayoutAdviseError as error:
-        return Outcome(*made, loop, False, Stop(function.start, "emitted C", f"{error.what}: {error.why}"))
+        return SurveyOutcome(*made, loop, False, LiftStop(function.start, "emitted C", f"{error.what}: {error.why}"))
     if built.path is None:
-        return Outcome(*made, loop, False, Stop(function.start, "emitted C", built.reason or "it does not compile"))
-    return Outcome(*made, loop, True)
+        return SurveyOutcome(
+            *made, loop, False, LiftStop(function.start, "emitted C", built.reason or "it does not compile")
+        )
+    return SurveyOutcome(*made, loop, True)

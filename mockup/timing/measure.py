@@ -71,7 +71,7 @@ class Timed:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class TimingPlan:
     """How much to measure. ``calls`` per block, of which the first ``warm`` are not used for ``steady``."""
 
     restores: int = 9
@@ -127,7 +127,7 @@ def measure(
     variants: Sequence[Timed],
     written: Sequence[Range],
     touched: Sequence[Range],
-    plan: Plan,
+    plan: TimingPlan,
     progress: Callable[[int, int], None] = lambda done, total: None,
     drop: bool = True,
     more: Timings | None = None,
@@ -215,7 +215,7 @@ def _one_restore(
     variants: Sequence[Timed],
     written: Sequence[Range],
     touched: Sequence[Range],
-    plan: Plan,
+    plan: TimingPlan,
     index: int,
     timings: Timings,
 ) -> tuple[str, str] | None:
@@ -268,7 +268,7 @@ def _one_restore(
     return None
 
 
-def patience(plan: Plan, timings: Timings) -> int:
+def patience(plan: TimingPlan, timings: Timings) -> int:
     """How long (ns) the next process may wait: more than its part of what is left: there are most variants at first."""
     left = max(0, plan.patience_ns - timings.waited_ns)
     return 2 * left // (plan.restores - len(timings.steady) + 1)
@@ -277,7 +277,7 @@ def patience(plan: Plan, timings: Timings) -> int:
 class _Notes:
     """What was timed in one restored process."""
 
-    def __init__(self, plan: Plan, canary: Canary, patience_ns: int) -> None:
+    def __init__(self, plan: TimingPlan, canary: Canary, patience_ns: int) -> None:
         self._wall = plan.clock == "wall"
         self._given = patience_ns if canary.core else 0
         limit = canary.limit()

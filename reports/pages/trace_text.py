@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from layout_advise.layoutalgebra.sets.nests import Affine, Node, Point
 from layout_advise.reports.words.stream_words import NAMES, PART, affine_text, cut
-from layout_advise.tracer.trace.trace import CodeLoop, Control, LoopUse, Place, Trace, TracedField, TracedObject
+from layout_advise.tracer.trace.trace import CodeLoop, Control, LoopUse, SourcePlace, Trace, TracedField, TracedObject
 
 TERM = 100
 """Characters of a layout that are printed by default."""
@@ -65,7 +65,7 @@ def _facts(trace: Trace, found: TracedObject) -> str:
     return f"{what}{site}{kind}{life}"
 
 
-def stack_text(stack: Sequence[Place]) -> str:
+def stack_text(stack: Sequence[SourcePlace]) -> str:
     """``grow (a.c:12), build (a.c:20), main (a.c:31)``: who called whom, innermost first, inlined calls like others; what
     called ``main`` is left out."""
     calls: list[str] = []

@@ -19,7 +19,7 @@ from layout_advise.layoutalgebra.derive.chosen_elements import agree, choose, ch
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Relayout, Structure
 from layout_advise.layoutalgebra.draw.memory import draw_relayout
 from layout_advise.layoutalgebra.explore.explore import Walk, explore
-from layout_advise.layoutalgebra.explore.relayout import Group, Plan, Step, is_injective, relayout
+from layout_advise.layoutalgebra.explore.relayout import AxisStep, Group, LayoutPlan, is_injective, relayout
 from layout_advise.layoutalgebra.explore.traffic import lines_chosen
 from layout_advise.layoutalgebra.rules.rules import Compact
 from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Point, Stream
@@ -64,8 +64,8 @@ def stream(addresses: list[int]) -> Stream:
 def by_class(shape: Structure, used: list[int], block: int) -> Relayout:
     found = choose_by(grid(shape.dims[0].count, used), 0, block)
     assert found is not None
-    steps = (Step(0, "div", block), *(Step(k) for k in range(1, len(shape.dims))))
-    return relayout(shape, Plan((Group(tuple(range(len(shape.fields))), steps),), found))
+    steps = (AxisStep(0, "div", block), *(AxisStep(k) for k in range(1, len(shape.dims))))
+    return relayout(shape, LayoutPlan((Group(tuple(range(len(shape.fields))), steps),), found))
 
 
 @given(choices())

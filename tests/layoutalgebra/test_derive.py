@@ -18,7 +18,7 @@ from layout_advise.layoutalgebra.derive.declared import Declared, Member
 from layout_advise.layoutalgebra.derive.derive import Access, Derived, MemoryObjectShape, derive_structure
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Relayout, Structure
 from layout_advise.layoutalgebra.draw.memory import draw, draw_ascii, draw_relayout
-from layout_advise.layoutalgebra.explore.relayout import Group, Plan, Step, is_injective, relayout, whole
+from layout_advise.layoutalgebra.explore.relayout import AxisStep, Group, LayoutPlan, is_injective, relayout, whole
 from layout_advise.layoutalgebra.explore.traffic import lines_touched
 from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Loop, Node, Point, Stream
 from layout_advise.measure.experiment import Trials
@@ -380,9 +380,9 @@ def test_what_cannot_be_relaid_keeps_nothing_else_from_it() -> None:
 def test_a_wrong_plan_is_refused() -> None:
     s = particles()[0].structure
     for plan in (
-        Plan((Group((0, 1), whole(s)),)),
-        Plan((Group((0, 1, 2), ()),)),
-        Plan((Group((0, 1, 2), (Step(0, "div", 4),), (Step(0, "mod", 8),)),)),
+        LayoutPlan((Group((0, 1), whole(s)),)),
+        LayoutPlan((Group((0, 1, 2), ()),)),
+        LayoutPlan((Group((0, 1, 2), (AxisStep(0, "div", 4),), (AxisStep(0, "mod", 8),)),)),
     ):
         with pytest.raises(AlgebraError):
             relayout(s, plan)

@@ -14,7 +14,7 @@ from layout_advise.layoutalgebra.bridges.cute import CuteLayout, compose, from_c
 from layout_advise.layoutalgebra.rules.index_map import IndexMap
 from layout_advise.layoutalgebra.rules.rewriting import Rule
 from layout_advise.layoutalgebra.rules.rules import Compact, Pad, Permute, SplitArray, rewrite
-from layout_advise.layoutalgebra.sets.index_expressions import Digit, Expr, Index, Linear, spelled_out
+from layout_advise.layoutalgebra.sets.index_expressions import Digit, Expr, Index, LinearIndex, spelled_out
 from layout_advise.layoutalgebra.terms.term import Leaf, Term, factors_of, product, terms_of
 
 # --- CuTe ----------------------------------------------------------------------------------------------------------------
@@ -185,7 +185,7 @@ def isl_text(expr: Expr) -> str:
     if isinstance(expr, Digit):
         quotient = f"floor(({isl_text(expr.of)})/{expr.div})"
         return f"(({quotient}) mod {expr.mod})" if expr.mod else quotient
-    assert isinstance(expr, Linear)
+    assert isinstance(expr, LinearIndex)
     return " + ".join([str(expr.const), *(f"{coef}*({isl_text(part)})" for coef, part in expr.terms)])
 
 

@@ -15,7 +15,7 @@ from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, 
 from layout_advise.layoutalgebra.explore.explore import Walk, _cost
 from layout_advise.layoutalgebra.explore.partitions import all_partitions, first_partitions, neighbours
 from layout_advise.layoutalgebra.explore.patterns import Shape
-from layout_advise.layoutalgebra.explore.relayout import Group, Plan, Step, is_injective, relayout
+from layout_advise.layoutalgebra.explore.relayout import AxisStep, Group, LayoutPlan, is_injective, relayout
 from layout_advise.layoutalgebra.explore.wide_search import search
 from tests.support.paths import ROOT
 
@@ -74,16 +74,16 @@ def every_layout(case: Structure, lanes: tuple[int, ...]) -> list[Relayout]:
         tuple(sorted(tuple(n for n in range(count) if owner[n] == k) for k in set(owner)))
         for owner in itertools.product(range(count), repeat=count)
     }
-    shapes: list[tuple[list[Step], list[Step]]] = []
-    for order in itertools.permutations(Step(d) for d in dims):
+    shapes: list[tuple[list[AxisStep], list[AxisStep]]] = []
+    for order in itertools.permutations(AxisStep(d) for d in dims):
         shapes.extend((list(order[:place]), list(order[place:])) for place in range(len(order) + 1))
         for block in {v // f.bytes for v in lanes for f in case.fields if v > f.bytes}:
             for k, step in enumerate(order):
                 if case.dims[step.dim].count > block:
-                    outer = [*order[:k], Step(step.dim, "div", block), *order[k + 1 :]]
-                    shapes.append((outer, [Step(step.dim, "mod", block)]))
+                    outer = [*order[:k], AxisStep(step.dim, "div", block), *order[k + 1 :]]
+                    shapes.append((outer, [AxisStep(step.dim, "mod", block)]))
     return [
-        relayout(case, Plan(tuple(Group(fields, tuple(outer), tuple(inner)) for fields in groups)))
+        relayout(case, LayoutPlan(tuple(Group(fields, tuple(outer), tuple(inner)) for fields in groups)))
         for groups in partitions
         for outer, inner in shapes
     ]

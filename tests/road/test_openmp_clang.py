@@ -14,12 +14,12 @@ from layout_advise.mockup.ir.lifted import Atomic, Lifted, RuntimeCall
 from layout_advise.mockup.ir.loop_body import read_by
 from layout_advise.mockup.machine.openmp_runtime import ROUTINES, shared_out, why_not
 from layout_advise.tracer.backends.clone.record_team import trace_region
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.program.openmp_regions import is_region_body
 from layout_advise.tracer.sampling.probe import probe
 from layout_advise.tracer.snapshot.snapshots import CriuSnapshots
 from layout_advise.tracer.trace.trace_file import read_trace, write_trace
-from layout_advise.verify.order_dependent_sums import Sum, order_dependent
+from layout_advise.verify.order_dependent_sums import SharedSum, order_dependent
 from layout_advise.verify.verify_team import verify_with
 from tests.layout_advise.verify.test_order_dependent_sums import trace_of
 from tests.road.test_openmp import advised, observe, same_bytes
@@ -96,7 +96,7 @@ def test_a_dynamic_schedule_gives_every_iteration_to_one_thread(tmp_path: Path) 
 @pytest.mark.parametrize("flags", [("-O2", "-fno-plt"), ("-O2", "-no-pie", "-fno-pie"), ("-O0",), ("-O3", "-march=haswell")])
 def test_the_calls_of_one_body_are_counted_however_it_was_compiled(tmp_path: Path, flags: tuple[str, ...]) -> None:
     program = build(tmp_path, "two", *flags)
-    entry = entry_of(program, body_of(Binary.open(program)))
+    entry = entry_of(program, body_of(ElfBinary.open(program)))
     assert entry.symbol == "__kmpc_fork_call"
     seen = probe([str(program)], entry, env=with_threads(2), timeout=60)
     assert (seen.calls, seen.threads, len(seen.times)) == (8, 1, 8)  # not those of the other region
@@ -114,7 +114,7 @@ def test_bodies_whose_runs_are_not_all_seen_are_refused(tmp_path: Path, body: st
     source, program = tmp_path / "body.c", tmp_path / "body"
     source.write_text(f"volatile int a; void f(void) {{\n{body}\n}} int main(void) {{ f(); }}")
     subprocess.run(["clang", *(flags or ("-O2",)), "-fopenmp", "-o", program, source], check=True)
-    bodies = [f for f in Binary.open(program).functions if is_region_body(f)]
+    bodies = [f for f in ElfBinary.open(program).functions if is_region_body(f)]
     with pytest.raises(TraceError) as refused:
         entry_of(program, next((f for f in bodies if f.name.endswith("_debug__")), bodies[0]))
     assert refused.value.why == why
@@ -143,12 +143,12 @@ def test_every_kind_of_region_is_lifted_from_other_code(tmp_path: Path, name: st
 def test_sums_of_floats_depend_on_the_order(tmp_path: Path, name: str) -> None:
     region = made_by_clang(tmp_path, ROUNDED[name], "-O2")
     trace = trace_of([{access.origin.pc: [4096] for access in accesses(region.body)}])
-    assert order_dependent(region, trace) == (Sum(4096, 8),)
+    assert order_dependent(region, trace) == (SharedSum(4096, 8),)
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_be_repeated_is_refused_by_name_and_says_why(tmp_path: Path, name: str) -> None:
-    binary = Binary.open(build_region(tmp_path, regions.REFUSED[name][0]))
+    binary = ElfBinary.open(build_region(tmp_path, regions.REFUSED[name][0]))
     refusals = []
     for body in (f for f in binary.functions if is_region_body(f)):
         try:

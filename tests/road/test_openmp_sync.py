@@ -9,11 +9,11 @@ import pytest
 
 from layout_advise.errors import NotLiftedError, TraceError
 from layout_advise.mockup.emit.scope import operands
-from layout_advise.mockup.ir.lifted import Atomic, Item, Lifted, Loop, RuntimeCall
+from layout_advise.mockup.ir.lifted import Atomic, Item, Lifted, LiftedLoop, RuntimeCall
 from layout_advise.mockup.ir.loop_body import read_by
 from layout_advise.mockup.lift.lift import lift
 from layout_advise.mockup.machine.openmp_runtime import why_not
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.program.openmp_regions import is_region_body, region_entry
 from tests.road.test_openmp import observe, same_bytes
 from tests.support.sync_programs import DETERMINISTIC, REFUSED, ROUNDED, build
@@ -24,14 +24,14 @@ FAR = [("sum", 3, ("-O2",)), ("dynamic sum", 2, HASWELL), ("critical", 2, HASWEL
 
 def lifted(program: Path, prefix: str = "move._omp_fn") -> Lifted:
     """The region of ``move``; of one with other bodies in it, the first that is not lifted says why."""
-    binary = Binary.open(program)
+    binary = ElfBinary.open(program)
     bodies = [f for f in binary.functions if is_region_body(f) and f.name.startswith(prefix)]
     made = [lift(binary.region(body, 0x555555554000, callees=True), result="none") for body in bodies]
     return made[0]
 
 
 def items(body: tuple[Item, ...]) -> list[Item]:
-    return [i for item in body for i in (item, *(items(item.body) if isinstance(item, Loop) else ()))]
+    return [i for item in body for i in (item, *(items(item.body) if isinstance(item, LiftedLoop) else ()))]
 
 
 @pytest.mark.parametrize("flags", [("-O2",), HASWELL])
@@ -58,7 +58,7 @@ def test_a_body_that_no_runtime_is_handed_is_refused_by_name(tmp_path: Path) -> 
     source, program = tmp_path / "clang.c", tmp_path / "clang"
     source.write_text('void body(void) __asm__(".omp_outlined."); void body(void) {} int main(void) { body(); }')
     subprocess.run(["gcc", "-o", program, source], check=True)
-    binary = Binary.open(program)
+    binary = ElfBinary.open(program)
     with pytest.raises(TraceError, match="nothing in its file calls __kmpc_fork_call; only regions of libgomp and libomp"):
         region_entry(binary, next(f for f in binary.functions if is_region_body(f)), ())
 

@@ -14,7 +14,7 @@ _ROOT = -1
 
 
 @dataclass(frozen=True, slots=True)
-class NaturalLoop:
+class MachineLoop:
     """``head`` is the first instruction, ``parent`` the number of the loop around it in the same function, ``depth`` counts
     the loops around it, ``code`` holds the addresses of all its instructions."""
 
@@ -24,7 +24,7 @@ class NaturalLoop:
     code: frozenset[int]
 
 
-def loops_of(region: Region) -> tuple[NaturalLoop, ...]:
+def loops_of(region: Region) -> tuple[MachineLoop, ...]:
     """The loops of ``region`` and of each of its callees, outer before inner. Back edges into a block that does not dominate
     their source (irreducible control flow) make no loop. Raises :class:`TraceError` where the code does not decode."""
     code = decode(region)
@@ -35,16 +35,16 @@ def loops_of(region: Region) -> tuple[NaturalLoop, ...]:
     for source, target in graph.edges:
         if source in above and source != _ROOT and _dominates(above, target, source):
             bodies.setdefault(target, {target}).update(_body(graph, target, source, above))
-    found: list[NaturalLoop] = []
+    found: list[MachineLoop] = []
     for head in sorted(bodies, key=lambda h: (-len(bodies[h]), h)):
         around = [n for n, loop in enumerate(found) if head in loop.code]
         parent = min(around, key=lambda n: len(found[n].code), default=None)
         depth = 0 if parent is None else found[parent].depth + 1
-        found.append(NaturalLoop(head, parent, depth, frozenset(bodies[head])))
+        found.append(MachineLoop(head, parent, depth, frozenset(bodies[head])))
     return tuple(found)
 
 
-def innermost(loops: tuple[NaturalLoop, ...], address: int) -> int | None:
+def innermost(loops: tuple[MachineLoop, ...], address: int) -> int | None:
     """The number of the innermost loop around the instruction at ``address``."""
     return min((n for n, loop in enumerate(loops) if address in loop.code), key=lambda n: len(loops[n].code), default=None)
 

@@ -22,9 +22,9 @@ from layout_advise.tracer.code.operands import (
     RDI,
     RDX,
     RSI,
-    Access,
-    Lanes,
-    Refused,
+    MaskedElements,
+    OperandAccess,
+    UnsupportedOperand,
     accesses_of,
     bare,
     is_string,
@@ -87,14 +87,14 @@ class Instruction:
     name: str
     flow: Flow
     target: int | None
-    accesses: tuple[Access, ...]
+    accesses: tuple[OperandAccess, ...]
     uses: int
     relative_at: int
     relative_to: int
     reads_flags: bool
     kills_flags: bool
     repeat: int = 0
-    lanes: Lanes | None = None
+    lanes: MaskedElements | None = None
     register: int | None = None
     alone: bool = False
     """It must not stand among others between the head and the tail of a recording segment."""
@@ -227,7 +227,7 @@ def instruction(insn: Any) -> Instruction:
         accesses = accesses_of(insn)
         lanes = lanes_of(insn)
         repeat = _repeat(insn)
-    except Refused as reason:
+    except UnsupportedOperand as reason:
         raise TraceError(
             f"no clone of `{insn.mnemonic} {insn.op_str}` at {insn.address:#x}", str(reason), "use --backend valgrind"
         ) from None
@@ -256,7 +256,7 @@ def _repeat(insn: Any) -> int:
     if not is_string(insn) or insn.prefix[0] not in (0xF2, 0xF3):
         return 0
     if insn.addr_size != 8:
-        raise Refused("it is a repeated string instruction with 32-bit addresses")
+        raise UnsupportedOperand("it is a repeated string instruction with 32-bit addresses")
     return int(insn.prefix[0])
 
 

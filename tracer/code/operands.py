@@ -43,7 +43,7 @@ _NARROW = {getattr(x86, f"X86_REG_{name}") for name in ("EAX", "ECX", "EDX", "EB
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class OperandAddress:
     """``base + index * scale + disp``, or ``target`` (an absolute address: rip-relative operands); ``fs`` adds the base of
     the thread's control block. Registers are numbers as encoded."""
 
@@ -58,7 +58,7 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
-class Lanes:
+class MaskedElements:
     """Which accesses of a gather, a scatter or a masked move are made, and where those of the first two are.
 
     ``mask`` is a mask register where ``opmask``; access k is made if one of the bits ``bits[k]`` is set in it, or in as many
@@ -84,14 +84,14 @@ class Lanes:
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class OperandAccess:
     """One memory operand. ``operand`` numbers the operands of an instruction: the explicit ones first, then the stack; for
     what has lanes it is the lane."""
 
     operand: int
     kind: Kind
     bytes: int
-    memory: Memory
+    memory: OperandAddress
 
 
 def words(text: str) -> frozenset[str]:
@@ -116,7 +116,7 @@ _INDEXED = ("vgather", "vpgather", "vscatter", "vpscatter")
 _MASKED = ("vmaskmovp", "vpmaskmov")
 
 
-class Refused(Exception):
+class UnsupportedOperand(Exception):
     """The instruction cannot be instrumented; the text says why."""
 
 
@@ -149,24 +149,24 @@ def kind_of(mnemonic: str, position: int) -> Kind:
     return "write"
 
 
-def memory_of(insn: Any, operand: Any) -> Memory:
-    """The address of a capstone memory operand. Raises :class:`Refused` for segments other than fs."""
+def memory_of(insn: Any, operand: Any) -> OperandAddress:
+    """The address of a capstone memory operand. Raises :class:`UnsupportedOperand` for segments other than fs."""
     mem = operand.mem
     if mem.segment == x86.X86_REG_GS:
-        raise Refused("it addresses through gs")
+        raise UnsupportedOperand("it addresses through gs")
     fs, disp = mem.segment == x86.X86_REG_FS, mem.disp - overshoot(bytes(insn.bytes))
     if mem.base in (x86.X86_REG_RIP, x86.X86_REG_EIP):
-        return Memory(target=insn.address + insn.size + disp, fs=fs)
+        return OperandAddress(target=insn.address + insn.size + disp, fs=fs)
     narrow = mem.base in _NARROW or mem.index in _NARROW
     if fs and narrow:
-        raise Refused("it has a 32-bit address in the thread's control block")
+        raise UnsupportedOperand("it has a 32-bit address in the thread's control block")
     index = GPR.get(mem.index)
     if mem.index and index is None and mem.index not in VECTOR and mem.index not in (x86.X86_REG_RIZ, x86.X86_REG_EIZ):
-        raise Refused("its index register is unknown")
-    return Memory(GPR.get(mem.base), index, mem.scale, disp, None, fs, narrow)
+        raise UnsupportedOperand("its index register is unknown")
+    return OperandAddress(GPR.get(mem.base), index, mem.scale, disp, None, fs, narrow)
 
 
-def lanes_of(insn: Any) -> Lanes | None:
+def lanes_of(insn: Any) -> MaskedElements | None:
     """The lanes of a gather, a scatter or a masked move, ``None`` for other instructions."""
     name = bare(insn.mnemonic)
     if name.startswith(_NOT_TOUCHING):
@@ -176,7 +176,7 @@ def lanes_of(insn: Any) -> Lanes | None:
     if name.startswith(_MASKED):
         each = _element_bytes(name)
         count = _memory_operand(insn).size // each
-        return Lanes(VECTOR[insn.operands[1].reg], False, _each(count), each, vector_bytes=each * count)
+        return MaskedElements(VECTOR[insn.operands[1].reg], False, _each(count), each, vector_bytes=each * count)
     evex = evex_of(bytes(insn.bytes))
     memory = _memory_operand(insn)
     if evex is None or memory is None:
@@ -185,11 +185,11 @@ def lanes_of(insn: Any) -> Lanes | None:
     return None if found is None else _of_elements(evex.mask, found)
 
 
-def _of_elements(mask: int, found: Elements) -> Lanes:
-    return Lanes(mask, True, found.bits, found.bytes, found.counted)
+def _of_elements(mask: int, found: Elements) -> MaskedElements:
+    return MaskedElements(mask, True, found.bits, found.bytes, found.counted)
 
 
-def _indexed(insn: Any, name: str) -> Lanes:
+def _indexed(insn: Any, name: str) -> MaskedElements:
     """A gather or scatter."""
     code = bytes(insn.bytes)
     index_bytes = 8 if re.split("gather|scatter", name)[1][0] == "q" else 4
@@ -198,15 +198,15 @@ def _indexed(insn: Any, name: str) -> Lanes:
     evex = evex_of(code)
     if evex is not None:
         if not evex.mask:
-            raise Refused("it has no mask")
+            raise UnsupportedOperand("it has no mask")
         bits = _each(evex.vector_bytes // max(index_bytes, element_bytes))
-        return Lanes(evex.mask, True, bits, element_bytes, False, index, index_bytes, evex.vector_bytes)
+        return MaskedElements(evex.mask, True, bits, element_bytes, False, index, index_bytes, evex.vector_bytes)
     at = code.find(0xC4)
     if at < 0 or len(insn.operands) != 3:
-        raise Refused("its encoding is unknown")
+        raise UnsupportedOperand("its encoding is unknown")
     vector_bytes = 32 if code[at + 2] & 4 else 16
     bits = _each(vector_bytes // max(index_bytes, element_bytes))
-    return Lanes(VECTOR[insn.operands[2].reg], False, bits, element_bytes, False, index, index_bytes, vector_bytes)
+    return MaskedElements(VECTOR[insn.operands[2].reg], False, bits, element_bytes, False, index, index_bytes, vector_bytes)
 
 
 def _each(count: int) -> tuple[int, ...]:
@@ -221,62 +221,62 @@ def _memory_operand(insn: Any) -> Any:
     return next((operand for operand in insn.operands if operand.type == x86.X86_OP_MEM), None)
 
 
-def accesses_of(insn: Any) -> tuple[Access, ...]:
+def accesses_of(insn: Any) -> tuple[OperandAccess, ...]:
     """Every memory access of ``insn``, explicit operands first, then the stack; of gathers, scatters and masked moves one
-    for each lane (:func:`lanes_of` tells which of them are made). Raises :class:`Refused`."""
+    for each lane (:func:`lanes_of` tells which of them are made). Raises :class:`UnsupportedOperand`."""
     name = bare(insn.mnemonic)
     if name in _NO_ACCESS or name.startswith(_NOT_TOUCHING):
         return ()
     if name in _REFUSED or name.startswith(_REFUSED_STARTS):
-        raise Refused("it is not supported")
+        raise UnsupportedOperand("it is not supported")
     lanes = lanes_of(insn)
     if lanes is not None:
         return _lane_accesses(insn, name, lanes)
-    found: list[Access] = []
+    found: list[OperandAccess] = []
     for position, operand in enumerate(insn.operands):
         if operand.type != x86.X86_OP_MEM:
             continue
         if name in ("bt", "bts", "btr", "btc") and insn.operands[1].type == x86.X86_OP_REG:
-            raise Refused("its bit offset reaches beyond the operand")
+            raise UnsupportedOperand("its bit offset reaches beyond the operand")
         memory = memory_of(insn, operand)
         if name == "pop" and memory.base == RSP:
-            raise Refused("it pops to an address relative to rsp")
-        found.append(Access(len(found), kind_of(name, position), operand.size, memory))
+            raise UnsupportedOperand("it pops to an address relative to rsp")
+        found.append(OperandAccess(len(found), kind_of(name, position), operand.size, memory))
     stack = _stack_access(insn, name)
     if stack is not None:
-        found.append(Access(len(found), *stack))
+        found.append(OperandAccess(len(found), *stack))
     return tuple(found)
 
 
-def _lane_accesses(insn: Any, name: str, lanes: Lanes) -> tuple[Access, ...]:
+def _lane_accesses(insn: Any, name: str, lanes: MaskedElements) -> tuple[OperandAccess, ...]:
     """The elements of a masked move follow each other; those of a gather or scatter are all where it has its base."""
     position = next(n for n, operand in enumerate(insn.operands) if operand.type == x86.X86_OP_MEM)
     memory, kind = memory_of(insn, insn.operands[position]), kind_of(name, position)
     if lanes.index is not None and (memory.fs or memory.narrow):
-        raise Refused("its address is not flat")
+        raise UnsupportedOperand("its address is not flat")
     step = 0 if lanes.index is not None else lanes.element_bytes
-    return tuple(Access(k, kind, lanes.element_bytes, _behind(memory, k * step)) for k in range(len(lanes.bits)))
+    return tuple(OperandAccess(k, kind, lanes.element_bytes, _behind(memory, k * step)) for k in range(len(lanes.bits)))
 
 
-def _behind(memory: Memory, offset: int) -> Memory:
+def _behind(memory: OperandAddress, offset: int) -> OperandAddress:
     if memory.target is not None:
         return replace(memory, target=memory.target + offset)
     return replace(memory, disp=memory.disp + offset)
 
 
-def _stack_access(insn: Any, name: str) -> tuple[Kind, int, Memory] | None:
+def _stack_access(insn: Any, name: str) -> tuple[Kind, int, OperandAddress] | None:
     if name == "call":
-        return "write", 8, Memory(base=RSP, disp=-8)
+        return "write", 8, OperandAddress(base=RSP, disp=-8)
     if name == "ret":
-        return "read", 8, Memory(base=RSP)
+        return "read", 8, OperandAddress(base=RSP)
     if name == "leave":
-        return "read", 8, Memory(base=RBP)
+        return "read", 8, OperandAddress(base=RBP)
     if name in ("push", "pushf", "pushfq"):
         size = 2 if name == "pushf" or (name == "push" and _is_word(insn)) else 8
-        return "write", size, Memory(base=RSP, disp=-size)
+        return "write", size, OperandAddress(base=RSP, disp=-size)
     if name in ("pop", "popf", "popfq"):
         size = 2 if name == "popf" or (name == "pop" and _is_word(insn)) else 8
-        return "read", size, Memory(base=RSP)
+        return "read", size, OperandAddress(base=RSP)
     return None
 
 

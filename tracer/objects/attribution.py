@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from layout_advise.layoutalgebra.sets.spans import Span, addresses, spans
+from layout_advise.layoutalgebra.sets.spans import AddressSpan, addresses, spans
 from layout_advise.tracer.objects.members import split_by
 from layout_advise.tracer.objects.memory_object import Key, MemoryObject
 from layout_advise.tracer.objects.pointers import Read
-from layout_advise.tracer.objects.program_memory import Memory
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.objects.program_memory import ProgramMemory
+from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.trace.trace import Life, Trace
 
 _UNSURE: dict[Life | None, str] = {
@@ -19,7 +19,7 @@ _UNSURE: dict[Life | None, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Touch:
+class ObjectTouch:
     """A reference touches object number ``object``, ``accesses`` times (``None``: it is not known how often; so it is with
     a block that the call frees, whose memory it may use again)."""
 
@@ -32,7 +32,7 @@ class Attribution:
     """``touches[i]`` and ``inexact[i]`` (a reason or ``None``) belong to the trace's reference ``i``."""
 
     objects: tuple[MemoryObject, ...]
-    touches: tuple[tuple[Touch, ...], ...]
+    touches: tuple[tuple[ObjectTouch, ...], ...]
     inexact: tuple[str | None, ...]
 
     def mixed(self, reference: int) -> bool:
@@ -40,12 +40,12 @@ class Attribution:
         return len(self.touches[reference]) > 1
 
 
-def attribute(trace: Trace, main: Binary, read: Read) -> Attribution:
+def attribute(trace: Trace, main: ElfBinary, read: Read) -> Attribution:
     """The objects that the trace touches, most accesses first, and which reference touches which.
 
     ``read(address, size)`` reads the memory of the stopped program (``StoppedProgram.read``).
     """
-    memory = Memory(trace, main, read)
+    memory = ProgramMemory(trace, main, read)
     found = _attributed(memory, trace)
     records = tuple(memory.records)
     while records:  # mostly once more; records whose arrays a reference runs over together stay whole
@@ -61,7 +61,7 @@ def attribute(trace: Trace, main: Binary, read: Read) -> Attribution:
     return found
 
 
-def _attributed(memory: Memory, trace: Trace) -> Attribution:
+def _attributed(memory: ProgramMemory, trace: Trace) -> Attribution:
     counts: list[dict[Key, int | None]] = []
     reasons: list[str | None] = []
     for reference, stream in zip(trace.references, trace.streams, strict=True):
@@ -74,7 +74,7 @@ def _attributed(memory: Memory, trace: Trace) -> Attribution:
     return _assemble(memory, trace, counts, reasons)
 
 
-def _spread(memory: Memory, span: Span, size: int, touched: dict[Key, int | None]) -> str | None:
+def _spread(memory: ProgramMemory, span: AddressSpan, size: int, touched: dict[Key, int | None]) -> str | None:
     """Count the span's accesses for the objects they fall in; returns why that is not exact, if it is not."""
     first = memory.at(span.low)
     if first is not None and span.high + size <= first.end:
@@ -106,7 +106,9 @@ def _add(touched: dict[Key, int | None], key: Key, count: int | None) -> None:
     touched[key] = None if before is None or count is None else before + count
 
 
-def _assemble(memory: Memory, trace: Trace, counts: list[dict[Key, int | None]], reasons: list[str | None]) -> Attribution:
+def _assemble(
+    memory: ProgramMemory, trace: Trace, counts: list[dict[Key, int | None]], reasons: list[str | None]
+) -> Attribution:
     weight: dict[Key, int] = {}
     users: dict[Key, list[int]] = {}
     for reference, touched in zip(trace.references, counts, strict=True):
@@ -117,6 +119,7 @@ def _assemble(memory: Memory, trace: Trace, counts: list[dict[Key, int | None]],
     number = {key: index for index, key in enumerate(order)}
     objects = memory.described([replace(memory.known[key], references=tuple(users[key])) for key in order])
     touches = tuple(
-        tuple(Touch(number[key], None if memory.life(key) == "freed" else c) for key, c in sorted(t.items())) for t in counts
+        tuple(ObjectTouch(number[key], None if memory.life(key) == "freed" else c) for key, c in sorted(t.items()))
+        for t in counts
     )
     return Attribution(objects, touches, tuple(reasons))

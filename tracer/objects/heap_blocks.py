@@ -10,7 +10,7 @@ from layout_advise.tracer.trace.trace import Allocation, Life, Trace
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class BlockPiece:
     """``start`` .. ``end`` (exclusive) of ``block``: all of it, or what of a new block lies where no block was before."""
 
     start: int
@@ -31,12 +31,12 @@ class HeapBlocks:
         self._born = sorted(_between(trace.born, self._blocks), key=lambda p: p.start)
         self._born_starts = [p.start for p in self._born]
 
-    def at(self, address: int) -> Piece | None:
+    def at(self, address: int) -> BlockPiece | None:
         """The block around ``address``."""
         block = self.at_entry(address)
         if block is not None:
             life: Life | None = None if not self._watched else "freed" if block.order in self._freed else "whole"
-            return Piece(block.address, block.address + block.bytes, block, life)
+            return BlockPiece(block.address, block.address + block.bytes, block, life)
         index = bisect_right(self._born_starts, address) - 1
         found = self._born[index] if index >= 0 else None
         return found if found is not None and address < found.end else None
@@ -48,7 +48,7 @@ class HeapBlocks:
         return found if found is not None and address < found.address + found.bytes else None
 
 
-def _between(born: Sequence[Allocation], blocks: Sequence[Allocation]) -> Iterator[Piece]:
+def _between(born: Sequence[Allocation], blocks: Sequence[Allocation]) -> Iterator[BlockPiece]:
     """What of the new blocks lies in none of ``blocks``, which are sorted."""
     taken: list[tuple[int, int]] = []
     for block in blocks if born else ():
@@ -64,5 +64,5 @@ def _between(born: Sequence[Allocation], blocks: Sequence[Allocation]) -> Iterat
             index = bisect_right(ends, start)
             begins, goes_on = taken[index] if index < len(taken) else (end, end)
             if start < begins:
-                yield Piece(start, min(begins, end), block, "born")
+                yield BlockPiece(start, min(begins, end), block, "born")
             start = goes_on

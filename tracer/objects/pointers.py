@@ -15,7 +15,16 @@ from elftools.dwarf.die import DIE
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.tracer.program.dwarf_types import atoms, descriptors, is_descriptor, pointee, strip
 from layout_advise.tracer.program.modules import Module, Modules
-from layout_advise.tracer.program.variables import RBP, RSP, Place, Variable, declared_in, globals_of, locals_at, parameters
+from layout_advise.tracer.program.variables import (
+    RBP,
+    RSP,
+    Variable,
+    VariablePlace,
+    declared_in,
+    globals_of,
+    locals_at,
+    parameters,
+)
 from layout_advise.tracer.trace.trace import Registers
 
 Read = Callable[[int, int], bytes]
@@ -51,7 +60,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class EntryState:
     """The stopped program at the entry of its hotspot. ``block_end`` gives the end of the heap block around an address."""
 
     registers: Registers
@@ -75,7 +84,7 @@ class Entry:
             return b""
 
 
-def variables(entry: Entry) -> tuple[list[Pointer], list[Held]]:
+def variables(entry: EntryState) -> tuple[list[Pointer], list[Held]]:
     """Pointers held in registers, and variables that stand in memory, those nearest to the hotspot first."""
     pointers: list[Pointer] = []
     held: list[Held] = []
@@ -107,10 +116,10 @@ def variables(entry: Entry) -> tuple[list[Pointer], list[Held]]:
 
 
 def _place(
-    entry: Entry, caller: Module, variable: Variable, pointers: list[Pointer], held: list[Held], *, inside: bool = False
+    entry: EntryState, caller: Module, variable: Variable, pointers: list[Pointer], held: list[Held], *, inside: bool = False
 ) -> None:
     """Where a local of the hotspot's caller is; with ``inside`` of the function that the hotspot is a loop in."""
-    place: Place = variable.place
+    place: VariablePlace = variable.place
     gpr = entry.registers.gpr
     if place.kind == "register":
         # at the hotspot's entry the callee-saved registers still hold the caller's values
@@ -168,7 +177,7 @@ def _names_block(die: DIE) -> bool:
     return bare is not None and bare.tag in _AGGREGATES and not is_descriptor(bare)
 
 
-def all_pointers(entry: Entry, direct: list[Pointer], held: list[Held]) -> list[Pointer]:
+def all_pointers(entry: EntryState, direct: list[Pointer], held: list[Held]) -> list[Pointer]:
     """The direct pointers, those in held variables, and one level further on."""
     found = list(direct)
     for variable in held:
@@ -184,7 +193,7 @@ def all_pointers(entry: Entry, direct: list[Pointer], held: list[Held]) -> list[
     return [p for p in found if p.value]
 
 
-def _inside(entry: Entry, kind: DIE, address: int, name: str, level: int) -> Iterator[Pointer]:
+def _inside(entry: EntryState, kind: DIE, address: int, name: str, level: int) -> Iterator[Pointer]:
     for member, offset, array in descriptors(kind):  # gfortran's: the data's address comes first
         value = entry.word(address + offset)
         if value:
@@ -205,7 +214,7 @@ def _source_name(name: str, member: str) -> str:
     return name + user if not user or user.startswith("[") else f"{name}.{user}"
 
 
-def _table(entry: Entry, pointer: Pointer) -> Iterator[Pointer]:
+def _table(entry: EntryState, pointer: Pointer) -> Iterator[Pointer]:
     end = entry.block_end(pointer.value)
     count = min((end - pointer.value) // 8, _POINTER_TABLE) if end is not None else 1
     data = entry.bytes(pointer.value, 8 * count)

@@ -11,8 +11,8 @@ from layout_advise.tracer.objects.heap_blocks import HeapBlocks
 from layout_advise.tracer.objects.members import Record, record_of
 from layout_advise.tracer.objects.memory_object import Key, MemoryObject
 from layout_advise.tracer.objects.object_names import Types, named, numbered
-from layout_advise.tracer.objects.pointers import Entry, Read, all_pointers, variables
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.objects.pointers import EntryState, Read, all_pointers, variables
+from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.program.dwarf_types import describe
 from layout_advise.tracer.program.modules import Modules
 from layout_advise.tracer.program.variables import RSP
@@ -22,16 +22,16 @@ LARGE = 64 << 10
 """Blocks of this many bytes or more have a stack each, of smaller ones the first of each site (``LA_LARGE`` in agent.h)."""
 
 
-class Memory:
+class ProgramMemory:
     """The objects of a stopped program, found by address."""
 
-    def __init__(self, trace: Trace, main: Binary, read: Read) -> None:
+    def __init__(self, trace: Trace, main: ElfBinary, read: Read) -> None:
         self.known: dict[Key, MemoryObject] = {}
         self._modules = Modules(trace.mappings, main)
         self._blocks = HeapBlocks(trace)
         self._sites: dict[tuple[int, ...], str | None] = {}
         self._trace = trace
-        self._entry = Entry(trace.registers, self._modules, read, self._block_end)
+        self._entry = EntryState(trace.registers, self._modules, read, self._block_end)
         self._direct, self._held = variables(self._entry)
         self.records: list[Record] = []
         self._pieces: list[MemoryObject] = []

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine
-from layout_advise.layoutalgebra.sets.spans import Span, addresses, hull, spans
+from layout_advise.layoutalgebra.sets.spans import AddressSpan, addresses, hull, spans
 from layout_advise.tracer.trace.trace import Trace
 
 LINE = 64
@@ -39,7 +39,7 @@ class Sharing:
 
 
 @dataclass(frozen=True, slots=True)
-class _Use:
+class _ThreadUse:
     """The lines that one reference uses, each once, with a mask of their bytes."""
 
     reference: int
@@ -54,7 +54,7 @@ def find_sharing(trace: Trace) -> Sharing:
     if len(trace.threads) < 2:
         return Sharing()
     hulls = _hulls(trace)
-    uses: list[_Use] = []
+    uses: list[_ThreadUse] = []
     skipped: list[int] = []
     for reference, stream in zip(trace.references, trace.streams, strict=True):
         windows = _windows(reference.thread, hulls[reference.id], reference.kind != "read", trace, hulls)
@@ -66,7 +66,7 @@ def find_sharing(trace: Trace) -> Sharing:
             skipped.append(reference.id)
             continue
         lines, masks = line_masks(np.unique(np.concatenate(known)), reference.bytes)
-        uses.append(_Use(reference.id, reference.thread, reference.kind != "read", lines, masks))
+        uses.append(_ThreadUse(reference.id, reference.thread, reference.kind != "read", lines, masks))
     return _judge(uses, tuple(skipped))
 
 
@@ -98,7 +98,7 @@ def _windows(
     return merged
 
 
-def clipped(span: Span, low: int, high: int) -> NDArray[np.int64] | None:
+def clipped(span: AddressSpan, low: int, high: int) -> NDArray[np.int64] | None:
     """The addresses of the span in ``low`` .. ``high`` (the latter excluded); None where there are too many.
 
     Each loop is cut to the iterations whose inner loops can still reach the interval, so that little is expanded where two
@@ -163,7 +163,7 @@ def line_masks(starts: NDArray[np.int64], size: int) -> tuple[NDArray[np.uint64]
     return unique.astype(np.uint64), joined
 
 
-def _judge(uses: Sequence[_Use], skipped: tuple[int, ...]) -> Sharing:
+def _judge(uses: Sequence[_ThreadUse], skipped: tuple[int, ...]) -> Sharing:
     if not uses:
         return Sharing(skipped=skipped)
     lines = np.unique(np.concatenate([use.lines for use in uses]))

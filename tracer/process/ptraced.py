@@ -24,7 +24,7 @@ _MMAP = 9
 _TRAP_AT = 0x800  # an int3 in the clone's header page, for the return address
 
 
-class _Vector(ctypes.Structure):
+class _VectorState(ctypes.Structure):
     _fields_ = [("base", ctypes.c_void_p), ("length", ctypes.c_size_t)]
 
 
@@ -47,7 +47,7 @@ class PtracedProgram(Tracee):
 
     def _xstate(self) -> bytes:
         buffer = ctypes.create_string_buffer(16384)
-        vector = _Vector(ctypes.cast(buffer, ctypes.c_void_p), len(buffer))
+        vector = _VectorState(ctypes.cast(buffer, ctypes.c_void_p), len(buffer))
         libc.ptrace(_GETREGSET, self.thread, _NT_X86_XSTATE, ctypes.byref(vector))
         return buffer.raw[: vector.length]
 

@@ -31,7 +31,7 @@ class CloneImage:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class TeamMember:
     """What one thread of a team recorded with its clone. ``entered`` is False where the region had fewer threads.
     ``arguments`` are those of the region's body in registers: rdi rsi rdx rcx r8 r9, or fewer where the runtime hands over
     fewer."""

@@ -1,6 +1,6 @@
 """One ELF file: what is where in it, and what its debug information says.
 
-All addresses are those of the file; add the load base (:meth:`Binary.load_base`) to get run-time addresses.
+All addresses are those of the file; add the load base (:meth:`ElfBinary.load_base`) to get run-time addresses.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from layout_advise.tracer.program import producer as producers
 from layout_advise.tracer.program.dwarf import DebugInfo
 from layout_advise.tracer.program.dwarf_types import ResultKind, result_kind
 from layout_advise.tracer.program.elf_checks import check_dynamic, check_executable, check_file, check_header, parse
-from layout_advise.tracer.program.lines import InlinedCall, LineTable, SourceLine
+from layout_advise.tracer.program.lines import InlinedAt, LineTable, SourceLine
 from layout_advise.tracer.program.symbols import (
     DataSymbol,
     Function,
@@ -42,7 +42,7 @@ from layout_advise.tracer.trace.trace import Mapping
 _T = TypeVar("_T")
 
 
-class Binary:
+class ElfBinary:
     """A program or shared library. Everything is read on first use and kept."""
 
     def __init__(self, path: Path, elf: ELFFile) -> None:
@@ -204,7 +204,7 @@ class Binary:
             return found
         return next((c.call for c in self.inlined(address) if not c.call.in_system_header), found)
 
-    def inlined(self, address: int) -> tuple[InlinedCall, ...]:
+    def inlined(self, address: int) -> tuple[InlinedAt, ...]:
         """The chain of inlined functions at ``address``, innermost first."""
         return self._lines.inlined(address)
 

@@ -60,7 +60,7 @@ _MOST_CODE = 256 << 10
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _UsedExtensions:
     """Groups of the instructions; whether some use registers of 64 bytes, and some vector registers in the encoding that
     code for AVX never uses."""
 
@@ -77,7 +77,7 @@ def extension_flags(code: Iterable[bytes], unit: Iterable[bytes] = ()) -> tuple[
     if not seen.legacy:
         around = _seen(unit)
         if not around.legacy:
-            seen = _Seen(seen.groups | around.groups, seen.wide or around.wide, False)
+            seen = _UsedExtensions(seen.groups | around.groups, seen.wide or around.wide, False)
     groups = set(seen.groups)
     if groups & _AVX512:
         groups |= _WITH_AVX512
@@ -87,7 +87,7 @@ def extension_flags(code: Iterable[bytes], unit: Iterable[bytes] = ()) -> tuple[
     return (*switches, NARROW) if groups & _AVX512 and not seen.wide else switches
 
 
-def _seen(code: Iterable[bytes]) -> _Seen:
+def _seen(code: Iterable[bytes]) -> _UsedExtensions:
     decoder = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
     decoder.detail = True
     decoder.skipdata = True
@@ -105,4 +105,4 @@ def _seen(code: Iterable[bytes]) -> _Seen:
             wide |= "zmm" in instruction.op_str
             legacy |= "xmm" in instruction.op_str and not instruction.mnemonic.startswith(("v", "sha"))  # SHA has no other
         left = max(left - len(piece), 0)
-    return _Seen(frozenset(groups), wide, legacy)
+    return _UsedExtensions(frozenset(groups), wide, legacy)

@@ -31,7 +31,7 @@ class SourceLine:
 
 
 @dataclass(frozen=True, slots=True)
-class InlinedCall:
+class InlinedAt:
     """At ``call`` the function ``function`` was inlined."""
 
     function: str
@@ -61,7 +61,7 @@ class LineTable:
         name = self.file_name(unit, rows[index][2])
         return SourceLine(name, rows[index][3]) if name else None
 
-    def inlined(self, address: int) -> tuple[InlinedCall, ...]:
+    def inlined(self, address: int) -> tuple[InlinedAt, ...]:
         """What was inlined into what at ``address``, innermost first; ``()`` where nothing was."""
         function = self._debug.function_at(address)
         unit = self._debug.unit_at(address)
@@ -71,7 +71,7 @@ class LineTable:
         for die in self._debug.inlined_at(function, address):
             file = self.file_name(unit, number(die, "DW_AT_call_file") or 0)
             call = SourceLine(file or "?", number(die, "DW_AT_call_line") or 0)
-            calls.append(InlinedCall(text(die) or "?", call))
+            calls.append(InlinedAt(text(die) or "?", call))
         return tuple(reversed(calls))
 
     def _program(self, unit: CompileUnit) -> LineProgram | None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from layout_advise.errors import BinaryError
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.trace.trace import Mapping
 
 KERNEL_START = 1 << 63
@@ -16,14 +16,14 @@ KERNEL_START = 1 << 63
 class Module:
     """A program or library in a process: file address + ``load_base`` = run-time address."""
 
-    binary: Binary
+    binary: ElfBinary
     load_base: int
 
 
 class Modules:
     """Opens the mapped files on demand and keeps them."""
 
-    def __init__(self, mappings: Sequence[Mapping], *known: Binary) -> None:
+    def __init__(self, mappings: Sequence[Mapping], *known: ElfBinary) -> None:
         self.mappings = tuple(sorted(mappings, key=lambda m: m.start))
         self._known = {str(b.path.resolve()): b for b in known}
         self._modules: dict[str, Module | None] = {}
@@ -58,7 +58,7 @@ class Modules:
             return None
         binary = self._known.get(path.removesuffix(" (deleted)"))
         try:
-            binary = binary or Binary.open_module(path)
+            binary = binary or ElfBinary.open_module(path)
         except BinaryError:
             return None
         base = binary.load_base(self.mappings)

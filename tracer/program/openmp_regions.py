@@ -20,7 +20,7 @@ from capstone import x86_const as x86
 
 from layout_advise.errors import TraceError
 from layout_advise.tracer.process.patching import RDI, RDX, Entry, Outlined
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.program.symbols import Function
 from layout_advise.tracer.trace.trace import Mapping
 
@@ -43,7 +43,7 @@ def is_region_body(function: Function) -> bool:
 
 
 @lru_cache(maxsize=4)
-def region_entry(module: Binary, function: Function, mappings: tuple[Mapping, ...]) -> Entry:
+def region_entry(module: ElfBinary, function: Function, mappings: tuple[Mapping, ...]) -> Entry:
     """The entry of the runtime's function that starts the region with the body ``function``.
 
     ``mappings`` are those of a run of the program: they name the runtime's file. Raises :class:`TraceError` where the body
@@ -58,7 +58,7 @@ def region_entry(module: Binary, function: Function, mappings: tuple[Mapping, ..
     if found is None:
         file = "libgomp.so" if library is _LIBGOMP else "libomp.so"
         raise TraceError(what, f"{file} was not loaded", "link it dynamically")
-    runtime = Binary.open_module(found)
+    runtime = ElfBinary.open_module(found)
     start = runtime.exported(name)
     if start is None:
         raise TraceError(what, f"{found} has no {name}")
@@ -66,7 +66,7 @@ def region_entry(module: Binary, function: Function, mappings: tuple[Mapping, ..
     return Entry(Path(runtime.path).resolve(), start.start, runtime.read(start.start, start.size), name, body)
 
 
-def _start_by_gcc(module: Binary, function: Function, what: str) -> str:
+def _start_by_gcc(module: ElfBinary, function: Function, what: str) -> str:
     names = set(_callees(module, function))
     starts = {name for name in names if _STARTS.match(name)}
     if len(starts) != 1 or names != starts:
@@ -75,7 +75,7 @@ def _start_by_gcc(module: Binary, function: Function, what: str) -> str:
     return starts.pop()
 
 
-def _start_by_clang(module: Binary, function: Function, what: str) -> str:
+def _start_by_clang(module: ElfBinary, function: Function, what: str) -> str:
     """clang outlines for parallel regions and for teams; which of its bodies a call is handed is seen at run time. Those
     that are called directly do not run in a team each time."""
     slots = frozenset(module.slots.values())
@@ -91,7 +91,7 @@ def _start_by_clang(module: Binary, function: Function, what: str) -> str:
     return _FORK
 
 
-def _direct_calls(module: Binary, target: int) -> Iterator[str]:
+def _direct_calls(module: ElfBinary, target: int) -> Iterator[str]:
     """The functions in which a call or jump with a relative address leads to ``target``, which is another function."""
     for address, code in module.code:
         for found in re.finditer(rb"[\xe8\xe9]", code):
@@ -102,7 +102,7 @@ def _direct_calls(module: Binary, target: int) -> Iterator[str]:
                     yield caller.name if caller is not None else hex(address + found.start())
 
 
-def _callees(module: Binary, function: Function) -> Iterator[str]:
+def _callees(module: ElfBinary, function: Function) -> Iterator[str]:
     """Names of the functions that are handed the address of ``function``, wherever the code takes it."""
     for address, code in module.code:
         for at in _passes(code, address, function.start):
@@ -111,7 +111,7 @@ def _callees(module: Binary, function: Function) -> Iterator[str]:
             yield from _handed_to(module, code[at:end], address + at)
 
 
-def _handed_to(module: Binary, code: bytes, address: int) -> Iterator[str]:
+def _handed_to(module: ElfBinary, code: bytes, address: int) -> Iterator[str]:
     """The functions that are called with what the first instruction loads as first argument. It may lie in another register
     or on the stack before, across a whole loop and calls in it; where it gets lost, the starts of regions that are called
     in the rest of the function."""
@@ -150,7 +150,7 @@ def _passes(code: bytes, address: int, target: int) -> Iterator[int]:
     )
 
 
-def _next_call(module: Binary, code: bytes, address: int) -> str:
+def _next_call(module: ElfBinary, code: bytes, address: int) -> str:
     """The symbol that is called next, or jumped to as the last thing; ``?`` where that is not known."""
     for insn in _decode(code, address):
         called = insn.group(x86.X86_GRP_CALL)
@@ -161,7 +161,7 @@ def _next_call(module: Binary, code: bytes, address: int) -> str:
     return "?"
 
 
-def _symbol(module: Binary, insn: capstone.CsInsn) -> str | None:
+def _symbol(module: ElfBinary, insn: capstone.CsInsn) -> str | None:
     """What a call or jump leads to: through a pointer that the loader filled in, or through a stub that does so."""
     operand = insn.operands[0]
     if operand.type == x86.X86_OP_MEM and operand.mem.base == x86.X86_REG_RIP:

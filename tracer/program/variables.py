@@ -20,7 +20,7 @@ _INTEGER_ARGUMENTS = (7, 6, 2, 1, 8, 9)  # rdi rsi rdx rcx r8 r9
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class VariablePlace:
     """Where a variable is. ``register``: its value is in general register ``number`` (as encoded). ``memory``: it stands at
     the file address ``offset``. ``indirect``: it stands at the value of register ``number`` plus ``offset``."""
 
@@ -35,7 +35,7 @@ class Variable:
 
     name: str
     role: Literal["parameter", "local", "global"]
-    place: Place
+    place: VariablePlace
     type: DIE
 
 
@@ -60,7 +60,7 @@ def parameters(debug: DebugInfo, entry: int, *, clone: bool) -> tuple[Variable, 
         if convention == "integer":
             integers += 1
         by_abi = _INTEGER_ARGUMENTS[integers - 1] if convention == "integer" and 0 < integers <= 6 else None
-        place = listed or (Place("register", by_abi) if abi and by_abi is not None else None)
+        place = listed or (VariablePlace("register", by_abi) if abi and by_abi is not None else None)
         if name is not None and kind is not None and place is not None and place.kind != "memory":
             result.append(Variable(name, "parameter", place, kind))
     return tuple(result)
@@ -114,36 +114,36 @@ def _scoped(debug: DebugInfo, die: DIE, address: int) -> Iterator[DIE]:
                 yield from _scoped(debug, child, address)
 
 
-def _place(debug: DebugInfo, operations: list[DWARFExprOp], base: Place | None) -> Place | None:
+def _place(debug: DebugInfo, operations: list[DWARFExprOp], base: VariablePlace | None) -> VariablePlace | None:
     if len(operations) != 1:
         return None
     operation = operations[0]
     register = _register(operations)
     if register is not None:
-        return Place("register", register)
+        return VariablePlace("register", register)
     if operation.op_name == "DW_OP_addr":
-        return Place("memory", offset=operation.args[0])
+        return VariablePlace("memory", offset=operation.args[0])
     if operation.op_name == "DW_OP_fbreg" and base is not None:
-        return Place("indirect", base.number, base.offset + operation.args[0])
+        return VariablePlace("indirect", base.number, base.offset + operation.args[0])
     if operation.op_name.startswith("DW_OP_breg") and operation.op - 0x70 < 16:
-        return Place("indirect", _ENCODED[operation.op - 0x70], operation.args[0])
+        return VariablePlace("indirect", _ENCODED[operation.op - 0x70], operation.args[0])
     return None
 
 
-def _frame_base(debug: DebugInfo, function: DIE, address: int) -> Place | None:
+def _frame_base(debug: DebugInfo, function: DIE, address: int) -> VariablePlace | None:
     operations = debug.location(function, address, "DW_AT_frame_base")
     if len(operations) == 1 and operations[0].op_name == "DW_OP_call_frame_cfa":
         return _canonical_frame(debug, address)
     register = _register(operations)  # clang -O0: rbp
-    return Place("indirect", register, 0) if register is not None else None
+    return VariablePlace("indirect", register, 0) if register is not None else None
 
 
-def _canonical_frame(debug: DebugInfo, address: int) -> Place | None:
+def _canonical_frame(debug: DebugInfo, address: int) -> VariablePlace | None:
     """The canonical frame address at ``address`` as a register plus an offset, from the unwind table."""
     frame = debug.unwinding.frame_at(address) if debug.unwinding is not None else None
     if frame is None or not 0 <= frame.register < 16:
         return None
-    return Place("indirect", _ENCODED[frame.register], frame.offset)
+    return VariablePlace("indirect", _ENCODED[frame.register], frame.offset)
 
 
 def globals_of(debug: DebugInfo, unit: CompileUnit, *, inside_functions: bool) -> tuple[Variable, ...]:
@@ -156,7 +156,7 @@ def globals_of(debug: DebugInfo, unit: CompileUnit, *, inside_functions: bool) -
         if die.tag == "DW_TAG_variable":
             address, kind, name = debug.static_address(die), follow(die, "DW_AT_type"), text(die)
             if address is not None and kind is not None and name is not None:
-                result.append(Variable(name, "global", Place("memory", offset=address), kind))
+                result.append(Variable(name, "global", VariablePlace("memory", offset=address), kind))
     return tuple(result)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from layout_advise.errors import ProgramError
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.program.modules import KERNEL_START, Modules
 from layout_advise.tracer.program.symbols import Function, demangle
 from layout_advise.tracer.sampling.call_chains import Chain
@@ -101,7 +101,7 @@ def _credited(chain: Chain, modules: Modules) -> int:
     return chain[0]
 
 
-def share_within(chains: Sequence[Chain], modules: Modules, module: Binary, inside: Callable[[int], bool]) -> float:
+def share_within(chains: Sequence[Chain], modules: Modules, module: ElfBinary, inside: Callable[[int], bool]) -> float:
     """The part of the samples that fell in the code of ``module`` that ``inside`` is true of (by its addresses in the file),
     or in what that had called."""
     known: dict[int, bool] = {}
@@ -116,7 +116,7 @@ def share_within(chains: Sequence[Chain], modules: Modules, module: Binary, insi
     return sum(any(map(is_inside, chain)) for chain in chains) / max(len(chains), 1)
 
 
-def _named(groups: dict[tuple[str, int], _Group], opened: dict[str, Binary], total: int) -> list[Hotspot]:
+def _named(groups: dict[tuple[str, int], _Group], opened: dict[str, ElfBinary], total: int) -> list[Hotspot]:
     human = demangle([g.leader.name for g in groups.values()])
     result = []
     for (path, start), group in groups.items():
@@ -129,7 +129,7 @@ def _named(groups: dict[tuple[str, int], _Group], opened: dict[str, Binary], tot
     return result
 
 
-def _resolve(address: int, modules: Modules) -> tuple[Binary, Function, int] | str:
+def _resolve(address: int, modules: Modules) -> tuple[ElfBinary, Function, int] | str:
     if address >= KERNEL_START:
         return "[kernel]"
     mapping = modules.mapping_at(address)
@@ -149,7 +149,7 @@ def _resolve(address: int, modules: Modules) -> tuple[Binary, Function, int] | s
     return module.binary, Function(f"[{name}]", 0, 0, True, f"[{name}]", anonymous=True), vaddr
 
 
-def leader_of(binary: Binary, function: Function) -> Function:
+def leader_of(binary: ElfBinary, function: Function) -> Function:
     """The function that a piece belongs to: ``f`` or ``f.constprop.0`` for ``f.constprop.0.cold``; else itself."""
     if function.clone not in ("cold", "part"):
         return function

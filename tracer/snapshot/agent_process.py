@@ -27,11 +27,11 @@ from layout_advise.tracer.process.stopped_program import (
     Calm,
     Clock,
     CloneImage,
-    Member,
     Mode,
     Range,
     RunResult,
     Sample,
+    TeamMember,
 )
 from layout_advise.tracer.snapshot.recorded_calls import RETURNED, Calls
 from layout_advise.tracer.trace import trace
@@ -264,7 +264,7 @@ class AgentProcess:
         wall, *own = struct.iter_unpack("<Q", self._call(Verb.MEMBERS, (variant, calls)))
         return float(wall[0]), tuple(float(ns) for (ns,) in own)
 
-    def trace_team(self, images: Sequence[CloneImage], records: Path, capacity: int) -> tuple[tuple[Member, ...], int]:
+    def trace_team(self, images: Sequence[CloneImage], records: Path, capacity: int) -> tuple[tuple[TeamMember, ...], int]:
         """Run the region once, the n-th thread in the n-th clone; its raw records (``capacity`` at most) go to the file
         ``records`` with the suffix ``.n``. Returns what each did, and how many entries of the body were not recorded."""
         for number, image in enumerate(images):
@@ -274,7 +274,7 @@ class AgentProcess:
         stray, ns = struct.unpack_from("<2Q", data)
         self.traced_ns = float(ns)
         members = [
-            Member(bool(e), n, bool(full), rsp, fs, tuple(arguments[:count]))
+            TeamMember(bool(e), n, bool(full), rsp, fs, tuple(arguments[:count]))
             for e, n, full, rsp, fs, count, *arguments in struct.iter_unpack("<12Q", data[16:])
         ]
         return tuple(members), stray

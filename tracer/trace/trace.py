@@ -110,7 +110,7 @@ class InlinedCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourcePlace:
     """Where the instruction at ``pc`` stands in the source: ``function`` is the one whose machine code it is, ``inlined``
     what was inlined into it there, innermost first. ``loop`` numbers the innermost loop around it (:attr:`Trace.loops`)."""
 
@@ -188,7 +188,7 @@ class TracedObject:
     layout: str | None = None
     element_bytes: int | None = None
     fields: tuple[TracedField, ...] = ()
-    stack: tuple[Place, ...] = ()
+    stack: tuple[SourcePlace, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +231,7 @@ class Trace:
     mappings: tuple[Mapping, ...]
     allocations: tuple[Allocation, ...]
     limits: tuple[str, ...] = ()
-    places: tuple[Place, ...] = ()
+    places: tuple[SourcePlace, ...] = ()
     loops: tuple[CodeLoop, ...] = ()
     objects: tuple[TracedObject, ...] = ()
     control: Control | None = None

@@ -11,7 +11,7 @@ EFAULT = -14
 
 
 @dataclass(frozen=True, slots=True)
-class Buffer:
+class CallBuffer:
     """``bytes`` bytes at ``address``; ``kind`` is what the call does to them."""
 
     address: int
@@ -48,11 +48,11 @@ def call_name(number: int) -> str:
     return f"system call {number}"
 
 
-def buffers(number: int, arguments: tuple[int, ...], read: Callable[[int, int], bytes]) -> tuple[Buffer, ...]:
+def buffers(number: int, arguments: tuple[int, ...], read: Callable[[int, int], bytes]) -> tuple[CallBuffer, ...]:
     """The buffers of system call ``number``; ``()`` for calls that are not known here. ``read`` reads the program's memory;
     a pointer that leads nowhere gives ``()`` too."""
     if number in _PLAIN:
-        return (Buffer(arguments[1], arguments[2], _PLAIN[number][1]),)
+        return (CallBuffer(arguments[1], arguments[2], _PLAIN[number][1]),)
     try:
         if number in _VECTORS:
             return _vector(arguments[1], arguments[2], _VECTORS[number][1], read)
@@ -70,9 +70,9 @@ def _word(data: bytes, index: int) -> int:
 
 def _vector(
     address: int, count: int, kind: Literal["read", "write"], read: Callable[[int, int], bytes]
-) -> tuple[Buffer, ...]:
+) -> tuple[CallBuffer, ...]:
     """The entries of a ``struct iovec`` array."""
     if not 0 < count <= IOV_MAX:
         return ()
     data = read(address, 16 * count)
-    return tuple(Buffer(_word(data, 2 * k), _word(data, 2 * k + 1), kind) for k in range(len(data) // 16))
+    return tuple(CallBuffer(_word(data, 2 * k), _word(data, 2 * k + 1), kind) for k in range(len(data) // 16))

@@ -9,7 +9,15 @@ from dataclasses import replace
 import capstone
 
 from layout_advise.tracer.backends.step.single_steps import effective
-from layout_advise.tracer.code.operands import GPR_NAMES, Access, Kind, Refused, accesses_of, bare, lanes_of
+from layout_advise.tracer.code.operands import (
+    GPR_NAMES,
+    Kind,
+    OperandAccess,
+    UnsupportedOperand,
+    accesses_of,
+    bare,
+    lanes_of,
+)
 from layout_advise.tracer.process.tracee import UserRegisters
 
 LONGEST = 16
@@ -25,7 +33,7 @@ class Operands:
         self._read = read
         self._decoder = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
         self._decoder.detail = True
-        self._decoded: dict[int, tuple[Access, ...] | Kind] = {}
+        self._decoded: dict[int, tuple[OperandAccess, ...] | Kind] = {}
         self._repeated: set[int] = set()
 
     def repeats(self, registers: UserRegisters) -> bool:
@@ -46,12 +54,12 @@ class Operands:
             return [(known[0].kind if known else "read", address, 1)]
         return places
 
-    def _known(self, pc: int) -> tuple[Access, ...] | Kind:
+    def _known(self, pc: int) -> tuple[OperandAccess, ...] | Kind:
         if pc not in self._decoded:
             self._decoded[pc] = self._decode(pc)
         return self._decoded[pc]
 
-    def _decode(self, pc: int) -> tuple[Access, ...] | Kind:
+    def _decode(self, pc: int) -> tuple[OperandAccess, ...] | Kind:
         insn = next(self._decoder.disasm(self._read(pc, LONGEST), pc), None)
         if insn is None:
             return "read"
@@ -60,7 +68,7 @@ class Operands:
             self._repeated.add(pc)
         try:
             found, lanes = accesses_of(insn), lanes_of(insn)
-        except Refused:
+        except UnsupportedOperand:
             return "write" if name.startswith(_WRITES) else "read"
         if lanes is None or not found:
             return found

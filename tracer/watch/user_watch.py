@@ -21,7 +21,7 @@ from layout_advise.tracer.process.seized import EVENT_CLONE, EVENT_STOP, SYSTEM_
 from layout_advise.tracer.process.tracee import UserRegisters
 from layout_advise.tracer.watch.call_buffers import EFAULT, buffers, call_name
 from layout_advise.tracer.watch.faulting import Operands
-from layout_advise.tracer.watch.watched import PAGE, Course, OwnCode, Pages, Touch, Watched
+from layout_advise.tracer.watch.watched import PAGE, Course, OwnCode, Pages, Watched, WatchedTouch
 
 BURST = 64
 """Accesses of one instruction that are looked at one by one."""
@@ -52,7 +52,7 @@ class UserWatch:
         self._starts = [p.start for p in self._memory]
         self._call = course.call
         self._inside, self._slot = True, 0
-        self._touches: list[Touch] = []
+        self._touches: list[WatchedTouch] = []
         self._seen: dict[int, int] = {}
         self._last = thread
         self._open: Pages | None = None
@@ -283,7 +283,7 @@ class UserWatch:
         for kind, at, size in () if goes_on else accesses:
             found = self._find(at) or self._find(at + size - 1)
             if found is not None:
-                self._touches.append(Touch(found.structure, registers.rip, kind, at, size, self._call))
+                self._touches.append(WatchedTouch(found.structure, registers.rip, kind, at, size, self._call))
 
     # who called the library
 
@@ -358,5 +358,7 @@ class UserWatch:
                 if low < high:
                     found = True
                     pc = registers.rip - 2
-                    self._touches.append(Touch(pages.structure, pc, buffer.kind, low, high - low, self._call, None, name))
+                    self._touches.append(
+                        WatchedTouch(pages.structure, pc, buffer.kind, low, high - low, self._call, None, name)
+                    )
         return found

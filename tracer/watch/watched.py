@@ -53,7 +53,7 @@ class OwnCode:
 
 
 @dataclass(frozen=True, slots=True)
-class Touch:
+class WatchedTouch:
     """The instruction at ``pc`` accessed ``bytes`` bytes at ``address`` of structure number ``structure``, after the return
     of call number ``call``. ``caller`` is the return address in the program's own code, where ``pc`` is in a library and
     that was seen. ``system``: the name of the system call made at ``pc`` that did it."""
@@ -76,7 +76,7 @@ class Watched:
 
     first: int
     last: int
-    touches: tuple[Touch, ...]
+    touches: tuple[WatchedTouch, ...]
     ended: bool
     gapless: bool
     reason: str = ""

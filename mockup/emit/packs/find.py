@@ -28,8 +28,8 @@ from layout_advise.mockup.ir.lifted import (
     Let,
     LetLinear,
     Lifted,
+    LiftedLoop,
     Load,
-    Loop,
     Store,
     Val,
     Var,
@@ -79,7 +79,7 @@ def _numbers(lifted: Lifted) -> Iterator[int]:
             yield item.value.number
         elif isinstance(item, Assign):
             yield item.variable.number
-        elif isinstance(item, Loop):
+        elif isinstance(item, LiftedLoop):
             yield item.counter.number
     yield from (one.value.number for one in lifted.live_ins)
 
@@ -110,7 +110,7 @@ class _Finder:
             if plain:
                 done += self.segment([item for item in run if isinstance(item, Plain)])
             else:
-                done += [replace(i, body=self.body(i.body)) if isinstance(i, Loop) else i for i in run]
+                done += [replace(i, body=self.body(i.body)) if isinstance(i, LiftedLoop) else i for i in run]
         return tuple(done)
 
     def segment(self, items: Sequence[Plain]) -> list[Plain]:

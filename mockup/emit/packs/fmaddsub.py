@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from layout_advise.layoutalgebra.derive.structure import Axis, Candidate, Relayout
 from layout_advise.mockup.ir.effects import Ty
-from layout_advise.mockup.ir.lifted import Item, Let, Lifted, Loop, Operand, Val
+from layout_advise.mockup.ir.lifted import Item, Let, Lifted, LiftedLoop, Operand, Val
 
 LANES: dict[Ty, tuple[int, int]] = {"f64": (2, 4), "f32": (4, 8)}
 
@@ -73,7 +73,7 @@ def _body(items: Sequence[Item], signs: dict[int, Operand]) -> tuple[Item, ...]:
             signs.update(known)
             done += [*turned, *together]
         else:
-            done.append(replace(item, body=_body(item.body, signs)) if isinstance(item, Loop) else item)
+            done.append(replace(item, body=_body(item.body, signs)) if isinstance(item, LiftedLoop) else item)
         at += len(pack) if together else 1
     return tuple(done)
 

@@ -6,21 +6,21 @@ from collections.abc import Sequence
 
 from layout_advise.mockup.emit.c_text import CTYPE
 from layout_advise.mockup.emit.packs.pack import Pack, Packs
-from layout_advise.mockup.emit.program import Writer
+from layout_advise.mockup.emit.program import BodyWriter
 from layout_advise.mockup.emit.scope import Scope
-from layout_advise.mockup.emit.writer_state import Settings
+from layout_advise.mockup.emit.writer_state import EmitSettings
 from layout_advise.mockup.evidence.binding import Binding
 from layout_advise.mockup.ir.effects import BITS
 from layout_advise.mockup.ir.lifted import Assign, Item, Let, Operand, Store, Val, Var
-from layout_advise.mockup.remap.plan import Place, Plan
+from layout_advise.mockup.remap.plan import ElementPlace, RemapPlan
 
 _SIGNS = {"fadd": "+", "fsub": "-", "fmul": "*", "fdiv": "/"}
 
 
-class PackWriter(Writer):
+class PackWriter(BodyWriter):
     """Writes bodies with packs; a lane is called ``p3[1]``."""
 
-    def __init__(self, scope: Scope, plan: Plan, binding: Binding, settings: Settings, packs: Packs) -> None:
+    def __init__(self, scope: Scope, plan: RemapPlan, binding: Binding, settings: EmitSettings, packs: Packs) -> None:
         super().__init__(scope, plan, binding, settings)
         self.packs = packs
         self.lane_of: dict[int, tuple[str, int, int]] = {}
@@ -130,13 +130,13 @@ class PackWriter(Writer):
 _PLAIN = frozenset(("fmin", "fmax", "fsqrt", "fabs"))
 
 
-def in_one_piece(packs: Packs, plan: Plan) -> bool:
+def in_one_piece(packs: Packs, plan: RemapPlan) -> bool:
     """Whether the lanes of every load and store lie one after another in the new layout, too."""
     accesses = [pack for pack in packs.at.values() if not isinstance(pack.members[0], Let)]
     return all(_lined_up([plan.places.get(id(m)) for m in pack.members], BITS[pack.ty] // 8) for pack in accesses)
 
 
-def _lined_up(places: Sequence[Place | None], size: int) -> bool:
+def _lined_up(places: Sequence[ElementPlace | None], size: int) -> bool:
     known = [place for place in places if place is not None]
     if not known:
         return True
@@ -148,7 +148,7 @@ def _lined_up(places: Sequence[Place | None], size: int) -> bool:
     return alike and starts == [starts[0] + size * lane for lane in range(len(starts))]
 
 
-def _start(place: Place) -> int:
+def _start(place: ElementPlace) -> int:
     """Where in its buffer an access begins, but for what the indices add."""
     (piece,) = place.pieces
     inner = len(place.relayout.structure.dims) - 1
@@ -156,7 +156,7 @@ def _start(place: Place) -> int:
     return piece.map.offset + piece.delta + within
 
 
-def _shape(place: Place) -> tuple[object, ...]:
+def _shape(place: ElementPlace) -> tuple[object, ...]:
     (piece,) = place.pieces
     axes = tuple((a.dim, a.part, a.block, a.stride) for a in piece.map.axes)
     return place.site.offset, place.site.given, place.terms, place.along, piece.map.buffer, axes, piece.inner, piece.at

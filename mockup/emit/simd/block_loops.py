@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from itertools import chain
 
 from layout_advise.mockup.emit.c_text import CTYPE, operation
-from layout_advise.mockup.emit.program import Writer
+from layout_advise.mockup.emit.program import BodyWriter
 from layout_advise.mockup.emit.scope import Scope, operands
-from layout_advise.mockup.emit.simd.iterations import Lanes
+from layout_advise.mockup.emit.simd.iterations import SimdIterations
 from layout_advise.mockup.emit.simd.vector_slots import LaneWriter
-from layout_advise.mockup.emit.writer_state import Settings
+from layout_advise.mockup.emit.writer_state import EmitSettings
 from layout_advise.mockup.evidence.binding import Access, Binding
 from layout_advise.mockup.ir.effects import Ty
 from layout_advise.mockup.ir.lifted import (
@@ -29,15 +29,15 @@ from layout_advise.mockup.ir.lifted import (
     Label,
     Let,
     LetLinear,
+    LiftedLoop,
     Load,
-    Loop,
     Operand,
     Store,
     Val,
     Var,
     everything,
 )
-from layout_advise.mockup.remap.plan import Place, Plan
+from layout_advise.mockup.remap.plan import ElementPlace, RemapPlan
 
 ELEMENT = "e"
 """The counter of the loops over a block's elements; those around have others (``scope.COUNTERS``)."""
@@ -49,7 +49,7 @@ _FAR = 1 << 20
 class LaneLoopWriter(LaneWriter):
     """Writes the loops in ``settings.abreast`` so."""
 
-    def __init__(self, scope: Scope, plan: Plan, binding: Binding, settings: Settings) -> None:
+    def __init__(self, scope: Scope, plan: RemapPlan, binding: Binding, settings: EmitSettings) -> None:
         super().__init__(scope, plan, binding, settings)
         self.turned = False  # inside of a loop over a block's elements: texts are of its current one
         self.pending: list[str] = []  # the statements of that loop
@@ -64,18 +64,18 @@ class LaneLoopWriter(LaneWriter):
             return super().text(operand)
         step = self.side.runs.get(operand.number) if isinstance(operand, Val) else None
         if step is not None:
-            first = Writer.text(self, operand)
+            first = BodyWriter.text(self, operand)
             return f"({first}{_ahead(step, operand.ty)})" if self.turned and step else super().text(operand)
         if isinstance(operand, Val) and operand.number in self.moved:
             let = self.moved[operand.number]
             return operation(let.name, let.value.ty, [self.text(a) for a in let.args], [a.ty for a in let.args])
         if isinstance(operand, Val) and operand.number not in self.lasting:
-            return Writer.text(self, operand)
+            return BodyWriter.text(self, operand)
         return f"{self.vector_name(operand)}[{ELEMENT if self.turned else self.lane}]"
 
     def vector_name(self, operand: Val | Var) -> str:
         """The array with that of all elements."""
-        return f"{Writer.text(self, operand)}_all"
+        return f"{BodyWriter.text(self, operand)}_all"
 
     def declare(self, value: Val) -> str:
         """Left side of a definition."""
@@ -105,7 +105,7 @@ class LaneLoopWriter(LaneWriter):
             if number in self.lasting:
                 self.put(f"{CTYPE[value.ty]} {self.vector_name(value)}[{self.settings.lanes}];")
 
-    def point_to_elements(self, loop: Loop) -> None:
+    def point_to_elements(self, loop: LiftedLoop) -> None:
         """Not in a block, where each element would need one."""
         if self.side is None:
             super().point_to_elements(loop)
@@ -144,9 +144,9 @@ class LaneLoopWriter(LaneWriter):
         inside = isinstance(item, Store) or (isinstance(item, Let | LetLinear | Load | Call) and self._differs(item.value))
         if self.side is not None and inside:
             with self._inside():
-                Writer.item(self, item)
+                BodyWriter.item(self, item)
         else:
-            Writer.item(self, item)
+            BodyWriter.item(self, item)
 
     def moves(self, group: Sequence[Assign]) -> None:
         """Parallel moves: first those that differ between elements."""
@@ -162,26 +162,26 @@ class LaneLoopWriter(LaneWriter):
                 self.put(f"const {CTYPE[assign.variable.ty]} t{self.temporaries} = {self.text(assign.operand)};")
                 kept.append(f"{self.text(assign.variable)} = t{self.temporaries};")
         with self._inside():
-            Writer.moves(self, ours)
+            BodyWriter.moves(self, ours)
         if others:
             self._finish()
         for line in kept:
             self.put(line)
         if not kept:
-            Writer.moves(self, others)
+            BodyWriter.moves(self, others)
         self.lane = 0
 
     # ---- memory ---------------------------------------------------------------------------------------------------
 
     def load(self, load: Load) -> None:
         """A load as ever."""
-        Writer.load(self, load)
+        BodyWriter.load(self, load)
 
     def store(self, store: Store) -> None:
         """A store as ever."""
-        Writer.store(self, store)
+        BodyWriter.store(self, store)
 
-    def pieces(self, access: Access, place: Place | None) -> list[str]:
+    def pieces(self, access: Access, place: ElementPlace | None) -> list[str]:
         """The place of each piece; of what stays in one block so many bytes behind the first element's."""
         step = self.step(access, place) if self.turned and id(access) in self.lined else None
         if step is None:
@@ -199,12 +199,12 @@ def _ahead(step: int, ty: Ty = "i64") -> str:
     return f" {'+' if step > 0 else '-'} {ELEMENT if size == 1 else f'{number} * {ELEMENT}'}"
 
 
-def differs(operand: Operand, side: Lanes) -> bool:
+def differs(operand: Operand, side: SimdIterations) -> bool:
     """Whether ``operand`` is a value of its own for each element, and none that grows evenly."""
     return side.varies(operand) and not (isinstance(operand, Val) and operand.number in side.runs)
 
 
-def apart(group: Sequence[Assign], side: Lanes) -> tuple[list[Assign], list[Assign]]:
+def apart(group: Sequence[Assign], side: SimdIterations) -> tuple[list[Assign], list[Assign]]:
     """Moves that are made for each element, and the others."""
     ours = [a for a in group if side.varies(a.variable)]
     return ours, [a for a in group if not side.varies(a.variable)]
@@ -215,7 +215,7 @@ def _reads(some: Iterable[Assign], others: Iterable[Assign]) -> bool:
     return not {a.variable for a in others}.isdisjoint(a.operand for a in some)
 
 
-def stretches(items: Sequence[Item], side: Lanes) -> list[list[Item]]:
+def stretches(items: Sequence[Item], side: SimdIterations) -> list[list[Item]]:
     """``items`` cut into what one loop over the elements does: up to where the way of all elements may turn, up to a change
     of what they share, which is read before it, and up to a load that they share behind a store."""
     found: list[list[Item]] = [[]]
@@ -225,7 +225,7 @@ def stretches(items: Sequence[Item], side: Lanes) -> list[list[Item]]:
         together = _moved_together(items[k:])
         ours, others = apart(together, side)
         shared_load = isinstance(item, Load) and not side.varies(item.value)
-        turn = isinstance(item, Label | Goto | Loop)
+        turn = isinstance(item, Label | Goto | LiftedLoop)
         if turn or _reads(others, ours) or (shared_load and any(isinstance(i, Store) for i in found[-1])):
             found.append([])
         found[-1] += together or [item]
@@ -245,7 +245,7 @@ def _moved_together(items: Sequence[Item]) -> list[Assign]:
     return found
 
 
-def moved(stretch: Sequence[Item], side: Lanes, uses: Mapping[int, int]) -> dict[int, Let]:
+def moved(stretch: Sequence[Item], side: SimdIterations, uses: Mapping[int, int]) -> dict[int, Let]:
     """Values that are computed to be assigned only, by number: they are written as the right side of the assignment, as a
     source has them (``best[e] = d < nearest[e] ? c : best[e];``). Compilers tell the two apart: gcc 12 makes a masked store
     of a choice so written, and runs half as fast as with choices that are computed before they are stored."""
@@ -261,7 +261,7 @@ def moved(stretch: Sequence[Item], side: Lanes, uses: Mapping[int, int]) -> dict
     return found
 
 
-def lasting(items: Sequence[Item], side: Lanes) -> frozenset[int]:
+def lasting(items: Sequence[Item], side: SimdIterations) -> frozenset[int]:
     """The values of the elements that are read in another stretch than the one that computes them, or behind the loop."""
     home: dict[int, int] = {}
     read: list[tuple[int, int]] = []
@@ -276,7 +276,7 @@ def lasting(items: Sequence[Item], side: Lanes) -> frozenset[int]:
     return frozenset(v for v in home if v in left or any(home[v] != at for number, at in read if number == v))
 
 
-def _all_stretches(items: Sequence[Item], side: Lanes) -> Iterator[list[Item]]:
+def _all_stretches(items: Sequence[Item], side: SimdIterations) -> Iterator[list[Item]]:
     for stretch in stretches(items, side):
         yield stretch
-        yield from chain.from_iterable(_all_stretches(i.body, side) for i in stretch if isinstance(i, Loop))
+        yield from chain.from_iterable(_all_stretches(i.body, side) for i in stretch if isinstance(i, LiftedLoop))

@@ -25,9 +25,9 @@ from layout_advise.mockup.ir.lifted import (
     Let,
     LetLinear,
     Lifted,
+    LiftedLoop,
     Linear,
     Load,
-    Loop,
     OpaqueCall,
     Operand,
     RuntimeCall,
@@ -42,7 +42,7 @@ _RUNNING = ("add", "sub", "mul", "shl", "neg")
 
 
 @dataclass(slots=True)
-class Lanes:
+class SimdIterations:
     """Of one loop: ``values`` and ``variables`` that vary, by number; ``runs``: how much a value grows an iteration;
     ``masked`` are the ids of jumps made by some lanes only; ``left`` are values and variables read after the loop, ``last``
     variables that nothing is computed from in it: they hold what the last lane left."""
@@ -78,7 +78,7 @@ class Lanes:
         return max(floats or others, default=8)
 
 
-def side_by_side(loop: Loop, lifted: Lifted) -> Lanes:
+def side_by_side(loop: LiftedLoop, lifted: Lifted) -> SimdIterations:
     """How the iterations of ``loop``, whose accesses are independent, run side by side.
 
     Raises NotVectorisedError where they cannot.
@@ -123,11 +123,11 @@ def _handed_on(inside: Sequence[Item], carried: set[Var], where: str) -> frozens
 class _Analysis:
     """Repeated until nothing more varies."""
 
-    def __init__(self, loop: Loop, where: str, last: frozenset[int]) -> None:
+    def __init__(self, loop: LiftedLoop, where: str, last: frozenset[int]) -> None:
         self.loop, self.where = loop, where
-        self.found = Lanes({loop.counter.number}, set(), {loop.counter.number: 1}, last=last)
+        self.found = SimdIterations({loop.counter.number}, set(), {loop.counter.number: 1}, last=last)
 
-    def run(self) -> Lanes:
+    def run(self) -> SimdIterations:
         before = (-1, -1, -1)
         while (now := (len(self.found.values), len(self.found.variables), len(self.found.masked))) != before:
             before = now
@@ -152,7 +152,7 @@ class _Analysis:
                     waiting.add(item.label)
                 elif item.label not in labels | around:
                     self._refuse("it may be left early")
-            elif isinstance(item, Loop):
+            elif isinstance(item, LiftedLoop):
                 if item.trip is None:
                     raise NotVectorisedError(self.where, "how often a loop in it runs is not known before")
                 if self.found.varies(item.trip):
@@ -219,11 +219,11 @@ def signed(value: int, bits: int) -> int:
 def _within(items: Sequence[Item]) -> Iterator[Item]:
     for item in items:
         yield item
-        if isinstance(item, Loop):
+        if isinstance(item, LiftedLoop):
             yield from _within(item.body)
 
 
-def compared_bytes(sides: Iterable[tuple[Loop, Lanes]]) -> int:
+def compared_bytes(sides: Iterable[tuple[LiftedLoop, SimdIterations]]) -> int:
     """The size of the widest values that differ between iterations and are compared; 8 where none are."""
     compared = (
         BITS[arg.ty] // 8

@@ -13,11 +13,11 @@ from layout_advise.errors import NotVectorisedError
 from layout_advise.layoutalgebra.derive.structure import Axis
 from layout_advise.mockup.emit.c_text import CTYPE, integer
 from layout_advise.mockup.emit.c_text import operation as scalar_operation
-from layout_advise.mockup.emit.program import Writer
+from layout_advise.mockup.emit.program import BodyWriter
 from layout_advise.mockup.emit.scope import Scope
 from layout_advise.mockup.emit.simd import vector_text
-from layout_advise.mockup.emit.simd.iterations import Lanes
-from layout_advise.mockup.emit.writer_state import Settings
+from layout_advise.mockup.emit.simd.iterations import SimdIterations
+from layout_advise.mockup.emit.writer_state import EmitSettings
 from layout_advise.mockup.evidence.binding import Access, Binding, access_bytes
 from layout_advise.mockup.ir.effects import Ty
 from layout_advise.mockup.ir.lifted import (
@@ -29,24 +29,24 @@ from layout_advise.mockup.ir.lifted import (
     Label,
     Let,
     LetLinear,
+    LiftedLoop,
     Load,
-    Loop,
     Operand,
     Store,
     Val,
     Var,
     everything,
 )
-from layout_advise.mockup.remap.field_runs import Piece
-from layout_advise.mockup.remap.plan import Place, Plan, Site, Term
+from layout_advise.mockup.remap.field_runs import RunPiece
+from layout_advise.mockup.remap.plan import ElementPlace, IndexTerm, RemapPlan, Site
 
 
-class LaneWriter(Writer):
+class LaneWriter(BodyWriter):
     """Writes the loops in ``settings.abreast`` so; ``lane`` is the one that texts of varying operands are of."""
 
-    def __init__(self, scope: Scope, plan: Plan, binding: Binding, settings: Settings) -> None:
+    def __init__(self, scope: Scope, plan: RemapPlan, binding: Binding, settings: EmitSettings) -> None:
         super().__init__(scope, plan, binding, settings)
-        self.side: Lanes | None = None  # of the loop that is being written so
+        self.side: SimdIterations | None = None  # of the loop that is being written so
         self.counter: Val | None = None
         self.lane = 0
         self.on: str | None = None  # the mask of the lanes that are where the text is; None: all
@@ -100,7 +100,7 @@ class LaneWriter(Writer):
 
     # ---- the loop -------------------------------------------------------------------------------------------------
 
-    def begun(self, loop: Loop, name: str, trip: str) -> str:
+    def begun(self, loop: LiftedLoop, name: str, trip: str) -> str:
         """The loop over whole vectors of elements."""
         side = self.settings.abreast.get(id(loop))
         if side is None:
@@ -141,7 +141,7 @@ class LaneWriter(Writer):
             if number in self.scope.hoisted and number not in self.side.runs:
                 self.put(f"{vector_text.VECTOR[value.ty]} {self.vector_name(value)} = {{0}};")
 
-    def _borders(self, loop: Loop) -> set[str]:
+    def _borders(self, loop: LiftedLoop) -> set[str]:
         """Which of its accesses stay in one block for all lanes, and what has to be on a block border for that."""
         lined, borders = set(), set()
         for item in everything(loop.body):
@@ -155,7 +155,7 @@ class LaneWriter(Writer):
         self.lined = frozenset(lined)
         return borders
 
-    def _along(self, place: Place, piece: Piece, axis: Axis, counter: Val) -> bool:
+    def _along(self, place: ElementPlace, piece: RunPiece, axis: Axis, counter: Val) -> bool:
         moving = [t for t in place.terms if t.digits[axis.dim]]
         alone = len(moving) == 1 and moving[0].atom == counter and moving[0].digits[axis.dim] == 1 and not moving[0].shift
         whole_vectors = axis.block % self.settings.lanes == 0 and axis.block & (axis.block - 1) == 0
@@ -305,7 +305,7 @@ class LaneWriter(Writer):
             raise NotVectorisedError(what, "where an element lies is found by division for each one")
         super().site(site)
 
-    def split_terms(self, place: Place, piece: Piece) -> list[str]:
+    def split_terms(self, place: ElementPlace, piece: RunPiece) -> list[str]:
         """In a block that all lanes share."""
         if self.side is None or self.counter is None or not self.within_block:
             return super().split_terms(place, piece)
@@ -319,7 +319,7 @@ class LaneWriter(Writer):
                 terms.append(f"{axis.stride} * (({digit} + {j}) & {axis.block - 1})")
         return terms
 
-    def step(self, access: Access, place: Place | None) -> int | None:
+    def step(self, access: Access, place: ElementPlace | None) -> int | None:
         """Bytes from a lane's place to the next one's; None where that is not constant."""
         assert self.side is not None
         if place is None:
@@ -335,7 +335,7 @@ class LaneWriter(Writer):
                 total += step
         return total
 
-    def _term_step(self, term: Term, axes: Sequence[Axis], lined: bool) -> int | None:
+    def _term_step(self, term: IndexTerm, axes: Sequence[Axis], lined: bool) -> int | None:
         assert self.side is not None
         run = self.side.runs.get(term.atom.number) if isinstance(term.atom, Val) else None
         split = any(a.part != "whole" and term.digits[a.dim] for a in axes)
@@ -343,7 +343,7 @@ class LaneWriter(Writer):
             return None
         return run * sum(a.stride * term.digits[a.dim] for a in axes if a.part != "div")
 
-    def places_of(self, access: Access, place: Place | None) -> list[list[str]] | tuple[str, bool]:
+    def places_of(self, access: Access, place: ElementPlace | None) -> list[list[str]] | tuple[str, bool]:
         """By lane the places of the pieces; or the first lane's, where the lanes lie one after another, and whether that
         is a vector's border."""
         step = self.step(access, place)
@@ -363,7 +363,7 @@ class LaneWriter(Writer):
         self.put(f"uint8_t *const p{self.temporaries} = (uint8_t *)({first});")
         return [[f"p{self.temporaries} + {integer(step * n % (1 << 64), 'i64')}"] for n in range(self.settings.lanes)]
 
-    def _on_border(self, place: Place) -> bool:
+    def _on_border(self, place: ElementPlace) -> bool:
         """Whether vectors in the new buffers start at multiples of their size."""
         piece, lanes = place.pieces[0], self.settings.lanes
         parts = [self.delta(place, piece) + piece.map.offset, *(a.stride for a in piece.map.axes if a.part != "mod")]

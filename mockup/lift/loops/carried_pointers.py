@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from math import gcd
 
 from layout_advise.mockup.ir.value_graph import LASTING, Graph, Node, parts
-from layout_advise.mockup.lift.ssa import Program, rewrite
+from layout_advise.mockup.lift.ssa import SsaProgram, rewrite
 
 _CARRIES = ("phi", "exitphi")
 
@@ -43,7 +43,7 @@ class Web:
     terms: Terms
 
 
-def index_carried(program: Program) -> bool:
+def index_carried(program: SsaProgram) -> bool:
     """Replace the pointers that loops carry by indices (in place); whether there were any. All loops are closed before: what
     is left varies."""
     found = False
@@ -57,7 +57,7 @@ def index_carried(program: Program) -> bool:
     return found
 
 
-def _next_web(program: Program, head: int, done: set[Node]) -> Web | None:
+def _next_web(program: SsaProgram, head: int, done: set[Node]) -> Web | None:
     """A web around a variable of the loop at ``head`` that memory is reached through; ``done`` are those looked at."""
     live = program.live()
     users = _users(live)
@@ -167,7 +167,7 @@ def _needed(node: Node, inside: set[Node]) -> list[Node]:
     return sorted(_closure(node, lambda one: (s for s in _sources(one) if s not in inside)), key=lambda one: one.uid)
 
 
-def _replace(program: Program, web: Web) -> list[Node]:
+def _replace(program: SsaProgram, web: Web) -> list[Node]:
     """Carry indices instead of the web's pointers; the new variables."""
     g = program.graph
     indices: dict[Node, Node] = {}
@@ -198,7 +198,7 @@ def index_of(g: Graph, web: Web, value: Node, indices: Mapping[Node, Node]) -> N
     return g.lin("i64", given.const // web.stride, (*own, *((a, c // web.stride) for a, c in given.terms)))
 
 
-def _share(program: Program, made: list[Node]) -> None:
+def _share(program: SsaProgram, made: list[Node]) -> None:
     """Where the loop carries the same index already (the source's own) take that one."""
     live = program.live()
     variables = [n for n in live if n.op in _CARRIES and n.ty == "i64"]

@@ -8,10 +8,10 @@ from layout_advise.mockup.ir.simplify import build, is_const, lo32, negate
 from layout_advise.mockup.ir.value_graph import LASTING, NOWHERE, Graph, Node, parts, signed
 from layout_advise.mockup.lift.flow import Cond, Flow, FlowLoop, Go
 from layout_advise.mockup.lift.loops.loop_exits import Counted, carry_out, varies
-from layout_advise.mockup.lift.ssa import Program, rewrite
+from layout_advise.mockup.lift.ssa import SsaProgram, rewrite
 
 
-def close_loops(program: Program) -> dict[int, Counted]:
+def close_loops(program: SsaProgram) -> dict[int, Counted]:
     """Bring every loop, inner before outer, into closed form (in place); what is known of each, by head. What did not
     become linear is left to :func:`lower_exact`."""
     found: dict[int, Counted] = {}
@@ -29,7 +29,7 @@ def close_loops(program: Program) -> dict[int, Counted]:
     return found
 
 
-def _close_phis(program: Program, counted: Counted) -> None:
+def _close_phis(program: SsaProgram, counted: Counted) -> None:
     """Replace every phi whose step does not vary by ``first + step * counter``."""
     g, loop = program.graph, counted.loop
     latch = program.flow.preds[loop.head].index(loop.latch)
@@ -53,7 +53,7 @@ def _close_phis(program: Program, counted: Counted) -> None:
         rewrite(program, replace)
 
 
-def _count(program: Program, counted: Counted) -> None:
+def _count(program: SsaProgram, counted: Counted) -> None:
     """Find the exit that bounds the loop, and after how many iterations it is taken."""
     flow, loop = program.flow, counted.loop
     live = program.live()
@@ -76,7 +76,7 @@ def _count(program: Program, counted: Counted) -> None:
             return
 
 
-def _leads_to_latch(program: Program, loop: FlowLoop, block: int, live: Container[Node]) -> bool:
+def _leads_to_latch(program: SsaProgram, loop: FlowLoop, block: int, live: Container[Node]) -> bool:
     """Whether nothing but register moves stands between the test in ``block`` and the next iteration: then it does no harm
     that they happen once more than in the machine code."""
     flow = program.flow
@@ -107,7 +107,7 @@ def _without(g: Graph, counted: Counted, node: Node, coefficient: int) -> Node:
     return g.lin(node.ty, 0, ((node, 1), (index, -coefficient)))
 
 
-def _trip(program: Program, counted: Counted, stay: Node, bottom: bool) -> Node | None:
+def _trip(program: SsaProgram, counted: Counted, stay: Node, bottom: bool) -> Node | None:
     """Number of whole iterations, where ``stay`` is the condition to go on after (bottom) or before (top) one."""
     if stay.op not in ("ne", "slt", "sle", "ult", "ule") or stay.args[0].ty not in ("i32", "i64"):
         return None
@@ -144,7 +144,7 @@ def _divided(g: Graph, node: Node, step: int, alone: bool) -> Node:
     return build(g, "exact" if alone else "upto", node.ty, (node, g.const(node.ty, step)))
 
 
-def lower_exact(program: Program) -> None:
+def lower_exact(program: SsaProgram) -> None:
     """What did not become linear is a shift or a division."""
     g = program.graph
     replace: dict[Node, Node] = {}
@@ -187,7 +187,7 @@ def _after_order(g: Graph, name: str, a: Node, b: Node, step: int, bottom: bool)
     return build(g, "smax", "i64", (count, g.const("i64", least)))
 
 
-def _facts(flow: Flow, program: Program, block: int) -> list[Node]:
+def _facts(flow: Flow, program: SsaProgram, block: int) -> list[Node]:
     """Conditions that hold whenever ``block`` is reached: branches that every path to it has taken."""
     found: list[Node] = []
     at: int | None = block
@@ -202,7 +202,7 @@ def _facts(flow: Flow, program: Program, block: int) -> list[Node]:
     return found
 
 
-def _widen(program: Program, counted: Counted) -> None:
+def _widen(program: SsaProgram, counted: Counted) -> None:
     """``sext(a + k)`` and ``zext(a + k)`` of 32-bit counters become ``sext(a) + k`` where they are seen not to wrap."""
     g, loop = program.graph, counted.loop
     if counted.test is None:
@@ -225,7 +225,7 @@ def _widen(program: Program, counted: Counted) -> None:
         rewrite(program, replace)
 
 
-def _stays_below(program: Program, counted: Counted, first: Node, sign: bool, facts: list[Node]) -> bool:
+def _stays_below(program: SsaProgram, counted: Counted, first: Node, sign: bool, facts: list[Node]) -> bool:
     """Whether ``first + k`` (32 bits) does not wrap for any iteration: it starts below the bound that ends the loop."""
     g = program.graph
     stay = program.stays[counted.loop.head]

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from layout_advise.mockup.ir.value_graph import LASTING, PINNED, Graph, Node
 from layout_advise.mockup.lift.flow import FlowLoop
-from layout_advise.mockup.lift.ssa import Program, rebuilt
+from layout_advise.mockup.lift.ssa import SsaProgram, rebuilt
 
 
 @dataclass(slots=True)
 class Counted:
-    """What is known of one loop; its trip count is ``Program.trips[head]`` (absent where not counted). ``test`` is the block
-    whose condition the count replaces, ``pad`` where that exit leads; ``bottom``: the test ends the body (else it begins
-    it)."""
+    """What is known of one loop; its trip count is ``SsaProgram.trips[head]`` (absent where not counted). ``test`` is the
+    block whose condition the count replaces, ``pad`` where that exit leads; ``bottom``: the test ends the body (else it
+    begins it)."""
 
     loop: FlowLoop
     counter: Node
@@ -39,7 +39,7 @@ def varies(loop: FlowLoop, node: Node, memo: dict[Node, bool]) -> bool:
     return memo[node]
 
 
-def carry_out(program: Program, counted: Counted) -> None:
+def carry_out(program: SsaProgram, counted: Counted) -> None:
     """Replace every use behind the loop of something computed inside (in place)."""
     _Exits(program, counted).run()
 
@@ -48,7 +48,7 @@ class _Exits:
     """Uses behind a loop of what was computed inside: closed forms at the last iteration, else variables (``exitphi``)
     that are assigned on the way out."""
 
-    def __init__(self, program: Program, counted: Counted) -> None:
+    def __init__(self, program: SsaProgram, counted: Counted) -> None:
         self.program, self.counted, self.loop, self.flow = program, counted, counted.loop, program.flow
         self.memo: dict[Node, bool] = {}
         self.values: dict[tuple[Node, int], Node] = {}

@@ -9,10 +9,10 @@ from __future__ import annotations
 from layout_advise.mockup.ir.simplify import negate
 from layout_advise.mockup.ir.value_graph import Node
 from layout_advise.mockup.lift.flow import Cond, FlowBlock, FlowLoop, Go, analyse
-from layout_advise.mockup.lift.ssa import Program, rewrite
+from layout_advise.mockup.lift.ssa import SsaProgram, rewrite
 
 
-def merge_tests(program: Program) -> None:
+def merge_tests(program: SsaProgram) -> None:
     """Merge copied bottom tests (in place); loops without any stay as they are."""
     for head in list(program.flow.loops):
         found = _copies(program, program.flow.loops[head])
@@ -21,7 +21,7 @@ def merge_tests(program: Program) -> None:
     rewrite(program, {})
 
 
-def _copies(program: Program, loop: FlowLoop) -> tuple[list[int], list[int], Node] | None:
+def _copies(program: SsaProgram, loop: FlowLoop) -> tuple[list[int], list[int], Node] | None:
     """(test blocks, pads, condition to stay), where the latch is reached by copies of one test only."""
     flow = program.flow
     tests = flow.preds[loop.latch]
@@ -47,7 +47,7 @@ def _copies(program: Program, loop: FlowLoop) -> tuple[list[int], list[int], Nod
     return (tests, pads, stays[0]) if same else None
 
 
-def _lands(program: Program, pad: int) -> tuple[int, int]:
+def _lands(program: SsaProgram, pad: int) -> tuple[int, int]:
     """Where a pad leads through blocks that do nothing (every ``ret`` is such a block of its own): the last of them (or the
     pad), and what comes then."""
     last, at = pad, program.flow.blocks[pad].successors[0]
@@ -59,7 +59,7 @@ def _lands(program: Program, pad: int) -> tuple[int, int]:
     return last, at
 
 
-def _above(program: Program, loop: FlowLoop, block: int) -> tuple[int, int] | None:
+def _above(program: SsaProgram, loop: FlowLoop, block: int) -> tuple[int, int] | None:
     """(test block, its successor on the way to the latch) for a predecessor of the latch."""
     flow = program.flow
     before = flow.preds[block]
@@ -69,7 +69,7 @@ def _above(program: Program, loop: FlowLoop, block: int) -> tuple[int, int] | No
     return None
 
 
-def _merge(program: Program, loop: FlowLoop, tests: list[int], pads: list[int], stay: Node) -> None:
+def _merge(program: SsaProgram, loop: FlowLoop, tests: list[int], pads: list[int], stay: Node) -> None:
     """``tests`` (the empty blocks behind the copies) meet in a new block that asks once."""
     flow = program.flow
     middle = FlowBlock(max(flow.blocks) + 1, flow.blocks[loop.latch].start)
@@ -99,7 +99,7 @@ def _merge(program: Program, loop: FlowLoop, tests: list[int], pads: list[int], 
         program.phis.pop(block, None)
 
 
-def _joined(program: Program, block: int, args: list[Node]) -> Node:
+def _joined(program: SsaProgram, block: int, args: list[Node]) -> Node:
     """The value at the new block of what the old pads carried, one argument for each copy of the test."""
     if all(a is args[0] for a in args):
         return args[0]

@@ -8,7 +8,7 @@ MXCSR must hold round-to-nearest, without flush-to-zero and denormals-are-zero, 
 from __future__ import annotations
 
 from layout_advise.mockup.ir.effects import Semantics
-from layout_advise.mockup.machine.disassembly import Insn, Memory, Register
+from layout_advise.mockup.machine.disassembly import Insn, MemoryOperand, Register
 from layout_advise.mockup.machine.semantics import bits, compare, control, conversions, floats, integer
 from layout_advise.mockup.machine.semantics.atomic import ATOMIC, atomic
 from layout_advise.mockup.machine.semantics.context import TABLE, Context
@@ -64,7 +64,7 @@ def semantics(insn: Insn) -> Semantics:
 
 def _is_atomic(insn: Insn) -> bool:
     """Whether it has the prefix, or is an exchange with memory, which does not need it."""
-    exchange = insn.mnemonic == "xchg" and any(isinstance(operand, Memory) for operand in insn.operands)
+    exchange = insn.mnemonic == "xchg" and any(isinstance(operand, MemoryOperand) for operand in insn.operands)
     return "lock" in insn.prefixes or exchange
 
 

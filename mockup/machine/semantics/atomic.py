@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from layout_advise.mockup.ir.effects import AtomicEffect, Const, Expr, Gpr, Semantics, Temp, Ty
 from layout_advise.mockup.ir.expressions import build
-from layout_advise.mockup.machine.disassembly import Memory, Operand, Register
+from layout_advise.mockup.machine.disassembly import MemoryOperand, Operand, Register
 from layout_advise.mockup.machine.semantics.context import Context
 from layout_advise.mockup.machine.semantics.elements import INTEGER
 
@@ -48,9 +48,9 @@ def atomic(c: Context) -> Semantics:
     return c.finish()
 
 
-def _operands(c: Context) -> tuple[Memory, Operand | None]:
-    memory = [op for op in c.ops if isinstance(op, Memory)]
-    others = [op for op in c.ops if not isinstance(op, Memory)]
+def _operands(c: Context) -> tuple[MemoryOperand, Operand | None]:
+    memory = [op for op in c.ops if isinstance(op, MemoryOperand)]
+    others = [op for op in c.ops if not isinstance(op, MemoryOperand)]
     if len(memory) != 1 or memory[0].bytes not in INTEGER:
         raise c.refuse("atomic operation (lock)")
     return memory[0], others[0] if others else None
@@ -62,7 +62,7 @@ def _register(c: Context, operand: Operand | None) -> Register:
     raise c.refuse("operand form that is not lifted")
 
 
-def _effect(c: Context, ty: Ty, operation: str, memory: Memory, *args: Expr) -> Temp:
+def _effect(c: Context, ty: Ty, operation: str, memory: MemoryOperand, *args: Expr) -> Temp:
     assert not c.loads
     c.atomics.append(AtomicEffect(0, ty, operation, c.address(memory), args))
     return Temp(0, ty)

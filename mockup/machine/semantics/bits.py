@@ -5,7 +5,7 @@ from __future__ import annotations
 from layout_advise.mockup.ir.effects import BITS, Const, Expr, Flags, Gpr, Read
 from layout_advise.mockup.ir.expressions import build, const, negate, sext, trunc, zext
 from layout_advise.mockup.machine.conditions import FALSE, negative, parity, undefined, zero
-from layout_advise.mockup.machine.disassembly import Immediate, Memory
+from layout_advise.mockup.machine.disassembly import Immediate, MemoryOperand
 from layout_advise.mockup.machine.semantics.context import Context, rule
 
 _RDX = 2
@@ -113,7 +113,7 @@ def bit_test(c: Context) -> None:
     number: Expr
     if isinstance(c.ops[1], Immediate):
         number = const(a.ty, c.ops[1].value % BITS[a.ty])
-    elif isinstance(c.ops[0], Memory):
+    elif isinstance(c.ops[0], MemoryOperand):
         raise c.refuse("bit string in memory")
     else:
         number = build("and", a.ty, c.integer(c.ops[1]), Const(a.ty, BITS[a.ty] - 1))
@@ -158,7 +158,7 @@ def scan(c: Context) -> None:
     """The destination keeps its value where the source is 0: AMD documents it, Intel's processors do it."""
     a = c.integer(c.ops[1])
     dest = c.ops[0]
-    assert not isinstance(dest, Immediate | Memory)
+    assert not isinstance(dest, Immediate | MemoryOperand)
     if a.ty == "i16":
         raise c.refuse("16-bit bit scan")
     found = _count("tzcnt", a) if c.name == "bsf" else build("sub", a.ty, Const(a.ty, BITS[a.ty] - 1), _count("lzcnt", a))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from layout_advise.mockup.ir.effects import BITS, Const, Expr, Gpr, Lane, MaskBit, Read, Ty
 from layout_advise.mockup.ir.expressions import FALSE, build, const, sext, zext
-from layout_advise.mockup.machine.disassembly import Immediate, Memory, Operand, Register
+from layout_advise.mockup.machine.disassembly import Immediate, MemoryOperand, Operand, Register
 from layout_advise.mockup.machine.semantics.element_types import GRAINS
 from layout_advise.mockup.machine.semantics.elements import INTEGER, ZERO, join, merge, recast, split
 from layout_advise.mockup.machine.semantics.scalars import Scalars
@@ -58,7 +58,7 @@ class Context(Scalars):
         """The first ``size`` bytes of a vector operand as elements of ``ty``; memory is loaded in pieces of ``ty``
         (8- and 16-bit elements in 64-bit pieces, or one narrower piece where the operand is narrower)."""
         width = BITS[ty] // 8
-        if isinstance(operand, Memory) and (self.insn.broadcast or self.insn.mask):
+        if isinstance(operand, MemoryOperand) and (self.insn.broadcast or self.insn.mask):
             found = self._governed(operand)
             if self.insn.broadcast:
                 return self._broadcast(operand, found, ty, size)
@@ -124,7 +124,7 @@ class Context(Scalars):
             return self.insn.vector_bytes
         return 32 if any(isinstance(op, Register) and op.bytes == 32 for op in self.ops) else 16
 
-    def store_elements(self, memory: Memory, elements: Sequence[Expr]) -> None:
+    def store_elements(self, memory: MemoryOperand, elements: Sequence[Expr]) -> None:
         """Stores elements one after the other, under a governing mask those that it permits."""
         address = self.address(memory)
         if self.insn.mask:
@@ -170,7 +170,7 @@ class Context(Scalars):
         for index, bit in enumerate((*bits, *[FALSE] * (MASK_BITS - len(bits)))):
             self.sets[MaskBit(operand.number, index)] = bit
 
-    def _governed(self, memory: Memory) -> Elements | None:
+    def _governed(self, memory: MemoryOperand) -> Elements | None:
         """The elements of a memory operand as the tracer tells them apart; None where all of it is accessed."""
         insn = self.insn
         prefix = Evex(insn.mask, insn.broadcast, insn.vector_bytes)
@@ -187,13 +187,13 @@ class Context(Scalars):
                 total = build("or", "i1", self.permit(number), total)
         return total
 
-    def _broadcast(self, memory: Memory, found: Elements | None, ty: Ty, size: int) -> list[Expr]:
+    def _broadcast(self, memory: MemoryOperand, found: Elements | None, ty: Ty, size: int) -> list[Expr]:
         """One element of memory for all."""
         guard = self._any(found.bits[0]) if found is not None else None
         value = self.load(INTEGER[memory.bytes], self.address(memory), guard=guard)
         return recast([value] * (size // memory.bytes), ty)
 
-    def _permitted(self, memory: Memory, found: Elements, ty: Ty, size: int) -> list[Expr]:
+    def _permitted(self, memory: MemoryOperand, found: Elements, ty: Ty, size: int) -> list[Expr]:
         """Elements of memory, each loaded where the governing mask permits it."""
         address, piece = self.address(memory), min(found.bytes, 8)
         loaded: list[Expr] = []
@@ -215,7 +215,7 @@ class Context(Scalars):
         chosen = [build("select", ty, self.permit(i), new[i], old[i]) for i in range(count)]
         return join([*chosen, *new[count:]])
 
-    def indexed(self, memory: Memory, index_type: Ty, count: int) -> list[Expr]:
+    def indexed(self, memory: MemoryOperand, index_type: Ty, count: int) -> list[Expr]:
         """The addresses of a gather or scatter."""
         if memory.vector_index is None:
             raise self.refuse("operand form that is not lifted")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from layout_advise.mockup.ir.effects import CALL_TARGET, CallEffect, Const, Gpr, Lane, Read, Semantics
 from layout_advise.mockup.ir.expressions import build
 from layout_advise.mockup.machine.cfg import CONDITIONS
-from layout_advise.mockup.machine.disassembly import Immediate, Insn, Memory
+from layout_advise.mockup.machine.disassembly import Immediate, Insn, MemoryOperand
 from layout_advise.mockup.machine.semantics.context import LANES, Context, rule
 from layout_advise.mockup.machine.semantics.elements import ZERO
 
@@ -27,7 +27,7 @@ def call(c: Context) -> None:
     target = c.ops[0]
     if isinstance(target, Immediate):
         c.calls.append(CallEffect(target.value, None))
-    elif isinstance(target, Memory) and target.base is None and target.index is None and target.segment is None:
+    elif isinstance(target, MemoryOperand) and target.base is None and target.index is None and target.segment is None:
         c.calls.append(CallEffect(target.displacement, None))
     else:
         raise c.refuse("indirect call")
@@ -48,13 +48,13 @@ def push(c: Context) -> None:
         raise c.refuse("16-bit push")
     value = c.integer(operand, 8)
     top = build("add", "i64", Read(Gpr(_RSP), "i64"), Const("i64", 2**64 - 8))
-    c.store(top, value, operand=1 if isinstance(operand, Memory) else 0)  # operand 0 is the one that is written out
+    c.store(top, value, operand=1 if isinstance(operand, MemoryOperand) else 0)  # operand 0 is the one that is written out
     c.set_gpr(_RSP, top)
 
 
 @rule("pop")
 def pop(c: Context) -> None:
-    if isinstance(c.ops[0], Memory) or c.size(c.ops[0]) != 8:
+    if isinstance(c.ops[0], MemoryOperand) or c.size(c.ops[0]) != 8:
         raise c.refuse("pop that is not of a 64-bit register")
     top = Read(Gpr(_RSP), "i64")
     c.set_gpr(_RSP, build("add", "i64", top, Const("i64", 8)))

@@ -6,7 +6,7 @@ from layout_advise.mockup.ir.effects import BITS, Const, Expr
 from layout_advise.mockup.ir.expressions import build, sext, trunc, zext
 from layout_advise.mockup.machine.cfg import CONDITIONS
 from layout_advise.mockup.machine.conditions import undefined
-from layout_advise.mockup.machine.disassembly import Immediate, Memory, Register
+from layout_advise.mockup.machine.disassembly import Immediate, MemoryOperand, Register
 from layout_advise.mockup.machine.semantics.context import Context, rule
 from layout_advise.mockup.machine.semantics.elements import INTEGER
 
@@ -52,7 +52,7 @@ def extend(c: Context) -> None:
 @rule("lea")
 def lea(c: Context) -> None:
     source = c.ops[1]
-    assert isinstance(source, Memory)
+    assert isinstance(source, MemoryOperand)
     if source.narrow:
         raise c.refuse("32-bit address arithmetic")
     c.set_integer(c.ops[0], trunc(INTEGER[c.size(c.ops[0])], c.effective(source)))

@@ -24,7 +24,7 @@ from layout_advise.mockup.ir.effects import (
     Ty,
 )
 from layout_advise.mockup.ir.expressions import build, const, trunc, zext
-from layout_advise.mockup.machine.disassembly import Immediate, Insn, Memory, Operand, Register
+from layout_advise.mockup.machine.disassembly import Immediate, Insn, MemoryOperand, Operand, Register
 from layout_advise.mockup.machine.semantics.elements import INTEGER
 
 
@@ -81,7 +81,7 @@ class Scalars:
             new = build("or", "i64", kept, placed)
         self.sets[Gpr(number)] = new
 
-    def address(self, memory: Memory) -> Expr:
+    def address(self, memory: MemoryOperand) -> Expr:
         """The i64 address of a memory operand without vector index."""
         if memory.narrow:
             raise self.refuse("32-bit address arithmetic")
@@ -91,7 +91,7 @@ class Scalars:
             raise self.refuse(f"thread-local memory ({memory.segment}:)")
         return self.effective(memory)
 
-    def effective(self, memory: Memory) -> Expr:
+    def effective(self, memory: MemoryOperand) -> Expr:
         """Base plus scaled index plus displacement, as lea computes it."""
         total: Expr = const("i64", memory.displacement)
         if memory.index is not None:
@@ -134,7 +134,7 @@ class Scalars:
 
     def set_integer(self, operand: Operand, value: Expr) -> None:
         """Writes an integer to a register or to memory."""
-        if isinstance(operand, Memory):
+        if isinstance(operand, MemoryOperand):
             self.store(self.address(operand), value)
         elif isinstance(operand, Register) and operand.kind == "gpr":
             self.set_gpr(operand.number, value, operand.high)

@@ -25,7 +25,7 @@ from layout_advise.mockup.timing.names import IDENTITY, IDENTITY_MOVED, ORIGINAL
 from layout_advise.mockup.timing.ratios import identity_ratio
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.observe.observe import Observation
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.verify.verify import Finding
 from tests.mockup.ir.test_data_branches import SOURCES
 from tests.support.benchmark_scripts import script
@@ -44,7 +44,7 @@ def test_code_lies_further_into_a_cache_line_and_does_the_same(tmp_path: Path, c
     numbers = (ctypes.c_double * 4)(0.25, 0.5, 0.125, 3.0)
     for names in (elsewhere("l"), elsewhere("i")):
         for name, by in zip(names, MOVED_BY, strict=True):
-            binary = Binary.open_module(found[name])
+            binary = ElfBinary.open_module(found[name])
             start = binary.region("sum_of", 0).entry
             assert start % 64 == 0
             assert binary.read(start, by + 1)[by:] != b"\x90"  # the first instruction of its own
@@ -85,7 +85,7 @@ def test_the_benchmark_moves_the_code_of_the_examples_and_nothing_else(tmp_path:
     first, moved = (subprocess.run([p, "100", "2"], capture_output=True, text=True, check=True).stdout for p in built)
     assert first == moved
     assert first.startswith("checksum ")
-    plain, later = (Binary.open(p).find("integrate") for p in built)
+    plain, later = (ElfBinary.open(p).find("integrate") for p in built)
     assert plain.size < later.size <= plain.size + 24  # its loops stay aligned
     assert plain.start % 64 == later.start % 64 == 0
 
@@ -111,12 +111,12 @@ def test_loops_lie_as_their_compiler_puts_them_where_branches_hang_on_data(tmp_p
     for name, flags in (("mockup", ()), ("own", own_alignment(Compiled("gcc", ())))):
         result = build(TEXT, tmp_path / f"{name}.so", "gcc", ("-O2", *flags))
         assert result.path is not None
-        cfg = build_cfg(Binary.open_module(result.path).region("sum_of", 0))
+        cfg = build_cfg(ElfBinary.open_module(result.path).region("sum_of", 0))
         heads[name] = [loop.head % 32 for loop in cfg.loops]
     alone = tmp_path / "alone.so"
     (tmp_path / "alone.c").write_text(TEXT)
     subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", alone, tmp_path / "alone.c"], check=True)
-    region = Binary.open_module(alone).region("sum_of", 0)
+    region = ElfBinary.open_module(alone).region("sum_of", 0)
     own = [(loop.head - region.entry) % 16 for loop in build_cfg(region).loops]
     assert set(heads["mockup"]) == {0}
     assert [head % 16 for head in heads["own"]] == own != [0]

@@ -25,7 +25,7 @@ from layout_advise.tracer.backends.clone.record import trace_call
 from layout_advise.tracer.process.agent import ABI_HEADER
 from layout_advise.tracer.process.patching import Entry
 from layout_advise.tracer.process.stopped_program import Range, RunResult
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.sampling.probe import probe
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.compare import compare
@@ -123,7 +123,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def entry(program: Path) -> Entry:
-    binary = Binary.open_module(str(program))
+    binary = ElfBinary.open_module(str(program))
     function = binary.find("move")
     return Entry(program, function.start, binary.read(function.start, function.size), "move")
 
@@ -217,7 +217,7 @@ def test_a_mock_up_of_the_batch_and_a_wrong_one(parked: AgentProcess, tmp_path: 
 
 
 def test_the_trace_holds_all_calls_in_order(parked: AgentProcess, program: Path) -> None:
-    binary = Binary.open_module(str(program))
+    binary = ElfBinary.open_module(str(program))
     region = binary.region(binary.find("move"), parked.load_base, callees=True)
     trace = trace_call(parked, region, FIRST)
     base = particles(parked).start
@@ -230,7 +230,7 @@ def test_the_trace_holds_all_calls_in_order(parked: AgentProcess, program: Path)
 
 
 def test_a_full_buffer_stays_shut_for_the_calls_after(parked: AgentProcess, program: Path) -> None:
-    binary = Binary.open_module(str(program))
+    binary = ElfBinary.open_module(str(program))
     region = binary.region(binary.find("move"), parked.load_base, callees=True)
     whole = trace_call(parked, region, FIRST)
     cut = trace_call(parked, region, FIRST, 200)

@@ -21,7 +21,7 @@ from layout_advise.choose.call_kinds import (
     work_of,
 )
 from layout_advise.decide.mixture import SLOWEST_KIND, Portion, harms, mixed, sentence, together
-from layout_advise.decide.verdict import Context
+from layout_advise.decide.verdict import VerdictContext
 from layout_advise.decide.verdict_over_kinds import first_verdict
 from layout_advise.layoutalgebra.derive.structure import Dim, Structure
 from layout_advise.layoutalgebra.sets.nests import Affine, FoldedStream, Loop, Point
@@ -187,7 +187,7 @@ def gains(name: str, *values: float) -> tuple[str, list[Measured]]:
     return name, [Measured(name, "verified", ratio(v, 0.02), ratio(v, 0.02), title=name) for v in values]
 
 
-CONTEXT = Context("criu", "verified", ratio(1.0), 1.01, True)
+CONTEXT = VerdictContext("criu", "verified", ratio(1.0), 1.01, True)
 
 
 def verdict(*found: tuple[str, list[Measured]], shares: Sequence[float] = (0.5, 0.5)) -> tuple[str, str | None, str]:

@@ -14,7 +14,7 @@ import pytest
 from layout_advise import __version__
 from layout_advise.cli import COMMANDS, main
 from layout_advise.commands import doctor
-from layout_advise.commands.doctor import Finding
+from layout_advise.commands.doctor import Diagnosis
 from layout_advise.progress import Interrupted, Progress
 
 
@@ -122,19 +122,23 @@ def test_usage_errors_exit_with_2(words: list[str], capsys: pytest.CaptureFixtur
     assert "Traceback" not in said.err
 
 
-def findings(*found: Finding) -> tuple[object, ...]:
+def findings(*found: Diagnosis) -> tuple[object, ...]:
     return tuple((lambda f=f: f) for f in found)
 
 
 @pytest.mark.parametrize(
     ("found", "code", "words"),
     [
-        ((Finding("gcc", True, True, "12 [ok]"), Finding("perf", False, False, "gone", "get it")), 0, ["12 [ok]", "absent"]),
-        ((Finding("gcc", False, True, "not found", "apt-get install gcc"),), 4, ["missing gcc", "apt-get install gcc"]),
+        (
+            (Diagnosis("gcc", True, True, "12 [ok]"), Diagnosis("perf", False, False, "gone", "get it")),
+            0,
+            ["12 [ok]", "absent"],
+        ),
+        ((Diagnosis("gcc", False, True, "not found", "apt-get install gcc"),), 4, ["missing gcc", "apt-get install gcc"]),
     ],
 )
 def test_doctor_exit_codes(
-    found: Sequence[Finding],
+    found: Sequence[Diagnosis],
     code: int,
     words: list[str],
     monkeypatch: pytest.MonkeyPatch,

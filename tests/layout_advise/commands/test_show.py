@@ -195,9 +195,9 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def traced(program: Path) -> Trace:
     """A made-up trace of a real program: its first instruction reads the first of ``table``."""
-    from layout_advise.tracer.program.binary import Binary
+    from layout_advise.tracer.program.binary import ElfBinary
 
-    binary = Binary.open(program)
+    binary = ElfBinary.open(program)
     main_function, table = binary.find("main"), next(v for v in binary.variables if v.name == "table")
     reference = Reference(0, main_function.start, 0, "read", 8)
     return Trace(

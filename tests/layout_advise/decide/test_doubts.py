@@ -10,13 +10,13 @@ import pytest
 
 from layout_advise.decide.doubts import doubt_scalar
 from layout_advise.decide.gain_words import with_peers
-from layout_advise.decide.verdict import Context
+from layout_advise.decide.verdict import VerdictContext
 from layout_advise.describe.describe import ablation
 from layout_advise.measure.effort import plans_for
 from layout_advise.measure.entrants import Bench, Contest, Entrant
 from layout_advise.measure.measured import Measured
 from layout_advise.measure.timing import Decision, as_fast, decide_and_confirm, measured
-from layout_advise.mockup.timing.measure import Plan
+from layout_advise.mockup.timing.measure import TimingPlan
 from layout_advise.mockup.timing.names import (
     IDENTITY,
     IDENTITY_BLOCKS,
@@ -119,14 +119,14 @@ def contest(
     bench = Bench(
         test_measure.FakeMachine(),
         ((), ()),
-        Plan(restores=7),
-        Plan(restores=5, around=True),
+        TimingPlan(restores=7),
+        TimingPlan(restores=5, around=True),
         lambda text, i, n: None,
         lambda canary: in_situ[1],
         branches=branches,
         forgets=branches and forgets,
     )
-    return decide_and_confirm(field, bench, in_situ[0], Context("criu", "verified", None, 1.0, True))
+    return decide_and_confirm(field, bench, in_situ[0], VerdictContext("criu", "verified", None, 1.0, True))
 
 
 TIMES = {ORIGINAL: 1000.0, IDENTITY: 1000.0, SCALAR: 2000.0, LAYOUT_SCALAR: 1900.0}

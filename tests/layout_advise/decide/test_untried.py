@@ -12,7 +12,7 @@ from layout_advise.measure.experiment import Trials
 from layout_advise.observe.observe import Observation
 from layout_advise.reports.model.hotspot import Verdict
 from layout_advise.tracer.code.region import Region
-from layout_advise.tracer.objects.attribution import Attribution, Touch
+from layout_advise.tracer.objects.attribution import Attribution, ObjectTouch
 from layout_advise.tracer.objects.memory_object import MemoryObject
 from layout_advise.tracer.trace.trace import Reference, Registers, Trace
 
@@ -32,7 +32,7 @@ def observed(accesses: tuple[int | None, int], inexact: str | None, *, fields: b
     registers = Registers((0,) * 16, 0, 0, 0, 0)
     trace = Trace("f", 1, "step", references, streams, sum(counts), False, registers, (), ())
     objects = tuple(MemoryObject("heap", f"a{k}", base, 800) for k, base in enumerate(BASES))
-    touches = tuple((Touch(k, n),) for k, n in enumerate(accesses))
+    touches = tuple((ObjectTouch(k, n),) for k, n in enumerate(accesses))
     derived = tuple(Derived(shape, None, 8, 0, False, shape.inexact) for shape in shapes)
     region = Region("f", "function", 0x10, (), "", 0)
     return Observation(region, trace, derived, (), (), attribution=Attribution(objects, touches, (None, None)))

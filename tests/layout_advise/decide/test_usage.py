@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from layout_advise.decide.usage import Use, with_use
-from layout_advise.decide.verdict import Context, confirm, decide
+from layout_advise.decide.verdict import VerdictContext, confirm, decide
 from layout_advise.measure.measured import Measured
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.reports.model.hotspot import Verdict
@@ -41,7 +41,7 @@ def test_without_a_measurement_or_a_change_nothing_is_said() -> None:
 
 
 def test_a_temporary_layout_that_loses_by_its_conversion_is_not_advised() -> None:
-    context = Context("criu", "verified", ratio(1.0), 1.01, True)
+    context = VerdictContext("criu", "verified", ratio(1.0), 1.01, True)
     streaming = Measured("c1", "verified", ratio(2.5), ratio(2.5), ratio(0.4), "store it")
     assert decide([streaming], context).action == "keep"
     paying = Measured("c1", "verified", ratio(2.5), ratio(2.5), ratio(1.8), "store it")

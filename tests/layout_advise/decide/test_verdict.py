@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from layout_advise.decide.verdict import Context, choose_mode, confirm, decide, for_program
+from layout_advise.decide.verdict import VerdictContext, choose_mode, confirm, decide, for_program
 from layout_advise.measure.measured import Measured
 from layout_advise.mockup.timing.statistics import Ratio
 
@@ -15,7 +15,7 @@ def ratio(lo: float, hi: float) -> Ratio:
     return Ratio((lo + hi) / 2, lo, hi, 9)
 
 
-def context(**changes: object) -> Context:
+def context(**changes: object) -> VerdictContext:
     values: dict[str, object] = {
         "snapshot": "criu",
         "identity_evidence": "verified",
@@ -23,7 +23,7 @@ def context(**changes: object) -> Context:
         "noise_hi": 1.02,
         "rules_apply": True,
     }
-    return Context(**{**values, **changes})  # type: ignore[arg-type]
+    return VerdictContext(**{**values, **changes})  # type: ignore[arg-type]
 
 
 GAIN = Measured("c1", "verified", ratio(1.4, 1.6), ratio(1.3, 1.5))

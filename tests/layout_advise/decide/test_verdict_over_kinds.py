@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from layout_advise.decide.mixture import Portion
-from layout_advise.decide.verdict import Context
+from layout_advise.decide.verdict import VerdictContext
 from layout_advise.decide.verdict_over_kinds import Race, decide_mixed
 from layout_advise.measure.entrants import Bench, Contest, Entrant
 from layout_advise.measure.timing import Decision
-from layout_advise.mockup.timing.measure import Plan
+from layout_advise.mockup.timing.measure import TimingPlan
 from layout_advise.mockup.timing.names import IDENTITY
 from layout_advise.observe.other_kinds import doubt_untried, not_all_kinds
 from layout_advise.reports.model.candidate import Interval, KindSpeedup
@@ -23,7 +23,7 @@ from layout_advise.reports.pages.terminal import render
 from tests.mockup.timing import test_measure
 from tests.support.sample_report import report
 
-CONTEXT = Context("criu", "verified", None, 1.0, True)
+CONTEXT = VerdictContext("criu", "verified", None, 1.0, True)
 
 
 def race(
@@ -40,7 +40,7 @@ def race(
     entrant = Entrant("c1", "store it", "verified", paths["c1"])
     contest = Contest({IDENTITY: paths[IDENTITY]}, [entrant], (), rebuild, lambda timings, name: None)
     machine = test_measure.FakeMachine()
-    bench = Bench(machine, ((), ()), Plan(restores=7), Plan(restores=5, around=True), lambda text, i, n: None)
+    bench = Bench(machine, ((), ()), TimingPlan(restores=7), TimingPlan(restores=5, around=True), lambda text, i, n: None)
     return Race(text, share, contest, bench, in_situ)
 
 

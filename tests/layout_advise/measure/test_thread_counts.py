@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from layout_advise.errors import SnapshotError
 from layout_advise.measure.thread_counts import EVERY, Runner, WithThreads, by_threads, numbers, scaling, time_of
-from layout_advise.mockup.timing.measure import Plan
+from layout_advise.mockup.timing.measure import TimingPlan
 from layout_advise.mockup.timing.names import ORIGINAL
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.observe.observe import observed
@@ -70,7 +70,7 @@ def test_the_region_runs_with_other_numbers_of_threads(tmp_path: Path) -> None:
                 assert len(own) == count
                 assert wall > 0
                 assert min(own) > 0
-        plan = Plan(restores=1, rounds=1, calls=2, warm=0, cold_calls=0, clock="wall")
+        plan = TimingPlan(restores=1, rounds=1, calls=2, warm=0, cold_calls=0, clock="wall")
         ranges = seen.written, seen.touched
         found = by_threads(process, seen.team, process.copies, Runner((), None, None), ranges, plan, "steady", 2)
     assert (found.own, found.candidate, [c.threads for c in found.counts]) == (2, None, [1, 2])

@@ -15,7 +15,7 @@ from layout_advise.layoutalgebra.sets.nests import Affine, FoldedStream, Loop, P
 from layout_advise.layoutalgebra.terms.text import parse
 from layout_advise.observe.observe import derive
 from layout_advise.propose.titles import title, words
-from layout_advise.tracer.objects.attribution import Attribution, Touch
+from layout_advise.tracer.objects.attribution import Attribution, ObjectTouch
 from layout_advise.tracer.objects.memory_object import MemoryObject
 from layout_advise.tracer.trace.trace import Reference, Registers, Trace
 
@@ -106,6 +106,6 @@ def test_elements_that_are_no_declared_ones_are_not_called_so(declared: Declared
     registers = Registers((0,) * 16, 0, 0, 0, 0)
     trace = Trace("f", 1, "clone", (reference,), (stream,), 20, False, registers, (), ())
     memory = MemoryObject("heap", "p", base, 20 * element, declared, base, references=(0,))
-    touches = ((Touch(0, 20),),)
+    touches = ((ObjectTouch(0, 20),),)
     found = derive(memory, 0, ((memory, Attribution((memory,), touches, (None,)), trace),), element if element == 24 else 0)
     assert (found.structure.element_bytes, found.structure.type) == (element, said)

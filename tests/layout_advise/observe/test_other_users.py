@@ -15,10 +15,10 @@ from layout_advise.cli import main
 from layout_advise.describe import describe
 from layout_advise.errors import SnapshotError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Structure
-from layout_advise.layoutalgebra.explore.relayout import Group, Plan, relayout, whole
+from layout_advise.layoutalgebra.explore.relayout import Group, LayoutPlan, relayout, whole
 from layout_advise.observe.observe import Observation
 from layout_advise.observe.other_users import (
-    Places,
+    CodePlaces,
     Usage,
     User,
     Where,
@@ -34,13 +34,13 @@ from layout_advise.observe.watch_users import gone_blocks, own_code, pages_of
 from layout_advise.reports.model.structure import StructureReport
 from layout_advise.tracer.process.patching import Entry
 from layout_advise.tracer.process.seized import Seized
-from layout_advise.tracer.program.binary import Binary
-from layout_advise.tracer.program.lines import InlinedCall, SourceLine
+from layout_advise.tracer.program.binary import ElfBinary
+from layout_advise.tracer.program.lines import InlinedAt, SourceLine
 from layout_advise.tracer.program.modules import Modules
 from layout_advise.tracer.snapshot.park import park
-from layout_advise.tracer.watch.call_buffers import Buffer, buffers, call_name
+from layout_advise.tracer.watch.call_buffers import CallBuffer, buffers, call_name
 from layout_advise.tracer.watch.user_watch import UserWatch
-from layout_advise.tracer.watch.watched import Course, Touch, Watched
+from layout_advise.tracer.watch.watched import Course, Watched, WatchedTouch
 
 NAMES = ("x", "y", "z", "vx", "vy", "vz", "m", "q", "age", "P")
 COUNT = 20000
@@ -61,9 +61,9 @@ def structure_at(base: int, hot: tuple[str, ...] = NAMES) -> Structure:
     return Structure("s0", "p", base, 80 * COUNT, (Dim(COUNT, 80),), used, cold, block_base=base)
 
 
-def watched(program: Path, *arguments: str, seconds: float = 20.0) -> tuple[Watched, tuple[User, ...], Places]:
+def watched(program: Path, *arguments: str, seconds: float = 20.0) -> tuple[Watched, tuple[User, ...], CodePlaces]:
     """The program from its third call of ``hot`` to its end."""
-    binary = Binary.open(program)
+    binary = ElfBinary.open(program)
     function = binary.find("hot")
     entry = Entry(program.resolve(), function.start, binary.read(function.start, function.size), "hot")
     with park([str(program), *arguments], entry, FIRST) as parked:
@@ -79,7 +79,7 @@ def watched(program: Path, *arguments: str, seconds: float = 20.0) -> tuple[Watc
             course = Course(FIRST, registers.rip)
             watch = UserWatch(process, state.thread, course, pages_of(structure, 0, maps), own, gone)
             seen = watch.run(seconds, seconds)
-    places = Places(modules)
+    places = CodePlaces(modules)
     return seen, usage(structure, seen.touches, places, 12), places
 
 
@@ -207,9 +207,9 @@ def test_buffers_of_system_calls() -> None:
             raise OSError
         return memory if address == 0x4000 else parts[:size]
 
-    assert buffers(1, (1, 0x100, 64, 0, 0, 0), read) == (Buffer(0x100, 64, "read"),)
-    assert buffers(0, (1, 0x100, 64, 0, 0, 0), read) == (Buffer(0x100, 64, "write"),)
-    two = (Buffer(0x1000, 16, "read"), Buffer(0x2000, 32, "read"))
+    assert buffers(1, (1, 0x100, 64, 0, 0, 0), read) == (CallBuffer(0x100, 64, "read"),)
+    assert buffers(0, (1, 0x100, 64, 0, 0, 0), read) == (CallBuffer(0x100, 64, "write"),)
+    two = (CallBuffer(0x1000, 16, "read"), CallBuffer(0x2000, 32, "read"))
     assert buffers(20, (1, 0x5000, 2, 0, 0, 0), read) == two
     assert buffers(46, (1, 0x4000, 0, 0, 0, 0), read) == two
     assert buffers(20, (1, 0x9000, 2, 0, 0, 0), read) == ()
@@ -229,7 +229,7 @@ def test_fields_of_an_access() -> None:
 
 def test_inlined_functions_are_named_headers_of_the_system_are_not() -> None:
     vector, own = SourceLine("/usr/include/c++/12/bits/stl_vector.h", 1123), SourceLine("/src/app.cpp", 7)
-    chain = (InlinedCall("operator[]", own), InlinedCall("step", SourceLine("/src/app.cpp", 20)))
+    chain = (InlinedAt("operator[]", own), InlinedAt("step", SourceLine("/src/app.cpp", 20)))
     assert innermost("main", vector, chain) == ("step", own)
     assert innermost("main", own, chain[1:]) == ("step", own)
     assert innermost("main", own, ()) == ("main", own)
@@ -238,7 +238,7 @@ def test_inlined_functions_are_named_headers_of_the_system_are_not() -> None:
 
 def soa() -> Candidate:
     structure = structure_at(0x1000, ("vx", "m", "P"))
-    layout = relayout(structure, Plan(tuple(Group((k,), whole(structure)) for k in range(3))))
+    layout = relayout(structure, LayoutPlan(tuple(Group((k,), whole(structure)) for k in range(3))))
     return Candidate("c1", (layout,), ("soa",), ("4",))
 
 
@@ -254,21 +254,21 @@ def test_places_in_the_new_layout_are_all_different() -> None:
     assert new_place(layout, 0x1000 + 80 * COUNT) is None
 
 
-def touches(pairs: Iterator[tuple[int, int]], kind: str = "read", call: int = FIRST) -> tuple[Touch, ...]:
-    return tuple(Touch(0, 0x400, kind, 0x1000 + 80 * i + at, 8, call) for i, at in pairs)  # type: ignore[arg-type]
+def touches(pairs: Iterator[tuple[int, int]], kind: str = "read", call: int = FIRST) -> tuple[WatchedTouch, ...]:
+    return tuple(WatchedTouch(0, 0x400, kind, 0x1000 + 80 * i + at, 8, call) for i, at in pairs)  # type: ignore[arg-type]
 
 
 def test_lines_before_and_after() -> None:
     one = User(Where("report", None), "between", 64, 0, ("P",), touches((i, 72) for i in range(64)))
     two = User(Where("print", None), "after", 64, 0, ("x",), touches((i, 0) for i in range(64)))
-    far = User(Where("odd", None), "after", 1, 0, (), (Touch(0, 1, "read", 0x10, 8, FIRST),))
+    far = User(Where("odd", None), "after", 1, 0, (), (WatchedTouch(0, 1, "read", 0x10, 8, FIRST),))
     found = {"s0": Usage((one, two, far))}
     lines = {line.symbol: (line.before, line.after) for line in lines_elsewhere(soa(), found)}
     assert lines == {"report": (64, 8), "print": (64, 56)}
 
 
 def test_what_is_known_of_the_time_between_calls() -> None:
-    candidate, places = soa(), Places(Modules(()))
+    candidate, places = soa(), CodePlaces(Modules(()))
     nothing = placement((), places, FIRST, 9, True)
     assert between_calls(candidate, {"s0": Usage(placement=nothing)}) == ()
     missed = placement((), places, FIRST, 9, False)

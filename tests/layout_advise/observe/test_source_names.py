@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from layout_advise.observe.source_names import in_source
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 
 SOURCE = """#include <vector>
 struct pair { int a, b; };
@@ -25,7 +25,7 @@ int main(int argc, char **) {
 def test_a_call_of_the_library_is_told_at_the_programs_own_line(tmp_path: Path) -> None:
     (tmp_path / "app.cpp").write_text(SOURCE)
     subprocess.run(["g++", "-O2", "-g", "-o", "app", "app.cpp"], check=True, cwd=tmp_path)
-    binary = Binary.open(tmp_path / "app")
+    binary = ElfBinary.open(tmp_path / "app")
     base, function = 0x555555554000, binary.find("collect")
     headers = 0
     for address in range(function.start, function.start + function.size):

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from layout_advise.mockup.evidence.binding import accesses
 from layout_advise.mockup.evidence.check_records import check_shared
-from layout_advise.mockup.ir.lifted import Atomic, Imm, Item, Lifted, Linear, Load, Loop, Origin, RuntimeCall, Val
+from layout_advise.mockup.ir.lifted import Atomic, Imm, Item, Lifted, LiftedLoop, Linear, Load, Origin, RuntimeCall, Val
 from layout_advise.mockup.machine.openmp_runtime import ROUTINES, retried, shared_out, why_not
 from layout_advise.tracer.folding.fold import fold
 from layout_advise.tracer.trace.trace import Reference, Registers, Thread, Trace
-from layout_advise.verify.order_dependent_sums import Sum, allowed, farthest, order_dependent
+from layout_advise.verify.order_dependent_sums import SharedSum, allowed, farthest, order_dependent
 from tests.road.test_openmp_sync import lifted
 from tests.support.sync_programs import DETERMINISTIC, ROUNDED, build
 
@@ -31,7 +31,9 @@ def region(*more: Item) -> Lifted:
     value, index = Val(1, "i64"), Val(2, "i64")
     load = Load(value, Linear(0, ((index, 8),)), Origin(LOAD))
     swap = Atomic("i64", "cas", Linear(64), (Imm("i64", 0), value), Origin(SWAP))
-    return Lifted("hot", 0, (), (), (Loop(index, Imm("i64", 4), (load,), 0), Loop(Val(3, "i64"), None, (swap,), 0), *more))
+    return Lifted(
+        "hot", 0, (), (), (LiftedLoop(index, Imm("i64", 4), (load,), 0), LiftedLoop(Val(3, "i64"), None, (swap,), 0), *more)
+    )
 
 
 def trace_of(threads: Sequence[dict[int, list[int]]]) -> Trace:
@@ -94,7 +96,7 @@ def test_what_is_tried_again_and_what_is_shared_out() -> None:
         assert name in ROUTINES
         assert not why_not(name)
         inner = RuntimeCall(name, (), 0, Origin(0))
-        assert shared_out(region(Loop(Val(9, "i64"), None, (inner,), 0)).body) == (name in anew)
+        assert shared_out(region(LiftedLoop(Val(9, "i64"), None, (inner,), 0)).body) == (name in anew)
 
 
 def memory(numbers: Sequence[float], kind: str) -> bytes:
@@ -107,9 +109,9 @@ def test_distance_of_sums_is_the_number_of_floats_between(value: float, steps: i
     for _ in range(steps):
         other = math.nextafter(other, math.inf)
     one, two = memory([1.0, value], "d"), memory([1.0, other], "d")
-    sums = [Sum(0, 8), Sum(8, 8)]
+    sums = [SharedSum(0, 8), SharedSum(8, 8)]
     assert farthest(sums, lambda a, n: one[a : a + n], lambda a, n: two[a : a + n]) == steps
-    assert farthest([Sum(4, 4)], lambda a, n: memory([0, -0.0], "f")[a : a + n], lambda a, n: bytes(n)) == 0
+    assert farthest([SharedSum(4, 4)], lambda a, n: memory([0, -0.0], "f")[a : a + n], lambda a, n: bytes(n)) == 0
 
 
 def test_more_is_allowed_where_the_original_differs_more_or_the_parts_do() -> None:
@@ -123,7 +125,7 @@ def test_more_is_allowed_where_the_original_differs_more_or_the_parts_do() -> No
 def test_sums_of_floats_depend_on_the_order(tmp_path: Path, name: str) -> None:
     made = lifted(build(tmp_path, ROUNDED[name]))
     trace = trace_of([{access.origin.pc: [4096] for access in accesses(made.body)}])
-    assert order_dependent(made, trace) == (Sum(4096, 8),)
+    assert order_dependent(made, trace) == (SharedSum(4096, 8),)
 
 
 @pytest.mark.parametrize("name", DETERMINISTIC)

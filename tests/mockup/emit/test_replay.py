@@ -16,7 +16,7 @@ from layout_advise.errors import ReplayError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Structure
 from layout_advise.measure.replays import Replays, sentence
 from layout_advise.mockup.emit.replay import emit_replay
-from layout_advise.mockup.evidence.touch_nest import Nest, Touch, frame, touches
+from layout_advise.mockup.evidence.touch_nest import Touch, TouchNest, frame, touches
 from layout_advise.mockup.machine.cfg import build_cfg
 from layout_advise.mockup.run.build import build
 from layout_advise.mockup.timing.statistics import Ratio
@@ -25,7 +25,7 @@ from layout_advise.tracer.backends.clone.address import choose_address
 from layout_advise.tracer.backends.clone.image import build_clone
 from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.folding.fold import fold_records
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.trace.trace import Trace
@@ -88,7 +88,7 @@ def traced(text: str, flags: tuple[str, ...], folder: Path) -> Iterator[Case]:
     subprocess.run(["gcc", *flags, "-g", str(source), "-o", str(target)], check=True)
     entry = entry_of(target, "hot")
 
-    binary = Binary.open(target)
+    binary = ElfBinary.open(target)
     with park([str(target)], entry, 2, timeout=60, command_timeout=20) as stopped:
         region = binary.region(binary.find("hot"), stopped.load_base, callees=True)
         image = build_clone(region, choose_address(stopped.mappings(), region.entry))
@@ -105,7 +105,7 @@ def traced(text: str, flags: tuple[str, ...], folder: Path) -> Iterator[Case]:
         yield Case(stopped, region, trace, records, folder)
 
 
-def body_of(case: Case) -> tuple[Touch | Nest, ...]:
+def body_of(case: Case) -> tuple[Touch | TouchNest, ...]:
     return touches(case.trace, build_cfg(case.region), frame(case.trace))
 
 

@@ -14,7 +14,7 @@ from layout_advise.errors import NotVectorisedError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Structure
 from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.emit.simd.vector_slots import lanes_text
-from layout_advise.mockup.ir.lifted import Item, Lifted, Loop
+from layout_advise.mockup.ir.lifted import Item, Lifted, LiftedLoop
 from layout_advise.mockup.lift.lift import lift
 from layout_advise.mockup.rewrite.reroll import reroll
 from layout_advise.mockup.rewrite.unroll_field_loops import unroll_fields
@@ -48,8 +48,8 @@ void assign(struct point *p, long n, float (*centre)[3], long centres)
 """
 
 
-def loops(items: tuple[Item, ...]) -> list[Loop]:
-    return [x for item in items if isinstance(item, Loop) for x in (item, *loops(item.body))]
+def loops(items: tuple[Item, ...]) -> list[LiftedLoop]:
+    return [x for item in items if isinstance(item, LiftedLoop) for x in (item, *loops(item.body))]
 
 
 class Case:

@@ -20,7 +20,7 @@ from layout_advise.layoutalgebra.sets.nests import AddressSet, FoldedStream, Str
 from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.evidence.binding import accesses, key_of
 from layout_advise.mockup.evidence.gather_objects import base_of, element_bytes, gathered
-from layout_advise.mockup.evidence.pointer_tables import PointerTable, Refused, covering, find_tables
+from layout_advise.mockup.evidence.pointer_tables import PointerTable, RefusedTable, covering, find_tables
 from layout_advise.mockup.evidence.streams import expand_array
 from layout_advise.mockup.ir.lifted import Lifted, Store
 from layout_advise.tracer.folding.fold import fold
@@ -123,7 +123,7 @@ def read(address: int, size: int) -> bytes:
     return ctypes.string_at(address, size)
 
 
-def tables(heap: Heap, trace: Trace | None = None) -> tuple[tuple[PointerTable, ...], tuple[Refused, ...]]:
+def tables(heap: Heap, trace: Trace | None = None) -> tuple[tuple[PointerTable, ...], tuple[RefusedTable, ...]]:
     return find_tables(heap.lifted, trace or heap.trace(), read)
 
 

@@ -14,7 +14,7 @@ from layout_advise.errors import RemapError
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
 from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.evidence.binding import accesses
-from layout_advise.mockup.ir.lifted import Assign, Loop, everything
+from layout_advise.mockup.ir.lifted import Assign, LiftedLoop, everything
 from layout_advise.mockup.ir.value_graph import Graph, Node, parts
 from layout_advise.mockup.lift.loops.carried_pointers import index_of, web_of
 from tests.support.mockup_case import FLAGS, Case, verify
@@ -144,7 +144,7 @@ def test_paths_that_go_on_by_different_numbers_of_rows(kind: str, flags: tuple[s
 def test_the_index_that_is_carried_anyhow_is_taken(tmp_path: Path) -> None:
     """The row's number is carried beside its pointer: no second variable."""
     case, _, _ = rows(GROUPED, "group", FLAGS["O2"], tmp_path, 32)
-    (over_rows,) = (item for item in case.lifted.body if isinstance(item, Loop))
+    (over_rows,) = (item for item in case.lifted.body if isinstance(item, LiftedLoop))
     moves = [item for item in over_rows.body if isinstance(item, Assign)]
     assert sum(item.group == moves[-1].group for item in moves) == 1
 

@@ -16,7 +16,7 @@ from elftools.elf.sections import SymbolTableSection
 
 from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.ir.effects import Gpr, Lane
-from layout_advise.mockup.ir.lifted import Lifted, Loop
+from layout_advise.mockup.ir.lifted import Lifted, LiftedLoop
 from layout_advise.mockup.lift.lift import lift
 from layout_advise.tracer.code.region import CodeRange, Region
 from tests.support.lifting.run_lifted import run_lifted
@@ -158,10 +158,10 @@ def test_lifted_code_does_what_the_machine_code_does(built: Built, name: str) ->
         assert changed == memory
 
 
-def loops(items: tuple[object, ...]) -> list[Loop]:
-    found: list[Loop] = []
+def loops(items: tuple[object, ...]) -> list[LiftedLoop]:
+    found: list[LiftedLoop] = []
     for item in items:
-        if isinstance(item, Loop):
+        if isinstance(item, LiftedLoop):
             found += [item, *loops(item.body)]
     return found
 

@@ -16,7 +16,7 @@ from layout_advise.mockup.emit.c_text import floating
 from layout_advise.mockup.lift.lift import lift
 from layout_advise.mockup.run.build import build
 from layout_advise.mockup.run.survey import lift_function, source_of
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 from tests.support.lifting.runner import Job, Trial, build_runner, constants_of, load_base, marks_of, results_of, run_jobs
 
 SOURCE = Path(__file__).with_name("opaque_kernels.c")
@@ -38,7 +38,7 @@ class Ran:
         self.library = folder / "libkernels.so"
         command = [compiler, *flags, "-ftls-model=initial-exec", "-shared", "-fPIC", "-o", str(self.library), str(SOURCE)]
         subprocess.run([*command, "-lm"], check=True)
-        self.binary = Binary.open_module(self.library)
+        self.binary = ElfBinary.open_module(self.library)
         self.runner = build_runner(folder)
         self.base = load_base(self.runner, self.library)
         self.folder = folder

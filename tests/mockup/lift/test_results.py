@@ -7,7 +7,7 @@ from pathlib import Path
 
 from layout_advise.mockup.ir.effects import Gpr, Lane
 from layout_advise.mockup.lift.lift import lift
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 
 SOURCE = """
 #include <math.h>
@@ -23,7 +23,7 @@ def test_what_a_call_left_behind_on_one_path_is_no_result(tmp_path: Path) -> Non
     (tmp_path / "r.c").write_text(SOURCE)
     path = tmp_path / "r.so"
     subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", str(path), str(tmp_path / "r.c"), "-lm"], check=True)
-    file = Binary.open_module(path)
+    file = ElfBinary.open_module(path)
     assert [out.location for out in lift(file.region("nothing", 0)).live_outs] == [Lane(0, 0)]
     assert Lane(0, 0) in [out.location for out in lift(file.region("real", 0)).live_outs]
     assert Gpr(0) in [out.location for out in lift(file.region("whole", 0)).live_outs]

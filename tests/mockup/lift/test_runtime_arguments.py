@@ -8,19 +8,19 @@ from hypothesis import strategies as st
 
 from layout_advise.mockup.ir.effects import Gpr, Ty
 from layout_advise.mockup.ir.value_graph import Graph, Node, StoreTo
-from layout_advise.mockup.lift.machine_state import FrameEscapes, Machine, Slot, State
-from layout_advise.mockup.lift.runtime_arguments import Part, held, low_half, part_at, put, stored_at
+from layout_advise.mockup.lift.machine_state import FrameEscapes, MachineState, Slot, State
+from layout_advise.mockup.lift.runtime_arguments import FramePart, held, low_half, part_at, put, stored_at
 
 
-def machine() -> Machine:
-    return Machine(Graph(), True, lambda address, size: None)
+def machine() -> MachineState:
+    return MachineState(Graph(), True, lambda address, size: None)
 
 
 def test_two_numbers_of_four_bytes_share_a_cell() -> None:
     owner, state = machine(), State()
     g = owner.graph
     low, high = part_at(g.frame(0, -16), 4), part_at(g.frame(0, -12), 4)
-    assert (low, high) == (Part(Slot(0, -16), 0, 4), Part(Slot(0, -16), 4, 4))
+    assert (low, high) == (FramePart(Slot(0, -16), 0, 4), FramePart(Slot(0, -16), 4, 4))
     assert held(owner, state, low).op == "undef"  # never written
     put(owner, state, low, g.const("i64", 0x1_0000_0007))
     put(owner, state, high, g.const("i64", 9))

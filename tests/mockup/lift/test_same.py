@@ -9,7 +9,7 @@ from pathlib import Path
 
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.mockup.run.survey import lift_function, source_of, surveyed
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 from tests.support.paths import ROOT
 
 BASH = Path("/bin/bash")
@@ -21,7 +21,7 @@ ELSEWHERE = "import sys; from tests.mockup.lift.test_same import sources; sys.st
 
 def sources() -> list[str]:
     """Mock-ups of thirty short functions of bash (as many as can be lifted)."""
-    binary = Binary.open(BASH)
+    binary = ElfBinary.open(BASH)
     found = []
     for function in [f for f in surveyed(binary) if f.size < LONGEST][85:115]:
         try:

@@ -10,7 +10,7 @@ import pytest
 
 from layout_advise.mockup.run.build import build
 from layout_advise.mockup.run.survey import lift_function, source_of
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 from tests.support.lifting.callees import arguments_of
 from tests.support.lifting.memories import BYTES, Kind, Memories, State
 from tests.support.lifting.runner import Job, build_runner, constants_of, load_base, marks_of, results_of, run_jobs
@@ -29,7 +29,7 @@ def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 def state(library: Path, name: str, *, by_reference: bool = False) -> State:
-    binary = Binary.open_module(library)
+    binary = ElfBinary.open_module(library)
     _, lifted = lift_function(binary, binary.find(name))
     return arguments_of(lifted, (library,), 0, by_reference=by_reference)
 
@@ -83,7 +83,7 @@ def test_numbers_that_an_argument_is_compared_with(library: Path) -> None:
 def test_lifted_functions_reach_their_loops(library: Path, tmp_path: Path) -> None:
     runner = build_runner(tmp_path)
     base = load_base(runner, library)
-    binary = Binary.open_module(library)
+    binary = ElfBinary.open_module(library)
     jobs = []
     for name in KERNELS:
         function = binary.find(name)
@@ -102,7 +102,7 @@ def test_lifted_functions_reach_their_loops(library: Path, tmp_path: Path) -> No
 def test_enough_is_enough(library: Path, tmp_path: Path) -> None:
     runner = build_runner(tmp_path)
     base = load_base(runner, library)
-    binary = Binary.open_module(library)
+    binary = ElfBinary.open_module(library)
     region, lifted = lift_function(binary, binary.find("records"), base)
     built = build(source_of(lifted), tmp_path / "records.so", "gcc", ("-O1",))
     assert built.path is not None

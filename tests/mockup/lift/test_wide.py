@@ -11,7 +11,7 @@ import pytest
 
 from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.emit import emit_mockup
-from layout_advise.mockup.ir.lifted import Item, Load, Loop
+from layout_advise.mockup.ir.lifted import Item, LiftedLoop, Load
 from layout_advise.mockup.lift.lift import lift
 from layout_advise.tracer.code.region import CodeRange, Region
 from tests.support.mockup_native import Mockup, Native, rows, traced
@@ -146,7 +146,7 @@ def test_other_layouts_of_a_structure_give_the_same(width: str, layout: str, tmp
 
 def loops(items: tuple[Item, ...]) -> list[int]:
     """The number of loads in each loop."""
-    return [sum(isinstance(inner, Load) for inner in item.body) for item in items if isinstance(item, Loop)]
+    return [sum(isinstance(inner, Load) for inner in item.body) for item in items if isinstance(item, LiftedLoop)]
 
 
 def test_the_lanes_of_a_wide_loop_are_rolled_up(tmp_path: Path) -> None:

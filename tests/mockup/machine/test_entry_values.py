@@ -13,8 +13,8 @@ from layout_advise.mockup.machine.cfg import Cfg, build_cfg
 from layout_advise.mockup.machine.entry_values import Known, known_vectors
 from layout_advise.mockup.machine.image import open_image
 from layout_advise.mockup.machine.liveness import Liveness
-from layout_advise.mockup.machine.loop_regions import Nest, hottest_nests
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.mockup.machine.loop_regions import LoopNest, hottest_nests
+from layout_advise.tracer.program.binary import ElfBinary
 
 ONE, TWO, THREE = 0x3FF0000000000000, 0x4000000000000000, 0x4008000000000000
 SOURCE = """
@@ -58,10 +58,10 @@ f:
 """
 
 
-def cfg_of(folder: Path, callee: str = "printf") -> tuple[Cfg, Binary]:
+def cfg_of(folder: Path, callee: str = "printf") -> tuple[Cfg, ElfBinary]:
     (folder / "f.s").write_text(SOURCE.replace("CALLEE", callee))
     subprocess.run(["gcc", "-shared", "-o", folder / "f.so", folder / "f.s"], check=True)
-    binary = Binary.open_module(folder / "f.so")
+    binary = ElfBinary.open_module(folder / "f.so")
     return build_cfg(binary.region("f", 0)), binary
 
 
@@ -128,11 +128,11 @@ void scale(double *x, long n, int steps, double a)
 def test_both_lanes_of_the_lifted_loop_have_the_same_factor(tmp_path: Path) -> None:
     (tmp_path / "scale.c").write_text(PROGRAM)
     subprocess.run(["gcc", "-O3", "-shared", "-fPIC", "-o", tmp_path / "scale.so", tmp_path / "scale.c"], check=True)
-    function = Binary.open_module(tmp_path / "scale.so").region("scale", 0)
+    function = ElfBinary.open_module(tmp_path / "scale.so").region("scale", 0)
     blocks = build_cfg(function).blocks.values()
     hot = next(i.address for block in blocks for i in block.insns if i.mnemonic == "mulpd")
     inner = list(hottest_nests(function, {hot: 1}))[-1]
-    assert isinstance(inner, Nest)
+    assert isinstance(inner, LoopNest)
     region = inner.region(function)
 
     def arriving_in_both_lanes(known: Known) -> list[int]:

@@ -18,12 +18,12 @@ from layout_advise.mockup.ir.effects import Gpr, Lane
 from layout_advise.mockup.lift.lift import lift
 from layout_advise.mockup.machine.cfg import build_cfg
 from layout_advise.mockup.machine.liveness import CARRY, FLAGS, REST, Liveness, places
-from layout_advise.mockup.machine.loop_regions import Nest, hottest_nests
+from layout_advise.mockup.machine.loop_regions import LoopNest, hottest_nests
 from layout_advise.reports.model.contract import read_report
 from layout_advise.tracer.backends.clone.record import trace_call
 from layout_advise.tracer.code.region import CodeRange, Region
 from layout_advise.tracer.process.patching import plan_patch
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.sampling.probe import SampleRun, probe
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.park import park
@@ -87,19 +87,19 @@ def line_of(text: str) -> int:
     return next(number for number, line in enumerate(PROGRAM.splitlines(), 1) if text in line)
 
 
-def nest_at(binary: Binary, line: int) -> Nest:
+def nest_at(binary: ElfBinary, line: int) -> LoopNest:
     """The innermost nest of main on the way to where the source line's code is."""
     function = binary.find("main")
     addresses = range(function.start, function.start + function.size)
     samples = {a: 1 for a in addresses if (found := binary.line(a)) is not None and found.line == line}
     nests = list(hottest_nests(binary.region(function, 0), samples))
     assert nests
-    assert isinstance(nests[-1], Nest), nests[-1]
+    assert isinstance(nests[-1], LoopNest), nests[-1]
     return nests[-1]
 
 
 def profiled(program: Path, line: int) -> Profiled:
-    binary = Binary.open_module(str(program))
+    binary = ElfBinary.open_module(str(program))
     run = SampleRun(0, None, 1.0, np.empty(0, np.uint64), ())
     return Profiled(run, (), (), binary, binary.find("main"), 1.0, nest_at(binary, line))
 
@@ -221,13 +221,13 @@ int main(void)
 def test_where_no_jump_fits_before_a_loop_a_trap_does(tmp_path: Path) -> None:
     (tmp_path / "trap.c").write_text(ASSEMBLY)
     subprocess.run(["gcc", "-g", "-O2", "-o", tmp_path / "trap", tmp_path / "trap.c"], check=True)
-    binary = Binary.open_module(str(tmp_path / "trap"))
+    binary = ElfBinary.open_module(str(tmp_path / "trap"))
     function = binary.find("main")
     inner = next(
         i.address for b in build_cfg(binary.region(function, 0)).blocks.values() for i in b.insns if i.mnemonic == "inc"
     )
     nests = list(hottest_nests(binary.region(function, 0), {inner: 1}))
-    assert isinstance(nests[-1], Nest), nests
+    assert isinstance(nests[-1], LoopNest), nests
     hotspot = Profiled(SampleRun(0, None, 1.0, np.empty(0, np.uint64), ()), (), (), binary, function, 1.0, nests[-1])
     assert plan_patch(hotspot.entry).int3
     seen = probe([str(tmp_path / "trap")], hotspot.entry, timeout=60)
@@ -248,7 +248,7 @@ def test_where_no_jump_fits_before_a_loop_a_trap_does(tmp_path: Path) -> None:
 def assembled(tmp_path: Path, text: str) -> Region:
     (tmp_path / "code.s").write_text(f".intel_syntax noprefix\n.globl f\n.type f, @function\nf:\n{text}\n.size f, .-f\n")
     subprocess.run(["gcc", "-shared", "-nostdlib", "-o", tmp_path / "code.so", tmp_path / "code.s"], check=True)
-    binary = Binary.open_module(str(tmp_path / "code.so"))
+    binary = ElfBinary.open_module(str(tmp_path / "code.so"))
     return binary.region("f", 0)
 
 
@@ -320,7 +320,7 @@ def test_a_loop_with_two_entries_elsewhere_is_no_obstacle(tmp_path: Path) -> Non
     two = "test rdi, rdi; je 3f; 2: dec rdi; 3: dec rdi; jne 2b"
     region = assembled(tmp_path, f"{two}; mov eax, 5; nop; 1: add rax, 1; cmp rax, 100; jne 1b; mov eax, 1; ret")
     nests = list(hottest_nests(region, dict.fromkeys(range(region.entry, region.ranges[0].end), 1)))
-    assert [type(n) for n in nests] == [Nest]
+    assert [type(n) for n in nests] == [LoopNest]
     with pytest.raises(NotLiftedError, match="two entries"):
         build_cfg(region)
 
@@ -329,7 +329,7 @@ def test_short_code_after_a_loop_is_taken_in(tmp_path: Path) -> None:
     inner = "xor eax, eax; nop; nop; nop; 1: add rax, 1; cmp rax, 100; jne 1b"
     region = assembled(tmp_path, f"mov ecx, 9; nop; 2: {inner}; jmp 3f; 3: dec ecx; jne 2b; mov eax, 3; ret")
     found = list(hottest_nests(region, dict.fromkeys(range(region.entry, region.ranges[0].end), 1)))
-    nests = [n for n in found if isinstance(n, Nest)]
+    nests = [n for n in found if isinstance(n, LoopNest)]
     assert len(nests) == len(found) == 2, found
     assert len(build_cfg(region).blocks[nests[0].head].insns) > 0
     jump = next(b for b in build_cfg(region).blocks.values() if b.insns[0].mnemonic == "jmp")
@@ -337,7 +337,7 @@ def test_short_code_after_a_loop_is_taken_in(tmp_path: Path) -> None:
 
 
 def test_a_region_is_the_code_at_its_run_time_addresses(folder: Path) -> None:
-    binary = Binary.open_module(str(folder / "O2"))
+    binary = ElfBinary.open_module(str(folder / "O2"))
     nest = nest_at(binary, PUSH)
     base = 0x7000000
     region = nest.region(binary.region("main", base))

@@ -14,8 +14,8 @@ from layout_advise.mockup.lift.lift import lift
 from layout_advise.mockup.machine.cfg import build_cfg
 from layout_advise.mockup.machine.disassembly import decode_one
 from layout_advise.mockup.machine.liveness import uses_and_kills
-from layout_advise.mockup.machine.loop_regions import Nest, hottest_nests
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.mockup.machine.loop_regions import LoopNest, hottest_nests
+from layout_advise.tracer.program.binary import ElfBinary
 
 LOOP = """
 .text
@@ -38,10 +38,10 @@ f:
 """
 
 
-def nest_of(folder: Path, before: str, after: str = "nopl 0(%rax)\n nopl 0(%rax)") -> tuple[Nest, Binary]:
+def nest_of(folder: Path, before: str, after: str = "nopl 0(%rax)\n nopl 0(%rax)") -> tuple[LoopNest, ElfBinary]:
     (folder / "f.s").write_text(LOOP.replace("BEFORE", before).replace("AFTER", after))
     subprocess.run(["gcc", "-shared", "-o", folder / "f.so", folder / "f.s"], check=True)
-    binary = Binary.open_module(folder / "f.so")
+    binary = ElfBinary.open_module(folder / "f.so")
     function = binary.region("f", 0)
     found = next(hottest_nests(function, dict.fromkeys(build_cfg(function).blocks, 1)))
     if isinstance(found, NotLiftedError):
@@ -49,7 +49,7 @@ def nest_of(folder: Path, before: str, after: str = "nopl 0(%rax)\n nopl 0(%rax)
     return found, binary
 
 
-def lifted(nest: Nest, binary: Binary) -> Lifted:
+def lifted(nest: LoopNest, binary: ElfBinary) -> Lifted:
     return lift(nest.region(binary.region("f", 0)), outs=nest.outs, known=nest.known)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from layout_advise.layoutalgebra.derive.structure import Dim, Structure
 from layout_advise.mockup.evidence.binding import bind
-from layout_advise.mockup.ir.lifted import Loop
+from layout_advise.mockup.ir.lifted import LiftedLoop
 from layout_advise.mockup.remap.plan import plan
 from layout_advise.mockup.remap.saved_registers import restored
 from tests.support.mockup_case import Case, f64_fields, verify
@@ -48,8 +48,8 @@ def test_the_index_is_cut_before_the_loop(tmp_path: Path) -> None:
     chosen = candidate(relayout(shape, "soa"))
     verify(case, chosen)
     binding = bind(case.lifted, case.trace, case.structures)
-    (rows,) = (item for item in case.lifted.body if isinstance(item, Loop))
-    (cells,) = (item for item in rows.body if isinstance(item, Loop))
+    (rows,) = (item for item in case.lifted.body if isinstance(item, LiftedLoop))
+    (cells,) = (item for item in rows.body if isinstance(item, LiftedLoop))
     assert restored(case.lifted, binding)
     assert {site for site, found in plan(case.lifted, chosen, binding).sites.items() if found} == {id(cells)}
 

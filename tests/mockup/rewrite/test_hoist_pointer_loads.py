@@ -20,10 +20,10 @@ from layout_advise.mockup.ir.lifted import (
     Label,
     Let,
     Lifted,
+    LiftedLoop,
     Linear,
     LiveIn,
     Load,
-    Loop,
     Operand,
     Origin,
     Store,
@@ -68,7 +68,7 @@ def reloading(target: tuple[int, int], taken: int, *, header: tuple[int, int] = 
         Assign(HEAD, late, 3),
     )
     before: tuple[Item, ...] = (Load(FIRST, Linear(BASE + header[0]), Origin(0x10)), Assign(HEAD, FIRST, 0))
-    loop = Loop(COUNTER, Imm("i64", trips), body, 0x500)
+    loop = LiftedLoop(COUNTER, Imm("i64", trips), body, 0x500)
     return Lifted("f", 0x500, (LiveIn(POINTER, Gpr(7)),), (), (*before, loop))
 
 
@@ -81,7 +81,7 @@ def memory() -> bytes:
 
 def bases(lifted: Lifted) -> set[Operand]:
     """What the loop's addresses begin with."""
-    loops = [item for item in everything(lifted.body) if isinstance(item, Loop)]
+    loops = [item for item in everything(lifted.body) if isinstance(item, LiftedLoop)]
     found = [i.address.terms for loop in loops for i in loop.body if isinstance(i, Load | Store)]
     return {atom for terms in found for atom, _ in terms} - {COUNTER}
 

@@ -20,11 +20,11 @@ from layout_advise.mockup.ir.lifted import (
     Label,
     Let,
     Lifted,
+    LiftedLoop,
     Linear,
     LiveIn,
     LiveOut,
     Load,
-    Loop,
     Origin,
     Store,
     Val,
@@ -43,7 +43,7 @@ WORD = 1 << 64
 
 def moves(lifted: Lifted) -> list[Assign]:
     """The assignments in loops."""
-    loops = [item for item in everything(lifted.body) if isinstance(item, Loop)]
+    loops = [item for item in everything(lifted.body) if isinstance(item, LiftedLoop)]
     return [item for loop in loops for item in loop.body if isinstance(item, Assign)]
 
 
@@ -68,7 +68,7 @@ def carrying(
         terms = ((POINTER, 1), (COUNTER, moved % WORD)) if through else ((COUNTER, moved % WORD),)
         body.append(Store("f64", Linear(where + (0 if through else BASE), terms), total, Origin(0x30 + number)))
     body += [Assign(v, new if k == 0 else kept[k - 1], 1) for k, v in enumerate(kept)]
-    loop = Loop(COUNTER, Imm("i64", trips), tuple(body), 0x500)
+    loop = LiftedLoop(COUNTER, Imm("i64", trips), tuple(body), 0x500)
     outs = (LiveOut(kept[0], Gpr(0)),) if behind else ()
     return Lifted("f", 0x500, (LiveIn(POINTER, Gpr(7)),), outs, (*loads, *starts, loop))
 
@@ -118,8 +118,8 @@ def test_another_first_value_or_one_that_is_used_behind_the_loop_stays() -> None
 def test_a_load_that_may_be_jumped_over_stays() -> None:
     lifted = carrying(8, 1, ((400, 8, False),), 4)
     loop = lifted.body[-1]
-    assert isinstance(loop, Loop)
-    jumped = Loop(loop.counter, loop.trip, (Goto(1, Imm("i1", 0)), loop.body[0], Label(1), *loop.body[1:]), loop.head)
+    assert isinstance(loop, LiftedLoop)
+    jumped = LiftedLoop(loop.counter, loop.trip, (Goto(1, Imm("i1", 0)), loop.body[0], Label(1), *loop.body[1:]), loop.head)
     assert not reloads(Lifted("f", 0x500, lifted.live_ins, (), (*lifted.body[:-1], jumped)))
 
 

@@ -21,11 +21,11 @@ from layout_advise.mockup.ir.lifted import (
     Let,
     LetLinear,
     Lifted,
+    LiftedLoop,
     Linear,
     LiveIn,
     LiveOut,
     Load,
-    Loop,
     Operand,
     Origin,
     Store,
@@ -135,7 +135,7 @@ class Writer:
             self.step(s, k)
         first = tuple(Assign(v, Imm("i32", 3), 0) for v in self.sums)
         last = tuple(Assign(v, value, 1) for v, value in self.sums.items())
-        loop = Loop(COUNTER, Imm("i64", trips), (*self.items, *last), 0x500)
+        loop = LiftedLoop(COUNTER, Imm("i64", trips), (*self.items, *last), 0x500)
         outs = tuple(LiveOut(v, Gpr(8 + k)) for k, v in enumerate(self.sums))
         self.lifted = Lifted("f", 0x500, (LiveIn(POINTER, Gpr(7)),), outs, (*first, loop))
 
@@ -207,7 +207,7 @@ def interpreted(lifted: Lifted, locations: dict[Gpr | Lane, int], memory: Bytes)
 def rolled_lanes(items: tuple[Item, ...]) -> Iterator[int]:
     """The number of lanes of every access of a rerolled loop."""
     for item in items:
-        if isinstance(item, Loop):
+        if isinstance(item, LiftedLoop):
             yield from rolled_lanes(item.body)
         elif isinstance(item, Load | Store) and item.lanes:
             yield len(item.lanes)
@@ -246,7 +246,7 @@ SCALE = (Step("constant", 3), Step("formula", sources=(0, 1), name="mul"))
 def test_independent_lanes_are_rerolled(lanes: int, order: str) -> None:
     rolled = copies([LOAD, *SCALE, Step("store", 192, 4, sources=(2,))], lanes, order)
     assert set(rolled_lanes(rolled.body)) == {lanes}
-    loops = [item for item in rolled.body if isinstance(item, Loop)]
+    loops = [item for item in rolled.body if isinstance(item, LiftedLoop)]
     assert len(loops[0].body) == 3  # load, multiply, store
     assert loops[0].independent
 
@@ -261,13 +261,13 @@ def test_a_lane_that_loads_what_an_earlier_one_stores_is_left_alone(through: boo
     steps = [LOAD, *SCALE, Step("store", 68, 4, through, sources=(2,))]
     lifted = copies(steps, 4, "vector", BASE if not through else 0)
     assert not list(rolled_lanes(lifted.body))
-    assert not any(item.independent for item in lifted.body if isinstance(item, Loop))
+    assert not any(item.independent for item in lifted.body if isinstance(item, LiftedLoop))
 
 
 def test_in_the_order_of_the_lanes_the_same_is_rerolled() -> None:
     rolled = copies([LOAD, *SCALE, Step("store", 68, 4, sources=(2,))], 4, "unrolled")
     assert list(rolled_lanes(rolled.body))
-    assert not any(item.independent for item in rolled.body if isinstance(item, Loop))
+    assert not any(item.independent for item in rolled.body if isinstance(item, LiftedLoop))
 
 
 @pytest.mark.parametrize(("way", "lanes"), [(0, {4}), (1, set()), (2, set())])
@@ -301,7 +301,7 @@ def test_without_a_trace_other_pointers_are_not_trusted() -> None:
 def test_a_value_used_behind_the_loop_or_a_load_of_no_lane_is_left_alone() -> None:
     steps = [LOAD, *SCALE, Step("store", 192, 4, sources=(2,))]
     lifted = Writer(steps, 4, 3, "vector").lifted
-    (loop,) = (item for item in lifted.body if isinstance(item, Loop))
+    (loop,) = (item for item in lifted.body if isinstance(item, LiftedLoop))
     lone = Load(Val(900, "i32"), Linear(BASE), Origin(7))
     value = next(item.value for item in loop.body if isinstance(item, Load))
     behind = Store("i32", Linear(BASE), value, Origin(8))
@@ -324,7 +324,7 @@ def test_fields_of_an_element_are_no_lanes() -> None:
 
 def test_the_last_lane_s_value_is_what_is_left() -> None:
     lifted = Writer([LOAD, *SCALE, Step("store", 192, 4, sources=(2,))], 4, 3, "vector").lifted
-    (loop,) = (item for item in lifted.body if isinstance(item, Loop))
+    (loop,) = (item for item in lifted.body if isinstance(item, LiftedLoop))
     store = [item for item in loop.body if isinstance(item, Store)][-1]
     address = Val(900, "i64")
     extra = LetLinear(address, Linear(5, ((COUNTER, 16),)), Origin(1))

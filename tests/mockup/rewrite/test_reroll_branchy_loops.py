@@ -23,11 +23,11 @@ from layout_advise.mockup.ir.lifted import (
     Let,
     LetLinear,
     Lifted,
+    LiftedLoop,
     Linear,
     LiveIn,
     LiveOut,
     Load,
-    Loop,
     Operand,
     Origin,
     Store,
@@ -107,13 +107,13 @@ class Writer:
             last = self.copy(k, random.Random(seed), before)
             before = variable if self.odd == "apart" else last
         tail = [] if self.handed == "nothing" else [Assign(variable, last, self.fresh())]
-        loop = Loop(COUNTER, Imm("i64", TRIPS), (*self.items, *tail), 0x500)
+        loop = LiftedLoop(COUNTER, Imm("i64", TRIPS), (*self.items, *tail), 0x500)
         start = Assign(variable, Imm("i64", 7), self.fresh())
         return Lifted("f", 0x500, (LiveIn(POINTER, Gpr(7)),), (LiveOut(variable, Gpr(0)),), (start, loop))
 
 
-def loops(lifted: Lifted) -> list[Loop]:
-    return [item for item in everything(lifted.body) if isinstance(item, Loop)]
+def loops(lifted: Lifted) -> list[LiftedLoop]:
+    return [item for item in everything(lifted.body) if isinstance(item, LiftedLoop)]
 
 
 @settings(max_examples=300, deadline=None)
@@ -152,7 +152,7 @@ def test_what_an_iteration_of_the_copies_leaves_is_not_another_copys() -> None:
             Store("i64", Linear(256 + 8 * k, ((POINTER, 1), (COUNTER, 16))), variable, Origin(0x40 + k)),
         ]
     starts = [Assign(v, Imm("i64", 0), 100 + k) for k, v in enumerate(sums)]
-    loop = Loop(COUNTER, Imm("i64", TRIPS), tuple(items), 0x500)
+    loop = LiftedLoop(COUNTER, Imm("i64", TRIPS), tuple(items), 0x500)
     lifted = Lifted("f", 0x500, (LiveIn(POINTER, Gpr(7)),), (), (*starts, loop))
     trace = interpreted(lifted, {Gpr(7): BASE}, Bytes(bytes(range(256)) * 2))
     assert loops(reroll(lifted, trace, ()))[0].body == loop.body

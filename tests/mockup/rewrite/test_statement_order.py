@@ -19,9 +19,9 @@ from layout_advise.mockup.ir.lifted import (
     Let,
     LetLinear,
     Lifted,
+    LiftedLoop,
     Linear,
     Load,
-    Loop,
     Operand,
     Origin,
     Store,
@@ -37,10 +37,10 @@ LANES = ((0x1000, 0, 0), None)
 
 
 def body_of(items: list[Item], order: Callable[[Lifted], Lifted] = in_pieces) -> tuple[Item, ...]:
-    loop = Loop(COUNTER, Val(3, "i64"), tuple(items), 0x1000)
+    loop = LiftedLoop(COUNTER, Val(3, "i64"), tuple(items), 0x1000)
     done = order(Lifted("f", 0x1000, (), (), (loop,)))
     inner = done.body[0]
-    assert isinstance(inner, Loop)
+    assert isinstance(inner, LiftedLoop)
     return inner.body
 
 

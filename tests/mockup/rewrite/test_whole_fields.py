@@ -21,10 +21,10 @@ from layout_advise.mockup.ir.lifted import (
     Label,
     Let,
     Lifted,
+    LiftedLoop,
     Linear,
     LiveIn,
     Load,
-    Loop,
     Origin,
     Store,
     Val,
@@ -55,7 +55,7 @@ def masked(ty: Ty, at: int, mask: int, other: int, how: str, *, stored: bool) ->
         Store(ty, Linear(12, terms), part if stored else bits, Origin(0x13)),
         Label(7),
     ]
-    loop = Loop(COUNTER, Imm("i64", TRIPS), tuple(body), 0x500)
+    loop = LiftedLoop(COUNTER, Imm("i64", TRIPS), tuple(body), 0x500)
     return Lifted("f", 0x500, (LiveIn(POINTER, Gpr(7)),), (), (loop,))
 
 

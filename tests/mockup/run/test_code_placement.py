@@ -25,7 +25,7 @@ from layout_advise.mockup.run.code_placement import (
     same_loops,
     shift_to,
 )
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.trace.trace import Reference, Registers, Trace
 
 FLAGS = ("-O2", "-fvisibility=default")
@@ -63,7 +63,7 @@ def loop_start(path: Path, symbol: str) -> int:
 
 def loop_of(path: Path, symbol: str = "axpy") -> InnerLoop:
     """As the tool finds it: a trace in which one instruction of the loop ran 100 times, one outside of it 5000 times."""
-    code = Binary.open_module(path).region(symbol, 0)
+    code = ElfBinary.open_module(path).region(symbol, 0)
     start = loop_start(path, symbol)
     references = (Reference(0, start, 0, "read", 8), Reference(1, code.entry, 0, "read", 8))
     streams = (FoldedStream((), 100), FoldedStream((), 5000))
@@ -118,7 +118,7 @@ def test_nothing_is_left_where_it_cannot_be_placed(tmp_path: Path) -> None:
 
 
 def test_a_hotspot_without_traced_loop_has_none(tmp_path: Path) -> None:
-    code = Binary.open_module(compiled(tmp_path, "plain.so")).region("axpy", 0)
+    code = ElfBinary.open_module(compiled(tmp_path, "plain.so")).region("axpy", 0)
     registers = Registers((0,) * 16, 0, 0, 0, 0)
     assert hot_loop(code, Trace("axpy", 1, "clone", (), (), 0, False, registers, (), ())) is None
 
@@ -145,7 +145,7 @@ f:
 def test_a_loop_with_two_entries_elsewhere_is_no_obstacle(tmp_path: Path) -> None:
     (tmp_path / "f.s").write_text(TWO_ENTRIES)
     subprocess.run(["gcc", "-shared", "-o", tmp_path / "f.so", tmp_path / "f.s"], check=True)
-    code = Binary.open_module(tmp_path / "f.so").region("f", 0)
+    code = ElfBinary.open_module(tmp_path / "f.so").region("f", 0)
     (at,) = [i.address for b in build_cfg(code, strict=False).blocks.values() for i in b.insns if "rdi + rcx" in i.text]
     registers = Registers((0,) * 16, 0, 0, 0, 0)
     trace = Trace("f", 1, "clone", (Reference(0, at, 0, "read", 8),), (FoldedStream((), 50),), 50, False, registers, (), ())
@@ -178,7 +178,7 @@ def test_what_was_not_put_into_vectors_is_built_so(tmp_path: Path, vectorised: b
     (tmp_path / "f.c").write_text(QUOTIENTS)
     flags = ["-O3", "-shared", "-fPIC", *([] if vectorised else ["-fno-tree-vectorize"])]
     subprocess.run(["gcc", *flags, "-o", tmp_path / "f.so", tmp_path / "f.c"], check=True)
-    code = Binary.open_module(tmp_path / "f.so").region("f", 0)
+    code = ElfBinary.open_module(tmp_path / "f.so").region("f", 0)
     insns = [i for block in build_cfg(code).blocks.values() for i in block.insns]
     at = next(i.address for i in insns if i.mnemonic == ("divpd" if vectorised else "divsd"))
     registers = Registers((0,) * 16, 0, 0, 0, 0)

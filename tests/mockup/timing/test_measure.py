@@ -17,8 +17,8 @@ from layout_advise.measure.timing import measured
 from layout_advise.measure.timing_setup import around_a_call
 from layout_advise.mockup.timing.measure import (
     CONVERTED_IN,
-    Plan,
     Timed,
+    TimingPlan,
     clear_losers,
     measure,
     rotated,
@@ -112,7 +112,7 @@ def timed(*names: str) -> list[Timed]:
 
 def test_ratios_come_out_right_although_processes_differ() -> None:
     machine = FakeMachine()
-    timings = measure(machine, timed("identity", "fast"), (), (), Plan(restores=9))
+    timings = measure(machine, timed("identity", "fast"), (), (), TimingPlan(restores=9))
     fast = summarise(timings, "fast")
     assert fast is not None
     assert fast.steady.median == pytest.approx(2.5, rel=0.02)
@@ -126,7 +126,7 @@ def test_ratios_come_out_right_although_processes_differ() -> None:
 
 
 def test_what_another_form_of_the_loop_gains_is_not_the_layouts() -> None:
-    timings = measure(FakeMachine(), timed("identity", "identity-lanes", "fast"), (), (), Plan(restores=9))
+    timings = measure(FakeMachine(), timed("identity", "identity-lanes", "fast"), (), (), TimingPlan(restores=9))
     fast = summarise(timings, "fast")
     assert fast is not None
     assert fast.steady.median == pytest.approx(2.5, rel=0.02)
@@ -135,7 +135,7 @@ def test_what_another_form_of_the_loop_gains_is_not_the_layouts() -> None:
 
 def test_conversion_is_timed_in_the_first_restores_for_new_layouts_only() -> None:
     machine = FakeMachine()
-    timings = measure(machine, timed("identity", "fast", "slow"), (), (), Plan(restores=5))
+    timings = measure(machine, timed("identity", "fast", "slow"), (), (), TimingPlan(restores=5))
     assert machine.converted == ["fast", "slow"] * CONVERTED_IN
     assert set(timings.conversion) == {"fast", "slow"}
     into, out = timings.conversion["fast"]
@@ -144,7 +144,7 @@ def test_conversion_is_timed_in_the_first_restores_for_new_layouts_only() -> Non
 
 
 def test_calls_with_the_conversion_around_them_are_timed_in_every_restore() -> None:
-    timings = measure(FakeMachine(), timed("identity", "fast", "slow"), (), (), Plan(restores=5, around=True))
+    timings = measure(FakeMachine(), timed("identity", "fast", "slow"), (), (), TimingPlan(restores=5, around=True))
     fast, slow = timings.net("fast"), timings.net("slow")
     assert fast is not None
     assert slow is not None
@@ -165,7 +165,7 @@ def test_calls_with_the_conversion_around_them_are_timed_in_every_restore() -> N
 
 
 def test_a_temporary_layout_pays_for_its_conversion() -> None:
-    timings = measure(FakeMachine(), timed("identity", "fast"), (), (), Plan(restores=5))
+    timings = measure(FakeMachine(), timed("identity", "fast"), (), (), TimingPlan(restores=5))
     entrant = Entrant("fast", "title", "verified", Path("fast"))
     cost = around_a_call(timings, "fast")
     assert cost == pytest.approx(1000, rel=0.25)
@@ -183,13 +183,13 @@ def test_what_simd_gains_with_the_layout_unchanged_is_no_gain_of_blocks(
 ) -> None:
     monkeypatch.setitem(TRUE_NS, "identity-simd", simd)
     variants = [*timed("identity", "identity-simd"), Timed("fast", Path("fast"), blocked=blocked)]
-    found = summarise(measure(FakeMachine(), variants, (), (), Plan(restores=5)), "fast")
+    found = summarise(measure(FakeMachine(), variants, (), (), TimingPlan(restores=5)), "fast")
     assert found is not None
     assert found.steady_over_identity.median == pytest.approx(over, rel=0.02)
 
 
 def test_a_clear_loser_is_dropped_after_three_restores_and_says_so() -> None:
-    timings = measure(FakeMachine(), timed("identity", "fast", "slow"), (), (), Plan(restores=5))
+    timings = measure(FakeMachine(), timed("identity", "fast", "slow"), (), (), TimingPlan(restores=5))
     assert timings.restores("slow") == 3
     assert "fast" in timings.dropped["slow"]
     assert timings.restores("fast") == 5
@@ -200,10 +200,10 @@ def test_after_three_restores_only_the_fastest_go_on_where_that_is_asked(monkeyp
         monkeypatch.setitem(TRUE_NS, name, ns)
     monkeypatch.setattr("layout_advise.mockup.timing.measure.clear_losers", lambda *_: {})
     variants = timed("identity", "far", "fast", "near", "slow")
-    timings = measure(FakeMachine(), variants, (), (), Plan(restores=5, finalists=2))
+    timings = measure(FakeMachine(), variants, (), (), TimingPlan(restores=5, finalists=2))
     assert [timings.restores(v.name) for v in variants] == [5, 3, 5, 5, 3]
     assert "2 fastest" in timings.dropped["far"]
-    assert not measure(FakeMachine(), variants, (), (), Plan(restores=5)).dropped
+    assert not measure(FakeMachine(), variants, (), (), TimingPlan(restores=5)).dropped
 
 
 def test_of_the_fastest_there_is_one_of_each_layout_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,7 +213,7 @@ def test_of_the_fastest_there_is_one_of_each_layout_first(monkeypatch: pytest.Mo
         monkeypatch.setitem(TRUE_NS, name, ns)
     monkeypatch.setattr("layout_advise.mockup.timing.measure.clear_losers", lambda *_: {})
     for places, kept in ((3, {"c1", "c2", "c3-restrict"}), (4, {"c1", "c2", "c3-restrict", "c1-restrict"})):
-        timings = measure(FakeMachine(), timed("identity", *times), (), (), Plan(restores=5, finalists=places))
+        timings = measure(FakeMachine(), timed("identity", *times), (), (), TimingPlan(restores=5, finalists=places))
         assert {name for name in times if timings.restores(name) == 5} == kept
 
 
@@ -222,14 +222,14 @@ def test_what_is_far_behind_is_dropped_even_where_hardly_a_call_was_undisturbed(
     hopeless: float | None, restores: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Timings, "is_settled", lambda timings, name: False)
-    plan = Plan(restores=5, hopeless=hopeless)
+    plan = TimingPlan(restores=5, hopeless=hopeless)
     timings = measure(FakeMachine(), timed("identity", "fast", "slow"), (), (), plan)
     assert (timings.restores("slow"), timings.restores("fast")) == (restores, 5)
 
 
 def test_a_crashing_variant_is_named_and_the_others_go_on() -> None:
     machine = FakeMachine()
-    timings = measure(machine, timed("identity", "crash", "fast"), (), (), Plan(restores=4))
+    timings = measure(machine, timed("identity", "crash", "fast"), (), (), TimingPlan(restores=4))
     assert "SIGSEGV" in timings.failed["crash"]
     assert timings.restores("fast") == 4
     assert machine.closed == 5
@@ -243,7 +243,7 @@ def test_a_crashing_original_is_an_error() -> None:
             return program
 
     with pytest.raises(SnapshotError, match="cannot time"):
-        measure(Broken(), timed("identity"), (), (), Plan(restores=2))
+        measure(Broken(), timed("identity"), (), (), TimingPlan(restores=2))
 
 
 def test_every_variant_takes_every_place() -> None:
@@ -272,7 +272,7 @@ def test_what_disturbs_the_machine_in_phases_does_not_show() -> None:
         def restore(self) -> Any:
             return Disturbed(self)
 
-    timings = measure(Shared(), timed("identity", "fast"), (), (), Plan(restores=9, rounds=6))
+    timings = measure(Shared(), timed("identity", "fast"), (), (), TimingPlan(restores=9, rounds=6))
     fast = summarise(timings, "fast")
     assert fast is not None
     assert fast.steady.median == pytest.approx(2.5, rel=0.02)
@@ -303,7 +303,7 @@ def test_calls_beside_a_fast_canary_count_where_there_are_some(blind: bool) -> N
             return program
 
     timings = measure(
-        Machine(), timed("identity", "fast"), (), (), Plan(restores=9, rounds=ROUNDS, cold_calls=0), drop=False
+        Machine(), timed("identity", "fast"), (), (), TimingPlan(restores=9, rounds=ROUNDS, cold_calls=0), drop=False
     )
     fast = timings.ratio(ORIGINAL, "fast")
     assert fast is not None
@@ -325,10 +325,10 @@ def test_of_blocks_that_went_on_until_they_settled_the_later_half_counts() -> No
             return Warming(self)
 
     machine = Machine()
-    timings = measure(machine, timed("identity", "fast"), (), (), Plan(restores=4, rounds=1, most_calls=64))
+    timings = measure(machine, timed("identity", "fast"), (), (), TimingPlan(restores=4, rounds=1, most_calls=64))
     assert {len(one) for restore in timings.steady for one in restore.values()} == {20}
     assert machine.settles == ([(64, "thread-cpu")] * 4 + [None] * 4) * 4
-    measure(machine, timed("identity"), (), (), Plan(restores=1, rounds=1))
+    measure(machine, timed("identity"), (), (), TimingPlan(restores=1, rounds=1))
     assert machine.settles[-6:] == [None] * 6
 
 
@@ -345,7 +345,7 @@ def test_after_its_time_no_further_process_is_begun_but_there_are_some(monkeypat
         now[0] += 100
 
     monkeypatch.setattr("layout_advise.mockup.timing.measure.time.monotonic", lambda: now[0])
-    plan = Plan(restores=9, rounds=1, cold_restores=2, seconds=0.5)
+    plan = TimingPlan(restores=9, rounds=1, cold_restores=2, seconds=0.5)
     timings = measure(Slow(), timed("identity"), (), (), plan, watch)
     assert len(timings.steady) == plan.fewest
     assert [bool(r) for r in timings.cold] == [True, True, False, False, False]
@@ -375,7 +375,7 @@ def test_each_place_has_its_turn_and_what_loses_at_all_is_not_timed_there_again(
     monkeypatch.setitem(TRUE_NS, elsewhere("fast")[1], 500.0)  # it may win there: nothing of it is dropped
     machine = FakeMachine()
     names = [name for one in ("fast", "slow") for name in (one, *elsewhere(one))]
-    timings = measure(machine, timed("identity", *names), (), (), Plan(restores=6, rounds=3, cold_calls=0))
+    timings = measure(machine, timed("identity", *names), (), (), TimingPlan(restores=6, rounds=3, cold_calls=0))
     counts = Counter(machine.order)
     assert {counts[n] for n in elsewhere("fast")} == {6}
     assert counts["fast"] == counts["original"] // 2 == 18
@@ -389,7 +389,7 @@ def test_with_one_round_a_process_the_places_take_turns_over_the_processes(monke
     """A slow hotspot has one: two of its three further places were never timed."""
     for name in elsewhere("fast"):
         monkeypatch.setitem(TRUE_NS, name, 500.0)
-    timings = measure(FakeMachine(), timed("identity", "fast", *elsewhere("fast")), (), (), Plan(restores=7, rounds=1))
+    timings = measure(FakeMachine(), timed("identity", "fast", *elsewhere("fast")), (), (), TimingPlan(restores=7, rounds=1))
     assert [timings.restores(n) for n in ("fast", *elsewhere("fast"))] == [7, 3, 2, 2]
     told = summarise(timings, "fast")
     assert told is not None
@@ -398,7 +398,7 @@ def test_with_one_round_a_process_the_places_take_turns_over_the_processes(monke
 
 def test_processes_wait_for_the_fastest_canary_known_while_their_patience_lasts() -> None:
     machine = FakeMachine()
-    plan = Plan(restores=2, rounds=1, cold_calls=0, canary=1100, patience_ns=12000, enough=7)
+    plan = TimingPlan(restores=2, rounds=1, cold_calls=0, canary=1100, patience_ns=12000, enough=7)
     timings = measure(machine, timed("identity"), (), (), plan)
     assert [c.ticks for c in machine.calms] == [int(1.1 * 1100)] * 3 + [int(1.1 * 1000)] * 3
     assert [c.patience_ns for c in machine.calms] == [8000, 4000, 2000, 5000, 2500, 1250]  # two thirds, then what is left
@@ -407,7 +407,7 @@ def test_processes_wait_for_the_fastest_canary_known_while_their_patience_lasts(
 
 
 def test_losers_need_disjoint_intervals() -> None:
-    timings = measure(FakeMachine(), timed("identity", "fast"), (), (), Plan(restores=3), drop=False)
+    timings = measure(FakeMachine(), timed("identity", "fast"), (), (), TimingPlan(restores=3), drop=False)
     assert clear_losers(timings, ["fast"]) == {}
     assert clear_losers(timings, []) == {}
     assert timings.ratio(ORIGINAL, "unknown") is None

@@ -10,7 +10,7 @@ from layout_advise.errors import LayoutAdviseError
 from layout_advise.lift_survey import TooLong, time_limit
 from layout_advise.mockup.ir.lifted import Imm, Lifted, OpaqueCall
 from layout_advise.mockup.run.survey import lift_function
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.program.symbols import Function
 from tests.support.lifting.memories import State
 from tests.support.lifting.state import state_of
@@ -22,9 +22,9 @@ SECONDS = 6.0
 
 
 @lru_cache(maxsize=32)
-def opened(path: Path) -> Binary:
+def opened(path: Path) -> ElfBinary:
     """The file, parsed once a process."""
-    return Binary.open_module(path)
+    return ElfBinary.open_module(path)
 
 
 def arguments_of(lifted: Lifted, files: tuple[Path, ...], base: int, *, by_reference: bool = False) -> State:

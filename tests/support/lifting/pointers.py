@@ -13,9 +13,9 @@ from layout_advise.mockup.ir.lifted import (
     Let,
     LetLinear,
     Lifted,
+    LiftedLoop,
     Linear,
     Load,
-    Loop,
     OpaqueCall,
     Operand,
     Store,
@@ -202,5 +202,5 @@ class Pointers:
 def _all(items: Sequence[Item]) -> Iterator[Item]:
     for item in items:
         yield item
-        if isinstance(item, Loop):
+        if isinstance(item, LiftedLoop):
             yield from _all(item.body)

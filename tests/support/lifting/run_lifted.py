@@ -21,9 +21,9 @@ from layout_advise.mockup.ir.lifted import (
     Let,
     LetLinear,
     Lifted,
+    LiftedLoop,
     Linear,
     Load,
-    Loop,
     Operand,
     Store,
     Val,
@@ -77,7 +77,7 @@ class _Machine:
             if isinstance(item, Assign):
                 at = self._assign(items, at)
                 continue
-            leaving = self._loop(item) if isinstance(item, Loop) else None
+            leaving = self._loop(item) if isinstance(item, LiftedLoop) else None
             if isinstance(item, Goto) and (item.condition is None or self.value(item.condition)):
                 leaving = item.label
             if leaving is not None:
@@ -98,7 +98,7 @@ class _Machine:
             self.set(assign.variable, value)
         return at
 
-    def _loop(self, loop: Loop) -> int | None:
+    def _loop(self, loop: LiftedLoop) -> int | None:
         trip = None if loop.trip is None else signed(self.value(loop.trip), 64)
         count = 0
         while trip is None or count < trip:

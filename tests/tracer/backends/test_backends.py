@@ -24,7 +24,7 @@ from layout_advise.tracer.backends.valgrind.run import check_instructions
 from layout_advise.tracer.code.region import CodeRange, Region
 from layout_advise.tracer.folding.fold import fold
 from layout_advise.tracer.process.patching import Entry
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.trace.trace import Allocation, Reference, Registers, Trace
 from layout_advise.tracer.trace.trace_file import read_trace
@@ -244,7 +244,7 @@ def test_a_static_program_goes_no_further(run: Run, tmp_path: Path) -> None:
 
 def test_too_many_accesses_for_single_steps(tmp_path: Path) -> None:
     program = build(tmp_path, "particles", "-O2")
-    binary = Binary.open(program)
+    binary = ElfBinary.open(program)
     function = binary.find("hot")
     entry = Entry(program, function.start, binary.read(function.start, function.size), "hot")
     with park([str(program)], entry, 2, timeout=60) as parked:
@@ -329,11 +329,11 @@ def test_avx512_is_found_before_the_run(run: Run, tmp_path: Path) -> None:
     source.write_text("void hot(double *p) { for (int i = 0; i < 64; i++) p[i] *= 3; }\nint main(void) { return 0; }\n")
     wide = ("-O3", "-march=skylake-avx512", "-mprefer-vector-width=512")
     subprocess.run(["gcc", *wide, "-o", str(program), str(source)], check=True)
-    binary = Binary.open(program)
+    binary = ElfBinary.open(program)
     with pytest.raises(TraceError, match=r"hot cannot be traced under Valgrind: it has AVX-512 code \(`v.*zmm"):
         check_instructions(binary.region("hot", 0))
     subprocess.run(["gcc", "-O3", "-march=haswell", "-o", str(program), str(source)], check=True)
-    check_instructions(Binary.open(program).region("hot", 0))
+    check_instructions(ElfBinary.open(program).region("hot", 0))
 
 
 def test_other_code_counts_where_it_touches_the_same_memory() -> None:

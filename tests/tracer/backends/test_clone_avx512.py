@@ -20,7 +20,7 @@ from layout_advise.tracer.backends.clone.image import HEADER_BYTES, build_clone
 from layout_advise.tracer.backends.clone.lane_code import INDEX_AT, MASK_AT, LaneCode
 from layout_advise.tracer.backends.step.single_steps import effective
 from layout_advise.tracer.code.instructions import Instruction, decode
-from layout_advise.tracer.code.operands import GPR_NAMES, Lanes
+from layout_advise.tracer.code.operands import GPR_NAMES, MaskedElements
 from layout_advise.tracer.process.ptraced import PtracedProgram
 from layout_advise.tracer.process.stopped_program import CloneImage
 from layout_advise.tracer.process.tracee import UserRegisters
@@ -176,11 +176,11 @@ def test_a_mask_says_which_elements_are_accessed(tmp_path: Path, text: str) -> N
 
 
 def test_which_accesses_are_made_by_counting_them() -> None:
-    lanes = Lanes(1, True, (1, 2, 4, 8), 4, counted=True)
+    lanes = MaskedElements(1, True, (1, 2, 4, 8), 4, counted=True)
     assert lanes.made(0b1111_1010) == [True, True, False, False]
     assert lanes.made(0) == [False] * 4
-    assert Lanes(1, True, (1, 2, 4, 8), 4).made(0b1111_1010) == [False, True, False, True]
-    assert Lanes(1, True, (255,), 4).made(0x100) == [False]
+    assert MaskedElements(1, True, (1, 2, 4, 8), 4).made(0b1111_1010) == [False, True, False, True]
+    assert MaskedElements(1, True, (255,), 4).made(0x100) == [False]
 
 
 @pytest.mark.parametrize("number", [0, 5, 8, 15, 16, 23, 24, 31])
@@ -191,7 +191,7 @@ def test_what_is_added_is_what_it_should_be(tmp_path: Path, number: int, size: i
         for mask, bits in ((1, (1, 2, 4, 8)), (7, tuple(1 << k for k in range(32))), (3, (0xFF,))):
             out = Assembler(header + HEADER_BYTES)
             constants: dict[int, int] = {}
-            code = LaneCode(out, header, constants, Lanes(mask, True, bits, 4, False, number, 4, size), other)
+            code = LaneCode(out, header, constants, MaskedElements(mask, True, bits, 4, False, number, 4, size), other)
             code.look()
             code.made(0)
             seen = disassembled(out.finish(), out.address, tmp_path)

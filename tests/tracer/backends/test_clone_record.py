@@ -12,7 +12,7 @@ from layout_advise.tracer.backends.clone.record import trace_call
 from layout_advise.tracer.backends.step.single_steps import trace_by_steps
 from layout_advise.tracer.process.patching import Entry
 from layout_advise.tracer.process.ptraced import PtracedProgram
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.park import park
 from tests.support.clone_programs import build, region_of
@@ -22,7 +22,7 @@ GLOBALS = 1 << 20
 
 
 def parked(program: Path, call: int) -> AgentProcess:
-    binary = Binary.open(program)
+    binary = ElfBinary.open(program)
     function = binary.find("hot")
     return park(
         [str(program)], Entry(program, function.start, binary.read(function.start, function.size), "hot"), call, timeout=60

@@ -20,7 +20,7 @@ from layout_advise.tracer.backends.valgrind.record import trace_under_valgrind
 from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.folding.relocate import Foreign
 from layout_advise.tracer.process.patching import Entry
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.trace.trace import Trace
 from tests.tracer.backends.test_valgrind_window import BODIES, HEAD
@@ -51,16 +51,16 @@ PROGRAMS = {
 }
 
 
-def compiled(folder: Path, text: str) -> tuple[Path, Binary, Entry]:
+def compiled(folder: Path, text: str) -> tuple[Path, ElfBinary, Entry]:
     source, program = folder / "p.cpp", folder / "p"
     source.write_text(f"{HEAD}#include <sys/mman.h>\n{text}")
     subprocess.run(["g++", "-O1", "-w", "-g", "-o", str(program), str(source), "-lpthread"], check=True)
-    binary = Binary.open(program)
+    binary = ElfBinary.open(program)
     function = binary.find("hot")
     return program, binary, Entry(program, function.start, binary.read(function.start, function.size), "hot")
 
 
-def traces(folder: Path, text: str, call: int, patience: float = 60) -> tuple[Trace | TraceError, Foreign, Binary, int]:
+def traces(folder: Path, text: str, call: int, patience: float = 60) -> tuple[Trace | TraceError, Foreign, ElfBinary, int]:
     """By the clone, which may refuse, and under Valgrind; the program, and where it was loaded. The clone has ``patience``
     seconds."""
     program, binary, entry = compiled(folder, text)
@@ -80,7 +80,7 @@ def traces(folder: Path, text: str, call: int, patience: float = 60) -> tuple[Tr
     return clone, found, binary, base
 
 
-def accessed(trace: Trace, binary: Binary, base: int) -> dict[str, int]:
+def accessed(trace: Trace, binary: ElfBinary, base: int) -> dict[str, int]:
     """How often the program's own code accessed each of its variables, and memory that is neither a variable nor stack."""
     own = [m for m in trace.mappings if m.path == str(binary.path)]
     counts = {"data": 0, "other": 0, "elsewhere": 0}
@@ -126,7 +126,7 @@ def test_the_clone_and_valgrind_agree(tmp_path: Path, name: str, call: int, data
     assert bool(found.notes) == (name in ("mapped", "unmapped", "moved", "freed"))
 
 
-def seen_in(folder: Path, text: str) -> tuple[Observation, Binary]:
+def seen_in(folder: Path, text: str) -> tuple[Observation, ElfBinary]:
     """The second call as the later stages see it."""
     program, binary, entry = compiled(folder, text)
     with park([str(program)], entry, 2, timeout=60) as parked:
@@ -135,7 +135,7 @@ def seen_in(folder: Path, text: str) -> tuple[Observation, Binary]:
         return observed(parked, binary, region, trace), binary
 
 
-def heap_of(seen: Observation, binary: Binary) -> list[tuple[str, int, str | None, int | None]]:
+def heap_of(seen: Observation, binary: ElfBinary) -> list[tuple[str, int, str | None, int | None]]:
     """Name, size, life and accesses of the heap blocks that the call touches."""
     found = annotated(seen, binary).objects
     return [(o.name, o.bytes, o.life, o.accesses) for o in found if o.kind in ("heap", "mapped")]

@@ -18,7 +18,7 @@ from layout_advise.tracer.backends.clone.record_team import trace_region
 from layout_advise.tracer.folding.merge_threads import merged
 from layout_advise.tracer.objects.sharing import find_sharing
 from layout_advise.tracer.process.patching import Entry
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.program.openmp_regions import is_region_body, region_entry
 from layout_advise.tracer.program.symbols import Function
 from layout_advise.tracer.sampling.probe import probe, sample
@@ -32,19 +32,21 @@ from tests.support.openmp_programs import build, with_threads
 N, CELL = 1000, 32
 
 
-def body_of(binary: Binary, parent: str = "hot") -> Function:
+def body_of(binary: ElfBinary, parent: str = "hot") -> Function:
     """The body of the region in ``parent``; clang does not say whose it is: the last one that has no other name."""
     bodies = [f for f in binary.functions if is_region_body(f) and not f.name.endswith("_debug__")]
     return next((f for f in bodies if f.name.startswith(f"{parent}._omp_fn")), bodies[-1])
 
 
 def entry_of(program: Path, function: Function) -> Entry:
-    return region_entry(Binary.open(program), function, sample([str(program)], stdout=program.parent / "out").mappings)
+    return region_entry(ElfBinary.open(program), function, sample([str(program)], stdout=program.parent / "out").mappings)
 
 
 @contextmanager
-def stopped(program: Path, call: int, threads: int, parent: str = "hot") -> Iterator[tuple[AgentProcess, Binary, Function]]:
-    binary = Binary.open(program)
+def stopped(
+    program: Path, call: int, threads: int, parent: str = "hot"
+) -> Iterator[tuple[AgentProcess, ElfBinary, Function]]:
+    binary = ElfBinary.open(program)
     function = body_of(binary, parent)
     with park([str(program)], entry_of(program, function), call, env=with_threads(threads), timeout=60) as process:
         whole_copies(process, True, program.parent)
@@ -58,7 +60,7 @@ def traced(program: Path, call: int, threads: int, cap: int = 1 << 20) -> Trace:
 
 def cells_by_thread(trace: Trace, kind: str) -> dict[int, list[int]]:
     """Which cells each thread's references of that kind access, in order (the first reference that does)."""
-    base = Binary.open(next(m.path for m in trace.mappings if m.path.startswith("/")))
+    base = ElfBinary.open(next(m.path for m in trace.mappings if m.path.startswith("/")))
     array = next(v for v in base.variables if v.source_name == "cells").address + 0x555555554000
     found: dict[int, list[int]] = {}
     for reference, stream in zip(trace.references, trace.streams, strict=True):
@@ -111,7 +113,7 @@ def test_every_thread_s_order_is_that_of_its_iterations(tmp_path: Path, threads:
     trace = traced(build(tmp_path, "static"), 3, threads)
     assert trace.control is None
     assert len(trace.team_control) == threads
-    base = Binary.open(tmp_path / "static")
+    base = ElfBinary.open(tmp_path / "static")
     array = next(v for v in base.variables if v.source_name == "cells").address + 0x555555554000
     for thread in trace.threads:
         done = in_order(trace, thread.number)
@@ -163,7 +165,7 @@ def test_teams_of_changing_size(tmp_path: Path, call: int) -> None:
 
 def test_a_dynamic_schedule_gives_every_iteration_to_one_thread(tmp_path: Path) -> None:
     program = build(tmp_path, "dynamic")
-    assert entry_of(program, body_of(Binary.open(program))).symbol == "GOMP_parallel_loop_nonmonotonic_dynamic"
+    assert entry_of(program, body_of(ElfBinary.open(program))).symbol == "GOMP_parallel_loop_nonmonotonic_dynamic"
     trace = traced(program, 2, 2)
     cells = [cell for part in cells_by_thread(trace, "write").values() for cell in part]
     assert sorted(cells) == list(range(N))
@@ -172,7 +174,7 @@ def test_a_dynamic_schedule_gives_every_iteration_to_one_thread(tmp_path: Path) 
 @pytest.mark.parametrize("flags", [("-O2", "-fno-plt"), ("-O2", "-no-pie", "-fno-pie"), ("-O0",), ("-O3", "-march=haswell")])
 def test_the_start_of_the_region_is_found_however_it_was_compiled(tmp_path: Path, flags: tuple[str, ...]) -> None:
     program = build(tmp_path, "two", *flags)
-    entry = entry_of(program, body_of(Binary.open(program)))
+    entry = entry_of(program, body_of(ElfBinary.open(program)))
     assert entry.symbol == "GOMP_parallel"
     seen = probe([str(program)], entry, env=with_threads(2), timeout=60)
     assert (seen.calls, seen.threads, len(seen.times)) == (8, 1, 8)  # not those of the other region
@@ -231,7 +233,7 @@ def test_a_disk_that_is_full_in_the_middle_of_the_region(
 
 def test_regions_in_regions_are_told_by_the_threads_that_start_them(tmp_path: Path) -> None:
     program = build(tmp_path, "nested")
-    body = next(f for f in Binary.open(program).functions if is_region_body(f))
+    body = next(f for f in ElfBinary.open(program).functions if is_region_body(f))
     seen = probe([str(program)], entry_of(program, body), env={**with_threads(2), "OMP_MAX_ACTIVE_LEVELS": "2"}, timeout=60)
     assert (seen.calls, seen.threads) == (8 * 3, 2)
 
@@ -240,7 +242,7 @@ def test_regions_in_regions_are_told_by_the_threads_that_start_them(tmp_path: Pa
 def test_a_body_whose_address_is_loaded_long_before_the_call(tmp_path: Path, flags: tuple[str, ...]) -> None:
     """gcc keeps it in a register across the calls of a loop; `omp_get_wtime` was taken for what it is passed to."""
     program = build(tmp_path, "hoisted", *flags)
-    bodies = [f for f in Binary.open(program).functions if is_region_body(f)]
+    bodies = [f for f in ElfBinary.open(program).functions if is_region_body(f)]
     assert len(bodies) == 2
     assert [entry_of(program, body).symbol for body in bodies] == ["GOMP_parallel"] * 2
 
@@ -248,7 +250,7 @@ def test_a_body_whose_address_is_loaded_long_before_the_call(tmp_path: Path, fla
 def test_tasks_are_refused_by_name(tmp_path: Path) -> None:
     program = build(tmp_path, "task")
     refused = []
-    for body in (f for f in Binary.open(program).functions if is_region_body(f)):
+    for body in (f for f in ElfBinary.open(program).functions if is_region_body(f)):
         try:
             entry_of(program, body)
         except TraceError as error:
@@ -259,7 +261,7 @@ def test_tasks_are_refused_by_name(tmp_path: Path) -> None:
 def test_false_sharing_of_a_small_array_of_sums(tmp_path: Path) -> None:
     program = build(tmp_path, "false")
     trace = traced(program, 2, 2)
-    sums = next(v for v in Binary.open(program).variables if v.source_name == "sums").address + 0x555555554000
+    sums = next(v for v in ElfBinary.open(program).variables if v.source_name == "sums").address + 0x555555554000
     found = find_sharing(trace)
     assert found.false == (sums // 64 * 64,) or found.false == (sums,)
     assert {trace.references[r].thread for r in found.users} == {0, 1}
@@ -267,7 +269,7 @@ def test_false_sharing_of_a_small_array_of_sums(tmp_path: Path) -> None:
 
 def test_a_thread_beside_a_serial_hotspot_is_not_in_its_trace(tmp_path: Path) -> None:
     program = build(tmp_path, "beside")
-    binary = Binary.open(program)
+    binary = ElfBinary.open(program)
     function = binary.find("hot")
     entry = Entry(program, function.start, binary.read(function.start, function.size), "hot")
     with park([str(program)], entry, 3, timeout=60) as process:
@@ -283,7 +285,7 @@ def test_fields_are_counted_by_thread(
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
     monkeypatch.setenv("OMP_DYNAMIC", "false")
     program, run = build(tmp_path, "static"), tmp_path / "run"
-    body = body_of(Binary.open(program)).name
+    body = body_of(ElfBinary.open(program)).name
     assert main(["trace", "-o", str(run), "--hotspot", body, "--until", "trace", "--", str(program)]) == 0
     cells = next(o for o in read_trace(run / "trace.lat").objects if o.name == "cells")
     uses = {f.name: {u.thread: (u.reads, u.writes) for u in f.uses} for f in cells.fields}

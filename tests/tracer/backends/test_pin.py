@@ -19,7 +19,7 @@ from layout_advise.tracer.backends.tool.result import read_result
 from layout_advise.tracer.backends.tool.run import ToolRun
 from layout_advise.tracer.backends.valgrind.run import run_tool
 from layout_advise.tracer.process.patching import Entry
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.snapshot.park import park
 from tests.support.clone_programs import build, region_of
 from tests.support.paths import ROOT
@@ -98,7 +98,7 @@ def record(kit: Path, replay: Path, run: ToolRun, calls: int = 2, outcome: int =
 
 
 def entry_of(program: Path) -> Entry:
-    binary = Binary.open(program)
+    binary = ElfBinary.open(program)
     function = binary.find("hot")
     return Entry(program, function.start, binary.read(function.start, function.size), "hot")
 

@@ -13,7 +13,7 @@ from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from layout_advise.tracer.backends.tool.run import ToolRun
 from layout_advise.tracer.backends.valgrind.run import run_tool
 from layout_advise.tracer.process.patching import Entry
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 
 KERNELS = {
     # rows of a nest around rows; 4-D, so that the nests end and begin again
@@ -32,8 +32,8 @@ O2, HASWELL = ("-O2",), ("-O3", "-march=haswell")
 
 
 def traced(program: Path, raw: bool) -> ToolRun:
-    function = Binary.open(program).find("hot")
-    entry = Entry(program, function.start, Binary.open(program).read(function.start, function.size), "hot")
+    function = ElfBinary.open(program).find("hot")
+    entry = Entry(program, function.start, ElfBinary.open(program).read(function.start, function.size), "hot")
     return run_tool([str(program)], entry, 2, 1 << 40, raw=raw, timeout=60)
 
 

@@ -23,7 +23,7 @@ from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.folding.relocate import Process
 from layout_advise.tracer.process.patching import Entry
 from layout_advise.tracer.process.ptraced import PtracedProgram
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.trace.trace import Mapping
@@ -41,7 +41,7 @@ QUICK = ("particles", "triangle", "recursion", "strings", "flags")
 
 
 def entry_of(program: Path, symbol: str = "hot") -> Entry:
-    binary = Binary.open(program)
+    binary = ElfBinary.open(program)
     function = binary.find(symbol)
     return Entry(program, function.start, binary.read(function.start, function.size), symbol)
 

@@ -16,7 +16,7 @@ from layout_advise.tracer.backends.tool.run import ToolRun
 from layout_advise.tracer.backends.valgrind.record import trace_under_valgrind
 from layout_advise.tracer.backends.valgrind.run import run_tool
 from layout_advise.tracer.process.patching import Entry
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.snapshot.park import park
 
 HEAD = """
@@ -92,7 +92,7 @@ int main() { for (int k = 0; k < 3; k++) hot(100 + k); }
 def traced(program: Path, call: int, module: Path | None = None) -> tuple[ToolRun, dict[str, int]]:
     """The run, and how often the bytes of ``data`` and of ``other`` were accessed."""
     module = module or program
-    binary = Binary.open_module(module)
+    binary = ElfBinary.open_module(module)
     function = binary.find("hot")
     entry = Entry(module, function.start, binary.read(function.start, function.size), "hot")
     run = run_tool([str(program)], entry, call, 1 << 40, timeout=60)
@@ -192,7 +192,7 @@ def test_a_program_that_allocates_otherwise_under_valgrind(tmp_path: Path) -> No
         "for (int k = 0; k < 3; k++) hot(p, q); return 0; }\n"
     )
     subprocess.run(["gcc", "-O1", "-g", "-o", str(program), str(source)], check=True)
-    binary = Binary.open(program)
+    binary = ElfBinary.open(program)
     function = binary.find("hot")
     entry = Entry(program, function.start, binary.read(function.start, function.size), "hot")
     with park([str(program)], entry, 2, timeout=60) as parked:
@@ -231,7 +231,7 @@ def scattered(folder: Path) -> Path:
 
 
 def entry_of(program: Path) -> Entry:
-    binary = Binary.open(program)
+    binary = ElfBinary.open(program)
     function = binary.find("hot")
     return Entry(program, function.start, binary.read(function.start, function.size), "hot")
 

@@ -11,7 +11,7 @@ from layout_advise.tracer.backends.clone.record import trace_call
 from layout_advise.tracer.backends.valgrind.record import trace_under_valgrind
 from layout_advise.tracer.code.frame_alignment import frame_alignment
 from layout_advise.tracer.process.patching import Entry
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.snapshot.park import park
 from tests.support.clone_programs import region_of
 
@@ -38,7 +38,7 @@ def built(folder: Path, alignment: int) -> Path:
 
 @pytest.mark.parametrize("alignment", [8, 16, 32, 64, 1024])
 def test_the_greatest_rounding_is_found(alignment: int, tmp_path: Path) -> None:
-    binary = Binary.open(built(tmp_path, alignment))
+    binary = ElfBinary.open(built(tmp_path, alignment))
     assert frame_alignment(binary.region("hot", 0)) == max(alignment, 16)
     assert frame_alignment(binary.region("fill", 0)) == 16
 
@@ -49,7 +49,7 @@ def test_the_run_under_valgrind_has_the_variables_where_the_parked_program_has_t
 ) -> None:
     """``more`` bytes of environment move the stack of the run under Valgrind alone."""
     program = built(tmp_path, 64)
-    binary = Binary.open(program)
+    binary = ElfBinary.open(program)
     function = binary.find("hot")
     entry = Entry(program, function.start, binary.read(function.start, function.size), "hot")
     monkeypatch.setenv("MOVED", "")

@@ -10,7 +10,7 @@ import pytest
 
 from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.ir.effects import LoadEffect, MaskBit, Read, StoreEffect
-from layout_advise.mockup.machine.disassembly import Insn, Memory, decode_one
+from layout_advise.mockup.machine.disassembly import Insn, MemoryOperand, decode_one
 from layout_advise.mockup.machine.semantics import semantics
 from layout_advise.tracer.code.instructions import decode as decode_traced
 from tests.support.lifting import wide_forms
@@ -64,7 +64,7 @@ def test_displacements_are_those_of_objdump(decoded: list[tuple[Insn, str]]) -> 
     seen = 0
     for insn, text in decoded:
         for operand in insn.operands:
-            if isinstance(operand, Memory):
+            if isinstance(operand, MemoryOperand):
                 assert operand.displacement == 128, (text, insn.text)
                 assert "+0x80]" in text
                 seen += 1

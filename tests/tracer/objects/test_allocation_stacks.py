@@ -10,7 +10,7 @@ import pytest
 from layout_advise.cli import main
 from layout_advise.tracer.backends.clone.record import trace_call
 from layout_advise.tracer.process.patching import Entry
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.trace.trace import Allocation
@@ -86,14 +86,14 @@ def build(folder: Path, *flags: str) -> Path:
     return folder / "made"
 
 
-def parked(program: Path, *arguments: str) -> tuple[AgentProcess, Binary]:
-    binary = Binary.open(program)
+def parked(program: Path, *arguments: str) -> tuple[AgentProcess, ElfBinary]:
+    binary = ElfBinary.open(program)
     function = binary.find("hot")
     entry = Entry(program, function.start, binary.read(function.start, function.size), "hot")
     return park([str(program), *arguments], entry, 2, timeout=60), binary
 
 
-def kept(process: AgentProcess, binary: Binary) -> list[tuple[Allocation, list[int]]]:
+def kept(process: AgentProcess, binary: ElfBinary) -> list[tuple[Allocation, list[int]]]:
     """The blocks that the program kept, each with the frames that glibc's backtrace gave at once after it."""
     table = next(v for v in binary.variables if v.source_name == "chains").address + process.load_base
     by_address = {block.address: block for block in process.allocations()}

@@ -14,7 +14,7 @@ from layout_advise.cli import main
 from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from layout_advise.tracer.objects.attribution import Attribution, attribute
 from layout_advise.tracer.objects.heap_blocks import HeapBlocks
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.trace.trace import Allocation, Mapping, Trace
 from layout_advise.tracer.trace.trace_file import write_trace
 from tests.support.run_folders import HEAP, at, loop, sample_trace
@@ -51,14 +51,14 @@ def test_the_blocks_at_the_entry_come_first(old: list[tuple[int, int]], new: lis
 
 
 @pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Binary:
+def program(tmp_path_factory: pytest.TempPathFactory) -> ElfBinary:
     folder = tmp_path_factory.mktemp("empty")
     (folder / "p.c").write_text("int main(void) { return 0; }\n")
     subprocess.run(["gcc", "-o", "p", "p.c"], cwd=folder, check=True)
-    return Binary.open(folder / "p")
+    return ElfBinary.open(folder / "p")
 
 
-def touched(trace: Trace, program: Binary) -> tuple[Attribution, list[tuple[str, int, int, list[int | None]]]]:
+def touched(trace: Trace, program: ElfBinary) -> tuple[Attribution, list[tuple[str, int, int, list[int | None]]]]:
     """The objects as name, distance from ``HEAP``, bytes and accesses of each reference."""
     found = attribute(trace, program, lambda address, size: bytes(size))
     counts = [[t.accesses for ts in found.touches for t in ts if t.object == n] for n in range(len(found.objects))]
@@ -71,7 +71,7 @@ def one_sweep(count: int, *mappings: Mapping) -> Trace:
     return replace(plain, references=plain.references[:1], streams=(stream,), accesses=count, mappings=mappings)
 
 
-def test_a_block_that_grows_in_its_place(program: Binary) -> None:
+def test_a_block_that_grows_in_its_place(program: ElfBinary) -> None:
     old, new = Allocation(HEAP, 400, 7, 0), Allocation(HEAP, 800, 8, 0)
     trace = replace(one_sweep(100), allocations=(old,), born=(new,), freed=(7,), watched=True)
     found, objects = touched(trace, program)
@@ -79,7 +79,7 @@ def test_a_block_that_grows_in_its_place(program: Binary) -> None:
     assert found.inexact == ("it touches a block that the call frees, and what else the call then puts there",)
 
 
-def test_a_block_at_the_start_of_its_mapping_is_not_the_mapping(program: Binary) -> None:
+def test_a_block_at_the_start_of_its_mapping_is_not_the_mapping(program: ElfBinary) -> None:
     trace = replace(one_sweep(100, Mapping(HEAP, HEAP + 4096, "rw-p", 0, "")), allocations=(Allocation(HEAP, 400, 7, 0),))
     _, objects = touched(trace, program)
     assert objects == [("heap block 7", 0, 400, [50]), ("anonymous mapping", 0, 4096, [50])]

@@ -19,7 +19,7 @@ from layout_advise.tracer.code.operands import GPR_NAMES
 from layout_advise.tracer.objects.attribution import Attribution, attribute
 from layout_advise.tracer.objects.memory_object import MemoryObject
 from layout_advise.tracer.process.ptraced import PtracedProgram
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.trace.trace import Allocation, Reference, Registers, Trace
 
 # Stands in for the agent: writes address, size and return address of every allocation to a file.
@@ -74,7 +74,7 @@ def stop(folder: Path, logger: Path, source: str, compiler: str, flags: str, sym
     (folder / f"app{suffix}").write_text(source)
     subprocess.run([compiler, *flags.split(), "-o", "app", f"app{suffix}"], check=True, cwd=folder)
     log = folder / "blocks"
-    binary = Binary.open(folder / "app")
+    binary = ElfBinary.open(folder / "app")
     environment = {"LD_PRELOAD": str(logger), "BLOCK_LOG": str(log), "LD_BIND_NOW": "1"}
     with PtracedProgram([str(folder / "app")], environment) as program:
         base = binary.load_base(program.mappings())

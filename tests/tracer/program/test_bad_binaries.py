@@ -11,7 +11,7 @@ import pytest
 
 from layout_advise.checks import check_command
 from layout_advise.errors import BinaryError, UsageError
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 
 SOURCE = "int work(int n) { return n * 3; }\nint main(int c, char **v) { return work(c) == 0 || v == 0; }\n"
 
@@ -92,7 +92,7 @@ def test_object_file_and_library(good: Path, tmp_path: Path) -> None:
     assert "not linked" in refusal(_build(good, tmp_path / "app.o", "-c"))
     library = _build(good, tmp_path / "libapp.so", "-shared", "-fPIC")
     assert "shared library" in refusal(library)
-    assert Binary.open_module(library).find("work").name == "work"
+    assert ElfBinary.open_module(library).find("work").name == "work"
 
 
 @pytest.mark.parametrize("flag", ["-static", "-static-pie"])
@@ -146,4 +146,4 @@ def test_command_itself(tmp_path: Path, good: Path, monkeypatch: pytest.MonkeyPa
 
 def test_no_such_function_names_near_ones(good: Path) -> None:
     with pytest.raises(BinaryError, match="did you mean work"):
-        Binary.open(good).find("wrok")
+        ElfBinary.open(good).find("wrok")

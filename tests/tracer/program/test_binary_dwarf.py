@@ -11,7 +11,7 @@ import pytest
 
 from layout_advise.errors import BinaryError
 from layout_advise.tracer.program import variables
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.program.dwarf_types import describe, pointee, type_name
 from layout_advise.tracer.program.producer import compiler
 from layout_advise.tracer.program.symbols import clone_of
@@ -65,7 +65,7 @@ def test_members_agree_with_offsetof(tmp_path: Path, cc: str, flags: str) -> Non
     for line in subprocess.run([program], capture_output=True, text=True, check=True).stdout.splitlines():
         name, path, offset, size = line.split()
         wanted.setdefault(name, {})[path] = (int(offset), int(size))
-    binary = Binary.open(program)
+    binary = ElfBinary.open(program)
     unit = binary.debug.unit_at(binary.find("main").start)
     assert unit is not None
     found = {v.name: describe(v.type) for v in variables.globals_of(binary.debug, unit, inside_functions=False)}
@@ -92,7 +92,7 @@ int main(int c, char **v) { first = &pool[1][c & 1]; return lookup(c) + (v == an
 
 @pytest.mark.parametrize(("cc", "flags"), BUILDS)
 def test_declarations(tmp_path: Path, cc: str, flags: str) -> None:
-    binary = Binary.open(build(tmp_path, "shapes", SHAPES, cc, flags))
+    binary = ElfBinary.open(build(tmp_path, "shapes", SHAPES, cc, flags))
     unit = binary.debug.unit_at(binary.find("main").start)
     assert unit is not None
     types = {v.name: v.type for v in variables.globals_of(binary.debug, unit, inside_functions=True)}
@@ -125,7 +125,7 @@ def test_parameters_at_the_entry(tmp_path: Path, cc: str, flags: str) -> None:
     __attribute__((noinline)) double work(double s, const struct p *q, long n, float f, int *out, struct p whole[3]) {
       for (long k = 0; k < n; k++) { s += q[k].x * f; out[k] = whole[0].id; } return s; }
     struct p a[9]; int o[9]; int main(int c, char **v) { return (int)work(c, a, c, 1.5f, o, a) + (v == 0); }"""
-    binary = Binary.open(build(tmp_path, "entry", source, cc, flags))
+    binary = ElfBinary.open(build(tmp_path, "entry", source, cc, flags))
     function = binary.find("work")
     found = variables.parameters(binary.debug, function.start, clone=function.clone is not None)
     pointers = {v.name: (v.place.number, type_name(v.type)) for v in found if type_name(v.type).endswith("*")}
@@ -135,7 +135,7 @@ def test_parameters_at_the_entry(tmp_path: Path, cc: str, flags: str) -> None:
 @pytest.mark.parametrize(("cc", "flags"), BUILDS)
 def test_lines_agree_with_addr2line(tmp_path: Path, cc: str, flags: str) -> None:
     program = build(tmp_path, "lines", SHAPES, cc, flags)
-    binary = Binary.open(program)
+    binary = ElfBinary.open(program)
     main = binary.find("main")
     addresses = list(range(main.start, main.end))
     text = "".join(f"{a:#x}\n" for a in addresses)
@@ -150,7 +150,7 @@ def test_lines_agree_with_addr2line(tmp_path: Path, cc: str, flags: str) -> None
 
 def test_functions_agree_with_nm(tmp_path: Path) -> None:
     program = build(tmp_path, "shapes", SHAPES, "gcc", "-O2 -fno-inline")
-    binary = Binary.open(program)
+    binary = ElfBinary.open(program)
     listed = subprocess.run(["nm", "-S", program], capture_output=True, text=True, check=True).stdout
     sized = [line.split() for line in listed.splitlines() if re.search(r" [tT] ", line) and len(line.split()) == 4]
     assert {(int(a, 16), int(s, 16), n) for a, s, _, n in sized} <= {(f.start, f.size, f.name) for f in binary.functions}
@@ -164,10 +164,10 @@ def test_functions_agree_with_nm(tmp_path: Path) -> None:
 
 def test_unwind_table_gives_stripped_functions_their_bounds(tmp_path: Path) -> None:
     program = build(tmp_path, "app", SHAPES, "gcc", "-O1 -fno-inline")
-    full = Binary.open(program)
+    full = ElfBinary.open(program)
     stripped = tmp_path / "stripped"
     subprocess.run(["strip", "-o", stripped, program], check=True)
-    bare = Binary.open(stripped)
+    bare = ElfBinary.open(stripped)
     function = full.find("lookup")
     found = bare.function_at(function.start)
     assert found is not None
@@ -199,7 +199,7 @@ def test_region_takes_its_cold_part_and_direct_callees(tmp_path: Path) -> None:
     __attribute__((noinline)) double work(double *p, long n) { double s = 0;
       for (long k = 0; k < n; k++) { if (__builtin_expect(p[k] < -1e9, 0)) abort(); s += step(p[k]); } return s; }
     double d[100]; int main(int c, char **v) { return (int)work(d, c + 9) + (v == 0); }"""
-    binary = Binary.open(build(tmp_path, "cold", source, "gcc", "-O2"))
+    binary = ElfBinary.open(build(tmp_path, "cold", source, "gcc", "-O2"))
     region = binary.region("work", 0x10000, callees=True)
     names = {f.start: f.name for f in binary.functions}
     assert [names[r.start - 0x10000] for r in region.ranges] == ["work", "work.cold"]
@@ -216,7 +216,7 @@ def test_cpp_names(tmp_path: Path) -> None:
     __attribute__((noinline)) long twice(int a) { return 2L * a; }
     __attribute__((noinline)) long twice(long a) { return 2 * a; }
     int main(int c, char **) { ns::Grid<double> g; g.v.resize(10); return int(g.sum(c) + twice(c) + twice(long(c))); }"""
-    binary = Binary.open(build(tmp_path, "cpp", source, "g++", "-O1"))
+    binary = ElfBinary.open(build(tmp_path, "cpp", source, "g++", "-O1"))
     function = binary.find("ns::Grid<double>::sum")
     assert binary.demangled[function.name] == "ns::Grid<double>::sum(int) const"
     assert binary.find("sum") == function
@@ -234,7 +234,7 @@ def test_inlined_chains_agree_with_addr2line(tmp_path: Path, cc: str) -> None:
     double d[9]; int main(int c, char **v) { return (int)work(d, c) + (v == 0); }"""
     # binutils 2.40 does not follow clang's DWARF 5 range lists of inlined calls
     program = build(tmp_path, "inlined", source, cc, "-O2 -gdwarf-4" if cc == "clang" else "-O2")
-    binary = Binary.open(program)
+    binary = ElfBinary.open(program)
     function = binary.find("work")
     deepest = 0
     for address in range(function.start, function.end):
@@ -259,7 +259,7 @@ def test_fortran_names_and_array_order(tmp_path: Path) -> None:
       use m
       call relax(command_argument_count() + 1)
     end program"""
-    binary = Binary.open(build(tmp_path, "fort", source, "gfortran", "-O1"))
+    binary = ElfBinary.open(build(tmp_path, "fort", source, "gfortran", "-O1"))
     function = binary.find("relax")
     assert function.name == "__m_MOD_relax"
     unit = binary.debug.unit_at(function.start)
@@ -285,7 +285,7 @@ def test_compiler_and_flags(tmp_path: Path) -> None:
     assert compiler(None).why
     source = "double a[99], b[99]; int main(void) { for (int k = 0; k < 99; k++) a[k] += b[k] * a[k]; }"
     program = build(tmp_path, "avx", source, "clang", "-O2 -mavx2 -mfma -ffp-contract=fast")
-    binary = Binary.open(program)
+    binary = ElfBinary.open(program)
     main = binary.find("main")
     seen = binary.compiler(main)
     assert seen.family == "clang"
@@ -308,7 +308,7 @@ def test_arguments_pushed_for_a_call_that_may_throw(tmp_path: Path) -> None:
         ["readelf", "--debug-dump=frames", tmp_path / "pushed"], capture_output=True, text=True, check=True
     )
     assert "DW_CFA_GNU_args_size" in dumped.stdout
-    binary = Binary.open(tmp_path / "pushed")
+    binary = ElfBinary.open(tmp_path / "pushed")
     main = binary.find("main")
     for at in range(main.start, main.start + main.size):
         for variable in variables.locals_at(binary.debug, at):
@@ -326,7 +326,7 @@ def test_result_registers(tmp_path: Path, cc: str, flags: str) -> None:
     for k, kind in enumerate(kinds):
         body = "(void)x;" if kind == "void" else "return x;"
         source += f"__attribute__((noinline)) {kind} f{k}({'int' if kind == 'void' else kind} x) {{ {body} }}\n"
-    file = Binary.open(build(tmp_path, "results", source, cc, flags))
+    file = ElfBinary.open(build(tmp_path, "results", source, cc, flags))
     found = {kind: file.result_kind(file.find(f"f{k}")) for k, kind in enumerate(kinds)}
     assert found == kinds
 
@@ -343,7 +343,7 @@ def test_a_clone_of_a_void_function_returns_nothing(tmp_path: Path, flags: str) 
         int main(void) { scale(data, 999, 0.5); scale(data, 99, 0.5);
             return (int)(sum(data, 999, 2.0) + sum(data, 99, 2.0)); }
     """
-    file = Binary.open(build(tmp_path, "clones", source, "gcc", flags))
+    file = ElfBinary.open(build(tmp_path, "clones", source, "gcc", flags))
     scale, total = (next(f for f in file.functions if f.parent == name) for name in ("scale", "sum"))
     assert (scale.clone, total.clone) == ("constprop", "constprop")
     assert (file.result_kind(scale), file.result_kind(total)) == ("none", "any")

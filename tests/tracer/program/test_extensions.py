@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from layout_advise.mockup.run.build import build, vector_bytes
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.program.extensions import NARROW, extension_flags
 from layout_advise.tracer.program.producer import understood
 
@@ -34,7 +34,7 @@ def compiled(folder: Path, source: str, compiler: str, *flags: str) -> tuple[str
     file, program = folder / "program.c", folder / "program"
     file.write_text(source)
     subprocess.run([compiler, "-g", "-gno-record-gcc-switches", *flags, "-o", program, file], check=True)
-    binary = Binary.open(program)
+    binary = ElfBinary.open(program)
     found = binary.compiler(binary.find("one"))
     assert not found.recorded
     return found.flags[1:]
@@ -105,7 +105,7 @@ def test_clang_records_its_flags_where_it_is_told_to(tmp_path: Path) -> None:
     file, program = tmp_path / "program.c", tmp_path / "program"
     file.write_text(SCALAR + VECTORS + MAIN)
     subprocess.run(["clang", "-g", "-grecord-command-line", "-O3", "-march=haswell", "-o", program, file], check=True)
-    found = Binary.open(program)
+    found = ElfBinary.open(program)
     compiler = found.compiler(found.find("one"))
     assert compiler.recorded
     assert {"-O3", "-march=haswell"} <= set(compiler.flags)

@@ -9,7 +9,7 @@ import pytest
 
 from layout_advise.layoutalgebra.bridges.declarations import declare, declare_structure
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.program.symbols import bare_name
 from tests.support.mockup_native import candidate, relayout
 
@@ -45,7 +45,7 @@ def test_lines_are_the_programs_own(tmp_path: Path) -> None:
     """The first instruction of a loop over a vector is of a header; the allocation, too."""
     (tmp_path / "v.cpp").write_text(VECTOR)
     subprocess.run(["g++", "-g", "-O2", "-o", "v", "v.cpp"], check=True, cwd=tmp_path)
-    binary = Binary.open(tmp_path / "v")
+    binary = ElfBinary.open(tmp_path / "v")
     drift = binary.find("drift")
     assert binary.title(drift) == "drift"
     inner = [

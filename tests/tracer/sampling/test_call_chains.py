@@ -12,7 +12,7 @@ import pytest
 
 from layout_advise.choose.profile import FEWEST_SAMPLES, profile
 from layout_advise.config import Settings
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.program.modules import Modules
 from layout_advise.tracer.program.unwind import RBP, RSP, Frame, UnwindTable
 from layout_advise.tracer.sampling.call_chains import Chain, call_chains
@@ -46,14 +46,14 @@ int main(int argc, char **argv)
 
 
 @pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Binary:
+def program(tmp_path_factory: pytest.TempPathFactory) -> ElfBinary:
     folder = tmp_path_factory.mktemp("chains")
     (folder / "calls.c").write_text(CALLS)
     subprocess.run(["gcc", "-g", "-O2", "-o", "calls", "calls.c", "-lm"], check=True, cwd=folder)
-    return Binary.open(folder / "calls")
+    return ElfBinary.open(folder / "calls")
 
 
-def sampled(program: Binary, *turns: int) -> tuple[list[Chain], Modules]:
+def sampled(program: ElfBinary, *turns: int) -> tuple[list[Chain], Modules]:
     run = sample([str(program.path), *map(str, turns)], interval=0.001)
     assert len(run.sampled) == len(run.samples) > 20
     assert run.sampled["rip"].tolist() == run.samples.tolist()
@@ -61,13 +61,13 @@ def sampled(program: Binary, *turns: int) -> tuple[list[Chain], Modules]:
     return call_chains(run.sampled, modules), modules
 
 
-def named(chain: Chain, modules: Modules, program: Binary) -> list[str]:
+def named(chain: Chain, modules: Modules, program: ElfBinary) -> list[str]:
     found = [(a, modules.module_at(a)) for a in chain]
     functions = [m.binary.function_at(a - m.load_base) for a, m in found if m is not None and m.binary is program]
     return [f.name for f in functions if f is not None]
 
 
-def test_chains_are_the_calls_of_the_program(program: Binary) -> None:
+def test_chains_are_the_calls_of_the_program(program: ElfBinary) -> None:
     chains, modules = sampled(program, 60000, 0)
     seen = Counter(" ".join(named(chain, modules, program)) for chain in chains)
     whole, cut = seen["leaf moving outer main _start"], seen["leaf wide"]
@@ -78,7 +78,7 @@ def test_chains_are_the_calls_of_the_program(program: Binary) -> None:
     assert not any("waves" in names for names in seen)
 
 
-def test_the_mathematical_library_counts_for_its_caller(program: Binary) -> None:
+def test_the_mathematical_library_counts_for_its_caller(program: ElfBinary) -> None:
     chains, modules = sampled(program, 6000, 40000)
     hotspot = choose(rank(chains, modules)).hotspot
     assert hotspot.symbol == "waves"
@@ -90,7 +90,7 @@ def test_the_mathematical_library_counts_for_its_caller(program: Binary) -> None
     assert share == pytest.approx(hotspot.share, abs=0.02)
 
 
-def test_a_share_takes_in_what_is_called(program: Binary) -> None:
+def test_a_share_takes_in_what_is_called(program: ElfBinary) -> None:
     chains, modules = sampled(program, 60000, 0)
     moving = program.find("moving")
     share = share_within(chains, modules, program, lambda a: moving.start <= a < moving.start + moving.size)
@@ -98,7 +98,7 @@ def test_a_share_takes_in_what_is_called(program: Binary) -> None:
     assert all(h.share < 0.1 for h in rank(chains, modules) if h.symbol == "moving")
 
 
-def test_a_short_program_is_sampled_again(program: Binary, tmp_path: Path) -> None:
+def test_a_short_program_is_sampled_again(program: ElfBinary, tmp_path: Path) -> None:
     """One run has too few samples; perf's, which were taken then, do not tell who called the library."""
     command = (str(program.path), "100", "1000")
     assert len(sample(command, discard=True).samples) < FEWEST_SAMPLES
@@ -108,7 +108,7 @@ def test_a_short_program_is_sampled_again(program: Binary, tmp_path: Path) -> No
     assert found.share > 0.5
 
 
-def test_a_damaged_table_tells_nothing(program: Binary) -> None:
+def test_a_damaged_table_tells_nothing(program: ElfBinary) -> None:
     """Whatever one of its bytes is: no frame, or some frame."""
     table, function = program.debug.unwinding, program.find("moving")
     assert table is not None
@@ -127,7 +127,7 @@ def test_frames_are_what_readelf_reads() -> None:
     maps = Path("/proc/self/maps").read_text()
     found = re.search(r"(/\S+/libc\.so\.6|/\S+/libc-\S+\.so)$", maps, re.MULTILINE)
     assert found is not None
-    library = Binary.open_module(found.group(1))
+    library = ElfBinary.open_module(found.group(1))
     listing = subprocess.run(["readelf", "-wF", found.group(1)], capture_output=True, text=True, check=False).stdout
     checked, columns = 0, []
     for line in listing.partition("Contents of the .debug_frame")[0].splitlines():

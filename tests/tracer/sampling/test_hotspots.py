@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from layout_advise.errors import ProgramError
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.program.modules import Modules
 from layout_advise.tracer.sampling.hotspots import Hotspot, choose, rank
 from layout_advise.tracer.sampling.perf import parse_script, perf_available, sample_with_perf
@@ -38,8 +38,8 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_ranking_of_made_up_samples(program: Path) -> None:
-    binary = Binary.open(program)
-    library = Binary.open_module(program.parent / "libfar.so")
+    binary = ElfBinary.open(program)
+    library = ElfBinary.open_module(program.parent / "libfar.so")
     text = binary.section_at(binary.find("hot").start)
     code = library.section_at(library.find("far").start)
     assert text is not None
@@ -69,7 +69,7 @@ def test_perf_finds_the_hot_function(program: Path) -> None:
     if not perf_available():
         pytest.skip("perf is missing or the kernel does not let it sample")
     sampled = sample_with_perf([str(program)], timeout=120)
-    ranking = rank([(a,) for a in sampled.addresses.tolist()], Modules(sampled.mappings, Binary.open(program)))
+    ranking = rank([(a,) for a in sampled.addresses.tolist()], Modules(sampled.mappings, ElfBinary.open(program)))
     assert sampled.exit_status == 0
     assert choose(ranking).hotspot.symbol == "hot"
     assert choose(ranking).hotspot.file == str(program.parent / "app.c")

@@ -18,7 +18,7 @@ from layout_advise.tracer.backends.clone.record import trace_call
 from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.process.channel import MAX_TIMED
 from layout_advise.tracer.process.patching import Entry, plan_patch
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.sampling.probe import SampleRun, probe
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.park import park
@@ -35,7 +35,7 @@ int main(int argc, char **argv) { for (long k = 1; k <= atol(argv[argc - 1]); k+
 def test_the_last_of_many_calls_is_counted_and_traced(tmp_path: Path, calls: int) -> None:
     (tmp_path / "many.c").write_text(SOURCE)
     subprocess.run(["gcc", "-O2", "-g", "-o", "many", "many.c"], cwd=tmp_path, check=True)
-    binary = Binary.open(tmp_path / "many")
+    binary = ElfBinary.open(tmp_path / "many")
     function = binary.find("hot")
     entry = Entry(binary.path, function.start, binary.read(function.start, function.size), "hot")
     assert not plan_patch(entry).int3  # a trap each call would take minutes
@@ -70,7 +70,7 @@ def stopped(tmp_path: Path) -> Iterator[tuple[AgentProcess, Region]]:
     """Parked at a call that makes 200,001 accesses: its records take 1.6 MB."""
     (tmp_path / "long.c").write_text(LONG)
     subprocess.run(["gcc", "-O1", "-g", "-o", "long", "long.c"], cwd=tmp_path, check=True)
-    binary = Binary.open(tmp_path / "long")
+    binary = ElfBinary.open(tmp_path / "long")
     function = binary.find("hot")
     entry = Entry(binary.path, function.start, binary.read(function.start, function.size), "hot")
     with park([str(binary.path)], entry, 2, timeout=60) as parked:
@@ -126,7 +126,7 @@ def test_a_call_beyond_those_that_are_timed_as_they_are_counted(tmp_path: Path) 
     """Its time in the running program was not taken, and the verdict said that it differs from the snapshot's."""
     (tmp_path / "slower.c").write_text(SLOWER)
     subprocess.run(["gcc", "-O1", "-g", "-o", "slower", "slower.c"], cwd=tmp_path, check=True)
-    binary = Binary.open(tmp_path / "slower")
+    binary = ElfBinary.open(tmp_path / "slower")
     run = SampleRun(0, None, 1.0, np.zeros(0, np.uint64), ())
     profiled = Profiled(run, (), (), binary, binary.find("hot"), 1.0)
     times = []

@@ -12,7 +12,7 @@ import pytest
 
 from layout_advise.tracer.process.patching import Entry
 from layout_advise.tracer.process.stopped_program import Range
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.criu import find_criu
 from layout_advise.tracer.snapshot.park import park
@@ -58,7 +58,7 @@ def parked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AgentProcess]:
     (folder / "input").write_text("1.5\n")
     program = folder / "program"
     subprocess.run(["gcc", "-O2", "-g", "-o", str(program), str(folder / "program.c")], check=True)
-    binary = Binary.open(program)
+    binary = ElfBinary.open(program)
     function = binary.find("relax")
     entry = Entry(program, function.start, binary.read(function.start, function.size), "relax")
     with park([str(program), str(WORDS)], entry, 3, stdin_path=folder / "input", timeout=60) as process:

@@ -10,7 +10,7 @@ import pytest
 
 from layout_advise.tracer.process.patching import Entry
 from layout_advise.tracer.process.stopped_program import Range
-from layout_advise.tracer.program.binary import Binary
+from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.snapshot.snapshots import ForkSnapshots
 
@@ -45,8 +45,8 @@ def test_memory_is_as_before_after_every_block(tmp_path: Path, rare: int) -> Non
     (tmp_path / "scatter.c").write_text(PROGRAM)
     program = tmp_path / "scatter"
     subprocess.run(["gcc", "-O2", "-g", "-Wall", "-Werror", "-o", str(program), str(tmp_path / "scatter.c")], check=True)
-    function = Binary.open(program).find("scatter")
-    code = Binary.open(program).read(function.start, function.size)
+    function = ElfBinary.open(program).find("scatter")
+    code = ElfBinary.open(program).read(function.start, function.size)
     with park([str(program), str(rare)], Entry(program, function.start, code, "scatter"), 2, timeout=60) as parked:
         data = parked.registers().gpr[7]
         # pieces of memory, out of order, touching and overlapping, whose ends are no ends of lines; a hole is never restored

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from layout_advise.errors import TraceError
-from layout_advise.tracer.code.operands import RSP, Memory
+from layout_advise.tracer.code.operands import RSP, OperandAddress
 
 
 def _fits(value: int) -> bool:
@@ -60,7 +60,7 @@ class Assembler:
             self.text += bytes(4)
 
     def operate(
-        self, opcode: bytes, reg: int, memory: Memory, *, wide: bool = True, prefix: bytes = b"", imm: bytes = b""
+        self, opcode: bytes, reg: int, memory: OperandAddress, *, wide: bool = True, prefix: bytes = b"", imm: bytes = b""
     ) -> None:
         """An instruction with a ModRM memory operand; ``reg`` is the register or the opcode's extension."""
         rex = 0x48 if wide else 0x40
@@ -74,15 +74,15 @@ class Assembler:
             self.text += _address_bytes(field, memory)
         self.text += imm
 
-    def load(self, reg: int, memory: Memory) -> None:
+    def load(self, reg: int, memory: OperandAddress) -> None:
         """``mov reg, [memory]``."""
         self.operate(b"\x8b", reg, memory)
 
-    def store(self, memory: Memory, reg: int) -> None:
+    def store(self, memory: OperandAddress, reg: int) -> None:
         """``mov [memory], reg``."""
         self.operate(b"\x89", reg, memory)
 
-    def lea(self, reg: int, memory: Memory) -> None:
+    def lea(self, reg: int, memory: OperandAddress) -> None:
         """``lea reg, [memory]``."""
         if memory.target is None and not memory.narrow and not _fits(memory.disp):
             self.constant(reg, memory.disp)  # the absolute 64-bit form of mov
@@ -102,7 +102,7 @@ class Assembler:
         return bytes(self.text)
 
 
-def _address_bytes(field: int, memory: Memory) -> bytes:
+def _address_bytes(field: int, memory: OperandAddress) -> bytes:
     """ModRM (with ``field`` in the middle), SIB and displacement; always 32 bits of displacement but for a bare base."""
     disp = memory.disp
     if memory.narrow:  # capstone gives the displacement of a 32-bit address either way

@@ -25,7 +25,7 @@ from layout_advise.tracer.backends.clone.assembler import Assembler
 from layout_advise.tracer.backends.clone.lane_code import LaneCode
 from layout_advise.tracer.backends.clone.segments import Segment, cut, live_flags, segment
 from layout_advise.tracer.code.instructions import Instruction, decode, functions_of, leaders, references_of
-from layout_advise.tracer.code.operands import RAX, RCX, RSP, Memory
+from layout_advise.tracer.code.operands import RAX, RCX, RSP, OperandAddress
 from layout_advise.tracer.code.region import CodeRange, Region
 from layout_advise.tracer.process.stopped_program import CloneImage
 
@@ -55,11 +55,11 @@ def build_clone(region: Region, address: int) -> CloneImage:
     references = references_of(code)
     if len(references) >= 1 << 16:
         raise TraceError(f"no clone of {region.symbol}", f"{len(references)} memory operands are too many to number")
-    builder = _Builder(region, code, address)
+    builder = _CloneBuilder(region, code, address)
     return CloneImage(address, builder.build(), address + HEADER_BYTES, references)
 
 
-class _Builder:
+class _CloneBuilder:
     """The image in the making. Labels are ``(copy, address)`` for instructions and plain strings for the rest."""
 
     def __init__(self, region: Region, code: Mapping[int, Instruction], address: int) -> None:
@@ -108,8 +108,8 @@ class _Builder:
             out.text[place : place + 8] = value.to_bytes(8, "little")
         return out.finish()
 
-    def slot(self, offset: int) -> Memory:
-        return Memory(target=self.address + offset)
+    def slot(self, offset: int) -> OperandAddress:
+        return OperandAddress(target=self.address + offset)
 
     def entry(self) -> None:
         out = self.out
@@ -167,7 +167,7 @@ class _Builder:
             out.store(self.slot(_RAX), RAX)
             out.raw(_KEEP_FLAGS)
         out.load(place, self.slot(_NEXT))
-        out.lea(other, Memory(base=place, disp=8 * seg.records))
+        out.lea(other, OperandAddress(base=place, disp=8 * seg.records))
         out.operate(b"\x3b", other, self.slot(_LIMIT))
         out.branch(b"\x0f\x87", label)  # ja
         if keep:
@@ -177,28 +177,33 @@ class _Builder:
     def tail(self, seg: Segment, records: int) -> None:
         out, (place, other) = self.out, seg.scratch
         if records:
-            out.lea(place, Memory(base=place, disp=8 * records))
+            out.lea(place, OperandAddress(base=place, disp=8 * records))
         out.store(self.slot(_NEXT), place)
         out.load(place, self.slot(_SAVE1))
         out.load(other, self.slot(_SAVE2))
 
-    def record(self, scratch: tuple[int, int], memory: Memory, number: int, offset: int) -> None:
+    def record(self, scratch: tuple[int, int], memory: OperandAddress, number: int, offset: int) -> None:
         """Stores the address, then the number over its two highest bytes, which are 0 in user space."""
         out, (place, other) = self.out, scratch
         if memory.fs:  # the control block's first word is its own address (System V ABI, TLS variant II)
-            out.load(other, Memory(fs=True))
+            out.load(other, OperandAddress(fs=True))
             if memory.base == RSP:  # which no address can have as its index
                 raise TraceError("no clone", "an rsp-relative operand in the thread's control block")
             if memory.target is not None:
                 raise TraceError("no clone", "a rip-relative operand in the thread's control block")
-            out.lea(other, Memory(base=other, index=memory.base, disp=memory.disp))
+            out.lea(other, OperandAddress(base=other, index=memory.base, disp=memory.disp))
             if memory.index is not None:
-                out.lea(other, Memory(base=other, index=memory.index, scale=memory.scale))
+                out.lea(other, OperandAddress(base=other, index=memory.index, scale=memory.scale))
         else:
             out.lea(other, memory)
-        out.store(Memory(base=place, disp=offset), other)
+        out.store(OperandAddress(base=place, disp=offset), other)
         out.operate(
-            b"\xc7", 0, Memory(base=place, disp=offset + 6), wide=False, prefix=b"\x66", imm=number.to_bytes(2, "little")
+            b"\xc7",
+            0,
+            OperandAddress(base=place, disp=offset + 6),
+            wide=False,
+            prefix=b"\x66",
+            imm=number.to_bytes(2, "little"),
         )
 
     def record_lanes(self, seg: Segment, insn: Instruction) -> None:
@@ -210,11 +215,11 @@ class _Builder:
         for number, access in enumerate(insn.accesses):
             self.record(seg.scratch, code.memory(number, access.memory), self.ids[insn.address] + number, 0)
             code.made(number)
-            self.out.lea(place, Memory(base=place, index=other, scale=8))
+            self.out.lea(place, OperandAddress(base=place, index=other, scale=8))
 
     def again(self, insn: Instruction, copy: str, after: Hashable) -> None:
         out = self.out
-        out.lea(RCX, Memory(base=RCX, disp=-1))
+        out.lea(RCX, OperandAddress(base=RCX, disp=-1))
         if insn.name[:4] in ("cmps", "scas"):  # repe ends at a difference, repne at a match
             out.branch(b"\x0f\x85" if insn.repeat == 0xF3 else b"\x0f\x84", after)
         out.branch(_JMP, (copy, insn.address))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from layout_advise.tracer.backends.clone.assembler import Assembler
-from layout_advise.tracer.code.operands import Lanes, Memory
+from layout_advise.tracer.code.operands import MaskedElements, OperandAddress
 
 INDEX_AT, MASK_AT = 128, 192
 """Where in the header's page the index (64 bytes) and the mask (8 bytes, or a vector of 32) are stored."""
@@ -29,7 +29,7 @@ class LaneCode:
     out: Assembler
     header: int
     constants: dict[int, int]
-    lanes: Lanes
+    lanes: MaskedElements
     other: int
 
     def look(self) -> None:
@@ -47,14 +47,14 @@ class LaneCode:
             self._pext(self.other)
             self.out.store(self._slot(MASK_AT), self.other)
 
-    def memory(self, number: int, memory: Memory) -> Memory:
+    def memory(self, number: int, memory: OperandAddress) -> OperandAddress:
         """Where the access is; its index is loaded."""
         lanes = self.lanes
         if lanes.index is None:
             return memory
         index = self._slot(INDEX_AT + number * lanes.index_bytes)
         self.out.operate(_MOVSXD if lanes.index_bytes == 4 else _MOV, self.other, index)
-        return Memory(base=memory.base, index=self.other, scale=memory.scale, disp=memory.disp)
+        return OperandAddress(base=memory.base, index=self.other, scale=memory.scale, disp=memory.disp)
 
     def made(self, number: int) -> None:
         """Makes ``other`` 1 if the access is made, else 0."""
@@ -76,8 +76,8 @@ class LaneCode:
         """Whether 16 bits of the mask are enough: storing more takes AVX512BW."""
         return max(self.lanes.bits) >> _MOST_WITH_WORD == 0
 
-    def _slot(self, offset: int) -> Memory:
-        return Memory(target=self.header + offset)
+    def _slot(self, offset: int) -> OperandAddress:
+        return OperandAddress(target=self.header + offset)
 
     def _load_mask(self) -> None:
         short = self._short and not self.lanes.counted

@@ -30,7 +30,7 @@ from layout_advise.tracer.folding.execution_order import fold_control, renumbere
 from layout_advise.tracer.folding.fold import BITMAP_BUDGET, fold_records
 from layout_advise.tracer.objects.lifetimes import changes
 from layout_advise.tracer.process.disk_space import is_full
-from layout_advise.tracer.process.stopped_program import CloneImage, Member
+from layout_advise.tracer.process.stopped_program import CloneImage, TeamMember
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.trace.trace import Control, Mapping, Reference, Thread, Trace
 
@@ -142,7 +142,7 @@ def _references(image: CloneImage, present: Sequence[int]) -> tuple[Reference, .
     return tuple(replace(reference, id=n, thread=number) for n, (number, reference) in enumerate(every))
 
 
-def _thread(number: int, member: Member, mappings: Sequence[Mapping]) -> Thread:
+def _thread(number: int, member: TeamMember, mappings: Sequence[Mapping]) -> Thread:
     # a thread that the region itself started has its stack in no mapping of before: the page of its frame must do
     page = member.rsp // os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PAGE_SIZE")
     stack = next((m.start for m in mappings if m.start <= member.rsp < m.end), page)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from layout_advise.errors import ProgramError
 from layout_advise.layoutalgebra.sets.nests import Stream
-from layout_advise.tracer.backends.step.single_steps import MOST_REFERENCES, Step, trace_by_steps
+from layout_advise.tracer.backends.step.single_steps import MOST_REFERENCES, SingleStep, trace_by_steps
 from layout_advise.tracer.backends.valgrind.build import blocks_library, blocks_symbols
 from layout_advise.tracer.code.instructions import decode, references_of
 from layout_advise.tracer.code.operands import GPR_NAMES
@@ -142,7 +142,7 @@ def _blocks(process: PtracedProgram) -> tuple[Allocation, ...]:
     return tuple(Allocation(*row) for row in rows[rows[:, 0] != 0].tolist())
 
 
-def _records(steps: Sequence[Step], numbers: dict[tuple[int, int], int], shift: int) -> NDArray[np.uint64]:
+def _records(steps: Sequence[SingleStep], numbers: dict[tuple[int, int], int], shift: int) -> NDArray[np.uint64]:
     """The steps in the form of the clone's records, at the addresses of their own process."""
     sites = np.array([numbers[s.pc + shift, s.operand] for s in steps], dtype=np.uint64)
     return np.array([s.address for s in steps], dtype=np.uint64) | sites << np.uint64(ADDRESS_BITS)

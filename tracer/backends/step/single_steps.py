@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from layout_advise.errors import TraceError
 from layout_advise.tracer.code.instructions import Instruction, decode
-from layout_advise.tracer.code.operands import GPR_NAMES, RCX, Access, Lanes
+from layout_advise.tracer.code.operands import GPR_NAMES, RCX, MaskedElements, OperandAccess
 from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.process.ptraced import PtracedProgram
 from layout_advise.tracer.process.tracee import UserRegisters
@@ -19,7 +19,7 @@ _WORD = (1 << 64) - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SingleStep:
     """One access: which operand of the instruction at ``pc``, and its address."""
 
     pc: int
@@ -27,7 +27,7 @@ class Step:
     address: int
 
 
-def trace_by_steps(program: PtracedProgram, region: Region, limit: int = MOST_REFERENCES) -> tuple[Step, ...]:
+def trace_by_steps(program: PtracedProgram, region: Region, limit: int = MOST_REFERENCES) -> tuple[SingleStep, ...]:
     """Steps through one call, from the region's entry (where ``program`` must stand) to its return.
 
     Only accesses of the region and its callees are returned, in order; other code that they call runs step by step too, as
@@ -35,7 +35,7 @@ def trace_by_steps(program: PtracedProgram, region: Region, limit: int = MOST_RE
     accesses.
     """
     code = decode(region)
-    found: list[Step] = []
+    found: list[SingleStep] = []
     registers = program.registers()
     if registers.rip != region.entry:
         raise TraceError("the program cannot be stepped", f"it stands at {registers.rip:#x}, not at {region.entry:#x}")
@@ -52,18 +52,22 @@ def trace_by_steps(program: PtracedProgram, region: Region, limit: int = MOST_RE
     return tuple(found)
 
 
-def addresses(program: PtracedProgram, insn: Instruction, registers: UserRegisters) -> list[Step]:
+def addresses(program: PtracedProgram, insn: Instruction, registers: UserRegisters) -> list[SingleStep]:
     """The accesses that ``insn`` is about to make."""
     gpr = [int(getattr(registers, name)) for name in GPR_NAMES]
     if insn.repeat and gpr[RCX] == 0:
         return []
     if insn.lanes is None:
-        return [Step(insn.address, access.operand, effective(access, gpr, registers.fs_base)) for access in insn.accesses]
+        return [
+            SingleStep(insn.address, access.operand, effective(access, gpr, registers.fs_base)) for access in insn.accesses
+        ]
     lanes = insn.lanes
     made = lanes.made(program.mask(lanes.mask) if lanes.opmask else _signs(program.vector(lanes.mask), lanes))
     fs_base = registers.fs_base
     steps = [
-        Step(insn.address, a.operand, effective(a, gpr, fs_base)) for a, now in zip(insn.accesses, made, strict=True) if now
+        SingleStep(insn.address, a.operand, effective(a, gpr, fs_base))
+        for a, now in zip(insn.accesses, made, strict=True)
+        if now
     ]
     if lanes.index is None:
         return steps
@@ -72,17 +76,17 @@ def addresses(program: PtracedProgram, insn: Instruction, registers: UserRegiste
     return [replace(step, address=step.address + _element(index, step.operand, lanes) * scale & _WORD) for step in steps]
 
 
-def _signs(mask: bytes, lanes: Lanes) -> int:
+def _signs(mask: bytes, lanes: MaskedElements) -> int:
     """The signs of the elements of a vector, one bit each."""
     return sum(mask[(k + 1) * lanes.element_bytes - 1] >> 7 << k for k in range(len(lanes.bits)))
 
 
-def _element(index: bytes, lane: int, lanes: Lanes) -> int:
+def _element(index: bytes, lane: int, lanes: MaskedElements) -> int:
     at = lane * lanes.index_bytes
     return int.from_bytes(index[at : at + lanes.index_bytes], "little", signed=True)
 
 
-def effective(access: Access, gpr: list[int], fs_base: int) -> int:
+def effective(access: OperandAccess, gpr: list[int], fs_base: int) -> int:
     """The address of ``access`` with these general registers, without the index of a gather."""
     memory = access.memory
     if memory.target is not None:

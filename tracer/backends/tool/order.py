@@ -58,7 +58,7 @@ def _renamed(nodes: Sequence[Node], parts: Runs) -> Iterator[Node]:
 
 def _pieces(nodes: Sequence[Node], runs: Runs, references: int) -> tuple[tuple[int, int], ...]:
     """First and last reference of every piece; those that never ran are in pieces of their own."""
-    walk = _Walk(runs)
+    walk = _OrderWalk(runs)
     whole = walk.over(nodes, ())
     follows = walk.pairs | {pair for run in runs.values() for pair in pairwise(run)}
     broken = {place for one, other in follows if other != one + 1 for place in (one + 1, other)}
@@ -77,7 +77,7 @@ class _Ends:
 
 
 @dataclass(slots=True)
-class _Walk:
+class _OrderWalk:
     """Collects in ``pairs`` which reference may come right after which."""
 
     runs: Runs

@@ -6,7 +6,7 @@ from itertools import product
 
 from layout_advise.mockup.ir.effects import BITS, Const, Expr, Ty
 from layout_advise.mockup.ir.expressions import build, const, trunc
-from layout_advise.mockup.machine.disassembly import Immediate, Memory
+from layout_advise.mockup.machine.disassembly import Immediate, MemoryOperand
 from layout_advise.mockup.machine.semantics.context import Context, rule
 from layout_advise.mockup.machine.semantics.element_types import DOWN
 
@@ -20,7 +20,7 @@ def narrow(c: Context) -> None:
     kind = c.name[4:-2]
     values = c.elements(c.ops[1], wide, c.vector_size())
     result = [trunc(ty, _clamped(value, kind, BITS[ty])) for value in values]
-    if isinstance(c.ops[0], Memory):
+    if isinstance(c.ops[0], MemoryOperand):
         c.store_elements(c.ops[0], result)
         c.mark(len(result) * BITS[ty] // 8)
         return

@@ -8,7 +8,7 @@ from itertools import product
 from layout_advise.mockup.ir.effects import BITS, Const, Expr, Ty
 from layout_advise.mockup.ir.expressions import build, negate, sext, trunc, zext
 from layout_advise.mockup.machine.conditions import FALSE
-from layout_advise.mockup.machine.disassembly import Memory, Register
+from layout_advise.mockup.machine.disassembly import MemoryOperand, Register
 from layout_advise.mockup.machine.semantics.context import Context, rule
 from layout_advise.mockup.machine.semantics.elements import INTEGER
 from layout_advise.mockup.machine.semantics.vectors.packed_integer import integer_predicate
@@ -45,7 +45,7 @@ def move_mask(c: Context) -> None:
         c.set_bits(dest, c.bits(source, count) if from_mask else spread(c.integer(source, count // 8)))
         return
     value = gathered(c.bits(source, count))
-    if isinstance(dest, Memory):
+    if isinstance(dest, MemoryOperand):
         c.store_elements(dest, [value])
     else:
         c.set_integer(dest, value if count == 64 else zext("i32", value))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from layout_advise.mockup.ir.effects import BITS, Const, Expr, Lane, Ty
 from layout_advise.mockup.ir.expressions import bitcast, build, const, zext
-from layout_advise.mockup.machine.disassembly import Memory, Register
+from layout_advise.mockup.machine.disassembly import MemoryOperand, Register
 from layout_advise.mockup.machine.semantics.context import Context, rule
 from layout_advise.mockup.machine.semantics.elements import INTEGER, ZERO
 from layout_advise.mockup.machine.semantics.vectors.subvectors import gather_by_bits
@@ -19,7 +19,7 @@ _ELEMENT: dict[str, Ty] = {"b": "i8", "w": "i16", "d": "i32", "q": "i64"}
 def move(c: Context) -> None:
     size = c.vector_size()
     values = c.lanes(c.ops[1], size)
-    if isinstance(c.ops[0], Memory):
+    if isinstance(c.ops[0], MemoryOperand):
         c.store_elements(c.ops[0], values)
         c.mark(size)
     else:
@@ -31,9 +31,9 @@ def move_scalar(c: Context) -> None:
     if not any(isinstance(op, Register) and op.kind == "vector" for op in c.ops):
         raise c.refuse("string operation (movsd)")
     ty: Ty = "f32" if c.name == "movss" else "f64"
-    if isinstance(c.ops[0], Memory):
+    if isinstance(c.ops[0], MemoryOperand):
         c.store_elements(c.ops[0], [c.scalar(c.ops[1], ty)])
-    elif isinstance(c.ops[1], Memory):
+    elif isinstance(c.ops[1], MemoryOperand):
         value = bitcast(INTEGER[BITS[ty] // 8], c.scalar(c.ops[1], ty))
         c.set_lowest(c.vector(c.ops[0]), value, [ZERO, ZERO])
     else:
@@ -49,7 +49,7 @@ def move_low(c: Context) -> None:
     value = c.scalar(source, ty) if _is_vector(source) else c.integer(source, BITS[ty] // 8)
     if _is_vector(dest):
         c.set_vector(c.vector(dest), [zext("i64", value), ZERO])
-    elif isinstance(dest, Memory):
+    elif isinstance(dest, MemoryOperand):
         c.store_elements(dest, [value])
     else:
         c.set_integer(dest, value)
@@ -66,11 +66,11 @@ def _gpr_sizes(c: Context) -> list[int]:
 @rule("movlps", "movlpd", "movhps", "movhpd")
 def move_half(c: Context) -> None:
     high = c.name[3] == "h"
-    if isinstance(c.ops[0], Memory):
+    if isinstance(c.ops[0], MemoryOperand):
         c.store_elements(c.ops[0], [c.lanes(c.ops[1], 16)[high]])
         return
     dest, first, second = c.sources()
-    if not isinstance(second, Memory):
+    if not isinstance(second, MemoryOperand):
         raise c.refuse("operand form that is not lifted")
     keep = c.lanes(first, 16)
     value = c.load("i64", c.address(second))
@@ -126,7 +126,7 @@ def insert_half(c: Context) -> None:
 def extract_half(c: Context) -> None:
     at = 2 * (c.immediate() & 1)
     half = c.lanes(c.ops[1], 32)[at : at + 2]
-    if isinstance(c.ops[0], Memory):
+    if isinstance(c.ops[0], MemoryOperand):
         c.store_elements(c.ops[0], half)
         c.mark(16)
     else:
@@ -138,7 +138,7 @@ def insertps(c: Context) -> None:
     immediate = c.immediate()
     dest, first, second = c.sources()
     result = c.elements(first, "f32", 16)
-    selected = 0 if isinstance(second, Memory) else immediate >> 6  # the selector does not count for memory
+    selected = 0 if isinstance(second, MemoryOperand) else immediate >> 6  # the selector does not count for memory
     value = c.elements(second, "f32", 4 * (selected + 1))[selected]
     result[immediate >> 4 & 3] = value
     c.set_vector(dest, [Const("f32", 0) if immediate >> i & 1 else e for i, e in enumerate(result)])
@@ -169,7 +169,7 @@ def extract_integer(c: Context) -> None:
     ty = "i32" if c.name == "extractps" else _ELEMENT[c.name[-1]]
     elements = c.elements(c.ops[1], ty, 16)
     value = elements[c.immediate() % len(elements)]
-    if isinstance(c.ops[0], Memory):
+    if isinstance(c.ops[0], MemoryOperand):
         c.store_elements(c.ops[0], [value])
     else:
         c.set_integer(c.ops[0], zext("i64", value))
@@ -185,13 +185,13 @@ def masked_move(c: Context) -> None:
     guards = [build("slt", "i1", m, Const(integer, 0)) for m in c.elements(c.ops[1], integer, size)]
     step = BITS[ty] // 8
     dest, source = c.ops[0], c.ops[2]
-    if isinstance(dest, Memory):
+    if isinstance(dest, MemoryOperand):
         address = c.address(dest)
         for i, (guard, value) in enumerate(zip(guards, c.elements(source, ty, size), strict=True)):
             c.store(build("add", "i64", address, Const("i64", i * step)), value, guard=guard, operand=i)
         c.mark(size)
         return
-    if not isinstance(source, Memory):
+    if not isinstance(source, MemoryOperand):
         raise c.refuse("operand form that is not lifted")
     address = c.address(source)
     places = [build("add", "i64", address, Const("i64", i * step)) for i in range(len(guards))]
@@ -219,7 +219,7 @@ def gather(c: Context) -> None:
         return
     index_type, ty = _GATHERS[c.name]
     dest, memory, mask = c.vector(c.ops[0]), c.ops[1], c.vector(c.ops[2])
-    if not isinstance(memory, Memory) or memory.vector_index is None:
+    if not isinstance(memory, MemoryOperand) or memory.vector_index is None:
         raise c.refuse("operand form that is not lifted")
     index = memory.vector_index
     if dest.number in (index.number, mask.number) or index.number == mask.number:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 from layout_advise.mockup.ir.effects import BITS, Const, Expr, Ty
-from layout_advise.mockup.machine.disassembly import Memory
+from layout_advise.mockup.machine.disassembly import MemoryOperand
 from layout_advise.mockup.machine.semantics.context import Context, rule
 from layout_advise.mockup.machine.semantics.element_types import PIECES
 from layout_advise.mockup.machine.semantics.vectors.shuffles import choose
@@ -33,7 +33,7 @@ def extract_piece(c: Context) -> None:
     lanes = c.lanes(c.ops[1], c.vector_size())
     at = c.immediate() % (len(lanes) // per) * per
     piece = lanes[at : at + per]
-    if isinstance(c.ops[0], Memory):
+    if isinstance(c.ops[0], MemoryOperand):
         c.store_elements(c.ops[0], piece)
         c.mark(_bytes(c))
     else:
@@ -98,7 +98,7 @@ def scatter(c: Context) -> None:
     """One guarded store per element, the lowest first: where they overlap the highest is left. The mask is cleared."""
     index_type, ty = _SCATTERS[c.name]
     memory, source = c.ops[0], c.vector(c.ops[1])
-    if not isinstance(memory, Memory) or not c.insn.mask:
+    if not isinstance(memory, MemoryOperand) or not c.insn.mask:
         raise c.refuse("operand form that is not lifted")
     count = c.vector_size() * 8 // max(BITS[ty], BITS[index_type])
     values = c.elements(source, ty, count * BITS[ty] // 8)
@@ -110,7 +110,7 @@ def scatter(c: Context) -> None:
 def gather_by_bits(c: Context, index_type: Ty, ty: Ty) -> None:
     """A gather under a mask register: one guarded load per element (its ``operand`` is the element's number)."""
     dest, memory = c.vector(c.ops[0]), c.ops[1]
-    if not isinstance(memory, Memory) or memory.vector_index is None or not c.insn.mask:
+    if not isinstance(memory, MemoryOperand) or memory.vector_index is None or not c.insn.mask:
         raise c.refuse("operand form that is not lifted")
     if dest.number == memory.vector_index.number:
         raise c.refuse("undefined: gather with equal registers")
