@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from layout_advise import study
-from layout_advise.case import Case
+from layout_advise.observe.case import Case
 from layout_advise.cli import main
 from layout_advise.describe import describe
 from layout_advise.errors import SnapshotError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 
-from layout_advise.case import Case
+from layout_advise.choose import batches, profile
 from layout_advise.choose.call_kinds import (
     Kind,
     Work,
@@ -21,6 +21,7 @@ from layout_advise.choose.calls import LATEST_CALL, VERIFIED_CALLS, ChosenCall, 
 from layout_advise.choose.profile import call_times
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.mockup.timing.statistics import TYPICAL, median_of, quantile_of
+from layout_advise.observe.case import Case
 from layout_advise.observe.observe import Observation
 from layout_advise.tracer.sampling.probe import probe
 
@@ -60,7 +61,7 @@ def find_kinds(case: Case, seen: Observation) -> Kinds:
     works = {call: work_of(seen.trace, seen.structures)}
     times = call_times(case.profiled, case.probe)[:LATEST_CALL]
     beside = [c for c in (call + 1, call + 2, call - 1, call - 2) if 1 <= c <= known][:BESIDE]
-    case.progress.step("looking at other calls")
+    case.space.progress.step("looking at other calls")
     begun = time.monotonic()
     for wanted in (*beside, *unlike_in_time(times, (call, *beside))):
         if len(works) > 1 and time.monotonic() - begun > SECONDS:
@@ -159,3 +160,13 @@ def timed_again(case: Case, kind: Kind) -> float | None:
     if case.chosen.quantile == TYPICAL:
         return again or kind.ns
     return min(again, kind.ns) if again is not None and kind.ns is not None else again
+
+
+def look_again(case: Case, canary: int) -> float | None:
+    """The time in ns of what is timed, from further runs of the program, which wait for such a canary."""
+    if case.batch is not None:
+        return batches.look_again(case.settings, case.profiled, case.stdin, case.batch)
+    if case.kinds:
+        return timed_again(case, case.kinds[0])
+    chosen = replace(case.chosen, canary=min((c for c in (canary, case.chosen.canary) if c), default=0))
+    return profile.look_again(case.settings, case.profiled, case.stdin, chosen, profile.SECOND_LOOK_SECONDS).in_situ_ns

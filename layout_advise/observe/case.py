@@ -1,4 +1,4 @@
-"""What the stages after the profile share about one hotspot."""
+"""The region and the call that are studied: the program started again, stopped at a call, and observed there."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from layout_advise.mockup.ir.effects import Gpr, Lane
 from layout_advise.mockup.machine.entry_values import Known
 from layout_advise.observe.backends import Tracer
 from layout_advise.observe.observe import Observation, observed
-from layout_advise.progress import Progress
-from layout_advise.rundir import RunDir
 from layout_advise.tracer.backends.clone.address import choose_address
 from layout_advise.tracer.backends.clone.image import build_clone
 from layout_advise.tracer.backends.clone.record import trace_call
@@ -28,6 +26,7 @@ from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.snapshot.snapshots import whole_copies
 from layout_advise.tracer.trace.trace import Trace
+from layout_advise.workspace import Workspace
 
 ENTRY_REGISTERS = (4, 7, 6, 2, 1, 8, 9)
 """rsp and those of the first six arguments, in encoding order."""
@@ -35,7 +34,7 @@ ENTRY_REGISTERS = (4, 7, 6, 2, 1, 8, 9)
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Everything that the later stages share about this hotspot."""
+    """The hotspot, the calls counted and timed, and the call chosen: what choosing has found."""
 
     settings: Settings
     main: ElfBinary
@@ -43,9 +42,7 @@ class Case:
     probe: Probe
     chosen: ChosenCall
     stdin: Path | None
-    run: RunDir
-    work: Path
-    progress: Progress
+    space: Workspace
     batch: CallBatch | None = None
     """Short calls are traced, compared and timed as batches."""
     no_batch: str = ""
@@ -100,7 +97,7 @@ class Case:
         )
         if self.profiled.threaded:
             try:
-                whole_copies(program, self.settings.snapshot != "fork", self.work)
+                whole_copies(program, self.settings.snapshot != "fork", self.space.scratch)
             except BaseException:
                 program.close()
                 raise
@@ -124,7 +121,7 @@ class Case:
         """The trace of ``call``, by the clone, in a process started anew."""
         with self.park(call) as program:
             region = self._region(program.load_base)
-            return trace_call(program, region, call, self._tracer.records, folder=self.work)
+            return trace_call(program, region, call, self._tracer.records, folder=self.space.scratch)
 
     def clone_refusal(self, program: AgentProcess) -> str | None:
         """Why the clone cannot trace the hotspot, or None."""
@@ -137,7 +134,9 @@ class Case:
 
     @property
     def _tracer(self) -> Tracer:
-        return Tracer(self.settings, self.profiled.entry, self._region, self.stdin, self.work, self.progress.note)
+        return Tracer(
+            self.settings, self.profiled.entry, self._region, self.stdin, self.space.scratch, self.space.progress.note
+        )
 
     def _region(self, load_base: int) -> Region:
         return self.profiled.region(load_base)

@@ -1,0 +1,132 @@
+"""The source of the mock-ups of one call: its lifted code in all forms, its trace, its structures and its compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from layout_advise.build.compile_flags import Compiled
+from layout_advise.build.recipes import Code
+from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
+from layout_advise.mockup.emit import kernel_name
+from layout_advise.mockup.evidence.gather_objects import gathered
+from layout_advise.mockup.evidence.pointer_tables import PointerTable, covering
+from layout_advise.mockup.ir.data_branches import branches_on_data
+from layout_advise.mockup.ir.lifted import Lifted
+from layout_advise.mockup.machine.image import open_image
+from layout_advise.mockup.rewrite.hoist_pointer_loads import repoint
+from layout_advise.mockup.rewrite.reload_carried_values import reload
+from layout_advise.mockup.rewrite.reroll import reroll
+from layout_advise.mockup.rewrite.statement_order import in_pieces
+from layout_advise.mockup.rewrite.unroll_field_loops import unroll_fields
+from layout_advise.mockup.rewrite.whole_fields import whole_fields
+from layout_advise.mockup.run.code_placement import InnerLoop, hot_loop
+from layout_advise.observe.observe import Observation, is_beyond_the_l2
+from layout_advise.tracer.code.region import Region
+from layout_advise.tracer.process.stopped_program import Range
+from layout_advise.tracer.program.binary import ElfBinary
+from layout_advise.tracer.program.symbols import Function
+from layout_advise.tracer.trace.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The traced code of one call, ready to be written in other layouts. ``trace`` is that of ``team``, where there is one,
+    merged."""
+
+    code: Code
+    lifted: Lifted
+    trace: Trace
+    team: Trace | None
+    structures: tuple[Structure, ...]
+    tables: Mapping[str, PointerTable]
+    varying: frozenset[int]
+    compiler: Compiled
+    module: ElfBinary
+    region: Region
+    loop: InnerLoop | None
+    """The short loop in which the hotspot spends its time; None where it has none."""
+    branches: bool
+    """Whether the way that the code takes depends on the data."""
+    hangs_on_place: bool
+    """Whether times depend on where the code lies: how well a processor predicts branches on data changes with their
+    addresses, and how fast it fetches a short loop with where that begins in a cache line. Beyond the L2 it waits for the
+    data instead."""
+
+    @property
+    def kernel(self) -> str:
+        """The C function that holds the loops of a mock-up."""
+        return kernel_name(self.lifted)
+
+    @property
+    def as_lifted(self) -> Code:
+        """The code before it was rewritten: its accesses are those of the trace, one by one."""
+        return Code(self.lifted, self.lifted, self.code.gathered)
+
+    def forbidden(self, candidate: Candidate | None) -> tuple[Range, ...]:
+        """The memory that a mock-up of ``candidate`` must not touch: see :func:`forbidden`."""
+        return forbidden(candidate, self.tables)
+
+
+def source_of(seen: Observation, lifted: Lifted, module: ElfBinary, function: Function) -> Source:
+    """The source of mock-ups for the observed call."""
+    loop, branches = hot_loop(seen.region, seen.trace), branches_on_data(lifted)
+    hangs = branches or (not is_beyond_the_l2(seen) and loop is not None)
+    known = compiler_of(module, function)
+    compiler = replace(known, short=loop is not None, last=known.family.own_alignment if hangs else ())
+    return Source(
+        code_of(seen, lifted),
+        lifted,
+        seen.trace,
+        seen.team,
+        seen.structures,
+        seen.tables,
+        seen.varying,
+        compiler,
+        module,
+        seen.region,
+        loop,
+        branches,
+        hangs,
+    )
+
+
+def compiler_of(module: ElfBinary, function: Function) -> Compiled:
+    """The compiler of the program's code with the flags that it was given."""
+    known = module.compiler(function)
+    return Compiled(known.executable or "gcc", known.flags)
+
+
+def code_of(seen: Observation, lifted: Lifted) -> Code:
+    """The lifted hotspot in both forms, as far as the trace of ``seen`` shows them to be the same."""
+    image = open_image(seen.region.path, seen.region.load_base)
+    source = lifted
+    for closer in (repoint, reload, whole_fields):  # to what the source says
+        source = closer(source, seen.trace, seen.structures)
+    written_out = unroll_fields(source, seen.trace, seen.structures)
+    elements = in_pieces(reroll(written_out, seen.trace, seen.structures, image.read))
+    rolled = None if written_out == source else in_pieces(reroll(source, seen.trace, seen.structures, image.read))
+    bases = {s.id: s.base for s in seen.structures}
+    sets = {frozenset((name,)) for name in seen.tables} | ({frozenset(seen.tables)} if seen.tables else set())
+    together = {}
+    for names in sets:
+        form, trace = source, seen.trace
+        for name in sorted(names):
+            form, trace = gathered(form, trace, seen.tables[name], bases[name])
+        form = reroll(unroll_fields(form, trace, seen.structures), trace, seen.structures, image.read)
+        together[names] = in_pieces(form), trace
+    return Code(lifted.as_pointers or lifted, elements, together, rolled)
+
+
+def forbidden(candidate: Candidate | None, tables: Mapping[str, PointerTable] | None = None) -> tuple[Range, ...]:
+    """The memory that a mock-up of ``candidate`` must not touch: the structures that it re-lays. Of objects reached through
+    pointers (``tables`` by structure) the largest pieces that they make up."""
+    layouts = candidate.relayouts if candidate is not None else ()
+    found = []
+    for structure in (r.structure for r in layouts):
+        if structure.via is not None:
+            pieces = covering(tables[structure.id]) if tables and structure.id in tables else ()
+            found += [Range(*piece) for piece in pieces]
+        else:
+            found.append(Range(structure.base, (structure.block_base or structure.base) + structure.bytes))
+    return tuple(found)
