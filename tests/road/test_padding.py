@@ -24,8 +24,8 @@ from layout_advise.study import attempt
 from layout_advise.tracer.backends.clone.record_team import trace_region
 from layout_advise.verify.verify import Subject
 from layout_advise.verify.verify_team import verify_team
-from tests.road.test_openmp import build, observe
-from tests.tracer.backends.test_openmp_trace import stopped
+from tests.support.openmp_road import build_bodies, trace_and_compare
+from tests.support.tracing.openmp_traces import parked_team
 
 ZEROS = r"""
 #include <omp.h>
@@ -101,7 +101,7 @@ def test_large_arrays_and_whole_lines_are_left_alone() -> None:
 
 
 def test_a_padded_layout_is_verified_by_two_threads(tmp_path: Path) -> None:
-    seen, found = observe(build(tmp_path, "-DCOUNT"), 2, tmp_path)
+    seen, found = trace_and_compare(build_bodies(tmp_path, "-DCOUNT"), 2, tmp_path)
     (structure,) = (s for s in seen.structures if s.name == "own")
     assert structure.count == 32
     assert found.pop("wrong").reason is not None
@@ -115,7 +115,7 @@ def test_where_all_that_is_read_is_alike_wrong_writes_are_noticed(tmp_path: Path
     (tmp_path / "zeros.c").write_text(ZEROS)
     program = tmp_path / "zeros"
     subprocess.run(["gcc", "-g", "-O2", "-fopenmp", "-o", program, tmp_path / "zeros.c"], check=True)
-    with stopped(program, 3, 2, "move") as (process, binary, function):
+    with parked_team(program, 3, 2, "move") as (process, binary, function):
         region = binary.region(function, process.load_base, callees=True)
         with process.fork() as copy:
             seen = observed(process, binary, region, trace_region(process, copy, region, 3))

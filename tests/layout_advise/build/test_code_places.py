@@ -27,9 +27,9 @@ from layout_advise.mockup.timing.timings import Timings
 from layout_advise.observe.observe import Observation
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.verify.verify import Finding
-from tests.mockup.ir.test_data_branches import SOURCES
 from tests.support.benchmark_scripts import script
 from tests.support.mockup_native import Native, candidate, relayout
+from tests.support.mockups.branching_kernels import BRANCHING
 
 TEXT = """__attribute__((visibility("default"))) double sum_of(const double *x, long n)
 { double s = 0; for (long i = 0; i < n; i++) if (x[i] < 0.5) s += x[i]; return s; }
@@ -65,7 +65,7 @@ def test_code_lies_further_into_a_cache_line_and_does_the_same(tmp_path: Path, c
 def test_whose_times_hang_on_where_the_code_lies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, short: bool, beyond: bool, hangs: bool
 ) -> None:
-    native = Native(SOURCES[name][0], name, tmp_path, ("-O2",))
+    native = Native(BRANCHING[name][0], name, tmp_path, ("-O2",))
     seen = cast(Observation, SimpleNamespace(region=None, trace=None))
     monkeypatch.setattr(stage, "hot_loop", lambda region, trace: object() if short else None)
     monkeypatch.setattr(stage, "is_beyond_the_l2", lambda seen: beyond)

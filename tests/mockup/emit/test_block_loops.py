@@ -19,14 +19,14 @@ from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
 from layout_advise.mockup.emit import emit, emit_mockup
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.tracer.trace.trace import Trace
-from tests.mockup.emit.test_packs import needs_clang
-from tests.mockup.emit.test_vector_slots import FLAGS, HASWELL, KMEANS, NUMBERS, TERMS, Case, kernel
+from tests.support.compilers import HASWELL, needs_clang
 from tests.support.mockup_native import candidate, relayout
+from tests.support.mockups.vector_kernels import FLAGS, KMEANS, NUMBERS, TERMS, VectorKernel, loop_kernel
 
 BLOCKS = ("aosoa", "blocks")
 
 
-class Turned(Case):
+class Turned(VectorKernel):
     """The same with loops over a block's elements inside."""
 
     def emitted(
@@ -112,7 +112,7 @@ STRAIGHT = st.one_of(
 @given(data=st.data())
 def test_random_kernels_leave_the_same_bytes(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     some = st.lists(STRAIGHT, min_size=1, max_size=5).map(" ".join)
-    source = kernel(data.draw(some), data.draw(some), data.draw(st.one_of(st.just(""), some)))
+    source = loop_kernel(data.draw(some), data.draw(some), data.draw(st.one_of(st.just(""), some)))
     where, seed = tmp_path_factory.mktemp("turned"), data.draw(st.integers(0, 1000))
     count, rows = data.draw(st.integers(8, 40)), data.draw(st.integers(1, 4))
     event(compare(source, where, data.draw(st.sampled_from((16, 32))), seed, count, rows) or "in plain C")
@@ -126,12 +126,12 @@ def test_moves_that_depend_on_each_other(tmp_path_factory: pytest.TempPathFactor
     """Variables exchanged, some that all elements share, and counters read as numbers."""
     body = "const float t = s; s = q + w; q = t * u; n = m; m = (int32_t)i + (int32_t)r;"
     after = "s += u; q -= v; n += (int32_t)r;"
-    assert not compare(kernel(body, "s = s + (float)i;", after), tmp_path_factory.mktemp("moves"), 32, 5, 29, rows)
+    assert not compare(loop_kernel(body, "s = s + (float)i;", after), tmp_path_factory.mktemp("moves"), 32, 5, 29, rows)
 
 
 def test_elements_that_jump_apart_are_refused(tmp_path: Path) -> None:
     body = "if (n > 0) { s += table[0][(n + (int32_t)r) % 3] / u; q += (float)((m + (int32_t)r) / n); }"
-    assert "jump at different places" in compare(kernel(body), tmp_path, 32, 3, 29, 4)
+    assert "jump at different places" in compare(loop_kernel(body), tmp_path, 32, 3, 29, 4)
 
 
 def test_what_lies_in_no_blocks_is_refused(tmp_path: Path) -> None:

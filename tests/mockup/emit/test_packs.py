@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import re
-import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -18,9 +17,9 @@ from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.emit.packs.find import nothing_packed, packed
 from layout_advise.mockup.ir.effects import Ty
 from layout_advise.mockup.ir.lifted import Item, Let, Lifted, Linear, Load, Origin, Store, Val
+from tests.support.compilers import needs_clang
 from tests.support.mockup_native import Mockup, Native, rows, traced
 
-needs_clang = pytest.mark.skipif(shutil.which("clang") is None, reason="clang is not installed")
 HASWELL = ("-O2", "-march=haswell")
 REGISTERS = 4
 PLAIN = ("add", "sub", "mul", "div", "min", "max", "addsub")

@@ -14,8 +14,7 @@ from layout_advise.build.compile_flags import MORE_CHECKS
 from layout_advise.layoutalgebra.derive.structure import Dim, Structure
 from layout_advise.mockup.emit import emit, emit_mockup, statics
 from layout_advise.mockup.run.build import command
-from tests.mockup.emit.test_layouts import GRID
-from tests.support.mockup_case import Case, compare, f64_fields, particles
+from tests.support.mockup_case import GRID, Case, compare, f64_fields, particles
 from tests.support.mockup_native import candidate, relayout
 
 
