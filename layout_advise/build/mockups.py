@@ -21,7 +21,6 @@ from layout_advise.mockup.run.code_placement import (
     NATURAL,
     InnerLoop,
     grown,
-    hot_loop,
     likeness,
     needs_placing,
     same_loops,
@@ -29,12 +28,9 @@ from layout_advise.mockup.run.code_placement import (
 )
 from layout_advise.mockup.run.same_code import same_code
 from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_UNROLLED, PLACED, Variant
-from layout_advise.tracer.program.source_names import in_source
 from layout_advise.tracer.trace.trace import Trace
 
 JOBS = 2
-LONGEST_LOOP = 4096
-"""Bytes; longer loops are not compared with those of the mock-ups."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +89,7 @@ def make_all(
     with ThreadPoolExecutor(JOBS) as pool:
         for made in pool.map(one, wanted):
             if made.reason and made.path is None:
-                made = replace(made, reason=in_source(made.reason, source.module, source.region.load_base))
+                made = replace(made, reason=source.told(made.reason))
             done[made.recipe.variant] = made
             progress(len(done), len(wanted))
     return done
@@ -133,7 +129,7 @@ def better_kept(source: Source, compiler: Compiled, folder: Path) -> bool:
     What the original's compiler made of several iterations is one iteration of the lifted loop. Where the lanes could not be
     told apart, gcc 12 at -O3 took two of these together once more: 2.4 times the original's time.
     """
-    loop = hot_loop(source.region, source.trace, LONGEST_LOOP)
+    loop = source.long_loop
     if loop is None:
         return False
     found = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from layout_advise.build.compile_flags import Compiled
 from layout_advise.build.recipes import Code
@@ -22,11 +22,14 @@ from layout_advise.mockup.rewrite.unroll_field_loops import unroll_fields
 from layout_advise.mockup.rewrite.whole_fields import whole_fields
 from layout_advise.mockup.run.code_placement import InnerLoop, hot_loop
 from layout_advise.observe.observe import Observation, is_beyond_the_l2
-from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.process.stopped_program import Range
 from layout_advise.tracer.program.binary import ElfBinary
+from layout_advise.tracer.program.source_names import in_source
 from layout_advise.tracer.program.symbols import Function
 from layout_advise.tracer.trace.trace import Trace
+
+LONGEST_LOOP = 4096
+"""Bytes; longer loops are not compared with those of the mock-ups."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,21 +40,22 @@ class Source:
     code: Code
     lifted: Lifted
     trace: Trace
-    team: Trace | None
     structures: tuple[Structure, ...]
-    tables: Mapping[str, PointerTable]
-    varying: frozenset[int]
     compiler: Compiled
-    module: ElfBinary
-    region: Region
-    loop: InnerLoop | None
+    team: Trace | None = None
+    tables: Mapping[str, PointerTable] = field(default_factory=dict)
+    varying: frozenset[int] = frozenset()
+    loop: InnerLoop | None = None
     """The short loop in which the hotspot spends its time; None where it has none."""
-    branches: bool
+    long_loop: InnerLoop | None = None
+    """The same, where that may be a long one."""
+    module: ElfBinary | None = None
+    """The file that the code is from, loaded at ``load_base``: what names in sentences are taken from."""
+    load_base: int = 0
+    branches: bool = False
     """Whether the way that the code takes depends on the data."""
-    hangs_on_place: bool
-    """Whether times depend on where the code lies: how well a processor predicts branches on data changes with their
-    addresses, and how fast it fetches a short loop with where that begins in a cache line. Beyond the L2 it waits for the
-    data instead."""
+    hangs_on_place: bool = False
+    """Whether times depend on where the code lies (:func:`depends_on_place`)."""
 
     @property
     def kernel(self) -> str:
@@ -63,6 +67,10 @@ class Source:
         """The code before it was rewritten: its accesses are those of the trace, one by one."""
         return Code(self.lifted, self.lifted, self.code.gathered)
 
+    def told(self, reason: str) -> str:
+        """A reason with addresses and names of machine code as the source has them."""
+        return in_source(reason, self.module, self.load_base) if self.module is not None else reason
+
     def forbidden(self, candidate: Candidate | None) -> tuple[Range, ...]:
         """The memory that a mock-up of ``candidate`` must not touch: see :func:`forbidden`."""
         return forbidden(candidate, self.tables)
@@ -71,24 +79,32 @@ class Source:
 def source_of(seen: Observation, lifted: Lifted, module: ElfBinary, function: Function) -> Source:
     """The source of mock-ups for the observed call."""
     loop, branches = hot_loop(seen.region, seen.trace), branches_on_data(lifted)
-    hangs = branches or (not is_beyond_the_l2(seen) and loop is not None)
+    hangs = depends_on_place(seen, branches, loop)
     known = compiler_of(module, function)
     compiler = replace(known, short=loop is not None, last=known.family.own_alignment if hangs else ())
     return Source(
         code_of(seen, lifted),
         lifted,
         seen.trace,
-        seen.team,
         seen.structures,
-        seen.tables,
-        seen.varying,
         compiler,
-        module,
-        seen.region,
-        loop,
-        branches,
-        hangs,
+        team=seen.team,
+        tables=seen.tables,
+        varying=seen.varying,
+        loop=loop,
+        long_loop=hot_loop(seen.region, seen.trace, LONGEST_LOOP),
+        module=module,
+        load_base=seen.region.load_base,
+        branches=branches,
+        hangs_on_place=hangs,
     )
+
+
+def depends_on_place(seen: Observation, branches: bool, loop: InnerLoop | None) -> bool:
+    """Whether times depend on where the code lies: how well a processor predicts branches on data changes with their
+    addresses, and how fast it fetches a short loop with where that begins in a cache line. Beyond the L2 it waits for the
+    data instead."""
+    return branches or (not is_beyond_the_l2(seen) and loop is not None)
 
 
 def compiler_of(module: ElfBinary, function: Function) -> Compiled:

@@ -8,18 +8,18 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from layout_advise.build.build_and_compare import code_of, forbidden
 from layout_advise.build.compile_flags import Compiled
 from layout_advise.build.mockups import expected_moves, make_all
 from layout_advise.build.recipes import recipes
+from layout_advise.build.source import Source, code_of
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.observe.chosen_elements import select
 from layout_advise.observe.linear_index import linearise
 from layout_advise.observe.observe import Observation, observed
 from layout_advise.propose.proposals import propose
+from layout_advise.propose.stage import attempt
 from layout_advise.reports.model.contract import read_report
 from layout_advise.reports.model.hotspot import HotspotReport
-from layout_advise.study import attempt
 from layout_advise.tracer.backends.clone.record_team import trace_region
 from layout_advise.tracer.folding.fold import fold
 from layout_advise.tracer.trace.trace import Reference, Registers, Thread, Trace
@@ -105,21 +105,21 @@ def trace_and_compare(program: Path, threads: int, folder: Path) -> tuple[Observ
         seen = select(linearise(seen, lifted), lifted)
         wanted = recipes(propose(seen, 2), code := code_of(seen, lifted))
         compiler = Compiled("gcc", ("-O2",))
-        made = make_all(wanted, code, seen.trace, seen.structures, compiler, folder, lambda done, total: None)
+        source = Source(code, lifted, seen.trace, seen.structures, compiler)
         subjects = []
-        for item in made:
-            assert item.mockup is not None, item.reason
+        for variant, item in make_all(wanted, source, compiler, folder).items():
+            assert item.path is not None, item.reason
             candidate = item.recipe.candidate
-            moves = expected_moves(candidate, lifted, seen.trace, seen.structures) if candidate is not None else None
-            subjects.append(Subject(item.recipe.name, item.mockup, item.check, forbidden(candidate), moves))
+            moves = expected_moves(candidate, source.as_lifted, source) if candidate is not None else None
+            subjects.append(Subject(variant, item.path, item.check, source.forbidden(candidate), moves))
         assert seen.team is not None
-        return seen, dict(verify_team(process, subjects, lifted, seen.team, folder))
+        return seen, {str(v): f for v, f in verify_team(process, subjects, lifted, seen.team, folder).items()}
 
 
 def assert_same_bytes(program: Path, threads: int, folder: Path) -> None:
     """The identity and all layouts leave what the original leaves, and a wrong map is noticed."""
     seen, found = trace_and_compare(program, threads, folder)
-    assert found.pop("wrong").reason is not None
+    assert found.pop("c1-wrong").reason is not None
     assert len(found) >= 4
     assert {name: finding.evidence for name, finding in found.items()} == dict.fromkeys(found, "verified")
     assert all(finding.bytes_changed > 0 for finding in found.values())
