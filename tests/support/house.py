@@ -39,7 +39,7 @@ class SourceModule:
 
     @property
     def room(self) -> str | None:
-        """The room below the top-level folder: ``emit`` of ``mockup/emit/packs/find.py``. None where it lies beside the rooms."""
+        """The folder below the top-level one: ``emit`` of ``mockup/emit/packs/find.py``; None where there is none."""
         return self.path.parts[1] if len(self.path.parts) > 2 else None
 
     @property
