@@ -1,4 +1,4 @@
-"""What the trace proves about the lifted form.
+"""Evidence: facts about the lifted form that the trace of one call proves.
 
 In come a lifted region, its trace and the structures, out come facts that passes and layouts rely on. ``binding`` ties
 each access to a structure, ``streams`` asks folded streams, ``independence`` says whether two accesses can meet,
