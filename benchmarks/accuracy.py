@@ -29,11 +29,12 @@ import numpy as np
 from cases import CASES, VARIANTS, WIDER_THAN_SSE, Match, is_wide
 from summary import summary
 
+from layout_advise.mockup.timing.policy import TIMING
 from layout_advise import pipeline
 from layout_advise.cli import parser
 from layout_advise.commands import trace
 from layout_advise.machine import cpu_fields
-from layout_advise.mockup.timing.statistics import TYPICAL, undisturbed
+from layout_advise.mockup.timing.statistics import undisturbed
 from layout_advise.progress import Progress
 from layout_advise.reports.model.candidate import CandidateReport
 from layout_advise.reports.model.hotspot import HotspotReport
@@ -241,7 +242,7 @@ def speedup_of(rounds: list[dict[str, Run]], setting: Setting, version: str) -> 
     """Original over version, each in its undisturbed processes; over the mean where it lies at several places. Where the L2
     does not hold the data, each takes its usual time (``docs/decisions/0045``)."""
     if setting.size != "small":
-        usual = {name: float(np.quantile([one[name].ns for one in rounds], TYPICAL)) for name in rounds[0]}
+        usual = {name: float(np.quantile([one[name].ns for one in rounds], TIMING.typical)) for name in rounds[0]}
         return usual[setting.example] / fmean(usual[b] for b in setting.builds(version))
     return undisturbed_of(rounds, setting.example) / fmean(undisturbed_of(rounds, b) for b in setting.builds(version))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from layout_advise.build.recipes import Recipe
 from layout_advise.build.source import Source, source_of
 from layout_advise.build.stage import Built, build_at_call
-from layout_advise.choose.calls import VERIFIED_CALLS
+from layout_advise.choose.policy import CHOOSE
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.timing.variants import Variant
 from layout_advise.observe.case import Case
@@ -82,7 +82,7 @@ def verify_kind(other: Other, seen: Observation, lifted: Lifted, verified: Verif
     at_call = at_another_call(now, seen, lifted, other.program)
     source = source_of(at_call, lifted, case.profiled.module, case.profiled.function)
     if all(r.candidate is None for r in concerned):
-        alone = Verified(Built(source, concerned, {}), verified.found, VERIFIED_CALLS)
+        alone = Verified(Built(source, concerned, {}), verified.found, CHOOSE.verified_calls)
         return AtKind(replace(other, seen=at_call), alone, unaffected), verified
     case.space.progress.step(f"compiling mock-ups for {case.kinds[0].text}")
     call = case.chosen.call

@@ -12,9 +12,9 @@ import msgspec
 
 from layout_advise import __version__, machine
 from layout_advise.checks import check_command, check_room
-from layout_advise.choose.batches import LEARNT_CALLS, can_be_batched, may_be_learnt, plan_batch, too_short
-from layout_advise.choose.calls import FEWEST_CALLS, SHORT_CALL_NS
+from layout_advise.choose.batches import can_be_batched, may_be_learnt, plan_batch, too_short
 from layout_advise.choose.loop_regions import find_loop
+from layout_advise.choose.policy import CHOOSE
 from layout_advise.choose.profile import Profiled, probe_calls, profile, spool, without_main
 from layout_advise.config import Settings
 from layout_advise.describe.assemble import quality
@@ -23,6 +23,7 @@ from layout_advise.errors import RunDirError, UsageError
 from layout_advise.observe.backends import check_backend
 from layout_advise.observe.case import Case
 from layout_advise.observe.find_kinds import at_kind
+from layout_advise.policies import policies
 from layout_advise.progress import Progress
 from layout_advise.reports.model import contract
 from layout_advise.reports.pages import html
@@ -76,7 +77,7 @@ def watch(settings: Settings, main: ElfBinary, profiled: Profiled, stdin: Path |
     except UsageError as error:  # there is no such call; of a loop in it there may be
         beyond = error
         seen, chosen = probe_calls(replace(settings, call=None), profiled, stdin)
-    if seen.calls < FEWEST_CALLS:
+    if seen.calls < CHOOSE.fewest_calls:
         progress.step("looking for a loop that is entered more often")
         found = find_loop(settings, main, profiled, stdin)
         if not isinstance(found, str):
@@ -132,7 +133,7 @@ def loop_of(case: Case) -> Case | None:
     if isinstance(found, str):
         return None
     profiled, seen, chosen = found
-    if chosen.in_situ_ns is None or chosen.in_situ_ns < SHORT_CALL_NS:  # it could not be timed
+    if chosen.in_situ_ns is None or chosen.in_situ_ns < CHOOSE.short_call_ns:  # it could not be timed
         return None
     case.space.progress.note(f"a call makes more accesses than are recorded: {profiled.name} is looked at")
     return replace(case, profiled=profiled, probe=seen, chosen=chosen, kinds=())
@@ -145,7 +146,7 @@ def in_batches(case: Case, studied: Studied) -> Case | None:
     fit = case.batch is None and not report.kinds and can_be_batched(case.profiled, case.probe)
     if not fit or not may_be_learnt(report.original):
         return None
-    chosen, batch = plan_batch(case.settings, case.profiled, case.stdin, case.probe, case.chosen, LEARNT_CALLS)
+    chosen, batch = plan_batch(case.settings, case.profiled, case.stdin, case.probe, case.chosen, CHOOSE.learnt_calls)
     if isinstance(batch, str):
         return None
     case.space.progress.note(f"the same call repeated is quicker than in the program: {batch.size} calls in a row are timed")
@@ -186,6 +187,7 @@ def assemble(
         seconds=contract.Seconds(**stages, total=round(sum(seconds.values()), 3)),
         hotspots=(studied.report,),
         profile=tuple(contract.Profile(h.demangled, h.share, h.module) for h in profiled.ranking[:20]),
+        policy=policies(),
     )
 
 

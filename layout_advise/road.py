@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from layout_advise.build.source import Source
 from layout_advise.build.stage import build_all
-from layout_advise.choose.call_kinds import LEAST_SHARE
+from layout_advise.choose.policy import CHOOSE
 from layout_advise.decide.decision import Decision, leading
 from layout_advise.decide.gain_words import with_peers
 from layout_advise.decide.mixture import Portion
@@ -161,7 +161,7 @@ def _decision(
     missing = [k for k in case.kinds if k.call in others.left_out]
     rest = [Portion(k.text, k.share, None) for k in missing]
     decision = yield from decide_over_kinds(races, rest, context)
-    if any(k.share >= LEAST_SHARE for k in missing):
+    if any(k.share >= CHOOSE.least_kind_share for k in missing):
         return replace(decision, verdict=not_all_kinds(decision.verdict))
     return decision
 

@@ -15,8 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from layout_advise.choose.calls import SHORT_CALL_NS, VERIFIED_CALLS, ChosenCall
-from layout_advise.choose.profile import IN_SITU_PROCESSES, IN_SITU_SECONDS, Profiled
+from layout_advise.choose.calls import ChosenCall
+from layout_advise.choose.policy import CHOOSE
+from layout_advise.choose.profile import IN_SITU_PROCESSES, Profiled
 from layout_advise.config import Settings
 from layout_advise.mockup.ir.effects import Gpr, Lane
 from layout_advise.mockup.ir.lifted import Lifted
@@ -25,12 +26,6 @@ from layout_advise.reports.model.hotspot import Original
 from layout_advise.tracer.process.channel import MAX_TIMED
 from layout_advise.tracer.sampling.probe import Probe, probe
 from layout_advise.tracer.snapshot.recorded_calls import RSP, Calls, record_calls
-
-BATCH_NS = 2e6
-"""About how long a batch is to take: long enough to leave the first caches, where calls go all over the data."""
-PARTS = 4
-LEARNT_CALLS, LEARNT_NS = 16, 2e6
-"""Where a call repeated is quicker than the program's, so many are timed together; longer ones are too much to learn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +42,7 @@ class CallBatch:
     @property
     def firsts(self) -> tuple[int, ...]:
         """At which calls the batches begin, as many as there are whole ones, at most three."""
-        count = min(VERIFIED_CALLS, len(self.calls) // self.size)
+        count = min(CHOOSE.verified_calls, len(self.calls) // self.size)
         return tuple(self.calls.first + k * self.size for k in range(count))
 
     def at(self, call: int) -> Calls:
@@ -63,21 +58,21 @@ class CallBatch:
 
 def too_short(profiled: Profiled, seen: Probe, chosen: ChosenCall) -> bool:
     """Whether the calls are to be timed as batches: short ones of one thread that make no calls of their own."""
-    short = chosen.in_situ_ns is not None and chosen.in_situ_ns < SHORT_CALL_NS
+    short = chosen.in_situ_ns is not None and chosen.in_situ_ns < CHOOSE.short_call_ns
     return short and can_be_batched(profiled, seen)
 
 
 def can_be_batched(profiled: Profiled, seen: Probe) -> bool:
     """Whether the hotspot is a function that one thread calls often enough, and that does not call itself."""
     plain = profiled.nest is None and not profiled.threaded and not seen.recursive and seen.threads <= 1
-    return plain and seen.calls >= 2 * VERIFIED_CALLS
+    return plain and seen.calls >= 2 * CHOOSE.verified_calls
 
 
 def may_be_learnt(original: Original) -> bool:
     """Whether the same call again and again is quicker than the program's calls: the processor learns which way the data
     makes its branches go (``docs/decisions/0035``)."""
     steady, in_situ = original.ns_steady, original.ns_in_situ
-    return steady is not None and in_situ is not None and steady < in_situ <= LEARNT_NS
+    return steady is not None and in_situ is not None and steady < in_situ <= CHOOSE.learnt_ns
 
 
 def plan_batch(
@@ -86,7 +81,7 @@ def plan_batch(
     """The batches of a hotspot with short calls (of ``least`` calls), and ``chosen`` with the first of them: its
     ``in_situ_ns`` is then that of a whole batch. Instead of a batch the reason why there is none, as a sentence's end."""
     if settings.backend not in ("auto", "clone"):
-        return chosen, f"calls under {SHORT_CALL_NS / 1000:.0f} µs can be traced by the clone only"
+        return chosen, f"calls under {CHOOSE.short_call_ns / 1000:.0f} µs can be traced by the clone only"
     if settings.temporary:
         return chosen, "what converting around so short a call costs is not timed"
     number = min(MAX_TIMED, seen.calls)  # ticks become ns when the last of them is done
@@ -95,29 +90,29 @@ def plan_batch(
         quick=True,
     )  # fmt: skip
     typical = float(np.median(first.quick_ns)) if first.quick_ns else math.inf
-    if least == 1 and typical < SHORT_CALL_NS:  # a call stopped at takes longer than it is short
+    if least == 1 and typical < CHOOSE.short_call_ns:  # a call stopped at takes longer than it is short
         chosen = replace(chosen, in_situ_ns=typical)
     size, start = size_and_start(first.quick_ns, seen.calls, settings.call, least)
     if size == 0:
         return chosen, f"its {seen.calls} calls together are too short to be timed"
     calls = record_calls(
-        settings.command, profiled.entry, start, VERIFIED_CALLS * size, stdin_path=stdin, timeout=settings.timeout
+        settings.command, profiled.entry, start, CHOOSE.verified_calls * size, stdin_path=stdin, timeout=settings.timeout
     )
     if RSP in calls.varying:
         offset, length = calls.at_one_depth()
-        size, start = length // VERIFIED_CALLS, start + offset
-        if size < max(2, least) or size * typical < SHORT_CALL_NS:
+        size, start = length // CHOOSE.verified_calls, start + offset
+        if size < max(2, least) or size * typical < CHOOSE.short_call_ns:
             return chosen, (
                 "calls that come from different depths of the stack are not replayed as a batch (at most "
                 f"{length} one after the other came from the same)"
             )
-        calls = calls.part(start, VERIFIED_CALLS * size)
+        calls = calls.part(start, CHOOSE.verified_calls * size)
     runs = in_situ_runs(settings, profiled, stdin, start, size)
     times = undisturbed_each(runs)
     if len(times) < size or len(calls) < size:
         return chosen, "the calls could not be recorded: they are not the same in each run"
-    parts = [float(sum(part)) for part in np.array_split(times, PARTS)]
-    spread = (max(parts) - min(parts)) / 2 / (sum(parts) / PARTS)
+    parts = [float(sum(part)) for part in np.array_split(times, CHOOSE.batch_parts)]
+    spread = (max(parts) - min(parts)) / 2 / (sum(parts) / CHOOSE.batch_parts)
     return replace(chosen, call=start, in_situ_ns=sum(times), spread=spread), CallBatch(size, calls, times, runs)
 
 
@@ -132,9 +127,9 @@ def size_and_start(times: Sequence[float], calls: int, wanted: int | None, least
         return 0, 1
     mean = max(float(np.median(times)), 1.0)
     first = wanted if wanted is not None else 1
-    room = (calls - first + 1) // (VERIFIED_CALLS if wanted is not None else VERIFIED_CALLS + 1)
-    size = min(MAX_TIMED, max(least, math.ceil(BATCH_NS / mean)), room)
-    if size < 2 or size * mean < SHORT_CALL_NS:
+    room = (calls - first + 1) // (CHOOSE.verified_calls if wanted is not None else CHOOSE.verified_calls + 1)
+    size = min(MAX_TIMED, max(least, math.ceil(CHOOSE.batch_ns / mean)), room)
+    if size < 2 or size * mean < CHOOSE.short_call_ns:
         return 0, first
     return size, first if wanted is not None else first + size
 
@@ -157,7 +152,7 @@ def in_situ_runs(
     runs: list[tuple[float, ...]] = []
     begun = time.monotonic()
     least, most = IN_SITU_PROCESSES
-    while len(runs) < least or (len(runs) < most and time.monotonic() - begun < IN_SITU_SECONDS):
+    while len(runs) < least or (len(runs) < most and time.monotonic() - begun < CHOOSE.in_situ_seconds):
         again = probe(
             settings.command, profiled.entry, stdin_path=stdin, timeout=settings.timeout, first=first, timed=size,
             max_calls=first + size - 1, quick=True,

@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from layout_advise.choose.policy import CHOOSE
 from layout_advise.layoutalgebra.derive.structure import Structure
 from layout_advise.layoutalgebra.sets.nests import AddressSet
 from layout_advise.layoutalgebra.sets.spans import AddressSpan, spans
@@ -23,15 +24,6 @@ from layout_advise.tracer.trace.trace import Trace
 Site = tuple[int, int]
 Place = tuple[int, int]
 
-OTHER_COUNTS = 0.10
-"""Calls are of different kinds where their counts of accesses differ by more than this part of the larger one's ..."""
-OTHER_BYTES = 0.02
-"""... or more than this part of one's accesses goes to bytes of an element that the other does not use at all."""
-OTHER_TIME = 1.25
-"""Times further apart than this factor can be those of different kinds."""
-LEAST_SHARE = 0.10
-"""A kind with less of the hotspot's time is not studied by itself."""
-MOST_KINDS = 3
 MOST_PLACES = 64
 
 
@@ -110,9 +102,9 @@ def alike(one: Work, other: Work) -> bool:
         return True
     sites = one.counts.keys() | other.counts.keys()
     apart = sum(abs(one.counts.get(s, 0) - other.counts.get(s, 0)) for s in sites)
-    if apart > OTHER_COUNTS * total:
+    if apart > CHOOSE.other_counts * total:
         return False
-    return max(_foreign(one, other), _foreign(other, one)) <= OTHER_BYTES
+    return max(_foreign(one, other), _foreign(other, one)) <= CHOOSE.other_bytes
 
 
 def _foreign(one: Work, other: Work) -> float:
@@ -139,7 +131,7 @@ def grouped(works: Mapping[int, Work]) -> list[list[int]]:
     return groups
 
 
-def unlike_in_time(times: Sequence[float], known: Collection[int], most: int = MOST_KINDS) -> tuple[int, ...]:
+def unlike_in_time(times: Sequence[float], known: Collection[int], most: int = CHOOSE.most_kinds) -> tuple[int, ...]:
     """Calls (from 1) that are worth a look: one of each group of times with a share worth a study that has none of the
     ``known`` calls; the first call, which finds cold memory, only where there is no other."""
     if len(times) < 2:
@@ -147,13 +139,13 @@ def unlike_in_time(times: Sequence[float], known: Collection[int], most: int = M
     order = sorted(range(2, len(times) + 1), key=lambda call: times[call - 1])
     groups: list[list[int]] = []
     for call in order:
-        if groups and times[call - 1] <= OTHER_TIME * max(times[groups[-1][-1] - 1], 1.0):
+        if groups and times[call - 1] <= CHOOSE.other_time * max(times[groups[-1][-1] - 1], 1.0):
             groups[-1].append(call)
         else:
             groups.append([call])
     total = sum(times[1:])
     heavy = [(sum(times[c - 1] for c in g), g) for g in groups if not set(g) & set(known)]
-    heavy = sorted((h for h in heavy if h[0] >= LEAST_SHARE * total), reverse=True)
+    heavy = sorted((h for h in heavy if h[0] >= CHOOSE.least_kind_share * total), reverse=True)
     return tuple(g[len(g) // 2] for _, g in heavy[:most])
 
 
@@ -190,7 +182,7 @@ def label_calls(labels: Mapping[int, int], times: Sequence[float]) -> Mapping[in
     if all(known.values()):
         middle = {k: max(median_of(v), 1.0) for k, v in known.items()}
         steps = sorted(middle.values())
-        if all(b > OTHER_TIME * a for a, b in pairwise(steps)):
+        if all(b > CHOOSE.other_time * a for a, b in pairwise(steps)):
             near = {c: min(kinds, key=lambda k: abs(math.log(max(times[c - 1], 1.0) / middle[k]))) for c in calls}
             return {**near, **{c: k for c, k in labels.items() if c in near}}
     return {call: kind for call, kind in labels.items() if call <= len(times)}
@@ -202,7 +194,7 @@ def weigh(
     """By kind: how many of all ``calls`` are of it, and its part of the hotspot's time. With a ``period`` the calls are
     counted, else taken to be as frequent as among those labelled. The first call has no say where there are others: what it
     takes longer is not its kind's."""
-    counted = {c: k for c, k in labels.items() if c > 1} if len(labels) > MOST_KINDS else dict(labels)
+    counted = {c: k for c, k in labels.items() if c > 1} if len(labels) > CHOOSE.most_kinds else dict(labels)
     by_kind: dict[int, list[float]] = {}
     for call, kind in counted.items():
         by_kind.setdefault(kind, []).append(times[call - 1])

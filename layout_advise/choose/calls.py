@@ -6,30 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
+from layout_advise.choose.policy import CHOOSE
 from layout_advise.errors import ProgramError, UsageError
-from layout_advise.mockup.timing.canary import CALM
-from layout_advise.mockup.timing.statistics import TYPICAL, UNDISTURBED, median_of, quantile_of
-
-PREFERRED_CALL = 5
-SHORT_CALL_NS = 20_000
-"""Calls that take less are not timed one by one."""
-FEWEST_CALLS = 3
-"""A region that is entered less often is not measured."""
-VERIFIED_CALLS = 3
-IN_SITU_CALLS = 5
-LATEST_CALL = 40
-NEARBY, NEAR, ROUGHLY = 0.1, 0.05, 0.25
-"""The fifth call stands for the others where its time is so near to their mean, else the next one that is nearer; else one
-that is roughly as long."""
-FAR = 2.0
-"""Calls whose times are further from the median than this factor are exceptions, which nothing stands for."""
-UNLIKE = 0.05
-"""A call that differs by more from those around it in most processes is compared with itself alone."""
-FEWEST_CALM = 2
-"""In fewer processes with an undisturbed canary beside a call all processes tell its time."""
-STRETCHES, STRETCH = 16, 16
-"""Into how many stretches of the run its calls are divided at most, and of how many calls each is at least."""
-FEWEST_IN_STRETCH = 5
+from layout_advise.mockup.timing.policy import TIMING
+from layout_advise.mockup.timing.statistics import median_of, quantile_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +29,19 @@ class ChosenCall:
     """Ticks of the fastest canary beside a timed call; 0: not known."""
     between_ns: float | None = None
     """What passes from one call to the next: the caches are as the call left them where that is little. None: not known."""
-    quantile: float = UNDISTURBED
+    quantile: float = TIMING.undisturbed
     """Which quantile of the times of a call over the processes stands for it."""
 
     def usual(self) -> ChosenCall:
         """The same with the usual times of the calls in place of the undisturbed ones: what is measured of data beyond the
         L2 are usual times, too (``docs/decisions/0045``)."""
-        return replace(self, quantile=TYPICAL).timed(self.windows, self.canaries)
+        return replace(self, quantile=TIMING.typical).timed(self.windows, self.canaries)
 
     def timed(self, windows: Sequence[Sequence[float]], canaries: Sequence[Sequence[int]]) -> ChosenCall:
         """The same with the times in these processes; as it is where there are none."""
         if not windows:
             return self
-        in_situ, spread = in_situ_time(windows, canaries, CALM * self.canary, self.quantile)
+        in_situ, spread = in_situ_time(windows, canaries, TIMING.calm * self.canary, self.quantile)
         kept = tuple(map(tuple, windows)), tuple(map(tuple, canaries))
         return replace(self, in_situ_ns=in_situ, spread=spread, windows=kept[0], canaries=kept[1])
 
@@ -73,12 +53,12 @@ def undisturbed_calls(processes: Sequence[Sequence[float]]) -> list[float]:
 
 def latest(calls: int) -> int:
     """The last call that leaves room for the two further calls to verify at."""
-    return max(1, calls - (VERIFIED_CALLS - 1))
+    return max(1, calls - (CHOOSE.verified_calls - 1))
 
 
 def preferred(calls: int) -> int:
     """The call to stop at where all are alike."""
-    return min(PREFERRED_CALL, latest(calls))
+    return min(CHOOSE.preferred_call, latest(calls))
 
 
 def choose_call(times: Sequence[float], calls: int, wanted: int | None) -> ChosenCall:
@@ -99,20 +79,22 @@ def choose_call(times: Sequence[float], calls: int, wanted: int | None) -> Chose
     if not steady:
         return _chosen(preferred(calls), times, calls)
     middle = median_of(steady)
-    mean = fmean(t for t in steady if middle / FAR <= t <= middle * FAR)
+    mean = fmean(t for t in steady if middle / CHOOSE.far <= t <= middle * CHOOSE.far)
     first = preferred(calls)
-    last = min(latest(calls), LATEST_CALL, len(times))
+    last = min(latest(calls), CHOOSE.latest_call, len(times))
     others = sorted((n for n in range(2, last + 1) if n != first), key=lambda n: abs(n - first))
 
     def within(numbers: Sequence[int], near: float) -> list[int]:
         return [n for n in numbers if n <= len(times) and abs(times[n - 1] - mean) <= near * mean]
 
-    stands = within([first], NEARBY) or within(others, NEAR) or within([first, *others], ROUGHLY) or [first]
+    stands = (
+        within([first], CHOOSE.nearby) or within(others, CHOOSE.near) or within([first, *others], CHOOSE.roughly) or [first]
+    )
     return _chosen(stands[0], times, calls)
 
 
 def _chosen(call: int, times: Sequence[float], calls: int) -> ChosenCall:
-    window = times[call - 1 : call - 1 + IN_SITU_CALLS]
+    window = times[call - 1 : call - 1 + CHOOSE.in_situ_calls]
     in_situ, spread = in_situ_time([window] if window else [])
     return ChosenCall(call, calls, in_situ, spread)
 
@@ -121,7 +103,7 @@ def in_situ_time(
     processes: Sequence[Sequence[float]],
     canaries: Sequence[Sequence[int]] = (),
     limit: float = 0.0,
-    quantile: float = UNDISTURBED,
+    quantile: float = TIMING.undisturbed,
 ) -> tuple[float | None, float]:
     """Median over the calls of their undisturbed times, and half their range divided by it; of the first call alone,
     where it differs from the others in most processes.
@@ -136,11 +118,11 @@ def in_situ_time(
     each = []
     for k in range(calls):
         calm = [times[k] for times, seen in zip(processes, canaries, strict=False) if seen[k] <= limit]
-        each.append(quantile_of(calm if len(calm) >= FEWEST_CALM else [times[k] for times in processes], quantile))
+        each.append(quantile_of(calm if len(calm) >= CHOOSE.fewest_calm else [times[k] for times in processes], quantile))
     middle = median_of(each)
     spread = (max(each) - min(each)) / 2 / middle if middle else 0.0
     apart = median_of([times[0] / around for times in processes if (around := median_of(times[:calls]))] or [1.0])
-    return each[0] if abs(apart - 1) > UNLIKE else middle, spread
+    return each[0] if abs(apart - 1) > CHOOSE.unlike else middle, spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,13 +137,13 @@ class Stretch:
 def stretches(times: Sequence[float], canaries: Sequence[int], limit: float) -> list[Stretch]:
     """What calls take in the course of the run, from the calls beside whose canary nothing slowed the processor (all where
     that is not known, ``limit`` 0); without stretches that have hardly any."""
-    if len(times) < 2 * STRETCH:
+    if len(times) < 2 * CHOOSE.stretch_calls:
         return []
-    size = max(STRETCH, -(-len(times) // STRETCHES))
+    size = max(CHOOSE.stretch_calls, -(-len(times) // CHOOSE.stretches))
     found = []
     for start in range(0, len(times), size):
         part = range(start, min(start + size, len(times)))
         calm = [times[k] for k in part if not limit or canaries[k] <= limit]
-        if len(calm) >= FEWEST_IN_STRETCH:
+        if len(calm) >= CHOOSE.fewest_in_stretch:
             found.append(Stretch(part.start + 1, part.stop, median_of(calm)))
     return found

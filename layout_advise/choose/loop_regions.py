@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from layout_advise.choose.calls import FEWEST_CALLS, ChosenCall
+from layout_advise.choose.calls import ChosenCall
+from layout_advise.choose.policy import CHOOSE
 from layout_advise.choose.profile import Profiled, probe_calls
 from layout_advise.config import Settings
 from layout_advise.errors import LayoutAdviseError, NotLiftedError, SnapshotError
@@ -15,12 +16,9 @@ from layout_advise.tracer.program.modules import Modules
 from layout_advise.tracer.sampling.call_chains import Chain
 from layout_advise.tracer.sampling.probe import Probe
 
-LEAST_SHARE = 0.05
-"""Of the samples: a colder loop is not worth a study."""
-
 
 def find_loop(
-    settings: Settings, main: ElfBinary, profiled: Profiled, stdin: Path | None, least: int = FEWEST_CALLS
+    settings: Settings, main: ElfBinary, profiled: Profiled, stdin: Path | None, least: int = CHOOSE.fewest_calls
 ) -> tuple[Profiled, Probe, ChosenCall] | str:
     """The outermost loop nest, on the way to the hottest loop, that is entered at least three times (``least``); with the
     count and times of its entries. Otherwise why there is none, as the end of a sentence."""
@@ -40,7 +38,7 @@ def find_loop(
             why = f"its loop at {place(profiled, nest.address)} cannot be stopped at: {nest.reason}"
             continue
         found = profiled.of_nest(nest, modules)
-        if found.share < LEAST_SHARE:
+        if found.share < CHOOSE.least_loop_share:
             break
         try:
             seen, chosen = probe_calls(settings, found, stdin)

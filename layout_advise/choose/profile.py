@@ -11,18 +11,13 @@ from pathlib import Path
 
 import numpy as np
 
-from layout_advise.choose.calls import (
-    IN_SITU_CALLS,
-    LATEST_CALL,
-    ChosenCall,
-    choose_call,
-    preferred,
-    undisturbed_calls,
-)
+from layout_advise.choose.calls import ChosenCall, choose_call, preferred, undisturbed_calls
+from layout_advise.choose.policy import CHOOSE
 from layout_advise.config import STDIN, Settings
 from layout_advise.errors import BinaryError, ProgramError
 from layout_advise.mockup.machine.loop_regions import LoopNest
-from layout_advise.mockup.timing.canary import CALM, usual_ticks
+from layout_advise.mockup.timing.canary import usual_ticks
+from layout_advise.mockup.timing.policy import TIMING
 from layout_advise.mockup.timing.statistics import median_of
 from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.process.launch import signal_name
@@ -40,14 +35,8 @@ from layout_advise.tracer.sampling.probe import Probe, SampleRun, probe, sample
 from layout_advise.tracer.trace.trace import Mapping
 
 INTERVAL = 0.001
-FEWEST_SAMPLES = 20
-MOST_AGAIN, AGAIN_SECONDS = 10, 1.0
-"""So often, and for so long, a program that ends before there are as many is sampled again."""
 IN_SITU_PROCESSES = (2, 16)
-"""At least and at most so many further processes are timed, those after the first while ``IN_SITU_SECONDS`` last."""
-IN_SITU_SECONDS = 3.0
-SECOND_LOOK_SECONDS = 12.0
-"""So long where the first times did not agree with the snapshot."""
+"""At least and at most so many further processes are timed, those after the first while ``CHOOSE.in_situ_seconds`` last."""
 PATIENCE_NS = 1_000_000_000
 """So long each of them may wait before the calls that are timed for the processor not to be slowed."""
 
@@ -151,14 +140,14 @@ def profile(settings: Settings, main: ElfBinary, stdin: Path | None, output: Pat
         raise ProgramError(what, "a run that crashes is not advised on", "make it run to its end first")
     if run.error and wanted is None:
         raise ProgramError("cannot sample the program", run.error)
-    if len(run.samples) < FEWEST_SAMPLES:
+    if len(run.samples) < CHOOSE.fewest_samples:
         run = _finer(settings, stdin, run)
     seen = _seen(run, main)
     if unknown is not None:
         return _in_library(settings.hotspot or "", seen, unknown)
     if wanted is not None:
         return seen.profiled((), main, wanted)
-    if len(run.samples) < FEWEST_SAMPLES:
+    if len(run.samples) < CHOOSE.fewest_samples:
         raise ProgramError(
             "found no hotspot",
             f"{len(run.samples)} samples in {run.seconds:.2g} s, too few to tell where the time goes",
@@ -217,14 +206,14 @@ def _finer(settings: Settings, stdin: Path | None, run: SampleRun) -> SampleRun:
     of perf, where it works and there are still too few: the kernel's tick limits the timer to some 250 samples a second. The
     program's output was shown already."""
     runs, begun = [run], time.monotonic()
-    while len(runs) <= MOST_AGAIN and time.monotonic() - begun < AGAIN_SECONDS:
+    while len(runs) <= CHOOSE.most_runs and time.monotonic() - begun < CHOOSE.runs_seconds:
         more = sample(settings.command, stdin_path=stdin, timeout=settings.timeout, interval=INTERVAL, discard=True)
         if _code(more) != _code(run) or more.error:
             break
         runs.append(more)
     samples = np.concatenate([one.samples for one in runs])
     run = replace(run, samples=samples, sampled=np.concatenate([one.sampled for one in runs]))
-    if len(run.samples) >= FEWEST_SAMPLES or not perf_available():
+    if len(run.samples) >= CHOOSE.fewest_samples or not perf_available():
         return run
     with open(stdin or os.devnull, "rb") as source:
         found = sample_with_perf(
@@ -277,11 +266,11 @@ def probe_calls(settings: Settings, profiled: Profiled, stdin: Path | None) -> t
     chosen = choose_call(times, seen.calls, settings.call)
     if settings.call is None and chosen.call != preferred(seen.calls) and len(times) > 1:
         # either the program's calls differ, or a disturbed phase lay over the first ones: a second look tells
-        times = [*_first_calls(settings, profiled, stdin, times), *times[LATEST_CALL:]]
-        chosen = choose_call(times[:LATEST_CALL], seen.calls, None)
+        times = [*_first_calls(settings, profiled, stdin, times), *times[CHOOSE.latest_call :]]
+        chosen = choose_call(times[: CHOOSE.latest_call], seen.calls, None)
     if not times:
         return seen, chosen
-    last = chosen.call + IN_SITU_CALLS - 1
+    last = chosen.call + CHOOSE.in_situ_calls - 1
     canary = usual_ticks([s.canary for s in seen.times])
     beside = tuple(s.canary for s in seen.times[chosen.call - 1 : last])
     window = tuple(times[chosen.call - 1 : last])
@@ -298,26 +287,26 @@ def probe_calls(settings: Settings, profiled: Profiled, stdin: Path | None) -> t
 
 def _first_calls(settings: Settings, profiled: Profiled, stdin: Path | None, times: list[float]) -> list[float]:
     """The first calls as undisturbed as in two further processes."""
-    processes = [times[:LATEST_CALL]]
+    processes = [times[: CHOOSE.latest_call]]
     for _ in range(2):
         again = probe(
             settings.command,
             profiled.entry,
             stdin_path=stdin,
             timeout=settings.timeout,
-            timed=LATEST_CALL,
-            max_calls=LATEST_CALL,
+            timed=CHOOSE.latest_call,
+            max_calls=CHOOSE.latest_call,
         )
         processes.append(call_times(profiled, again))
     return undisturbed_calls(processes)
 
 
 def look_again(
-    settings: Settings, profiled: Profiled, stdin: Path | None, chosen: ChosenCall, seconds: float = IN_SITU_SECONDS
+    settings: Settings, profiled: Profiled, stdin: Path | None, chosen: ChosenCall, seconds: float = CHOOSE.in_situ_seconds
 ) -> ChosenCall:
     """Time the calls in the running program again, in further processes, together with those that were timed before."""
     windows, canaries, canary = list(chosen.windows), list(chosen.canaries), chosen.canary
-    last = chosen.call + IN_SITU_CALLS - 1
+    last = chosen.call + CHOOSE.in_situ_calls - 1
     begun, known = time.monotonic(), len(windows)
     while len(windows) < known + IN_SITU_PROCESSES[0] or (
         len(windows) < known + IN_SITU_PROCESSES[1] and time.monotonic() - begun < seconds
@@ -328,9 +317,9 @@ def look_again(
             stdin_path=stdin,
             timeout=settings.timeout,
             first=chosen.call,
-            timed=IN_SITU_CALLS,
+            timed=CHOOSE.in_situ_calls,
             max_calls=last,
-            calm=Calm(int(CALM * canary), PATIENCE_NS),
+            calm=Calm(int(TIMING.calm * canary), PATIENCE_NS),
         )
         if len(again.times) < (len(windows[0]) if windows else 1):
             break

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from layout_advise.decide.gain_words import FORMS, form_gains, named, times
+from layout_advise.decide.policy import DECIDE
 from layout_advise.decide.verdict import undecided
 from layout_advise.measure.measured import Measured
 from layout_advise.measure.mode import Mode
@@ -14,13 +15,6 @@ from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_UNROLLED, ORIGINAL, SCALAR
 from layout_advise.reasons import Reason
 from layout_advise.reports.model.hotspot import Verdict
-
-SCALAR_LIMIT = 1.1
-SPREAD = 1.15
-"""By how much the unchanged layout's times at several places may differ for a ``keep``."""
-FURTHER = 1.02
-"""By how much another form of the unchanged layout has to be faster to be named instead."""
-
 
 _HANGING = {True: "well its branches on data are predicted", False: "fast its short loop is fetched"}
 """What hangs on the place of code, by whether its way hangs on its data."""
@@ -35,7 +29,7 @@ def doubt_place(verdict: Verdict, timings: Timings, best: Measured, bound: float
     ratios = [[r.median for o in over if (r := timings.ratio(o, n, mode)) is not None] for n in places]
     found = [min(medians) for medians in ratios if medians]
     same = [r.median for n in (IDENTITY, *IDENTITY.elsewhere) if (r := timings.ratio(n, ORIGINAL, mode)) is not None]
-    if verdict.action == "keep" and branches and len(same) > 1 and max(same) > SPREAD * min(same):
+    if verdict.action == "keep" and branches and len(same) > 1 and max(same) > DECIDE.place_spread * min(same):
         text = (
             f"the unchanged mock-up takes {min(same):.2f} to {max(same):.2f} times the original's time depending on where "
             "its code lies, and with it how well its branches on data are predicted. No gain is shown, and none is excluded."
@@ -71,7 +65,7 @@ def doubt_form(verdict: Verdict, again: Measured, bound: float, timings: Timings
     own = {form: r.median for form in FORMS if (r := timings.ratio(ORIGINAL, form, mode)) is not None}
     best = max(own, key=lambda form: own[form], default=again.form)
     first = "that"
-    if best != again.form and own[best] > FURTHER * own.get(again.form, 0.0):
+    if best != again.form and own[best] > DECIDE.further_form * own.get(again.form, 0.0):
         first = f"the unchanged layout {FORMS[best]}, which did {own[best]:.2f} times,"
     return undecided(Reason.LOOP_FORM, f"{form_gains(again)} Try {first} first; no gain of the layout is shown beyond it.")
 
@@ -89,13 +83,13 @@ def doubt_scalar(
     cost = timings.ratio(SCALAR, ORIGINAL, mode)
     medians = [r.speedup.median for r in results if r.speedup is not None]
     form = timings.ratio(IDENTITY_UNROLLED, ORIGINAL, mode) if unrolled else None
-    if verdict.action == "keep" and form is not None and form.median > SCALAR_LIMIT:
+    if verdict.action == "keep" and form is not None and form.median > DECIDE.scalar_limit:
         text = (
             "other layouts were measured in a form of the loop that is slower than the original's with the layout unchanged "
             f"(by a factor of {form.median:.1f}). No gain is shown, and none is excluded."
         )
         return undecided(Reason.SCALAR_MOCKUPS, text)
-    if verdict.action != "keep" or cost is None or cost.median <= SCALAR_LIMIT or not medians:
+    if verdict.action != "keep" or cost is None or cost.median <= DECIDE.scalar_limit or not medians:
         return verdict
     best = max(medians)
     if best >= cost.median**-0.5:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from layout_advise.decide.policy import DECIDE
 from layout_advise.measure.measured import Measured, is_wide
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.mockup.timing.variants import IDENTITY_BLOCKS, IDENTITY_RESTRICT, IDENTITY_SIMD, SCALAR
@@ -27,8 +28,6 @@ FORMS = {
 }
 """How the unchanged layout was built where that is faster than as the original has it."""
 ALONE = {"plain": "its loops in this form", "restrict": "`restrict`", "lanes": "`restrict`", "simd": "`restrict` and SIMD"}
-TOLD = 1.05
-"""What a variant gains with the layout unchanged is told from here on."""
 
 
 def gain_of(winner: Measured) -> str:
@@ -46,7 +45,7 @@ def _unchanged(winner: Measured) -> str:
     if winner.speedup is None or winner.over_identity is None or winner.net is not None:
         return ""
     alone = winner.speedup.median / winner.over_identity.median
-    if alone < TOLD:
+    if alone < DECIDE.told_gain:
         return ""
     other = winner.form in (SCALAR, IDENTITY_BLOCKS) or (winner.form == IDENTITY_SIMD and winner.name.promise == "lanes")
     how = FORMS[winner.form] if other and winner.form is not None else f"with {ALONE[winner.name.promise]}"

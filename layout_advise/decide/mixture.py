@@ -8,13 +8,10 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from layout_advise.decide.gain_words import times
+from layout_advise.decide.policy import DECIDE
 from layout_advise.measure.measured import Measured
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.reports.model.hotspot import Verdict
-
-SLOWEST_KIND = 1 / 1.05
-"""A layout that makes the calls of one kind slower than this is not advised, whatever all kinds together gain: how many
-calls are of which kind is the input's doing, and another input may have more of those that lose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +57,7 @@ def mixed(shares: Sequence[float], kinds: Sequence[Measured]) -> Measured:
 
 def harms(kinds: Sequence[Measured]) -> bool:
     """Whether the candidate makes the calls of some kind slower."""
-    return any(k.counted is not None and k.counted.median < SLOWEST_KIND for k in kinds)
+    return any(k.counted is not None and k.counted.median < DECIDE.slowest_kind for k in kinds)
 
 
 def sentence(portions: Sequence[Portion], whole: Ratio | None = None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from layout_advise.choose.batches import obstacle as not_recorded
-from layout_advise.choose.calls import FEWEST_CALLS, SHORT_CALL_NS
+from layout_advise.choose.policy import CHOOSE
 from layout_advise.decide.verdict import undecided
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.observe.case import Case
@@ -14,9 +14,9 @@ from layout_advise.tracer.trace.trace import Trace
 
 def obstacle(case: Case) -> Verdict | None:
     """Why this hotspot is not measured by this version, or None."""
-    if case.probe.calls < FEWEST_CALLS:
+    if case.probe.calls < CHOOSE.fewest_calls:
         often = "once" if case.probe.calls == 1 else f"{case.probe.calls} times"
-        text = f"the hotspot is entered {often} only; at least {FEWEST_CALLS} calls are needed to measure one"
+        text = f"the hotspot is entered {often} only; at least {CHOOSE.fewest_calls} calls are needed to measure one"
         text += f", and {case.no_loop}." if case.no_loop else "."
         return undecided(Reason.FEW_CALLS, text)
     if case.probe.recursive:
@@ -26,7 +26,7 @@ def obstacle(case: Case) -> Verdict | None:
         what = "start this parallel region" if case.profiled.threaded else "enter the hotspot"
         text = f"{case.probe.threads} threads {what}; only parallel regions that one thread starts are measured."
         return undecided(Reason.THREADS, text)
-    if case.batch is None and case.chosen.in_situ_ns is not None and case.chosen.in_situ_ns < SHORT_CALL_NS:
+    if case.batch is None and case.chosen.in_situ_ns is not None and case.chosen.in_situ_ns < CHOOSE.short_call_ns:
         alone = "loops are not timed several entries at a time" if case.profiled.nest else "there are too few for a batch"
         alone = "parallel regions are not timed several at a time" if case.profiled.threaded else alone
         why = case.no_batch or alone

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from layout_advise.decide.decision import Decision, as_fast, context_of, measured, unrolled_nearer
 from layout_advise.decide.doubts import doubt_between, doubt_form, doubt_place, doubt_scalar
+from layout_advise.decide.policy import DECIDE
 from layout_advise.decide.requests import Asking, MeasureAgain, measure_again, time_in_program
 from layout_advise.decide.verdict import VerdictContext, confirm, decide, undecided
 from layout_advise.errors import LayoutAdviseError
@@ -18,8 +19,6 @@ from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_UNROLLED, OR
 from layout_advise.reasons import Reason
 from layout_advise.reports.model.hotspot import Verdict
 from layout_advise.reports.words.quantities import nanoseconds
-
-ABLATION_RESTORES = 3
 
 
 def decide_single(times: FirstTimes, in_situ_ns: float | None, context: VerdictContext) -> Asking[Decision]:
@@ -123,7 +122,7 @@ def _nothing_won(
     best = max((r for r in results if r.speedup), key=lambda r: r.speedup.median if r.speedup else 0.0, default=None)
     if best is None:
         return decision
-    request = MeasureAgain(0, best.name, times.timings, mode, unrolled, keep, ABLATION_RESTORES)
+    request = MeasureAgain(0, best.name, times.timings, mode, unrolled, keep, DECIDE.ablation_restores)
     again = yield from measure_again(request)
     if again is None:
         return decision

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from layout_advise.decide.policy import DECIDE
 from layout_advise.decide.verdict import undecided
 from layout_advise.layoutalgebra.derive.derive import Derived, plain_reason
 from layout_advise.layoutalgebra.derive.structure import Candidate
@@ -12,9 +13,6 @@ from layout_advise.observe.observe import Observation, density
 from layout_advise.observe.other_kinds import Others, blocks_of
 from layout_advise.reasons import Reason
 from layout_advise.reports.model.hotspot import Verdict
-
-MUCH = 0.1
-"""The part of the accesses that makes what is not recognised matter."""
 
 
 def with_untried(verdict: Verdict, seen: Observation, tried: Collection[Candidate]) -> Verdict:
@@ -56,7 +54,9 @@ def doubt_unknown(verdict: Verdict, seen: Observation) -> Verdict:
     """No ``keep`` where much of what the hotspot accesses could not be told apart: of that no layout was tried."""
     parts = accesses_of(seen)
     total = sum(parts.values())
-    unknown = [d.structure for d in seen.derived if d.structure.inexact and parts[d.structure.id] >= MUCH * total]
+    unknown = [
+        d.structure for d in seen.derived if d.structure.inexact and parts[d.structure.id] >= DECIDE.unknown_accesses * total
+    ]
     if verdict.action != "keep" or not total or not unknown:
         return verdict
     most = max(unknown, key=lambda s: parts[s.id])

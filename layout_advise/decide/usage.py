@@ -10,7 +10,7 @@ import msgspec
 
 from layout_advise.decide.decision import Decision
 from layout_advise.decide.gain_words import times
-from layout_advise.decide.verdict import SMALLEST_GAIN
+from layout_advise.decide.policy import DECIDE
 from layout_advise.mockup.timing.ratios import noise_floor
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.reports.model.hotspot import Verdict
@@ -100,5 +100,5 @@ def use_of(decision: Decision, calls: int, others: tuple[str, ...] | None) -> Us
     if timings is None or name is None:
         return Use(None, None, calls, 1.0)
     mode = decision.mode or "steady"
-    bound = max(noise_floor(timings, mode)[1], SMALLEST_GAIN[decision.snapshot])
+    bound = max(noise_floor(timings, mode)[1], DECIDE.smallest_gain(decision.snapshot))
     return Use(timings.net(name, mode), timings.break_even(name, mode), calls, bound, others)

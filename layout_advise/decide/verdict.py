@@ -9,20 +9,13 @@ from typing import Literal
 import msgspec
 
 from layout_advise.decide.gain_words import FORMS, fell_short, form_gains, gain_of, named, times
-from layout_advise.measure.measured import PROMISES, WIDE, Measured, is_wide
+from layout_advise.decide.policy import DECIDE
+from layout_advise.measure.measured import PROMISES, Measured, is_wide
+from layout_advise.measure.policy import MEASURE
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.reasons import Reason
 from layout_advise.reports.model.candidate import Evidence
 from layout_advise.reports.model.hotspot import Verdict
-
-SMALLEST_GAIN = {"criu": 1.05, "fork": 1.10}
-KEEP_BOUND = 1.15
-"""A layout that may gain more is no reason to keep the present one, however noisy the machine is."""
-IDENTITY_RANGE = (0.9, 1.1)
-PLAIN_ENOUGH = 0.98
-"""A variant that promises the compiler more is advised only when the plain one has less than this part of its gain."""
-AS_GOOD = (0.97, 0.85)
-"""Likewise blocks, and where the interval of their gain is wide."""
 
 Ahead = Callable[[Measured, Measured], bool]
 """Whether the first candidate is shown to be faster than the second."""
@@ -47,7 +40,7 @@ class VerdictContext:
     @property
     def bound(self) -> float:
         """What the lower ends of both intervals must exceed."""
-        return max(self.noise_hi, SMALLEST_GAIN[self.snapshot])
+        return max(self.noise_hi, DECIDE.smallest_gain(self.snapshot))
 
 
 def undecided(reason: Reason, text: str) -> Verdict:
@@ -64,15 +57,16 @@ def leader(candidates: Sequence[Measured], context: VerdictContext, ahead: Ahead
     best = max(fit, key=lambda c: (c.middle(), c.id), default=None)
     if best is None:
         return None
-    enough = AS_GOOD[best.speedup is not None and is_wide(best.speedup)] * best.middle()
-    surely = AS_GOOD[1] * best.floor()
-    nearly = AS_GOOD[1] * best.middle()
+    wide = best.speedup is not None and is_wide(best.speedup)
+    enough = (DECIDE.as_good_wide if wide else DECIDE.as_good) * best.middle()
+    surely = DECIDE.as_good_wide * best.floor()
+    nearly = DECIDE.as_good_wide * best.middle()
     as_good = [c for c in fit if not c.blocked and c.middle() >= enough and c.floor() >= surely]
     if best.blocked:
-        least = best.floor() / WIDE  # few or unlike processes show no difference
+        least = best.floor() / MEASURE.wide  # few or unlike processes show no difference
         as_good += [c for c in fit if not c.blocked and c.middle() >= nearly and c.floor() >= least and not ahead(best, c)]
     best = max(as_good, key=lambda c: (c.middle(), c.id), default=best)
-    same = [c for c in fit if c.layout == best.layout and c.middle() >= PLAIN_ENOUGH * best.middle()]
+    same = [c for c in fit if c.layout == best.layout and c.middle() >= DECIDE.plain_enough * best.middle()]
     return min(same, key=lambda c: PROMISES.index(c.name.promise))
 
 
@@ -96,7 +90,7 @@ def identity_problem(context: VerdictContext) -> Verdict | None:
     ratio = context.identity
     if ratio is None:
         return undecided(Reason.IDENTITY_NOT_MEASURED, "the unchanged mock-up could not be timed.")
-    lo, hi = IDENTITY_RANGE
+    lo, hi = DECIDE.identity_lo, DECIDE.identity_hi
     if not lo <= ratio.median <= hi:
         why = "its compiler does not reproduce this code well enough to predict a layout."
         if ratio.lo <= hi and ratio.hi >= lo:
@@ -142,7 +136,7 @@ def _keep_or_undecided(candidates: Sequence[Measured], context: VerdictContext) 
         best = max(near, key=lambda c: (c.middle(), c.id))
         noise = f"the original against itself differs by up to {context.noise_hi - 1:.0%} on this machine now"
         text = f"{best.known} ran {_held(best)}, and {noise}: no gain is shown, none is excluded."
-        if context.noise_hi <= SMALLEST_GAIN[context.snapshot]:
+        if context.noise_hi <= DECIDE.smallest_gain(context.snapshot):
             least = f"a gain of {100 * (context.bound - 1):.0f} %, the least that is advised,"
             text = f"{best.known} ran {_held(best)}: {least} is neither sure nor excluded."
         if not above:
@@ -187,12 +181,12 @@ def _form(candidates: Sequence[Measured], context: VerdictContext) -> str:
 
 
 def _reaches(candidate: Measured, context: VerdictContext) -> bool:
-    """Whether a gain is not excluded: the interval ends above the bound (on a machine too noisy for that to say much,
-    above ``KEEP_BOUND``), or all of it lies above what would be a gain if the machine were quiet. Noise must not make a
+    """Whether a gain is not excluded: the interval ends above the bound (on a machine too noisy for that to say much, above
+    ``DECIDE.keep_bound``), or all of it lies above what would be a gain if the machine were quiet. Noise must not make a
     `keep` of a candidate that was faster in nearly all processes."""
     top = candidate.ceiling()
-    bound = min(context.bound, KEEP_BOUND)
-    return top is not None and (top >= bound or candidate.floor() > SMALLEST_GAIN[context.snapshot])
+    bound = min(context.bound, DECIDE.keep_bound)
+    return top is not None and (top >= bound or candidate.floor() > DECIDE.smallest_gain(context.snapshot))
 
 
 def confirm(first: Verdict, again: Measured, context: VerdictContext) -> Verdict:
@@ -205,7 +199,7 @@ def confirm(first: Verdict, again: Measured, context: VerdictContext) -> Verdict
             Reason.MEASURED_GAIN,
             f"Change it: {gain_of(again)}.",
         )
-    noisy = context.bound > SMALLEST_GAIN[context.snapshot]
+    noisy = context.bound > DECIDE.smallest_gain(context.snapshot)
     why = " (by which the original differs from itself now)" if noisy else ""
     return undecided(
         Reason.NOT_CONFIRMED,

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from layout_advise.choose.calls import Stretch
-from layout_advise.decide.verdict import IDENTITY_RANGE, amdahl
+from layout_advise.decide.policy import DECIDE
+from layout_advise.decide.verdict import amdahl
+from layout_advise.describe.policy import CHECKS
 from layout_advise.layoutalgebra.derive.structure import Candidate, Field, Structure
-from layout_advise.measure.mode import IN_SITU_TOLERANCE, Mode
+from layout_advise.measure.mode import Mode
+from layout_advise.measure.policy import MEASURE
 from layout_advise.mockup.timing.ratios import identity_ratio, noise_floor
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.mockup.timing.timings import Timings
@@ -28,14 +31,6 @@ from layout_advise.reports.model.candidate import (
 )
 from layout_advise.reports.model.structure import FieldUse, StructureReport
 from layout_advise.reports.words import quantities
-
-NOISE_LIMIT = 1.05
-SPREAD_LIMIT = 0.15
-REJECTED_LIMIT = 0.1
-PLACEMENT_LIMIT = 1.05
-DRIFT_LIMIT = 1.4
-"""Others who use the machine can slow calls by less than that without the canaries beside these telling."""
-WITHHELD_LIMIT, TOLD_LESS = 0.15, 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +236,7 @@ def _placement(timings: Timings, mode: Mode) -> Sequence[contract.Check]:
     if cost is None:
         return ()
     text = f"the unchanged mock-up takes {cost.median:.2f} times as long with its loop placed as in the original as aligned"
-    return (contract.Check("placement", cost.lo <= PLACEMENT_LIMIT, cost.median, text),)
+    return (contract.Check("placement", cost.lo <= CHECKS.placement, cost.median, text),)
 
 
 def drift(stretches: Sequence[Stretch], in_situ_ns: float) -> Sequence[contract.Check]:
@@ -252,7 +247,7 @@ def drift(stretches: Sequence[Stretch], in_situ_ns: float) -> Sequence[contract.
     factor = other.ns / in_situ_ns
     calls = f"calls {quantities.number(other.first)} to {quantities.number(other.last)} of the run"
     text = f"{calls} take {factor:.2f} times as long as the one measured"
-    return (contract.Check("later-calls", 1 / DRIFT_LIMIT <= factor <= DRIFT_LIMIT, factor, text),)
+    return (contract.Check("later-calls", 1 / CHECKS.drift <= factor <= CHECKS.drift, factor, text),)
 
 
 def _timing_checks(timings: Timings, conditions: Conditions) -> Sequence[contract.Check]:
@@ -261,12 +256,12 @@ def _timing_checks(timings: Timings, conditions: Conditions) -> Sequence[contrac
     noise = max(hi, 1 / lo) if lo > 0 else math.inf
     checks.append(
         contract.Check(
-            "noise-floor", noise <= NOISE_LIMIT, noise - 1, f"the original against itself differs by up to {noise - 1:.1%}"
+            "noise-floor", noise <= CHECKS.noise, noise - 1, f"the original against itself differs by up to {noise - 1:.1%}"
         )
     )
     ratio = identity_ratio(timings, conditions.mode or "steady")
     if ratio is not None:
-        ok = IDENTITY_RANGE[0] <= ratio.median <= IDENTITY_RANGE[1]
+        ok = DECIDE.identity_lo <= ratio.median <= DECIDE.identity_hi
         text = f"the unchanged mock-up takes {ratio.median:.3f} times the original's time"
         checks.append(contract.Check("identity", ok, ratio.median, text))
         checks += _placement(timings, conditions.mode or "steady")
@@ -278,12 +273,12 @@ def _timing_checks(timings: Timings, conditions: Conditions) -> Sequence[contrac
             if timings.unknown:
                 mode += f", as much of its branches unknown as makes it so: {timings.unknown:.0%} of what is learnt"
             text = f"the original in the snapshot is {error:+.1%} off its time in the running program ({mode})"
-            checks.append(contract.Check("in-situ", abs(error) <= IN_SITU_TOLERANCE, error, text))
+            checks.append(contract.Check("in-situ", abs(error) <= MEASURE.in_situ_tolerance, error, text))
         which = (
             "calls around the one stopped at" if conditions.batch == 1 else f"quarters of the {conditions.batch} calls timed"
         )
         text = f"the {which} differ by ±{conditions.spread:.1%}"
-        checks.append(contract.Check("steady-calls", conditions.spread <= SPREAD_LIMIT, conditions.spread, text))
+        checks.append(contract.Check("steady-calls", conditions.spread <= CHECKS.spread, conditions.spread, text))
         checks += drift(conditions.stretches, conditions.in_situ_ns)
     withheld = timings.withheld() if conditions.mode == "steady" else None
     if withheld is not None:
@@ -291,9 +286,9 @@ def _timing_checks(timings: Timings, conditions: Conditions) -> Sequence[contrac
         if timings.between:
             why = "calls in the program take longer than with warm caches and less than with flushed ones"
         text = f"{why}: speedups are told only as far as they hold with flushed caches too" + (
-            f", up to {withheld:.0%} below those with the same data again" if withheld >= TOLD_LESS else ""
+            f", up to {withheld:.0%} below those with the same data again" if withheld >= CHECKS.told_less else ""
         )
-        checks.append(contract.Check("other-data", withheld <= WITHHELD_LIMIT, withheld, text))
+        checks.append(contract.Check("other-data", withheld <= CHECKS.withheld, withheld, text))
     calm = timings.calm_part()
     if calm is not None:
         text = f"{calm:.0%} of the original's calls were timed while nothing slowed the processor" + (
@@ -302,5 +297,5 @@ def _timing_checks(timings: Timings, conditions: Conditions) -> Sequence[contrac
         checks.append(contract.Check("calm", timings.is_calm, calm, text))
     share = timings.rejected / timings.samples if timings.samples else 0.0
     text = f"{share:.0%} of the timed calls were left out for page faults"
-    checks.append(contract.Check("page-faults", share <= REJECTED_LIMIT, share, text))
+    checks.append(contract.Check("page-faults", share <= CHECKS.rejected, share, text))
     return checks

@@ -11,7 +11,7 @@ from layout_advise.decide.decision import Decision
 from layout_advise.describe.assemble import Conditions
 from layout_advise.measure.mode import Mode
 from layout_advise.mockup.remap.conversion_view import View
-from layout_advise.mockup.timing.canary import CALM
+from layout_advise.mockup.timing.policy import TIMING
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.observe.case import Case
 from layout_advise.observe.observe import Observation
@@ -100,7 +100,7 @@ def _stretches(case: Case) -> tuple[Stretch, ...]:
     """Of calls that are timed one by one; where their kinds are told apart, these say what differs."""
     if case.batch is not None or case.kinds:
         return ()
-    limit = CALM * case.chosen.canary
+    limit = TIMING.calm * case.chosen.canary
     return tuple(stretches(call_times(case.profiled, case.probe), [s.canary for s in case.probe.times], limit))
 
 

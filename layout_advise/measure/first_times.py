@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from layout_advise.measure.mode import IN_SITU_TOLERANCE, Mode, mode_of
+from layout_advise.measure.mode import Mode, mode_of
+from layout_advise.measure.policy import MEASURE
 from layout_advise.measure.setup import Bench, Contest
 from layout_advise.mockup.timing.branch_training import as_in_program, unknown_part
 from layout_advise.mockup.timing.plan import Timed
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_UNROLLED, ORIGINAL, Variant
 from layout_advise.tracer.process.stopped_program import Mode as TimedMode
-
-LOOK_RESTORES = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +28,9 @@ def look_at_original(bench: Bench, in_situ_ns: float | None) -> tuple[Bench, boo
     """Times the original alone in a few processes: how much of its branches is not known in the running program, and whether
     it then takes as long in the snapshot as there."""
     look = bench.with_unknown(1.0) if bench.forgets else bench
-    alone = look.measure((), "timing the original", LOOK_RESTORES)
+    alone = look.measure((), "timing the original", MEASURE.look_restores)
     alone = alone.origin or alone
-    unknown = unknown_part(alone, in_situ_ns, IN_SITU_TOLERANCE) or 0.0
+    unknown = unknown_part(alone, in_situ_ns, MEASURE.in_situ_tolerance) or 0.0
     bench = bench.with_unknown(unknown)
     return bench, mode_of(as_in_program(alone, unknown), bench.between_ns, in_situ_ns) is not None
 

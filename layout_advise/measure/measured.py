@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from layout_advise.measure.mode import Mode
+from layout_advise.measure.policy import MEASURE
 from layout_advise.mockup.timing.ratios import summarise
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import Promise, Variant
 from layout_advise.reports.model.candidate import Evidence
 
-WIDE = 1.5
-"""An interval whose upper end is that many times its lower one does not know the gain: its lower end is claimed."""
 PROMISES: tuple[Promise, ...] = ("plain", "restrict", "lanes", "simd")
 """In the order of what they ask of the user."""
 
@@ -81,7 +80,7 @@ class Measured:
 
 def is_wide(ratio: Ratio) -> bool:
     """Whether the machine was too noisy for the median to say much."""
-    return ratio.hi >= WIDE * ratio.lo
+    return ratio.hi >= MEASURE.wide * ratio.lo
 
 
 def pick(timings: Timings, name: Variant, mode: Mode) -> tuple[Ratio | None, Ratio | None]:

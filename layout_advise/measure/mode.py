@@ -5,16 +5,10 @@ from __future__ import annotations
 import math
 from typing import Literal
 
+from layout_advise.measure.policy import MEASURE
 from layout_advise.mockup.timing.ratios import noise_floor
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import ORIGINAL
-
-IN_SITU_TOLERANCE, NOISY_TOLERANCE = 0.15, 0.3
-"""How far the original may be off its time in the running program; and where it differs from itself as much."""
-BACK_TO_BACK = 0.1
-"""Where so little of a call's time passes between calls, hardly anything else gets into the caches."""
-ALIKE = 0.05
-"""Times that differ by less tell nothing about what was in the caches."""
 
 Mode = Literal["steady", "cold"]
 
@@ -38,14 +32,14 @@ def choose_mode(
         errors["cold"] = abs(cold / in_situ - 1)
     if not errors:
         return None
-    near = max(IN_SITU_TOLERANCE, min(noise - 1, NOISY_TOLERANCE))
+    near = max(MEASURE.in_situ_tolerance, min(noise - 1, MEASURE.noisy_tolerance))
     if between is not None and errors.get("steady", math.inf) <= near:
-        if between <= BACK_TO_BACK * in_situ:
+        if between <= MEASURE.back_to_back * in_situ:
             return "steady"
-        if steady and cold and errors["cold"] <= near and abs(cold / steady - 1) <= ALIKE:
+        if steady and cold and errors["cold"] <= near and abs(cold / steady - 1) <= MEASURE.alike:
             return "cold"
     best = min(errors, key=lambda mode: errors[mode])
-    return best if errors[best] <= IN_SITU_TOLERANCE else None
+    return best if errors[best] <= MEASURE.in_situ_tolerance else None
 
 
 def mode_of(timings: Timings, between_ns: float | None, in_situ_ns: float | None) -> Mode | None:

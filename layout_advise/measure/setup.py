@@ -7,15 +7,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from layout_advise.measure.measured import Measured
+from layout_advise.measure.policy import MEASURE
 from layout_advise.mockup.timing.measure import measure
 from layout_advise.mockup.timing.plan import Memory, Restorer, Timed, TimingPlan
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import IDENTITY, PLACED, Variant
 from layout_advise.reports.model.candidate import Evidence
 from layout_advise.tracer.process.stopped_program import Range
-
-FRESH_CALLS = 4
-"""In each block: to forget takes a millisecond or two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +99,9 @@ class Bench:
 
     def with_unknown(self, part: float) -> Bench:
         """The same, where that part of the branches is not known in the running program."""
-        plans = (replace(plan, unknown=part, fresh_calls=FRESH_CALLS if part else 0) for plan in (self.plan, self.again))
+        plans = (
+            replace(plan, unknown=part, fresh_calls=MEASURE.fresh_calls if part else 0) for plan in (self.plan, self.again)
+        )
         return replace(self, plan=next(plans), again=next(plans))
 
     def measure(self, variants: Sequence[Timed], text: str, restores: int | None = None, drop: bool = True) -> Timings:

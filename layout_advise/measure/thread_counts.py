@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from layout_advise.errors import SnapshotError
 from layout_advise.measure.mode import Mode
+from layout_advise.measure.policy import MEASURE
 from layout_advise.mockup.timing.measure import measure
 from layout_advise.mockup.timing.plan import Memory, Restorer, Timed, TimingPlan
 from layout_advise.mockup.timing.restored import without
@@ -24,11 +25,6 @@ from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.trace.trace import Trace
 from layout_advise.verify.verify import Subject
 from layout_advise.verify.verify_team import verify_with
-
-EVERY = 16
-"""Up to so many cores every number of threads is tried; beyond them its powers of two."""
-SHARE_CALLS, SHARE_RESTORES = 50, 3
-MOST_RESTORES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +70,7 @@ class WithThreads:
 
 def numbers(cores: int, own: int) -> tuple[int, ...]:
     """The numbers of threads to try: all up to the machine's cores, and the program's own where it does not exceed them."""
-    if cores <= EVERY:
+    if cores <= MEASURE.every_thread_count:
         return tuple(range(1, cores + 1))
     powers = {1 << k for k in range(cores.bit_length()) if 1 << k <= cores}
     return tuple(sorted(powers | {cores} | ({own} if own <= cores else set())))
@@ -96,7 +92,7 @@ def by_threads(
     own = len(trace.threads)
     found = [_At(count) for count in numbers(cores, own)]
     cold = plan.cold_calls if mode == "cold" else 0
-    plan = replace(plan, restores=min(plan.restores, MOST_RESTORES), rounds=1, cold_calls=cold)
+    plan = replace(plan, restores=min(plan.restores, MEASURE.thread_restores), rounds=1, cold_calls=cold)
     for at in found:
         _verify(program, at, own, runner, trace)
     for turn in range(plan.restores):
@@ -142,13 +138,13 @@ def _shares(snapshots: Restorer, variants: Sequence[Timed], memory: Memory) -> d
     Empty where a process fails: nothing else depends on them."""
     quickest: dict[Variant, tuple[float, tuple[float, ...]]] = {}
     try:
-        for _ in range(SHARE_RESTORES):
+        for _ in range(MEASURE.share_restores):
             with snapshots.restore() as program:
                 assert isinstance(program, AgentProcess)
                 for variant in (Timed(ORIGINAL, None), *variants):
                     number = program.load(variant.shared_object) if variant.shared_object is not None else 0
                     program.prepare(number, without(memory.written, variant.unwritten), memory.touched)
-                    run = program.members(number, SHARE_CALLS)
+                    run = program.members(number, MEASURE.share_calls)
                     quickest[variant.name] = min(run, quickest.get(variant.name, run))
     except SnapshotError:
         return {}

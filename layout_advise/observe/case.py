@@ -8,7 +8,8 @@ from typing import Literal
 
 from layout_advise.choose.batches import CallBatch
 from layout_advise.choose.call_kinds import Kind
-from layout_advise.choose.calls import VERIFIED_CALLS, ChosenCall
+from layout_advise.choose.calls import ChosenCall
+from layout_advise.choose.policy import CHOOSE
 from layout_advise.choose.profile import Profiled
 from layout_advise.config import Settings
 from layout_advise.errors import SnapshotError, TraceError
@@ -59,8 +60,8 @@ class Case:
             return self.batch.firsts
         if self.kinds:
             later = [call for call in self.kinds[0].members if call >= self.chosen.call]
-            return tuple(later[:VERIFIED_CALLS])
-        return tuple(range(self.chosen.call, min(self.chosen.call + VERIFIED_CALLS, self.probe.calls + 1)))
+            return tuple(later[: CHOOSE.verified_calls])
+        return tuple(range(self.chosen.call, min(self.chosen.call + CHOOSE.verified_calls, self.probe.calls + 1)))
 
     @property
     def timed_calls(self) -> int:

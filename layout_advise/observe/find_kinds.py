@@ -17,10 +17,12 @@ from layout_advise.choose.call_kinds import (
     weigh,
     work_of,
 )
-from layout_advise.choose.calls import LATEST_CALL, VERIFIED_CALLS, ChosenCall, latest, preferred
+from layout_advise.choose.calls import ChosenCall, latest, preferred
+from layout_advise.choose.policy import CHOOSE
 from layout_advise.choose.profile import call_times
 from layout_advise.errors import LayoutAdviseError
-from layout_advise.mockup.timing.statistics import TYPICAL, median_of, quantile_of
+from layout_advise.mockup.timing.policy import TIMING
+from layout_advise.mockup.timing.statistics import median_of, quantile_of
 from layout_advise.observe.case import Case
 from layout_advise.observe.observe import Observation
 from layout_advise.tracer.sampling.probe import probe
@@ -59,7 +61,7 @@ def find_kinds(case: Case, seen: Observation) -> Kinds:
     if seen.trace.backend != "clone":  # other tracers count otherwise, and take too long
         return Kinds()
     works = {call: work_of(seen.trace, seen.structures)}
-    times = call_times(case.profiled, case.probe)[:LATEST_CALL]
+    times = call_times(case.profiled, case.probe)[: CHOOSE.latest_call]
     beside = [c for c in (call + 1, call + 2, call - 1, call - 2) if 1 <= c <= known][:BESIDE]
     case.space.progress.step("looking at other calls")
     begun = time.monotonic()
@@ -112,18 +114,18 @@ def _stands(case: Case, members: tuple[int, ...], times: tuple[float, ...]) -> i
     whose time is nearest to the kind's median."""
     if case.settings.call in members:
         return case.settings.call or members[0]
-    if case.chosen.call in members[: -(VERIFIED_CALLS - 1)]:
+    if case.chosen.call in members[: -(CHOOSE.verified_calls - 1)]:
         return case.chosen.call
-    room = [c for c in members[: -(VERIFIED_CALLS - 1)] if c > 1] or [c for c in members if c > 1] or list(members)
+    room = [c for c in members[: -(CHOOSE.verified_calls - 1)] if c > 1] or [c for c in members if c > 1] or list(members)
     late = [c for c in room if preferred(case.probe.calls) <= c <= latest(case.probe.calls)] or room
     middle = median_of([times[c - 1] for c in members])
-    return min(late[:VERIFIED_CALLS], key=lambda c: (abs(times[c - 1] - middle), c))
+    return min(late[: CHOOSE.verified_calls], key=lambda c: (abs(times[c - 1] - middle), c))
 
 
 def _times(case: Case) -> tuple[float, ...]:
     """The undisturbed (or usual) times of the first calls, from several processes: as many as take not too long, at least
     those that are traced."""
-    first = call_times(case.profiled, case.probe)[:LATEST_CALL]
+    first = call_times(case.profiled, case.probe)[: CHOOSE.latest_call]
     count, spent = 0, 0.0
     for ns in first:
         spent += ns / 1e9
@@ -157,7 +159,7 @@ def timed_again(case: Case, kind: Kind) -> float | None:
     times = _times(case)
     known = [times[c - 1] for c in kind.members if c <= len(times)]
     again = median_of(known) if known else None
-    if case.chosen.quantile == TYPICAL:
+    if case.chosen.quantile == TIMING.typical:
         return again or kind.ns
     return min(again, kind.ns) if again is not None and kind.ns is not None else again
 
@@ -169,4 +171,4 @@ def look_again(case: Case, canary: int) -> float | None:
     if case.kinds:
         return timed_again(case, case.kinds[0])
     chosen = replace(case.chosen, canary=min((c for c in (canary, case.chosen.canary) if c), default=0))
-    return profile.look_again(case.settings, case.profiled, case.stdin, chosen, profile.SECOND_LOOK_SECONDS).in_situ_ns
+    return profile.look_again(case.settings, case.profiled, case.stdin, chosen, CHOOSE.second_look_seconds).in_situ_ns

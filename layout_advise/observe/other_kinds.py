@@ -7,8 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from layout_advise.choose.call_kinds import LEAST_SHARE, MOST_KINDS
-from layout_advise.choose.calls import SHORT_CALL_NS
+from layout_advise.choose.policy import CHOOSE
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
 from layout_advise.observe.case import Case
@@ -51,14 +50,14 @@ def observe_others(case: Case, stack: ExitStack, snapshots: Callable[[Case, Agen
     tried: list[Other] = []
     left_out: dict[int, str] = {}
     for number, kind in enumerate(case.kinds[1:], 1):
-        if kind.share < LEAST_SHARE:
+        if kind.share < CHOOSE.least_kind_share:
             left_out[kind.call] = "too little of the hotspot's time"
             continue
-        if kind.ns is not None and kind.ns < SHORT_CALL_NS:
+        if kind.ns is not None and kind.ns < CHOOSE.short_call_ns:
             left_out[kind.call] = "too short to be timed one by one"
             continue
-        if len(tried) == MOST_KINDS - 1:
-            left_out[kind.call] = f"at most {MOST_KINDS} kinds are measured"
+        if len(tried) == CHOOSE.most_kinds - 1:
+            left_out[kind.call] = f"at most {CHOOSE.most_kinds} kinds are measured"
             continue
         case.space.progress.step(f"stopping the program at call {kind.call}, for {kind.text}")
         own = at_kind(case, (kind, *case.kinds[:number], *case.kinds[number + 1 :]))

@@ -12,25 +12,21 @@ from __future__ import annotations
 from dataclasses import replace
 
 from layout_advise.mockup.timing.canary import Canary
+from layout_advise.mockup.timing.policy import TIMING
 from layout_advise.mockup.timing.timings import Times, Timings
 from layout_advise.mockup.timing.variants import ORIGINAL, Variant
-
-LEAST_LEARNT = 1.05
-"""Where the original takes less more with unknown branches, there is nothing to learn in them."""
-LEAST_UNKNOWN = 0.02
-"""A smaller part is none: times are not known better."""
 
 
 def unknown_part(timings: Timings, in_situ_ns: float | None, tolerance: float) -> float | None:
     """Which part of the branches that a repeated call teaches is not known in the running program, 0 to 1; None where that
     does not explain its time (by ``tolerance``, a fraction), or nothing is learnt."""
     learnt, unknown = timings.nanoseconds(ORIGINAL), timings.nanoseconds(ORIGINAL, "fresh")
-    if not in_situ_ns or not learnt or not unknown or unknown < LEAST_LEARNT * learnt:
+    if not in_situ_ns or not learnt or not unknown or unknown < TIMING.least_learnt * learnt:
         return None
     if not learnt / (1 + tolerance) <= in_situ_ns <= unknown * (1 + tolerance):
         return None
     part = (in_situ_ns - learnt) / (unknown - learnt)
-    return min(part, 1.0) if part >= LEAST_UNKNOWN else 0.0
+    return min(part, 1.0) if part >= TIMING.least_unknown else 0.0
 
 
 def as_in_program(timings: Timings, unknown: float) -> Timings:

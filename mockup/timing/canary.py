@@ -11,14 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-CALM, MEMORY_CALM = 1.1, 1.25
-"""A call counts as undisturbed where the canaries beside it took at most so many times the fastest ones' ticks."""
-UNUSUAL = 1.05
-"""Nor where they took less by more: while the clock is boosted everything is quicker."""
-BOOST, MOSTLY = 1.2, 3
-"""By so much a processor may boost its clock; the usual state is the one that so many times more canaries show."""
-OFTEN = 0.05
-"""Canaries that are as fast as this part of all are no exceptions."""
+from layout_advise.mockup.timing.policy import TIMING
 
 
 class Canary(NamedTuple):
@@ -29,7 +22,7 @@ class Canary(NamedTuple):
 
     def limit(self) -> Canary:
         """How slow others may be, where this is the fastest."""
-        return Canary(int(CALM * self.core), int(MEMORY_CALM * self.memory))
+        return Canary(int(TIMING.calm * self.core), int(TIMING.memory_calm * self.memory))
 
     def is_calm(self, best: Canary) -> bool:
         """Whether the core was not slowed, held against ``best``; also where nothing is known. The memory's is waited for,
@@ -38,23 +31,23 @@ class Canary(NamedTuple):
 
     def is_boosted(self, best: Canary) -> bool:
         """Whether the core was quicker than it usually is."""
-        return 0 < UNUSUAL * self.core < best.core
+        return 0 < TIMING.unusual * self.core < best.core
 
 
 def fastest(canaries: Iterable[Canary]) -> Canary:
     """The fastest of each; 0 where none is known."""
     known = list(canaries)
-    return Canary(usual_ticks([c.core for c in known]), fastest_ticks([c.memory for c in known], MEMORY_CALM))
+    return Canary(usual_ticks([c.core for c in known]), fastest_ticks([c.memory for c in known], TIMING.memory_calm))
 
 
-def fastest_ticks(ticks: Sequence[int], calm: float = CALM) -> int:
-    """The fastest that is no exception: :data:`OFTEN` of all are hardly slower. A processor that boosts its clock for a
-    moment is no measure for the rest of the time.
+def fastest_ticks(ticks: Sequence[int], calm: float = TIMING.calm) -> int:
+    """The fastest that is no exception: :data:`TIMING.often` of all are hardly slower. A processor that boosts its clock
+    for a moment is no measure for the rest of the time.
 
     They are to lie closer together than ``calm``: else the last of them may be those of all other calls, of which some then
     lie within ``calm`` of an exception and some do not."""
     known = sorted(t for t in ticks if t)
-    enough = math.ceil(OFTEN * len(known))
+    enough = math.ceil(TIMING.often * len(known))
     for width in (math.cbrt(calm), calm):
         for k, t in enumerate(known):
             if bisect_right(known, width * t) - k >= enough:
@@ -68,8 +61,8 @@ def usual_ticks(ticks: Sequence[int]) -> int:
     known, least = sorted(t for t in ticks if t), fastest_ticks(ticks)
 
     def often(first: int) -> int:
-        return bisect_right(known, CALM * first) - bisect_left(known, first)
+        return bisect_right(known, TIMING.calm * first) - bisect_left(known, first)
 
-    slower = {t for t in known if least < t <= BOOST * least}
+    slower = {t for t in known if least < t <= TIMING.boost * least}
     most = max(slower, key=lambda t: (often(t), -t), default=least)
-    return most if often(most) >= MOSTLY * often(least) else least
+    return most if often(most) >= TIMING.mostly * often(least) else least

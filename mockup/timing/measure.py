@@ -15,12 +15,11 @@ from dataclasses import replace
 from layout_advise.errors import SnapshotError
 from layout_advise.mockup.timing.branch_training import as_in_program
 from layout_advise.mockup.timing.plan import Memory, Restorer, Timed, TimingPlan
+from layout_advise.mockup.timing.policy import TIMING
 from layout_advise.mockup.timing.ratios import gain
 from layout_advise.mockup.timing.restored import BrokenVariant, Restore
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import IDENTITY, ORIGINAL, SCALAR, Variant
-
-DROP_AFTER = 3
 
 
 def measure(
@@ -61,9 +60,9 @@ def measure(
         done = time.monotonic()
         progress(len(timings.steady), plan.restores)
         begun += time.monotonic() - done  # a benchmark runs other programs here
-        if drop and len(timings.steady) >= DROP_AFTER:
+        if drop and len(timings.steady) >= TIMING.drop_after:
             timings, alive = _without_losers(timings, alive, plan)
-        if len(timings.steady) == DROP_AFTER:
+        if len(timings.steady) == TIMING.drop_after:
             alive = [v for v in alive if v.name.form != "scalar" or is_better_scalar(timings, v.name)]
     return as_in_program(timings, plan.unknown)
 
@@ -73,10 +72,10 @@ def _without_losers(timings: Timings, alive: Sequence[Timed], plan: TimingPlan) 
     # what was never seen undisturbed gets as many processes again
     names = [v.name for v in alive if v.name.is_contender]
     now = as_in_program(timings, plan.unknown)
-    losers = clear_losers(now, [n for n in names if timings.is_settled(n) or len(timings.steady) >= 2 * DROP_AFTER])
+    losers = clear_losers(now, [n for n in names if timings.is_settled(n) or len(timings.steady) >= 2 * TIMING.drop_after])
     if plan.hopeless is not None:
         losers |= clear_losers(now, names, plan.hopeless)
-    if plan.finalists is not None and len(timings.steady) == DROP_AFTER:
+    if plan.finalists is not None and len(timings.steady) == TIMING.drop_after:
         losers |= beyond(now, [n for n in names if n not in losers], plan.finalists)
     # what loses at all places loses; of the rest it has to be known how much
     gone = {n for name in names if (r := gain(now, name)) and r.hi < 1 for n in name.elsewhere}

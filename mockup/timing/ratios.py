@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from layout_advise.mockup.timing.policy import TIMING
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import (
@@ -26,9 +27,6 @@ from layout_advise.mockup.timing.variants import (
     Variant,
 )
 from layout_advise.tracer.process.stopped_program import Mode
-
-CLEARLY = 0.95
-"""Without vector instructions the unchanged layout is taken to be faster where it takes less of the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +94,7 @@ def identity_of(timings: Timings, name: Variant) -> Variant:
     for form in (IDENTITY_SIMD, IDENTITY_BLOCKS) if name in timings.blocked else ():
         if _is_faster(timings, form, own):
             own = form
-    return SCALAR if _is_faster(timings, SCALAR, own, CLEARLY) else own
+    return SCALAR if _is_faster(timings, SCALAR, own, TIMING.clearly_faster) else own
 
 
 def _is_faster(timings: Timings, name: Variant, other: Variant, limit: float = 1.0) -> bool:

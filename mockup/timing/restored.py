@@ -8,32 +8,21 @@ from dataclasses import replace
 from layout_advise.errors import SnapshotError
 from layout_advise.mockup.timing.canary import Canary, fastest
 from layout_advise.mockup.timing.plan import Memory, Restorer, Timed, TimingPlan
+from layout_advise.mockup.timing.policy import TIMING
 from layout_advise.mockup.timing.statistics import undisturbed
 from layout_advise.mockup.timing.timings import Process, Timings
 from layout_advise.mockup.timing.variants import CONTROLS, ORIGINAL, PLACEMENTS, SHADOW, Variant
 from layout_advise.tracer.process.stopped_program import MODES, Calm, Mode, Range, Sample, StoppedProgram
 
-FAULT_ALLOWANCE = 2
-CONVERTED_IN = 1
-"""In how many restored processes the conversion to and from a new layout is timed: only the winner's needs an interval."""
-
-FRESH_ROUNDS = 2
-"""Others disturb for some 10 ms, which is as long as a block of such calls takes."""
-FORGOTTEN = 30
-"""After so many calls, of any variant, no more becomes unknown: what was learnt in hundreds of calls gives way slowly."""
-
-FEWEST_AROUND, AROUND_PART = 4, 4
-"""Calls with the conversion around them: one for so many of the others, at least so many."""
-
 
 def valid_samples(samples: Sequence[Sample], warm: int) -> tuple[list[Sample], int]:
     """The valid samples of a block after ``warm``, and how many were rejected for page faults.
 
-    A sample is valid when it took at most ``FAULT_ALLOWANCE`` more minor faults than the best sample of its block.
+    A sample is valid when it took at most ``TIMING.fault_allowance`` more minor faults than the best sample of its block.
     """
     used = list(samples[warm:]) or list(samples)
     fewest = min(sample.faults for sample in used)
-    valid = [s for s in used if s.faults <= fewest + FAULT_ALLOWANCE]
+    valid = [s for s in used if s.faults <= fewest + TIMING.fault_allowance]
     return valid, len(used) - len(valid)
 
 
@@ -85,9 +74,9 @@ class Restore:
             self._blocks(program, names, self._index, self._cold_calls, "cold", 0)
         if plan.fresh_calls:
             self._current = ORIGINAL
-            program.block(0, FORGOTTEN, "fresh")
-        for round_ in range(FRESH_ROUNDS if plan.fresh_calls else 0):
-            self._blocks(program, names, self._index * FRESH_ROUNDS + round_, plan.fresh_calls, "fresh", 1)
+            program.block(0, TIMING.forgotten_calls, "fresh")
+        for round_ in range(TIMING.fresh_rounds if plan.fresh_calls else 0):
+            self._blocks(program, names, self._index * TIMING.fresh_rounds + round_, plan.fresh_calls, "fresh", 1)
 
     def _blocks(self, program: StoppedProgram, names: list[Variant], turn: int, calls: int, mode: Mode, warm: int) -> None:
         for name in rotated(names, turn):
@@ -103,12 +92,12 @@ class Restore:
         """The ns of converting to each new layout and back; calls with the conversion around them where the plan says so."""
         plan, costs = self._plan, {}
         new = [n for n in self._numbers if n.is_contender]
-        for name in new if self._index < CONVERTED_IN or plan.around else ():
+        for name in new if self._index < TIMING.converted_in or plan.around else ():
             self._current = name
             runs = program.convert(self._numbers[name])
             costs[name] = undisturbed([into for into, _ in runs]), undisturbed([out for _, out in runs])
         for name in new if plan.around else ():
-            self._block(program, name, max(FEWEST_AROUND, plan.calls // AROUND_PART), "steady", 1, around=True)
+            self._block(program, name, max(TIMING.fewest_around, plan.calls // TIMING.around_part), "steady", 1, around=True)
             if self._cold_calls:
                 self._block(program, name, self._cold_calls, "cold", 0, around=True)
         return costs

@@ -10,14 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-RESAMPLES = 2000
-CONFIDENCE = 0.99
-"""Of the bootstrap. Of quantiles of some nine processes its 95 % intervals hold the truth in 84 to 93 of 100 cases, these in
-89 to 97 (``docs/decisions/0021``): what is shown as a 95 % interval is to be one."""
+from layout_advise.mockup.timing.policy import TIMING
+
 SEED = 20170828
-UNDISTURBED, TYPICAL = 0.1, 0.4
-"""Which quantile of repeated runs of the same work stands for the time it takes when nothing interferes; and over processes
-which share a cache and the memory with others, some more than they like and few less (``docs/decisions/0045``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +39,7 @@ def undisturbed_ratio(over: Sequence[float], under: Sequence[float], less: Seque
     data = tuple(np.asarray(one, dtype=float) for one in (over, under, less) if one is not None)
 
     def statistic(*times: NDArray[np.float64], axis: int = -1) -> NDArray[np.float64]:
-        first, second, *third = (np.quantile(one, UNDISTURBED, axis=axis) for one in times)
+        first, second, *third = (np.quantile(one, TIMING.undisturbed, axis=axis) for one in times)
         return np.asarray(first / (second - third[0] if third else second))
 
     median = float(statistic(*data))
@@ -55,7 +50,7 @@ def undisturbed_ratio(over: Sequence[float], under: Sequence[float], less: Seque
     return Ratio(median, *_interval(data, statistic, median, paired=True), len(over))
 
 
-def unpaired_ratio(over: Sequence[float], under: Sequence[float], quantile: float = UNDISTURBED) -> Ratio:
+def unpaired_ratio(over: Sequence[float], under: Sequence[float], quantile: float = TIMING.undisturbed) -> Ratio:
     """The same of times that are not of the same processes: each is resampled by itself. Where either has fewer than four,
     the interval holds every ratio of one to another. Another ``quantile`` than the first decile may stand for the times.
     Raises ValueError when there is no process."""
@@ -79,10 +74,10 @@ def _interval(
     result = stats.bootstrap(
         data,
         statistic,
-        n_resamples=RESAMPLES,
+        n_resamples=TIMING.resamples,
         paired=paired,
         vectorized=True,
-        confidence_level=CONFIDENCE,
+        confidence_level=TIMING.confidence,
         method="percentile",
         rng=np.random.default_rng(SEED),
     )
@@ -101,7 +96,7 @@ def undisturbed(values: Sequence[float]) -> float:
     A replayed call does the same work each time, so what it takes more than another time is the machine's doing, which only
     adds (``docs/decisions/0005``). The decile and not the minimum, so that no single reading decides.
     """
-    return quantile_of(values, UNDISTURBED)
+    return quantile_of(values, TIMING.undisturbed)
 
 
 def quantile_of(values: Sequence[float], quantile: float) -> float:

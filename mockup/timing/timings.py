@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from layout_advise.mockup.timing.canary import Canary, fastest
+from layout_advise.mockup.timing.policy import TIMING
 from layout_advise.mockup.timing.statistics import (
-    TYPICAL,
     Ratio,
     median_of,
     quantile_of,
@@ -24,10 +24,6 @@ from layout_advise.mockup.timing.statistics import (
 )
 from layout_advise.mockup.timing.variants import CONTROLS, ORIGINAL, SHADOW, Variant
 from layout_advise.tracer.process.stopped_program import MODES, Mode
-
-FEWEST_CALM = 3
-"""In fewer restored processes with undisturbed calls, all calls count."""
-
 
 Times = Mapping[Variant, Sequence[float]]
 """Of one restored process: by variant the ns of all valid calls."""
@@ -156,7 +152,7 @@ class Timings:
         processes have any."""
         everything = [list(restore.get(name, ())) for restore in self.of(mode)]
         quiet = self._where(name, mode, lambda canary: canary.is_calm(self.best_canary)) or everything
-        return quiet if sum(map(bool, quiet)) >= min(FEWEST_CALM, sum(map(bool, everything))) else everything
+        return quiet if sum(map(bool, quiet)) >= min(TIMING.fewest_calm, sum(map(bool, everything))) else everything
 
     def _where(self, name: Variant, mode: Mode, fit: Callable[[Canary], bool]) -> list[list[float]]:
         """Of each restored process the times of ``name`` with such a canary; nothing where canaries are not known."""
@@ -173,7 +169,7 @@ class Timings:
             all(any(c.is_calm(best) for c in restore.get(n, ())) for n in (name, ORIGINAL))
             for restore in self.canaries.get("steady", ())
         ]
-        return not best.core or sum(quiet) >= FEWEST_CALM
+        return not best.core or sum(quiet) >= TIMING.fewest_calm
 
     @property
     def is_calm(self) -> bool:
@@ -182,7 +178,7 @@ class Timings:
             return self.origin.is_calm
         best = self.best_canary
         seen = [any(c.is_calm(best) for c in restore.get(ORIGINAL, ())) for restore in self.canaries.get("steady", ())]
-        return sum(seen) >= min(FEWEST_CALM, len(seen))
+        return sum(seen) >= min(TIMING.fewest_calm, len(seen))
 
     def calm_part(self) -> float | None:
         """Which part of the original's calls had a processor that was not slowed; None where that is not known."""
@@ -216,7 +212,7 @@ class Timings:
     def paired(self, over: Variant, under: Variant, mode: Mode = "steady") -> list[tuple[float, float]]:
         """Undisturbed times of ``over`` and ``under`` in each restored process that ran both."""
         both = list(zip(self.calm(over, mode), self.calm(under, mode), strict=True))
-        if sum(1 for a, b in both if a and b) < FEWEST_CALM:
+        if sum(1 for a, b in both if a and b) < TIMING.fewest_calm:
             restores = self.of(mode)
             both = [(list(r.get(over, ())), list(r.get(under, ()))) for r in restores]
         return [(undisturbed(a), below) for a, b in both if a and b and (below := undisturbed(b)) > 0]
@@ -248,7 +244,7 @@ class Timings:
     def _ratio(self, over: Variant, under: Variant, mode: Mode) -> Ratio | None:
         if self.typical:
             above, below = (self._of_processes(name, over, under, mode) for name in (over, under))
-            return unpaired_ratio(above, below, TYPICAL) if above and below else None
+            return unpaired_ratio(above, below, TIMING.typical) if above and below else None
         runs = self.processes(over, mode), self.processes(under, mode)
         above, below = ([ns for ns in one if ns] for one in runs)
         if not above or not below:
@@ -275,6 +271,6 @@ class Timings:
         both = [self.processes(n, mode) for n in ((ORIGINAL, SHADOW) if name == ORIGINAL else (name,))]
         if self.typical:
             times = [ns for one in both for ns in one if ns]
-            return quantile_of(times, TYPICAL) if times else None
+            return quantile_of(times, TIMING.typical) if times else None
         values = [undisturbed(known) for one in both if (known := [ns for ns in one if ns])]
         return min(values, default=None)

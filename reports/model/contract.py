@@ -101,6 +101,8 @@ class Report(msgspec.Struct, frozen=True):
     seconds: Seconds
     hotspots: tuple[HotspotReport, ...]
     profile: tuple[Profile, ...] = ()
+    policy: dict[str, dict[str, float]] = {}
+    """By stage and name the limits that the verdict was decided with."""
 
 
 def encode(report: Report) -> bytes:

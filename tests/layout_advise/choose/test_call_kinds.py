@@ -8,9 +8,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from layout_advise.choose.policy import CHOOSE
+from layout_advise.decide.policy import DECIDE
 from layout_advise.choose.call_kinds import (
-    MOST_KINDS,
-    Work,
+        Work,
     alike,
     grouped,
     label_calls,
@@ -18,9 +19,8 @@ from layout_advise.choose.call_kinds import (
     period_of,
     unlike_in_time,
     weigh,
-    work_of,
-)
-from layout_advise.decide.mixture import SLOWEST_KIND, Portion, harms, mixed, sentence, together
+    work_of)
+from layout_advise.decide.mixture import Portion, harms, mixed, sentence, together
 from layout_advise.decide.verdict import VerdictContext
 from layout_advise.decide.verdict_over_kinds import first_verdict
 from layout_advise.layoutalgebra.derive.structure import Dim, Structure
@@ -91,7 +91,7 @@ def test_noise_makes_no_kinds(times: list[float], known: set[int]) -> None:
 @given(TIMES, st.sets(st.integers(1, 60), min_size=1))
 def test_few_calls_are_looked_at_for_their_time(times: list[float], known: set[int]) -> None:
     found = unlike_in_time(times, known)
-    assert len(found) <= MOST_KINDS
+    assert len(found) <= CHOOSE.most_kinds
     assert all(2 <= call <= len(times) and call not in known for call in found)
 
 
@@ -221,7 +221,7 @@ def test_what_is_not_measured_at_a_kind_is_not_measured() -> None:
     assert whole.speedup is None
     assert whole.reason == "it crashed"
     assert not harms([lost])
-    assert harms(gains("c1", 2.0, SLOWEST_KIND - 0.01)[1])
+    assert harms(gains("c1", 2.0, DECIDE.slowest_kind - 0.01)[1])
 
 
 def test_the_sentence_names_the_kinds() -> None:

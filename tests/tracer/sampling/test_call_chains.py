@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from layout_advise.choose.profile import FEWEST_SAMPLES, profile
+from layout_advise.choose.policy import CHOOSE
+from layout_advise.choose.profile import profile
 from layout_advise.config import Settings
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.program.modules import Modules
@@ -101,9 +102,9 @@ def test_a_share_takes_in_what_is_called(program: ElfBinary) -> None:
 def test_a_short_program_is_sampled_again(program: ElfBinary, tmp_path: Path) -> None:
     """One run has too few samples; perf's, which were taken then, do not tell who called the library."""
     command = (str(program.path), "100", "1000")
-    assert len(sample(command, discard=True).samples) < FEWEST_SAMPLES
+    assert len(sample(command, discard=True).samples) < CHOOSE.fewest_samples
     found = profile(Settings(command, tmp_path / "run", timeout=60), program, None)
-    assert len(found.run.samples) == len(found.chains) > FEWEST_SAMPLES
+    assert len(found.run.samples) == len(found.chains) > CHOOSE.fewest_samples
     assert found.function.name == "waves"
     assert found.share > 0.5
 

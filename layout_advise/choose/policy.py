@@ -1,0 +1,83 @@
+"""The limits of a stage: which region, which calls of it, and how often they are timed in the program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from layout_advise.mockup.timing.policy import limit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChoosePolicy:
+    """Which region, which calls of it, and how often they are timed in the program."""
+
+    preferred_call: int = limit(5, "call", "The call to stop at, where nothing speaks against it.")
+    short_call_ns: int = limit(20000, "ns", "Calls that take less are not timed one by one.", 12)
+    fewest_calls: int = limit(3, "calls", "A region that is entered less often is not measured.")
+    verified_calls: int = limit(3, "calls", "Mock-ups are compared at so many calls, where there are that many.")
+    in_situ_calls: int = limit(5, "calls", "So many calls from the one stopped at are timed in the program.")
+    latest_call: int = limit(40, "call", "No later call is stopped at, unless asked for.")
+    nearby: float = limit(
+        0.1,
+        "part",
+        "The preferred call stands for the others where its time is so near to their mean ...",
+    )
+    near: float = limit(0.05, "part", "... else the next one that is as near as this ...")
+    roughly: float = limit(0.25, "part", "... else one that is roughly as long.")
+    far: float = limit(
+        2.0,
+        "ratio",
+        "Calls whose times are further from the median than this factor are exceptions, which nothing stands for.",
+    )
+    unlike: float = limit(
+        0.05,
+        "part",
+        "A call that differs by more from those around it in most processes is compared with itself alone.",
+    )
+    fewest_calm: int = limit(
+        2,
+        "processes",
+        "In fewer processes with an undisturbed canary beside a call all processes tell its time.",
+        22,
+    )
+    stretches: int = limit(16, "count", "Into at most so many stretches the calls of a run are divided.")
+    stretch_calls: int = limit(16, "calls", "Each stretch has at least so many calls.")
+    fewest_in_stretch: int = limit(5, "calls", "A stretch with fewer undisturbed calls tells nothing.")
+    other_counts: float = limit(
+        0.1,
+        "part",
+        "Calls are of different kinds where their counts of accesses differ by more than this part of the larger one's ...",
+        17,
+    )
+    other_bytes: float = limit(
+        0.02,
+        "part",
+        "... or more than this part of one's accesses goes to bytes of an element that the other does not use at all.",
+        17,
+    )
+    other_time: float = limit(1.25, "ratio", "Times further apart than this factor can be those of different kinds.", 17)
+    least_kind_share: float = limit(0.1, "part", "A kind with less of the hotspot's time is not studied by itself.", 17)
+    most_kinds: int = limit(3, "count", "At most so many kinds of calls are measured.", 17)
+    batch_ns: float = limit(
+        2000000.0,
+        "ns",
+        "About how long a batch is to take: long enough to leave the first caches, where calls go all over the data.",
+        12,
+    )
+    batch_parts: int = limit(4, "count", "The times of so many parts of a batch tell how steady it is.", 12)
+    learnt_calls: int = limit(
+        16,
+        "calls",
+        "Where a call repeated is quicker than the program's, so many are timed together.",
+        35,
+    )
+    learnt_ns: float = limit(2000000.0, "ns", "Longer calls are too much for a processor to learn.", 35)
+    fewest_samples: int = limit(20, "samples", "With fewer the program is sampled again.", 49)
+    most_runs: int = limit(10, "runs", "So often a program that ends early is sampled again ...", 49)
+    runs_seconds: float = limit(1.0, "s", "... and for so long.", 49)
+    in_situ_seconds: float = limit(3.0, "s", "So long further processes are timed in the program.")
+    second_look_seconds: float = limit(12.0, "s", "So long where the first times did not agree with the snapshot.")
+    least_loop_share: float = limit(0.05, "part", "Of the samples: a colder loop is not worth a study.", 10)
+
+
+CHOOSE = ChoosePolicy()

@@ -1,0 +1,71 @@
+"""The limits of a stage: how a verdict follows from what was measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from layout_advise.mockup.timing.policy import limit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecidePolicy:
+    """How a verdict follows from what was measured."""
+
+    smallest_gain_criu: float = limit(1.05, "ratio", "The lower end of a gain must exceed this for a change, under CRIU.")
+    smallest_gain_fork: float = limit(1.10, "ratio", "The same, where snapshots are forks.")
+    identity_lo: float = limit(0.9, "ratio", "The unchanged mock-up takes at least this part of the original's time ...")
+    identity_hi: float = limit(1.1, "ratio", "... and at most so many times it.")
+    as_good: float = limit(0.97, "part of the gain", "What needs no blocks is preferred where it gains as much of the best.")
+    as_good_wide: float = limit(0.85, "part of the gain", "The same, where the interval of the best gain is wide.", 31)
+    keep_bound: float = limit(
+        1.15,
+        "ratio",
+        "A layout that may gain more is no reason to keep the present one, however noisy the machine is.",
+    )
+    plain_enough: float = limit(
+        0.98,
+        "part of the gain",
+        "A variant that promises the compiler more is advised only when the plain one has less than this part of its gain.",
+        36,
+    )
+    scalar_limit: float = limit(
+        1.1,
+        "ratio",
+        "The unchanged layout without vectors must be slower than this for losses of scalar mock-ups to say nothing.",
+        4,
+    )
+    place_spread: float = limit(
+        1.15,
+        "ratio",
+        "By how much the unchanged layout's times at several places may differ for a ``keep``.",
+        37,
+    )
+    further_form: float = limit(
+        1.02,
+        "ratio",
+        "By how much another form of the unchanged layout has to be faster to be named instead.",
+        39,
+    )
+    told_gain: float = limit(1.05, "ratio", "What a variant gains with the layout unchanged is told from here on.")
+    slowest_kind: float = limit(
+        1 / 1.05,
+        "ratio",
+        "A layout that makes the calls of one kind slower than this is not advised, whatever all kinds together "
+        "gain: how many calls are of which kind is the input's doing, and another input may have more of those "
+        "that lose.",
+        17,
+    )
+    unknown_accesses: float = limit(0.1, "part", "The part of the accesses that makes what is not recognised matter.")
+    ablation_restores: int = limit(
+        3,
+        "processes",
+        "In so many processes the best of the candidates that have not won is timed again.",
+    )
+
+    def smallest_gain(self, snapshot: Literal["criu", "fork"]) -> float:
+        """The least gain that is advised, by how snapshots are taken."""
+        return self.smallest_gain_criu if snapshot == "criu" else self.smallest_gain_fork
+
+
+DECIDE = DecidePolicy()

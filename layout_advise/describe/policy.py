@@ -1,0 +1,32 @@
+"""The limits of a stage: when a quality check of the experiment counts as passed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from layout_advise.mockup.timing.policy import limit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckPolicy:
+    """When a quality check of the experiment counts as passed."""
+
+    noise: float = limit(1.05, "ratio", "The original against itself differs by at most this.")
+    spread: float = limit(0.15, "part", "Calls around the one stopped at differ by at most this.")
+    rejected: float = limit(0.1, "part", "At most so many timed calls are left out for page faults.")
+    placement: float = limit(1.05, "ratio", "The unchanged mock-up placed as the original costs at most this.", 8)
+    drift: float = limit(
+        1.4,
+        "ratio",
+        "Others who use the machine can slow calls by less than that without the canaries beside these telling.",
+    )
+    withheld: float = limit(
+        0.15,
+        "part",
+        "At most so much of a speedup is not told, as it does not hold with flushed caches.",
+        34,
+    )
+    told_less: float = limit(0.01, "part", "From so much on that is said.", 34)
+
+
+CHECKS = CheckPolicy()

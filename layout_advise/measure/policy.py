@@ -1,0 +1,61 @@
+"""The limits of a stage: how much is measured, and which times stand for the program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from layout_advise.mockup.timing.policy import limit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasurePolicy:
+    """How much is measured, and which times stand for the program."""
+
+    quick_ns: float = limit(2000000.0, "ns", "A call that takes less is quick.", 26)
+    memory_ns: float = limit(
+        300000.0,
+        "ns",
+        "Calls that take as long may have more data than the caches of a core hold. Looking at the memory would "
+        "disturb others.",
+        45,
+    )
+    block_ns: float = limit(45000000.0, "ns", "A block of calls of the original may take about this long.")
+    variant_ns: float = limit(60000000.0, "ns", "So long may one variant be called in each process, all rounds together.")
+    least_calls: int = limit(4, "calls", "A block has at least so many calls.")
+    most_calls: int = limit(40, "calls", "A block has at most so many calls.")
+    fewest_again: int = limit(5, "processes", "The winner is measured again in at least so many processes.")
+    enough_calls: int = limit(10, "calls", "A block of as many calls as may be ends after so many undisturbed ones.", 22)
+    in_situ_tolerance: float = limit(0.15, "part", "So far the original may be off its time in the running program.")
+    noisy_tolerance: float = limit(0.3, "part", "The same, at most, where the original differs from itself as much.", 34)
+    back_to_back: float = limit(
+        0.1,
+        "part",
+        "Where so little of a call's time passes between calls, hardly anything else gets into the caches.",
+        34,
+    )
+    alike: float = limit(0.05, "part", "Times that differ by less tell nothing about what was in the caches.", 34)
+    wide: float = limit(
+        1.5,
+        "ratio",
+        "An interval whose upper end is that many times its lower one does not know the gain: its lower end is claimed.",
+        31,
+    )
+    look_restores: int = limit(
+        2,
+        "processes",
+        "In so many processes the original is timed alone before everything else.",
+        52,
+    )
+    fresh_calls: int = limit(4, "calls", "In each block: to forget takes a millisecond or two.", 52)
+    every_thread_count: int = limit(
+        16,
+        "cores",
+        "Up to so many cores every number of threads is tried; beyond them its powers of two.",
+        25,
+    )
+    share_calls: int = limit(50, "calls", "So many calls tell what each thread spends in its part of a region.", 25)
+    share_restores: int = limit(3, "processes", "In so many processes that is looked at.", 25)
+    thread_restores: int = limit(5, "processes", "Each number of threads is timed in at most so many processes.", 25)
+
+
+MEASURE = MeasurePolicy()
