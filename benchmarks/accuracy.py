@@ -29,11 +29,11 @@ import numpy as np
 from cases import CASES, VARIANTS, WIDER_THAN_SSE, Match, is_wide
 from summary import summary
 
-from layout_advise.mockup.timing.policy import TIMING
 from layout_advise import pipeline
 from layout_advise.cli import parser
 from layout_advise.commands import trace
 from layout_advise.machine import cpu_fields
+from layout_advise.mockup.timing.policy import TIMING
 from layout_advise.mockup.timing.statistics import undisturbed
 from layout_advise.progress import Progress
 from layout_advise.reports.model.candidate import CandidateReport
@@ -49,7 +49,7 @@ WIDE_SETS = {"gcc": ("O3-avx512",), "clang": ("clang-O3-avx512",)}
 """Further ones, where the processor has what they use (``make avx512``)."""
 WIDE_FEATURES = frozenset(("avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"))
 
-TIMING = "measuring"
+TIMING_STEP = "measuring"
 """What the steps of the tool begin with in which it times."""
 
 MOVED_BY = (16, 32, 48)
@@ -226,7 +226,7 @@ class Between(Progress):
 
     def count(self, text: str, done: int, total: int) -> None:
         """A process has been timed, or something else counted."""
-        if text.startswith(TIMING):
+        if text.startswith(TIMING_STEP):
             begun = time.monotonic()
             self._hand.turn()
             self.apart += time.monotonic() - begun

@@ -57,7 +57,7 @@ def advise(settings: Settings, progress: Progress) -> contract.Report | None:
         progress.note(f"hotspot: {profiled.title} ({profiled.share:.0%} of the samples)")
         if settings.until == "sample":
             return None
-        case = watch(settings, main, profiled, stdin, Workspace(run, work, progress))
+        case = watch(settings, main, profiled, stdin, run, work, progress)
         case, studied = study_again(case, study(case))
         if studied is None:
             return None
@@ -67,9 +67,10 @@ def advise(settings: Settings, progress: Progress) -> contract.Report | None:
         return report
 
 
-def watch(settings: Settings, main: ElfBinary, profiled: Profiled, stdin: Path | None, space: Workspace) -> Case:
+def watch(
+    settings: Settings, main: ElfBinary, profiled: Profiled, stdin: Path | None, run: RunDir, work: Path, progress: Progress
+) -> Case:
     """Count and time the hotspot's calls: of a loop where there are too few, of many at a time where they are short."""
-    progress = space.progress
     progress.step("counting and timing the hotspot's calls")
     no_loop, beyond = "", None
     try:
@@ -92,6 +93,7 @@ def watch(settings: Settings, main: ElfBinary, profiled: Profiled, stdin: Path |
             no_loop = found
     if beyond is not None and profiled.nest is None:
         raise beyond
+    space = Workspace(run.region(profiled.name), work, progress)
     case = Case(settings, main, profiled, seen, chosen, stdin, space, no_loop=no_loop)
     if not too_short(profiled, seen, chosen):
         return case
@@ -136,7 +138,8 @@ def loop_of(case: Case) -> Case | None:
     if chosen.in_situ_ns is None or chosen.in_situ_ns < CHOOSE.short_call_ns:  # it could not be timed
         return None
     case.space.progress.note(f"a call makes more accesses than are recorded: {profiled.name} is looked at")
-    return replace(case, profiled=profiled, probe=seen, chosen=chosen, kinds=())
+    space = replace(case.space, region=case.space.region.replaced_by(profiled.name))
+    return replace(case, profiled=profiled, probe=seen, chosen=chosen, kinds=(), space=space)
 
 
 def in_batches(case: Case, studied: Studied) -> Case | None:

@@ -196,7 +196,7 @@ def _write_times(case: Case, decision: Decision) -> None:
     times = {"first": raw(decision.first), "again": raw(decision.again) if decision.again else None}
     if decision.kinds:
         times["kinds"] = {k.text: raw(k.again or k.first) for k in decision.kinds}
-    write_atomically(case.space.run.timings, json.dumps(times, indent=1).encode())
+    write_atomically(case.space.region.timings, json.dumps(times, indent=1).encode())
 
 
 def _completed(decision: Decision, case: Case, proposed: Proposed, others: Others) -> Verdict:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -17,10 +18,13 @@ from layout_advise import __version__
 from layout_advise.errors import RunDirError
 from layout_advise.tracer.process.disk_space import RECORDS_ROOM, free_bytes
 
-FORMAT = "layout-advise.run/1"
+FORMAT = "layout-advise.run/2"
 MARKER = "run.json"
 LOCK = ".lock"
 STAGES = "stages.json"
+REGIONS = "regions"
+TRACE = "trace.lat"
+LONGEST_NAME = 80
 
 
 class Marker(msgspec.Struct, frozen=True):
@@ -32,15 +36,15 @@ class Marker(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class RunDir:
-    """A run directory that this process has locked."""
+class RegionDir:
+    """The files of one region: ``regions/NAME`` in a run directory."""
 
     path: Path
 
     @property
     def trace(self) -> Path:
         """The folded trace."""
-        return self.path / "trace.lat"
+        return self.path / TRACE
 
     @property
     def candidates(self) -> Path:
@@ -53,14 +57,35 @@ class RunDir:
         return self.path / "mockups"
 
     @property
-    def output(self) -> Path:
-        """What the program printed, where stdout was wanted for something else."""
-        return self.path / "program.log"
-
-    @property
     def timings(self) -> Path:
         """Raw block medians."""
         return self.path / "timings.json"
+
+    @property
+    def name(self) -> str:
+        """The folder as the report has it, from the run directory: ``regions/step``."""
+        return f"{REGIONS}/{self.path.name}"
+
+    def replaced_by(self, region: str) -> RegionDir:
+        """The folder of another region of the same run that is studied instead; this one is removed."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        return _region(self.path.parent, region)
+
+
+@dataclass(frozen=True, slots=True)
+class RunDir:
+    """A run directory that this process has locked."""
+
+    path: Path
+
+    def region(self, name: str) -> RegionDir:
+        """The folder for the region that is called ``name``; created where it is new."""
+        return _region(self.path / REGIONS, name)
+
+    @property
+    def output(self) -> Path:
+        """What the program printed, where stdout was wanted for something else."""
+        return self.path / "program.log"
 
     @property
     def report(self) -> Path:
@@ -101,6 +126,38 @@ def write_atomically(path: Path, data: bytes) -> None:
         ) from error
 
 
+def _region(regions: Path, name: str) -> RegionDir:
+    short = re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("-.")[:LONGEST_NAME] or "region"
+    folder = RegionDir(regions / short)
+    try:
+        folder.mockups.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunDirError(
+            f"cannot write {folder.path}", error.strerror or str(error), "choose another folder with -o"
+        ) from error
+    return folder
+
+
+def find_trace(path: Path) -> Path:
+    """The trace in a run directory or in the folder of one of its regions; a file is taken as it is. Raises RunDirError
+    where there is none, or where several regions have one."""
+    if not path.is_dir():
+        return path
+    found = [path / TRACE] if (path / TRACE).is_file() else sorted((path / REGIONS).glob(f"*/{TRACE}"))
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise RunDirError(f"no trace in {path}", f"{TRACE} is missing", "give a folder that `trace` wrote")
+    names = ", ".join(str(one.parent) for one in found)
+    raise RunDirError(f"{path} holds traces of several regions", "", f"name one of {names}")
+
+
+def run_of(trace: Path) -> Path:
+    """The run directory that a trace's file lies in; its own folder where that is none of a region."""
+    regions = trace.absolute().parent.parent
+    return regions.parent if regions.name == REGIONS else trace.parent
+
+
 def read_stages(folder: Path) -> list[tuple[str, float, float]]:
     """Name, start and length (seconds) of the stages of the run in ``folder``; none where it does not say."""
     try:
@@ -139,10 +196,11 @@ def _inspect(path: Path, force: bool) -> None:
 
 
 def _clear(path: Path) -> None:
-    for name in ("trace.lat", "candidates.json", "timings.json", "report.json", "report.html", "program.log", STAGES):
+    for name in (TRACE, "candidates.json", "timings.json", "report.json", "report.html", "program.log", STAGES):
         with contextlib.suppress(FileNotFoundError):
             (path / name).unlink()
-    shutil.rmtree(path / "mockups", ignore_errors=True)
+    for name in ("mockups", REGIONS):
+        shutil.rmtree(path / name, ignore_errors=True)
 
 
 def _lock(path: Path) -> int:
@@ -175,7 +233,6 @@ def open_run(path: Path, force: bool) -> Iterator[RunDir]:
         _clear(path)
         run = RunDir(path)
         run.mark(complete=False)
-        run.mockups.mkdir(exist_ok=True)
         yield run
     finally:
         with contextlib.suppress(FileNotFoundError):

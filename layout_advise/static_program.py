@@ -54,6 +54,6 @@ def trace_static(settings: Settings, main: ElfBinary, progress: Progress) -> Non
             progress.note(text)
         if trace.truncated:
             trace = replace(trace, limits=(f"cut after {trace.accesses:,} accesses (--max-refs {settings.max_refs})",))
-        kept = write_trace(trace, run.trace, settings.max_bytes)
+        kept = write_trace(trace, run.region(function.name).trace, settings.max_bytes)
         for text in kept.limits:
             progress.note(f"layout-advise: {text}")

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from layout_advise.progress import Progress
-from layout_advise.rundir import RunDir
+from layout_advise.rundir import RegionDir
 
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """``run`` is the directory that stays, ``scratch`` one that is gone afterwards."""
+    """``region`` is the studied region's part of the run directory, ``scratch`` a folder that is gone afterwards."""
 
-    run: RunDir
+    region: RegionDir
     scratch: Path
     progress: Progress

@@ -45,7 +45,7 @@ def build_all(space: Workspace, source: Source, candidates: Sequence[Candidate])
     """Builds the identity in its forms, the candidates in their variants and one with a wrong map."""
     plain = replace(source.compiler, short=False, last=())
     wanted = recipes(candidates, source.code, better_kept(source, plain, space.scratch / "kept"))
-    folder = space.run.mockups
+    folder = space.region.mockups
     made = twins(make_all(wanted, source, source.compiler, folder, counted(space), late=source.hangs_on_place))
     wanted = tuple(r for r in wanted if made[r.variant].same_as is None)
     placed = place_identity(identity_of_loops(made), source.loop, source.kernel, plain) if source.loop is not None else None

@@ -29,7 +29,6 @@ from typing import Any
 from layout_advise.commands import common
 from layout_advise.commands.show_files import as_csv, write_parquet
 from layout_advise.commands.show_rows import NamedPlaces, Row, rows
-from layout_advise.errors import RunDirError
 from layout_advise.reports.pages.chrome_trace import events
 from layout_advise.reports.pages.trace_text import (
     calls_text,
@@ -42,7 +41,7 @@ from layout_advise.reports.pages.trace_text import (
     unknown_text,
 )
 from layout_advise.reports.words.stream_words import stream_text
-from layout_advise.rundir import read_stages, write_atomically
+from layout_advise.rundir import find_trace, read_stages, run_of, write_atomically
 from layout_advise.tracer.objects.sharing import find_sharing
 from layout_advise.tracer.trace.trace import OTHERS, Trace
 from layout_advise.tracer.trace.trace_file import checksum, read_what_is_there
@@ -180,7 +179,7 @@ def as_json(trace: Trace, found: Sequence[Row], sum_of_file: str) -> dict[str, A
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of ``show``."""
-    parser.add_argument("run", metavar="RUN", help="a run directory, or a trace.lat")
+    parser.add_argument("run", metavar="RUN", help="a run directory, the folder of a region in it, or a trace.lat")
     parser.add_argument(
         "-n", "--limit", type=int, default=LIMIT, metavar="N", help="references to print (default: 20; 0: all)"
     )
@@ -195,19 +194,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", metavar="FILE", help="write the trace as JSON to FILE ('-': stdout, nothing else there)")
 
 
-def trace_file(path: Path) -> Path:
-    """The trace in a run directory. Raises :class:`RunDirError` where there is none."""
-    if not path.is_dir():
-        return path
-    found = path / "trace.lat"
-    if not found.is_file():
-        raise RunDirError(f"no trace in {path}", "trace.lat is missing", "give a folder that `trace` wrote")
-    return found
-
-
 def run(arguments: argparse.Namespace) -> int:
     """Carry out ``show``."""
-    file = trace_file(common.existing(arguments.run))
+    file = find_trace(common.existing(arguments.run))
     there = read_what_is_there(file)
     trace = there.trace if there.missing is None else replace(there.trace, limits=(*there.trace.limits, there.missing))
     places = NamedPlaces(trace, file.stat().st_mtime)
@@ -235,7 +224,7 @@ def written_to_stdout(arguments: argparse.Namespace, trace: Trace, found: Sequen
     makers: tuple[tuple[str | None, Callable[[], str]], ...] = (
         (arguments.json, lambda: json.dumps(as_json(trace, found, checksum(file)), indent=1) + "\n"),
         (arguments.csv, lambda: as_csv(found)),
-        (arguments.chrome, lambda: json.dumps(events(trace, read_stages(file.parent))) + "\n"),
+        (arguments.chrome, lambda: json.dumps(events(trace, read_stages(run_of(file)))) + "\n"),
     )
     for target, make in makers:
         if target is not None and target != "-":

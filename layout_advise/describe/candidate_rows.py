@@ -23,8 +23,8 @@ from layout_advise.observe.observe import Observation
 from layout_advise.reports.model.candidate import CandidateReport, KindSpeedup, Verification
 
 
-def unmeasured(candidate: Candidate, replays: Replays) -> Outcome:
-    """A candidate of a hotspot that was not measured, perhaps replayed."""
+def unmeasured(candidate: Candidate, replays: Replays, folder: str) -> Outcome:
+    """A candidate of a hotspot that was not measured, perhaps replayed; ``folder`` is its region's in the run directory."""
     name, ratio = candidate.id, replays.ratios.get(candidate.id)
     reason = None if ratio is not None else replays.reasons.get(name, replays.reason)
     return Outcome(
@@ -36,7 +36,7 @@ def unmeasured(candidate: Candidate, replays: Replays) -> Outcome:
         None,
         traffic(candidate),
         readable(replays.sources.get(name, "")) if ratio is not None else "",
-        f"mockups/{name}-replay.c" if ratio is not None else None,
+        f"{folder}/mockups/{name}-replay.c" if ratio is not None else None,
         drawn(candidate),
         ratio,
     )
@@ -67,7 +67,7 @@ def measured_rows(case: Case, seen: Observation, decided: Decided) -> list[Candi
             _converted(decided, name, alone=case.batch is None and not case.kinds),
             traffic(candidate),
             readable(made.source),
-            f"mockups/{name}.c",
+            f"{case.space.region.name}/mockups/{name}.c",
             drawn(candidate),
         )
         row = msgspec.structs.replace(

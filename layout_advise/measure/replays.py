@@ -139,7 +139,7 @@ def _built(
 
 
 def _compile(case: Case, name: str, text: str, flags: tuple[str, ...]) -> Path:
-    built = build(text, case.space.run.mockups / f"{name}.so", "gcc", flags)
+    built = build(text, case.space.region.mockups / f"{name}.so", "gcc", flags)
     if built.path is None:
         raise ReplayError("a replay could not be compiled", built.reason or "")
     return built.path

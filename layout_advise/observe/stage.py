@@ -36,7 +36,7 @@ def observe_call(case: Case, parked: AgentProcess) -> Observed:
     if seen.trace.others:
         progress.note(f"layout-advise: {OTHERS}")
     full = annotated(replace(seen, trace=seen.team or seen.trace), case.main)
-    kept = write_trace(full, case.space.run.trace, case.settings.max_bytes)
+    kept = write_trace(full, case.space.region.trace, case.settings.max_bytes)
     if kept is not full:
         for text in kept.limits:
             progress.note(f"layout-advise: {text}")

@@ -39,7 +39,7 @@ def propose_layouts(observed: Observed, others: Sequence[Observation], read: Cal
     else:
         source = lifted
     found = proposed(seen, source, case.settings.candidates, temporary=case.settings.temporary)
-    write_atomically(case.space.run.candidates, json.dumps([shown.plain(c) for c in found.candidates], indent=1).encode())
+    write_atomically(case.space.region.candidates, json.dumps([shown.plain(c) for c in found.candidates], indent=1).encode())
     return found
 
 

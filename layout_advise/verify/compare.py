@@ -47,7 +47,7 @@ def writes_noticed(space: Workspace, program: StoppedProgram, source: Source, re
     """Whether the comparison notices writes at wrong places, where it did not notice reads: a call may read elements that
     hold the same (sums that it has just set to 0)."""
     wrong = replace(recipe, variant=replace(recipe.variant, form="wrong-writes"))
-    made = make_all([wrong], source, source.compiler, space.run.mockups)
+    made = make_all([wrong], source, source.compiler, space.region.mockups)
     finding = compared(space, program, source, made).get(wrong.variant)
     return finding is not None and finding.reason is not None
 

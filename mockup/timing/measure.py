@@ -46,7 +46,9 @@ def measure(
             break
         attempts += 1
         if attempts > 2 * plan.restores + len(variants):
-            raise SnapshotError("cannot time the hotspot", "too many restored processes failed", "see the log in mockups/")
+            raise SnapshotError(
+                "cannot time the hotspot", "too many restored processes failed", "see the logs beside the mock-ups"
+            )
         try:
             timings = timings.with_process(Restore(plan, timings, alive, memory).run(snapshots))
         except BrokenVariant as broken:

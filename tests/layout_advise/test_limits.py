@@ -16,7 +16,7 @@ from layout_advise.checks import RUN_ROOM
 from layout_advise.cli import main
 from layout_advise.commands.trace import size
 from layout_advise.errors import TraceError
-from layout_advise.rundir import scratch_parent
+from layout_advise.rundir import find_trace, scratch_parent
 from layout_advise.tracer.process import disk_space
 from layout_advise.tracer.trace.trace_file import read_trace, write_trace
 
@@ -60,7 +60,7 @@ def shown(folder: Path, capfd: pytest.CaptureFixture[str], *options: str) -> str
 def test_what_max_refs_cuts_is_told(trace: Trace, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     code, said = trace("--max-refs", "1000", until="report")
     assert code == 0
-    found = read_trace(tmp_path / "run" / "trace.lat")
+    found = read_trace(find_trace(tmp_path / "run"))
     assert 1000 - 48 <= found.accesses <= 1000
     assert found.truncated
     limit = f"cut after {found.accesses:,} accesses (--max-refs 1000)"
@@ -86,11 +86,11 @@ def shown_report(folder: Path, capfd: pytest.CaptureFixture[str]) -> str:
 def test_what_max_bytes_cuts_of_the_records_is_told(trace: Trace, tmp_path: Path) -> None:
     code, said = trace("--max-bytes", "80K")
     assert code == 0
-    found = read_trace(tmp_path / "run" / "trace.lat")
+    found = read_trace(find_trace(tmp_path / "run"))
     assert 10_240 - 48 <= found.accesses <= 10_240
     assert found.limits[0] == f"cut after {found.accesses:,} accesses (--max-bytes 81920, 8 a record)"
     assert found.limits[0] in said
-    assert (tmp_path / "run" / "trace.lat").stat().st_size <= 81_920
+    assert find_trace(tmp_path / "run").stat().st_size <= 81_920
 
 
 BATCH = """
@@ -148,7 +148,7 @@ def test_what_max_refs_cuts_of_others_is_told(other: Other, tmp_path: Path, capf
     name, threads = other.name, other.threads
     assert other.advised("--max-refs", "1000") == 0
     said = capfd.readouterr().err
-    found = read_trace(tmp_path / "run" / "trace.lat")
+    found = read_trace(find_trace(tmp_path / "run"))
     assert 1000 - 48 * threads <= found.accesses <= 1000
     assert len(found.threads) == (threads if name == "team" else 0)
     share = ", an equal share for each thread" if name == "team" else ""
@@ -169,7 +169,7 @@ def test_what_max_refs_cuts_of_others_is_told(other: Other, tmp_path: Path, capf
 
 def test_what_max_bytes_cuts_of_others_is_told(other: Other, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert other.advised("--max-bytes", "80K", "--until", "trace") == 0
-    found = read_trace(tmp_path / "run" / "trace.lat")
+    found = read_trace(find_trace(tmp_path / "run"))
     assert 10_240 - 48 * other.threads <= found.accesses <= 10_240
     share = ", an equal share for each thread" if other.name == "team" else ""
     assert found.limits[0] == f"cut after {found.accesses:,} accesses (--max-bytes 81920, 8 a record{share})"
@@ -178,7 +178,7 @@ def test_what_max_bytes_cuts_of_others_is_told(other: Other, tmp_path: Path, cap
 
 def test_a_whole_trace_tells_no_limit(trace: Trace, tmp_path: Path) -> None:
     assert trace("--max-bytes", "400M")[0] == 0
-    found = read_trace(tmp_path / "run" / "trace.lat")
+    found = read_trace(find_trace(tmp_path / "run"))
     assert not found.truncated
     assert found.limits == ()
 
@@ -188,8 +188,8 @@ def test_a_file_without_room_is_cut_and_told(trace: Trace, tmp_path: Path, monke
     monkeypatch.setattr(limited, lambda found, path, _limit: write_trace(found, path, 3500))
     code, said = trace(until="report")
     assert code == 0
-    assert (tmp_path / "run" / "trace.lat").stat().st_size <= 3500
-    limits = read_trace(tmp_path / "run" / "trace.lat").limits
+    assert find_trace(tmp_path / "run").stat().st_size <= 3500
+    limits = read_trace(find_trace(tmp_path / "run")).limits
     assert "keeps bounds and count only" in limits[0]
     assert limits[0] in said
     hotspot = json.loads((tmp_path / "run" / "report.json").read_text())["hotspots"][0]

@@ -13,6 +13,7 @@ import pytest
 from layout_advise.reports.model.contract import Report, read_report, schema
 from layout_advise.reports.pages.tables import ablation
 from tests.support.paths import ROOT
+from tests.support.run_folders import studied_region
 
 EXAMPLES = ROOT / "examples"
 
@@ -50,7 +51,7 @@ def test_particles_are_verified_and_soa_is_measured(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_vectorised_fields_are_timed_without_vectors_too(tmp_path: Path) -> None:
     report = advise("pixels", "O3-haswell", ("20000", "400"), tmp_path)
-    timings = json.loads((tmp_path / "run" / "timings.json").read_text())
+    timings = json.loads((studied_region(tmp_path / "run") / "timings.json").read_text())
     assert all("identity-scalar" in restore for restore in timings["first"]["steady"][:3])
     verdict = report.hotspots[0].verdict
     # by hand 7 % are gained on an Intel Xeon (2 MiB of L2, AVX-512) with blocks of 8, nothing on an AMD EPYC (Zen 3)
@@ -67,7 +68,7 @@ def test_blocks_of_kmeans_run_points_side_by_side(flags: str, tmp_path: Path) ->
     assert (blocks.verification.calls, blocks.speedup is None) == (3, False)
     assert blocks.mockup is not None
     assert "elements side by side" in (tmp_path / "run" / blocks.mockup).read_text()
-    timings = json.loads((tmp_path / "run" / "timings.json").read_text())
+    timings = json.loads((studied_region(tmp_path / "run") / "timings.json").read_text())
     assert all("identity-simd" in restore for restore in timings["first"]["steady"])
     (plain,) = [c for c in hotspot.candidates if c.block == 8 and c.variant == "lanes"]
     assert plain.evidence == "verified", plain.reason

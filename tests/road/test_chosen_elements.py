@@ -11,6 +11,7 @@ import pytest
 
 from layout_advise.reports.model.contract import read_report
 from layout_advise.reports.model.hotspot import HotspotReport
+from tests.support.run_folders import studied_region
 
 PROGRAM = r"""
 #include <stdio.h>
@@ -87,7 +88,7 @@ def test_elements_of_one_class_are_stored_together(program: Path, tmp_path: Path
 
 def test_two_of_one_pair_are_refused(program: Path, tmp_path: Path) -> None:
     run = advise(program, "neighbours", tmp_path, "--until", "explore")
-    layouts = [r for c in json.loads((run / "candidates.json").read_text()) for r in c["relayouts"]]
+    layouts = [r for c in json.loads((studied_region(run) / "candidates.json").read_text()) for r in c["relayouts"]]
     assert layouts
     assert all(layout["chosen"] is None for layout in layouts)
 

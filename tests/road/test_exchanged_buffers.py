@@ -25,6 +25,7 @@ from layout_advise.mockup.emit import emit_mockup
 from layout_advise.reports.model.contract import read_report
 from tests.support.mockup_case import FLAGS, PARTICLES, Case, f64_fields
 from tests.support.mockup_native import candidate, relayout
+from tests.support.run_folders import studied_region
 
 STATE, WET, HEAT = Field("state", 0, 1), Field("wet", 1, 1), Field("heat", 4, 4)
 
@@ -219,5 +220,5 @@ def test_the_road_with_swapped_buffers(debug: tuple[str, ...], tmp_path: Path) -
         assert one.evidence == "verified"
         assert one.verification is not None
         assert one.verification.calls == 3
-    plans = [c["relayouts"] for c in json.loads((run / "candidates.json").read_text())]
+    plans = [c["relayouts"] for c in json.loads((studied_region(run) / "candidates.json").read_text())]
     assert all(first["fields"] == second["fields"] for first, second in plans)

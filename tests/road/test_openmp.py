@@ -11,6 +11,7 @@ import pytest
 
 from layout_advise.errors import SnapshotError
 from layout_advise.observe.observe import observed
+from layout_advise.rundir import find_trace
 from layout_advise.tracer.backends.clone.record_team import trace_region
 from layout_advise.tracer.trace.trace_file import read_trace
 from layout_advise.verify.verify_team import verify_team
@@ -148,6 +149,6 @@ def test_threads_beside_a_serial_hotspot_are_told_of(tmp_path: Path) -> None:
     done = subprocess.run([*command, "--", str(program)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "1 other thread lives beside the hotspot" in done.stderr
-    trace = read_trace(tmp_path / "run" / "trace.lat")
+    trace = read_trace(find_trace(tmp_path / "run"))
     assert trace.threads == ()
     assert not trace.truncated

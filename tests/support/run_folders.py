@@ -6,6 +6,7 @@ from pathlib import Path
 
 from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Loop, Point
 from layout_advise.reports.model import contract
+from layout_advise.rundir import find_trace
 from layout_advise.tracer.trace.trace import Allocation, Mapping, Reference, Registers, Trace
 from layout_advise.tracer.trace.trace_file import write_trace
 from tests.support.sample_report import report
@@ -53,3 +54,8 @@ def saved(folder: Path, content: contract.Report | None = None) -> Path:
     folder.mkdir(exist_ok=True)
     (folder / "report.json").write_bytes(contract.encode(content or report()))
     return folder
+
+
+def studied_region(run: Path) -> Path:
+    """The folder of the one region that a run has studied."""
+    return find_trace(run).parent

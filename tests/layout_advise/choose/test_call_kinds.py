@@ -8,10 +8,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from layout_advise.choose.policy import CHOOSE
-from layout_advise.decide.policy import DECIDE
 from layout_advise.choose.call_kinds import (
-        Work,
+    Work,
     alike,
     grouped,
     label_calls,
@@ -19,8 +17,11 @@ from layout_advise.choose.call_kinds import (
     period_of,
     unlike_in_time,
     weigh,
-    work_of)
+    work_of,
+)
+from layout_advise.choose.policy import CHOOSE
 from layout_advise.decide.mixture import Portion, harms, mixed, sentence, together
+from layout_advise.decide.policy import DECIDE
 from layout_advise.decide.verdict import VerdictContext
 from layout_advise.decide.verdict_over_kinds import first_verdict
 from layout_advise.layoutalgebra.derive.structure import Dim, Structure

@@ -17,6 +17,7 @@ import pytest
 from layout_advise.cli import main
 from layout_advise.commands.show_files import ADDRESSES, COLUMNS
 from layout_advise.reports.pages.chrome_trace import CALL, MOST_EVENTS, RUN, events
+from layout_advise.rundir import find_trace
 from layout_advise.tracer.trace.trace_file import read_trace
 
 # Google's "Trace Event Format" for the two kinds of events that are written
@@ -185,7 +186,7 @@ def test_chrome_events_are_valid_and_nested(run: Path, tmp_path: Path) -> None:
     nested(found)
     names = {(e["pid"], e["name"]) for e in found if e["ph"] == "X"}
     assert {(RUN, "sample"), (RUN, "trace"), (CALL, "hot")} <= names
-    trace = read_trace(run / "trace.lat")
+    trace = read_trace(find_trace(run))
     call = next(e for e in found if e["pid"] == CALL and e["name"] == "hot")
     assert (call["ts"], call["dur"], call["args"]["accesses"]) == (0, trace.accesses, trace.accesses)
     outer = [e for e in found if e.get("cat") == "loop" and e["args"].get("iterations") == 5]
@@ -211,11 +212,11 @@ def test_stages_follow_each_other(run: Path, tmp_path: Path) -> None:
 def test_stages_never_overlap(run: Path, born: float) -> None:
     ends = [born + k * 0.263723666 for k in range(400)]
     stages = [(f"s{k}", start, ends[k + 1] - start) for k, start in enumerate(ends[:-1])]
-    nested(events(read_trace(run / "trace.lat"), stages)["traceEvents"])
+    nested(events(read_trace(find_trace(run)), stages)["traceEvents"])
 
 
 def test_a_run_without_stages_still_draws_the_call(run: Path, tmp_path: Path) -> None:
-    found = events(read_trace(run / "trace.lat"))["traceEvents"]
+    found = events(read_trace(find_trace(run)))["traceEvents"]
     assert {e["pid"] for e in found} == {CALL}
     assert len(found) < MOST_EVENTS + 10
 
@@ -238,7 +239,7 @@ def test_inlined_chains_are_those_of_addr2line(run: Path, program: Path, capsys:
 
 
 def test_fields_are_counted_by_loop(run: Path) -> None:
-    trace = read_trace(run / "trace.lat")
+    trace = read_trace(find_trace(run))
     block = next(o for o in trace.objects if o.kind == "heap")
     assert (block.name, block.type, block.bytes, block.element_bytes) == ("p", "s", 32_000, 32)
     assert block.site is not None
@@ -288,7 +289,7 @@ def test_show_needs_no_program(run: Path, program: Path, capsys: pytest.CaptureF
 
 
 def test_a_cut_file_is_shown_and_named(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    data = (run / "trace.lat").read_bytes()
+    data = find_trace(run).read_bytes()
     (tmp_path / "trace.lat").write_bytes(data[:-5])
     capsys.readouterr()
     assert main(["show", str(tmp_path)]) == 0

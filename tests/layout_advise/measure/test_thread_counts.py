@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layout_advise.measure.policy import MEASURE
 from layout_advise.errors import SnapshotError
+from layout_advise.measure.policy import MEASURE
 from layout_advise.measure.thread_counts import Runner, WithThreads, by_threads, numbers, scaling, time_of
 from layout_advise.mockup.timing.measure import TimingPlan
 from layout_advise.mockup.timing.names import ORIGINAL

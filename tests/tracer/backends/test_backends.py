@@ -17,6 +17,7 @@ from layout_advise.cli import main
 from layout_advise.errors import MachineError, TraceError
 from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from layout_advise.observe.backends import relevant
+from layout_advise.rundir import find_trace
 from layout_advise.tracer.backends.clone.record import trace_call
 from layout_advise.tracer.backends.step.record import trace_step_by_step
 from layout_advise.tracer.backends.valgrind.install import find_valgrind
@@ -30,6 +31,7 @@ from layout_advise.tracer.trace.trace import Allocation, Reference, Registers, T
 from layout_advise.tracer.trace.trace_file import read_trace
 from tests.support.clone_programs import build, region_of
 from tests.support.paths import ROOT
+from tests.support.run_folders import studied_region
 
 EXAMPLES = ROOT / "examples"
 
@@ -73,8 +75,8 @@ def particles(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def candidates(run: Run, folder: Path, program: Path, backend: str, *arguments: str) -> bytes:
     done = run("--backend", backend, "--until", "explore", "--hotspot", "update_pressure", "--", str(program), *arguments)
     assert done.returncode == 0, done.stderr
-    assert read_trace(folder / "run" / "trace.lat").backend == backend
-    return (folder / "run" / "candidates.json").read_bytes()
+    assert read_trace(find_trace(folder / "run")).backend == backend
+    return (studied_region(folder / "run") / "candidates.json").read_bytes()
 
 
 def test_every_backend_leads_to_the_same_candidates(run: Run, tmp_path: Path, particles: Path) -> None:
@@ -131,7 +133,7 @@ def test_what_the_clone_refuses_is_traced_under_valgrind(run: Run, tmp_path: Pat
     done = run(*refused)
     assert done.returncode == 0, done.stderr
     assert re.search(r"no clone of `bts.*; traced under Valgrind instead", done.stderr)
-    trace = read_trace(tmp_path / "run" / "trace.lat")
+    trace = read_trace(find_trace(tmp_path / "run"))
     assert (trace.backend, trace.truncated) == ("valgrind", False)
     (block,) = trace.allocations
     assert block.bytes == 9000 * 32
@@ -179,7 +181,7 @@ def test_what_neither_clone_nor_valgrind_takes_is_stepped(run: Run, tmp_path: Pa
     assert done.returncode == 0, done.stderr
     reasons = "no clone of hot: .*longjmp.*; under Valgrind: .* was not found.*; traced step by step instead"
     assert re.search(reasons, done.stderr)
-    trace = read_trace(tmp_path / "run" / "trace.lat")
+    trace = read_trace(find_trace(tmp_path / "run"))
     assert (trace.backend, trace.truncated) == ("step", False)
     (block,) = (a for a in trace.allocations if a.bytes == 8 * 300)
     assert addresses(trace, 300) == [block.address + 8 * i for i in range(300)]
@@ -222,7 +224,7 @@ def test_a_static_program_is_traced_alone(run: Run, tmp_path: Path) -> None:
     expected = 21 * 22 // 2
     done = run("--backend", "valgrind", "--until", "trace", "--hotspot", "hot", "--call", "2", "--", "./triangle")
     assert done.returncode == 0, done.stderr
-    trace = read_trace(tmp_path / "run" / "trace.lat")
+    trace = read_trace(find_trace(tmp_path / "run"))
     assert (trace.backend, trace.call, trace.allocations) == ("valgrind", 2, ())
     region = region_of(program, 0)
     counts = sorted(

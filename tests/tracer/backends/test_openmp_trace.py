@@ -10,6 +10,7 @@ import pytest
 from layout_advise.cli import main
 from layout_advise.errors import TraceError
 from layout_advise.layoutalgebra.sets.nests import FoldedStream, expand
+from layout_advise.rundir import find_trace
 from layout_advise.tracer.backends.clone import record_team
 from layout_advise.tracer.backends.clone.record import trace_call
 from layout_advise.tracer.backends.clone.record_team import trace_region
@@ -235,7 +236,7 @@ def test_fields_are_counted_by_thread(
     program, run = build(tmp_path, "static"), tmp_path / "run"
     body = body_of(ElfBinary.open(program)).name
     assert main(["trace", "-o", str(run), "--hotspot", body, "--until", "trace", "--", str(program)]) == 0
-    cells = next(o for o in read_trace(run / "trace.lat").objects if o.name == "cells")
+    cells = next(o for o in read_trace(find_trace(run)).objects if o.name == "cells")
     uses = {f.name: {u.thread: (u.reads, u.writes) for u in f.uses} for f in cells.fields}
     assert uses == {"x": {0: (500, 500), 1: (500, 500)}, "v": {0: (500, 0), 1: (500, 0)}}
     assert len({u.loop for f in cells.fields for u in f.uses} - {None}) == 1

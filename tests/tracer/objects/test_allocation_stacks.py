@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from layout_advise.cli import main
+from layout_advise.rundir import find_trace
 from layout_advise.tracer.backends.clone.record import trace_call
 from layout_advise.tracer.process.patching import Entry
 from layout_advise.tracer.program.binary import ElfBinary
@@ -191,7 +192,7 @@ def test_the_file_keeps_them(program: Path, tmp_path: Path) -> None:
 
 def test_show_prints_the_chain(program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["trace", "-o", str(tmp_path / "run"), "--hotspot", "hot", "--until", "trace", "--", str(program)]) == 0
-    trace = read_trace(tmp_path / "run" / "trace.lat")
+    trace = read_trace(find_trace(tmp_path / "run"))
     lines = {text: number for number, text in enumerate(SOURCE.splitlines(), 1)}
     where = lines["    keep(malloc(n));"], lines["    wrapped(n);"]
     stack = next(o.stack for o in trace.objects if o.stack and "inlined" in (o.stack[0].function or ""))
