@@ -1,1 +1,1 @@
-"""."""
+"""Whole runs of ``trace`` on small programs."""

@@ -1,1 +1,1 @@
-"""."""
+"""Tests of ``layout_advise/measure/``."""

@@ -1,1 +1,1 @@
-"""."""
+"""Tests of ``mockup/evidence/``."""

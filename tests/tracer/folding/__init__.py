@@ -1,1 +1,1 @@
-"""."""
+"""Tests of ``tracer/folding/``."""

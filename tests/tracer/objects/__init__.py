@@ -1,1 +1,1 @@
-"""."""
+"""Tests of ``tracer/objects/``."""
