@@ -89,3 +89,7 @@ class ReplayError(LayoutAdviseError):
 
 class RunDirError(LayoutAdviseError):
     """The run directory is missing, complete already, foreign, or from another version."""
+
+
+class MockupError(LayoutAdviseError):
+    """A mock-up could not be built, loaded or called in this process."""

@@ -1,5 +1,6 @@
-"""From C to code: mock-ups compiled by the producer's compiler.
+"""Mock-ups as shared objects, from their C on.
 
-``build`` compiles, ``same_code`` says whether two builds are the same program, ``code_placement`` puts the hot loop
-where the original has it. ``survey`` lifts, emits and compiles one function after another of a whole binary.
+``build`` compiles them with the producer's flags; ``code_placement`` builds the identity with its hot loop where the
+original has it; ``same_code`` tells which are the same program; ``load`` (with ``array_checks`` and ``fixed_addresses``)
+calls one on NumPy arrays in this process; ``survey`` lifts, emits and builds all functions of a binary.
 """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 import subprocess
 from dataclasses import replace
@@ -26,9 +25,9 @@ from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStr
 from layout_advise.layoutalgebra.terms.term import A, S, product, union
 from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.emit.copies import chosen_tables, copy_function
-from layout_advise.mockup.run.build import build
+from layout_advise.mockup.emit.frame import buffer_specs
+from layout_advise.mockup.run.load import arguments, compile_mockup
 from tests.support.mockup_case import FLAGS, Case, f64_fields, verify
-from tests.support.mockup_native import LaContext
 
 BASE = 0x7F0000000010
 
@@ -200,7 +199,14 @@ def test_a_plain_array_has_a_candidate_only_where_elements_are_chosen() -> None:
 
 # ---- copies and mock-ups ----------------------------------------------------------------------------------------------
 
-HEADER = '#include "mockup.h"\n'
+ADD = """
+LA_EXPORT void la_run(struct la_context *context)
+{
+    double more;
+    la_get(&more, &context->in, 0, 0, 8);
+    for (uint64_t k = 0; k < la_buffers[0].bytes / 8; ++k)
+        ((double *)context->buffers[0])[k] += more;
+}"""
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -212,29 +218,25 @@ def test_copies_there_and_back(tmp_path: Path, case: tuple[int, list[int | None]
     data = np.random.default_rng(1).random((block * len(picks), inner, 4))
     layout = by_class(structure(len(data), data.ctypes.data, inner), used, block)
     every = frozenset({("s0", m.field) for m in layout.fields})
-    text = HEADER + "\n".join(
+    text = "\n".join(
         [
+            '#include "mockup.h"',
+            buffer_specs([layout], 0, {}),
             chosen_tables([layout]),
             copy_function([layout], [0], every, True),
             copy_function([layout], [0], frozenset({("s0", 0)}), False),
+            ADD,
         ]
     )
-    out = tmp_path / f"copies{abs(hash(text))}.so"
-    built = build(text, out, "gcc", ("-O0", "-Wall", "-Wextra", "-Werror"))
-    assert built.path is not None, built.log
-    library, context = ctypes.CDLL(str(out)), LaContext(abi=2)
-    buffer = np.zeros(layout.bytes // 8)
-    context.buffers[0] = buffer.ctypes.data
+    add = compile_mockup(text, tmp_path / "copies.so", flags=("-O0", "-Wall", "-Wextra", "-Werror"))
     before = data.copy()
-    library.la_copy_in(ctypes.byref(context))
+    add({}, arguments((), (0.0,)))
     stored = np.zeros((len(picks), inner, 2))
     for k in used:
         stored[k // block] = before[k, :, [0, 2]].T
-    assert np.array_equal(buffer, stored.ravel())
-    library.la_copy_out(ctypes.byref(context))
+    assert np.array_equal(add.buffers[0].view(np.float64), stored.ravel())
     assert np.array_equal(data, before)
-    buffer += 1.0
-    library.la_copy_out(ctypes.byref(context))
+    add({}, arguments((), (1.0,)))
     before[used, :, 0] += 1.0
     assert np.array_equal(data, before)
 
@@ -284,9 +286,9 @@ def test_the_traced_start_is_known_to_the_compiler(tmp_path: Path) -> None:
     source = emit_mockup(case.lifted, chosen, case.trace, case.structures)
     assert source.count("!= 0) __builtin_trap();") == 2
     assert case.run(chosen, "known")[0] == case.expected
-    found, mockup = case.run(chosen, "known-check", check=True)
+    found, done = case.run(chosen, "known-check", check=True)
     assert found == case.expected
-    assert mockup.context.check.mismatches == 0
+    assert done.mismatches == 0
     assert case.run(chosen, "known-wrong", wrong=True)[0] != case.expected
 
 
@@ -304,6 +306,6 @@ def test_a_wrong_table_is_found(number: int, tmp_path: Path) -> None:
     wrong = replace(chosen, relayouts=tuple(layouts))
     assert case.run(chosen, "right")[0] == case.expected
     assert case.run(wrong, "table")[0] != case.expected
-    found, mockup = case.run(wrong, "checked", check=True)
+    found, done = case.run(wrong, "checked", check=True)
     assert found != case.expected
-    assert mockup.context.check.mismatches > 0
+    assert done.mismatches > 0

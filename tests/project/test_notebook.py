@@ -48,5 +48,6 @@ def test_it_runs() -> None:
     assert "A_625 ⊗ A_3 ⊗ A_8" in whole
     assert "48 does not divide 5000; pad to 5040 first (rule 8)" in whole
     assert "the same bytes; original" in whole
+    assert "leaves the bytes of the original; its buffers: [" in whole
     assert whole.count("<svg") >= 5
     assert r"A_{5000} \otimes S_" in whole

@@ -4,30 +4,28 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import jsonschema
 import pytest
 
-from layout_advise.reports.model.contract import Report, read_report, schema
+from layout_advise.reports.model.contract import Report, schema
 from layout_advise.reports.pages.tables import ablation
+from tests.support.command import advise
 from tests.support.paths import ROOT
 from tests.support.run_folders import studied_region
 
 EXAMPLES = ROOT / "examples"
 
 
-def advise(example: str, flags: str, arguments: tuple[str, ...], folder: Path) -> Report:
+def advise_example(example: str, flags: str, arguments: tuple[str, ...], folder: Path) -> Report:
     subprocess.run(["make", "-s", "-C", str(EXAMPLES), example], check=True)
     program = EXAMPLES / example / "bin" / flags / example
-    command = [sys.executable, "-m", "layout_advise", "trace", "-q", "--restores", "5", "-o", str(folder / "run"), "--"]
-    subprocess.run([*command, str(program), *arguments], check=True, cwd=folder, stdout=subprocess.DEVNULL)
-    return read_report(folder / "run")
+    return advise([program, *arguments], "--restores", "5", folder=folder)
 
 
 def test_particles_are_verified_and_soa_is_measured(tmp_path: Path) -> None:
-    report = advise("particles", "O2", ("20000", "1000"), tmp_path)  # smaller ones come to rest within some calls
+    report = advise_example("particles", "O2", ("20000", "1000"), tmp_path)  # smaller ones come to rest within some calls
     jsonschema.validate(json.loads((tmp_path / "run" / "report.json").read_text()), schema())
     hotspot = report.hotspots[0]
     assert (hotspot.symbol, hotspot.region) == ("update_pressure", "function")
@@ -50,7 +48,7 @@ def test_particles_are_verified_and_soa_is_measured(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_vectorised_fields_are_timed_without_vectors_too(tmp_path: Path) -> None:
-    report = advise("pixels", "O3-haswell", ("20000", "400"), tmp_path)
+    report = advise_example("pixels", "O3-haswell", ("20000", "400"), tmp_path)
     timings = json.loads((studied_region(tmp_path / "run") / "timings.json").read_text())
     assert all("identity-scalar" in restore for restore in timings["first"]["steady"][:3])
     verdict = report.hotspots[0].verdict
@@ -61,7 +59,7 @@ def test_vectorised_fields_are_timed_without_vectors_too(tmp_path: Path) -> None
 @pytest.mark.slow
 @pytest.mark.parametrize("flags", ["O2", "O3-haswell"])
 def test_blocks_of_kmeans_run_points_side_by_side(flags: str, tmp_path: Path) -> None:
-    hotspot = advise("kmeans", flags, ("10000", "200"), tmp_path).hotspots[0]
+    hotspot = advise_example("kmeans", flags, ("10000", "200"), tmp_path).hotspots[0]
     (blocks,) = [c for c in hotspot.candidates if c.block == 8 and c.variant == "simd"]
     assert blocks.evidence == "verified", blocks.reason
     assert blocks.verification is not None
@@ -90,7 +88,7 @@ def test_every_example_is_lifted_and_verified(example: str, tmp_path: Path) -> N
     for flags in ("O2", "O3-haswell"):
         folder = tmp_path / flags
         folder.mkdir()
-        hotspot = advise(example, flags, sizes[example], folder).hotspots[0]
+        hotspot = advise_example(example, flags, sizes[example], folder).hotspots[0]
         assert hotspot.not_lifted == ()
         assert hotspot.identity is not None
         assert hotspot.identity.evidence == "verified"

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from layout_advise.reports.model.contract import read_report
 from layout_advise.reports.model.hotspot import HotspotReport
+from tests.support.command import advise, run_command
 from tests.support.run_folders import studied_region
 
 PROGRAM = r"""
@@ -58,15 +57,9 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "relax"
 
 
-def advise(program: Path, mode: str, folder: Path, *options: str) -> Path:
-    run = folder / "run"
-    command = [sys.executable, "-m", "layout_advise", "trace", "-q", "--hotspot", "relax", "-o", str(run), *options]
-    subprocess.run([*command, "--", str(program), mode], check=True, cwd=folder, stdout=subprocess.DEVNULL)
-    return run
-
-
 def measured(program: Path, mode: str, folder: Path) -> HotspotReport:
-    return read_report(advise(program, mode, folder, "--restores", "5", "--candidates", "2")).hotspots[0]
+    options = ("--hotspot", "relax", "--restores", "5", "--candidates", "2")
+    return advise([program, mode], *options, folder=folder).hotspots[0]
 
 
 def test_elements_of_one_class_are_stored_together(program: Path, tmp_path: Path) -> None:
@@ -87,7 +80,9 @@ def test_elements_of_one_class_are_stored_together(program: Path, tmp_path: Path
 
 
 def test_two_of_one_pair_are_refused(program: Path, tmp_path: Path) -> None:
-    run = advise(program, "neighbours", tmp_path, "--until", "explore")
+    run = tmp_path / "run"
+    words = ("trace", "-q", "--hotspot", "relax", "-o", run, "--until", "explore", "--", program, "neighbours")
+    assert run_command(*words).returncode == 0
     layouts = [r for c in json.loads((studied_region(run) / "candidates.json").read_text()) for r in c["relayouts"]]
     assert layouts
     assert all(layout["chosen"] is None for layout in layouts)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +21,7 @@ from layout_advise.layoutalgebra.explore.joint_candidates import (
     twins,
 )
 from layout_advise.mockup.emit import emit_mockup
-from layout_advise.reports.model.contract import read_report
+from tests.support.command import advise
 from tests.support.mockup_case import FLAGS, PARTICLES, Case, f64_fields
 from tests.support.mockup_native import candidate, relayout
 from tests.support.run_folders import studied_region
@@ -192,11 +191,8 @@ def test_swapped_buffers_with_the_same_fields_get_one_layout(tmp_path: Path) -> 
     (tmp_path / "alike.c").write_text(ALIKE)
     built = tmp_path / "alike"
     subprocess.run(["gcc", "-g", "-O2", "-o", str(built), str(tmp_path / "alike.c")], check=True)
-    run = tmp_path / "run"
-    options = ["-q", "--hotspot", "step", "--restores", "2", "--candidates", "5", "-o", str(run)]
-    command = [sys.executable, "-m", "layout_advise", "trace", *options, "--", str(built)]
-    subprocess.run(command, check=True, cwd=tmp_path, stdout=subprocess.DEVNULL)
-    candidates = read_report(run).hotspots[0].candidates
+    options = ("--hotspot", "step", "--restores", "2", "--candidates", "5")
+    candidates = advise([built], *options, folder=tmp_path).hotspots[0].candidates
     assert candidates
     assert all(len(one.structures) == 2 for one in candidates)
 
@@ -207,11 +203,8 @@ def test_the_road_with_swapped_buffers(debug: tuple[str, ...], tmp_path: Path) -
     (tmp_path / "grid.c").write_text(PROGRAM)
     built = tmp_path / "grid"
     subprocess.run(["gcc", *debug, "-O2", "-o", str(built), str(tmp_path / "grid.c")], check=True)
-    run = tmp_path / "run"
-    options = ["-q", "--hotspot", "step", "--restores", "5", "--candidates", "2", "-o", str(run)]
-    command = [sys.executable, "-m", "layout_advise", "trace", *options, "--", str(built)]
-    subprocess.run(command, check=True, cwd=tmp_path, stdout=subprocess.DEVNULL)
-    hotspot = read_report(run).hotspots[0]
+    options = ("--hotspot", "step", "--restores", "5", "--candidates", "2")
+    hotspot = advise([built], *options, folder=tmp_path).hotspots[0]
     spans = [[(f.offset, f.bytes) for f in s.fields] for s in hotspot.structures if s.bytes == 40000 * 24]
     assert spans == [[(0, 1), (1, 1), (4, 4)]] * 2
     assert hotspot.candidates
@@ -220,5 +213,5 @@ def test_the_road_with_swapped_buffers(debug: tuple[str, ...], tmp_path: Path) -
         assert one.evidence == "verified"
         assert one.verification is not None
         assert one.verification.calls == 3
-    plans = [c["relayouts"] for c in json.loads((studied_region(run) / "candidates.json").read_text())]
+    plans = [c["relayouts"] for c in json.loads((studied_region(tmp_path / "run") / "candidates.json").read_text())]
     assert all(first["fields"] == second["fields"] for first, second in plans)

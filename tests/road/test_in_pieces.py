@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from layout_advise.reports.model.contract import read_report
 from layout_advise.reports.model.hotspot import HotspotReport
+from tests.support.command import advise
 
 SOURCE = """
 #include <stdio.h>
@@ -38,10 +37,8 @@ int main(void)
 def advised(folder: Path, *options: str) -> HotspotReport:
     (folder / "product.c").write_text(SOURCE)
     subprocess.run(["gcc", "-g", "-O2", "-o", folder / "product", folder / "product.c"], check=True)
-    command = [sys.executable, "-m", "layout_advise", "trace", "-q", "--restores", "3", "--max-refs", "2000000", *options]
-    run = str(folder / "run")
-    subprocess.run([*command, "-o", run, "--", str(folder / "product")], check=True, stdout=subprocess.DEVNULL)
-    (hotspot,) = read_report(Path(run)).hotspots
+    few = ("--restores", "3", "--max-refs", "2000000")
+    (hotspot,) = advise([folder / "product"], *few, *options, folder=folder).hotspots
     return hotspot
 
 

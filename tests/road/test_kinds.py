@@ -7,15 +7,14 @@ given for all calls are those of the kinds, weighted. The verdict itself is the 
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from layout_advise.reports.model.candidate import CandidateReport
-from layout_advise.reports.model.contract import read_report
 from layout_advise.reports.model.hotspot import HotspotReport
 from layout_advise.reports.pages.terminal import render
+from tests.support.command import advise
 
 SOURCE = Path(__file__).with_name("kinds.c")
 
@@ -28,10 +27,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def measured(program: Path, how: str, folder: Path) -> HotspotReport:
-    options = ["-q", "--hotspot", how, "--restores", "5", "--candidates", "2", "-o", str(folder / "run")]
-    command = [sys.executable, "-m", "layout_advise", "trace", *options, "--", str(program), how]
-    subprocess.run(command, check=True, cwd=folder, stdout=subprocess.DEVNULL)
-    report = read_report(folder / "run")
+    report = advise([program, how], "--hotspot", how, "--restores", "5", "--candidates", "2", folder=folder)
     assert all(kind.text in render(report) for kind in report.hotspots[0].kinds)
     return report.hotspots[0]
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +13,7 @@ from layout_advise.tracer.backends.clone.record_team import trace_region
 from layout_advise.tracer.trace.trace_file import read_trace
 from layout_advise.verify.verify_team import verify_team
 from tests.support import openmp_programs as programs
+from tests.support.command import run_command
 from tests.support.openmp_road import advised, build_bodies, trace_and_compare
 from tests.support.tracing.openmp_traces import parked_team
 
@@ -108,45 +106,15 @@ def test_a_region_that_leaves_other_bytes_each_time_cannot_be_compared(tmp_path:
 
 def test_without_criu_a_team_is_refused_by_name(tmp_path: Path) -> None:
     program = build_bodies(tmp_path)
-    command = [
-        sys.executable,
-        "-m",
-        "layout_advise",
-        "trace",
-        "-q",
-        "-f",
-        "--hotspot",
-        "move._omp_fn.0",
-        "--snapshot",
-        "fork",
-    ]
-    environment = {**os.environ, "OMP_NUM_THREADS": "2"}
-    done = subprocess.run(
-        [*command, "-o", str(tmp_path / "run"), "--", str(program)],
-        capture_output=True,
-        text=True,
-        env=environment,
-        check=False,
-    )
+    words = ("trace", "-q", "--hotspot", "move._omp_fn.0", "--snapshot", "fork", "-o", tmp_path / "run", "--", program)
+    done = run_command(*words, OMP_NUM_THREADS="2")
     assert done.returncode == 1
     assert "cannot copy a program with a team of 2 threads: a fork has one thread only" in done.stderr
 
 
 def test_threads_beside_a_serial_hotspot_are_told_of(tmp_path: Path) -> None:
     program = programs.build(tmp_path, "beside")
-    command = [
-        sys.executable,
-        "-m",
-        "layout_advise",
-        "trace",
-        "--hotspot",
-        "hot",
-        "--until",
-        "trace",
-        "-o",
-        str(tmp_path / "run"),
-    ]
-    done = subprocess.run([*command, "--", str(program)], capture_output=True, text=True, check=False)
+    done = run_command("trace", "--hotspot", "hot", "--until", "trace", "-o", tmp_path / "run", "--", program)
     assert done.returncode == 0, done.stderr
     assert "1 other thread lives beside the hotspot" in done.stderr
     trace = read_trace(find_trace(tmp_path / "run"))

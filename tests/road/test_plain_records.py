@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from layout_advise.reports.model.contract import read_report
+from tests.support.command import advise
 
 SOURCE = """
 #include <stdio.h>
@@ -36,9 +35,7 @@ int main(void)
 def test_three_numbers_to_a_particle_are_an_element(tmp_path: Path) -> None:
     (tmp_path / "kick.c").write_text(SOURCE)
     subprocess.run(["gcc", "-g", "-O2", "-o", tmp_path / "kick", tmp_path / "kick.c"], check=True)
-    command = [sys.executable, "-m", "layout_advise", "trace", "-q", "--restores", "3", "-o", str(tmp_path / "run"), "--"]
-    subprocess.run([*command, str(tmp_path / "kick")], check=True, stdout=subprocess.DEVNULL)
-    (hotspot,) = read_report(tmp_path / "run").hotspots
+    (hotspot,) = advise([tmp_path / "kick"], "--restores", "3", folder=tmp_path).hotspots
     velocity = next(s for s in hotspot.structures if s.element_bytes == 24)
     assert (velocity.count, velocity.type) == (20000, "double[3]")
     verified = [c for c in hotspot.candidates if c.evidence == "verified" and c.structures == (velocity.id,)]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from layout_advise.reports.model.contract import Report, read_report
+from layout_advise.reports.model.contract import Report
+from tests.support.command import advise
 
 PROGRAM = r"""
 #include <stdio.h>
@@ -33,9 +33,7 @@ def traced(where: Path, special: str, rest: int, *options: str) -> Report:
     """The report on the program, with a statement of its own before the calls, and ``rest`` unused numbers in an object."""
     (where / "program.c").write_text(PROGRAM.replace("SPECIAL", special).replace("REST", str(rest)))
     subprocess.run(["gcc", "-O2", "-g", "program.c", "-o", "program"], check=True, cwd=where)
-    command = [sys.executable, "-m", "layout_advise", "trace", "-q", "--restores", "5", "--hotspot", "move", "-o", "run"]
-    subprocess.run([*command, *options, "--", "./program"], check=True, cwd=where, stdout=subprocess.DEVNULL)
-    return read_report(where / "run")
+    return advise(["./program"], "--restores", "5", "--hotspot", "move", *options, folder=where)
 
 
 def test_an_object_with_two_pointers_is_not_gathered_and_no_keep_is_claimed(tmp_path: Path) -> None:

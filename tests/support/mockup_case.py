@@ -13,7 +13,8 @@ from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.evidence.check_records import check_records
 from layout_advise.mockup.machine.image import open_image
 from layout_advise.mockup.rewrite.reroll import reroll
-from tests.support.mockup_native import Mockup, Native, traced
+from layout_advise.mockup.run.load import MockupCall
+from tests.support.mockup_native import Native, run_mockup, traced
 
 FLAGS = {"O2": ("-O2",), "O3-avx2": ("-O3", "-march=haswell")}
 
@@ -40,7 +41,6 @@ class Case:
         self.integers: list[int] = []
         self.floats: list[float] = []
         self.structures: tuple[Structure, ...] = ()
-        self.runs = 0
 
     def prepare(self) -> None:
         self.before = [a.copy() for a in self.arrays]
@@ -57,18 +57,13 @@ class Case:
             array[...] = before
         return found
 
-    def run(self, chosen: Candidate | None, name: str, **options: Any) -> tuple[list[bytes], Mockup]:
+    def run(self, chosen: Candidate | None, name: str, **options: Any) -> tuple[list[bytes], MockupCall]:
         source = emit_mockup(self.lifted, chosen, self.trace, self.structures, **options)
-        self.runs += 1  # a library is loaded once a name
         flags = ("-O1",) if options.get("check") else self.flags
-        mockup = Mockup(source, self.where / f"{name}{self.runs}.so", flags)
-        mockup.arguments(self.integers, self.floats)
-        records = mockup.records(1 << 16)
-        mockup.run()
+        done = run_mockup(source, self.where / f"{name}.so", self.integers, self.floats, flags=flags, records=1 << 16)
         if options.get("check"):
-            seen = records[: mockup.context.check.count]
-            assert check_records(seen, self.trace, self.lifted) == ()
-        return self.restore(), mockup
+            assert check_records(done.records, self.trace, self.lifted) == ()
+        return self.restore(), done
 
 
 def verify(case: Case, chosen: Candidate) -> None:
@@ -89,10 +84,10 @@ def compare(case: Case, chosen: Candidate, *variants: str) -> None:
     assert case.run(None, "identity", variant=variants[-1])[0] == case.expected
     for variant in variants:
         assert case.run(chosen, variant, variant=variant)[0] == case.expected
-    found, mockup = case.run(chosen, "check", check=True)
+    found, done = case.run(chosen, "check", check=True)
     assert found == case.expected
-    assert mockup.context.check.mismatches == 0
-    assert mockup.context.check.remapped > 0
+    assert done.mismatches == 0
+    assert done.remapped > 0
     assert case.run(chosen, "wrong", wrong=True)[0] != case.expected
 
 

@@ -19,82 +19,27 @@ from layout_advise.mockup.evidence.binding import access_bytes, accesses, key_of
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.lift.lift import lift
 from layout_advise.mockup.rewrite.reroll import reroll
-from layout_advise.mockup.run.build import build
+from layout_advise.mockup.run.load import MockupCall, arguments, compile_mockup
 from layout_advise.tracer.code.region import CodeRange, Region
 from layout_advise.tracer.trace.trace import Reference, Registers, Trace
 
 NO_REGISTERS = Registers((0,) * 16, 0, 0, 0, 0)
 
 
-class LaRegisters(ctypes.Structure):
-    _fields_ = [
-        ("gpr", ctypes.c_uint64 * 16),
-        ("rip", ctypes.c_uint64),
-        ("rflags", ctypes.c_uint64),
-        ("fs_base", ctypes.c_uint64),
-        ("mxcsr", ctypes.c_uint32),
-        ("reserved", ctypes.c_uint32),
-        ("vector", (ctypes.c_uint8 * 64) * 32),
-    ]
-
-
-class LaCheck(ctypes.Structure):
-    _fields_ = [
-        ("records", ctypes.c_void_p),
-        *((name, ctypes.c_uint64) for name in ("capacity", "count", "mismatches")),
-        *((name, ctypes.c_uint64) for name in ("first_site", "first_old", "first_new", "remapped")),
-    ]
-
-
-class LaContext(ctypes.Structure):
-    _fields_ = [
-        ("abi", ctypes.c_uint32),
-        ("buffer_count", ctypes.c_uint32),
-        ("buffers", ctypes.c_void_p * 64),
-        ("in_", LaRegisters),
-        ("out", LaRegisters),
-        ("check", LaCheck),
-    ]
-
-
-class BufferSpec(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_uint64) for name in ("bytes", "align", "offset", "like", "own")]
-
-
-class Mockup:
-    """A mock-up loaded into this process, with its buffers."""
-
-    def __init__(self, source: str, out: Path, flags: Sequence[str] = ("-O2",), compiler: str = "gcc") -> None:
-        built = build(source, out, compiler, flags)
-        assert built.path is not None, built.log
-        self.library = ctypes.CDLL(str(built.path))
-        self.context = LaContext(abi=2)
-        count = ctypes.c_uint32.in_dll(self.library, "la_buffer_count").value
-        specs = (BufferSpec * max(count, 1)).in_dll(self.library, "la_buffers")
-        self.context.buffer_count = count
-        self.memory = [np.full(int(specs[k].bytes) + 128, 0xAB, np.uint8) for k in range(count)]
-        for k, memory in enumerate(self.memory):
-            own = specs[k].own and specs[k].own + specs[k].offset
-            self.context.buffers[k] = own or (memory.ctypes.data + 63) // 64 * 64
-
-    def arguments(self, integers: Sequence[int] = (), floats: Sequence[float] = ()) -> None:
-        """The System V calling convention."""
-        for number, integer in zip((7, 6, 2, 1, 8, 9), integers, strict=False):
-            self.context.in_.gpr[number] = integer & (1 << 64) - 1
-        for k, value in enumerate(floats):
-            self.context.in_.vector[k][:8] = list(np.float64(value).tobytes())
-
-    def records(self, capacity: int) -> np.ndarray:
-        """Provide a record buffer (check builds)."""
-        self.buffer = np.zeros(capacity, np.uint64)
-        self.context.check.records = self.buffer.ctypes.data
-        self.context.check.capacity = capacity
-        return self.buffer
-
-    def run(self) -> None:
-        """Copy in, run, copy out."""
-        for step in ("la_copy_in", "la_run", "la_copy_out"):
-            getattr(self.library, step)(ctypes.byref(self.context))
+def run_mockup(
+    source: str,
+    out: Path,
+    integers: Sequence[int] = (),
+    floats: Sequence[float] = (),
+    *,
+    flags: Sequence[str] = ("-O2",),
+    compiler: str = "gcc",
+    records: int = 0,
+) -> MockupCall:
+    """Build the mock-up and call it once, on the memory that its addresses and arguments lead to; nothing may take the new
+    buffers for zeros."""
+    mockup = compile_mockup(source, out, compiler=compiler, flags=flags, fill=0xAB)
+    return mockup({}, arguments(integers, floats), records=records)
 
 
 class Native:
@@ -146,12 +91,9 @@ def traced(lifted: Lifted, where: Path, integers: Sequence[int], floats: Sequenc
     """Run the identity's check build once and make a trace of its records; the caller restores the memory."""
     references = references_of(lifted)
     source = emit_mockup(lifted, None, trace_of(lifted, None, references, lifted.symbol), (), check=True)
-    mockup = Mockup(source, where / "trace.so")
-    mockup.arguments(integers, floats)
-    records = mockup.records(capacity)
-    mockup.run()
-    assert mockup.context.check.count <= capacity
-    return trace_of(lifted, records[: mockup.context.check.count], references, lifted.symbol)
+    done = run_mockup(source, where / "trace.so", integers, floats, records=capacity)
+    assert done.count <= capacity
+    return trace_of(lifted, done.records, references, lifted.symbol)
 
 
 @dataclass(frozen=True)
@@ -170,24 +112,22 @@ class Rows:
 
     def made_by(self, text: str, out: Path, flags: Sequence[str] = ("-O2",)) -> bytes:
         """What a mock-up makes of the rows."""
-        mockup = Mockup(text, out, flags)
-        mockup.arguments((self.work.ctypes.data, len(self.work)))
-        mockup.run()
+        run_mockup(text, out, (self.work.ctypes.data, len(self.work)), flags=flags)
         return self.work.tobytes()
 
 
 def rows(source: str, work: np.ndarray, words: Sequence[int], where: Path, flags: Sequence[str]) -> Rows:
     """The kernel ``run(rows, count)`` on ``work``; ``words`` of each row are fields."""
     native = Native(source, "run", where, flags)
-    start, arguments, size = work.copy(), (work.ctypes.data, len(work)), work.itemsize
-    native.function(*(ctypes.c_uint64(a) for a in arguments))
+    start, given, size = work.copy(), (work.ctypes.data, len(work)), work.itemsize
+    native.function(*(ctypes.c_uint64(a) for a in given))
     expected = work.tobytes()
     work[:] = start
     fields = tuple(Field(f"f{k}", size * k, size, "double" if size == 8 else "float", 1, 1) for k in words)
     dims = (Dim(len(work), work.strides[0]),)
     structure = Structure("s0", "p", work.ctypes.data, work.nbytes, dims, fields, (), work.ctypes.data)
     lifted = native.lifted()
-    trace = traced(lifted, where, arguments, ())
+    trace = traced(lifted, where, given, ())
     work[:] = start
     return Rows(reroll(lifted, trace, (structure,)), trace, structure, work, expected)
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,13 +16,13 @@ from layout_advise.observe.linear_index import linearise
 from layout_advise.observe.observe import Observation, observed
 from layout_advise.propose.proposals import propose
 from layout_advise.propose.stage import attempt
-from layout_advise.reports.model.contract import read_report
 from layout_advise.reports.model.hotspot import HotspotReport
 from layout_advise.tracer.backends.clone.record_team import trace_region
 from layout_advise.tracer.folding.fold import fold
 from layout_advise.tracer.trace.trace import Reference, Registers, Thread, Trace
 from layout_advise.verify.verify import Finding, Subject
 from layout_advise.verify.verify_team import verify_team
+from tests.support.command import advise
 from tests.support.tracing.openmp_traces import parked_team
 
 PROGRAM = r"""
@@ -74,24 +72,8 @@ def build_bodies(folder: Path, *flags: str, compiler: str = "gcc") -> Path:
 
 
 def advised(program: Path, threads: int, *options: str, body: str = "move._omp_fn.0") -> HotspotReport:
-    run = program.parent / "run"
-    command = [
-        sys.executable,
-        "-m",
-        "layout_advise",
-        "trace",
-        "-q",
-        "-f",
-        "--hotspot",
-        body,
-        "-o",
-        str(run),
-        *options,
-    ]
-    environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
-    done = subprocess.run([*command, "--", str(program)], capture_output=True, text=True, env=environment, check=False)
-    assert done.returncode == 0, done.stderr
-    return read_report(run).hotspots[0]
+    words = ("-f", "--hotspot", body, *options)
+    return advise([program], *words, folder=program.parent, OMP_NUM_THREADS=str(threads)).hotspots[0]
 
 
 def trace_and_compare(program: Path, threads: int, folder: Path) -> tuple[Observation, dict[str, Finding]]:

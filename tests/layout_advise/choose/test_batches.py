@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import struct
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from layout_advise.build.build_and_compare import differing, left_behind
 from layout_advise.choose.batches import may_be_learnt, size_and_start
 from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from layout_advise.mockup.evidence.streams import expand_array
-from layout_advise.reports.model.contract import read_report, schema
+from layout_advise.reports.model.contract import schema
 from layout_advise.reports.model.hotspot import Original
 from layout_advise.tracer.backends.clone.record import trace_call
 from layout_advise.tracer.process.agent import ABI_HEADER
@@ -31,6 +30,7 @@ from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.compare import compare
 from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.snapshot.recorded_calls import RECORDED, RSP, Calls, record_calls
+from tests.support.command import advise
 
 COUNT, CALLS, FIRST, SIZE = 3000, 400, 21, 60
 
@@ -329,10 +329,8 @@ def test_rows_of_calls_from_different_depths_are_batched_row_by_row(tmp_path: Pa
     """As libsvm calls its kernel: 2,400 times in a row from one frame, then from another one."""
     (tmp_path / "rows.c").write_text(ROWS)
     subprocess.run(["gcc", "-g", "-O2", "-o", str(tmp_path / "rows"), str(tmp_path / "rows.c")], check=True)
-    options = ["-q", "--restores", "3", "--hotspot", "move", "-o", str(tmp_path / "run"), "--"]
-    words = [str(tmp_path / "rows"), "20000", "2000", "700"]
-    subprocess.run([sys.executable, "-m", "layout_advise", "trace", *options, *words], check=True, stdout=subprocess.DEVNULL)
-    (hotspot,) = read_report(tmp_path / "run").hotspots
+    words = (tmp_path / "rows", "20000", "2000", "700")
+    (hotspot,) = advise(words, "--restores", "3", "--hotspot", "move", folder=tmp_path).hotspots
     assert hotspot.batch is not None
     assert hotspot.batch.calls == 1200 // 3
     assert hotspot.identity is not None
@@ -345,16 +343,9 @@ def test_the_whole_road_with_calls_of_different_sizes(
     program: Path, tmp_path: Path, calls: str, longest: str, together: Sequence[int]
 ) -> None:
     """Registers as they are: bases, trip counts and a factor differ from call to call."""
-    options = ["-q", "--restores", "5", "--hotspot", "move", "-o", str(tmp_path / "run"), "--"]
-    words = [str(program), "20000", calls, longest]
-    subprocess.run(
-        [sys.executable, "-m", "layout_advise", "trace", *options, *words],
-        check=True,
-        stdout=subprocess.DEVNULL,
-        cwd=tmp_path,
-    )
+    words = (program, "20000", calls, longest)
+    report = advise(words, "--restores", "5", "--hotspot", "move", folder=tmp_path)
     jsonschema.validate(json.loads((tmp_path / "run" / "report.json").read_text()), schema())
-    report = read_report(tmp_path / "run")
     (hotspot,) = report.hotspots
     batch = hotspot.batch
     assert batch is not None

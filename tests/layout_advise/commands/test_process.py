@@ -14,13 +14,8 @@ import pytest
 from layout_advise.cli import main
 from layout_advise.commands import common, show
 from layout_advise.tracer.trace.trace import Trace
+from tests.support.command import run_command
 from tests.support.run_folders import run_dir, saved
-
-
-def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """A process of its own: for what only the end of one shows."""
-    command = [sys.executable, "-m", "layout_advise", *words]
-    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, check=False)
 
 
 def on_a_terminal(words: list[str], **environment: str) -> str:
@@ -86,9 +81,9 @@ def test_a_full_disk_is_one_line(words: list[str]) -> None:
 
 
 def test_exit_codes_reach_the_shell() -> None:
-    assert run("layout", "A_4").returncode == 0
-    assert run("layout", "A_").returncode == 1
-    assert run("layout").returncode == 2
+    assert run_command("layout", "A_4").returncode == 0
+    assert run_command("layout", "A_").returncode == 1
+    assert run_command("layout").returncode == 2
 
 
 def test_an_interrupt_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 from typing import Literal
 
@@ -12,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from layout_advise.layoutalgebra.sets.nests import Affine, FoldedStream, Loop, Point
-from layout_advise.reports.model.contract import read_report
 from layout_advise.tracer.trace.trace import Mapping, Reference, Registers, Trace
 from layout_advise.verify.overwritten import overwritten
+from tests.support.command import advise
 
 FILTER = r"""
 #include <stdio.h>
@@ -38,9 +37,7 @@ int main(void) {
 def test_a_filter_that_runs_again_on_the_same_image_is_compared(tmp_path: Path) -> None:
     (tmp_path / "filter.c").write_text(FILTER)
     subprocess.run(["gcc", "-O2", "-g", "filter.c", "-o", "filter"], check=True, cwd=tmp_path)
-    command = [sys.executable, "-m", "layout_advise", "trace", "-q", "--restores", "3", "--hotspot", "grey", "-o", "run"]
-    subprocess.run([*command, "--", "./filter"], check=True, cwd=tmp_path, stdout=subprocess.DEVNULL)
-    report = read_report(tmp_path / "run")
+    report = advise(["./filter"], "--restores", "3", "--hotspot", "grey", folder=tmp_path)
     (hotspot,) = report.hotspots
     assert hotspot.identity is not None
     assert hotspot.identity.evidence == "verified"
@@ -70,9 +67,7 @@ def test_a_program_that_comes_to_rest_after_the_first_call_is_measured(tmp_path:
     """Five times five bits a call: the third leaves everything as it is. CI stopped one call too late once."""
     (tmp_path / "rest.c").write_text(REST)
     subprocess.run(["gcc", "-O2", "-g", "rest.c", "-o", "rest"], check=True, cwd=tmp_path)
-    command = [sys.executable, "-m", "layout_advise", "trace", "-q", "--restores", "3", "--hotspot", "settle", "-o", "run"]
-    subprocess.run([*command, "--call", "2", "--", "./rest"], check=True, cwd=tmp_path, stdout=subprocess.DEVNULL)
-    report = read_report(tmp_path / "run")
+    report = advise(["./rest"], "--restores", "3", "--hotspot", "settle", "--call", "2", folder=tmp_path)
     (hotspot,) = report.hotspots
     assert hotspot.identity is not None
     assert (report.status, hotspot.identity.evidence) == ("complete", "verified"), hotspot.verdict.text

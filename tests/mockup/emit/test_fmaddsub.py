@@ -12,7 +12,7 @@ import pytest
 
 from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.emit.packs.fmaddsub import keeps_lanes, mixed_together
-from tests.support.mockup_native import Mockup, Native, rows, traced
+from tests.support.mockup_native import Native, rows, run_mockup, traced
 
 HASWELL = ("-O2", "-march=haswell")
 
@@ -51,9 +51,7 @@ def test_results_are_the_instructions(tmp_path: Path, lanes: int, bits: str, nam
     work[:] = start
     text = emit_mockup(lifted, None, trace, (), vector_bytes=8 * lanes)
     assert len(re.findall(rf"= la_{name}_f64x{lanes}\(", text)) == 1
-    mockup = Mockup(text, tmp_path / "mockup.so", flags)
-    mockup.arguments(arguments)
-    mockup.run()
+    run_mockup(text, tmp_path / "mockup.so", arguments, flags=flags)
     assert work.tobytes() == expected
     if flags == HASWELL:
         code = subprocess.run(["objdump", "-d", str(tmp_path / "mockup.so")], capture_output=True, text=True, check=True)

@@ -12,8 +12,9 @@ import pytest
 from layout_advise.errors import RemapError
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
 from layout_advise.mockup.emit import emit_mockup
+from layout_advise.mockup.run.build import build
 from tests.support.mockup_case import FLAGS, Case, f64_fields, verify
-from tests.support.mockup_native import Mockup, candidate, relayout
+from tests.support.mockup_native import candidate, relayout, run_mockup
 
 GATHER = """
 struct m { double re, im, unused[2]; };
@@ -115,9 +116,9 @@ def test_iterations_that_ran_side_by_side_over_gathered_records_do_so_again(kind
     assert "LA_MEMBER(la_f64, e0, 16)" in same
     assert ("LA_INDEPENDENT" in emit_mockup(case.lifted, chosen, case.trace, case.structures)) == known
     assert "LA_INDEPENDENT" in emit_mockup(case.lifted, chosen, case.trace, case.structures, variant="simd")
-    built = Mockup(same, tmp_path / "same.so", ("-O3", "-march=haswell", "-ffp-contract=off", "-fno-strict-aliasing"))
+    flags = ("-O3", "-march=haswell", "-ffp-contract=off", "-fno-strict-aliasing")
+    assert build(same, tmp_path / "same.so", flags=flags).path
     code = subprocess.run(["objdump", "-d", str(tmp_path / "same.so")], capture_output=True, text=True, check=True).stdout
-    assert built is not None
     assert "vmulpd" in code
 
 
@@ -171,9 +172,7 @@ void gather(const struct node *v, const int *edges, long n, double *sum)
     case.prepare()
     layout = candidate(relayout(structure, "soa"))
     text = emit_mockup(case.lifted, layout, case.trace, case.structures)
-    mockup = Mockup(text, tmp_path / "soa.so", ("-O2",))
-    mockup.arguments(case.integers)
-    mockup.run()
+    run_mockup(text, tmp_path / "soa.so", case.integers)
     assert case.restore() == case.expected
     code = subprocess.run(["objdump", "-d", tmp_path / "soa.so"], capture_output=True, text=True, check=True).stdout
     assert len(re.findall(r"sd\s+\(%r\w+,%r\w+,8\)", code)) == 2  # base and index, no sum of them before

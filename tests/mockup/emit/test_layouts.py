@@ -19,8 +19,9 @@ from layout_advise.mockup.emit.frame import buffer_starts
 from layout_advise.mockup.evidence.binding import accesses
 from layout_advise.mockup.evidence.check_records import check_records
 from layout_advise.mockup.ir.lifted import Let
+from layout_advise.mockup.run.build import build
 from tests.support.mockup_case import FLAGS, GRID, PARTICLES, Case, f64_fields, particles, verify
-from tests.support.mockup_native import Mockup, candidate, relayout
+from tests.support.mockup_native import candidate, relayout
 
 PIXELS = """
 struct pixel { float r, g, b, a; };
@@ -87,7 +88,7 @@ def test_the_fields_of_a_record_are_reached_from_one_pointer_an_iteration(tmp_pa
     verify(case, candidate(relayout(shape, "compact")))
     text = emit_mockup(case.lifted, candidate(relayout(shape, "compact")), case.trace, case.structures)
     assert len(re.findall(r"uint8_t \*const e\d+ = ", text)) == 1
-    Mockup(text, tmp_path / "compact.so", ("-O2", "-ffp-contract=off", "-fno-strict-aliasing"))
+    assert build(text, tmp_path / "compact.so", flags=("-O2", "-ffp-contract=off", "-fno-strict-aliasing")).path
     found = subprocess.run(["objdump", "-d", str(tmp_path / "compact.so")], capture_output=True, text=True, check=True)
     assert "mulpd" in found.stdout
     apart = emit_mockup(case.lifted, candidate(relayout(shape, "soa")), case.trace, case.structures)
@@ -119,9 +120,7 @@ def test_the_arrays_of_a_block_are_seen_not_to_overlap(tmp_path: Path) -> None:
     packed = {}
     for kind in ("blocks", "aosoa"):
         assert case.run(candidate(relayout(shape, kind, 4)), kind)[0] == case.expected
-        code = subprocess.run(
-            ["objdump", "-d", f"{kind}{case.runs}.so"], cwd=tmp_path, capture_output=True, text=True, check=True
-        )
+        code = subprocess.run(["objdump", "-d", f"{kind}.so"], cwd=tmp_path, capture_output=True, text=True, check=True)
         packed[kind] = len(re.findall(r"\t(?:mul|add|sub)ps ", code.stdout))
     assert packed["blocks"] > 3
     assert packed["aosoa"] == 0  # what the flags do with pointers of their own

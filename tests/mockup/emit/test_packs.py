@@ -18,7 +18,7 @@ from layout_advise.mockup.emit.packs.find import nothing_packed, packed
 from layout_advise.mockup.ir.effects import Ty
 from layout_advise.mockup.ir.lifted import Item, Let, Lifted, Linear, Load, Origin, Store, Val
 from tests.support.compilers import needs_clang
-from tests.support.mockup_native import Mockup, Native, rows, traced
+from tests.support.mockup_native import Native, rows, run_mockup, traced
 
 HASWELL = ("-O2", "-march=haswell")
 REGISTERS = 4
@@ -94,9 +94,7 @@ def both(
     trace = traced(lifted, where, arguments, ())
     work[:] = start
     text = emit_mockup(lifted, None, trace, (), vector_bytes=width)
-    mockup = Mockup(text, where / "mockup.so", flags, compiler)
-    mockup.arguments(arguments)
-    mockup.run()
+    run_mockup(text, where / "mockup.so", arguments, flags=flags, compiler=compiler)
     return text, expected, blurred(work)
 
 
@@ -302,10 +300,8 @@ def test_two_lanes_are_one_fused_instruction_by_clang(tmp_path: Path) -> None:
     text = emit_mockup(case.lifted, None, case.trace, (case.structure,))
     assert "la_fma_f32x2" in text
     flags = ("-O2", "-mfma", "-fno-slp-vectorize")
-    mockup = Mockup(text, tmp_path / "mockup.so", flags, "clang")
+    run_mockup(text, tmp_path / "mockup.so", (case.work.ctypes.data, len(case.work)), flags=flags, compiler="clang")
     code = subprocess.run(["objdump", "-d", tmp_path / "mockup.so"], capture_output=True, text=True, check=True).stdout
     assert re.search(r"vfmadd\d+ps", code)
     assert not re.search(r"vfmadd\d+ss", code)
-    mockup.arguments((case.work.ctypes.data, len(case.work)))
-    mockup.run()
     assert case.work.tobytes() == case.expected

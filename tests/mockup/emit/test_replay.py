@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +19,6 @@ from layout_advise.mockup.evidence.touch_nest import Touch, TouchNest, frame, to
 from layout_advise.mockup.machine.cfg import build_cfg
 from layout_advise.mockup.run.build import build
 from layout_advise.mockup.timing.statistics import Ratio
-from layout_advise.reports.model.contract import read_report
 from layout_advise.tracer.backends.clone.address import choose_address
 from layout_advise.tracer.backends.clone.image import build_clone
 from layout_advise.tracer.code.region import Region
@@ -29,6 +27,7 @@ from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.trace.trace import Trace
+from tests.support.command import advise
 from tests.support.mockup_native import candidate, relayout
 from tests.support.tracing.hot_function import entry_of
 
@@ -175,10 +174,8 @@ int main(void) {
 def test_what_is_not_lifted_is_replayed_and_says_what_that_is(tmp_path: Path) -> None:
     (tmp_path / "x87.c").write_text(X87)
     subprocess.run(["gcc", "-O2", "-g", "x87.c", "-o", "x87"], check=True, cwd=tmp_path)
-    command = [sys.executable, "-m", "layout_advise", "trace", "-q", "--restores", "5", "--candidates", "2"]
-    command += ["--hotspot", "energy", "-o", "run", "--", "./x87"]
-    subprocess.run(command, check=True, cwd=tmp_path, stdout=subprocess.DEVNULL)
-    (hotspot,) = read_report(tmp_path / "run").hotspots
+    options = ("--restores", "5", "--candidates", "2", "--hotspot", "energy")
+    (hotspot,) = advise(["./x87"], *options, folder=tmp_path).hotspots
     assert (hotspot.verdict.action, hotspot.verdict.reason) == ("undecided", "not-lifted")
     assert "x87" in hotspot.verdict.text
     assert hotspot.candidates

@@ -192,7 +192,7 @@ def test_a_register_that_may_hold_a_result_stops_nothing(tmp_path: Path) -> None
     data = np.random.default_rng(2).standard_normal(5 * 21).astype(np.float32)
     assert case.run(data, np.ones(9, np.float32), ("identity", "aosoa"), 32, 8) == {"identity", "aosoa"}
     case.native.function.restype = ctypes.c_float
-    left = np.frombuffer(bytes(case.left.vector[0])[:4], np.float32)[0]
+    left = np.frombuffer(case.left.vector[0][:4], np.float32)[0]
     work = data.copy()
     arguments = (work.ctypes.data, 21, np.ones(9, np.float32).ctypes.data, 3)
     assert left == case.native.function(*(ctypes.c_uint64(a) for a in arguments))

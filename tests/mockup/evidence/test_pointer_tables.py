@@ -23,9 +23,10 @@ from layout_advise.mockup.evidence.gather_objects import base_of, element_bytes,
 from layout_advise.mockup.evidence.pointer_tables import PointerTable, RefusedTable, covering, find_tables
 from layout_advise.mockup.evidence.streams import expand_array
 from layout_advise.mockup.ir.lifted import Lifted, Store
+from layout_advise.mockup.run.load import MockupCall, arguments, compile_mockup
 from layout_advise.tracer.folding.fold import fold
 from layout_advise.tracer.trace.trace import Allocation, Trace
-from tests.support.mockup_native import Mockup, Native, references_of, trace_of
+from tests.support.mockup_native import Native, references_of, run_mockup, trace_of
 
 SOURCE = """
 struct p { double x, v, rest[2]; int n; };
@@ -56,10 +57,10 @@ class Heap:
 
     def __init__(self, source: str, symbol: str, where: Path, flags: tuple[str, ...] = ("-O2",), stride: int = 8) -> None:
         self.native, self.where, self.stride = Native(source, symbol, where, flags), where, stride
-        self.lifted, self.runs, self.flags = self.native.lifted(), 0, flags
+        self.lifted, self.flags = self.native.lifted(), flags
         self.references = references_of(self.lifted)
-        text = emit_mockup(self.lifted, None, trace_of(self.lifted, None, self.references, symbol), (), check=True)
-        self.tracer = Mockup(text, where / f"{symbol}-trace.so")
+        untraced = trace_of(self.lifted, None, self.references, symbol)
+        self.tracer = compile_mockup(emit_mockup(self.lifted, None, untraced, (), check=True), where / f"{symbol}-trace.so")
 
     def fill(self, order: list[int | None], more: tuple[int, ...] = ()) -> None:
         """``order[k]`` is the number of the object that slot k leads to."""
@@ -90,13 +91,9 @@ class Heap:
 
     def trace(self) -> Trace:
         """The function's accesses, folded as the program's would be; kinds as the code has them."""
-        self.tracer.context.check.count = 0
-        self.tracer.arguments(self.integers, [0.5])
-        records = self.tracer.records(1 << 16)
         self.restore()
-        self.tracer.run()
+        made = self.tracer({}, arguments(self.integers, [0.5]), records=1 << 16).records
         self.restore()
-        made = records[: self.tracer.context.check.count]
         streams = [made[made >> np.uint64(48) == r.id] & np.uint64((1 << 48) - 1) for r in self.references]
         text = {(r.pc, r.operand): "read" for r in self.references}
         text |= dict.fromkeys(_stored(self.lifted), "both")
@@ -105,14 +102,11 @@ class Heap:
         plain = trace_of(self.lifted, made, references, self.lifted.symbol)
         return replace(plain, streams=folded, allocations=self.blocks)
 
-    def run(self, source: str, name: str, check: bool = False) -> tuple[bytes, Mockup]:
+    def run(self, source: str, name: str, check: bool = False) -> tuple[bytes, MockupCall]:
         """What a mock-up leaves."""
-        self.runs += 1
-        mockup = Mockup(source, self.where / f"{name}{self.runs}.so", ("-O1",) if check else self.flags)
-        mockup.arguments(self.integers, [0.5])
-        mockup.records(1 << 16)
-        mockup.run()
-        return self.restore(), mockup
+        flags = ("-O1",) if check else self.flags
+        done = run_mockup(source, self.where / f"{name}.so", self.integers, [0.5], flags=flags, records=1 << 16)
+        return self.restore(), done
 
 
 def _stored(lifted: Lifted) -> set[tuple[int, int]]:
@@ -209,11 +203,11 @@ def test_mockups_of_gathered_objects_leave_the_same_bytes(symbol: str, flags: tu
     for number, candidate in enumerate(candidates):
         source = emit_mockup(lifted, candidate, moved, (structure,))
         assert heap.run(source, f"c{number}")[0] == expected
-        found, mockup = heap.run(emit_mockup(lifted, candidate, moved, (structure,), check=True), f"k{number}", True)
+        found, done = heap.run(emit_mockup(lifted, candidate, moved, (structure,), check=True), f"k{number}", True)
         made = sum(s.count for r, s in zip(moved.references, moved.streams, strict=True)
                    if s is not None and (r.pc, r.operand) in table.reached)  # fmt: skip
         assert found == expected
-        assert (mockup.context.check.mismatches, mockup.context.check.remapped) == (0, made)
+        assert (done.mismatches, done.remapped) == (0, made)
         assert heap.run(emit_mockup(lifted, candidate, moved, (structure,), wrong=True), f"w{number}")[0] != expected
 
 

@@ -14,8 +14,8 @@ from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.ir.lifted import Item, LiftedLoop, Load
 from layout_advise.mockup.lift.lift import lift
 from layout_advise.tracer.code.region import CodeRange, Region
-from tests.support.compilers import HAS_AVX512
-from tests.support.mockup_native import Mockup, Native, rows, traced
+from tests.support.compilers import HAS_AVX512, HASWELL
+from tests.support.mockup_native import Native, rows, run_mockup, traced
 
 pytestmark = pytest.mark.skipif(not HAS_AVX512, reason="this processor has no AVX-512 (avx512f, bw, dq, vl, cd)")
 FLAGS = ("-O3", "-march=skylake-avx512", "-fno-math-errno")
@@ -114,10 +114,9 @@ def test_a_mockup_of_avx512_code_does_the_same(name: str, compiler: str, width: 
     trace = traced(lifted, tmp_path, arguments, ())
     restore()
     # with the producer's flags, and with those of a processor without AVX-512
-    for turn, flags in enumerate((WIDTHS[width], ("-O3", "-march=haswell"))):
-        mockup = Mockup(emit_mockup(lifted, None, trace, (), vector_bytes=32), tmp_path / f"m{turn}.so", flags, compiler)
-        mockup.arguments(arguments)
-        mockup.run()
+    for flags in (WIDTHS[width], HASWELL):
+        text = emit_mockup(lifted, None, trace, (), vector_bytes=32)
+        run_mockup(text, tmp_path / "mockup.so", arguments, flags=flags, compiler=compiler)
         assert [array.tobytes() for array in work] == expected, flags
         restore()
 

@@ -15,7 +15,7 @@ from layout_advise.mockup.rewrite.reroll import reroll
 from layout_advise.mockup.rewrite.unroll_field_loops import unroll_fields
 from layout_advise.tracer.trace.trace import Trace
 from tests.support.compilers import HASWELL
-from tests.support.mockup_native import Mockup, Native, candidate, relayout, traced
+from tests.support.mockup_native import Native, candidate, relayout, run_mockup, traced
 
 FLAGS = {16: ("-O2",), 32: HASWELL}
 
@@ -54,7 +54,6 @@ class VectorKernel:
         self.native = Native(source, symbol, where, flags)
         self.lifted, self.words, self.where = self.native.lifted(), words, where
         self.texts: dict[str, str] = {}
-        self.runs = 0
 
     def run(self, data: np.ndarray, table: np.ndarray, kinds: tuple[str, ...], vector_bytes: int, block: int) -> set[str]:
         """Compare the native run with mock-ups of each kind of layout; which of these ran side by side."""
@@ -72,20 +71,17 @@ class VectorKernel:
             "s0", "p", work.ctypes.data, work.nbytes, (Dim(count, 4 * self.words),), fields, (), work.ctypes.data
         )
         lifted = reroll(unroll_fields(self.lifted, trace, (structure,)), trace, (structure,))
-        done = set()
+        abreast = set()
         for kind in kinds:
             layout = None if kind == "identity" else candidate(relayout(structure, kind, block))
             text = self.texts[kind] = self.emitted(lifted, layout, trace, structure, vector_bytes)
-            self.runs += 1  # a library is loaded once a name
-            mockup = Mockup(text, self.where / f"{kind}{self.runs}.so", FLAGS[vector_bytes])
-            mockup.arguments(arguments)
-            mockup.run()
-            self.left = mockup.context.out
+            done = run_mockup(text, self.where / f"{kind}.so", arguments, flags=FLAGS[vector_bytes])
+            self.left = done.registers
             assert self.settled(work) == self.settled(expected), f"{kind}\n{text}"
             work[:] = start
             if "side by side" in text:
-                done.add(kind)
-        return done
+                abreast.add(kind)
+        return abreast
 
     def settled(self, elements: np.ndarray) -> bytes:
         """What is compared of ``elements``."""

@@ -1,0 +1,141 @@
+"""Mock-ups and the original in forks of a parked program: what they leave is compared; forbidden accesses kill them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from layout_advise.errors import SnapshotError
+from layout_advise.tracer.process.stopped_program import Range
+from layout_advise.tracer.snapshot import compare as compare_module
+from layout_advise.tracer.snapshot.agent_process import AgentProcess
+from layout_advise.tracer.snapshot.compare import compare
+from layout_advise.tracer.snapshot.park import park
+from tests.support.tracing.hot_function import entry_of
+from tests.support.tracing.snapshot_programs import (
+    N,
+    as_double,
+    build_mockup,
+    build_program,
+    particles_of,
+)
+
+
+def test_original_in_two_forks_is_equal(parked: AgentProcess) -> None:
+    data = particles_of(parked)
+    with parked.fork() as a, parked.fork() as b:
+        first, second = a.run(0), b.run(0)
+        found = compare(parked, a, b)
+        particles = np.frombuffer(a.read(data.start, 64 * N), dtype="<f8").reshape(N, 8)
+    index = np.arange(N)
+    expected = index + 5 * 0.125 * index
+    assert np.array_equal(particles[:, 0], expected)
+    assert as_double(first.registers.vector[0]) == pytest.approx(expected.sum(), rel=1e-12)
+    assert first.registers.vector == second.registers.vector
+    assert first.registers.gpr[3] == parked.registers().gpr[3]  # rbx is the caller's
+    assert first.registers.gpr[4] == parked.registers().gpr[4] + 8
+    assert found.equal
+    assert found.bytes_compared >= 64 * N
+    assert N <= found.bytes_changed <= 8 * N
+    assert np.frombuffer(parked.read(data.start, 64), dtype="<f8")[0] == 0
+
+
+def test_mockup_equals_and_a_wrong_one_differs(parked: AgentProcess, folder: Path) -> None:
+    right, wrong = build_mockup(folder, "right.so"), build_mockup(folder, "wrong.so", "x[17] += 1e-9;")
+    data = particles_of(parked)
+    with parked.fork() as witness:
+        numbers = witness.load(right), witness.load(wrong)
+        assert numbers == (1, 2)
+        with witness.fork() as a, witness.fork() as b, witness.fork() as c:
+            reference, result = a.run(0), b.run(1, forbidden=[data])
+            assert as_double(result.registers.vector[0]) == as_double(reference.registers.vector[0])
+            assert compare(witness, a, b).equal
+            c.run(2)
+            found = compare(witness, a, c)
+    assert not found.equal
+    assert {address // 8 * 8 for address, _, _ in found.differences} == {data.start + 17 * 64}
+    assert found.max_ulp
+    assert found.max_ulp > 0
+
+
+def test_forbidden_read_dies(parked: AgentProcess, folder: Path) -> None:
+    sneaky = build_mockup(folder, "sneaky.so", "x[0] = old(c)[N / 2].v;".replace("N", str(N)))
+    with parked.fork() as fork:
+        number = fork.load(sneaky)
+        with pytest.raises(SnapshotError, match="SIGSEGV"):
+            fork.run(number, forbidden=[particles_of(parked)])
+    parked.ping()
+
+
+def test_partial_pages_are_poisoned_and_put_back(parked: AgentProcess, folder: Path) -> None:
+    peek = build_mockup(folder, "peek.so", "memcpy(c->out.vector[1], &old(c)[0].v, 8);")
+    start = particles_of(parked).start
+    with parked.fork() as fork:
+        result = fork.run(fork.load(peek), forbidden=[Range(start, start + 64)])
+        assert result.registers.vector[1][:8] == b"\xdb" * 8
+        assert fork.read(start + 8, 8) == parked.read(start + 8, 8)
+
+
+def test_hang_is_killed(program: Path, folder: Path) -> None:
+    endless = build_mockup(folder, "endless.so", "for (volatile int go = 1; go;) {}")
+    with park([str(program), str(N)], entry_of(program, "hot"), 1, command_timeout=1) as stopped:
+        fork = stopped.fork()
+        number = fork.load(endless)
+        with pytest.raises(SnapshotError, match="hung"):
+            fork.run(number)
+        fork.close()
+        assert not Path(f"/proc/{fork.pid}").exists()
+
+
+def test_not_a_mockup(parked: AgentProcess, folder: Path) -> None:
+    other = build_program(folder, "int nothing;", "nothing.so", "-shared", "-fPIC")
+    with parked.fork() as fork:
+        with pytest.raises(SnapshotError, match="not a mock-up"):
+            fork.load(other)
+        with pytest.raises(SnapshotError, match="no such variant"):
+            fork.run(9)
+
+
+def test_as_many_mockups_as_a_hotspot_may_have(parked: AgentProcess, folder: Path) -> None:
+    """``entities``: 21 that differ, each at four places, and the unchanged layout; the last ones found no place."""
+    one = build_mockup(folder, "many.so")
+    with parked.fork() as fork:
+        numbers = [fork.load(one) for _ in range(120)]
+        assert len(set(numbers)) == 120
+        fork.run(numbers[-1])
+
+
+def test_pages_that_all_share_are_not_read(parked: AgentProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = particles_of(parked)
+    read = 0
+    real = compare_module._Memory.read
+
+    def counted(memory: compare_module._Memory, which: int, address: int, size: int) -> NDArray[np.uint8]:
+        nonlocal read
+        read += size
+        return real(memory, which, address, size)
+
+    monkeypatch.setattr(compare_module._Memory, "read", counted)
+    with parked.fork() as a, parked.fork() as b:
+        idle = compare(parked, a, b)
+        quiet, read = read, 0
+        a.run(0)
+        found = compare(parked, a, b)
+    assert idle.equal
+    assert not found.equal
+    assert found.bytes_compared == idle.bytes_compared
+    assert found.bytes_changed > 0
+    assert read >= 3 * (data.end - data.start - 2 * 4096)
+    if frames_visible():
+        assert quiet < found.bytes_compared // 2
+
+
+def frames_visible() -> bool:
+    """Whether /proc/PID/pagemap tells frame numbers (to root only)."""
+    buffer = np.ones(1)
+    with open("/proc/self/pagemap", "rb") as handle:
+        handle.seek(buffer.ctypes.data // 4096 * 8)
+        return bool(int.from_bytes(handle.read(8), "little") & ((1 << 55) - 1))
