@@ -14,7 +14,7 @@ from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
 from layout_advise.mockup.emit import emit, kernel_name
 from layout_advise.mockup.evidence.binding import bind, keys_made
 from layout_advise.mockup.ir.lifted import Lifted
-from layout_advise.mockup.rewrite.statement_order import loads_late
+from layout_advise.mockup.rewrite.statement_order import sink_loads
 from layout_advise.mockup.run.build import build, vector_bytes
 from layout_advise.mockup.run.code_placement import NATURAL, InnerLoop, grown, likeness, needs_placing, same_loops, shift_to
 from layout_advise.mockup.run.same_code import same_code
@@ -46,7 +46,7 @@ class Made:
 @dataclass(frozen=True, slots=True)
 class Late:
     """A mock-up in which each load is right before what needs it
-    (:func:`~layout_advise.mockup.rewrite.statement_order.loads_late`)."""
+    (:func:`~layout_advise.mockup.rewrite.statement_order.sink_loads`)."""
 
     source: str
     mockup: Path
@@ -93,7 +93,7 @@ def _late(
     folder: Path,
     varying: frozenset[int],
 ) -> Late | None:
-    other = loads_late(form)
+    other = sink_loads(form)
     if other == form:
         return None
     recipe = replace(made.recipe, name=f"{made.recipe.name}.late", checked=False)

@@ -12,8 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from layout_advise.layoutalgebra.derive.structure import Structure
-from layout_advise.mockup.evidence.binding import bind
+from layout_advise.mockup.evidence.evidence import Evidence
 from layout_advise.mockup.evidence.independence import Independence
 from layout_advise.mockup.ir.lifted import (
     Assign,
@@ -35,17 +34,20 @@ from layout_advise.mockup.ir.lifted import (
 from layout_advise.mockup.ir.loop_body import defined
 from layout_advise.mockup.ir.substitution import substituted
 from layout_advise.mockup.rewrite.reload_carried_values import straight_before
-from layout_advise.tracer.trace.trace import Trace
 
 
-def repoint(lifted: Lifted, trace: Trace, structures: Sequence[Structure]) -> Lifted:
-    """``lifted`` with the pointers that its loops load anew, and hand on, as they were before the loop, as far as the trace
-    shows that they do not change. The result computes the same on the traced call."""
+def hoist_pointer_loads(lifted: Lifted, evidence: Evidence) -> Lifted:
+    """Returns ``lifted`` with pointers that loops load anew, and carry, read as they were before the loop.
+
+    Needs: the traced addresses, to show that no store of the loop hits the pointer.
+    Gives: addresses in loops that start from values, not from variables.
+    Keeps: statements and their order, but for what they read.
+    """
     loads = {item.value: item for item in everything(lifted.body) if isinstance(item, Load)}
     moves = [item for item in everything(lifted.body) if isinstance(item, Assign)]
     if not any(move.variable.ty == "i64" and move.operand in loads for move in moves):
         return lifted
-    pointers = _Pointers(loads, moves, Independence(bind(lifted, trace, structures), structures, frozenset()))
+    pointers = _Pointers(loads, moves, Independence(evidence.binding, evidence.structures, frozenset()))
     return replace(lifted, body=pointers.items(lifted.body))
 
 

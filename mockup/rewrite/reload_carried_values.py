@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from layout_advise.layoutalgebra.derive.structure import Structure
-from layout_advise.mockup.evidence.binding import accesses, bind, key_of
+from layout_advise.mockup.evidence.binding import accesses
+from layout_advise.mockup.evidence.evidence import Evidence
 from layout_advise.mockup.evidence.independence import Independence
 from layout_advise.mockup.ir.lifted import (
     Assign,
@@ -39,16 +39,19 @@ from layout_advise.mockup.ir.linear_forms import form_of
 from layout_advise.mockup.ir.loop_body import defined, first_free_number, used
 from layout_advise.mockup.ir.substitution import substituted
 from layout_advise.mockup.rewrite.reroll import spots_of
-from layout_advise.tracer.trace.trace import Trace
 
 MOST_ITERATIONS = 8
 """A value that goes further round is not looked at."""
 
 
-def reload(lifted: Lifted, trace: Trace, structures: Sequence[Structure]) -> Lifted:
-    """``lifted`` with what its innermost loops carry from earlier loads loaded again where it is used, as far as the trace
-    shows that nothing stores there meanwhile. The result computes the same on the traced call."""
-    return _Reloader(lifted, trace, structures).run()
+def reload_carried_values(lifted: Lifted, evidence: Evidence) -> Lifted:
+    """Returns ``lifted`` with what innermost loops carry from loads of earlier iterations loaded again where it is used.
+
+    Needs: the traced addresses, to show that nothing stores there meanwhile.
+    Gives: loops without carried values of that kind; each new load has its distance in iterations in ``turn``.
+    Keeps: all other statements and their order.
+    """
+    return _Reloader(lifted, evidence).run()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +66,9 @@ class _Kept:
 class _Reloader:
     """The pass over one hotspot; numbers of its own follow those that are taken."""
 
-    def __init__(self, lifted: Lifted, trace: Trace, structures: Sequence[Structure]) -> None:
-        self.lifted = lifted
-        self.binding = bind(lifted, trace, structures)
-        self.independence = Independence(self.binding, structures, frozenset())
+    def __init__(self, lifted: Lifted, evidence: Evidence) -> None:
+        self.lifted, self.evidence = lifted, evidence
+        self.independence = Independence(evidence.binding, evidence.structures, frozenset())
         self.next = first_free_number(lifted)
         self.uses = Counter(used(lifted.body))
         self.uses.update(out.operand for out in lifted.live_outs)
@@ -128,7 +130,7 @@ class _Reloader:
 
     def _together(self, begin: Load, load: Load) -> bool:
         """Whether both loads are of one structure (or of none)."""
-        return self.binding.structure_of.get(key_of(begin)) == self.binding.structure_of.get(key_of(load))
+        return self.evidence.structure_of(begin) == self.evidence.structure_of(load)
 
     def _untouched(self, again: Load, loop: LiftedLoop) -> bool:
         """Whether nothing that an iteration stores is what another one, or the same, loads again."""

@@ -14,8 +14,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from layout_advise.layoutalgebra.derive.structure import Structure
-from layout_advise.mockup.evidence.binding import Access, accesses, bind, key_of
+from layout_advise.mockup.evidence.binding import Access, accesses, key_of
+from layout_advise.mockup.evidence.evidence import Evidence
 from layout_advise.mockup.evidence.independence import Independence, Spot
 from layout_advise.mockup.ir.lifted import (
     Atomic,
@@ -35,7 +35,6 @@ from layout_advise.mockup.ir.lifted import (
 from layout_advise.mockup.ir.linear_forms import form_of
 from layout_advise.mockup.ir.loop_body import (
     Body,
-    ReadOnly,
     constant_names,
     defined,
     first_free_number,
@@ -43,35 +42,35 @@ from layout_advise.mockup.ir.loop_body import (
     straight,
     used,
 )
-from layout_advise.mockup.rewrite.reroll_branchy_loops import single
+from layout_advise.mockup.rewrite.reroll_branchy_loops import reroll_copies
 from layout_advise.mockup.rewrite.single_element import Rolled, copies, times
 from layout_advise.mockup.rewrite.unrolled_copies import UnrolledCopies, find_lanes
-from layout_advise.tracer.trace.trace import Trace
 
 
-def reroll(lifted: Lifted, trace: Trace, structures: Sequence[Structure], read: ReadOnly = lambda at, size: None) -> Lifted:
-    """``lifted`` with its loops over several elements rerolled, and independent loops marked.
+def reroll(lifted: Lifted, evidence: Evidence) -> Lifted:
+    """Returns ``lifted`` with its loops over several elements rerolled, and independent loops marked.
 
-    ``read(address, size)`` gives bytes of the program that cannot change (its read-only data), for constants kept in
-    memory. The result computes the same on the traced call; what the trace does not prove apart is left alone.
+    Needs: the traced addresses, to show that lanes one after the other do the same; read-only data, for constants kept in
+    memory; field loops written out, where they are to be (:mod:`layout_advise.mockup.rewrite.unroll_field_loops`).
+    Gives: one element an iteration; ``lanes`` tells the references that an access stands for; ``independent``, ``abreast``
+    and ``known`` of each loop.
+    Keeps: loops that the trace does not prove apart, and reductions with several accumulators.
     """
-    return _Reroller(lifted, trace, structures, read).run()
+    return _Reroller(lifted, evidence).run()
 
 
 class _Reroller:
     """The pass over one hotspot."""
 
-    def __init__(self, lifted: Lifted, trace: Trace, structures: Sequence[Structure], read: ReadOnly) -> None:
-        self.lifted = lifted
-        self.binding = bind(lifted, trace, structures)
-        self.elements = {s.id: s.element_bytes for s in structures}
-        self.names = constant_names(lifted, read)
+    def __init__(self, lifted: Lifted, evidence: Evidence) -> None:
+        self.lifted, self.evidence = lifted, evidence
+        self.names = constant_names(lifted, evidence.constant)
         # a loop that was written out has an access for each iteration
         per_key = Counter(
             key for key, *_ in {(key_of(a), home, a.address.const - a.part) for a, home in _homes(lifted.body, 0)}
         )
         alone = frozenset(key for key, count in per_key.items() if count == 1)
-        self.independence = Independence(self.binding, structures, alone)
+        self.independence = Independence(evidence.binding, evidence.structures, alone)
         self.next = first_free_number(lifted)
         self.uses = Counter(used(lifted.body))
         self.uses.update(out.operand for out in lifted.live_outs)
@@ -114,7 +113,7 @@ class _Reroller:
     def _repeated(self, loop: LiftedLoop) -> tuple[list[Item], LiftedLoop, bool]:
         """The same of a loop with branches that was unrolled."""
         inside = Counter(used(loop.body))
-        found = single(loop, self._grain_of_all, {o for o, n in self.uses.items() if n != inside[o]})
+        found = reroll_copies(loop, self._grain_of_all, {o for o, n in self.uses.items() if n != inside[o]})
         if found is None or loop.trip is None:
             return [], loop, False
         rolled, count = found
@@ -123,13 +122,16 @@ class _Reroller:
         return [LetLinear(trip, times(loop.trip, count), Origin(loop.head))], replace(rolled, trip=trip), False
 
     def _grain_of_all(self, copies: Sequence[Access], step: int) -> bool:
-        same = len({self.binding.structure_of.get(key_of(a)) for a in copies}) == 1
-        return same and self._grain(copies[0], step)
+        return self._one_structure(copies) and self._grain(copies[0], step)
 
     def _grain(self, access: Access, step: int) -> bool:
         """Lanes are whole elements of a structure: copies of one expression for several fields of an element stay."""
-        size = self.elements.get(self.binding.structure_of.get(key_of(access), ""))
-        return size is None or step % size == 0
+        structure = self.evidence.structure(access)
+        return structure is None or step % structure.element_bytes == 0
+
+    def _one_structure(self, copies: Sequence[Access]) -> bool:
+        """Whether all copies of an access belong to one structure, or all to none."""
+        return len({self.evidence.structure_of(access) for access in copies}) == 1
 
     def _complete(self, body: Body, lanes: UnrolledCopies) -> bool:
         """Whether the lanes are all that the body does, no value of it is used elsewhere, and all copies of an access belong
@@ -143,7 +145,7 @@ class _Reroller:
         used = {o: n for o, n in self.uses.items() if isinstance(o, Val) and o.number in body.defined}
         if any(n != inside[o] for o, n in used.items()):
             return False
-        return all(len({self.binding.structure_of.get(key_of(a)) for a in group}) == 1 for group in copies(body, lanes))
+        return all(self._one_structure(group) for group in copies(body, lanes))
 
     def _order_free(self, body: Body, lanes: UnrolledCopies) -> bool:
         """Whether the lanes one after the other load and store the same as in the order of the body."""

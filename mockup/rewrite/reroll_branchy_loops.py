@@ -42,7 +42,7 @@ Grain = Callable[[Sequence[Access], int], bool]
 _MOVED = Load | Store | LetLinear
 
 
-def single(loop: LiftedLoop, grain: Grain, behind: Container[Operand]) -> tuple[LiftedLoop, int] | None:
+def reroll_copies(loop: LiftedLoop, grain: Grain, behind: Container[Operand]) -> tuple[LiftedLoop, int] | None:
     """The loop with one of its copies for a body, and how many it has; its trip count is still the old one. None where the
     body is not several copies of anything, or has no branch (:mod:`layout_advise.mockup.rewrite.unrolled_copies` looks at
     these). ``behind`` is what is read outside the loop."""

@@ -23,18 +23,24 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from layout_advise.mockup.evidence.binding import access_bytes
+from layout_advise.mockup.evidence.evidence import Evidence
 from layout_advise.mockup.ir.lifted import Call, Goto, Item, Let, LetLinear, Lifted, LiftedLoop, Load, Operand, Store, Val
 
 Pure = Let | LetLinear | Call
 Movable = Pure | Load
 
 
-def in_pieces(lifted: Lifted) -> Lifted:
-    """``lifted`` with the operations of its vectorised loops moved to where their result is first needed."""
+def sink_operations(lifted: Lifted, evidence: Evidence) -> Lifted:
+    """Returns ``lifted`` with the operations of its vectorised loops moved to where their result is first needed.
+
+    Needs: rerolled loops; of the evidence nothing.
+    Gives: each result computed in one piece.
+    Keeps: the order of stores and control; loads pass only stores that are shown to be elsewhere.
+    """
     return replace(lifted, body=_body(lifted.body))
 
 
-def loads_late(lifted: Lifted) -> Lifted:
+def sink_loads(lifted: Lifted) -> Lifted:
     """``lifted`` with each load right before what first needs it, those of one operation in the opposite order of its
     operands; no load passes a store that is not shown to be elsewhere, or a call or jump. The order of vectorised loops
     stays: it tells more than that of a source."""

@@ -11,6 +11,7 @@ import numpy as np
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Structure
 from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.evidence.check_records import check_records
+from layout_advise.mockup.evidence.evidence import Evidence
 from layout_advise.mockup.machine.image import open_image
 from layout_advise.mockup.rewrite.reroll import reroll
 from tests.support.mockup_native import Mockup, Native, traced
@@ -77,7 +78,7 @@ def verify(case: Case, chosen: Candidate) -> None:
     case.prepare()
     compare(case, chosen, "plain", "restrict")
     image = open_image(case.native.region.path, case.native.region.load_base)
-    rolled = reroll(case.lifted, case.trace, case.structures, image.read)
+    rolled = reroll(case.lifted, Evidence.of(case.trace, case.structures, image.read))
     if rolled != case.lifted:
         case.lifted = rolled
         assert case.run(None, "identity-check", check=True)[0] == case.expected

@@ -16,6 +16,7 @@ from layout_advise.layoutalgebra.derive.structure import Axis, Buffer, Candidate
 from layout_advise.layoutalgebra.sets.nests import Affine, FoldedStream, Point
 from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.evidence.binding import access_bytes, accesses, key_of
+from layout_advise.mockup.evidence.evidence import Evidence
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.lift.lift import lift
 from layout_advise.mockup.rewrite.reroll import reroll
@@ -24,6 +25,8 @@ from layout_advise.tracer.code.region import CodeRange, Region
 from layout_advise.tracer.trace.trace import Reference, Registers, Trace
 
 NO_REGISTERS = Registers((0,) * 16, 0, 0, 0, 0)
+NO_EVIDENCE = Evidence.of(Trace("f", 1, "step", (), (), 0, False, NO_REGISTERS, (), ()), ())
+"""That of a call that touches nothing."""
 
 
 class LaRegisters(ctypes.Structure):
@@ -189,7 +192,7 @@ def rows(source: str, work: np.ndarray, words: Sequence[int], where: Path, flags
     lifted = native.lifted()
     trace = traced(lifted, where, arguments, ())
     work[:] = start
-    return Rows(reroll(lifted, trace, (structure,)), trace, structure, work, expected)
+    return Rows(reroll(lifted, Evidence.of(trace, (structure,))), trace, structure, work, expected)
 
 
 def relayout(structure: Structure, kind: str, block: int = 4, order: Sequence[int] = ()) -> Relayout:

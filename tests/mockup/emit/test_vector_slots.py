@@ -14,10 +14,11 @@ from layout_advise.errors import NotVectorisedError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Structure
 from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.emit.simd.vector_slots import lanes_text
+from layout_advise.mockup.evidence.evidence import Evidence
 from layout_advise.mockup.ir.lifted import Item, Lifted, LiftedLoop
 from layout_advise.mockup.lift.lift import lift
 from layout_advise.mockup.rewrite.reroll import reroll
-from layout_advise.mockup.rewrite.unroll_field_loops import unroll_fields
+from layout_advise.mockup.rewrite.unroll_field_loops import unroll_field_loops
 from layout_advise.mockup.run.build import vector_bytes
 from layout_advise.tracer.trace.trace import Trace
 from tests.support.mockup_native import Mockup, Native, candidate, relayout, traced
@@ -81,7 +82,7 @@ class Case:
         structure = Structure(
             "s0", "p", work.ctypes.data, work.nbytes, (Dim(count, 4 * self.words),), fields, (), work.ctypes.data
         )
-        lifted = reroll(unroll_fields(self.lifted, trace, (structure,)), trace, (structure,))
+        lifted = reroll(unroll_field_loops(self.lifted, Evidence.of(trace, (structure,))), Evidence.of(trace, (structure,)))
         done = set()
         for kind in kinds:
             layout = None if kind == "identity" else candidate(relayout(structure, kind, block))
