@@ -11,7 +11,7 @@ from layout_advise.build.compile_flags import Compiled, flags_of
 from layout_advise.build.recipes import Code, Recipe
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
-from layout_advise.mockup.emit import emit, kernel_name
+from layout_advise.mockup.emit import EmitSettings, emit, kernel_name
 from layout_advise.mockup.evidence.binding import bind, keys_made
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.rewrite.statement_order import sink_loads
@@ -178,15 +178,17 @@ def _make(
                 recipe.candidate,
                 trace,
                 structures,
-                variant=recipe.variant,
-                check=check,
-                wrong=recipe.wrong,
-                offset=recipe.offset,
-                varying=varying,
-                vector_bytes=vector_bytes(compiler.executable, compiler.flags),
-                clang="clang" in Path(compiler.executable).name,
-                vectors=recipe.vectorised,
-                blocks=recipe.blocks,
+                EmitSettings(
+                    recipe.variant,
+                    check,
+                    recipe.wrong,
+                    recipe.offset,
+                    varying,
+                    vector_bytes(compiler.executable, compiler.flags),
+                    recipe.vectorised,
+                    recipe.blocks,
+                    "clang" in Path(compiler.executable).name,
+                ),
             )
         except LayoutAdviseError as error:
             return Made(recipe, source, None, None, error.line())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout, Structure
 from layout_advise.mockup.emit.c_text import CTYPE
@@ -12,11 +11,11 @@ from layout_advise.mockup.emit.openmp_c import shared_variables
 from layout_advise.mockup.emit.packs.writer import PackWriter
 from layout_advise.mockup.emit.program import BodyWriter
 from layout_advise.mockup.emit.scope import Scope, identifier
+from layout_advise.mockup.emit.settings import EmitSettings, Variant
 from layout_advise.mockup.ir.effects import BITS, FS_BASE, Gpr
 from layout_advise.mockup.ir.lifted import Imm, Let, Lifted, LiveIn, LiveOut, everything
 from layout_advise.mockup.lift.flow import RIP
 
-Variant = Literal["plain", "restrict", "lanes", "simd"]
 PAGE = 4096
 LINE = 64
 MMAP_THRESHOLD = 128 << 10
@@ -30,7 +29,8 @@ def kernel_name(lifted: Lifted) -> str:
     return identifier(lifted.symbol) + "_mockup"
 
 
-def header(lifted: Lifted, candidate: Candidate | None, variant: str, check: bool, wrong: bool | str, refused: str) -> str:
+def header(lifted: Lifted, candidate: Candidate | None, settings: EmitSettings, refused: str) -> str:
+    """The comment at the top: what the mock-up is of, its layout, and how it is written."""
     lines = [f"/* Mock-up of {lifted.symbol}, lifted from machine code at {lifted.entry:#x}."]
     if candidate is None:
         lines.append(" * Layout: as in the program (identity).")
@@ -46,12 +46,12 @@ def header(lifted: Lifted, candidate: Candidate | None, variant: str, check: boo
         for part in relayout.parts:
             lines.append(f" *   {', '.join(part.fields)}: {part.term}, units of {part.unit_bytes} bytes")
     if candidate is not None:
-        lines.append(f" * Candidate {candidate.id}: {', '.join(candidate.families)}; variant {variant}.")
+        lines.append(f" * Candidate {candidate.id}: {', '.join(candidate.families)}; variant {settings.variant}.")
     if refused:
         lines.append(f" * {refused[0].upper()}{refused[1:]}.")
-    if check:
+    if settings.check:
         lines.append(" * Check build: records every reference and compares every new address with the map.")
-    if wrong:
+    if settings.wrong:
         lines.append(" * DELIBERATELY WRONG index map: has to fail the comparison.")
     return "\n".join(line.replace("*/", "* /") for line in lines) + " */"
 

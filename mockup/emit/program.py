@@ -45,7 +45,7 @@ class BodyWriter(ElementPlaces):
         k = 0
         while k < len(items):
             item = items[k]
-            for site in self.plan.sites.get(id(item), ()):
+            for site in self.plan.sites.get(item.uid, ()):
                 self.site(site)
             if isinstance(item, Assign):
                 end = k + 1
@@ -82,7 +82,7 @@ class BodyWriter(ElementPlaces):
         elif isinstance(item, OpaqueCall):
             self.opaque(item)
         elif isinstance(item, Atomic):
-            (place,) = self.pieces(item, self.plan.places.get(id(item)))
+            (place,) = self.pieces(item, self.plan.places.get(item.uid))
             self.put(atomic_text(item, place, [self.text(a) for a in item.args]))
         elif isinstance(item, RuntimeCall):
             self.put(runtime_text(item, [self.text(a) for a in item.args]))
@@ -161,8 +161,8 @@ class BodyWriter(ElementPlaces):
 
     def begun(self, loop: LiftedLoop, name: str, trip: str) -> str:
         """What is written before the plain loop, which starts where that ends."""
-        if id(loop) in self.plan.blocks and not self.settings.wrong:
-            return self.stripped(loop, name, trip, self.plan.blocks[id(loop)])
+        if loop.uid in self.plan.blocks and not self.context.wrong:
+            return self.stripped(loop, name, trip, self.plan.blocks[loop.uid])
         return "0"
 
     def start(self, name: str) -> str:
@@ -173,7 +173,7 @@ class BodyWriter(ElementPlaces):
 
     def promise(self, loop: LiftedLoop) -> None:
         """Tells the compiler what is known of the loop that follows."""
-        if loop.independent and (self.settings.independent or id(loop) in self.settings.known):
+        if loop.independent and (self.context.independent or loop.uid in self.context.known):
             self.put("LA_INDEPENDENT")
 
     def inner(self, items: Sequence[Item]) -> None:
@@ -189,7 +189,7 @@ class BodyWriter(ElementPlaces):
             {
                 f"d{place.site.number}_{axis.dim}"
                 for item in accesses(loop.body)
-                if (place := self.plan.places.get(id(item))) is not None
+                if (place := self.plan.places.get(item.uid)) is not None
                 for piece in place.pieces
                 for axis in piece.map.axes
                 if axis.part != "whole"
@@ -238,7 +238,7 @@ class BodyWriter(ElementPlaces):
 
     def load(self, load: Load) -> None:
         """A load, in one or several pieces."""
-        place = self.plan.places.get(id(load))
+        place = self.plan.places.get(load.uid)
         self.name_load(load, place)
         places = self.pieces(load, place)
         self.put(f"{self.declare(load.value)} = {self.loaded(load, place, places)};")
@@ -265,7 +265,7 @@ class BodyWriter(ElementPlaces):
 
     def store(self, store: Store) -> None:
         """A store, in one or several pieces."""
-        place = self.plan.places.get(id(store))
+        place = self.plan.places.get(store.uid)
         for line in self.stored(store, place, self.pieces(store, place), self.text(store.stored)):
             self.put(line)
 
@@ -294,13 +294,13 @@ class BodyWriter(ElementPlaces):
         """The address of every piece; in a check build recorded and compared first."""
         reference = self.binding.reference_of.get(key_of(access))
         site = reference.id if reference is not None else 0xFFFF
-        if self.settings.check:
+        if self.context.check:
             self.record(access, place is not None)
         if place is None:
             return [self.pointer_text(access.address)]
         places = [self.new_place(access, place, piece) for piece in place.pieces]
-        if self.settings.check:
-            name = self.settings.maps[place.relayout.structure.id]
+        if self.context.check:
+            name = self.context.maps[place.relayout.structure.id]
             for piece, at in zip(place.pieces, places, strict=True):
                 old = self.old_place(access, piece.at)
                 self.put(f"la_compare(&context->check, {old}, {at}, {name}(context, {old}), {site});")
@@ -309,7 +309,7 @@ class BodyWriter(ElementPlaces):
     def record(self, access: Access, moved: bool) -> None:
         """Tells of the execution of a reference, in the lanes in which the access stands for it."""
         lanes = access.lanes or executed(access)
-        for lane in sorted(self.settings.recorders.get(id(access), ())):
+        for lane in sorted(self.context.recorders.get(access.uid, ())):
             executed_ = lanes[lane]
             assert executed_ is not None
             pc, operand, part = executed_

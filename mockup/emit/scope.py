@@ -155,10 +155,10 @@ def _walk(body: Sequence[Item], path: tuple[int, ...], scope: Scope, home: dict[
         elif isinstance(item, Atomic):
             scope.atomic = True
         elif isinstance(item, LiftedLoop):
-            home[item.counter.number] = (*path, id(item))
+            home[item.counter.number] = (*path, item.uid)
             depth = len(path)
             scope.names[item.counter.number] = COUNTERS[depth] if depth < len(COUNTERS) else f"i{depth}"
-            _walk(item.body, (*path, id(item)), scope, home)
+            _walk(item.body, (*path, item.uid), scope, home)
 
 
 def _use(operand: Operand, path: tuple[int, ...], scope: Scope, home: dict[int, tuple[int, ...]]) -> None:

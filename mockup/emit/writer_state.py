@@ -2,49 +2,48 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from layout_advise.layoutalgebra.derive.structure import Axis
+from layout_advise.mockup.emit.arrays import FieldPointers
 from layout_advise.mockup.emit.c_text import CTYPE, constant, integer
 from layout_advise.mockup.emit.scope import COUNTERS, Scope
-from layout_advise.mockup.emit.simd.iterations import SimdIterations
+from layout_advise.mockup.emit.simd.chosen_loops import SimdLoops
 from layout_advise.mockup.evidence.binding import Binding
 from layout_advise.mockup.ir.lifted import Imm, Linear, Operand, Val
 from layout_advise.mockup.remap.plan import RemapPlan
 
 
-@dataclass(slots=True)
-class EmitSettings:
-    """What is to be emitted besides the plain computation."""
+@dataclass(frozen=True, slots=True)
+class WriterContext:
+    """What the writers of one mock-up read, and never change; accesses and loops are named by their statement numbers."""
 
-    check: bool = False
-    wrong: frozenset[int] = frozenset()
-    """ids of the accesses that get the deliberately wrong map."""
-    recorders: dict[int, frozenset[int]] = field(default_factory=dict)
-    """id(access) -> lanes in which the access stands for an execution of its reference (see ``Load.lanes``)."""
-    pointers: dict[tuple[str, int], str] = field(default_factory=dict)
-    """(structure id, field number) -> the C name of the pointer to the field, or to the record that it is in."""
-    offsets: dict[tuple[str, int], int] = field(default_factory=dict)
-    """(structure id, field number) -> bytes from that pointer to the field."""
-    maps: dict[str, str] = field(default_factory=dict)
-    """structure id -> name of its map function (check build)."""
-    registers: dict[int, int] = field(default_factory=dict)
-    """Number of a live-in value -> what the traced call had there."""
-    gathers: dict[int, list[tuple[Val, int]]] = field(default_factory=dict)
-    """Number of an index -> (base, bytes an element) of the unchanged records that it picks (:func:`scope.gathers`)."""
-    independent: bool = False
+    scope: Scope
+    plan: RemapPlan
+    binding: Binding
+    check: bool
+    wrong: frozenset[int]
+    """The accesses that get the deliberately wrong map."""
+    recorders: Mapping[int, frozenset[int]]
+    """By access, the lanes in which it stands for an execution of its reference (see ``Load.lanes``); check build."""
+    pointers: FieldPointers
+    maps: Mapping[str, str]
+    """By structure id, the name of its map function (check build)."""
+    registers: Mapping[int, int]
+    """By number of a live-in value, what the traced call had there."""
+    gathers: Mapping[int, list[tuple[Val, int]]]
+    """By number of an index, (base, bytes an element) of the unchanged records that it picks (:func:`scope.gathers`)."""
+    independent: bool
     """Whether the compiler is told which loops' iterations are independent."""
-    counters: frozenset[Operand] = frozenset()
+    counters: frozenset[Operand]
     """Of the loops. Where an access is not linear in these (an index is loaded), and arrays are not `restrict`, the compiler
     is kept from seeing how far their starting points are from each other, as in a function that gets several pointers."""
-    unrelated: bool = False
+    unrelated: bool
     """Neighbours are not seen to be a constant apart where an index chooses between fields of a global."""
-    known: frozenset[int] = frozenset()
-    """ids of the loops of which it is told anyway: it would know it of a source in this layout (:func:`arrays.known`)."""
-    abreast: dict[int, SimdIterations] = field(default_factory=dict)
-    """id(loop) -> how its iterations run side by side (:mod:`layout_advise.mockup.emit.simd.vector_slots`)."""
-    lanes: int = 1
-    """How many of them."""
+    known: frozenset[int]
+    """The loops that it is told are independent anyway: it would know it of a source in this layout."""
+    simd: SimdLoops
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +61,9 @@ class Cut:
 class Text:
     """Lines and expressions; ``lines`` is the result."""
 
-    def __init__(self, scope: Scope, plan: RemapPlan, binding: Binding, settings: EmitSettings) -> None:
-        self.scope = scope
-        self.plan = plan
-        self.binding = binding
-        self.settings = settings
+    def __init__(self, context: WriterContext) -> None:
+        self.context = context
+        self.scope, self.plan, self.binding = context.scope, context.plan, context.binding
         self.lines: list[str] = []
         self.counters = frozenset((*COUNTERS, *(f"i{k}" for k in range(9, 40))))
         self.depth = 1

@@ -281,6 +281,11 @@ class Lifted:
         object.__setattr__(self, "body", numbered(self.body))
 
 
+def first_free_uid(lifted: Lifted) -> int:
+    """Returns a number above those of all statements."""
+    return max((item.uid for item in everything(lifted.body)), default=-1) + 1
+
+
 def numbered(body: tuple[Item, ...]) -> tuple[Item, ...]:
     """Returns the statements of ``body``, each with a number of its own.
 

@@ -69,9 +69,9 @@ class Body:
         for item in loop.body:
             if isinstance(item, Let | LetLinear | Load | Call):
                 self.defined[item.value.number] = item
-        self.position = {id(item): k for k, item in enumerate(loop.body)}
+        self.position = {item.uid: k for k, item in enumerate(loop.body)}
         self.forms = forms_of(loop.body, loop.counter)
-        self.addresses = {id(i): form_of(i.address, loop.counter) for i in loop.body if isinstance(i, Load | Store)}
+        self.addresses = {i.uid: form_of(i.address, loop.counter) for i in loop.body if isinstance(i, Load | Store)}
         self.carried = carried(loop, self.defined)
 
     def inside(self, operand: Operand) -> bool:

@@ -28,8 +28,8 @@ class Levels:
             elif isinstance(item, Assign):
                 self.variables.setdefault(item.variable.number, set()).update(loops)
             elif isinstance(item, LiftedLoop):
-                self.values[item.counter.number] = (*loops, id(item))
-                self._walk(item.body, (*loops, id(item)))
+                self.values[item.counter.number] = (*loops, item.uid)
+                self._walk(item.body, (*loops, item.uid))
 
     def terms(self, access: Access) -> tuple[tuple[Operand, int], ...]:
         """Those of its address, with the values that were saved in memory meanwhile as they were before."""
@@ -46,7 +46,7 @@ class Levels:
             changing = self.values.get(operand.number, ())
         elif isinstance(operand, Var):
             changing = self.variables.get(operand.number, ())
-        return max((k for k, loop in enumerate(chain) if id(loop) in changing), default=-1)
+        return max((k for k, loop in enumerate(chain) if loop.uid in changing), default=-1)
 
 
 def read_again(atom: Operand, loop: LiftedLoop) -> bool:

@@ -84,8 +84,8 @@ class ElementPlace:
 
 @dataclass(slots=True)
 class RemapPlan:
-    """``places[id(access)]``; ``sites[id(item)]`` are computed before that item; ``blocks[id(loop)]`` = (dimension, block)
-    of a loop that can be strip-mined. ``written`` are (structure id, field number) that the hotspot stores to."""
+    """By statement number: ``places`` of accesses, ``sites`` that are computed before a statement, ``blocks``: the block
+    size of a loop that can be strip-mined. ``written`` are (structure id, field number) that the hotspot stores to."""
 
     places: dict[int, ElementPlace] = field(default_factory=dict)
     sites: dict[int, list[Site]] = field(default_factory=dict)
@@ -133,7 +133,7 @@ def plan(lifted: Lifted, candidate: Candidate | None, binding: Binding) -> Remap
     for loop in _loops_of_elements(lifted.body, over_fields):
         block = _strip_block(loop, result)
         if block:
-            result.blocks[id(loop)] = block
+            result.blocks[loop.uid] = block
     return result
 
 
@@ -284,14 +284,14 @@ def _place(
     )
     pieces = _pieces(access, offset, relayout, where)
     along = even_moves(pieces, offset, runs, lambda at: _pieces(access, at, relayout, where), where) if runs else ()
-    result.places[id(access)] = ElementPlace(relayout, site, tuple(terms), pieces, along)
+    result.places[access.uid] = ElementPlace(relayout, site, tuple(terms), pieces, along)
     if isinstance(access, Store | Atomic):
         for _, moved in distances(runs):
             result.written.update((structure.id, number) for number in _covered(access, offset + moved, relayout))
 
 
 def _site(result: RemapPlan, before: Item, relayout: Relayout, offset: Linear, given: tuple[Given, ...]) -> Site:
-    known = result.sites.setdefault(id(before), [])
+    known = result.sites.setdefault(before.uid, [])
     for site in known:
         if site.offset == offset and site.relayout is relayout and site.given == given:
             return site
@@ -343,9 +343,9 @@ def _joins(first: RunPiece, second: RunPiece) -> bool:
 def _strip_block(loop: LiftedLoop, result: RemapPlan) -> int:
     """The block by which ``loop`` is to be strip-mined, 0 if not: all its blocked accesses must run along its counter."""
     found: set[int] = set()
-    within = [site for item in everything(loop.body) for site in result.sites.get(id(item), ())]
+    within = [site for item in everything(loop.body) for site in result.sites.get(item.uid, ())]
     for item in accesses(loop.body):
-        place = result.places.get(id(item))
+        place = result.places.get(item.uid)
         for piece in place.pieces if place is not None else ():
             for axis in piece.map.axes:
                 if axis.part == "whole":

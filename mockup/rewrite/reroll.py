@@ -136,10 +136,10 @@ class _Reroller:
     def _complete(self, body: Body, lanes: UnrolledCopies) -> bool:
         """Whether the lanes are all that the body does, no value of it is used elsewhere, and all copies of an access belong
         to one structure."""
-        covered = {id(body.items[k]) for stores in lanes.stores for k in stores}
-        covered |= {id(body.defined[n]) for partner in lanes.partners for n in partner.values()}
-        covered |= {id(item) for n, item in body.defined.items() if n in body.names}
-        if any(id(item) not in covered for item in body.items if isinstance(item, Load | Store | Call)):
+        covered = {body.items[k].uid for stores in lanes.stores for k in stores}
+        covered |= {body.defined[n].uid for partner in lanes.partners for n in partner.values()}
+        covered |= {item.uid for n, item in body.defined.items() if n in body.names}
+        if any(item.uid not in covered for item in body.items if isinstance(item, Load | Store | Call)):
             return False
         inside = Counter(operand for item in body.items for operand in read_by(item))
         used = {o: n for o, n in self.uses.items() if isinstance(o, Val) and o.number in body.defined}
@@ -155,9 +155,9 @@ class _Reroller:
             for other in spots:
                 if one.access is other.access:
                     continue
-                if one.before(other, body) == (body.position[id(one.access)] < body.position[id(other.access)]):
+                if one.before(other, body) == (body.position[one.access.uid] < body.position[other.access.uid]):
                     continue
-                pair = id(one.access), id(other.access)
+                pair = one.access.uid, other.access.uid
                 if pair not in known:
                     known[pair] = self.independence.apart(_spot(body, one.access), _spot(body, other.access))
                 if not known[pair]:
@@ -190,7 +190,7 @@ class _Turn:
 
     def before(self, other: _Turn, body: Body) -> bool:
         """Whether it comes first once the loop is rerolled."""
-        return (self.lane, body.position[id(self.first)]) < (other.lane, body.position[id(other.first)])
+        return (self.lane, body.position[self.first.uid]) < (other.lane, body.position[other.first.uid])
 
 
 def _by_vectors(body: Body, lanes: UnrolledCopies) -> bool:
@@ -210,7 +210,7 @@ def _irregular(loop: LiftedLoop) -> bool:
 
 
 def _spot(body: Body, access: Access) -> Spot:
-    form = body.addresses[id(access)]
+    form = body.addresses[access.uid]
     return Spot(access, form, not any(body.inside(a) for a, _ in form.atoms))
 
 
@@ -220,7 +220,7 @@ def _homes(items: Sequence[Item], home: int) -> Iterator[tuple[Access, int]]:
         if isinstance(item, Load | Store | Atomic):
             yield item, home
         elif isinstance(item, LiftedLoop):
-            yield from _homes(item.body, id(item))
+            yield from _homes(item.body, item.uid)
 
 
 def _marked(items: Sequence[Item]) -> bool:

@@ -68,14 +68,14 @@ class Rolled:
         origin = Origin(old.head)
         trip = Val(self._number(), "i64")
         stores = set(self.lanes.stores[0])
-        groups = {id(group[0]): group for group in copies(self.body, self.lanes)}
+        groups = {group[0].uid: group for group in copies(self.body, self.lanes)}
         for k, item in enumerate(self.body.items):
             if isinstance(item, Assign):
                 if not self._assign(item):
                     return None
             elif isinstance(item, Store):
                 if k in stores:
-                    self.items.append(self._access(item, groups[id(item)]))
+                    self.items.append(self._access(item, groups[item.uid]))
             elif isinstance(item, Load) and item.value.number in self.body.names:
                 rest: tuple[Executed | None, ...] = (None,) * (self.lanes.count - 1)
                 self.items.append(replace(item, lanes=((*key_of(item), item.part), *rest)))
@@ -120,13 +120,13 @@ class Rolled:
         lanes: list[Executed | None] = []
         for copy in group:
             # shared by lanes, or by accesses of neighbours: what is at i + 1 in one iteration is at i in the next
-            lanes.append(None if id(copy) in self.claimed else (*key_of(copy), copy.part))
-            self.claimed.add(id(copy))
+            lanes.append(None if copy.uid in self.claimed else (*key_of(copy), copy.part))
+            self.claimed.add(copy.uid)
         return replace(item, address=self._scaled(item.address), lanes=tuple(lanes))
 
     def _value(self, item: Let | LetLinear | Load | Call, groups: dict[int, tuple[Access, ...]]) -> None:
         if isinstance(item, Load):
-            self.items.append(self._access(item, groups[id(item)]))
+            self.items.append(self._access(item, groups[item.uid]))
         elif isinstance(item, LetLinear):
             self.items.append(replace(item, linear=self._scaled(item.linear)))
         elif (form := self.body.form(item.value)) is not None:

@@ -96,7 +96,7 @@ class _Matcher:
         for k in stores:
             item = self.body.items[k]
             assert isinstance(item, Store)
-            form = self.body.addresses[id(item)]
+            form = self.body.addresses[item.uid]
             step = self._step(form)
             if not step or not self.grain(item, step) or any(self.body.inside(a) for a, _ in form.atoms):
                 return None
@@ -125,7 +125,7 @@ class _Matcher:
         if isinstance(item, Load):
             if item.value.number in self.body.names:
                 return self.body.names[item.value.number]
-            return ("load", item.value.ty, self._form_shape(self.body.addresses[id(item)]))
+            return ("load", item.value.ty, self._form_shape(self.body.addresses[item.uid]))
         if isinstance(item, LetLinear):
             return ("sum", self._form_shape(self.body.forms[item.value.number]))
         assert isinstance(item, Let | Call)
@@ -189,11 +189,11 @@ class _Matcher:
 
     def _inputs(self, first: Item, here: Item, lane: int) -> Sequence[tuple[Operand, Operand]] | None:
         if isinstance(first, Load) and isinstance(here, Load):
-            form = self.body.addresses[id(first)]
+            form = self.body.addresses[first.uid]
             step = self._step(form)
             if step is None or not self.grain(first, step):
                 return None
-            return self._atoms(form, self.body.addresses[id(here)], lane)
+            return self._atoms(form, self.body.addresses[here.uid], lane)
         assert isinstance(first, Let | LetLinear | Call)
         assert isinstance(here, Let | LetLinear | Call)
         one, other = (self.body.forms.get(i.value.number) for i in (first, here))

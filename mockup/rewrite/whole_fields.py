@@ -32,7 +32,7 @@ def whole_fields(lifted: Lifted, evidence: Evidence) -> Lifted:
     partly = [a for a in accesses(lifted.body) if isinstance(a, Load) and a.value.ty in ("i8", "i16")]
     if not partly:
         return lifted
-    found = {id(load): field for load in partly if (field := _field_of(load, evidence)) is not None}
+    found = {load.uid: field for load in partly if (field := _field_of(load, evidence)) is not None}
     if not found:
         return lifted
     outs = {out.operand for out in lifted.live_outs}
@@ -73,8 +73,8 @@ class _Widened:
         for item in items:
             if isinstance(item, LiftedLoop):
                 yield replace(item, body=tuple(self.items(item.body)))
-            elif isinstance(item, Load) and id(item) in self.found:
-                yield from self._load(item, *self.found[id(item)])
+            elif isinstance(item, Load) and item.uid in self.found:
+                yield from self._load(item, *self.found[item.uid])
             elif isinstance(item, Let):
                 yield from self._let(item)
             else:

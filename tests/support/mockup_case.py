@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Structure
-from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.evidence.check_records import check_records
 from layout_advise.mockup.evidence.evidence import Evidence
 from layout_advise.mockup.machine.image import open_image
 from layout_advise.mockup.rewrite.reroll import reroll
+from tests.support.emitted import emit_mockup
 from tests.support.mockup_native import Mockup, Native, traced
 
 FLAGS = {"O2": ("-O2",), "O3-avx2": ("-O3", "-march=haswell")}

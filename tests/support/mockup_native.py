@@ -14,7 +14,6 @@ from elftools.elf.sections import SymbolTableSection
 
 from layout_advise.layoutalgebra.derive.structure import Axis, Buffer, Candidate, Dim, Field, FieldMap, Relayout, Structure
 from layout_advise.layoutalgebra.sets.nests import Affine, FoldedStream, Point
-from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.evidence.binding import access_bytes, accesses, key_of
 from layout_advise.mockup.evidence.evidence import Evidence
 from layout_advise.mockup.ir.lifted import Lifted
@@ -23,6 +22,7 @@ from layout_advise.mockup.rewrite.reroll import reroll
 from layout_advise.mockup.run.build import build
 from layout_advise.tracer.code.region import CodeRange, Region
 from layout_advise.tracer.trace.trace import Reference, Registers, Trace
+from tests.support.emitted import emit_mockup
 
 NO_REGISTERS = Registers((0,) * 16, 0, 0, 0, 0)
 NO_EVIDENCE = Evidence.of(Trace("f", 1, "step", (), (), 0, False, NO_REGISTERS, (), ()), ())

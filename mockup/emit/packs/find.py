@@ -21,8 +21,6 @@ from layout_advise.mockup.emit.packs.pack import MIXED, Member, Pack, Packs, Pla
 from layout_advise.mockup.emit.scope import operands
 from layout_advise.mockup.ir.effects import BITS, Ty
 from layout_advise.mockup.ir.lifted import (
-    Assign,
-    Call,
     Imm,
     Item,
     Let,
@@ -34,7 +32,9 @@ from layout_advise.mockup.ir.lifted import (
     Val,
     Var,
     everything,
+    first_free_uid,
 )
+from layout_advise.mockup.ir.loop_body import first_free_number
 
 OPERATIONS = frozenset(
     ("fadd", "fsub", "fmul", "fdiv", "fneg", "fabs", "fsqrt", "fmin", "fmax", "fma", "fmaddsub", "fmsubadd")
@@ -45,9 +45,9 @@ FLOATS: tuple[Ty, ...] = ("f32", "f64")
 
 def packed(lifted: Lifted, vector_bytes: int) -> tuple[Lifted, Packs]:
     """``lifted`` with the members of each pack together, and the packs; vectors of up to ``vector_bytes``."""
-    finder = _Finder(vector_bytes, _uses(lifted), 1 + max(_numbers(lifted), default=0))
+    finder = _Finder(vector_bytes, lifted)
     body = finder.body(lifted.body)
-    at = {id(p.members[0]): p for p in finder.packs}
+    at = {p.members[0].uid: p for p in finder.packs}
     return replace(lifted, body=body), Packs(at, tuple(_vectors(finder.packs)), not finder.left)
 
 
@@ -71,19 +71,6 @@ def _uses(lifted: Lifted) -> frozenset[int]:
     return frozenset(a.number for a in (*outs, *read) if not isinstance(a, Imm))
 
 
-def _numbers(lifted: Lifted) -> Iterator[int]:
-    """Of all values and variables."""
-    yield from (a.number for item in everything(lifted.body) for a in operands(item) if not isinstance(a, Imm))
-    for item in everything(lifted.body):
-        if isinstance(item, Let | LetLinear | Load | Call):
-            yield item.value.number
-        elif isinstance(item, Assign):
-            yield item.variable.number
-        elif isinstance(item, LiftedLoop):
-            yield item.counter.number
-    yield from (one.value.number for one in lifted.live_ins)
-
-
 def _vectors(packs: Sequence[Pack]) -> Iterator[tuple[Var, ...]]:
     """Variables that a pack reads side by side: of each the first such company."""
     taken: set[Var] = set()
@@ -96,10 +83,11 @@ def _vectors(packs: Sequence[Pack]) -> Iterator[tuple[Var, ...]]:
 
 
 class _Finder:
-    def __init__(self, vector_bytes: int, used: frozenset[int], fresh: int) -> None:
+    def __init__(self, vector_bytes: int, lifted: Lifted) -> None:
         self.sizes = {n for n in (16, 32) if n <= vector_bytes}
-        self.used = used
-        self.first_fresh, self.fresh = fresh, count(fresh)
+        self.used = _uses(lifted)
+        self.first_fresh = first_free_number(lifted)
+        self.fresh = zip(count(self.first_fresh), count(first_free_uid(lifted)), strict=False)
         self.packs: list[Pack] = []
         self.left = False
         """Whether lanes of a packed instruction stay single where iterations are to be put side by side."""
@@ -162,8 +150,8 @@ class _Finder:
         """Those of the packs that are not connected with packed operations that are none."""
         lets = {i.value.number: i for i in items if isinstance(i, Let) and i.origin.pack is not None}
         while True:
-            inside = {id(m) for pack in groups for m in pack.members}
-            alone = {n for n, let in lets.items() if id(let) not in inside and self._used(n)}
+            inside = {m.uid for pack in groups for m in pack.members}
+            alone = {n for n, let in lets.items() if let.uid not in inside and self._used(n)}
             read = {a.number for n in alone for a in lets[n].args if isinstance(a, Val)}
             kept = [pack for pack in groups if isinstance(pack.members[0], Load | Store) or not _touches(pack, alone, read)]
             if len(kept) == len(groups):
@@ -239,8 +227,8 @@ def _type(item: Member) -> Ty:
 def _ordered(items: Sequence[Plain], packs: Sequence[Pack]) -> list[Plain] | Pack:
     """The statements with the packs' members together, otherwise as early as they were; or a pack that stands in the way:
     one of its members needs another one done first, or what comes between."""
-    node = {id(m): len(items) + k for k, pack in enumerate(packs) for m in pack.members}
-    of = [node.get(id(item), k) for k, item in enumerate(items)]
+    node = {m.uid: len(items) + k for k, pack in enumerate(packs) for m in pack.members}
+    of = [node.get(item.uid, k) for k, item in enumerate(items)]
     content: dict[int, list[Plain]] = {}
     for k, item in enumerate(items):
         content.setdefault(of[k], []).append(item)

@@ -40,8 +40,8 @@ class Pack:
 
 @dataclass(frozen=True, slots=True)
 class Packs:
-    """``at`` holds each pack by the id of its first member; ``variables`` are those that make up one vector; ``all_of_them``
-    tells that no packed instruction was left in single lanes for being in a rerolled loop."""
+    """``at`` holds each pack by the number of its first member; ``variables`` are those that make up one vector;
+    ``all_of_them`` tells that no packed instruction was left in single lanes for being in a rerolled loop."""
 
     at: Mapping[int, Pack] = field(default_factory=dict)
     variables: tuple[tuple[Var, ...], ...] = ()

@@ -14,11 +14,11 @@ from itertools import chain
 
 from layout_advise.mockup.emit.c_text import CTYPE, operation
 from layout_advise.mockup.emit.program import BodyWriter
-from layout_advise.mockup.emit.scope import Scope, operands
+from layout_advise.mockup.emit.scope import operands
 from layout_advise.mockup.emit.simd.iterations import SimdIterations
 from layout_advise.mockup.emit.simd.vector_slots import LaneWriter
-from layout_advise.mockup.emit.writer_state import EmitSettings
-from layout_advise.mockup.evidence.binding import Access, Binding
+from layout_advise.mockup.emit.writer_state import WriterContext
+from layout_advise.mockup.evidence.binding import Access
 from layout_advise.mockup.ir.effects import Ty
 from layout_advise.mockup.ir.lifted import (
     Assign,
@@ -37,7 +37,7 @@ from layout_advise.mockup.ir.lifted import (
     Var,
     everything,
 )
-from layout_advise.mockup.remap.plan import ElementPlace, RemapPlan
+from layout_advise.mockup.remap.plan import ElementPlace
 
 ELEMENT = "e"
 """The counter of the loops over a block's elements; those around have others (``scope.COUNTERS``)."""
@@ -47,10 +47,10 @@ _FAR = 1 << 20
 
 
 class LaneLoopWriter(LaneWriter):
-    """Writes the loops in ``settings.abreast`` so."""
+    """Writes the loops in ``context.simd.abreast`` so."""
 
-    def __init__(self, scope: Scope, plan: RemapPlan, binding: Binding, settings: EmitSettings) -> None:
-        super().__init__(scope, plan, binding, settings)
+    def __init__(self, context: WriterContext) -> None:
+        super().__init__(context)
         self.turned = False  # inside of a loop over a block's elements: texts are of its current one
         self.pending: list[str] = []  # the statements of that loop
         self.lasting: frozenset[int] = frozenset()  # values that are read outside of the loop that computes them
@@ -97,13 +97,13 @@ class LaneLoopWriter(LaneWriter):
         self.lasting = lasting(items, self.side)
         for item in everything(items):
             if isinstance(item, Load):
-                self.name_load(item, self.plan.places.get(id(item)))
+                self.name_load(item, self.plan.places.get(item.uid))
         variables = {i.variable for i in everything(items) if isinstance(i, Assign) and self.varies(i.variable)}
         for variable in sorted(variables, key=lambda v: v.number):
-            self.put(f"{CTYPE[variable.ty]} {self.vector_name(variable)}[{self.settings.lanes}];")
+            self.put(f"{CTYPE[variable.ty]} {self.vector_name(variable)}[{self.context.simd.lanes}];")
         for number, value in sorted(self.side.types.items()):
             if number in self.lasting:
-                self.put(f"{CTYPE[value.ty]} {self.vector_name(value)}[{self.settings.lanes}];")
+                self.put(f"{CTYPE[value.ty]} {self.vector_name(value)}[{self.context.simd.lanes}];")
 
     def point_to_elements(self, loop: LiftedLoop) -> None:
         """Not in a block, where each element would need one."""
@@ -132,7 +132,7 @@ class LaneLoopWriter(LaneWriter):
     def _finish(self) -> None:
         """Write the loop over the block's elements."""
         if self.pending:
-            self.put(f"for (int {ELEMENT} = 0; {ELEMENT} < {self.settings.lanes}; ++{ELEMENT}) {{")
+            self.put(f"for (int {ELEMENT} = 0; {ELEMENT} < {self.context.simd.lanes}; ++{ELEMENT}) {{")
             self.lines += self.pending
             self.put("}")
         self.pending = []
@@ -154,7 +154,7 @@ class LaneLoopWriter(LaneWriter):
             super().moves(group)
             return
         ours, others = apart(group, self.side)
-        self.lane = self.settings.lanes - 1  # what is not computed from holds what the last element left
+        self.lane = self.context.simd.lanes - 1  # what is not computed from holds what the last element left
         kept = []
         if _reads(others, ours):
             for assign in others:
@@ -183,7 +183,7 @@ class LaneLoopWriter(LaneWriter):
 
     def pieces(self, access: Access, place: ElementPlace | None) -> list[str]:
         """The place of each piece; of what stays in one block so many bytes behind the first element's."""
-        step = self.step(access, place) if self.turned and id(access) in self.lined else None
+        step = self.step(access, place) if self.turned and access.uid in self.lined else None
         if step is None:
             return super().pieces(access, place)
         self.turned, self.within_block = False, True

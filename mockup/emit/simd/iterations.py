@@ -44,8 +44,8 @@ _RUNNING = ("add", "sub", "mul", "shl", "neg")
 @dataclass(slots=True)
 class SimdIterations:
     """Of one loop: ``values`` and ``variables`` that vary, by number; ``runs``: how much a value grows an iteration;
-    ``masked`` are the ids of jumps made by some lanes only; ``left`` are values and variables read after the loop, ``last``
-    variables that nothing is computed from in it: they hold what the last lane left."""
+    ``masked`` are the numbers of jumps made by some lanes only; ``left`` are values and variables read after the loop,
+    ``last`` variables that nothing is computed from in it: they hold what the last lane left."""
 
     values: set[int] = field(default_factory=set)
     variables: set[int] = field(default_factory=set)
@@ -87,8 +87,8 @@ def side_by_side(loop: LiftedLoop, lifted: Lifted) -> SimdIterations:
     inside = list(_within(loop.body))
     if len(inside) > MOST_STATEMENTS:
         raise NotVectorisedError(where, f"it has {len(inside)} statements")
-    ours = {id(item) for item in inside}
-    others = [item for item in _within(lifted.body) if id(item) not in ours]
+    ours = {item.uid for item in inside}
+    others = [item for item in _within(lifted.body) if item.uid not in ours]
     outside = {item.variable.number for item in others if isinstance(item, Assign)}
     changed = {item.variable for item in inside if isinstance(item, Assign)}
     last = _handed_on(inside, {v for v in changed if v.number in outside}, where)
@@ -148,7 +148,7 @@ class _Analysis:
                 if under or (item.condition is not None and self.found.varies(item.condition)):
                     if item.label not in labels:
                         self._refuse("its iterations leave a loop at different times")
-                    self.found.masked.add(id(item))
+                    self.found.masked.add(item.uid)
                     waiting.add(item.label)
                 elif item.label not in labels | around:
                     self._refuse("it may be left early")

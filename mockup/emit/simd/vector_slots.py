@@ -14,11 +14,10 @@ from layout_advise.layoutalgebra.derive.structure import Axis
 from layout_advise.mockup.emit.c_text import CTYPE, integer
 from layout_advise.mockup.emit.c_text import operation as scalar_operation
 from layout_advise.mockup.emit.program import BodyWriter
-from layout_advise.mockup.emit.scope import Scope
 from layout_advise.mockup.emit.simd import vector_text
 from layout_advise.mockup.emit.simd.iterations import SimdIterations
-from layout_advise.mockup.emit.writer_state import EmitSettings
-from layout_advise.mockup.evidence.binding import Access, Binding, access_bytes
+from layout_advise.mockup.emit.writer_state import WriterContext
+from layout_advise.mockup.evidence.binding import Access, access_bytes
 from layout_advise.mockup.ir.effects import Ty
 from layout_advise.mockup.ir.lifted import (
     Assign,
@@ -38,14 +37,14 @@ from layout_advise.mockup.ir.lifted import (
     everything,
 )
 from layout_advise.mockup.remap.field_runs import RunPiece
-from layout_advise.mockup.remap.plan import ElementPlace, IndexTerm, RemapPlan, Site
+from layout_advise.mockup.remap.plan import ElementPlace, IndexTerm, Site
 
 
 class LaneWriter(BodyWriter):
-    """Writes the loops in ``settings.abreast`` so; ``lane`` is the one that texts of varying operands are of."""
+    """Writes the loops in ``context.simd.abreast`` so; ``lane`` is the one that texts of varying operands are of."""
 
-    def __init__(self, scope: Scope, plan: RemapPlan, binding: Binding, settings: EmitSettings) -> None:
-        super().__init__(scope, plan, binding, settings)
+    def __init__(self, context: WriterContext) -> None:
+        super().__init__(context)
         self.side: SimdIterations | None = None  # of the loop that is being written so
         self.counter: Val | None = None
         self.lane = 0
@@ -102,11 +101,11 @@ class LaneWriter(BodyWriter):
 
     def begun(self, loop: LiftedLoop, name: str, trip: str) -> str:
         """The loop over whole vectors of elements."""
-        side = self.settings.abreast.get(id(loop))
+        side = self.context.simd.abreast.get(loop.uid)
         if side is None:
             return super().begun(loop, name, trip)
         assert self.side is None
-        lanes, start = self.settings.lanes, self.start(name)
+        lanes, start = self.context.simd.lanes, self.start(name)
         kept = dict(self.cuts), dict(self.elements), dict(self.labels), set(self.sites_written)
         self.side, self.counter, self.copies = side, loop.counter, self.copies + 1
         borders = self._borders(loop)
@@ -133,7 +132,7 @@ class LaneWriter(BodyWriter):
         assert self.side is not None
         for item in everything(items):
             if isinstance(item, Load):
-                self.name_load(item, self.plan.places.get(id(item)))
+                self.name_load(item, self.plan.places.get(item.uid))
         variables = {i.variable for i in everything(items) if isinstance(i, Assign) and self.varies(i.variable)}
         for variable in sorted(variables, key=lambda v: v.number):
             self.put(f"{vector_text.VECTOR[variable.ty]} {self.vector_name(variable)} = {{0}};")
@@ -145,12 +144,12 @@ class LaneWriter(BodyWriter):
         """Which of its accesses stay in one block for all lanes, and what has to be on a block border for that."""
         lined, borders = set(), set()
         for item in everything(loop.body):
-            place = self.plan.places.get(id(item))
+            place = self.plan.places.get(item.uid)
             if place is None or len(place.pieces) != 1 or place.site.number not in self.sites_written:
                 continue
             axes = [a for a in place.pieces[0].map.axes if a.part != "whole"]
             if axes and all(self._along(place, place.pieces[0], a, loop.counter) for a in axes):
-                lined.add(id(item))
+                lined.add(item.uid)
                 borders |= {f"d{place.site.number}_{a.dim}" for a in axes}
         self.lined = frozenset(lined)
         return borders
@@ -158,7 +157,7 @@ class LaneWriter(BodyWriter):
     def _along(self, place: ElementPlace, piece: RunPiece, axis: Axis, counter: Val) -> bool:
         moving = [t for t in place.terms if t.digits[axis.dim]]
         alone = len(moving) == 1 and moving[0].atom == counter and moving[0].digits[axis.dim] == 1 and not moving[0].shift
-        whole_vectors = axis.block % self.settings.lanes == 0 and axis.block & (axis.block - 1) == 0
+        whole_vectors = axis.block % self.context.simd.lanes == 0 and axis.block & (axis.block - 1) == 0
         return alone and whole_vectors and not piece.inner and place.relayout.chosen is None
 
     # ---- control --------------------------------------------------------------------------------------------------
@@ -170,7 +169,7 @@ class LaneWriter(BodyWriter):
             return
         self.depth += 1
         kept = self.on, self.waiting, self.position
-        masked = [i.label for i in items if isinstance(i, Goto) and id(i) in self.side.masked]
+        masked = [i.label for i in items if isinstance(i, Goto) and i.uid in self.side.masked]
         outer, name = self.on, ""
         if masked:
             self.masks += 1
@@ -210,7 +209,7 @@ class LaneWriter(BodyWriter):
         """One item; what all lanes share as ever."""
         if self.side is None:
             super().item(item)
-        elif isinstance(item, Goto) and id(item) in self.side.masked:
+        elif isinstance(item, Goto) and item.uid in self.side.masked:
             self.jump(item)
         elif isinstance(item, Label):
             super().item(item)
@@ -257,7 +256,7 @@ class LaneWriter(BodyWriter):
     def by_lane(self, text: Callable[[], str], *, guarded: bool = False) -> list[str]:
         """A text for each lane; ``guarded``: 0 in those that are not here."""
         found = []
-        for lane in range(self.settings.lanes):
+        for lane in range(self.context.simd.lanes):
             self.lane = lane
             one = text()
             found.append(f"{self.on}[{self.lane}] ? {one} : 0" if guarded and self.on is not None else one)
@@ -274,7 +273,7 @@ class LaneWriter(BodyWriter):
         later: list[str] = []
         for assign in group:
             variable, varying = assign.variable, self.varies(assign.variable)
-            self.lane = self.settings.lanes - 1 if variable.number in self.side.last else 0
+            self.lane = self.context.simd.lanes - 1 if variable.number in self.side.last else 0
             name = self.vector_name(variable) if varying else self.text(variable)
             value = self.vector(assign.operand) if varying else self.text(assign.operand)
             if varying and self.on is not None:
@@ -314,7 +313,7 @@ class LaneWriter(BodyWriter):
             if axis.part == "div" and axis.stride:
                 digit = f"d{place.site.number}_{axis.dim}"
                 terms.append(f"{axis.stride} * (({digit} + {j}) >> {axis.block.bit_length() - 1})")
-            elif axis.part == "mod" and axis.block > self.settings.lanes:
+            elif axis.part == "mod" and axis.block > self.context.simd.lanes:
                 digit = f"d{place.site.number}_{axis.dim}"
                 terms.append(f"{axis.stride} * (({digit} + {j}) & {axis.block - 1})")
         return terms
@@ -329,7 +328,7 @@ class LaneWriter(BodyWriter):
         total = 0
         for term in place.terms:
             if self.varies(term.atom):
-                step = self._term_step(term, place.pieces[0].map.axes, id(access) in self.lined)
+                step = self._term_step(term, place.pieces[0].map.axes, access.uid in self.lined)
                 if step is None:
                     return None
                 total += step
@@ -347,10 +346,10 @@ class LaneWriter(BodyWriter):
         """By lane the places of the pieces; or the first lane's, where the lanes lie one after another, and whether that
         is a vector's border."""
         step = self.step(access, place)
-        self.within_block = id(access) in self.lined
+        self.within_block = access.uid in self.lined
         if step is None:
             result: list[list[str]] = []
-            for lane in range(self.settings.lanes):
+            for lane in range(self.context.simd.lanes):
                 self.lane = lane
                 result.append(self.pieces(access, place))
             self.lane, self.within_block = 0, False
@@ -361,11 +360,11 @@ class LaneWriter(BodyWriter):
             return first, place is not None and self._on_border(place)
         self.temporaries += 1
         self.put(f"uint8_t *const p{self.temporaries} = (uint8_t *)({first});")
-        return [[f"p{self.temporaries} + {integer(step * n % (1 << 64), 'i64')}"] for n in range(self.settings.lanes)]
+        return [[f"p{self.temporaries} + {integer(step * n % (1 << 64), 'i64')}"] for n in range(self.context.simd.lanes)]
 
     def _on_border(self, place: ElementPlace) -> bool:
         """Whether vectors in the new buffers start at multiples of their size."""
-        piece, lanes = place.pieces[0], self.settings.lanes
+        piece, lanes = place.pieces[0], self.context.simd.lanes
         parts = [self.delta(place, piece) + piece.map.offset, *(a.stride for a in piece.map.axes if a.part != "mod")]
         parts += [a.stride * lanes for a in piece.map.axes if a.part == "mod"]
         return all(part % (piece.bytes * lanes) == 0 for part in parts)
@@ -375,7 +374,7 @@ class LaneWriter(BodyWriter):
         if self.side is None:
             super().load(load)
             return
-        place, ty, number = self.plan.places.get(id(load)), load.value.ty, load.value.number
+        place, ty, number = self.plan.places.get(load.uid), load.value.ty, load.value.number
         self.name_load(load, place)
         if number not in self.side.values:
             places = self.pieces(load, place)
@@ -398,7 +397,7 @@ class LaneWriter(BodyWriter):
         if self.side is None:
             super().store(store)
             return
-        place = self.plan.places.get(id(store))
+        place = self.plan.places.get(store.uid)
         found = self.places_of(store, place)
         if isinstance(found, tuple):
             value = self.vector(store.stored)

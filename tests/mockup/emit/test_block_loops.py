@@ -16,11 +16,11 @@ from layout_advise.build.mockups import make_all
 from layout_advise.build.recipes import Code, recipes
 from layout_advise.errors import NotVectorisedError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
-from layout_advise.mockup.emit import emit, emit_mockup
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.tracer.trace.trace import Trace
 from tests.mockup.emit.test_packs import needs_clang
 from tests.mockup.emit.test_vector_slots import FLAGS, HASWELL, KMEANS, NUMBERS, TERMS, Case, kernel
+from tests.support.emitted import emit_mockup
 from tests.support.mockup_native import candidate, relayout
 
 BLOCKS = ("aosoa", "blocks")
@@ -138,7 +138,7 @@ def test_what_lies_in_no_blocks_is_refused(tmp_path: Path) -> None:
     lifted, trace, structure = kmeans(tmp_path, 32, 29, 8).made
     for layout in (None, candidate(relayout(structure, "soa"))):
         with pytest.raises(NotVectorisedError, match="no blocks"):
-            emit(lifted, layout, trace, (structure,), variant="lanes")
+            emit_mockup(lifted, layout, trace, (structure,), variant="lanes")
 
 
 @pytest.mark.parametrize("block", [4, 8, 16])

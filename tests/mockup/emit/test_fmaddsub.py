@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.emit.packs.fmaddsub import keeps_lanes, mixed_together
+from tests.support.emitted import emit_mockup
 from tests.support.mockup_native import Mockup, Native, rows, traced
 
 HASWELL = ("-O2", "-march=haswell")

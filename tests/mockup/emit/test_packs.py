@@ -6,6 +6,7 @@ import ctypes
 import re
 import shutil
 import subprocess
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,10 +15,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.emit.packs.find import nothing_packed, packed
 from layout_advise.mockup.ir.effects import Ty
 from layout_advise.mockup.ir.lifted import Item, Let, Lifted, Linear, Load, Origin, Store, Val
+from tests.support.emitted import emit_mockup
 from tests.support.mockup_native import Mockup, Native, rows, traced
 
 needs_clang = pytest.mark.skipif(shutil.which("clang") is None, reason="clang is not installed")
@@ -204,7 +205,7 @@ def stores_of(pack: int, values: tuple[int, ...]) -> list[Store]:
 
 def check_order(before: list[Item], after: tuple[Item, ...]) -> None:
     """The same statements, each after its operands, stores in their order."""
-    assert sorted(map(id, before)) == sorted(map(id, after))
+    assert Counter(before) == Counter(after)
     known: set[int] = set()
     for item in after:
         read = item.args if isinstance(item, Let) else (item.stored,) if isinstance(item, Store) else ()

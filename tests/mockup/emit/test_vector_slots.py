@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from layout_advise.errors import NotVectorisedError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Structure
-from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.emit.simd.vector_slots import lanes_text
 from layout_advise.mockup.evidence.evidence import Evidence
 from layout_advise.mockup.ir.lifted import Item, Lifted, LiftedLoop
@@ -21,6 +20,7 @@ from layout_advise.mockup.rewrite.reroll import reroll
 from layout_advise.mockup.rewrite.unroll_field_loops import unroll_field_loops
 from layout_advise.mockup.run.build import vector_bytes
 from layout_advise.tracer.trace.trace import Trace
+from tests.support.emitted import emit_mockup
 from tests.support.mockup_native import Mockup, Native, candidate, relayout, traced
 
 HASWELL = ("-O3", "-march=haswell")

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from layout_advise.errors import NotLiftedError
-from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.ir.lifted import Item, LiftedLoop, Load
 from layout_advise.mockup.lift.lift import lift
 from layout_advise.tracer.code.region import CodeRange, Region
+from tests.support.emitted import emit_mockup
 from tests.support.mockup_native import Mockup, Native, rows, traced
 from tests.tracer.backends.test_clone_against_steps import HAS_WIDE
 

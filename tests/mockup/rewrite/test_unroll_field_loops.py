@@ -10,11 +10,11 @@ import pytest
 
 from layout_advise.errors import RemapError
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
-from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.evidence.binding import accesses
 from layout_advise.mockup.evidence.evidence import Evidence
 from layout_advise.mockup.ir.lifted import Load
 from layout_advise.mockup.rewrite.unroll_field_loops import unroll_field_loops
+from tests.support.emitted import emit_mockup
 from tests.support.mockup_case import FLAGS, Case, f64_fields, verify
 from tests.support.mockup_native import candidate, relayout
 
