@@ -148,7 +148,7 @@ def kernel_text(
     live_in_values = {live.value.number for live in lifted.live_ins}
     for number, ty in sorted(scope.hoisted.items()):
         if number not in live_in_values:
-            lines.append(f"    {CTYPE[ty]} {scope.names.get(number, f'v{number}')} = 0;")
+            lines.append(f"    {CTYPE[ty]} {writer.names.get(number, f'v{number}')} = 0;")
     for hidden in writer.hidden.values():
         lines.append(f"    int64_t {hidden} = 0;")
         lines.append(f"    LA_UNKNOWN({hidden});")

@@ -9,7 +9,8 @@ from layout_advise.mockup.emit.writer_state import Cut, Text
 from layout_advise.mockup.evidence.binding import Access
 from layout_advise.mockup.ir.lifted import Assign, Call, Let, LetLinear, LiftedLoop, Linear, Load, Store, Val
 from layout_advise.mockup.remap.field_runs import RunPiece
-from layout_advise.mockup.remap.plan import ElementPlace, Site, decompose
+from layout_advise.mockup.remap.index_terms import decompose
+from layout_advise.mockup.remap.plan import ElementPlace, Site
 
 
 class ElementPlaces(Text):

@@ -64,6 +64,8 @@ class Text:
     def __init__(self, context: WriterContext) -> None:
         self.context = context
         self.scope, self.plan, self.binding = context.scope, context.plan, context.binding
+        self.names = dict(context.scope.names)
+        """C names of values by number; the writers add those of what they define."""
         self.lines: list[str] = []
         self.counters = frozenset((*COUNTERS, *(f"i{k}" for k in range(9, 40))))
         self.depth = 1
@@ -91,7 +93,7 @@ class Text:
         if isinstance(operand, Imm):
             return constant(operand)
         if isinstance(operand, Val):
-            return self.scope.names.get(operand.number, f"v{operand.number}")
+            return self.names.get(operand.number, f"v{operand.number}")
         return f"x{operand.number}"
 
     def linear(self, linear: Linear, offset: int = 0, wide: bool = False) -> str:
@@ -113,7 +115,7 @@ class Text:
     def pointer_text(self, linear: Linear) -> str:
         """An address as pointer plus offset, so that the compiler knows which term is the base."""
         for atom, coef in linear.terms:
-            name = self.scope.names.get(atom.number, "") if isinstance(atom, Val) else ""
+            name = self.names.get(atom.number, "") if isinstance(atom, Val) else ""
             if coef == 1 and isinstance(atom, Val) and name not in self.counters:
                 rest = Linear(linear.const, tuple(t for t in linear.terms if t[0] != atom))
                 pointer = self.base(atom)
@@ -132,5 +134,5 @@ class Text:
 
     def declare(self, value: Val) -> str:
         """Left side of a definition."""
-        name = self.scope.names.setdefault(value.number, f"v{value.number}")
+        name = self.names.setdefault(value.number, f"v{value.number}")
         return name if value.number in self.scope.hoisted else f"const {CTYPE[value.ty]} {name}"

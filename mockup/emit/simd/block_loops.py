@@ -81,7 +81,7 @@ class LaneLoopWriter(LaneWriter):
         """Left side of a definition."""
         if self.side is None or not self._differs(value):
             return super().declare(value)
-        name = self.scope.names.setdefault(value.number, f"v{value.number}")
+        name = self.names.setdefault(value.number, f"v{value.number}")
         return self.text(value) if value.number in self.lasting else f"const {CTYPE[value.ty]} {name}"
 
     def _differs(self, operand: Operand) -> bool:
