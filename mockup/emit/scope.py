@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from layout_advise.mockup.evidence.binding import Access
@@ -12,7 +12,6 @@ from layout_advise.mockup.ir.lifted import (
     Assign,
     Atomic,
     Call,
-    Goto,
     Item,
     Let,
     LetLinear,
@@ -23,10 +22,10 @@ from layout_advise.mockup.ir.lifted import (
     OpaqueCall,
     Operand,
     RuntimeCall,
-    Store,
     Val,
     Var,
 )
+from layout_advise.mockup.ir.loop_body import operands
 
 GPR_NAMES = ("rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", *(f"r{n}" for n in range(8, 16)), "fs_base")
 COUNTERS = "ijklmnopq"
@@ -36,32 +35,6 @@ def identifier(text: str) -> str:
     """``text`` as a C identifier."""
     word = re.sub(r"\W+", "_", text).strip("_") or "field"
     return f"_{word}" if word[0].isdigit() else word
-
-
-def operands(item: Item) -> Iterator[Operand]:
-    """The operands that ``item`` itself reads (a loop: its trip count, not its body)."""
-    if isinstance(item, Let | Call | RuntimeCall):
-        yield from item.args
-    elif isinstance(item, OpaqueCall):
-        yield item.target
-        yield from (operand for _, operand in item.args)
-        if item.stack is not None:
-            yield item.stack
-    elif isinstance(item, Atomic):
-        yield from (atom for atom, _ in item.address.terms)
-        yield from item.args
-    elif isinstance(item, LetLinear):
-        yield from (atom for atom, _ in item.linear.terms)
-    elif isinstance(item, Load | Store):
-        yield from (atom for atom, _ in item.address.terms)
-        if isinstance(item, Store):
-            yield item.stored
-    elif isinstance(item, Assign):
-        yield item.operand
-    elif isinstance(item, Goto) and item.condition is not None:
-        yield item.condition
-    elif isinstance(item, LiftedLoop) and item.trip is not None:
-        yield item.trip
 
 
 def defined(item: Item) -> Val | None:

@@ -14,7 +14,7 @@ from layout_advise.layoutalgebra.derive.structure import Structure
 from layout_advise.layoutalgebra.sets.nests import FoldedStream, Loop, Node, Point
 from layout_advise.mockup.evidence.binding import Access, Binding, Key, access_bytes, executed, key_of
 from layout_advise.mockup.evidence.streams import expand_array, hull, residue
-from layout_advise.mockup.ir.linear_forms import Form
+from layout_advise.mockup.ir.linear_forms import Form, signed
 
 LONGEST = 8_000_000
 """Traced addresses beyond which streams are not compared one by one."""
@@ -41,14 +41,14 @@ class Independence:
         """Whether the two never overlap within one iteration of a straight loop body."""
         a, b = first.access, second.access
         if first.form.parallel(second.form):
-            return _disjoint(_signed(second.form.const - first.form.const), access_bytes(a), access_bytes(b))
+            return _disjoint(signed(second.form.const - first.form.const), access_bytes(a), access_bytes(b))
         return self.hulls_apart(a, b) or self.fields_apart(a, b) or self._executions_apart(a, b)
 
     def iterations_apart(self, first: Spot, second: Spot) -> bool:
         """Whether no iteration's ``first`` overlaps another iteration's ``second``."""
         a, b = first.access, second.access
         if first.fixed and second.fixed and first.form.parallel(second.form):
-            distance = _signed(second.form.const - first.form.const)
+            distance = signed(second.form.const - first.form.const)
             if _steps_apart(distance, first.form.step, access_bytes(a), access_bytes(b)):
                 return True
         return self.hulls_apart(a, b) or self.fields_apart(a, b)
@@ -132,11 +132,6 @@ def _distances(first: Sequence[Node], second: Sequence[Node]) -> Iterator[int] |
         return True
 
     return iter(found) if same(first, second) else None
-
-
-def _signed(value: int) -> int:
-    value %= 1 << 64
-    return value - (1 << 64) if value >> 63 else value
 
 
 def _disjoint(distance: int, size: int, other: int) -> bool:

@@ -27,7 +27,7 @@ from layout_advise.mockup.ir.lifted import (
     Var,
     everything,
 )
-from layout_advise.mockup.ir.loop_body import read_by
+from layout_advise.mockup.ir.loop_body import operands
 
 _COMPARISONS = frozenset(("eq", "ne", "slt", "sle", "ult", "ule", "foeq", "folt", "fole", "funo"))
 _INTEGER = ("add", "sub", "mul", "and", "or", "xor", "neg", "not", "umulhi", "smulhi", "udiv", "urem", "sdiv", "srem")
@@ -105,30 +105,24 @@ class _Uses:
     def _body(self, items: Sequence[Item], known: Known) -> Generator[str, None, Known]:
         """Goes through a body; ``known`` are the values defined so far. Returns those defined at its end."""
         for item in items:
-            where = f"{type(item).__name__} {item.uid}"
+            for operand in operands(item):
+                yield from self._read(operand, known, f"{type(item).__name__} {item.uid}")
             if isinstance(item, Label):
                 here = self.arriving.pop(item.number, None)
                 if here is not None:
                     known = here if known is None else known & here
             elif isinstance(item, Goto):
-                if item.condition is not None:
-                    yield from self._read(item.condition, known, where)
                 if known is not None:
                     self.arriving[item.label] = known & self.arriving.get(item.label, known)
                 known = known if item.condition is not None else None
             elif isinstance(item, LiftedLoop):
-                known = yield from self._loop(item, known, where)
-            else:
-                for operand in read_by(item):
-                    yield from self._read(operand, known, where)
-                if isinstance(item, Let | LetLinear | Load | Call) and known is not None:
-                    known.add(item.value)
+                known = yield from self._loop(item, known)
+            elif isinstance(item, Let | LetLinear | Load | Call) and known is not None:
+                known.add(item.value)
         return known
 
-    def _loop(self, loop: LiftedLoop, known: Known, where: str) -> Generator[str, None, Known]:
+    def _loop(self, loop: LiftedLoop, known: Known) -> Generator[str, None, Known]:
         """Returns what is defined behind a loop. One with a trip count is taken to run, one without is left by jumps."""
-        if loop.trip is not None:
-            yield from self._read(loop.trip, known, where)
         behind = yield from self._body(loop.body, None if known is None else known | {loop.counter})
         if loop.trip is None:
             return None

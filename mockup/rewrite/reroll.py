@@ -38,7 +38,7 @@ from layout_advise.mockup.ir.loop_body import (
     constant_names,
     defined,
     first_free_number,
-    read_by,
+    operands,
     straight,
     used,
 )
@@ -141,7 +141,7 @@ class _Reroller:
         covered |= {item.uid for n, item in body.defined.items() if n in body.names}
         if any(item.uid not in covered for item in body.items if isinstance(item, Load | Store | Call)):
             return False
-        inside = Counter(operand for item in body.items for operand in read_by(item))
+        inside = Counter(operand for item in body.items for operand in operands(item))
         used = {o: n for o, n in self.uses.items() if isinstance(o, Val) and o.number in body.defined}
         if any(n != inside[o] for o, n in used.items()):
             return False

@@ -34,7 +34,7 @@ from layout_advise.mockup.ir.lifted import (
     Var,
 )
 from layout_advise.mockup.ir.linear_forms import Form, form_of
-from layout_advise.mockup.ir.loop_body import defined, read_by
+from layout_advise.mockup.ir.loop_body import defined, operands
 from layout_advise.mockup.rewrite.unrolled_copies import COMMUTATIVE, MOST_LANES
 
 Grain = Callable[[Sequence[Access], int], bool]
@@ -135,8 +135,7 @@ class _Copies:
             if isinstance(item, Label):
                 now = now & arriving.pop(item.number, every)
                 continue
-            reads = [item.condition] if isinstance(item, Goto) else read_by(item)
-            if any(o in every and o not in now for o in reads):
+            if any(o in every and o not in now for o in operands(item)):
                 return False
             if isinstance(item, Assign):
                 now = {*now, item.variable}
@@ -237,7 +236,4 @@ class _Copies:
         return replace(item, address=self._scaled(item.address), lanes=lanes)
 
     def _scaled(self, linear: Linear) -> Linear:
-        form = form_of(linear, self.counter)
-        step = form.step // len(self.copies)
-        counted: tuple[tuple[Operand, int], ...] = ((self.counter, step),) if step else ()
-        return Linear(form.const % (1 << 64), (*form.atoms, *counted))
+        return form_of(linear, self.counter).linear(self.counter, len(self.copies))

@@ -25,7 +25,7 @@ from layout_advise.mockup.ir.lifted import (
     Val,
 )
 from layout_advise.mockup.ir.linear_forms import Form, form_of
-from layout_advise.mockup.ir.loop_body import Body, read_by
+from layout_advise.mockup.ir.loop_body import Body, operands
 from layout_advise.mockup.rewrite.unrolled_copies import UnrolledCopies
 
 _A = TypeVar("_A", bound=Access)
@@ -90,7 +90,7 @@ class Rolled:
         found: set[int] = set()
         work: list[Operand] = []
         for k in self.lanes.stores[0]:
-            work += read_by(self.body.items[k])
+            work += operands(self.body.items[k])
         for item in self.body.items:
             if isinstance(item, Assign) and (source := self._first_lane(item.operand)) is not None:
                 work.append(source)
@@ -100,7 +100,7 @@ class Rolled:
                 continue
             found.add(operand.number)
             form = self.body.form(operand)
-            work += [a for a, _ in form.atoms] if form is not None else read_by(self.body.defined[operand.number])
+            work += [a for a, _ in form.atoms] if form is not None else operands(self.body.defined[operand.number])
         return found
 
     def _number(self) -> int:
@@ -108,13 +108,7 @@ class Rolled:
         return self.next - 1
 
     def _scaled(self, linear: Linear) -> Linear:
-        form = form_of(linear, self.body.loop.counter)
-        return self._linear(form, form.const)
-
-    def _linear(self, form: Form, const: int) -> Linear:
-        step = form.step // self.lanes.count
-        counted: tuple[tuple[Operand, int], ...] = ((self.body.loop.counter, step),) if step else ()
-        return Linear(const % (1 << 64), (*form.atoms, *counted))
+        return form_of(linear, self.body.loop.counter).linear(self.body.loop.counter, self.lanes.count)
 
     def _access(self, item: _A, group: Sequence[Access]) -> _A:
         lanes: list[Executed | None] = []
@@ -172,8 +166,9 @@ class Rolled:
         ):
             return False
         behind = form.step // self.lanes.count * (self.lanes.count - 1)
+        first_lane = replace(form, const=form.const - behind).linear(self.body.loop.counter, self.lanes.count)
         value = Val(self._number(), "i64")
-        self.items.append(LetLinear(value, self._linear(form, form.const - behind), Origin(self.body.loop.head)))
+        self.items.append(LetLinear(value, first_lane, Origin(self.body.loop.head)))
         self.items.append(replace(item, operand=value))
         return True
 

@@ -25,6 +25,7 @@ from dataclasses import replace
 from layout_advise.mockup.evidence.binding import access_bytes
 from layout_advise.mockup.evidence.evidence import Evidence
 from layout_advise.mockup.ir.lifted import Call, Goto, Item, Let, LetLinear, Lifted, LiftedLoop, Load, Operand, Store, Val
+from layout_advise.mockup.ir.loop_body import operands
 
 Pure = Let | LetLinear | Call
 Movable = Pure | Load
@@ -83,7 +84,7 @@ def _late(
         if isinstance(item, kinds) and not (isinstance(item, Load) and item.guarded):
             waiting[item.value.number] = item
         elif isinstance(item, Let | LetLinear | Load | Store):
-            for operand in turn(_read(item)):
+            for operand in turn(operands(item)):
                 yield from _needed(operand, waiting)
             if isinstance(item, Store):
                 yield from _not_apart(item, waiting)
@@ -117,18 +118,10 @@ def _needed(operand: Operand, waiting: dict[int, Movable]) -> Iterator[Movable]:
             yield at
         elif isinstance(at, Val) and (item := waiting.pop(at.number, None)) is not None:
             work.append(item)
-            work += reversed(_read(item))
+            work += reversed(operands(item))
 
 
 def _all(waiting: dict[int, Movable]) -> Iterator[Movable]:
     while waiting:
         item = next(iter(waiting.values()))
         yield from _needed(item.value, waiting)
-
-
-def _read(item: Movable | Store) -> tuple[Operand, ...]:
-    if isinstance(item, Let | Call):
-        return item.args
-    linear = item.linear if isinstance(item, LetLinear) else item.address
-    atoms = tuple(atom for atom, _ in linear.terms)
-    return (*atoms, item.stored) if isinstance(item, Store) else atoms

@@ -18,7 +18,6 @@ from itertools import count, groupby
 
 from layout_advise.mockup.emit.packs.fill import filled
 from layout_advise.mockup.emit.packs.pack import MIXED, Member, Pack, Packs, Plain
-from layout_advise.mockup.emit.scope import operands
 from layout_advise.mockup.ir.effects import BITS, Ty
 from layout_advise.mockup.ir.lifted import (
     Imm,
@@ -34,7 +33,7 @@ from layout_advise.mockup.ir.lifted import (
     everything,
     first_free_uid,
 )
-from layout_advise.mockup.ir.loop_body import first_free_number
+from layout_advise.mockup.ir.loop_body import first_free_number, operands
 
 OPERATIONS = frozenset(
     ("fadd", "fsub", "fmul", "fdiv", "fneg", "fabs", "fsqrt", "fmin", "fmax", "fma", "fmaddsub", "fmsubadd")

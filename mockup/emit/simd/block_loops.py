@@ -14,7 +14,6 @@ from itertools import chain
 
 from layout_advise.mockup.emit.c_text import CTYPE, operation
 from layout_advise.mockup.emit.program import BodyWriter
-from layout_advise.mockup.emit.scope import operands
 from layout_advise.mockup.emit.simd.iterations import SimdIterations
 from layout_advise.mockup.emit.simd.vector_slots import LaneWriter
 from layout_advise.mockup.emit.writer_state import WriterContext
@@ -37,6 +36,7 @@ from layout_advise.mockup.ir.lifted import (
     Var,
     everything,
 )
+from layout_advise.mockup.ir.loop_body import operands
 from layout_advise.mockup.remap.plan import ElementPlace
 
 ELEMENT = "e"

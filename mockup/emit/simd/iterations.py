@@ -7,11 +7,10 @@ under masks. What cannot be run so is refused with the reason.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from layout_advise.errors import NotVectorisedError
-from layout_advise.mockup.emit.scope import operands
 from layout_advise.mockup.evidence.binding import accesses
 from layout_advise.mockup.ir.effects import BITS
 from layout_advise.mockup.ir.lifted import (
@@ -36,6 +35,8 @@ from layout_advise.mockup.ir.lifted import (
     Var,
     everything,
 )
+from layout_advise.mockup.ir.linear_forms import signed
+from layout_advise.mockup.ir.loop_body import operands
 
 MOST_STATEMENTS = 800
 _RUNNING = ("add", "sub", "mul", "shl", "neg")
@@ -84,11 +85,11 @@ def side_by_side(loop: LiftedLoop, lifted: Lifted) -> SimdIterations:
     Raises NotVectorisedError where they cannot.
     """
     where = f"the loop at {loop.head:#x} is not written for SIMD"
-    inside = list(_within(loop.body))
+    inside = list(everything(loop.body))
     if len(inside) > MOST_STATEMENTS:
         raise NotVectorisedError(where, f"it has {len(inside)} statements")
     ours = {item.uid for item in inside}
-    others = [item for item in _within(lifted.body) if item.uid not in ours]
+    others = [item for item in everything(lifted.body) if item.uid not in ours]
     outside = {item.variable.number for item in others if isinstance(item, Assign)}
     changed = {item.variable for item in inside if isinstance(item, Assign)}
     last = _handed_on(inside, {v for v in changed if v.number in outside}, where)
@@ -208,19 +209,6 @@ class _Analysis:
         if not self.found.varies(operand):
             return 0
         return self.found.runs.get(operand.number) if isinstance(operand, Val) else None
-
-
-def signed(value: int, bits: int) -> int:
-    """``value`` modulo 2**bits, as a signed number."""
-    value %= 1 << bits
-    return value - (1 << bits) if value >> (bits - 1) else value
-
-
-def _within(items: Sequence[Item]) -> Iterator[Item]:
-    for item in items:
-        yield item
-        if isinstance(item, LiftedLoop):
-            yield from _within(item.body)
 
 
 def compared_bytes(sides: Iterable[tuple[LiftedLoop, SimdIterations]]) -> int:

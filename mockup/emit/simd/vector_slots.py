@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from layout_advise.layoutalgebra.derive.structure import Axis
 from layout_advise.mockup.emit.c_text import CTYPE
 from layout_advise.mockup.emit.c_text import operation as scalar_operation
+from layout_advise.mockup.emit.program import BodyWriter
 from layout_advise.mockup.emit.simd import vector_text
 from layout_advise.mockup.emit.simd.vector_accesses import VectorAccesses
 from layout_advise.mockup.ir.lifted import (
@@ -59,7 +60,7 @@ class LaneWriter(VectorAccesses):
         self.inner(loop.body)
         self.lane = lanes - 1
         for left in side.left:
-            self.put(f"    {super().text(left)} = {self.text(left)};")
+            self.put(f"    {BodyWriter.text(self, left)} = {self.text(left)};")
         self.put("}")
         self.lane, self.side, self.counter, self.lined = 0, None, None, frozenset()
         self.cuts, self.elements, self.labels, self.sites_written = kept
