@@ -7,8 +7,9 @@ do not hold it returns the form unchanged.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from layout_advise.mockup.evidence.evidence import Evidence
 from layout_advise.mockup.evidence.gather_objects import gathered
@@ -23,7 +24,16 @@ from layout_advise.mockup.rewrite.unroll_field_loops import unroll_field_loops
 from layout_advise.mockup.rewrite.whole_fields import whole_fields
 from layout_advise.tracer.trace.trace import Trace
 
-Pass = Callable[[Lifted, Evidence], Lifted]
+
+class Pass(Protocol):
+    """A function from a form to another one that computes the same on the traced call."""
+
+    __name__: str
+
+    def __call__(self, lifted: Lifted, evidence: Evidence, /) -> Lifted:
+        """Returns ``lifted`` rewritten."""
+        ...
+
 
 SOURCE_PASSES: tuple[Pass, ...] = (hoist_pointer_loads, reload_carried_values, whole_fields)
 """Undo what the compiler did to loads, so that addresses and fields are those of the source."""

@@ -12,6 +12,7 @@ from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, 
 from layout_advise.mockup.evidence.check_records import check_records
 from layout_advise.mockup.evidence.evidence import Evidence
 from layout_advise.mockup.machine.image import open_image
+from layout_advise.mockup.rewrite.passes import run_passes
 from layout_advise.mockup.rewrite.reroll import reroll
 from tests.support.emitted import emit_mockup
 from tests.support.mockup_native import Mockup, Native, traced
@@ -78,7 +79,7 @@ def verify(case: Case, chosen: Candidate) -> None:
     case.prepare()
     compare(case, chosen, "plain", "restrict")
     image = open_image(case.native.region.path, case.native.region.load_base)
-    rolled = reroll(case.lifted, Evidence.of(case.trace, case.structures, image.read))
+    rolled = run_passes(case.lifted, Evidence.of(case.trace, case.structures, image.read), (reroll,), verify=True)
     if rolled != case.lifted:
         case.lifted = rolled
         assert case.run(None, "identity-check", check=True)[0] == case.expected

@@ -18,6 +18,7 @@ from layout_advise.mockup.evidence.binding import access_bytes, accesses, key_of
 from layout_advise.mockup.evidence.evidence import Evidence
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.lift.lift import lift
+from layout_advise.mockup.rewrite.passes import run_passes
 from layout_advise.mockup.rewrite.reroll import reroll
 from layout_advise.mockup.run.build import build
 from layout_advise.tracer.code.region import CodeRange, Region
@@ -192,7 +193,9 @@ def rows(source: str, work: np.ndarray, words: Sequence[int], where: Path, flags
     lifted = native.lifted()
     trace = traced(lifted, where, arguments, ())
     work[:] = start
-    return Rows(reroll(lifted, Evidence.of(trace, (structure,))), trace, structure, work, expected)
+    return Rows(
+        run_passes(lifted, Evidence.of(trace, (structure,)), (reroll,), verify=True), trace, structure, work, expected
+    )
 
 
 def relayout(structure: Structure, kind: str, block: int = 4, order: Sequence[int] = ()) -> Relayout:

@@ -16,6 +16,7 @@ from layout_advise.mockup.emit.simd.vector_slots import lanes_text
 from layout_advise.mockup.evidence.evidence import Evidence
 from layout_advise.mockup.ir.lifted import Item, Lifted, LiftedLoop
 from layout_advise.mockup.lift.lift import lift
+from layout_advise.mockup.rewrite.passes import run_passes
 from layout_advise.mockup.rewrite.reroll import reroll
 from layout_advise.mockup.rewrite.unroll_field_loops import unroll_field_loops
 from layout_advise.mockup.run.build import vector_bytes
@@ -82,7 +83,7 @@ class Case:
         structure = Structure(
             "s0", "p", work.ctypes.data, work.nbytes, (Dim(count, 4 * self.words),), fields, (), work.ctypes.data
         )
-        lifted = reroll(unroll_field_loops(self.lifted, Evidence.of(trace, (structure,))), Evidence.of(trace, (structure,)))
+        lifted = run_passes(self.lifted, Evidence.of(trace, (structure,)), (unroll_field_loops, reroll), verify=True)
         done = set()
         for kind in kinds:
             layout = None if kind == "identity" else candidate(relayout(structure, kind, block))

@@ -33,6 +33,7 @@ from layout_advise.mockup.ir.lifted import (
     everything,
 )
 from layout_advise.mockup.rewrite.hoist_pointer_loads import hoist_pointer_loads
+from layout_advise.mockup.rewrite.passes import run_passes
 from tests.mockup.rewrite.test_reroll import BASE, COUNTER, POINTER, Bytes, interpreted
 from tests.support.lifting.run_lifted import run_lifted
 from tests.support.mockup_case import Case, f64_fields, verify
@@ -156,7 +157,7 @@ def test_of_vectors(symbol: str, flags: tuple[str, ...], which: int, family: str
         for k, (name, d) in enumerate(zip(("a", "out"), data, strict=True))
     )
     case.prepare()
-    steady = hoist_pointer_loads(case.lifted, Evidence.of(case.trace, case.structures))
+    steady = run_passes(case.lifted, Evidence.of(case.trace, case.structures), (hoist_pointer_loads,), verify=True)
     assert steady != case.lifted  # else nothing is tested
     case.lifted = steady
     verify(case, candidate(relayout(case.structures[which], family)))

@@ -32,6 +32,7 @@ from layout_advise.mockup.ir.lifted import (
     Var,
     everything,
 )
+from layout_advise.mockup.rewrite.passes import run_passes
 from layout_advise.mockup.rewrite.reload_carried_values import reload_carried_values
 from tests.mockup.rewrite.test_reroll import BASE, COUNTER, POINTER, Bytes, interpreted
 from tests.support.lifting.run_lifted import run_lifted
@@ -162,6 +163,6 @@ def test_of_loops_over_neighbours(symbol: str, kept: int, flags: tuple[str, ...]
     )
     case.prepare()
     assert moves(case.lifted)  # else nothing is tested
-    case.lifted = reload_carried_values(case.lifted, Evidence.of(case.trace, case.structures))
+    case.lifted = run_passes(case.lifted, Evidence.of(case.trace, case.structures), (reload_carried_values,), verify=True)
     assert len(moves(case.lifted)) == kept
     verify(case, candidate(relayout(case.structures[0], "soa")))

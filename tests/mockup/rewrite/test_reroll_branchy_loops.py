@@ -36,6 +36,7 @@ from layout_advise.mockup.ir.lifted import (
     Var,
     everything,
 )
+from layout_advise.mockup.rewrite.passes import run_passes
 from layout_advise.mockup.rewrite.reroll import reroll
 from tests.mockup.rewrite.test_reroll import BASE, COUNTER, POINTER, Bytes, interpreted
 from tests.support.lifting.run_lifted import run_lifted
@@ -200,7 +201,7 @@ def test_what_clang_unrolls(kind: str, symbol: str, flags: tuple[str, ...], tmp_
         fields.append(Field("food", 16, 8, "double", 1, 0))
     case.structures = (Structure("s0", "a", data.ctypes.data, data.nbytes, (Dim(61, 24),), tuple(fields)),)
     case.prepare()
-    rolled = reroll(case.lifted, Evidence.of(case.trace, case.structures))
+    rolled = run_passes(case.lifted, Evidence.of(case.trace, case.structures), (reroll,), verify=True)
     copied = [len(a.lanes) for a in everything(rolled.body) if isinstance(a, Load | Store) and a.lanes]
     assert copied, "nothing was unrolled: nothing is tested"
     verify(case, candidate(relayout(case.structures[0], kind)))

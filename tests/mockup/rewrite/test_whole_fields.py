@@ -30,6 +30,7 @@ from layout_advise.mockup.ir.lifted import (
     Store,
     Val,
 )
+from layout_advise.mockup.rewrite.passes import run_passes
 from layout_advise.mockup.rewrite.whole_fields import whole_fields
 from tests.mockup.rewrite.test_reroll import BASE, COUNTER, POINTER, Bytes, interpreted
 from tests.support.lifting.run_lifted import run_lifted
@@ -137,7 +138,7 @@ def test_flags_of_entities(symbol: str, sizes: set[int], flags: tuple[str, ...],
     case.prepare()
     partly = {size for a in accesses(case.lifted.body) if isinstance(a, Load) for size in [access_bytes(a)]}
     assert 1 in partly  # else nothing is tested
-    case.lifted = whole_fields(case.lifted, Evidence.of(case.trace, case.structures))
+    case.lifted = run_passes(case.lifted, Evidence.of(case.trace, case.structures), (whole_fields,), verify=True)
     assert {access_bytes(a) for a in accesses(case.lifted.body) if isinstance(a, Load)} <= sizes | ({1} if marked else set())
     for kind in ("soa", "blocks"):
         verify(case, candidate(relayout(case.structures[0], kind)))
