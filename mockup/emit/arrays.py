@@ -54,7 +54,8 @@ def field_pointers(relayouts: Sequence[Relayout], *, blocks: bool) -> FieldPoint
 
 
 def in_record(relayout: Relayout, mapped: FieldMap, *, blocks: bool = False) -> bool:
-    """Whether a field lies between others of its element in one record; with ``blocks``, of its block of elements."""
+    """Returns whether a field lies between others of its element in one record; with ``blocks``, of its block of
+    elements."""
 
     def outer(one: FieldMap) -> tuple[Axis, ...]:
         return tuple(a for a in one.axes if a.part != "mod") if blocks else one.axes
@@ -90,8 +91,8 @@ def overlaps(items: Sequence[Item], placed: RemapPlan, pointers: FieldPointers) 
 
 
 def still_known(loop: LiftedLoop, placed: RemapPlan) -> bool:
-    """Whether a compiler that knows in the old layout that the iterations of ``loop`` are independent knows it in the new
-    one: fields of one record are apart, arrays of which each has a pointer may overlap."""
+    """Returns whether a compiler that knows in the old layout that the iterations of ``loop`` are independent knows it in
+    the new one: fields of one record are apart, arrays of which each has a pointer may overlap."""
     reached: dict[str, set[object]] = {}
     written = set()
     for access in accesses(loop.body):
@@ -127,7 +128,7 @@ def recorders(lifted: Lifted) -> dict[int, frozenset[int]]:
     return chosen
 
 
-def wrongly_placed(lifted: Lifted, placed: RemapPlan, writes: bool) -> frozenset[int]:
+def misplaced_accesses(lifted: Lifted, placed: RemapPlan, writes: bool) -> frozenset[int]:
     moved = [a for a in accesses(lifted.body) if a.uid in placed.places]
     chosen = [a for a in moved if isinstance(a, Load) != writes]
     return frozenset(a.uid for a in chosen or moved)

@@ -57,7 +57,7 @@ def header(lifted: Lifted, candidate: Candidate | None, settings: EmitSettings, 
 
 
 def mixes_products(lifted: Lifted) -> bool:
-    """Whether products are added as well as subtracted (or subtracted from)."""
+    """Returns whether products are added as well as subtracted (or subtracted from)."""
     lets = [item for item in everything(lifted.body) if isinstance(item, Let)]
     products = {let.value for let in lets if let.name == "fmul"}
     return {"fadd", "fsub"} <= {let.name for let in lets if products & {*let.args}}
@@ -93,8 +93,8 @@ def buffer_starts(relayouts: Sequence[Relayout], offset: int) -> list[int]:
 
 
 def buffer_specs(relayouts: Sequence[Relayout], offset: int, own: Mapping[int, str]) -> str:
-    """What the agent is to allocate, ``offset`` bytes after the start of a page; of those that are arrays of the mock-up's
-    own, which."""
+    """Returns what the agent is to allocate, ``offset`` bytes after the start of a page; of those that are arrays of the
+    mock-up's own, which."""
     buffers = [(b, r.structure) for r in relayouts for b in r.buffers]
     lines = ["LA_EXPORT const uint32_t la_abi = LA_ABI;", f"LA_EXPORT const uint32_t la_buffer_count = {len(buffers)};"]
     lines.append("LA_EXPORT const struct la_buffer_spec la_buffers[] = {")
@@ -111,8 +111,9 @@ def buffer_specs(relayouts: Sequence[Relayout], offset: int, own: Mapping[int, s
 
 
 def _adjacent(structure: Structure, size: int) -> bool:
-    """Whether a program would have the new arrays one after another: they are one variable, or malloc takes them from its
-    heap. It maps larger ones by themselves; they all start at the same place in a page, and may slow each other down."""
+    """Returns whether a program would have the new arrays one after another: they are one variable, or malloc takes them
+    from its heap. It maps larger ones by themselves; they all start at the same place in a page, and may slow each other
+    down."""
     return structure.kind != "heap" or size < MMAP_THRESHOLD
 
 

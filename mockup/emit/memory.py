@@ -43,7 +43,7 @@ class MemoryWriter(ElementPlaces):
             self.names[load.value.number] = f"{identifier(field_.name)}_{load.value.number}"
 
     def loaded(self, load: Load, place: ElementPlace | None, places: Sequence[str]) -> str:
-        """What is at the ``places`` of the pieces, as one value."""
+        """Returns what is at the ``places`` of the pieces, as one value."""
         ty = load.value.ty
         if len(places) == 1:
             cell = self.cell(load, ty) if place is None else _new_cell(place.pieces[0], ty)

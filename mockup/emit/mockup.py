@@ -11,10 +11,10 @@ from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
 from layout_advise.mockup.emit.arrays import (
     field_pointers,
     loops,
+    misplaced_accesses,
     overlaps,
     recorders,
     still_known,
-    wrongly_placed,
 )
 from layout_advise.mockup.emit.copies import chosen_tables, copy_functions, map_function
 from layout_advise.mockup.emit.frame import (
@@ -29,16 +29,16 @@ from layout_advise.mockup.emit.frame import (
 )
 from layout_advise.mockup.emit.openmp_c import runtime_declarations
 from layout_advise.mockup.emit.packs.find import nothing_packed, packed
-from layout_advise.mockup.emit.packs.fmaddsub import keeps_lanes, mixed_together
+from layout_advise.mockup.emit.packs.fmaddsub import join_fmaddsub, keeps_lanes
 from layout_advise.mockup.emit.packs.pack import Packs
 from layout_advise.mockup.emit.packs.writer import PackWriter, in_one_piece
 from layout_advise.mockup.emit.program import BodyWriter
 from layout_advise.mockup.emit.scope import Scope, analyse, gathers, identifier
 from layout_advise.mockup.emit.settings import EmitSettings
-from layout_advise.mockup.emit.simd.block_loops import LaneLoopWriter
+from layout_advise.mockup.emit.simd.block_loops import BlockLoopWriter
 from layout_advise.mockup.emit.simd.chosen_loops import NO_SIMD_LOOPS, simd_loops
 from layout_advise.mockup.emit.simd.iterations import compared_bytes
-from layout_advise.mockup.emit.simd.vector_slots import LaneWriter, lanes_text
+from layout_advise.mockup.emit.simd.vector_slots import VectorSlotWriter, vector_include
 from layout_advise.mockup.emit.statics import NewArrays, declarations, name, new_arrays
 from layout_advise.mockup.emit.writer_state import WriterContext
 from layout_advise.mockup.evidence.binding import accesses, bind
@@ -51,7 +51,7 @@ PLAIN = EmitSettings()
 
 
 def include_directories() -> tuple[Path, ...]:
-    """Where ``mockup.h`` and ``abi.h`` are: what a compiler needs by ``-I``."""
+    """Returns where ``mockup.h`` and ``abi.h`` are: what a compiler needs by ``-I``."""
     return Path(__file__).parent, Path(str(tracer.__file__)).parent / "agent"
 
 
@@ -107,7 +107,7 @@ def _grouped(
     abreast = settings.turned and any(loop.abreast for loop in loops(lifted.body))
     if not settings.vectors or settings.blocks is not None or not keeps_lanes(candidate) or abreast:
         return lifted, Packs()
-    lifted = mixed_together(lifted)
+    lifted = join_fmaddsub(lifted)
     if settings.turned or settings.compared:
         return lifted, Packs()
     together, packs = packed(lifted, settings.vector_bytes)
@@ -119,7 +119,7 @@ def _grouped(
 def _context(
     lifted: Lifted, candidate: Candidate | None, trace: Trace, structures: Sequence[Structure], settings: EmitSettings
 ) -> WriterContext:
-    """What the writers read."""
+    """Returns what the writers read."""
     binding = bind(lifted, trace, structures)
     placed = plan(lifted, candidate, binding)
     if settings.blocks is not None:
@@ -132,7 +132,7 @@ def _context(
         placed,
         binding,
         check=settings.check,
-        wrong=wrongly_placed(lifted, placed, settings.wrong == "writes") if settings.wrong else frozenset(),
+        wrong=misplaced_accesses(lifted, placed, settings.wrong == "writes") if settings.wrong else frozenset(),
         recorders=recorders(lifted) if settings.check else {},
         pointers=field_pointers(relayouts, blocks=plain or any(p.along for p in placed.places.values())),
         maps={r.structure.id: f"map_{identifier(r.structure.name)}_{k}" for k, r in enumerate(relayouts)},
@@ -163,7 +163,7 @@ def _known_registers(lifted: Lifted, trace: Trace, scope: Scope, varying: frozen
 def _writer(context: WriterContext, packs: Packs, settings: EmitSettings) -> BodyWriter:
     if packs.at:
         return PackWriter(context, packs)
-    return LaneLoopWriter(context) if settings.variant == "lanes" else LaneWriter(context)
+    return BlockLoopWriter(context) if settings.variant == "lanes" else VectorSlotWriter(context)
 
 
 def _head(lifted: Lifted, context: WriterContext, arrays: NewArrays, settings: EmitSettings) -> Iterator[str]:
@@ -173,7 +173,7 @@ def _head(lifted: Lifted, context: WriterContext, arrays: NewArrays, settings: E
     include = '#include "mockup.h"'
     if context.simd.abreast and settings.variant == "simd":
         sides = [(loop, context.simd.abreast[loop.uid]) for loop in loops(lifted.body) if loop.uid in context.simd.abreast]
-        include = lanes_text(context.simd.lanes, settings.vector_bytes, compared_bytes(sides))
+        include = vector_include(context.simd.lanes, settings.vector_bytes, compared_bytes(sides))
     yield include + ('\n#include "opaque.h"' if context.scope.opaque else "")
     yield libm(context.scope)
     yield runtime_declarations(context.scope)

@@ -183,7 +183,7 @@ class ElementPlaces(Text):
         return text + (f" + {constant_}" if constant_ > 0 else f" - {-constant_}" if constant_ else "")
 
     def terms_text(self, place: ElementPlace, piece: RunPiece) -> str:
-        """What runs with the loops, in dimensions that are not split: `` + 48 * v13``."""
+        """Returns what runs with the loops, in dimensions that are not split: `` + 48 * v13``."""
         text = ""
         for term in place.terms:
             stride = sum(axis.stride * term.digits[axis.dim] for axis in _whole(piece.map))

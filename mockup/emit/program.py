@@ -156,7 +156,7 @@ class BodyWriter(MemoryWriter):
         self.put("}")
 
     def begun(self, loop: LiftedLoop, name: str, trip: str) -> str:
-        """What is written before the plain loop, which starts where that ends."""
+        """Returns what is written before the plain loop, which starts where that ends."""
         if loop.uid in self.plan.blocks and not self.context.wrong:
             return self.stripped(loop, name, trip, self.plan.blocks[loop.uid])
         return "0"

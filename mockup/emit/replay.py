@@ -36,7 +36,7 @@ class _Digits:
         return f"({' + '.join([*terms, *([str(constant)] if constant or not terms else [])])})"
 
     def within(self, trips: Sequence[int], count: int, inner: int) -> bool:
-        """Whether the index stays in 0 .. count - 1."""
+        """Returns whether the index stays in 0 .. count - 1."""
         ends = [c * (t - 1) for c, t in zip(self.coefs, trips, strict=True)]
         low = self.const + sum(min(0, e) for e in ends)
         return low >= 0 and self.const + inner + sum(max(0, e) for e in ends) < count
@@ -144,7 +144,7 @@ class _Writer:
             yield from _access(reference, size, new)
 
     def structure_of(self, touch: Touch, trips: tuple[int, ...]) -> int | None:
-        """Which re-laid structure the reference touches, as a whole; None for none of them."""
+        """Returns which re-laid structure the reference touches, as a whole; None for none of them."""
         ends = [c * (t - 1) for c, t in zip(touch.coefs, trips, strict=True)]
         low = touch.const + sum(min(0, e) for e in ends)
         high = touch.const + sum(max(0, e) for e in ends) + touch.reference.bytes

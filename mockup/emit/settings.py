@@ -39,10 +39,10 @@ class EmitSettings:
 
     @property
     def turned(self) -> bool:
-        """Whether iterations are to run side by side."""
+        """Returns whether iterations are to run side by side."""
         return self.variant in ("simd", "lanes")
 
     @property
     def compared(self) -> bool:
-        """Whether it is a build for the comparison only: checked, or wrong on purpose."""
+        """Returns whether it is a build for the comparison only: checked, or wrong on purpose."""
         return self.check or bool(self.wrong)

@@ -77,5 +77,5 @@ def declarations(relayouts: Sequence[Relayout], offset: int, static: frozenset[i
 
 
 def place(relayouts: Sequence[Relayout], offset: int, buffer: int, field: int) -> str:
-    """Where a field starts in its static array."""
+    """Returns where a field starts in its static array."""
     return f"{name(buffer)} + {buffer_starts(relayouts, offset)[buffer] + field}"

@@ -126,8 +126,9 @@ class Text:
         return self.linear(linear)
 
     def base(self, value: Val) -> str:
-        """What an address starts from. Live-ins come as pointer parameters: a pointer made from a number tells the compiler
-        that it may compute one address from another, and it then walks arrays in another way than the original does."""
+        """Returns what an address starts from. Live-ins come as pointer parameters: a pointer made from a number tells the
+        compiler that it may compute one address from another, and it then walks arrays in another way than the original
+        does."""
         if value.number not in self.scope.live_ins:
             return f"(uint8_t *){self.text(value)}"
         return self.bases.setdefault(value.number, f"base_{self.text(value)}")

@@ -72,8 +72,8 @@ def span(structure: Structure) -> tuple[int, int]:
 
 
 def in_frames(stream: Stream, trace: Trace) -> bool:
-    """Whether a reference of several threads stays in the frames that they have in the region: the bounds of these together
-    would span all that lies between the threads' stacks."""
+    """Returns whether a reference of several threads stays in the frames that they have in the region: the bounds of these
+    together would span all that lies between the threads' stacks."""
     return all(any(t.owns(s.low) and t.owns(s.high) for t in trace.threads) for s in spans(stream))
 
 

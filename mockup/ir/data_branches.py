@@ -25,8 +25,8 @@ from layout_advise.mockup.ir.loop_body import defined
 
 
 def branches_on_data(lifted: Lifted) -> bool:
-    """Whether a jump in a loop, or how often an inner loop runs, depends on a value that was loaded in a loop, each time
-    from another address: what is loaded before (sizes that Fortran hands over by reference) always says the same."""
+    """Returns whether a jump in a loop, or how often an inner loop runs, depends on a value that was loaded in a loop, each
+    time from another address: what is loaded before (sizes that Fortran hands over by reference) always says the same."""
     loops = [item for item in lifted.body if isinstance(item, LiftedLoop)]
     inside = [item for loop in loops for item in (loop, *everything(loop.body))]
     loaded = _from_loads(inside)

@@ -46,7 +46,7 @@ class Form:
         return Linear(self.const % (1 << 64), (*self.atoms, *counted))
 
     def parallel(self, other: Form) -> bool:
-        """Whether the two differ by a constant only (where their atoms have the same values)."""
+        """Returns whether the two differ by a constant only (where their atoms have the same values)."""
         return self.step == other.step and self.bits == other.bits and frozenset(self.atoms) == frozenset(other.atoms)
 
 

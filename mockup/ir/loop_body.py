@@ -76,7 +76,7 @@ class Body:
         self.carried = carried(loop, self.defined)
 
     def inside(self, operand: Operand) -> bool:
-        """Whether ``operand`` is a value of this body (and no constant of the program)."""
+        """Returns whether ``operand`` is a value of this body (and no constant of the program)."""
         return isinstance(operand, Val) and operand.number in self.defined and operand.number not in self.names
 
     def key(self, operand: Operand) -> Hashable:
@@ -96,7 +96,7 @@ def arguments(item: Item) -> tuple[Operand, ...]:
 
 
 def straight(loop: LiftedLoop) -> bool:
-    """Whether the body is formulas and accesses, with assignments at its end: no jumps, no inner loop."""
+    """Returns whether the body is formulas and accesses, with assignments at its end: no jumps, no inner loop."""
     if loop.trip is None or any(not isinstance(i, Let | LetLinear | Load | Store | Call | Assign) for i in loop.body):
         return False
     ends = [isinstance(i, Assign) for i in loop.body]
@@ -175,7 +175,7 @@ def defined(items: Sequence[Item]) -> Iterator[Operand]:
 
 
 def used(items: Sequence[Item]) -> Iterator[Operand]:
-    """What the statements read, those of the loops in them included, as often as they do."""
+    """Returns what the statements read, those of the loops in them included, as often as they do."""
     for item in everything(items):
         yield from operands(item)
 

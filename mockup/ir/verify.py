@@ -195,6 +195,6 @@ def _operation(let: Let) -> Iterator[str]:
 
 
 def _converts(name: str, types: Sequence[Ty], ty: Ty) -> bool:
-    """Whether a conversion has one argument, of more, fewer or as many bits as its result."""
+    """Returns whether a conversion has one argument, of more, fewer or as many bits as its result."""
     difference = BITS[types[0]] - BITS[ty] if len(types) == 1 else None
     return difference is not None and (difference > 0) - (difference < 0) == _WIDTHS[name]

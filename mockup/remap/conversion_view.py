@@ -47,7 +47,7 @@ NOTHING = View(frozenset(), frozenset())
 
 
 def view(candidate: Candidate, binding: Binding, plan: RemapPlan) -> View:
-    """What a temporary version of ``candidate`` copies around the call."""
+    """Returns what a temporary version of ``candidate`` copies around the call."""
     inward = {
         (r.structure.id, m.field) for r in candidate.relayouts for m in r.fields if m.field not in _overwritten(r, binding)
     }

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from layout_advise.mockup.evidence.binding import Access, Binding
 from layout_advise.mockup.ir.lifted import Assign, Call, Item, Let, LetLinear, Lifted, LiftedLoop, Load, Operand, Val, Var
-from layout_advise.mockup.remap.saved_registers import restored
+from layout_advise.mockup.remap.saved_registers import spilled_values
 
 
 class Levels:
@@ -16,7 +16,7 @@ class Levels:
         self.values: dict[int, tuple[int, ...]] = {}
         self.variables: dict[int, set[int]] = {}
         self.products: dict[int, Let] = {}
-        self.restored = restored(lifted, binding)
+        self.restored = spilled_values(lifted, binding)
         self._walk(lifted.body, ())
 
     def _walk(self, body: Sequence[Item], loops: tuple[int, ...]) -> None:
@@ -50,7 +50,7 @@ class Levels:
 
 
 def read_again(atom: Operand, loop: LiftedLoop) -> bool:
-    """Whether the loop loads the value anew in each iteration, from a place that stays the same (``s->cells``)."""
+    """Returns whether the loop loads the value anew in each iteration, from a place that stays the same (``s->cells``)."""
     load = next((item for item in loop.body if isinstance(item, Load) and item.value == atom), None)
     if load is None:
         return False
@@ -60,6 +60,6 @@ def read_again(atom: Operand, loop: LiftedLoop) -> bool:
 
 
 def read_as_it_goes(atom: Operand, loop: LiftedLoop) -> bool:
-    """Whether the loop carries a value that it loads."""
+    """Returns whether the loop carries a value that it loads."""
     loaded = {item.value for item in loop.body if isinstance(item, Load)}
     return any(isinstance(i, Assign) and i.variable == atom and i.operand in loaded for i in loop.body)

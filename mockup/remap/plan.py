@@ -85,8 +85,8 @@ class RemapPlan:
     written: frozenset[tuple[str, int]] = frozenset()
 
     def chosen_at_run_time(self, relayout: Relayout) -> bool:
-        """Whether sites of the structure start from different values: which field is accessed there (``[now]``, ``[next]``)
-        was found by the trace, and the compiler of a program in the new layout would not know it."""
+        """Returns whether sites of the structure start from different values: which field is accessed there (``[now]``,
+        ``[next]``) was found by the trace, and the compiler of a program in the new layout would not know it."""
         return len({p.site.choice for p in self.places.values() if p.site.relayout is relayout}) > 1
 
 
@@ -266,5 +266,5 @@ def _loops_of_elements(body: Sequence[Item], over_fields: set[Val]) -> Iterator[
 
 
 def is_innermost(loop: LiftedLoop) -> bool:
-    """Whether the loop contains no other loop."""
+    """Returns whether the loop contains no other loop."""
     return not any(isinstance(item, LiftedLoop) for item in loop.body)

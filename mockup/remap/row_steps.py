@@ -23,7 +23,7 @@ class Given:
 
 
 def runs_on(relayout: Relayout) -> bool:
-    """Whether in the new layout, too, the element behind a row's last one is the next row's first."""
+    """Returns whether in the new layout, too, the element behind a row's last one is the next row's first."""
     return all(_runs_on(mapped, relayout) for mapped in relayout.fields)
 
 

@@ -72,7 +72,7 @@ class _Pointers:
         return tuple(found)
 
     def _steady(self, before: Sequence[Item], loop: LiftedLoop) -> Iterator[tuple[Operand, Operand]]:
-        """What the loop has of pointers that stay the same, and what these are before it."""
+        """Returns what the loop has of pointers that stay the same, and what these are before it."""
         inside = tuple(everything(loop.body))
         if any(isinstance(i, Atomic | OpaqueCall | RuntimeCall) for i in inside):
             return
@@ -114,17 +114,17 @@ class _Pointers:
                 yield variable, first
 
     def _is_inner(self, variable: Var, given: Mapping[Var, Sequence[Operand]]) -> bool:
-        """Whether a variable has values of the loop only."""
+        """Returns whether a variable has values of the loop only."""
         return self.given[variable] == len(given[variable])
 
     def _untouched(self, load: Load, inside: Sequence[Item]) -> bool:
-        """Whether no store of the loop hits what is loaded; those that never ran on the traced call did not."""
+        """Returns whether no store of the loop hits what is loaded; those that never ran on the traced call did not."""
         stores = (item for item in inside if isinstance(item, Store))
         return all(not self.independence.ran(s) or self.independence.hulls_apart(s, load) for s in stores)
 
 
 def _is_like(one: Load, other: Load) -> bool:
-    """Whether both load the same from the same address."""
+    """Returns whether both load the same from the same address."""
     return one.value.ty == other.value.ty and not one.guarded and _place(one.address) == _place(other.address)
 
 

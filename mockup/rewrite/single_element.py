@@ -31,7 +31,7 @@ from layout_advise.mockup.rewrite.unrolled_copies import UnrolledCopies
 _A = TypeVar("_A", bound=Access)
 
 
-def copies(body: Body, lanes: UnrolledCopies) -> Iterator[tuple[Access, ...]]:
+def access_copies(body: Body, lanes: UnrolledCopies) -> Iterator[tuple[Access, ...]]:
     """For every access of lane 0 that access in all lanes."""
     for k in lanes.stores[0]:
         chain = next(m for m, first in enumerate(lanes.stores[0]) if first == k)
@@ -50,7 +50,7 @@ class SingleLoop:
     next: int
 
 
-class Rolled:
+class SingleElementWriter:
     """Writes lane 0 as a loop of its own."""
 
     def __init__(self, body: Body, lanes: UnrolledCopies, number: int) -> None:
@@ -68,7 +68,7 @@ class Rolled:
         origin = Origin(old.head)
         trip = Val(self._number(), "i64")
         stores = set(self.lanes.stores[0])
-        groups = {group[0].uid: group for group in copies(self.body, self.lanes)}
+        groups = {group[0].uid: group for group in access_copies(self.body, self.lanes)}
         for k, item in enumerate(self.body.items):
             if isinstance(item, Assign):
                 if not self._assign(item):
@@ -81,7 +81,7 @@ class Rolled:
                 self.items.append(replace(item, lanes=((*key_of(item), item.part), *rest)))
             elif isinstance(item, Let | LetLinear | Load | Call) and item.value.number in self.wanted:
                 self._value(item, groups)
-        count = times(old.trip, self.lanes.count)
+        count = scaled_trip(old.trip, self.lanes.count)
         loop = LiftedLoop(old.counter, trip, tuple(self.items), old.head)
         return SingleLoop(LetLinear(trip, count, origin), loop, self.next)
 
@@ -146,7 +146,7 @@ class Rolled:
             total = result
 
     def _assign(self, item: Assign) -> bool:
-        """What is left in a variable when the loop is done: the last lane's value, or what all lanes share."""
+        """Returns what is left in a variable when the loop is done: the last lane's value, or what all lanes share."""
         operand = item.operand
         if not isinstance(operand, Val) or operand.number not in self.body.defined:
             if operand == self.body.loop.counter:
@@ -182,6 +182,6 @@ class Rolled:
         return None
 
 
-def times(trip: Operand, count: int) -> Linear:
+def scaled_trip(trip: Operand, count: int) -> Linear:
     """A trip count times the number of elements that an iteration did."""
     return Linear(trip.value * count) if isinstance(trip, Imm) else Linear(0, ((trip, count),))

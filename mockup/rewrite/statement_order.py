@@ -63,9 +63,9 @@ def _body(items: Sequence[Item]) -> tuple[Item, ...]:
 
 
 def _is_vectorised(items: Sequence[Item]) -> bool:
-    """Whether a body stands for several lanes, or most of its operations are lanes of packed instructions. Where these are a
-    few among scalar ones, the order is the source's already, as its compiler left it: moving operations made the unchanged
-    layout of ``lattice`` 10 % slower at -O3."""
+    """Returns whether a body stands for several lanes, or most of its operations are lanes of packed instructions. Where
+    these are a few among scalar ones, the order is the source's already, as its compiler left it: moving operations made
+    the unchanged layout of ``lattice`` 10 % slower at -O3."""
     if any(isinstance(item, Load | Store) and item.lanes for item in items):
         return not any(isinstance(item, Goto) for item in items)  # with branches it was unrolled only
     packed = [item.origin.pack is not None for item in items if isinstance(item, Let)]
@@ -102,7 +102,7 @@ def _not_apart(store: Store, waiting: dict[int, Movable]) -> Iterator[Movable]:
 
 
 def _apart(load: Load, store: Store) -> bool:
-    """Whether their addresses, whatever the values in them, are so far apart that they share no byte."""
+    """Returns whether their addresses, whatever the values in them, are so far apart that they share no byte."""
     if dict(load.address.terms) != dict(store.address.terms):
         return False
     ahead = (load.address.const - store.address.const) % 2**64
@@ -110,7 +110,7 @@ def _apart(load: Load, store: Store) -> bool:
 
 
 def _needed(operand: Operand, waiting: dict[int, Movable]) -> Iterator[Movable]:
-    """What ``operand`` waits for, operands first; each item once. A list, not recursion: chains can be long."""
+    """Returns what ``operand`` waits for, operands first; each item once. A list, not recursion: chains can be long."""
     work: list[Operand | Movable] = [operand]
     while work:
         at = work.pop()

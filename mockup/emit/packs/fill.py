@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from layout_advise.mockup.emit.packs.pack import MIXED, Pack, Plain
+from layout_advise.mockup.emit.packs.pack import ALTERNATING, Pack, Plain
 from layout_advise.mockup.ir.lifted import Let, Operand, Val
 
 
@@ -24,7 +24,7 @@ class _Gap:
     missing: tuple[tuple[int, Let], ...]
 
 
-def filled(items: Sequence[Plain], packs: Sequence[Pack], fresh: Iterator[tuple[int, int]]) -> list[Plain] | None:
+def fill_shared_lanes(items: Sequence[Plain], packs: Sequence[Pack], fresh: Iterator[tuple[int, int]]) -> list[Plain] | None:
     """Returns ``items`` with the shared lanes computed in each of their packs; None where there are none.
 
     ``fresh`` yields numbers of new values and of the statements that define them.
@@ -55,10 +55,10 @@ def filled(items: Sequence[Plain], packs: Sequence[Pack], fresh: Iterator[tuple[
 
 def _gaps(items: Sequence[Plain], packs: Sequence[Pack]) -> Iterator[_Gap]:
     lets = {i.value.number: i for i in items if isinstance(i, Let)}
-    partial = [p for p in packs if isinstance(p.members[0], Let) and len(p.members) < p.lanes and p.name not in MIXED]
+    partial = [p for p in packs if isinstance(p.members[0], Let) and len(p.members) < p.lanes and p.name not in ALTERNATING]
     of = {m.value.number: p for p in partial for m in p.members if isinstance(m, Let)}
     for reader in packs:
-        if not isinstance(reader.members[0], Let) or reader.name in MIXED:
+        if not isinstance(reader.members[0], Let) or reader.name in ALTERNATING:
             continue
         for position, column in enumerate(reader.columns()):
             pack = next((of[a.number] for a in column if isinstance(a, Val) and a.number in of), None)

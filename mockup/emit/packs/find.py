@@ -16,8 +16,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count, groupby
 
-from layout_advise.mockup.emit.packs.fill import filled
-from layout_advise.mockup.emit.packs.pack import MIXED, Member, Pack, Packs, Plain
+from layout_advise.mockup.emit.packs.fill import fill_shared_lanes
+from layout_advise.mockup.emit.packs.pack import ALTERNATING, Member, Pack, Packs, Plain
 from layout_advise.mockup.ir.effects import BITS, Ty
 from layout_advise.mockup.ir.lifted import (
     Imm,
@@ -51,7 +51,7 @@ def packed(lifted: Lifted, vector_bytes: int) -> tuple[Lifted, Packs]:
 
 
 def nothing_packed(lifted: Lifted) -> bool:
-    """Whether the original has nothing side by side: no packed instruction, nor iterations that were."""
+    """Returns whether the original has nothing side by side: no packed instruction, nor iterations that were."""
     lanes: set[tuple[str, int]] = set()
     for item in everything(lifted.body):
         if isinstance(item, Load | Store) and item.lanes:
@@ -106,7 +106,7 @@ class _Finder:
         if _is_rerolled(items):
             self.left |= bool(groups)
             groups = []
-        whole = filled(items, groups, self.fresh)
+        whole = fill_shared_lanes(items, groups, self.fresh)
         if whole is not None:
             items, groups = whole, self._groups(whole)
         found = self._connected(items, groups)
@@ -133,7 +133,7 @@ class _Finder:
         return item.origin.pack is not None and self._used(item.value.number)
 
     def _used(self, number: int) -> bool:
-        """Whether anything reads it: lanes that were filled in are read."""
+        """Returns whether anything reads it: lanes that were filled in are read."""
         return number in self.used or number >= self.first_fresh
 
     def _pack(self, members: Sequence[Member]) -> Pack | None:
@@ -159,7 +159,7 @@ class _Finder:
 
 
 def _is_rerolled(items: Sequence[Plain]) -> bool:
-    """Whether a statement stands for several elements that were side by side: the compiler may put them so again."""
+    """Returns whether a statement stands for several elements that were side by side: the compiler may put them so again."""
     return any(item.lanes for item in items if isinstance(item, Load | Store))
 
 
@@ -190,7 +190,7 @@ def _operation(members: Sequence[Member], ty: Ty, most: int) -> Pack | None:
     while lanes > PAIR and numbers[-1] < lanes // 2:  # the upper half is nobody's
         lanes //= 2
     known = name in OPERATIONS or name == "addsub"
-    return Pack(name, ty, tuple(lets), numbers, lanes) if known and (len(lets) == lanes or name not in MIXED) else None
+    return Pack(name, ty, tuple(lets), numbers, lanes) if known and (len(lets) == lanes or name not in ALTERNATING) else None
 
 
 def _access(members: Sequence[Member], ty: Ty) -> Pack | None:
@@ -257,7 +257,8 @@ def _ordered(items: Sequence[Plain], packs: Sequence[Pack]) -> list[Plain] | Pac
 
 
 def _followers(items: Sequence[Plain], of: Sequence[int]) -> dict[int, set[int]]:
-    """What has to come after what: values after their operands, memory in its order but for loads among themselves."""
+    """Returns what has to come after what: values after their operands, memory in its order but for loads among
+    themselves."""
     after: dict[int, set[int]] = {}
     defined = {i.value.number: of[k] for k, i in enumerate(items) if not isinstance(i, Store)}
     last_store: int | None = None

@@ -129,7 +129,7 @@ _PLAIN = frozenset(("fmin", "fmax", "fsqrt", "fabs"))
 
 
 def in_one_piece(packs: Packs, plan: RemapPlan) -> bool:
-    """Whether the lanes of every load and store lie one after another in the new layout, too."""
+    """Returns whether the lanes of every load and store lie one after another in the new layout, too."""
     accesses = [pack for pack in packs.at.values() if not isinstance(pack.members[0], Let)]
     return all(_lined_up([plan.places.get(m.uid) for m in pack.members], BITS[pack.ty] // 8) for pack in accesses)
 
@@ -147,7 +147,7 @@ def _lined_up(places: Sequence[ElementPlace | None], size: int) -> bool:
 
 
 def _start(place: ElementPlace) -> int:
-    """Where in its buffer an access begins, but for what the indices add."""
+    """Returns where in its buffer an access begins, but for what the indices add."""
     (piece,) = place.pieces
     inner = len(place.relayout.structure.dims) - 1
     within = sum(a.stride * piece.inner for a in piece.map.axes if a.part == "whole" and a.dim == inner)

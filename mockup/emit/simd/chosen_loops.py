@@ -9,7 +9,7 @@ from layout_advise.errors import NotVectorisedError
 from layout_advise.layoutalgebra.derive.structure import Axis
 from layout_advise.mockup.emit.arrays import loops
 from layout_advise.mockup.emit.settings import EmitSettings
-from layout_advise.mockup.emit.simd.iterations import SimdIterations, side_by_side
+from layout_advise.mockup.emit.simd.iterations import SimdIterations, analyse_iterations
 from layout_advise.mockup.evidence.binding import Access, accesses
 from layout_advise.mockup.ir.lifted import Lifted, LiftedLoop
 from layout_advise.mockup.remap.plan import RemapPlan
@@ -40,7 +40,7 @@ def simd_loops(lifted: Lifted, placed: RemapPlan, settings: EmitSettings) -> Sim
     for loop in (x for x in loops(lifted.body) if x.abreast):
         blocks = [a.block for x in accesses(loop.body) for a in _split_axes(placed, x)]
         try:
-            found = side_by_side(loop, lifted)
+            found = analyse_iterations(loop, lifted)
             if vector_bytes is None:
                 _check_blocks(loop, found, blocks)
         except NotVectorisedError as error:

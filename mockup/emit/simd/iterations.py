@@ -57,7 +57,7 @@ class SimdIterations:
     last: frozenset[int] = frozenset()
 
     def varies(self, operand: Operand) -> bool:
-        """Whether the iterations differ in ``operand``."""
+        """Returns whether the iterations differ in ``operand``."""
         if isinstance(operand, Val):
             return operand.number in self.values
         return isinstance(operand, Var) and operand.number in self.variables
@@ -79,7 +79,7 @@ class SimdIterations:
         return max(floats or others, default=8)
 
 
-def side_by_side(loop: LiftedLoop, lifted: Lifted) -> SimdIterations:
+def analyse_iterations(loop: LiftedLoop, lifted: Lifted) -> SimdIterations:
     """How the iterations of ``loop``, whose accesses are independent, run side by side.
 
     Raises NotVectorisedError where they cannot.

@@ -93,7 +93,7 @@ class VectorAccesses(VectorOperands):
         return [[f"p{self.temporaries} + {integer(step * n % (1 << 64), 'i64')}"] for n in range(self.context.simd.lanes)]
 
     def _on_border(self, place: ElementPlace) -> bool:
-        """Whether vectors in the new buffers start at multiples of their size."""
+        """Returns whether vectors in the new buffers start at multiples of their size."""
         piece, lanes = place.pieces[0], self.context.simd.lanes
         parts = [self.delta(place, piece) + piece.map.offset, *(a.stride for a in piece.map.axes if a.part != "mod")]
         parts += [a.stride * lanes for a in piece.map.axes if a.part == "mod"]

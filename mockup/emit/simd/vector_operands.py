@@ -34,7 +34,7 @@ class VectorOperands(BodyWriter):
         self.within_block = False
 
     def varies(self, operand: Operand) -> bool:
-        """Whether ``operand`` is a value of its own in each lane."""
+        """Returns whether ``operand`` is a value of its own in each lane."""
         return self.side is not None and self.side.varies(operand)
 
     def text(self, operand: Operand) -> str:

@@ -33,7 +33,7 @@ from layout_advise.mockup.remap.field_runs import RunPiece
 from layout_advise.mockup.remap.plan import ElementPlace
 
 
-class LaneWriter(VectorAccesses):
+class VectorSlotWriter(VectorAccesses):
     """Writes the loops in ``context.simd.abreast`` so; ``lane`` is the one that texts of varying operands are of."""
 
     # ---- the loop -------------------------------------------------------------------------------------------------
@@ -80,7 +80,7 @@ class LaneWriter(VectorAccesses):
                 self.put(f"{vector_text.VECTOR[value.ty]} {self.vector_name(value)} = {{0}};")
 
     def _borders(self, loop: LiftedLoop) -> set[str]:
-        """Which of its accesses stay in one block for all lanes, and what has to be on a block border for that."""
+        """Returns which of its accesses stay in one block for all lanes, and what has to be on a block border for that."""
         lined, borders = set(), set()
         for item in everything(loop.body):
             place = self.plan.places.get(item.uid)
@@ -224,9 +224,10 @@ def _labels(items: Sequence[Item]) -> list[int]:
     return [i.number for i in everything(items) if isinstance(i, Label)]
 
 
-def lanes_text(lanes: int, vector_bytes: int, compared: int) -> str:
-    """What a mock-up in lanes includes. Masks are as wide as what is ``compared`` (bytes), as far as a register holds all
-    lanes of that: from floats to masks of 8 bytes and back k-means took 1.2 times as long in blocks of four, with AVX2."""
+def vector_include(lanes: int, vector_bytes: int, compared: int) -> str:
+    """Returns what a mock-up in lanes includes. Masks are as wide as what is ``compared`` (bytes), as far as a register
+    holds all lanes of that: from floats to masks of 8 bytes and back k-means took 1.2 times as long in blocks of four, with
+    AVX2."""
     mask = max(min(8, compared, vector_bytes // lanes), 8 // lanes, 1)
     return "\n".join(
         (
