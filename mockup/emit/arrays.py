@@ -1,4 +1,4 @@
-"""Which arrays the accesses of a mock-up go to: their pointers, which may overlap, which are recorded or sent elsewhere."""
+"""The arrays that the accesses of a mock-up go to: their pointers, overlaps, and which accesses are recorded."""
 
 from __future__ import annotations
 

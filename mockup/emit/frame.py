@@ -1,4 +1,4 @@
-"""What stands around the computation: header, buffers, the kernel's parameters and variables, registers in and out."""
+"""The text around the computation: header, buffers, the kernel's parameters and variables, registers in and out."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class MemoryWriter(ElementPlaces):
         self.put(f"{self.declare(load.value)} = {self.loaded(load, place, places)};")
 
     def name_load(self, load: Load, place: ElementPlace | None) -> None:
-        """What is loaded is called by its field."""
+        """Names the loaded value by its field."""
         if place is not None and load.value.number not in self.names:
             field_ = place.relayout.structure.fields[place.pieces[0].map.field]
             self.names[load.value.number] = f"{identifier(field_.name)}_{load.value.number}"

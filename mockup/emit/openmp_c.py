@@ -1,4 +1,4 @@
-"""What threads of a team do together, as C: atomic operations, and calls of OpenMP's runtime."""
+"""Atomic operations and calls of OpenMP's runtime as C."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where an access goes in the new layout: indices cut into digits, pointers moved, terms that run with a loop."""
+"""The places of accesses in the new layout: indices cut into digits, pointers moved, terms that run with a loop."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ElementPlaces(Text):
     """Addresses in the new layout."""
 
     def cut_indices(self, value: Val) -> None:
-        """Where ``value`` is an index of its own in a split dimension, cut it once, here, as source would: not at each
+        """Cuts ``value`` once, here, as source would, where it is an index of its own in a split dimension: not at each
         access in the loops below. The same for pointers to the elements that it picks."""
         if value.number in self.scope.hoisted:
             return

@@ -71,19 +71,17 @@ def emit_replay(
         copy_function(relayouts, first, fields, True),
         copy_function(relayouts, first, fields, False),
         *(map_function(r, f, _map(number)) for number, (r, f) in enumerate(zip(relayouts, first, strict=True)) if check),
-        "\n".join(
-            [
-                f"static __attribute__((noinline)) void {identifier(symbol)}_replay(struct la_context *context)",
-                "{",
-                "    (void)context;",
-                *(f"    uint8_t *const b{k} = context->buffers[{k}];" for k in sorted(writer.buffers)),
-                *writer.lines,
-                "}",
-            ]
-        ),
+        _kernel(symbol, writer),
         f"LA_EXPORT void la_run(struct la_context *context)\n{{\n    {identifier(symbol)}_replay(context);\n}}",
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _kernel(symbol: str, writer: _Writer) -> str:
+    lines = [f"static __attribute__((noinline)) void {identifier(symbol)}_replay(struct la_context *context)", "{"]
+    lines.append("    (void)context;")
+    lines += [f"    uint8_t *const b{k} = context->buffers[{k}];" for k in sorted(writer.buffers)]
+    return "\n".join([*lines, *writer.lines, "}"])
 
 
 def _map(number: int) -> str:

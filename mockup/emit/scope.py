@@ -1,4 +1,4 @@
-"""Where the lifted values are declared in C, and what they are called."""
+"""Declarations and names of the lifted values in C."""
 
 from __future__ import annotations
 

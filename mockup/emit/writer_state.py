@@ -1,4 +1,4 @@
-"""What is said of values and addresses, and the state that the writer's parts share."""
+"""Texts of values and addresses, and the state that the writer's parts share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from layout_advise.mockup.remap.plan import RemapPlan
 
 @dataclass(frozen=True, slots=True)
 class WriterContext:
-    """What the writers of one mock-up read, and never change; accesses and loops are named by their statement numbers."""
+    """The input of the writers of one mock-up, which they never change; accesses and loops are named by their statement numbers."""
 
     scope: Scope
     plan: RemapPlan

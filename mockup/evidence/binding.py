@@ -1,4 +1,4 @@
-"""Which structure every lifted access belongs to, proved by the trace.
+"""The structure that every lifted access belongs to, proved by the trace.
 
 An access (``Load``, ``Store``, ``Atomic``) is tied by ``(pc, operand)`` to a traced reference; its own address is the traced
 one plus its ``part``. Registers that happen to hold the right value prove nothing (they once made a wrong binding look

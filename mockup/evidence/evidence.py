@@ -1,4 +1,4 @@
-"""What is known of the traced call that the passes over the lifted form rely on."""
+"""The knowledge of the traced call that the passes over the lifted form rely on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether two accesses of a loop can touch the same bytes: from their addresses alone, else from the traced ones.
+"""Dependence test: can two accesses of a loop touch the same bytes? From their addresses alone, else from the traced ones.
 
 What the trace shows holds for the traced call. A mock-up is only ever run on calls whose own trace it was made from.
 """

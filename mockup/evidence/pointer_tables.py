@@ -58,7 +58,7 @@ class PointerTable:
 
 @dataclass(frozen=True, slots=True)
 class RefusedTable:
-    """What looks like a table at ``table`` and is not taken for one, and why (``reason`` is the end of a sentence)."""
+    """An array of pointers at ``table`` that is not taken for a table, and why (``reason`` is the end of a sentence)."""
 
     table: int
     reason: str

@@ -1,4 +1,4 @@
-"""What folded streams say without being expanded one by one: hulls, residues, and expansion to arrays."""
+"""Hulls and residues of folded streams without expanding them one by one, and their expansion to arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the way that a lifted hotspot takes in its loops depends on the data it loads.
+"""Detects hotspots whose control flow in loops depends on the data they load.
 
 A processor predicts such branches from those before. Where the same call runs again and again it learns some ten thousand
 of them, which the running program's calls do not repeat (``docs/decisions/0035``).

@@ -1,4 +1,4 @@
-"""What the statements of a hotspot do not need goes: labels without a jump, formulas that nobody reads."""
+"""Removes what is not needed: labels without a jump, formulas that nobody reads."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class LiveOut:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a statement comes from. ``pc`` run-time address; ``pack`` equal for all lanes of one packed instruction's
+    """The instruction that a statement comes from. ``pc`` run-time address; ``pack`` equal for all lanes of one packed instruction's
     statement of the same kind (None for scalar instructions), ``lane`` the position in the pack: of elements of 32 bits that
     of the element, of loads and stores always that of the 64 bits around it. ``width`` is that of the pack in bytes."""
 
@@ -85,7 +85,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What all statements have: a number, by which tables name them. No two statements of a :class:`Lifted` share one."""
+    """The base of all statements: a number, by which tables name them; no two of a :class:`Lifted` share one."""
 
     uid: int = field(default=-1, compare=False, repr=False, kw_only=True)
     """Given when the form is made (:func:`numbered`); -1 before. Statements that differ in it only are equal."""

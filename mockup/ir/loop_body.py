@@ -1,4 +1,4 @@
-"""What is known of the values of a loop body: constants, linear forms, what iterations hand on, what is defined and read."""
+"""Facts about the values of a loop body: constants, linear forms, what iterations hand on, what is defined and read."""
 
 from __future__ import annotations
 

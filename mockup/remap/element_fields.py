@@ -1,4 +1,4 @@
-"""Which fields of an element an access goes to, and how it is cut at their borders."""
+"""The fields of an element that an access goes to, cut at their borders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where an operand of an address changes: in which of the loops around the access, and whether it is loaded there."""
+"""The loops around an access that change an operand of its address, and whether it is loaded there."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from layout_advise.mockup.remap.saved_registers import spilled_values
 
 
 class Levels:
-    """Which loops change an operand: the loops a value is defined in, the loops a variable is assigned in."""
+    """The loops that change an operand: the loops a value is defined in, the loops a variable is assigned in."""
 
     def __init__(self, lifted: Lifted, binding: Binding) -> None:
         self.values: dict[int, tuple[int, ...]] = {}

@@ -62,7 +62,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class ElementPlace:
-    """Where an access goes; ``along`` are counters of loops over fields that go on by so many bytes each."""
+    """The place that an access goes to; ``along`` are counters of loops over fields that go on by so many bytes each."""
 
     relayout: Relayout
     site: Site
@@ -73,7 +73,7 @@ class ElementPlace:
 
 @dataclass(frozen=True, slots=True)
 class RemapPlan:
-    """Where the accesses of a hotspot go in a candidate's layout; empty for the identity.
+    """The places of a hotspot's accesses in a candidate's layout; empty for the identity.
 
     By statement number: ``places`` of accesses, ``sites`` that are computed before a statement, ``blocks``: the block size
     of a loop that can be strip-mined. ``written`` are (structure id, field number) that the hotspot stores to.

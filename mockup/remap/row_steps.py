@@ -16,7 +16,7 @@ from layout_advise.mockup.ir.lifted import Imm, Let, Operand, Val
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a new address takes for granted: ``operand`` is ``value``."""
+    """An assumption of a new address: ``operand`` is ``value``."""
 
     operand: Operand
     value: int

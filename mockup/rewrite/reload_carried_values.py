@@ -1,4 +1,4 @@
-"""What a loop has loaded and hands to its next iterations, loaded again there.
+"""Values that a loop loads and carries to its next iterations, loaded again there.
 
 Compilers keep what a loop over neighbours (``u[i - 1]``, ``u[i]``, ``u[i + 1]``) loads in registers for the iterations to
 come: one load is left, and values that go round (predictive commoning; gcc does so at -O3). Of such a loop no compiler makes

@@ -1,4 +1,4 @@
-"""What was one packed instruction, to be written as one vector statement where its lanes stay neighbours.
+"""Finds packed instructions that become one vector statement each, where their lanes stay neighbours.
 
 Compilers put the operations of one element side by side: four coordinates, the two parts of a complex number, what one trip
 does for several elements. Lifted lane by lane they are single operations; gcc -O2 does not find that again (``kmeans``: the

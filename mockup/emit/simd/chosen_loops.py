@@ -1,4 +1,4 @@
-"""Which loops of a mock-up run their iterations side by side, and how many at once."""
+"""The loops of a mock-up that run their iterations side by side, and how many at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What differs between neighbouring iterations of a loop that are run side by side, one lane each.
+"""The differences between neighbouring iterations of a loop that are run side by side, one lane each.
 
 A value is *uniform* where all iterations have the same, *varying* where not; a varying integer is a *run* where it grows by
 a constant from iteration to iteration. Jumps on a varying condition, and all up to where their lanes meet again, are made

@@ -67,7 +67,7 @@ class VectorSlotWriter(VectorAccesses):
         return start
 
     def _declare(self, items: Sequence[Item]) -> None:
-        """What is assigned in one place and read in another."""
+        """Declares the vectors that are assigned in one place and read in another."""
         assert self.side is not None
         for item in everything(items):
             if isinstance(item, Load):
