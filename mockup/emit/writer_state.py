@@ -17,7 +17,7 @@ from layout_advise.mockup.remap.plan import RemapPlan
 
 @dataclass(frozen=True, slots=True)
 class WriterContext:
-    """The input of the writers of one mock-up, which they never change; accesses and loops are named by their statement numbers."""
+    """The input of the writers of one mock-up, which they never change; accesses and loops go by their statement numbers."""
 
     scope: Scope
     plan: RemapPlan
