@@ -74,8 +74,9 @@ class LiveOut:
 @dataclass(frozen=True, slots=True)
 class Origin:
     """The instruction that a statement comes from. ``pc`` run-time address; ``pack`` equal for all lanes of one packed
-    instruction's statement of the same kind (None for scalar instructions), ``lane`` the position in the pack: of elements of 32 bits that
-    of the element, of loads and stores always that of the 64 bits around it. ``width`` is that of the pack in bytes."""
+    instruction's statement of the same kind (None for scalar instructions), ``lane`` the position in the pack: of elements
+    of 32 bits that of the element, of loads and stores always that of the 64 bits around it. ``width`` is that of the pack
+    in bytes."""
 
     pc: int
     pack: int | None = None
