@@ -26,7 +26,7 @@ from statistics import fmean
 from typing import Any
 
 import numpy as np
-from cases import CASES, VARIANTS, WIDER_THAN_SSE, Match
+from cases import CASES, VARIANTS, WIDER_THAN_SSE, Match, is_wide
 from summary import summary
 
 from layout_advise import pipeline
@@ -116,7 +116,7 @@ class Setting:
     @property
     def wide(self) -> bool:
         """Whether it is built for registers of more than 16 bytes."""
-        return "O3" in self.flags
+        return is_wide(self.flags)
 
     @property
     def environment(self) -> dict[str, str]:

@@ -86,6 +86,13 @@ VARIANTS = {
 }
 """Versions with loops over the elements of a block inside, in vector types or with `restrict`, and what corresponds to
 them; of all others it is the plain variant."""
+
+
+def is_wide(flags: str) -> bool:
+    """Whether a set of flags (``O3-haswell``, ``clang-O2``) allows registers of more than 16 bytes."""
+    return "O3" in flags
+
+
 WIDER_THAN_SSE = frozenset(("kmeans_vectors",))
 """Versions in vectors of 32 bytes. Where registers have 16, compilers take them apart in their own ways (gcc -O2 lane by
 lane); mock-ups are written in vectors that fill a register, as `kmeans_quads` is."""

@@ -11,24 +11,28 @@ from pathlib import Path
 import msgspec
 
 from layout_advise import __version__, machine
-from layout_advise.case import Case
 from layout_advise.checks import check_command, check_room
 from layout_advise.choose.batches import LEARNT_CALLS, can_be_batched, may_be_learnt, plan_batch, too_short
+from layout_advise.choose.calls import FEWEST_CALLS, SHORT_CALL_NS
 from layout_advise.choose.loop_regions import find_loop
 from layout_advise.choose.profile import Profiled, probe_calls, profile, spool, without_main
 from layout_advise.config import Settings
-from layout_advise.decide.verdict import FEWEST_CALLS, SHORT_CALL_NS
 from layout_advise.describe.assemble import quality
+from layout_advise.describe.studied import Studied
 from layout_advise.errors import RunDirError, UsageError
 from layout_advise.observe.backends import check_backend
-from layout_advise.observe.static_programs import trace_static
+from layout_advise.observe.case import Case
+from layout_advise.observe.find_kinds import at_kind
 from layout_advise.progress import Progress
 from layout_advise.reports.model import contract
 from layout_advise.reports.pages import html
+from layout_advise.retry import AnotherKind, SmallerRegion
+from layout_advise.road import study
 from layout_advise.rundir import RunDir, open_run, scratch, write_atomically
-from layout_advise.study import Studied, study
+from layout_advise.static_program import trace_static
 from layout_advise.tracer.process.launch import signal_name
 from layout_advise.tracer.program.binary import ElfBinary
+from layout_advise.workspace import Workspace
 
 
 def advise(settings: Settings, progress: Progress) -> contract.Report | None:
@@ -52,23 +56,19 @@ def advise(settings: Settings, progress: Progress) -> contract.Report | None:
         progress.note(f"hotspot: {profiled.title} ({profiled.share:.0%} of the samples)")
         if settings.until == "sample":
             return None
-        case = watch(settings, main, profiled, stdin, run, work, progress)
-        case, studied = in_pieces(case, study(case))
-        profiled = case.profiled
-        if studied is not None and (several := not_repeated(case, studied)) is not None:
-            studied = that_tells(studied, study(several))
+        case = watch(settings, main, profiled, stdin, Workspace(run, work, progress))
+        case, studied = study_again(case, study(case))
         if studied is None:
             return None
         progress.stage("report", "writing the report")
-        report = assemble(settings, main, profiled, studied, progress)
+        report = assemble(settings, main, case.profiled, studied, progress)
         write(run, report)
         return report
 
 
-def watch(
-    settings: Settings, main: ElfBinary, profiled: Profiled, stdin: Path | None, run: RunDir, work: Path, progress: Progress
-) -> Case:
+def watch(settings: Settings, main: ElfBinary, profiled: Profiled, stdin: Path | None, space: Workspace) -> Case:
     """Count and time the hotspot's calls: of a loop where there are too few, of many at a time where they are short."""
+    progress = space.progress
     progress.step("counting and timing the hotspot's calls")
     no_loop, beyond = "", None
     try:
@@ -91,7 +91,7 @@ def watch(
             no_loop = found
     if beyond is not None and profiled.nest is None:
         raise beyond
-    case = Case(settings, main, profiled, seen, chosen, stdin, run, work, progress, no_loop=no_loop)
+    case = Case(settings, main, profiled, seen, chosen, stdin, space, no_loop=no_loop)
     if not too_short(profiled, seen, chosen):
         return case
     progress.step("recording calls, which are too short to be timed one by one")
@@ -99,45 +99,57 @@ def watch(
     return case.unbatched(batch) if isinstance(batch, str) else replace(case, chosen=chosen, batch=batch)
 
 
-def in_pieces(case: Case, studied: Studied | None) -> tuple[Case, Studied | None]:
-    """The study of a loop in the hotspot where one call makes more accesses than are recorded: of the outermost one that is
-    entered more often than it. The same, where that is not so, or there is none."""
-    while studied is not None and studied.report.verdict.reason == "trace-truncated" and case.settings.call is None:
-        if case.batch is not None or case.profiled.threaded:
-            break
-        case.progress.step("looking for a loop that makes fewer accesses")
-        found = find_loop(case.settings, case.main, case.profiled, case.stdin, 2 * case.probe.calls)
-        if isinstance(found, str):
-            break
-        profiled, seen, chosen = found
-        if chosen.in_situ_ns is None or chosen.in_situ_ns < SHORT_CALL_NS:  # it could not be timed
-            break
-        case.progress.note(f"a call makes more accesses than are recorded: {profiled.name} is looked at")
-        case = replace(case, profiled=profiled, probe=seen, chosen=chosen)
-        studied = study(case)
-    return case, studied
+def study_again(case: Case, studied: Studied | AnotherKind | None) -> tuple[Case, Studied | None]:
+    """The study of the region, taken up again in the ways that it asks for; and the case that it is of."""
+    while True:
+        if isinstance(studied, AnotherKind):  # the calls differ, and another one has to stand for them
+            case = at_kind(case, studied.kinds.found)
+            studied = study(case, studied.kinds)
+        elif studied is None or studied.retry is None:
+            return case, studied
+        elif isinstance(studied.retry, SmallerRegion):
+            smaller = loop_of(case)
+            if smaller is None:
+                return case, studied
+            case, studied = smaller, study(smaller)
+        else:
+            batch = in_batches(case, studied)
+            if batch is None:
+                return case, studied
+            several = study(batch)
+            assert not isinstance(several, AnotherKind)  # batches have no kinds
+            # calls in a row may use other arrays through one pointer, as of two buffers that are swapped between them
+            return case, several if several is None or several.tells else studied
 
 
-def not_repeated(case: Case, studied: Studied) -> Case | None:
-    """The case with several calls in a row timed together, where one call repeated is quicker than the program and the way
-    it takes depends on the data; None where that is not so, or they cannot be."""
+def loop_of(case: Case) -> Case | None:
+    """The case of the outermost loop in the hotspot that is entered more often than it, and makes fewer accesses each time;
+    None where there is none."""
+    if case.settings.call is not None or case.batch is not None or case.profiled.threaded:
+        return None
+    case.space.progress.step("looking for a loop that makes fewer accesses")
+    found = find_loop(case.settings, case.main, case.profiled, case.stdin, 2 * case.probe.calls)
+    if isinstance(found, str):
+        return None
+    profiled, seen, chosen = found
+    if chosen.in_situ_ns is None or chosen.in_situ_ns < SHORT_CALL_NS:  # it could not be timed
+        return None
+    case.space.progress.note(f"a call makes more accesses than are recorded: {profiled.name} is looked at")
+    return replace(case, profiled=profiled, probe=seen, chosen=chosen, kinds=())
+
+
+def in_batches(case: Case, studied: Studied) -> Case | None:
+    """The case with several calls in a row timed together, where one call repeated is quicker than the program; None where
+    that is not so, or they cannot be."""
     report = studied.report
-    differs = report.verdict.reason in ("not-in-situ", "identity-off")
-    learnt = differs and studied.branches and may_be_learnt(report.original)
-    if not learnt or case.batch is not None or report.kinds or not can_be_batched(case.profiled, case.probe):
+    fit = case.batch is None and not report.kinds and can_be_batched(case.profiled, case.probe)
+    if not fit or not may_be_learnt(report.original):
         return None
     chosen, batch = plan_batch(case.settings, case.profiled, case.stdin, case.probe, case.chosen, LEARNT_CALLS)
     if isinstance(batch, str):
         return None
-    case.progress.note(f"the same call repeated is quicker than in the program: {batch.size} calls in a row are timed")
+    case.space.progress.note(f"the same call repeated is quicker than in the program: {batch.size} calls in a row are timed")
     return replace(case, chosen=chosen, batch=batch)
-
-
-def that_tells(single: Studied, batch: Studied | None) -> Studied | None:
-    """The batch, but where nothing could be measured of it: calls in a row may use other arrays through one pointer, as of
-    two buffers that are swapped between them."""
-    blind = batch is not None and batch.report.verdict.reason in ("nothing-measured", "no-rule-applies", "structure-unclear")
-    return single if blind else batch
 
 
 @contextlib.contextmanager

@@ -1,1 +1,5 @@
-"""From data to text: terminal, HTML, JSON."""
+"""From data to text; does not know how the data came about.
+
+``model/`` is the report as data, ``words/`` turns its parts into sentences, ``pages/`` makes terminal text, HTML,
+figures and files of them (``templates/`` holds the HTML).
+"""

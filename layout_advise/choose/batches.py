@@ -15,10 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from layout_advise.choose.calls import VERIFIED_CALLS, ChosenCall
+from layout_advise.choose.calls import SHORT_CALL_NS, VERIFIED_CALLS, ChosenCall
 from layout_advise.choose.profile import IN_SITU_PROCESSES, IN_SITU_SECONDS, Profiled
 from layout_advise.config import Settings
-from layout_advise.decide.verdict import SHORT_CALL_NS
 from layout_advise.mockup.ir.effects import Gpr, Lane
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.timing.statistics import undisturbed

@@ -11,6 +11,10 @@ from layout_advise.mockup.timing.canary import CALM
 from layout_advise.mockup.timing.statistics import TYPICAL, UNDISTURBED, median_of, quantile_of
 
 PREFERRED_CALL = 5
+SHORT_CALL_NS = 20_000
+"""Calls that take less are not timed one by one."""
+FEWEST_CALLS = 3
+"""A region that is entered less often is not measured."""
 VERIFIED_CALLS = 3
 IN_SITU_CALLS = 5
 LATEST_CALL = 40

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from layout_advise.choose.calls import ChosenCall
+from layout_advise.choose.calls import FEWEST_CALLS, ChosenCall
 from layout_advise.choose.profile import Profiled, probe_calls
 from layout_advise.config import Settings
-from layout_advise.decide.verdict import FEWEST_CALLS
 from layout_advise.errors import LayoutAdviseError, NotLiftedError, SnapshotError
 from layout_advise.mockup.machine.loop_regions import hottest_nests
 from layout_advise.tracer.program.binary import ElfBinary

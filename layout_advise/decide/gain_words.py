@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import msgspec
 
 from layout_advise.measure.measured import Measured, is_wide
-from layout_advise.mockup.timing.names import IDENTITY_BLOCKS, IDENTITY_RESTRICT, IDENTITY_SIMD, SCALAR
 from layout_advise.mockup.timing.statistics import Ratio
+from layout_advise.mockup.timing.variants import IDENTITY_BLOCKS, IDENTITY_RESTRICT, IDENTITY_SIMD, SCALAR
 from layout_advise.reports.model.hotspot import Verdict
 
 ASKED = {
@@ -38,7 +38,7 @@ def gain_of(winner: Measured) -> str:
     net = ", conversion before and after each call included" if winner.net is not None else ""
     least = "at least " if is_wide(winner.counted) else ""
     gain = f"{least}{times(winner.claimed)} times as fast ({_interval(winner.counted, winner.places)}{net})"
-    return f"{winner.title or winner.id}{ASKED[winner.variant]} runs {gain}{_unchanged(winner)}"
+    return f"{winner.title or winner.id}{ASKED[winner.name.promise]} runs {gain}{_unchanged(winner)}"
 
 
 def _unchanged(winner: Measured) -> str:
@@ -48,8 +48,8 @@ def _unchanged(winner: Measured) -> str:
     alone = winner.speedup.median / winner.over_identity.median
     if alone < TOLD:
         return ""
-    other = winner.form in (SCALAR, IDENTITY_BLOCKS) or (winner.form == IDENTITY_SIMD and winner.variant == "lanes")
-    how = FORMS[winner.form] if other else f"with {ALONE[winner.variant]}"
+    other = winner.form in (SCALAR, IDENTITY_BLOCKS) or (winner.form == IDENTITY_SIMD and winner.name.promise == "lanes")
+    how = FORMS[winner.form] if other and winner.form is not None else f"with {ALONE[winner.name.promise]}"
     own = f"{times(alone)} times {how} and the layout unchanged"
     of_that = f"of its median, {times(winner.speedup.median)} times," if is_wide(winner.speedup) else "of that"
     return f", {of_that} {own}, {times(winner.over_identity.median)} times by the layout"
@@ -59,6 +59,7 @@ def form_gains(candidate: Measured) -> str:
     """``c1 ran 1.37 times as fast, but the unchanged layout does 1.41 times without vector instructions (...).``"""
     assert candidate.speedup is not None
     assert candidate.over_identity is not None
+    assert candidate.form is not None
     own = candidate.speedup.median / candidate.over_identity.median
     layout = candidate.over_identity
     itself = f"{times(layout.median)} times ({times(layout.lo)} to {times(layout.hi)})"

@@ -49,7 +49,9 @@ def mixed(shares: Sequence[float], kinds: Sequence[Measured]) -> Measured:
     first = kinds[0]
     missing = next((k for k in kinds if k.speedup is None), None)
     if missing is not None:
-        return Measured(first.id, missing.evidence, None, None, title=first.title, reason=missing.reason, words=first.words)
+        return Measured(
+            first.name, missing.evidence, None, None, title=first.title, reason=missing.reason, words=first.words
+        )
     speedup = together([(s, k.speedup) for s, k in zip(shares, kinds, strict=True)])
     over = together([(s, k.over_identity) for s, k in zip(shares, kinds, strict=True)])
     net = together([(s, k.net or k.speedup) for s, k in zip(shares, kinds, strict=True)])

@@ -8,7 +8,10 @@ from typing import Literal
 
 import msgspec
 
+from layout_advise.decide.decision import Decision
 from layout_advise.decide.gain_words import times
+from layout_advise.decide.verdict import SMALLEST_GAIN
+from layout_advise.mockup.timing.ratios import noise_floor
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.reports.model.hotspot import Verdict
 from layout_advise.reports.words.quantities import listing
@@ -88,3 +91,14 @@ def _once(use: Use) -> str:
 
 def _enough(start: int, calls: int) -> str:
     return f", more than the {calls} of this run" if calls < start else ""
+
+
+def use_of(decision: Decision, calls: int, others: tuple[str, ...] | None) -> Use:
+    """What is known of converting to the winner's layout instead of changing the program, which calls the hotspot so often.
+    ``others`` are the functions that use the data between calls, where that is known."""
+    timings, name = decision.again, decision.winner
+    if timings is None or name is None:
+        return Use(None, None, calls, 1.0)
+    mode = decision.mode or "steady"
+    bound = max(noise_floor(timings, mode)[1], SMALLEST_GAIN[decision.snapshot])
+    return Use(timings.net(name, mode), timings.break_even(name, mode), calls, bound, others)

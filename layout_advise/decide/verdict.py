@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -10,8 +9,9 @@ from typing import Literal
 import msgspec
 
 from layout_advise.decide.gain_words import FORMS, fell_short, form_gains, gain_of, named, times
-from layout_advise.measure.measured import VARIANTS, WIDE, Measured, is_wide
+from layout_advise.measure.measured import PROMISES, WIDE, Measured, is_wide
 from layout_advise.mockup.timing.statistics import Ratio
+from layout_advise.reasons import Reason
 from layout_advise.reports.model.candidate import Evidence
 from layout_advise.reports.model.hotspot import Verdict
 
@@ -19,25 +19,16 @@ SMALLEST_GAIN = {"criu": 1.05, "fork": 1.10}
 KEEP_BOUND = 1.15
 """A layout that may gain more is no reason to keep the present one, however noisy the machine is."""
 IDENTITY_RANGE = (0.9, 1.1)
-IN_SITU_TOLERANCE, NOISY_TOLERANCE = 0.15, 0.3
-"""How far the original may be off its time in the running program; and where it differs from itself as much."""
-BACK_TO_BACK = 0.1
-"""Where so little of a call's time passes between calls, hardly anything else gets into the caches."""
-ALIKE = 0.05
-"""Times that differ by less tell nothing about what was in the caches."""
 PLAIN_ENOUGH = 0.98
 """A variant that promises the compiler more is advised only when the plain one has less than this part of its gain."""
 AS_GOOD = (0.97, 0.85)
 """Likewise blocks, and where the interval of their gain is wide."""
-SHORT_CALL_NS = 20_000
-FEWEST_CALLS = 3
 
-Mode = Literal["steady", "cold"]
-Ahead = Callable[[str, str], bool]
+Ahead = Callable[[Measured, Measured], bool]
 """Whether the first candidate is shown to be faster than the second."""
 
 
-def always(faster: str, slower: str) -> bool:
+def always(faster: Measured, slower: Measured) -> bool:
     """Any difference counts."""
     return True
 
@@ -59,36 +50,7 @@ class VerdictContext:
         return max(self.noise_hi, SMALLEST_GAIN[self.snapshot])
 
 
-def choose_mode(
-    in_situ: float | None, steady: float | None, cold: float | None, between: float | None = None, noise: float = 1.0
-) -> Mode | None:
-    """Whichever of steady and cold is nearer to the running program; None when neither is within 15 %.
-
-    A hotspot whose data no cache holds takes the same time in both, but one with less data does not: what passes
-    ``between`` two calls in the program decides, if that is known (``docs/decisions/0034``): steady, where nothing does and
-    it is near; cold, where both are near and alike. They are near where ``noise``, the original's time over its own, makes
-    no difference of it.
-    """
-    if not in_situ:
-        return None
-    errors: dict[Mode, float] = {}
-    if steady:
-        errors["steady"] = abs(steady / in_situ - 1)
-    if cold:
-        errors["cold"] = abs(cold / in_situ - 1)
-    if not errors:
-        return None
-    near = max(IN_SITU_TOLERANCE, min(noise - 1, NOISY_TOLERANCE))
-    if between is not None and errors.get("steady", math.inf) <= near:
-        if between <= BACK_TO_BACK * in_situ:
-            return "steady"
-        if steady and cold and errors["cold"] <= near and abs(cold / steady - 1) <= ALIKE:
-            return "cold"
-    best = min(errors, key=lambda mode: errors[mode])
-    return best if errors[best] <= IN_SITU_TOLERANCE else None
-
-
-def undecided(reason: str, text: str) -> Verdict:
+def undecided(reason: Reason, text: str) -> Verdict:
     """No answer, and why: ``reason`` is the stable word, ``text`` the sentence."""
     return Verdict("undecided", None, None, reason, f"Undecided: {text}")
 
@@ -108,12 +70,10 @@ def leader(candidates: Sequence[Measured], context: VerdictContext, ahead: Ahead
     as_good = [c for c in fit if not c.blocked and c.middle() >= enough and c.floor() >= surely]
     if best.blocked:
         least = best.floor() / WIDE  # few or unlike processes show no difference
-        as_good += [
-            c for c in fit if not c.blocked and c.middle() >= nearly and c.floor() >= least and not ahead(best.id, c.id)
-        ]
+        as_good += [c for c in fit if not c.blocked and c.middle() >= nearly and c.floor() >= least and not ahead(best, c)]
     best = max(as_good, key=lambda c: (c.middle(), c.id), default=best)
     same = [c for c in fit if c.layout == best.layout and c.middle() >= PLAIN_ENOUGH * best.middle()]
-    return min(same, key=lambda c: VARIANTS.index(c.variant))
+    return min(same, key=lambda c: PROMISES.index(c.name.promise))
 
 
 def rounding_problem(context: VerdictContext) -> Verdict | None:
@@ -121,7 +81,7 @@ def rounding_problem(context: VerdictContext) -> Verdict | None:
     if context.identity_evidence != "close" or context.allow_reassociation:
         return None
     return undecided(
-        "rounding-only",
+        Reason.ROUNDING_ONLY,
         "sums that several threads add to come out differently rounded from run to run, in the original too; "
         "with --allow-reassociation that is taken for equal.",
     )
@@ -131,18 +91,18 @@ def identity_problem(context: VerdictContext) -> Verdict | None:
     """Why nothing can be said at all: the identity mock-up is not the original."""
     if context.identity_evidence not in ("verified", "close"):
         return undecided(
-            "identity-not-verified", "the unchanged mock-up does not reproduce the original, so no number counts."
+            Reason.IDENTITY_NOT_VERIFIED, "the unchanged mock-up does not reproduce the original, so no number counts."
         )
     ratio = context.identity
     if ratio is None:
-        return undecided("identity-not-measured", "the unchanged mock-up could not be timed.")
+        return undecided(Reason.IDENTITY_NOT_MEASURED, "the unchanged mock-up could not be timed.")
     lo, hi = IDENTITY_RANGE
     if not lo <= ratio.median <= hi:
         why = "its compiler does not reproduce this code well enough to predict a layout."
         if ratio.lo <= hi and ratio.hi >= lo:
             why = f"its interval, {ratio.lo:.2f} to {ratio.hi:.2f}, reaches into that. Run it again on a quieter machine."
         text = f"the unchanged mock-up takes {ratio.median:.2f} times the original's time (must be {lo} to {hi}): {why}"
-        return undecided("identity-off", text)
+        return undecided(Reason.IDENTITY_OFF, text)
     return None
 
 
@@ -154,17 +114,17 @@ def decide(candidates: Sequence[Measured], context: VerdictContext, ahead: Ahead
     if not context.rules_apply:
         if context.identity_evidence in ("verified", "close"):
             return Verdict(
-                "keep", None, None, "no-rule-applies", "Keep it: no layout rule applies to what the hotspot touches."
+                "keep", None, None, Reason.NO_RULE_APPLIES, "Keep it: no layout rule applies to what the hotspot touches."
             )
         return undecided(
-            "identity-not-verified", "no layout rule applies, and the lifted hotspot could not be verified either."
+            Reason.IDENTITY_NOT_VERIFIED, "no layout rule applies, and the lifted hotspot could not be verified either."
         )
     problem = identity_problem(context)
     if problem is not None:
         return problem
     best = leader(candidates, context, ahead)
     if best is not None and best.speedup is not None:
-        change = Verdict("change", best.id, best.claimed, "measured-gain", f"Change it: {gain_of(best)}.")
+        change = Verdict("change", best.id, best.claimed, Reason.MEASURED_GAIN, f"Change it: {gain_of(best)}.")
         return _doubt_form(change, best, candidates)
     return _keep_or_undecided(candidates, context)
 
@@ -175,7 +135,7 @@ def _keep_or_undecided(candidates: Sequence[Measured], context: VerdictContext) 
     if not candidates or (unmeasured and len(unmeasured) == len(candidates)):
         why = next((f": {c.reason}" for c in unmeasured if c.reason), "")
         return undecided(
-            "nothing-measured", f"no candidate layout could be measured{why}; the ranking is by modelled traffic only."
+            Reason.NOTHING_MEASURED, f"no candidate layout could be measured{why}; the ranking is by modelled traffic only."
         )
     above = [c for c in near if (c.ceiling() or 0.0) >= context.bound]
     if near:
@@ -187,9 +147,11 @@ def _keep_or_undecided(candidates: Sequence[Measured], context: VerdictContext) 
             text = f"{best.known} ran {_held(best)}: {least} is neither sure nor excluded."
         if not above:
             text += " Run it again when it is quieter."
-        return undecided("within-noise", f"{text}{_form(candidates, context)}")
+        return undecided(Reason.WITHIN_NOISE, f"{text}{_form(candidates, context)}")
     if unmeasured:
-        return undecided("not-all-measured", f"no measured layout is faster, but {named(unmeasured)} could not be measured.")
+        return undecided(
+            Reason.NOT_ALL_MEASURED, f"no measured layout is faster, but {named(unmeasured)} could not be measured."
+        )
     best = max(candidates, key=lambda c: c.ceiling() or 0.0)
     tried = len({c.layout for c in candidates})
     many = f"{tried} other layouts were measured and none gains"
@@ -201,7 +163,7 @@ def _keep_or_undecided(candidates: Sequence[Measured], context: VerdictContext) 
         "keep",
         None,
         None,
-        "no-gain",
+        Reason.NO_GAIN,
         f"Keep it: {many} {100 * (context.bound - 1):.0f} % ({'the best, ' if tried > 1 else ''}{named([best])}"
         f"{',' if tried > 1 else ''} stays below {best.ceiling():.2f} times the {than})."
         f"{_form(candidates, context)}",
@@ -240,13 +202,13 @@ def confirm(first: Verdict, again: Measured, context: VerdictContext) -> Verdict
             "change",
             again.id,
             again.claimed,
-            "measured-gain",
+            Reason.MEASURED_GAIN,
             f"Change it: {gain_of(again)}.",
         )
     noisy = context.bound > SMALLEST_GAIN[context.snapshot]
     why = " (by which the original differs from itself now)" if noisy else ""
     return undecided(
-        "not-confirmed",
+        Reason.NOT_CONFIRMED,
         f"the best layout, {again.known}, ran {first.gain or 0:.2f} times as fast at first, but not reliably above "
         f"{context.bound:.2f}{why} when it was measured again in new processes{fell_short(again)}.",
     )
@@ -256,13 +218,13 @@ def _doubt_form(change: Verdict, winner: Measured, results: Sequence[Measured]) 
     """No ``change`` to a layout that is slower than the original as soon as the compiler is promised that its arrays do not
     overlap. That takes nothing away from it: what gains is then the code that it happens to make of the loop (of a branch
     that is hard to predict, say), and a version written by hand may get the other one (``docs/decisions/0036``)."""
-    if winner.variant != "plain":
+    if winner.name.promise != "plain":
         return change
-    other = next((r for r in results if r.layout == winner.layout and r.variant == "restrict"), None)
+    other = next((r for r in results if r.layout == winner.layout and r.name.promise == "restrict"), None)
     if other is None or other.speedup is None or other.speedup.hi >= 1.0:
         return change
     return undecided(
-        "compiler-dependent",
+        Reason.COMPILER_DEPENDENT,
         f"{winner.known} ran {times(winner.claimed)} times as fast, and {times(other.speedup.median)} times with "
         "`restrict`, which tells the compiler more: it is the code it makes of the loop that gains, not the layout alone.",
     )

@@ -5,73 +5,71 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from layout_advise.decide.decision import Decision, KindTimes, context_of, measured, unrolled_nearer
 from layout_advise.decide.doubts import doubt_scalar
 from layout_advise.decide.mixture import Portion, harms, mixed, sentence, with_kinds
+from layout_advise.decide.requests import Asking, MeasureAgain, measure_again, time_in_program
 from layout_advise.decide.verdict import VerdictContext, confirm, decide, identity_problem, undecided
 from layout_advise.errors import LayoutAdviseError
-from layout_advise.measure.entrants import Bench, Contest, built_again, has_vectors
+from layout_advise.measure.first_times import FirstTimes
 from layout_advise.measure.measured import Measured
-from layout_advise.measure.timing import (
-    Decision,
-    KindTimes,
-    context_of,
-    first_look,
-    lanes_nearer,
-    measured,
-    measured_again,
-)
-from layout_advise.mockup.timing.names import IDENTITY, IDENTITY_LANES
+from layout_advise.measure.mode import mode_of
+from layout_advise.measure.stage import TimedAgain
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.mockup.timing.timings import Timings
+from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_UNROLLED, Variant
+from layout_advise.reasons import Reason
 from layout_advise.reports.model.hotspot import Verdict
 
 SAME = Ratio(1.0, 1.0, 1.0, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Race:
-    """The candidates at the calls of one kind. At these some are ``unaffected``, by recipe name: they re-lay memory that the
-    calls do not touch; none of the ``contest`` (None) where all are."""
+class KindRace:
+    """The candidates at the calls of one kind. At these some are ``unaffected``: they re-lay memory that the calls do not
+    touch; nothing was timed (``times`` None) where all are."""
 
     text: str
     share: float
-    contest: Contest | None
-    bench: Bench | None
+    times: FirstTimes | None
     in_situ_ns: float | None
-    unaffected: frozenset[str] = frozenset()
+    unaffected: frozenset[Variant] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """A race after its first measurement."""
+    """A race whose mode is known."""
 
-    race: Race
+    race: KindRace
     times: KindTimes
-    lanes: bool
+    unrolled: bool
     context: VerdictContext
 
 
-def decide_mixed(races: Sequence[Race], left_out: Sequence[Portion], context: VerdictContext) -> Decision:
-    """Measure at the calls of every kind, decide on what all kinds gain together, and measure the winner again at all of
-    them. The first race is that of the call that the report is about. ``left_out`` are kinds that are not measured: they
+def decide_over_kinds(races: Sequence[KindRace], left_out: Sequence[Portion], context: VerdictContext) -> Asking[Decision]:
+    """Decides on what all kinds gain together, and has the winner measured again at the calls of all of them. The first race
+    is that of the call that the report is about. ``left_out`` are kinds that are not measured: they
     count as unchanged."""
-    runs = [_first(race, context) for race in races]
+    runs = []
+    for number, race in enumerate(races):
+        runs.append((yield from _run(number, race, context)))
     main = runs[0]
     decision = Decision(
-        main.times.first, None, main.times.mode, undecided("", ""), None, context.snapshot,
+        main.times.first, None, main.times.mode, undecided(Reason.UNDECIDED_YET, ""), None, context.snapshot,
         in_situ_ns=main.times.in_situ_ns, kinds=tuple(r.times for r in runs),
     )  # fmt: skip
     problem = _problem(runs)
     if problem is not None:
         return replace(decision, verdict=problem)
     widest = replace(main.context, noise_hi=max(r.context.noise_hi for r in runs))
-    assert main.race.contest is not None
-    kinds = {e.id: [_measured(run, e.id) for run in runs] for e in main.race.contest.entrants}
-    verdict = first_verdict(kinds, [r.race.share for r in runs], main.race.contest.unmeasured, widest, context)
+    assert main.race.times is not None
+    contest = main.race.times.contest
+    kinds = {e.variant: [_measured(run, e.variant) for run in runs] for e in contest.entrants}
+    verdict = first_verdict(kinds, [r.race.share for r in runs], contest.unmeasured, widest, context)
     for number, run in enumerate(runs):
-        if run.race.contest is not None and run.times.mode is not None:
+        if run.race.times is not None and run.times.mode is not None:
             verdict = doubt_scalar(verdict, run.times.first, [each[number] for each in kinds.values()], run.times.mode)
-    if verdict.action != "change" or verdict.candidate is None:
+    if verdict.action != "change":
         best = max(kinds, key=lambda name: _middle(_mixed(runs, kinds[name])), default=None)
         if best is None:
             return replace(decision, verdict=verdict)
@@ -79,7 +77,8 @@ def decide_mixed(races: Sequence[Race], left_out: Sequence[Portion], context: Ve
         said = sentence(portions(runs, kinds[best], left_out), whole.counted)
         text = f"Calls differ; with {whole.known}, the best layout tried: {said}."
         return replace(decision, verdict=with_kinds(verdict, text))
-    return _confirmed(decision, runs, verdict, left_out)
+    winner = next(variant for variant in kinds if str(variant) == verdict.candidate)
+    return (yield from _confirmed(decision, runs, verdict, winner, left_out))
 
 
 def _middle(one: Measured) -> float:
@@ -91,7 +90,7 @@ def _mixed(runs: Sequence[_Run], kinds: Sequence[Measured]) -> Measured:
 
 
 def first_verdict(
-    kinds: Mapping[str, Sequence[Measured]],
+    kinds: Mapping[Variant, Sequence[Measured]],
     shares: Sequence[float],
     unmeasured: Sequence[Measured],
     widest: VerdictContext,
@@ -100,17 +99,18 @@ def first_verdict(
     """The verdict on what the candidates gain over all kinds; one that makes the calls of a kind slower is not advised."""
     whole = {name: mixed(shares, each) for name, each in kinds.items()}
     verdict = decide([*whole.values(), *unmeasured], widest if context.rules_apply else context)
-    if verdict.action != "change" or verdict.candidate is None or not harms(kinds[verdict.candidate]):
+    winner = next((name for name in kinds if str(name) == verdict.candidate), None)
+    if verdict.action != "change" or winner is None or not harms(kinds[winner]):
         return verdict
     harmless = [whole[name] for name, each in kinds.items() if not harms(each)]
     second = decide([*harmless, *unmeasured], widest)
     if second.action == "change":
         return second
     text = (
-        f"{whole[verdict.candidate].known} makes the hotspot {verdict.gain or 0:.2f} times as fast over all its calls, but "
+        f"{whole[winner].known} makes the hotspot {verdict.gain or 0:.2f} times as fast over all its calls, but "
         "calls of one kind slower, and how many of these there are is the input's doing."
     )
-    return undecided("kinds-disagree", text)
+    return undecided(Reason.KINDS_DISAGREE, text)
 
 
 def portions(runs: Sequence[_Run], kinds: Sequence[Measured], left_out: Sequence[Portion]) -> list[Portion]:
@@ -118,16 +118,19 @@ def portions(runs: Sequence[_Run], kinds: Sequence[Measured], left_out: Sequence
     return [*(Portion(r.race.text, r.race.share, k.counted) for r, k in zip(runs, kinds, strict=True)), *left_out]
 
 
-def _first(race: Race, context: VerdictContext) -> _Run:
-    if race.contest is None or race.bench is None:
+def _run(number: int, race: KindRace, context: VerdictContext) -> Asking[_Run]:
+    if race.times is None:
         empty = KindTimes(race.text, race.share, Timings(), "steady", None, race.unaffected, race.in_situ_ns)
         return _Run(race, empty, False, replace(context, identity=SAME))
-    first, mode, in_situ, bench = first_look(race.contest, race.bench, race.in_situ_ns)
-    race = replace(race, bench=bench)
-    lanes = mode is not None and lanes_nearer(first, mode)
-    first = first.exchanged(IDENTITY, IDENTITY_LANES) if lanes else first
-    times = KindTimes(race.text, race.share, first, mode, None, race.unaffected, in_situ)
-    return _Run(race, times, lanes, context_of(context, first, mode) if mode is not None else context)
+    first, between, in_situ_ns = race.times.timings, race.times.bench.between_ns, race.in_situ_ns
+    mode = mode_of(first, between, in_situ_ns)
+    if mode is None and in_situ_ns is not None:
+        in_situ_ns = (yield from time_in_program(number, first.best_canary.core)) or in_situ_ns
+        mode = mode_of(first, between, in_situ_ns)
+    unrolled = mode is not None and unrolled_nearer(first, mode)
+    first = first.exchanged(IDENTITY, IDENTITY_UNROLLED) if unrolled else first
+    times = KindTimes(race.text, race.share, first, mode, None, race.unaffected, in_situ_ns)
+    return _Run(race, times, unrolled, context_of(context, first, mode) if mode is not None else context)
 
 
 def _problem(runs: Sequence[_Run]) -> Verdict | None:
@@ -138,48 +141,54 @@ def _problem(runs: Sequence[_Run]) -> Verdict | None:
                 f"at {run.race.text} the original takes a different time in the snapshot than in the running program, warm "
                 "and cold alike, so the measured ratios may not hold there."
             )
-            return undecided("not-in-situ", text)
+            return undecided(Reason.NOT_IN_SITU, text)
         found = identity_problem(run.context)
         if found is not None:
-            return undecided(found.reason, f"at {run.race.text} {found.text.removeprefix('Undecided: ')}")
+            return undecided(Reason(found.reason), f"at {run.race.text} {found.text.removeprefix('Undecided: ')}")
     return None
 
 
-def _measured(run: _Run, name: str, again: Timings | None = None) -> Measured:
-    """What a candidate gains at the calls of one kind."""
+def _measured(run: _Run, name: Variant, again: Timings | None = None) -> Measured:
+    """The gain of a candidate at the calls of one kind."""
     if name in run.race.unaffected:
         return Measured(name, "verified", SAME, SAME)
-    contest = run.race.contest
-    entrant = next((e for e in contest.entrants if e.id == name), None) if contest is not None else None
+    contest = run.race.times.contest if run.race.times is not None else None
+    entrant = contest.entrant(name) if contest is not None else None
     if contest is None or entrant is None:
         return Measured(name, "rejected", None, None, reason=f"it could not be measured at {run.race.text}")
     first = run.times.first
     return measured(entrant, again or first, run.times.mode or "steady", contest.conversion(first, name))
 
 
-def _confirmed(decision: Decision, runs: Sequence[_Run], verdict: Verdict, left_out: Sequence[Portion]) -> Decision:
+def _again(number: int, run: _Run, winner: Variant) -> Asking[TimedAgain | None]:
+    """The winner measured again at the calls of one kind; None where it does not concern them."""
+    if run.race.times is None or winner in run.race.unaffected:
+        return None
+    request = MeasureAgain(number, winner, run.times.first, run.times.mode or "steady", run.unrolled)
+    again = yield from measure_again(request)
+    if again is None:
+        raise LayoutAdviseError("the winner could not be built again", "its compiler refused what it took before")
+    return again
+
+
+def _confirmed(
+    decision: Decision, runs: Sequence[_Run], verdict: Verdict, winner: Variant, left_out: Sequence[Portion]
+) -> Asking[Decision]:
     """The winner measured again at the calls of all kinds."""
-    winner = verdict.candidate or ""
     done, kinds, vectors = [], [], False
     for number, run in enumerate(runs):
-        contest, bench = run.race.contest, run.race.bench
-        if contest is None or bench is None or winner in run.race.unaffected:
-            done.append(run)
-            kinds.append(_measured(run, winner))
-            continue
-        built = built_again(contest, winner)
-        if built is None:
-            raise LayoutAdviseError("the winner could not be built again", "its compiler refused what it took before")
-        again = measured_again(bench, built, run.lanes, run.times.first, run.times.mode or "steady")
-        vectors = vectors or (number == 0 and has_vectors(built))
-        kinds.append(_measured(run, winner, again))
-        mode = run.times.mode or "steady"
-        done.append(replace(run, times=replace(run.times, again=again), context=context_of(run.context, again, mode)))
+        again = yield from _again(number, run, winner)
+        kinds.append(_measured(run, winner, again.timings if again is not None else None))
+        if again is not None:
+            vectors = vectors or (number == 0 and again.vectors)
+            now = context_of(run.context, again.timings, run.times.mode or "steady")
+            run = replace(run, times=replace(run.times, again=again.timings), context=now)
+        done.append(run)
     whole = _mixed(done, kinds)
     final = confirm(verdict, whole, replace(done[0].context, noise_hi=max(r.context.noise_hi for r in done)))
     if final.action == "change" and harms(kinds):
         text = f"{whole.known} makes calls of one kind slower when it is measured again."
-        final = undecided("kinds-disagree", text)
+        final = undecided(Reason.KINDS_DISAGREE, text)
     said = f"Calls differ: {sentence(portions(done, kinds, left_out), whole.counted)}."
     main = done[0].times
     return replace(

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from layout_advise.choose.calls import Stretch
-from layout_advise.decide.verdict import IDENTITY_RANGE, IN_SITU_TOLERANCE, Mode, amdahl
+from layout_advise.decide.verdict import IDENTITY_RANGE, amdahl
 from layout_advise.layoutalgebra.derive.structure import Candidate, Field, Structure
-from layout_advise.mockup.timing.names import IDENTITY, ORIGINAL, PLACED
+from layout_advise.measure.mode import IN_SITU_TOLERANCE, Mode
 from layout_advise.mockup.timing.ratios import identity_ratio, noise_floor
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.mockup.timing.timings import Timings
+from layout_advise.mockup.timing.variants import IDENTITY, ORIGINAL, PLACED
 from layout_advise.reports.model import contract
 from layout_advise.reports.model.candidate import (
     Bytes,

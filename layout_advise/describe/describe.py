@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from layout_advise.case import Case
+from layout_advise.decide.decision import Decision
 from layout_advise.describe.assemble import Drawn, candidate_report, interval, structure_report
 from layout_advise.describe.candidate_rows import measured_rows, unmeasured
+from layout_advise.describe.studied import Decided
 from layout_advise.describe.users_report import with_elsewhere, with_usage
 from layout_advise.errors import NotLiftedError
 from layout_advise.layoutalgebra.bridges.declarations import declare_structure
@@ -17,14 +18,12 @@ from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.layoutalgebra.draw.memory import draw
 from layout_advise.layoutalgebra.explore.explore import can_pad
 from layout_advise.layoutalgebra.terms.text import shorten
-from layout_advise.measure.experiment import Trials
 from layout_advise.measure.replays import Replays
-from layout_advise.measure.timing import Decision
-from layout_advise.mockup.timing.names import IDENTITY, IDENTITY_RESTRICT, IDENTITY_SIMD, LAYOUT_SCALAR, ORIGINAL, SCALAR
 from layout_advise.mockup.timing.ratios import identity_ratio, noise_floor
 from layout_advise.mockup.timing.timings import Timings
+from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_RESTRICT, IDENTITY_SIMD, ORIGINAL, SCALAR
+from layout_advise.observe.case import Case
 from layout_advise.observe.observe import Observation
-from layout_advise.observe.source_names import in_source
 from layout_advise.reports.model.candidate import Ablation, Identity
 from layout_advise.reports.model.hotspot import (
     Batch,
@@ -39,6 +38,7 @@ from layout_advise.reports.model.hotspot import (
 )
 from layout_advise.reports.model.structure import SharedLines, StructureReport
 from layout_advise.tracer.program.binary import ElfBinary
+from layout_advise.tracer.program.source_names import in_source
 
 LONGEST_TERM = 160
 
@@ -130,22 +130,22 @@ def modelled(
     )
 
 
-def measured(case: Case, seen: Observation, trials: Trials) -> HotspotReport:
+def measured(case: Case, seen: Observation, decided: Decided) -> HotspotReport:
     """The report of a hotspot that was tried."""
-    decision = trials.decision
+    decision, verified = decided.decision, decided.verified
     timings = decision.first if decision else None
-    noise = noise_floor(timings, trials.mode or "steady") if timings else None
-    identity = trials.found.get(IDENTITY)
-    reason = identity.reason if identity else trials.made[IDENTITY].reason
-    ratio = identity_ratio(timings, trials.mode or "steady") if timings else None
+    noise = noise_floor(timings, decided.mode or "steady") if timings else None
+    identity = verified.found.get(IDENTITY)
+    reason = identity.reason if identity else verified.built.mockups[IDENTITY].reason
+    ratio = identity_ratio(timings, decided.mode or "steady") if timings else None
     return HotspotReport(
-        **_base(case, seen, trials.verdict, decision.snapshot if decision else "fork", trials.left_out),
+        **_base(case, seen, decided.verdict, decision.snapshot if decision else "fork", decided.left_out),
         original=_original(case, timings, decision.in_situ_ns if decision else case.chosen.in_situ_ns),
         identity=Identity(identity.evidence if identity else "rejected", interval(ratio), reason),
         noise=Span(*noise) if noise else None,
-        candidates=tuple(measured_rows(case, seen, trials)),
+        candidates=tuple(measured_rows(case, seen, decided)),
         ablation=ablation(decision) if decision else None,
-        by_threads=trials.threads,
+        by_threads=decided.threads,
         compiled=_compiled(case),
     )
 
@@ -175,7 +175,7 @@ def ablation(decision: Decision) -> Ablation | None:
     if timings is None or name is None:
         return None
     mode = decision.mode or "steady"
-    scalar, layout, both = (timings.ratio(ORIGINAL, n, mode) for n in (SCALAR, LAYOUT_SCALAR, name))
+    scalar, layout, both = (timings.ratio(ORIGINAL, n, mode) for n in (SCALAR, name.scalar, name))
     builds = [timings.ratio(ORIGINAL, n, mode) for n in (IDENTITY, IDENTITY_RESTRICT, IDENTITY_SIMD)]
     simd = max((ratio for ratio in builds if ratio is not None), key=lambda ratio: ratio.median, default=None)
-    return Ablation(name, *(interval(ratio) for ratio in (scalar, layout, simd, both)))
+    return Ablation(str(name), *(interval(ratio) for ratio in (scalar, layout, simd, both)))

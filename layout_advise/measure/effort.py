@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from layout_advise.mockup.timing.measure import TimingPlan
+from layout_advise.mockup.timing.plan import TimingPlan
 
 QUICK_NS = 2e6
 """A call that takes less is quick."""

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from layout_advise.measure.mode import Mode
+from layout_advise.mockup.timing.ratios import summarise
 from layout_advise.mockup.timing.statistics import Ratio
+from layout_advise.mockup.timing.timings import Timings
+from layout_advise.mockup.timing.variants import Promise, Variant
 from layout_advise.reports.model.candidate import Evidence
 
 WIDE = 1.5
 """An interval whose upper end is that many times its lower one does not know the gain: its lower end is claimed."""
-VARIANTS = ("plain", "restrict", "lanes", "simd")
+PROMISES: tuple[Promise, ...] = ("plain", "restrict", "lanes", "simd")
 """In the order of what they ask of the user."""
 
 
@@ -18,7 +22,7 @@ class Measured:
     """What the verdict needs to know of a candidate; ratios of the mode that was chosen. ``net`` is the speedup with
     the conversion of a temporary layout taken in (None for permanent ones); ``reason``: why there are no ratios."""
 
-    id: str
+    name: Variant
     evidence: Evidence
     speedup: Ratio | None
     over_identity: Ratio | None
@@ -29,26 +33,25 @@ class Measured:
     """Whether the layout is one of blocks (AoSoA): every index becomes two."""
     places: int = 1
     """At how many places in memory its code was timed."""
-    form: str = ""
-    """How the unchanged layout was built that ``over_identity`` compares with, its fastest build: the name of the control;
-    empty: as the original."""
+    form: Variant | None = None
+    """The build of the unchanged layout that ``over_identity`` compares with, its fastest one; None: as the original."""
     words: str = ""
     """The layout as the ranking calls it: ``AoSoA×4, compact``."""
 
     @property
+    def id(self) -> str:
+        """As the report calls it: ``c1-restrict``."""
+        return str(self.name)
+
+    @property
     def layout(self) -> str:
         """The id without the variant: ``c1`` of ``c1-restrict``."""
-        return self.id.partition("-")[0]
+        return self.name.layout
 
     @property
     def known(self) -> str:
         """What a sentence calls it: ``c1-restrict (AoSoA×4, compact)``."""
         return f"{self.id} ({self.words})" if self.words else self.id
-
-    @property
-    def variant(self) -> str:
-        """``plain``, ``restrict``, ``lanes`` or ``simd``."""
-        return self.id.partition("-")[2] or "plain"
 
     @property
     def counted(self) -> Ratio | None:
@@ -79,3 +82,13 @@ class Measured:
 def is_wide(ratio: Ratio) -> bool:
     """Whether the machine was too noisy for the median to say much."""
     return ratio.hi >= WIDE * ratio.lo
+
+
+def pick(timings: Timings, name: Variant, mode: Mode) -> tuple[Ratio | None, Ratio | None]:
+    """Speedup and over-identity of one variant in the mode that counts."""
+    ratios = summarise(timings, name)
+    if ratios is None:
+        return None, None
+    if mode == "steady":
+        return ratios.steady, ratios.steady_over_identity
+    return ratios.cold, ratios.cold_over_identity

@@ -14,8 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from layout_advise.build.build_and_compare import forbidden
-from layout_advise.case import Case
+from layout_advise.build.source import forbidden
 from layout_advise.errors import LayoutAdviseError, ReplayError
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.measure.effort import plans_for
@@ -23,16 +22,19 @@ from layout_advise.mockup.emit.replay import emit_replay
 from layout_advise.mockup.evidence.touch_nest import Touch, TouchNest, frame, touches
 from layout_advise.mockup.machine.cfg import Cfg, build_cfg
 from layout_advise.mockup.run.build import build
-from layout_advise.mockup.timing.measure import Timed, measure
+from layout_advise.mockup.timing.measure import measure
+from layout_advise.mockup.timing.plan import Memory, Timed
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.mockup.timing.timings import Timings
+from layout_advise.mockup.timing.variants import REPLAY, Variant
+from layout_advise.observe.case import Case
 from layout_advise.observe.observe import Observation
 from layout_advise.tracer.backends.clone.address import choose_address
 from layout_advise.tracer.backends.clone.image import build_clone
 from layout_advise.tracer.process.stopped_program import Snapshots, StoppedProgram
 
-REPLAY = "replay"
-"""The replay in the program's own layout."""
+OWN = "replay"
+"""The replay in the program's own layout, as its files are called."""
 MOST_ACCESSES = 1 << 25
 """Calls with more accesses are not replayed: each is recorded and compared."""
 FLAGS, CHECK_FLAGS = ("-O2",), ("-O1",)
@@ -99,7 +101,7 @@ def _closed(cfg: Cfg) -> None:
 def _record(case: Case, parked: StoppedProgram, seen: Observation) -> NDArray[np.uint64]:
     """The accesses in the program's order, without those to the hotspot's own frame."""
     image = build_clone(seen.region, choose_address(parked.mappings(), seen.region.entry))
-    file = case.work / "replay.records"
+    file = case.space.scratch / "replay.records"
     try:
         with parked.fork() as fork:
             fork.trace(image, file, seen.trace.accesses + 4096)
@@ -121,14 +123,14 @@ def _built(
     reasons: dict[str, str] = {}
     sources: dict[str, str] = {}
     name = case.profiled.function.name
-    wanted: list[tuple[str, Candidate | None]] = [(REPLAY, None), *((c.id, c) for c in candidates)]
+    wanted: list[tuple[str, Candidate | None]] = [(OWN, None), *((c.id, c) for c in candidates)]
     for number, (key, candidate) in enumerate(wanted):
-        case.progress.count("checking replays", number, len(wanted))
+        case.space.progress.count("checking replays", number, len(wanted))
         try:
             checked = emit_replay(body, name, candidate, check=True)
             _check(case, parked, key, checked, candidate, expected)
             sources[key] = emit_replay(body, name, candidate)
-            builds[key] = _compile(case, f"{key}-replay" if candidate else REPLAY, sources[key], FLAGS)
+            builds[key] = _compile(case, f"{key}-replay" if candidate else OWN, sources[key], FLAGS)
         except LayoutAdviseError as error:
             if candidate is None:
                 raise
@@ -137,7 +139,7 @@ def _built(
 
 
 def _compile(case: Case, name: str, text: str, flags: tuple[str, ...]) -> Path:
-    built = build(text, case.run.mockups / f"{name}.so", "gcc", flags)
+    built = build(text, case.space.run.mockups / f"{name}.so", "gcc", flags)
     if built.path is None:
         raise ReplayError("a replay could not be compiled", built.reason or "")
     return built.path
@@ -152,7 +154,7 @@ def _check(
     expected: NDArray[np.uint64],
 ) -> None:
     shared = _compile(case, f"{name}-replay.check", text, CHECK_FLAGS)
-    file = case.work / "replay.records"
+    file = case.space.scratch / "replay.records"
     try:
         with parked.fork() as fork:
             number = fork.load(shared)
@@ -174,20 +176,20 @@ def _timed(
     sources: Mapping[str, str],
     snapshots: Snapshots,
 ) -> Replays:
-    variants = [Timed(REPLAY, builds[REPLAY])]
-    variants += [Timed(c.id, builds[c.id], forbidden(c)) for c in candidates if c.id in builds]
+    variants = [Timed(REPLAY, builds[OWN])]
+    variants += [Timed(Variant(c.id), builds[c.id], forbidden(c)) for c in candidates if c.id in builds]
     plan, _ = plans_for(case.chosen.in_situ_ns or 1e6, case.settings.restores, "thread-cpu", case.chosen.canary)
     timings = measure(
         snapshots,
         variants,
-        seen.written,
-        seen.touched,
+        Memory(seen.written, seen.touched),
         plan,
-        lambda i, n: case.progress.count("timing replays", i, n),
+        lambda i, n: case.space.progress.count("timing replays", i, n),
         drop=False,
     )
-    ratios = {v.name: r for v in variants[1:] if (r := timings.ratio(REPLAY, v.name)) is not None}
-    return Replays(ratios, {**reasons, **timings.failed}, sources, snapshots.kind, timings)
+    ratios = {str(v.name): r for v in variants[1:] if (r := timings.ratio(REPLAY, v.name)) is not None}
+    failed = {str(v): why for v, why in timings.failed.items()}
+    return Replays(ratios, {**reasons, **failed}, sources, snapshots.kind, timings)
 
 
 def sentence(replays: Replays) -> str:

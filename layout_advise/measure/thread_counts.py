@@ -6,19 +6,20 @@ behind is compared there too, with the same number; a number for which that cann
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from layout_advise.decide.verdict import Mode
 from layout_advise.errors import SnapshotError
-from layout_advise.measure.timing import Decision
-from layout_advise.mockup.timing.measure import Restorer, Timed, TimingPlan, measure, without
-from layout_advise.mockup.timing.names import ORIGINAL
+from layout_advise.measure.mode import Mode
+from layout_advise.mockup.timing.measure import measure
+from layout_advise.mockup.timing.plan import Memory, Restorer, Timed, TimingPlan
+from layout_advise.mockup.timing.restored import without
 from layout_advise.mockup.timing.statistics import Ratio, undisturbed, undisturbed_ratio
 from layout_advise.mockup.timing.timings import Timings
+from layout_advise.mockup.timing.variants import ORIGINAL, Variant
 from layout_advise.reports.model.candidate import Interval
 from layout_advise.reports.model.hotspot import ByThreads, ThreadCount, Time
-from layout_advise.tracer.process.stopped_program import Range, StoppedProgram
+from layout_advise.tracer.process.stopped_program import StoppedProgram
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.trace.trace import Trace
 from layout_advise.verify.verify import Subject
@@ -32,12 +33,12 @@ MOST_RESTORES = 5
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """What is run with each number of threads besides the original; the ``identity`` and the ``candidate`` by their names,
-    None where there is none."""
+    """What is run with each number of threads besides the original; the ``identity`` and the ``candidate`` None where there
+    is none."""
 
     subjects: tuple[Subject, ...]
-    identity: str | None
-    candidate: str | None
+    identity: Variant | None
+    candidate: Variant | None
 
 
 @dataclass(slots=True)
@@ -47,9 +48,9 @@ class _At:
     threads: int
     reason: str | None = None
     same: bool | None = None
-    failed: dict[str, str] = field(default_factory=dict)
+    failed: dict[Variant, str] = field(default_factory=dict)
     timings: Timings = field(default_factory=Timings)
-    shares: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    shares: dict[Variant, tuple[float, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,27 +80,19 @@ def numbers(cores: int, own: int) -> tuple[int, ...]:
     return tuple(sorted(powers | {cores} | ({own} if own <= cores else set())))
 
 
-def leading(decision: Decision, names: Collection[str], mode: Mode) -> str | None:
-    """The winner, else the fastest of the candidates ``names``; None where none was measured."""
-    if decision.winner is not None:
-        return decision.winner
-    ratios = {n: r for n in names if (r := decision.first.ratio(ORIGINAL, n, mode)) and n not in decision.first.failed}
-    return max(sorted(ratios), key=lambda n: ratios[n].median, default=None)
-
-
 def by_threads(
     program: AgentProcess,
     trace: Trace,
     snapshots: Restorer,
     runner: Runner,
-    ranges: tuple[Sequence[Range], Sequence[Range]],
+    memory: Memory,
     plan: TimingPlan,
     mode: Mode,
     cores: int,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> ByThreads:
-    """Compare and time with every number of threads; ``ranges`` are what is written and what is touched, ``trace`` has the
-    threads apart. The restores of all numbers take turns, so that the machine's moods meet all alike."""
+    """Compare and time with every number of threads; ``trace`` has the threads apart. The restores of all numbers take
+    turns, so that the machine's moods meet all alike."""
     own = len(trace.threads)
     found = [_At(count) for count in numbers(cores, own)]
     cold = plan.cold_calls if mode == "cold" else 0
@@ -110,12 +103,13 @@ def by_threads(
         progress(turn, plan.restores)
         for at in found:
             if at.reason is None:
-                _time(snapshots, at, runner, ranges, replace(plan, restores=turn + 1))
+                _time(snapshots, at, runner, memory, replace(plan, restores=turn + 1))
     for at in found:
         if at.reason is None:
-            at.shares = _shares(WithThreads(snapshots, at.threads), _variants(runner, at), ranges)
+            at.shares = _shares(WithThreads(snapshots, at.threads), _variants(runner, at), memory)
     one = next((at for at in found if at.threads == 1 and at.reason is None), None)
-    return ByThreads(own, runner.candidate, mode, tuple(_count(at, one, runner, mode) for at in found))
+    candidate = str(runner.candidate) if runner.candidate else None
+    return ByThreads(own, candidate, mode, tuple(_count(at, one, runner, mode) for at in found))
 
 
 def _verify(program: AgentProcess, at: _At, own: int, runner: Runner, trace: Trace) -> None:
@@ -131,33 +125,29 @@ def _verify(program: AgentProcess, at: _At, own: int, runner: Runner, trace: Tra
 
 
 def _variants(runner: Runner, at: _At) -> list[Timed]:
-    return [Timed(s.name, s.mockup, s.forbidden) for s in runner.subjects if s.name not in at.failed]
+    return [Timed(s.variant, s.mockup, s.forbidden) for s in runner.subjects if s.variant not in at.failed]
 
 
-def _time(
-    snapshots: Restorer, at: _At, runner: Runner, ranges: tuple[Sequence[Range], Sequence[Range]], plan: TimingPlan
-) -> None:
+def _time(snapshots: Restorer, at: _At, runner: Runner, memory: Memory, plan: TimingPlan) -> None:
     try:
         restored = WithThreads(snapshots, at.threads)
-        measure(restored, _variants(runner, at), *ranges, plan, drop=False, more=at.timings)
+        at.timings = measure(restored, _variants(runner, at), memory, plan, drop=False, more=at.timings)
         at.failed.update(at.timings.failed)
     except SnapshotError as error:
         at.reason = error.line()
 
 
-def _shares(
-    snapshots: Restorer, variants: Sequence[Timed], ranges: tuple[Sequence[Range], Sequence[Range]]
-) -> dict[str, tuple[float, ...]]:
+def _shares(snapshots: Restorer, variants: Sequence[Timed], memory: Memory) -> dict[Variant, tuple[float, ...]]:
     """By variant: of the region's wall time, what each thread spends in its body, in the quickest call of some processes.
     Empty where a process fails: nothing else depends on them."""
-    quickest: dict[str, tuple[float, tuple[float, ...]]] = {}
+    quickest: dict[Variant, tuple[float, tuple[float, ...]]] = {}
     try:
         for _ in range(SHARE_RESTORES):
             with snapshots.restore() as program:
                 assert isinstance(program, AgentProcess)
                 for variant in (Timed(ORIGINAL, None), *variants):
                     number = program.load(variant.shared_object) if variant.shared_object is not None else 0
-                    program.prepare(number, without(ranges[0], variant.unwritten), ranges[1])
+                    program.prepare(number, without(memory.written, variant.unwritten), memory.touched)
                     run = program.members(number, SHARE_CALLS)
                     quickest[variant.name] = min(run, quickest.get(variant.name, run))
     except SnapshotError:
@@ -187,7 +177,7 @@ def _count(at: _At, one: _At | None, runner: Runner, mode: Mode) -> ThreadCount:
     )
 
 
-def time_of(timings: Timings, name: str, mode: Mode) -> Time | None:
+def time_of(timings: Timings, name: Variant, mode: Mode) -> Time | None:
     """The undisturbed time of a variant with its interval over the restored processes."""
     times = [undisturbed(each) for each in timings.calm(name, mode) if each]
     if not times:

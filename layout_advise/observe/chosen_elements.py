@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from layout_advise.layoutalgebra.derive.chosen_elements import agree, choose, choose_by, in_one_run, used_elements
 from layout_advise.layoutalgebra.derive.structure import Candidate, Chosen, Relayout
@@ -18,6 +18,9 @@ from layout_advise.observe.observe import Observation
 
 if TYPE_CHECKING:
     from layout_advise.layoutalgebra.derive.chosen_elements import Grid
+
+
+Key = TypeVar("Key")
 
 
 def select(seen: Observation, lifted: Lifted) -> Observation:
@@ -49,7 +52,7 @@ def chooses(candidate: Candidate | None) -> bool:
     return candidate is not None and any(r.chosen is not None for r in candidate.relayouts)
 
 
-def choices_at(candidates: Mapping[str, Candidate], now: Observation, lifted: Lifted) -> dict[str, Candidate | str]:
+def choices_at(candidates: Mapping[Key, Candidate], now: Observation, lifted: Lifted) -> dict[Key, Candidate | str]:
     """Candidates with the choices of another call, whose observation ``now`` is with their structures; or the reason why
     a candidate is none at that call."""
     names = frozenset(r.structure.id for c in candidates.values() for r in c.relayouts if r.chosen is not None)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from layout_advise.case import Case
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.layoutalgebra.derive.structure import Structure
 from layout_advise.layoutalgebra.explore.joint_candidates import (
@@ -20,6 +19,7 @@ from layout_advise.layoutalgebra.explore.joint_candidates import (
     twins,
     unlike,
 )
+from layout_advise.observe.case import Case
 from layout_advise.observe.observe import Observation, references_of, united
 
 
@@ -51,7 +51,7 @@ def with_further_calls(case: Case, seen: Observation, kinds: Sequence[Observatio
 
 def _observed(case: Case, call: int) -> Observation | None:
     """What ``call`` touches, in a program started anew; None where it cannot be traced whole."""
-    case.progress.step(f"stopping the program at call {call}, as structures may take each other's place there")
+    case.space.progress.step(f"stopping the program at call {call}, as structures may take each other's place there")
     try:
         with case.park(call) as program:
             now = case.observe(program, call)
@@ -72,4 +72,6 @@ def _as_good(before: Sequence[Structure], after: Sequence[Structure]) -> bool:
 def _say(case: Case, known: Observation, turns: Sequence[frozenset[str]]) -> None:
     for names in turns:
         said = " and ".join(s.name for s in known.structures if s.id in names)
-        case.progress.note(f"{said} take each other's place from call to call: they get one layout, with the fields of both")
+        case.space.progress.note(
+            f"{said} take each other's place from call to call: they get one layout, with the fields of both"
+        )

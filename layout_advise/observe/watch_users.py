@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import PurePath
 
-from layout_advise.case import Case
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.layoutalgebra.derive.structure import Structure
+from layout_advise.observe.case import Case
 from layout_advise.observe.observe import Observation
 from layout_advise.observe.other_users import CodePlaces, Usage, UserPlacement, placement, usage
 from layout_advise.tracer.process.patching import Entry

@@ -1,32 +1,51 @@
-"""Which layouts are worth measuring, of the structures that the hotspot touches."""
+"""The layouts worth measuring, of the structures that the hotspot touches."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import replace
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 from layout_advise import machine
-from layout_advise.build.build_and_compare import code_of
 from layout_advise.build.recipes import Recipe
-from layout_advise.errors import RemapError
+from layout_advise.build.source import Source
+from layout_advise.errors import NotLiftedError, RemapError
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.layoutalgebra.explore.explore import Walk, explore
 from layout_advise.mockup.evidence.binding import bind
-from layout_advise.mockup.ir.lifted import Lifted
+from layout_advise.mockup.remap.conversion_view import View, view
 from layout_advise.mockup.remap.plan import plan
+from layout_advise.mockup.timing.variants import Variant
 from layout_advise.observe.observe import Observation, density
 
 
-def refused(seen: Observation, lifted: Lifted) -> frozenset[str]:
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    """Candidate layouts of what was seen, best under the model first; ``source`` is what mock-ups are made of, or what
+    stopped the lifter."""
+
+    seen: Observation
+    source: Source | NotLiftedError
+    candidates: tuple[Candidate, ...]
+
+
+def proposed(seen: Observation, source: Source | NotLiftedError, budget: int, *, temporary: bool) -> Proposed:
+    """At most ``budget`` candidates; ``temporary``: of layouts that exist during a call only."""
+    unfit = refused(seen, source) if isinstance(source, Source) else frozenset()
+    found = propose(seen, budget, unfit)
+    return Proposed(seen, source, tuple(replace(c, temporary=temporary) for c in found))
+
+
+def refused(seen: Observation, source: Source) -> frozenset[str]:
     """Ids of the structures whose layouts the lifted code cannot be re-indexed for, where several could be re-laid together:
     one that cannot would keep the others from being measured."""
     alone = propose(replace(seen, exchanged=()), 1000)
     first = {one.relayouts[0].structure.id: one for one in alone if len(one.relayouts) == 1}
     if len(first) < 2:
         return frozenset()
-    code, found = code_of(seen, lifted), set()
+    found = set()
     for name, candidate in first.items():
-        form, trace = code.of(Recipe(name, candidate, "plain"), seen.trace, seen.structures)
+        form, trace = source.code.of(Recipe(Variant(name), candidate), seen.trace, seen.structures)
         try:
             plan(form, candidate, bind(form, trace, seen.structures))
         except RemapError:
@@ -50,3 +69,15 @@ def propose(seen: Observation, budget: int, refused: Collection[str] = ()) -> tu
     return explore(seen.structures, lanes=lanes, budget=budget, walks=walks, refused=refused, exchanged=seen.exchanged)[
         :budget
     ]
+
+
+def views_of(source: Source, candidates: Sequence[Candidate]) -> dict[str, View]:
+    """The fields that temporary versions of the candidates copy, by id; of those that the lifted code can be re-indexed
+    for."""
+    found = {}
+    for candidate in candidates:
+        lifted, trace = source.code.under(candidate, source.trace)
+        binding = bind(lifted, trace, source.structures)
+        with suppress(RemapError):
+            found[candidate.id] = view(candidate, binding, plan(lifted, candidate, binding))
+    return found

@@ -22,6 +22,7 @@ from layout_advise.mockup.evidence.check_records import check_records
 from layout_advise.mockup.ir.effects import Gpr
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.lift.flow import RIP
+from layout_advise.mockup.timing.variants import Variant
 from layout_advise.tracer.process.stopped_program import Range, RunResult, StoppedProgram
 from layout_advise.tracer.snapshot.compare import compare
 from layout_advise.tracer.trace.trace import Registers, Trace
@@ -39,7 +40,7 @@ class Subject:
     """A mock-up to verify. ``forbidden`` is the memory of the structures that it re-lays; ``remapped`` how many accesses
     of one call must go to new buffers (None: do not check, for the identity)."""
 
-    name: str
+    variant: Variant
     mockup: Path
     check: Path | None
     forbidden: tuple[Range, ...]
@@ -97,7 +98,7 @@ def check_subject(program: StoppedProgram, subject: Subject, trace: Trace, lifte
     """Run the check build: why its accesses are not those of the trace and of the map, or None."""
     if subject.check is None:
         return None
-    file = folder / f"{subject.name}.records"
+    file = folder / f"{subject.variant}.records"
     capacity = 2 * trace.accesses + 4096
     try:
         with program.fork() as fork:
@@ -129,11 +130,11 @@ def verify(
     trace: Trace,
     folder: Path,
     progress: Callable[[int, int], None] = lambda done, total: None,
-) -> Mapping[str, Finding]:
+) -> Mapping[Variant, Finding]:
     """Compare every subject with the original. Where a call changes nothing, they begin with other bytes in what it only
     writes. Raises SnapshotError when the original cannot be run."""
     with program.fork() as witness, ExitStack() as stack:
-        numbers = {subject.name: witness.load(subject.mockup) for subject in subjects}
+        numbers = {subject.variant: witness.load(subject.mockup) for subject in subjects}
         new = added(program, witness)
         original, expected, changed = _original(witness, new, stack)
         if changed == 0 and _returns_nothing(lifted) and (places := overwritten(trace)):
@@ -147,10 +148,10 @@ def verify(
             problem = check_subject(program, subject, trace, lifted, folder)
             if problem:
                 return Finding(problem)
-            return _compare(witness, original, expected, subject, numbers[subject.name], lifted, new, changed)
+            return _compare(witness, original, expected, subject, numbers[subject.variant], lifted, new, changed)
 
         findings = _at_once(program, examine, subjects, progress)
-    return {subject.name: finding for subject, finding in zip(subjects, findings, strict=True)}
+    return {subject.variant: finding for subject, finding in zip(subjects, findings, strict=True)}
 
 
 def _at_once(

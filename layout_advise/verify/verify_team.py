@@ -18,6 +18,7 @@ from layout_advise.layoutalgebra.sets.spans import spans
 from layout_advise.mockup.evidence.check_records import check_records, check_shared
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.machine.openmp_runtime import shared_out
+from layout_advise.mockup.timing.variants import Variant
 from layout_advise.tracer.process.stopped_program import Range, StoppedProgram
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.compare import compare
@@ -39,7 +40,7 @@ def verify_team(
     trace: Trace,
     folder: Path,
     progress: Callable[[int, int], None] = lambda done, total: None,
-) -> Mapping[str, Finding]:
+) -> Mapping[Variant, Finding]:
     """Compare every subject with the original, ``trace`` having the threads apart. Raises SnapshotError when the original
     cannot be run, or leaves other bytes behind each time."""
     assert isinstance(program, AgentProcess)
@@ -47,7 +48,7 @@ def verify_team(
     sums = order_dependent(lifted, trace) if subjects else ()
     own += loaders_own(program, subjects, own)
     apart = [*own, *(s.range for s in sums)]
-    verdicts: dict[str, Finding] = {}
+    verdicts: dict[Variant, Finding] = {}
     with program.fork() as original:
         original.run(0)
         changed = compare(program, original, original, own).bytes_changed
@@ -60,7 +61,7 @@ def verify_team(
         for done, subject in enumerate(subjects):
             progress(done, len(subjects))
             problem = _check(program, subject, trace, lifted, folder)
-            verdicts[subject.name] = (
+            verdicts[subject.variant] = (
                 Finding(problem) if problem else _compare(program, original, subject, apart, changed, (sums, within))
             )
     return verdicts
@@ -80,7 +81,7 @@ def copied(program: AgentProcess, threads: int | None) -> AgentProcess:
 
 def verify_with(
     program: AgentProcess, threads: int, subjects: Sequence[Subject], trace: Trace
-) -> tuple[bool, Mapping[str, Finding]]:
+) -> tuple[bool, Mapping[Variant, Finding]]:
     """Compare what ``subjects`` leave behind with what the original does, both run by ``threads`` threads; and whether the
     original leaves the same as with the program's own number of threads. Raises SnapshotError where the region cannot run
     with so many, or leaves other bytes behind each time."""
@@ -96,7 +97,7 @@ def verify_with(
             if not compare(program, original, again, own, changes=False).equal:
                 raise SnapshotError("the region cannot be compared", "it leaves other bytes behind when it runs again")
         same = compare(program, usual, original, own, changes=False).equal
-        return same, {s.name: _compare(program, original, s, own, changed, threads=threads) for s in subjects}
+        return same, {s.variant: _compare(program, original, s, own, changed, threads=threads) for s in subjects}
 
 
 def empty_region(program: AgentProcess, copy: AgentProcess, own: Sequence[Range]) -> list[Range]:

@@ -1,1 +1,5 @@
-"""Bridges to what others use: NumPy, CuTe's shape:stride, C and C++ source, names in LLAMA and Kokkos."""
+"""Bridges from layouts to what others use.
+
+In come structures, terms and candidates, out come views and text: ``arrays`` (NumPy), ``cute`` (``shape:stride``),
+``declarations`` (C to read), ``source`` (C and C++ to compile), ``names`` (LLAMA's mappings, Kokkos' layouts).
+"""

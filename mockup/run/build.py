@@ -9,36 +9,17 @@ import subprocess
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 
 from layout_advise.mockup.emit import include_directories
+from layout_advise.mockup.run.compilers import TIME_LIMIT, family
 
 # -fno-fast-math comes first: it switches errno on again, and with that no square root is vectorised. A lifted square root is
 # an instruction and sets none. Whether operations may trap is left as the producer had it: it decides what is vectorised.
 EXACT = ("-fno-fast-math", "-ffp-contract=off", "-fno-math-errno", "-fno-strict-aliasing")
 PLACED = ("-falign-loops=32", "-falign-functions=64")
-UNMERGED = ("-fno-tree-ter",)
-"""Without it a large vector body spilt: 2.7x where 4.1x was to be had. clang does not know the flag."""
-MERGED = ("-ftree-ter",)
-"""As gcc does by itself, for short loops. Where expressions are not put together again, it kept a value in a register for
-its second use (``particles`` as a structure of arrays: three loads an iteration) that of a source, whatever its order, is
-loaded twice: 4.2 times as fast as the original for 3.2."""
-# Merged branches (a & b != 0) hide from the loop passes that a trip count is positive; the original's branches are kept.
-# What the original's compiler did to the loop nest is in the lifted code already; done anew it would be a gain of the
-# mock-up's own (two passes over the data merged into one: 1.6x).
-GCC_ONLY = (
-    "--param=logical-op-non-short-circuit=0",
-    "-fno-loop-unroll-and-jam",
-    "-fno-loop-interchange",
-)
-IN_ORDER = ("-mllvm", "-hints-allow-reordering=false")
-"""To clang a loop that is said to be independent is one whose sums it may reorder. It did so with what a fleet of vehicles
-used in all: 4.1 times as fast with clang's own order, and the same bytes, as these were whole numbers."""
-UNTOLD = ("-DLA_UNTOLD",)
-"""For a clang that does not know the switch: nothing is said of loops."""
 LINK = ("-shared", "-fPIC", "-Wl,-z,now", "-Wl,--build-id=none")
-TIME_LIMIT = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,25 +35,15 @@ _built: dict[str, Path] = {}
 """Digest of a text and its flags → the file that this process last built from them."""
 
 
-@cache
-def _in_order(compiler: str) -> tuple[str, ...]:
-    argv = [compiler, *IN_ORDER, "-x", "c", "-c", os.devnull, "-o", os.devnull]
-    try:
-        known = subprocess.run(argv, capture_output=True, timeout=TIME_LIMIT, check=False).returncode == 0
-    except (FileNotFoundError, subprocess.TimeoutExpired):
-        known = False
-    return IN_ORDER if known else UNTOLD
-
-
 def command(source: Path, out: Path, compiler: str, flags: Sequence[str]) -> list[str]:
     """The compiler's command line."""
-    extra, before = (GCC_ONLY, UNMERGED) if "clang" not in Path(compiler).name else (_in_order(compiler), ())
+    of = family(compiler)
     includes = [f"-I{directory}" for directory in include_directories()]
-    own = [*EXACT, *extra]
+    own = [*EXACT, *of.exact(compiler)]
     return [
         compiler,
         *PLACED,
-        *before,
+        *of.before,
         *flags,
         *own,
         "-fvisibility=hidden",

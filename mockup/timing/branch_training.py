@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from layout_advise.mockup.timing.canary import Canary
-from layout_advise.mockup.timing.names import ORIGINAL, converted
-from layout_advise.mockup.timing.timings import Timings
+from layout_advise.mockup.timing.timings import Times, Timings
+from layout_advise.mockup.timing.variants import ORIGINAL, Variant
 
 LEAST_LEARNT = 1.05
 """Where the original takes less more with unknown branches, there is nothing to learn in them."""
@@ -40,10 +40,10 @@ def as_in_program(timings: Timings, unknown: float) -> Timings:
         return timings
     names = {name for restore in timings.steady for name in restore}
     learnt, fresh = ({n: timings.processes(n, mode) for n in names} for mode in ("steady", "fresh"))
-    steady: list[dict[str, list[float]]] = []
+    steady: list[Times] = []
     for k in range(len(timings.steady)):
         more = {n: unknown * (f - s) for n in names if (s := learnt[n][k]) and (f := fresh[n][k])}
-        more |= {converted(n): by for n, by in more.items()}  # only the call itself has branches that hang on the data
+        more |= {n.with_conversion: by for n, by in more.items()}  # only the call itself has branches that hang on the data
         steady.append({n: [s + more[n]] for n in names if (s := learnt[n][k]) and n in more})
-    best: list[dict[str, list[Canary]]] = [{n: [timings.best_canary] for n in restore} for restore in steady]
+    best: list[dict[Variant, list[Canary]]] = [{n: [timings.best_canary] for n in restore} for restore in steady]
     return replace(timings, steady=steady, canaries={**timings.canaries, "steady": best}, unknown=unknown, origin=timings)

@@ -10,22 +10,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from layout_advise.mockup.timing.names import (
+from layout_advise.mockup.timing.statistics import Ratio
+from layout_advise.mockup.timing.timings import Timings
+from layout_advise.mockup.timing.variants import (
     CONTROLS,
     IDENTITY,
     IDENTITY_BLOCKS,
-    IDENTITY_LANES,
-    IDENTITY_MOVED,
     IDENTITY_RESTRICT,
     IDENTITY_SIMD,
+    IDENTITY_UNROLLED,
     ORIGINAL,
     PLACED,
     SCALAR,
     SHADOW,
-    elsewhere,
+    Variant,
 )
-from layout_advise.mockup.timing.statistics import Ratio
-from layout_advise.mockup.timing.timings import Timings
 from layout_advise.tracer.process.stopped_program import Mode
 
 CLEARLY = 0.95
@@ -42,7 +41,7 @@ class Ratios:
     cold_over_identity: Ratio | None
 
 
-def summarise(timings: Timings, name: str) -> Ratios | None:
+def summarise(timings: Timings, name: Variant) -> Ratios | None:
     """All ratios of one variant; None when it was never timed. Where it and the identity were timed with their code at
     several places, the intervals hold what comes out at any of these, and the middle is that of the mean times."""
     places = [name] if name in CONTROLS else places_of(timings, name)
@@ -55,17 +54,17 @@ def summarise(timings: Timings, name: str) -> Ratios | None:
     return Ratios(steady, over, cold, over_cold)
 
 
-def places_of(timings: Timings, name: str) -> list[str]:
+def places_of(timings: Timings, name: Variant) -> list[Variant]:
     """``name``, and what it is called at the other places that its code was timed at."""
-    return [name, *(n for n in elsewhere(name) if timings.restores(n))]
+    return [name, *(n for n in name.elsewhere if timings.restores(n))]
 
 
-def gain(timings: Timings, name: str) -> Ratio | None:
+def gain(timings: Timings, name: Variant) -> Ratio | None:
     """Speedup of a candidate over the original, wherever its code lies; None where nothing was measured."""
     return _wherever(timings, [ORIGINAL], places_of(timings, name), "steady")
 
 
-def _wherever(timings: Timings, over: Sequence[str], under: Sequence[str], mode: Mode) -> Ratio | None:
+def _wherever(timings: Timings, over: Sequence[Variant], under: Sequence[Variant], mode: Mode) -> Ratio | None:
     rows = [[r for a in over if (r := timings.ratio(a, b, mode)) is not None] for b in under]
     found = [r for row in rows for r in row]
     if not found:
@@ -78,7 +77,7 @@ def _wherever(timings: Timings, over: Sequence[str], under: Sequence[str], mode:
 _OWN = {"simd": IDENTITY_SIMD, "lanes": IDENTITY_RESTRICT, "restrict": IDENTITY_RESTRICT}
 
 
-def identity_of(timings: Timings, name: str) -> str:
+def identity_of(timings: Timings, name: Variant) -> Variant:
     """The identity mock-up that the variant ``name`` is compared with: that of its own kind where it was timed.
 
     Candidates are made of another form of the loops (rerolled, written out) than the original's. Where the unchanged layout
@@ -89,18 +88,18 @@ def identity_of(timings: Timings, name: str) -> str:
     plain C, ``lanes``, has no like without blocks: the identity that is promised the same counts, or that in vector types
     where it is faster.
     """
-    own = _OWN.get(name.rpartition("-")[2], IDENTITY) if name != IDENTITY_LANES else IDENTITY
+    own = _OWN.get(name.promise, IDENTITY)
     if not timings.restores(own):
         own = IDENTITY
-    if own == IDENTITY and _is_faster(timings, IDENTITY_LANES, own):
-        own = IDENTITY_LANES
+    if own == IDENTITY and _is_faster(timings, IDENTITY_UNROLLED, own):
+        own = IDENTITY_UNROLLED
     for form in (IDENTITY_SIMD, IDENTITY_BLOCKS) if name in timings.blocked else ():
         if _is_faster(timings, form, own):
             own = form
     return SCALAR if _is_faster(timings, SCALAR, own, CLEARLY) else own
 
 
-def _is_faster(timings: Timings, name: str, other: str, limit: float = 1.0) -> bool:
+def _is_faster(timings: Timings, name: Variant, other: Variant, limit: float = 1.0) -> bool:
     ratio = timings.ratio(name, other) if name != other else None
     return ratio is not None and ratio.hi < limit
 
@@ -108,7 +107,7 @@ def _is_faster(timings: Timings, name: str, other: str, limit: float = 1.0) -> b
 def identity_ratio(timings: Timings, mode: Mode = "steady") -> Ratio | None:
     """Time of the unchanged mock-up over the original's, with aligned loops, placed as in the original or at other places:
     the nearest one."""
-    found = [r for name in (IDENTITY, PLACED, *IDENTITY_MOVED) if (r := timings.ratio(name, ORIGINAL, mode)) is not None]
+    found = [r for name in (IDENTITY, PLACED, *IDENTITY.elsewhere) if (r := timings.ratio(name, ORIGINAL, mode)) is not None]
     return min(found, key=lambda r: abs(math.log(r.median)), default=None)
 
 

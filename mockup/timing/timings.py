@@ -9,11 +9,10 @@ Of each variant a restored process gives one number, its undisturbed time (first
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from layout_advise.mockup.timing.canary import Canary, fastest
-from layout_advise.mockup.timing.names import CONTROLS, ORIGINAL, SHADOW, converted, elsewhere
 from layout_advise.mockup.timing.statistics import (
     TYPICAL,
     Ratio,
@@ -23,27 +22,47 @@ from layout_advise.mockup.timing.statistics import (
     undisturbed_ratio,
     unpaired_ratio,
 )
+from layout_advise.mockup.timing.variants import CONTROLS, ORIGINAL, SHADOW, Variant
 from layout_advise.tracer.process.stopped_program import MODES, Mode
 
 FEWEST_CALM = 3
 """In fewer restored processes with undisturbed calls, all calls count."""
 
 
-@dataclass(slots=True)
-class Timings:
-    """Raw result: per restore and variant the times in ns of all valid calls."""
+Times = Mapping[Variant, Sequence[float]]
+"""Of one restored process: by variant the ns of all valid calls."""
+Canaries = Mapping[Variant, Sequence[Canary]]
+"""The canaries of the same calls."""
 
-    steady: list[dict[str, list[float]]] = field(default_factory=list)
-    cold: list[dict[str, list[float]]] = field(default_factory=list)
-    canaries: dict[Mode, list[dict[str, list[Canary]]]] = field(default_factory=lambda: {mode: [] for mode in MODES})
-    """The canaries of the same calls."""
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """What was timed in one restored process. ``conversions`` are ns of converting to a layout and back, by variant."""
+
+    times: Mapping[Mode, Times]
+    canaries: Mapping[Mode, Canaries]
+    conversions: Mapping[Variant, tuple[float, float]]
+    waited_ns: int
+    rejected: int
+    samples: int
+
+
+@dataclass(frozen=True, slots=True)
+class Timings:
+    """The times of all variants: ``steady``, ``cold`` and ``fresh`` have one entry for each restored process, of the calls
+    with warm caches, with flushed caches, and with branches that are not known (empty where that was not timed)."""
+
+    steady: Sequence[Times] = ()
+    cold: Sequence[Times] = ()
+    fresh: Sequence[Times] = ()
+    canaries: Mapping[Mode, Sequence[Canaries]] = field(default_factory=dict)
     waited_ns: int = 0
     """How long the processes waited for the processor not to be slowed."""
     rejected: int = 0
     samples: int = 0
-    failed: dict[str, str] = field(default_factory=dict)
-    dropped: dict[str, str] = field(default_factory=dict)
-    known: dict[tuple[str, Mode], float] = field(default_factory=dict)
+    failed: Mapping[Variant, str] = field(default_factory=dict)
+    dropped: Mapping[Variant, str] = field(default_factory=dict)
+    known: Mapping[tuple[Variant, Mode], float] = field(default_factory=dict)
     """ns of the same code undisturbed, as it was measured before: a ratio to it is not taken from slower times."""
     lesser: bool = False
     """Whether a candidate's steady gain is told only as far as it gains with flushed caches too: calls use other data in
@@ -53,23 +72,40 @@ class Timings:
     typical: bool = False
     """Whether no cache of the core holds the data: what a process gets of the last cache and of the memory differs then, as
     others use them too, and ratios are those of usual times."""
-    blocked: set[str] = field(default_factory=set)
+    blocked: frozenset[Variant] = frozenset()
     """Variants with loops over the elements of a block."""
-    conversions: dict[str, list[tuple[float, float] | None]] = field(default_factory=dict)
+    conversions: Mapping[Variant, Sequence[tuple[float, float] | None]] = field(default_factory=dict)
     """By variant, of each restored process: ns of converting to its layout and back; None where that was not timed."""
     unknown: float = 0.0
-    """Which part of the branches that a repeated call teaches the steady times are without (:mod:`.learnt`)."""
-    fresh: list[dict[str, list[float]]] = field(default_factory=list)
-    """With branches that are not known; empty where that was not timed."""
+    """The part of the branches, of those that a repeated call teaches, that the steady times are without
+    (:mod:`.branch_training`)."""
     origin: Timings | None = None
-    """The same as they were measured, where these are worked out."""
+    """The times as they were measured, where these are worked out."""
+    _worked_out: dict[tuple[object, ...], object] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What has been worked out of the times: every ratio needs it."""
 
-    def of(self, mode: Mode) -> list[dict[str, list[float]]]:
+    def with_process(self, one: Process) -> Timings:
+        """These times and those of one more restored process."""
+        names = {*self.conversions, *one.conversions}
+        none = (None,) * len(self.steady)
+        return replace(
+            self,
+            steady=(*self.steady, one.times.get("steady", {})),
+            cold=(*self.cold, one.times.get("cold", {})),
+            fresh=(*self.fresh, one.times.get("fresh", {})),
+            canaries={mode: (*self.canaries.get(mode, ()), one.canaries.get(mode, {})) for mode in MODES},
+            waited_ns=self.waited_ns + one.waited_ns,
+            rejected=self.rejected + one.rejected,
+            samples=self.samples + one.samples,
+            conversions={n: (*self.conversions.get(n, none), one.conversions.get(n)) for n in names},
+        )
+
+    def of(self, mode: Mode) -> Sequence[Times]:
         """Per restore and variant the times of one mode."""
         return {"steady": self.steady, "cold": self.cold, "fresh": self.fresh}[mode]
 
     @property
-    def conversion(self) -> dict[str, tuple[float, float]]:
+    def conversion(self) -> dict[Variant, tuple[float, float]]:
         """ns of converting to and from a variant's layout, medians over the restores; not for the identity."""
         found = {}
         for name, restores in self.conversions.items():
@@ -77,7 +113,7 @@ class Timings:
             found[name] = median_of([into for into, _ in runs]), median_of([out for _, out in runs])
         return found
 
-    def break_even(self, name: str, mode: Mode = "steady") -> Ratio | None:
+    def break_even(self, name: Variant, mode: Mode = "steady") -> Ratio | None:
         """After how many calls one conversion there and back is paid back: its cost over what a call gains. None when not
         measured, or where some process shows no gain."""
         times = self.of(mode)
@@ -91,57 +127,51 @@ class Timings:
         costs, before, after = zip(*runs, strict=True)
         return undisturbed_ratio(costs, before, after)
 
-    def net(self, name: str, mode: Mode = "steady") -> Ratio | None:
+    def net(self, name: Variant, mode: Mode = "steady") -> Ratio | None:
         """Speedup of ``name`` over the original with the conversion around every call, as it was timed; None when it was
         not."""
-        return self.ratio(ORIGINAL, converted(name), mode)
+        return self.ratio(ORIGINAL, name.with_conversion, mode)
 
-    def exchanged(self, one: str, other: str) -> Timings:
+    def exchanged(self, one: Variant, other: Variant) -> Timings:
         """The same times, those of two variants under each other's name."""
         names = {one: other, other: one}
-        for mine, its in zip(elsewhere(one), elsewhere(other), strict=True):
+        for mine, its in zip(one.elsewhere, other.elsewhere, strict=True):
             names |= {mine: its, its: mine}
         steady, cold, fresh = ([{names.get(n, n): v for n, v in r.items()} for r in self.of(mode)] for mode in MODES)
         canaries = {mode: [{names.get(n, n): v for n, v in r.items()} for r in rs] for mode, rs in self.canaries.items()}
         origin = self.origin.exchanged(one, other) if self.origin is not None else None
         return replace(self, steady=steady, cold=cold, fresh=fresh, canaries=canaries, origin=origin)
 
-    _worked_out: dict[tuple[object, ...], object] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """What was worked out of so many processes: every ratio needs it."""
-
     @property
     def best_canary(self) -> Canary:
         """The fastest canaries of all."""
-        key = ("canary", len(self.canaries["steady"]), len(self.canaries["cold"]))
-        found = self._worked_out.get(key)
+        found = self._worked_out.get(("canary",))
         if not isinstance(found, Canary):
-            found = self._worked_out[key] = self._best_canary()
+            every = (c for restores in self.canaries.values() for r in restores for one in r.values() for c in one)
+            found = self._worked_out[("canary",)] = fastest(every)
         return found
 
-    def _best_canary(self) -> Canary:
-        return fastest(c for restores in self.canaries.values() for r in restores for one in r.values() for c in one)
-
-    def calm(self, name: str, mode: Mode = "steady") -> list[list[float]]:
+    def calm(self, name: Variant, mode: Mode = "steady") -> list[list[float]]:
         """Of each restored process the times of ``name`` at which the processor was not slowed; all of them where too few
         processes have any."""
-        everything = [restore.get(name, []) for restore in self.of(mode)]
+        everything = [list(restore.get(name, ())) for restore in self.of(mode)]
         quiet = self._where(name, mode, lambda canary: canary.is_calm(self.best_canary)) or everything
         return quiet if sum(map(bool, quiet)) >= min(FEWEST_CALM, sum(map(bool, everything))) else everything
 
-    def _where(self, name: str, mode: Mode, fit: Callable[[Canary], bool]) -> list[list[float]]:
+    def _where(self, name: Variant, mode: Mode, fit: Callable[[Canary], bool]) -> list[list[float]]:
         """Of each restored process the times of ``name`` with such a canary; nothing where canaries are not known."""
-        times, canaries = self.of(mode), self.canaries.get(mode, [])
+        times, canaries = self.of(mode), self.canaries.get(mode, ())
         if len(canaries) != len(times):
             return []
         pairs = (zip(r.get(name, ()), seen.get(name, ()), strict=True) for r, seen in zip(times, canaries, strict=True))
         return [[time for time, canary in one if fit(canary)] for one in pairs]
 
-    def is_settled(self, name: str) -> bool:
+    def is_settled(self, name: Variant) -> bool:
         """Whether enough processes timed both ``name`` and the original undisturbed; also where that is not known."""
         best = self.best_canary
         quiet = [
             all(any(c.is_calm(best) for c in restore.get(n, ())) for n in (name, ORIGINAL))
-            for restore in self.canaries["steady"]
+            for restore in self.canaries.get("steady", ())
         ]
         return not best.core or sum(quiet) >= FEWEST_CALM
 
@@ -151,7 +181,7 @@ class Timings:
         if self.origin is not None:
             return self.origin.is_calm
         best = self.best_canary
-        seen = [any(c.is_calm(best) for c in restore.get(ORIGINAL, ())) for restore in self.canaries["steady"]]
+        seen = [any(c.is_calm(best) for c in restore.get(ORIGINAL, ())) for restore in self.canaries.get("steady", ())]
         return sum(seen) >= min(FEWEST_CALM, len(seen))
 
     def calm_part(self) -> float | None:
@@ -159,20 +189,20 @@ class Timings:
         if self.origin is not None:
             return self.origin.calm_part()
         best = self.best_canary
-        seen = [c for restore in self.canaries["steady"] for c in restore.get(ORIGINAL, ())]
+        seen = [c for restore in self.canaries.get("steady", ()) for c in restore.get(ORIGINAL, ())]
         return sum(c.is_calm(best) for c in seen) / len(seen) if seen and best.core else None
 
-    def restores(self, name: str) -> int:
+    def restores(self, name: Variant) -> int:
         """In how many restored processes ``name`` was timed."""
         return sum(1 for restore in self.steady if restore.get(name))
 
-    def processes(self, name: str, mode: Mode = "steady") -> list[float | None]:
+    def processes(self, name: Variant, mode: Mode = "steady") -> list[float | None]:
         """The undisturbed time in each restored process; None where it did not run, or only disturbed while others did not.
 
         That of the calm calls, or of all where these were quicker: what the canary does not see disturbs too. But for those
         that were quicker because the processor's clock was."""
         times = self.of(mode)
-        key = ("processes", name, mode, len(times), len(self.canaries["steady"]), len(self.canaries["cold"]))
+        key = ("processes", name, mode)
         found = self._worked_out.get(key)
         if not isinstance(found, tuple):
             usual = self._where(name, mode, lambda canary: not canary.is_boosted(self.best_canary))
@@ -183,19 +213,19 @@ class Timings:
             )
         return list(found)
 
-    def paired(self, over: str, under: str, mode: Mode = "steady") -> list[tuple[float, float]]:
+    def paired(self, over: Variant, under: Variant, mode: Mode = "steady") -> list[tuple[float, float]]:
         """Undisturbed times of ``over`` and ``under`` in each restored process that ran both."""
         both = list(zip(self.calm(over, mode), self.calm(under, mode), strict=True))
         if sum(1 for a, b in both if a and b) < FEWEST_CALM:
             restores = self.of(mode)
-            both = [(r.get(over, []), r.get(under, [])) for r in restores]
+            both = [(list(r.get(over, ())), list(r.get(under, ()))) for r in restores]
         return [(undisturbed(a), below) for a, b in both if a and b and (below := undisturbed(b)) > 0]
 
-    def per_restore(self, over: str, under: str, mode: Mode = "steady") -> list[float]:
+    def per_restore(self, over: Variant, under: Variant, mode: Mode = "steady") -> list[float]:
         """Undisturbed time of ``over`` divided by that of ``under``, for each restored process that ran both."""
         return [a / b for a, b in self.paired(over, under, mode)]
 
-    def ratio(self, over: str, under: str, mode: Mode = "steady") -> Ratio | None:
+    def ratio(self, over: Variant, under: Variant, mode: Mode = "steady") -> Ratio | None:
         """Time(over) / time(under), undisturbed, with its interval over the restores; None where nothing was measured."""
         found = self._ratio(over, under, mode)
         if found is not None and self.lesser and mode == "steady" and under not in (ORIGINAL, SHADOW, *CONTROLS):
@@ -211,11 +241,11 @@ class Timings:
         pairs = [(self.ratio(ORIGINAL, name), self._ratio(ORIGINAL, name, "steady")) for name in names]
         return max((1 - told.median / seen.median for told, seen in pairs if told and seen and seen.median > 1), default=0.0)
 
-    def greater(self, name: str) -> float:
+    def greater(self, name: Variant) -> float:
         """The upper end of a candidate's speedup, with warm or with flushed caches; 0 where nothing was measured."""
         return max((r.hi for mode in self.canaries if (r := self._ratio(ORIGINAL, name, mode)) is not None), default=0.0)
 
-    def _ratio(self, over: str, under: str, mode: Mode) -> Ratio | None:
+    def _ratio(self, over: Variant, under: Variant, mode: Mode) -> Ratio | None:
         if self.typical:
             above, below = (self._of_processes(name, over, under, mode) for name in (over, under))
             return unpaired_ratio(above, below, TYPICAL) if above and below else None
@@ -228,18 +258,18 @@ class Timings:
         factor = self._slowed(under, mode, undisturbed(below)) / self._slowed(over, mode, undisturbed(above))
         return Ratio(factor * found.median, factor * found.lo, factor * found.hi, found.restores)
 
-    def _of_processes(self, name: str, over: str, under: str, mode: Mode) -> list[float]:
+    def _of_processes(self, name: Variant, over: Variant, under: Variant, mode: Mode) -> list[float]:
         """The times of one of both in all processes; those of the original's two, where it is held against another."""
         both = (ORIGINAL, SHADOW) if name == ORIGINAL and SHADOW not in (over, under) else (name,)
         return [ns for one in both for ns in self.processes(one, mode) if ns]
 
-    def _slowed(self, name: str, mode: Mode, ns: float) -> float:
+    def _slowed(self, name: Variant, mode: Mode, ns: float) -> float:
         """How many times slower than it is known to be what took ``ns`` undisturbed: the original is timed twice, and it and
         the identity were timed before where these timings are the second. Others slow what waits for memory in phases; where
         no process saw the original without, every candidate whose data a cache holds would gain by that."""
         return ns / min(ns, self.known.get((name, mode), ns), self.nanoseconds(name, mode) or ns)
 
-    def nanoseconds(self, name: str, mode: Mode = "steady") -> float | None:
+    def nanoseconds(self, name: Variant, mode: Mode = "steady") -> float | None:
         """The undisturbed time of one call, over all restores: they all do the same work. The original is timed twice.
         The usual one, where ratios are of such (``typical``)."""
         both = [self.processes(n, mode) for n in ((ORIGINAL, SHADOW) if name == ORIGINAL else (name,))]

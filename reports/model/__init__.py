@@ -1,1 +1,6 @@
-"""."""
+"""The report as data: the contract ``layout-advise.report/1``.
+
+``contract`` is the whole report, ``hotspot`` the part about one region, ``structure`` its data structures,
+``candidate`` the layouts tried. Text, HTML and JSON are made of the same object; ``docs/report.schema.json`` is its
+schema.
+"""

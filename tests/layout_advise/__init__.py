@@ -1,1 +1,1 @@
-"""."""
+"""Tests of the application, one folder a stage."""

@@ -8,10 +8,10 @@ from layout_advise.layoutalgebra import explore
 from layout_advise.layoutalgebra.derive.companion_arrays import records_beside
 from layout_advise.layoutalgebra.derive.declared import Declared
 from layout_advise.layoutalgebra.derive.derive import Access, Derived, MemoryObjectShape, derive_structure
-from tests.layoutalgebra.test_derive import BASE, check_exact, stream
+from tests.support.streams import BLOCK_AT, check_exact, stream
 
 
-def walk_of(numbers: int, first: int, count: int, base: int = BASE) -> Access:
+def walk_of(numbers: int, first: int, count: int, base: int = BLOCK_AT) -> Access:
     """Number ``first`` of each of ``count`` records of so many doubles."""
     return Access(stream(base + 8 * first, (8 * numbers, count)), 8)
 
@@ -20,11 +20,11 @@ def walk_of(numbers: int, first: int, count: int, base: int = BASE) -> Access:
 def test_an_array_that_is_used_number_by_number_beside_it_tells_records(numbers: int, others: int, record: int) -> None:
     """``m[i]`` beside ``v[3 * i]``; in a loop that is written out five times all arrays go on by five."""
     count = 720 // numbers
-    shape = MemoryObjectShape("s0", "v", BASE, 8 * numbers * count)
+    shape = MemoryObjectShape("s0", "v", BLOCK_AT, 8 * numbers * count)
     double = Declared("double", 8, (), (), 8)
     records = [walk_of(numbers, k, count) for k in range(numbers)]
-    mass = [walk_of(1, 0, others, BASE + 0x10000)]
-    beside = MemoryObjectShape("s1", "m", BASE + 0x10000, 8 * others)
+    mass = [walk_of(1, 0, others, BLOCK_AT + 0x10000)]
+    beside = MemoryObjectShape("s1", "m", BLOCK_AT + 0x10000, 8 * others)
     derived = [derive_structure(shape, records, double), derive_structure(beside, mass, double)]
     found = records_beside(derived, {"s0": records, "s1": mass})
     assert found == ({"s0": record} if record else {})
@@ -34,13 +34,13 @@ def test_an_array_that_is_used_number_by_number_beside_it_tells_records(numbers:
         assert [f.name for f in again.structure.fields] == [f"[{k}]" for k in range(numbers)]
         assert {"soa", "aosoa"} <= {name for c in explore([again.structure], lanes=(16,)) for name in c.families}
         check_exact(again, records)
-    other = MemoryObjectShape("s1", "p", BASE + 0x20000, 40 * others)
-    structures = [walk_of(5, k, others, BASE + 0x20000) for k in (0, 2)]
+    other = MemoryObjectShape("s1", "p", BLOCK_AT + 0x20000, 40 * others)
+    structures = [walk_of(5, k, others, BLOCK_AT + 0x20000) for k in (0, 2)]
     derived = [derived[0], derive_structure(other, structures)]
     assert derived[1].structure.element_bytes == 40
     assert records_beside(derived, {"s0": records, "s1": structures}) == ({"s0": record} if record else {})
     derived = [derived[0], derive_structure(beside, mass, double)]
-    unrolled = [walk_of(numbers, k, count, BASE + 0x10000) for k in range(numbers)]
+    unrolled = [walk_of(numbers, k, count, BLOCK_AT + 0x10000) for k in range(numbers)]
     assert records_beside(derived, {"s0": records, "s1": unrolled}) == {}
 
 
@@ -69,17 +69,17 @@ def plain(name: str, numbers: int, base: int, accesses: list[Access]) -> Derived
 @pytest.mark.parametrize(("numbers", "record"), [(9, 72), (7, 56), (3, 24), (8, 0)])
 def test_numbers_that_come_from_several_neighbours_are_records(numbers: int, record: int) -> None:
     """``f[9 * (cell - 1) + 1]``, ``f[9 * (cell - row) + 2]``, ...; put down in a row, with vectors of four."""
-    taken, other = pulled(numbers, BASE), BASE + 0x100000
+    taken, other = pulled(numbers, BLOCK_AT), BLOCK_AT + 0x100000
     put = [inner_cells(k, numbers, other, 32) for k in range(0, numbers - 3, 4)]
     put += [inner_cells(k, numbers, other) for k in range(4 * len(put), numbers)]
     accesses = {"now": taken, "next": put}
-    derived = [plain("now", numbers, BASE, taken), plain("next", numbers, other, put)]
+    derived = [plain("now", numbers, BLOCK_AT, taken), plain("next", numbers, other, put)]
     found = records_beside(derived, accesses)
     assert found == ({"now": record, "next": record} if record else {})
     assert records_beside(derived[1:], {"next": put}) == {}
     if record:
         again = derive_structure(
-            MemoryObjectShape("now", "now", BASE, 8 * numbers * WIDE * HIGH),
+            MemoryObjectShape("now", "now", BLOCK_AT, 8 * numbers * WIDE * HIGH),
             taken,
             Declared("double", 8, (), (), 8),
             record=record,
@@ -93,9 +93,9 @@ def test_numbers_that_come_from_several_neighbours_are_records(numbers: int, rec
 def test_several_records_an_iteration_are_records_too(cells: int, records: int | None) -> None:
     """As clang takes four cells of a lattice Boltzmann step: what it reads are single numbers of each, what it writes fills
     the four, sixteen bytes at a time, and tells nothing alone."""
-    count, other = 30 * cells, BASE + 0x100000
+    count, other = 30 * cells, BLOCK_AT + 0x100000
     taken = [
-        Access(stream(BASE + 8 * (9 * (WIDE + 40 + cell + 7 * q) + q), (72 * cells, 30)), 8)
+        Access(stream(BLOCK_AT + 8 * (9 * (WIDE + 40 + cell + 7 * q) + q), (72 * cells, 30)), 8)
         for cell in range(cells)
         for q in range(9)
     ]
@@ -104,7 +104,7 @@ def test_several_records_an_iteration_are_records_too(cells: int, records: int |
     double = Declared("double", 8, (), (), 8)
     derived = [
         derive_structure(MemoryObjectShape(name, name, base, 72 * (count + 200)), uses, double)
-        for (name, uses), base in zip(accesses.items(), (BASE, other), strict=True)
+        for (name, uses), base in zip(accesses.items(), (BLOCK_AT, other), strict=True)
     ]
     assert [d.steps for d in derived] == [9, 9]
     assert records_beside(derived, accesses).get("next") == records
@@ -116,8 +116,8 @@ def test_several_records_an_iteration_are_records_too(cells: int, records: int |
 def test_loops_that_are_written_out_tell_no_records(window: tuple[int, ...], times: int) -> None:
     """Sums over numbers far apart, ``times`` of them in an iteration."""
     numbers = sorted({k + at for at in window for k in range(times)})
-    accesses = [Access(stream(BASE + 8 * (40 + n), (8 * times, 100)), 8) for n in numbers]
-    shape = MemoryObjectShape("a", "a", BASE, 8 * times * 300)
+    accesses = [Access(stream(BLOCK_AT + 8 * (40 + n), (8 * times, 100)), 8) for n in numbers]
+    shape = MemoryObjectShape("a", "a", BLOCK_AT, 8 * times * 300)
     derived = derive_structure(shape, accesses, Declared("double", 8, (), (), 8))
     assert derived.steps == times
     assert records_beside([derived], {"a": accesses}) == {}

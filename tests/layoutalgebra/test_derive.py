@@ -20,19 +20,10 @@ from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, 
 from layout_advise.layoutalgebra.draw.memory import draw, draw_ascii, draw_relayout
 from layout_advise.layoutalgebra.explore.relayout import AxisStep, Group, LayoutPlan, is_injective, relayout, whole
 from layout_advise.layoutalgebra.explore.traffic import lines_touched
-from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Loop, Node, Point, Stream
+from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Loop, Point, Stream
 from layout_advise.measure.experiment import Trials
 from layout_advise.reports.model.hotspot import Verdict
-
-BASE = 0x7F0000000010
-
-
-def stream(start: int, *levels: tuple[int, int]) -> FoldedStream:
-    """``levels`` are (stride, trip), outermost first."""
-    node: Node = Point(Affine(start, tuple(s for s, _ in levels)))
-    for _, trip in reversed(levels):
-        node = Loop(Affine(trip), (node,))
-    return FoldedStream((node,), math.prod(t for _, t in levels))
+from tests.support.streams import BLOCK_AT, check_exact, stream
 
 
 def address_set(addresses: list[int]) -> AddressSet:
@@ -45,39 +36,6 @@ def address_set(addresses: list[int]) -> AddressSet:
     return AddressSet(low, high, step, len(addresses), bytes(bits))
 
 
-def touched_bytes(accesses: list[Access]) -> set[int]:
-    found = set()
-    for access in accesses:
-        if isinstance(access.stream, AddressSet):
-            s = access.stream
-            assert s.bitmap is not None
-            addresses = [s.minimum + s.gcd * k for k in range(8 * len(s.bitmap)) if s.bitmap[k // 8] >> k % 8 & 1]
-        else:
-            addresses = list(access.stream.expand())
-        found |= {a + k for a in addresses for k in range(access.bytes)}
-    return found
-
-
-def check_exact(derived: Derived, accesses: list[Access]) -> None:
-    """The term is the traced set, and every touched byte is in a field of an element of the grid."""
-    truth, s = touched_bytes(accesses), derived.structure
-    assert derived.term is not None
-    described = {
-        s.base + unit * derived.unit_bytes + k for unit in derived.term.offsets() for k in range(derived.unit_bytes)
-    }
-    assert described == truth
-    assert derived.term.size * derived.unit_bytes == s.count * s.element_bytes
-    grid = {
-        s.base + sum(i * d.stride for i, d in zip(index, s.dims, strict=True)) + f.offset + k
-        for index in itertools.product(*(range(d.count) for d in s.dims))
-        for f in s.fields
-        for k in range(f.bytes)
-    }
-    assert truth <= grid
-    assert s.block_base <= min(grid)
-    assert max(grid) < s.block_base + s.bytes
-
-
 @st.composite
 def traced_objects(draw: st.DrawFn) -> tuple[MemoryObjectShape, list[Access]]:
     element = draw(st.sampled_from([8, 16, 24, 40, 64, 80]))
@@ -87,7 +45,7 @@ def traced_objects(draw: st.DrawFn) -> tuple[MemoryObjectShape, list[Access]]:
     for _ in range(draw(st.integers(1, 4))):
         size = draw(st.sampled_from([4, 8]))
         offset = draw(st.integers(0, element // size - 1)) * size
-        start, levels = BASE + offset, []
+        start, levels = BLOCK_AT + offset, []
         for count, stride in zip(dims, strides, strict=True):
             first = draw(st.integers(0, count - 1))
             step = draw(st.integers(1, 2))
@@ -98,7 +56,7 @@ def traced_objects(draw: st.DrawFn) -> tuple[MemoryObjectShape, list[Access]]:
         nest = stream(start, *levels)
         one = address_set(list(nest.expand())) if draw(st.booleans()) else nest
         accesses.append(Access(one, size, draw(st.sampled_from(["read", "write", "both"]))))
-    return MemoryObjectShape("s0", "grid", BASE, element * math.prod(dims)), accesses
+    return MemoryObjectShape("s0", "grid", BLOCK_AT, element * math.prod(dims)), accesses
 
 
 @settings(max_examples=300, deadline=None)
@@ -113,8 +71,8 @@ def test_the_term_is_the_traced_set(case: tuple[MemoryObjectShape, list[Access]]
 
 
 def particles(count: int = 1000, used: tuple[int, ...] = (0, 3, 4)) -> tuple[Derived, list[Access]]:
-    accesses = [Access(stream(BASE + 8 * k, (80, count)), 8) for k in used]
-    return derive_structure(MemoryObjectShape("s0", "particles", BASE, 80 * count), accesses), accesses
+    accesses = [Access(stream(BLOCK_AT + 8 * k, (80, count)), 8) for k in used]
+    return derive_structure(MemoryObjectShape("s0", "particles", BLOCK_AT, 80 * count), accesses), accesses
 
 
 def test_particles() -> None:
@@ -133,16 +91,16 @@ def wave(vector: int = 1) -> tuple[Derived, list[Access]]:
     at = [(o, d) for o in (0, 16) for d in ((0, row, -row, 64, -64) if o == 0 else (0,))]
     lanes = range(vector)
     accesses = [
-        Access(stream(BASE + row + 64 + o + d + 64 * k, (row, n), (64 * vector, n // vector)), 8)
+        Access(stream(BLOCK_AT + row + 64 + o + d + 64 * k, (row, n), (64 * vector, n // vector)), 8)
         for o, d in at
         for k in lanes
     ]
     accesses += [
-        Access(stream(BASE + row + 64 + o + 64 * k, (row, n), (64 * vector, n // vector)), 8, "write")
+        Access(stream(BLOCK_AT + row + 64 + o + 64 * k, (row, n), (64 * vector, n // vector)), 8, "write")
         for o in (8, 24)
         for k in lanes
     ]
-    return derive_structure(MemoryObjectShape("s1", "datarr", BASE, 21 * 21 * 64), accesses, DATARR), accesses
+    return derive_structure(MemoryObjectShape("s1", "datarr", BLOCK_AT, 21 * 21 * 64), accesses, DATARR), accesses
 
 
 @pytest.mark.parametrize("vector", [1, 4])
@@ -158,14 +116,14 @@ def test_wave_keeps_its_dimensions_and_whole_extent(vector: int) -> None:
 @pytest.mark.parametrize(
     "accesses",
     [
-        [Access(stream(BASE, (32, 64)), 32), Access(stream(BASE, (32, 64)), 32, "write")],
-        [Access(stream(BASE + 8 * k, (32, 64)), 8) for k in range(4)],
-        [Access(stream(BASE, (16, 127)), 16), Access(stream(BASE + 127 * 16, (8, 2)), 8)],
+        [Access(stream(BLOCK_AT, (32, 64)), 32), Access(stream(BLOCK_AT, (32, 64)), 32, "write")],
+        [Access(stream(BLOCK_AT + 8 * k, (32, 64)), 8) for k in range(4)],
+        [Access(stream(BLOCK_AT, (16, 127)), 16), Access(stream(BLOCK_AT + 127 * 16, (8, 2)), 8)],
     ],
     ids=["vectors", "unrolled", "vectors and the rest"],
 )
 def test_vectorised_walks_of_a_plain_array_are_one_array(accesses: list[Access]) -> None:
-    derived = derive_structure(MemoryObjectShape("s0", "x", BASE, 2048), accesses)
+    derived = derive_structure(MemoryObjectShape("s0", "x", BLOCK_AT, 2048), accesses)
     assert str(derived.term) == "A_256"
     assert derived.structure.element_bytes == 8
     assert derived.note is not None
@@ -176,8 +134,8 @@ def test_vectorised_walks_of_a_plain_array_are_one_array(accesses: list[Access])
 def test_steps_that_no_unrolling_makes_may_be_records(numbers: int, steps: int) -> None:
     """``vel[3 * i + 1]`` of a molecular dynamics code: "keep it", said the tool, as of any plain array."""
     count = 1440 // numbers
-    accesses = [Access(stream(BASE + 8 * k, (8 * numbers, count)), 8) for k in range(numbers)]
-    shape = MemoryObjectShape("s0", "vel", BASE, 8 * numbers * count)
+    accesses = [Access(stream(BLOCK_AT + 8 * k, (8 * numbers, count)), 8) for k in range(numbers)]
+    shape = MemoryObjectShape("s0", "vel", BLOCK_AT, 8 * numbers * count)
     derived = derive_structure(shape, accesses, Declared("double", 8, (), (), 8))
     assert derived.structure.element_bytes == 8
     assert derived.steps == steps
@@ -190,8 +148,10 @@ def test_steps_that_no_unrolling_makes_may_be_records(numbers: int, steps: int) 
 @pytest.mark.parametrize(("name", "size"), [("int", 4), ("short", 2), ("double", 8)])
 def test_vectors_of_declared_scalars_are_no_pairs_of_them(name: str, size: int) -> None:
     """As ``edges[8 * i + k]`` of examples/graph: a whole vector a node, 256 bytes a trip."""
-    accesses = [Access(stream(BASE + 32 * k, (256, 8)), 32) for k in range(8)]
-    derived = derive_structure(MemoryObjectShape("s0", "edges", BASE, 2048), accesses, Declared(name, size, (), (), size))
+    accesses = [Access(stream(BLOCK_AT + 32 * k, (256, 8)), 32) for k in range(8)]
+    derived = derive_structure(
+        MemoryObjectShape("s0", "edges", BLOCK_AT, 2048), accesses, Declared(name, size, (), (), size)
+    )
     assert derived.structure.element_bytes == size
     assert str(derived.term) == f"A_{2048 // size}"
     assert explore([derived.structure]) == ()
@@ -201,8 +161,8 @@ PIXEL = Declared("pixel", 16, tuple(Member("rgba"[k], 4 * k, 4, "float") for k i
 
 
 def test_a_fully_used_array_of_structures_stays_one() -> None:
-    wide = [Access(stream(BASE + 32 * k, (64, 50)), 32, "both") for k in range(2)]
-    derived = derive_structure(MemoryObjectShape("s0", "pixels", BASE, 3200), wide, PIXEL)
+    wide = [Access(stream(BLOCK_AT + 32 * k, (64, 50)), 32, "both") for k in range(2)]
+    derived = derive_structure(MemoryObjectShape("s0", "pixels", BLOCK_AT, 3200), wide, PIXEL)
     assert str(derived.term) == "A_200 ⊗ A_4"
     assert [f.name for f in derived.structure.fields] == ["r", "g", "b", "a"]
     assert len(explore([derived.structure])) >= 3
@@ -210,17 +170,17 @@ def test_a_fully_used_array_of_structures_stays_one() -> None:
 
 def test_even_sites_only() -> None:
     matrix = Declared("matrix", 144, tuple(Member(f"e[{k}]", 8 * k, 8, "double") for k in range(18)), (), 144)
-    accesses = [Access(address_set([BASE + 8 * k + 288 * i for i in (5, 3, 0, 9, 1)]), 8) for k in range(18)]
-    derived = derive_structure(MemoryObjectShape("s0", "U", BASE, 2880), accesses, matrix)
+    accesses = [Access(address_set([BLOCK_AT + 8 * k + 288 * i for i in (5, 3, 0, 9, 1)]), 8) for k in range(18)]
+    derived = derive_structure(MemoryObjectShape("s0", "U", BLOCK_AT, 2880), accesses, matrix)
     assert derived.structure.element_bytes == 288
     assert len(derived.structure.fields) == len(derived.structure.cold) == 18
     check_exact(derived, accesses)
 
 
 def test_a_loop_over_members_is_a_dimension() -> None:
-    accesses = [Access(stream(BASE + 8 * k, (144, 30), (48, 3), (16, 3)), 8) for k in range(2)]
+    accesses = [Access(stream(BLOCK_AT + 8 * k, (144, 30), (48, 3), (16, 3)), 8) for k in range(2)]
     parts = tuple(Member(f"at[{k // 2}].{('re', 'im')[k % 2]}", 8 * k, 8, "double") for k in range(18))
-    obj = MemoryObjectShape("s0", "U", BASE, 144 * 30)
+    obj = MemoryObjectShape("s0", "U", BLOCK_AT, 144 * 30)
     for declared, term in ((None, "A_30 ⊗ A_3 ⊗ A_6"), (Declared("matrix", 144, parts, (), 144), "A_30 ⊗ A_3 ⊗ A_3 ⊗ A_2")):
         derived = derive_structure(obj, accesses, declared)
         assert str(derived.term) == term
@@ -229,9 +189,9 @@ def test_a_loop_over_members_is_a_dimension() -> None:
 
 def mesh(count: int, scalar: int, *loops: tuple[int, int, int, int]) -> Derived:
     """Records of 128 bytes: ``loops`` over parts of each (offset, stride, trip, width), and a double at 16 by itself."""
-    accesses = [Access(stream(BASE + offset, (128, count), (step, trip)), size) for offset, step, trip, size in loops]
-    accesses += [Access(stream(BASE + scalar, (128, count)), 8)] if scalar >= 0 else []
-    derived = derive_structure(MemoryObjectShape("s0", "elems", BASE, 128 * count), accesses)
+    accesses = [Access(stream(BLOCK_AT + offset, (128, count), (step, trip)), size) for offset, step, trip, size in loops]
+    accesses += [Access(stream(BLOCK_AT + scalar, (128, count)), 8)] if scalar >= 0 else []
+    derived = derive_structure(MemoryObjectShape("s0", "elems", BLOCK_AT, 128 * count), accesses)
     check_exact(derived, accesses)
     return derived
 
@@ -255,23 +215,23 @@ def test_a_loop_over_parts_of_an_undeclared_record_does_not_hide_it() -> None:
     ],
 )
 def test_no_record_is_seen_in_rows_of_an_array(scalar: int, loops: tuple[tuple[int, int, int, int], ...]) -> None:
-    trips = [Access(stream(BASE + o, (128, 39), (step, trip)), size) for o, step, trip, size in loops]
-    trips += [Access(stream(BASE + scalar, (128, 39)), 8)] if scalar >= 0 else []
-    found = derive_structure(MemoryObjectShape("s0", "rows", BASE, 128 * 40), trips).structure
+    trips = [Access(stream(BLOCK_AT + o, (128, 39), (step, trip)), size) for o, step, trip, size in loops]
+    trips += [Access(stream(BLOCK_AT + scalar, (128, 39)), 8)] if scalar >= 0 else []
+    found = derive_structure(MemoryObjectShape("s0", "rows", BLOCK_AT, 128 * 40), trips).structure
     assert found.element_bytes != 128
 
 
 def test_triangular_nests_are_exact() -> None:
-    nest = Loop(Affine(12), (Loop(Affine(0, (1,)), (Point(Affine(BASE, (12 * 8, 8))),)),))
+    nest = Loop(Affine(12), (Loop(Affine(0, (1,)), (Point(Affine(BLOCK_AT, (12 * 8, 8))),)),))
     accesses = [Access(FoldedStream((nest,), 66), 8)]
-    derived = derive_structure(MemoryObjectShape("s0", "m", BASE, 12 * 12 * 8), accesses)
+    derived = derive_structure(MemoryObjectShape("s0", "m", BLOCK_AT, 12 * 12 * 8), accesses)
     check_exact(derived, accesses)
 
 
 def test_what_is_not_exact_claims_nothing() -> None:
-    obj = MemoryObjectShape("s0", "x", BASE, 800)
-    unknown = [Access(AddressSet(BASE, BASE + 792, 8, 9, None), 8), Access(stream(BASE, (80, 10)), 8)]
-    outside = [Access(stream(BASE, (80, 11)), 8), Access(stream(BASE, (80, 10)), 8)]
+    obj = MemoryObjectShape("s0", "x", BLOCK_AT, 800)
+    unknown = [Access(AddressSet(BLOCK_AT, BLOCK_AT + 792, 8, 9, None), 8), Access(stream(BLOCK_AT, (80, 10)), 8)]
+    outside = [Access(stream(BLOCK_AT, (80, 11)), 8), Access(stream(BLOCK_AT, (80, 10)), 8)]
     for accesses in (unknown, outside, unknown[:1]):
         derived = derive_structure(obj, accesses)
         assert derived.term is None
@@ -283,7 +243,7 @@ def test_what_is_not_exact_claims_nothing() -> None:
 
 
 def test_derive_gives_the_term_of_streams() -> None:
-    term = derive([stream(BASE + 8 * k, (80, 10)) for k in (0, 4)], bytes=800)
+    term = derive([stream(BLOCK_AT + 8 * k, (80, 10)) for k in (0, 4)], bytes=800)
     assert str(term) == "A_10 ⊗ S_{0,4;10}"
 
 
@@ -300,7 +260,7 @@ def small_structures() -> st.SearchStrategy[Structure]:
         counts = draw(st.lists(st.integers(1, 11), min_size=1, max_size=3))
         element = -(-place // 8) * 8 + draw(st.sampled_from([0, 8, 48]))
         dims = tuple(Dim(n, element * math.prod(counts[k + 1 :])) for k, n in enumerate(counts))
-        return Structure("s0", "t", BASE, math.prod(counts) * element, dims, tuple(fields), (), BASE)
+        return Structure("s0", "t", BLOCK_AT, math.prod(counts) * element, dims, tuple(fields), (), BLOCK_AT)
 
     return build()
 
@@ -389,8 +349,8 @@ def test_a_wrong_plan_is_refused() -> None:
 
 
 def all_candidates() -> list[Candidate]:
-    wide = [Access(stream(BASE + 32 * k, (64, 50)), 32, "both") for k in range(2)]
-    pixels = derive_structure(MemoryObjectShape("s2", "pixels", BASE, 3200), wide, PIXEL)
+    wide = [Access(stream(BLOCK_AT + 32 * k, (64, 50)), 32, "both") for k in range(2)]
+    pixels = derive_structure(MemoryObjectShape("s2", "pixels", BLOCK_AT, 3200), wide, PIXEL)
     return [c for d in (particles()[0], wave()[0], pixels) for c in explore([d.structure])]
 
 
@@ -431,7 +391,7 @@ ENTITY = Declared(
 @given(st.sets(st.integers(0, 63), min_size=40, max_size=64), st.booleans())
 def test_a_loop_over_parts_of_a_record_does_not_hide_the_record(moving: set[int], folded: bool) -> None:
     """Some entities move: an inner loop goes over position[3] and velocity[3] of those."""
-    each = sorted(BASE + 104 * i + 24 + 4 * k for i in moving for k in range(3))
+    each = sorted(BLOCK_AT + 104 * i + 24 + 4 * k for i in moving for k in range(3))
     if folded:
         parts: Stream = FoldedStream(tuple(Point(Affine(a)) for a in each), len(each))
     else:
@@ -439,8 +399,8 @@ def test_a_loop_over_parts_of_a_record_does_not_hide_the_record(moving: set[int]
         bits[[(a - each[0]) // 4 for a in each]] = 1
         bitmap = np.packbits(bits, bitorder="little").tobytes()
         parts = AddressSet(each[0], each[-1], 4, len(each), bitmap)
-    flags = FoldedStream((Loop(Affine(64), (Point(Affine(BASE + 64, (104,))),)),), 64)
-    shape = MemoryObjectShape("s0", "e", BASE, 104 * 64)
+    flags = FoldedStream((Loop(Affine(64), (Point(Affine(BLOCK_AT + 64, (104,))),)),), 64)
+    shape = MemoryObjectShape("s0", "e", BLOCK_AT, 104 * 64)
     found = derive_structure(shape, [Access(flags, 4, "read"), Access(parts, 4, "both")], ENTITY).structure
     assert (found.element_bytes, found.count) == (104, 64)
     assert [f.name for f in found.fields] == ["position[0]", "position[1]", "position[2]", "flags"]
@@ -450,7 +410,7 @@ def test_only_what_a_compiler_would_place_elsewhere_is_packed(tmp_path: Path) ->
     wide = (Field("x", 0, 8, "double", 1, 0), Field("n", 8, 4, "int", 1, 0), Field("m", 12, 4, "int", 1, 0))
     odd = (Field("n", 0, 4, "int", 1, 0), Field("x", 4, 8, "double", 1, 0))
     for fields, size, told in ((wide, 16, False), (odd, 12, True), (wide, 20, True), (odd[:1], 4, False)):
-        s = Structure("s0", "p", BASE, 10 * size, (Dim(10, size),), fields, type="p")
+        s = Structure("s0", "p", BLOCK_AT, 10 * size, (Dim(10, size),), fields, type="p")
         text = declare_structure(s)
         assert ("packed" in text) == told
         places = [f'_Static_assert(offsetof(struct p_now, {f.name}) == {f.offset}, "place");' for f in fields]
@@ -473,7 +433,7 @@ def test_drawings_are_one_svg_without_links() -> None:
 
 
 def test_memory_whose_accesses_are_not_told_apart_has_no_term() -> None:
-    shape = MemoryObjectShape("s0", "block", BASE, 4096)
+    shape = MemoryObjectShape("s0", "block", BLOCK_AT, 4096)
     found = derive_structure(shape, [], inexact="the reference at 0x1 touches other memory too")
     assert (found.term, found.structure.fields) == (None, ())
     assert found.structure.inexact == found.note == "the reference at 0x1 touches other memory too"
@@ -487,15 +447,15 @@ def test_what_a_filter_leaves_is_no_grid_by_chance() -> None:
     record, count = 56, 800
 
     def point(element: int, *coefs: int) -> Point:
-        return Point(Affine(BASE + record * element + 16, coefs))
+        return Point(Affine(BLOCK_AT + record * element + 16, coefs))
 
     nest = Loop(Affine(2), (Loop(Affine(2), (point(8, 4 * record, record),)),))
     left = FoldedStream((*(point(k) for k in range(20, count, 7)), nest), len(range(20, count, 7)) + 4)
-    accesses = [Access(stream(BASE + 24, (record, count)), 4), Access(left, 8)]
-    derived = derive_structure(MemoryObjectShape("s0", "rows", BASE, record * count), accesses)
+    accesses = [Access(stream(BLOCK_AT + 24, (record, count)), 4), Access(left, 8)]
+    derived = derive_structure(MemoryObjectShape("s0", "rows", BLOCK_AT, record * count), accesses)
     assert derived.structure.dims == (Dim(count, record),)
     check_exact(derived, accesses)
     rows = FoldedStream((Loop(Affine(200), (Loop(Affine(2), (point(0, 4 * record, record),)),)),), 400)
-    accesses = [Access(stream(BASE + 24, (record, count)), 4), Access(rows, 8)]
-    derived = derive_structure(MemoryObjectShape("s0", "rows", BASE, record * count), accesses)
+    accesses = [Access(stream(BLOCK_AT + 24, (record, count)), 4), Access(rows, 8)]
+    derived = derive_structure(MemoryObjectShape("s0", "rows", BLOCK_AT, record * count), accesses)
     assert derived.structure.dims == (Dim(200, 4 * record), Dim(4, record))

@@ -1,1 +1,1 @@
-"""."""
+"""Tests of the way from machine code to timed C."""

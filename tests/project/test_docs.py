@@ -13,7 +13,13 @@ import pytest
 from layout_advise.cli import COMMANDS, parser
 from tests.support.paths import ROOT
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "decisions").glob("*.md"))]
+DECISIONS = ROOT / "docs" / "decisions"
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted(DECISIONS.glob("*.md")),
+]
 PLACEHOLDERS = {"RUN": "app.layout", "TERM": "A_4", "FILE": "out", "A": "a.layout", "B": "b.layout"}
 
 
@@ -89,5 +95,24 @@ def test_drawings_are_those_of_the_command(capsys: pytest.CaptureFixture[str]) -
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text())
-    texts = [link for link in links if link.endswith((".md", ".json"))]
-    assert [link for link in texts if not (page.parent / link).exists()] == []
+    files = [link for link in links if link.endswith((".md", ".json", ".png", ".svg", ".ipynb"))]
+    assert [link for link in files if not (page.parent / link).exists()] == []
+
+
+def test_the_index_has_every_decision() -> None:
+    """By its number, its title and its page."""
+    index = (DECISIONS / "README.md").read_text()
+    for page in sorted(DECISIONS.glob("0*.md")):
+        number, title = page.read_text().splitlines()[0].removeprefix("# ").split(". ", 1)
+        assert page.name.startswith(f"{int(number):04d}-")
+        assert f"| {number} | [{title}]({page.name}) |" in index
+    assert len(re.findall(r"^\| \d+ \|", index, re.MULTILINE)) == len(list(DECISIONS.glob("0*.md")))
+
+
+def test_decisions_that_are_referred_to_exist() -> None:
+    """Code, tests and pages name decisions by number."""
+    told = subprocess.run(
+        ["git", "grep", "-hoE", "decisions/[0-9]{4}"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    numbers = {line.rsplit("/", 1)[1] for line in told.stdout.split()}
+    assert numbers <= {page.name[:4] for page in DECISIONS.glob("0*.md")}

@@ -1,1 +1,1 @@
-"""."""
+"""The report's data, words and pages, against snapshots."""

@@ -1,1 +1,1 @@
-"""."""
+"""Whole runs of the tool on real programs."""

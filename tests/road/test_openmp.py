@@ -9,97 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from layout_advise.build.build_and_compare import code_of, forbidden
-from layout_advise.build.compile_flags import Compiled
-from layout_advise.build.mockups import expected_moves, make_all
-from layout_advise.build.recipes import recipes
 from layout_advise.errors import SnapshotError
-from layout_advise.mockup.ir.lifted import Lifted
-from layout_advise.observe.chosen_elements import select
-from layout_advise.observe.linear_index import linearise
-from layout_advise.observe.observe import Observation, observed
-from layout_advise.propose.proposals import propose
-from layout_advise.reports.model.contract import read_report
-from layout_advise.reports.model.hotspot import HotspotReport
-from layout_advise.study import attempt
+from layout_advise.observe.observe import observed
 from layout_advise.tracer.backends.clone.record_team import trace_region
 from layout_advise.tracer.trace.trace_file import read_trace
-from layout_advise.verify.verify import Finding, Subject
 from layout_advise.verify.verify_team import verify_team
 from tests.support import openmp_programs as programs
-from tests.tracer.backends.test_openmp_trace import stopped
-
-PROGRAM = r"""
-#include <omp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <x86intrin.h>
-struct body { double x, v, rest[6]; } *bodies;
-#ifndef SIZE
-#define SIZE 40000
-#define CALLS 12
-#endif
-long n = SIZE; double sum; struct { double count, stamp; } own[32];
-__attribute__((noinline)) void move(double dt)
-{
-#ifdef REDUCE
-#pragma omp parallel for reduction(+ : sum)
-    for (long i = 0; i < n; i++) sum += bodies[i].x * dt;
-#elif defined STAMP
-#pragma omp parallel
-    own[omp_get_thread_num()].stamp = __rdtsc();
-#elif defined COUNT
-#pragma omp parallel
-    { double *mine = &own[omp_get_thread_num()].count;
-      for (long i = 0; i < n; i++) *(volatile double *)mine += dt; }
-#else
-#pragma omp parallel for schedule(static)
-    for (long i = 0; i < n; i++) bodies[i].x += bodies[i].v * dt;
-#endif
-}
-int main(void)
-{
-    bodies = calloc(n, sizeof *bodies);
-    for (long i = 0; i < n; i++) bodies[i].v = bodies[i].x = i;
-    for (int call = 0; call < CALLS; call++) move(0.25);
-    double total = sum; for (long i = 0; i < n; i++) total += bodies[i].x;
-    printf("%.17g\n", total + own[0].count);
-}
-"""
-
-
-def build(folder: Path, *flags: str, compiler: str = "gcc") -> Path:
-    source = folder / "bodies.c"
-    source.write_text(PROGRAM)
-    subprocess.run([compiler, "-g", "-O2", "-fopenmp", *flags, "-o", folder / "bodies", source], check=True)
-    return folder / "bodies"
-
-
-def advised(program: Path, threads: int, *options: str, body: str = "move._omp_fn.0") -> HotspotReport:
-    run = program.parent / "run"
-    command = [
-        sys.executable,
-        "-m",
-        "layout_advise",
-        "trace",
-        "-q",
-        "-f",
-        "--hotspot",
-        body,
-        "-o",
-        str(run),
-        *options,
-    ]
-    environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
-    done = subprocess.run([*command, "--", str(program)], capture_output=True, text=True, env=environment, check=False)
-    assert done.returncode == 0, done.stderr
-    return read_report(run).hotspots[0]
+from tests.support.openmp_road import advised, build_bodies, trace_and_compare
+from tests.support.tracing.openmp_traces import parked_team
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 3])
 def test_layouts_are_verified_with_the_programs_own_threads(tmp_path: Path, threads: int) -> None:
-    found = advised(build(tmp_path), threads, "--restores", "1", "--candidates", "2")
+    found = advised(build_bodies(tmp_path), threads, "--restores", "1", "--candidates", "2")
     assert (found.threads, found.clock, found.snapshot) == (threads, "wall", "criu")
     assert found.trace is not None
     assert not found.trace.truncated
@@ -123,41 +46,8 @@ def test_layouts_are_verified_with_the_programs_own_threads(tmp_path: Path, thre
         assert len(count.shares) == len(count.candidate_shares) == count.threads
 
 
-def observe(program: Path, threads: int, folder: Path) -> tuple[Observation, dict[str, Finding]]:
-    """Trace, lift, build and compare at one call, without timing."""
-    with stopped(program, 3, threads, "move") as (process, binary, function):
-        region = binary.region(function, process.load_base, callees=True)
-        with process.fork() as copy:
-            seen = observed(process, binary, region, trace_region(process, copy, region, 3))
-        lifted = attempt(region, "none")
-        assert isinstance(lifted, Lifted)
-        seen = select(linearise(seen, lifted), lifted)
-        wanted = recipes(propose(seen, 2), code := code_of(seen, lifted))
-        compiler = Compiled("gcc", ("-O2",))
-        made = make_all(wanted, code, seen.trace, seen.structures, compiler, folder, lambda done, total: None)
-        subjects = []
-        for item in made:
-            assert item.mockup is not None, item.reason
-            candidate = item.recipe.candidate
-            moves = expected_moves(candidate, lifted, seen.trace, seen.structures) if candidate is not None else None
-            subjects.append(Subject(item.recipe.name, item.mockup, item.check, forbidden(candidate), moves))
-        assert seen.team is not None
-        return seen, dict(verify_team(process, subjects, lifted, seen.team, folder))
-
-
-def same_bytes(program: Path, threads: int, folder: Path) -> None:
-    """The identity and all layouts leave what the original leaves, and a wrong map is noticed."""
-    seen, found = observe(program, threads, folder)
-    assert found.pop("wrong").reason is not None
-    assert len(found) >= 4
-    assert {name: finding.evidence for name, finding in found.items()} == dict.fromkeys(found, "verified")
-    assert all(finding.bytes_changed > 0 for finding in found.values())
-    assert seen.team is not None
-    assert len(seen.team.threads) == threads
-
-
 def test_two_threads_trace_lift_and_compare(tmp_path: Path) -> None:
-    seen, found = observe(build(tmp_path), 2, tmp_path)
+    seen, found = trace_and_compare(build_bodies(tmp_path), 2, tmp_path)
     assert seen.team is not None
     assert len(seen.team.threads) == 2
     assert seen.trace.accesses == seen.team.accesses
@@ -169,7 +59,7 @@ def test_two_threads_trace_lift_and_compare(tmp_path: Path) -> None:
 
 def test_sums_of_all_threads_are_compared_up_to_rounding(tmp_path: Path) -> None:
     few = ("--restores", "1", "--candidates", "1")
-    found = advised(build(tmp_path, "-DREDUCE", "-DSIZE=400000", "-DCALLS=12"), 2, *few)
+    found = advised(build_bodies(tmp_path, "-DREDUCE", "-DSIZE=400000", "-DCALLS=12"), 2, *few)
     assert found.threads == 2
     assert found.identity is not None
     assert found.identity.evidence in ("verified", "close"), found.identity.reason
@@ -188,7 +78,7 @@ def test_sums_of_all_threads_are_compared_up_to_rounding(tmp_path: Path) -> None
 def test_short_and_rare_regions_are_neither_batched_nor_taken_apart(
     tmp_path: Path, size: int, calls: int, reason: str, text: str
 ) -> None:
-    found = advised(build(tmp_path, f"-DSIZE={size}", f"-DCALLS={calls}"), 1)
+    found = advised(build_bodies(tmp_path, f"-DSIZE={size}", f"-DCALLS={calls}"), 1)
     assert (found.verdict.action, found.verdict.reason) == ("undecided", reason)
     assert text in found.verdict.text
     assert found.batch is None
@@ -196,7 +86,7 @@ def test_short_and_rare_regions_are_neither_batched_nor_taken_apart(
 
 
 def test_false_sharing_is_found_with_fields_and_lines(tmp_path: Path) -> None:
-    with stopped(build(tmp_path, "-DCOUNT"), 3, 2, "move") as (process, binary, function), process.fork() as copy:
+    with parked_team(build_bodies(tmp_path, "-DCOUNT"), 3, 2, "move") as (process, binary, function), process.fork() as copy:
         region = binary.region(function, process.load_base)
         seen = observed(process, binary, region, trace_region(process, copy, region, 3))
     (shared,) = seen.shared
@@ -206,8 +96,8 @@ def test_false_sharing_is_found_with_fields_and_lines(tmp_path: Path) -> None:
 
 
 def test_a_region_that_leaves_other_bytes_each_time_cannot_be_compared(tmp_path: Path) -> None:
-    program = build(tmp_path, "-DSTAMP")
-    with stopped(program, 3, 2, "move") as (process, binary, function):
+    program = build_bodies(tmp_path, "-DSTAMP")
+    with parked_team(program, 3, 2, "move") as (process, binary, function):
         region = binary.region(function, process.load_base)
         with process.fork() as copy:
             trace = trace_region(process, copy, region, 3)
@@ -216,7 +106,7 @@ def test_a_region_that_leaves_other_bytes_each_time_cannot_be_compared(tmp_path:
 
 
 def test_without_criu_a_team_is_refused_by_name(tmp_path: Path) -> None:
-    program = build(tmp_path)
+    program = build_bodies(tmp_path)
     command = [
         sys.executable,
         "-m",

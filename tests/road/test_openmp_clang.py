@@ -19,15 +19,13 @@ from layout_advise.tracer.snapshot.snapshots import CriuSnapshots
 from layout_advise.tracer.trace.trace_file import read_trace, write_trace
 from layout_advise.verify.order_dependent_sums import SharedSum, order_dependent
 from layout_advise.verify.verify_team import verify_with
-from tests.layout_advise.verify.test_order_dependent_sums import trace_of
-from tests.road.test_openmp import advised, observe, same_bytes
-from tests.road.test_openmp import build as build_bodies
-from tests.road.test_openmp_sync import HASWELL, items, lifted
 from tests.support import openmp_programs as programs
 from tests.support import sync_programs as regions
+from tests.support.compilers import HASWELL
 from tests.support.openmp_programs import needs_libomp, with_threads
-from tests.support.sync_programs import DETERMINISTIC, ROUNDED, SHAPES
-from tests.tracer.backends.test_openmp_trace import N, body_of, cells_by_thread, entry_of, share, stopped, traced
+from tests.support.openmp_road import advised, assert_same_bytes, build_bodies, trace_and_compare, trace_of_threads
+from tests.support.sync_programs import DETERMINISTIC, ROUNDED, SHAPES, lifted_region, nested_items
+from tests.support.tracing.openmp_traces import N, body_of, cells_by_thread, parked_team, share, team_entry, team_trace
 
 pytestmark = needs_libomp
 
@@ -51,12 +49,12 @@ def build_region(folder: Path, body: str, *flags: str) -> Path:
 
 
 def made_by_clang(folder: Path, body: str, *flags: str) -> Lifted:
-    return lifted(build_region(folder, body, *flags), ".omp_outlined.")
+    return lifted_region(build_region(folder, body, *flags), ".omp_outlined.")
 
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_every_thread_s_accesses_are_those_of_the_static_schedule(tmp_path: Path, threads: int) -> None:
-    trace = traced(build(tmp_path, "static"), 3, threads)
+    trace = team_trace(build(tmp_path, "static"), 3, threads)
     assert [t.number for t in trace.threads] == list(range(threads))
     for kind in ("read", "write"):
         assert cells_by_thread(trace, kind) == {t: list(share(t, threads)) for t in range(threads)}
@@ -75,7 +73,7 @@ def test_every_thread_s_accesses_are_those_of_the_static_schedule(tmp_path: Path
 @pytest.mark.parametrize("call", [3, 4])
 def test_a_region_that_asks_for_a_number_of_threads_gets_it_again(tmp_path: Path, call: int) -> None:
     threads = 2 + (call - 1) % 2
-    with stopped(build(tmp_path, "changing"), call, 4) as (process, binary, function):
+    with parked_team(build(tmp_path, "changing"), call, 4) as (process, binary, function):
         region = binary.region(function, process.load_base, callees=True)
         for _ in range(2):
             with process.fork() as copy:
@@ -86,7 +84,7 @@ def test_a_region_that_asks_for_a_number_of_threads_gets_it_again(tmp_path: Path
 
 
 def test_a_dynamic_schedule_gives_every_iteration_to_one_thread(tmp_path: Path) -> None:
-    trace = traced(build(tmp_path, "dynamic"), 2, 2)
+    trace = team_trace(build(tmp_path, "dynamic"), 2, 2)
     cells = [cell for part in cells_by_thread(trace, "write").values() for cell in part]
     assert sorted(cells) == list(range(N))
 
@@ -94,7 +92,7 @@ def test_a_dynamic_schedule_gives_every_iteration_to_one_thread(tmp_path: Path) 
 @pytest.mark.parametrize("flags", [("-O2", "-fno-plt"), ("-O2", "-no-pie", "-fno-pie"), ("-O0",), ("-O3", "-march=haswell")])
 def test_the_calls_of_one_body_are_counted_however_it_was_compiled(tmp_path: Path, flags: tuple[str, ...]) -> None:
     program = build(tmp_path, "two", *flags)
-    entry = entry_of(program, body_of(ElfBinary.open(program)))
+    entry = team_entry(program, body_of(ElfBinary.open(program)))
     assert entry.symbol == "__kmpc_fork_call"
     seen = probe([str(program)], entry, env=with_threads(2), timeout=60)
     assert (seen.calls, seen.threads, len(seen.times)) == (8, 1, 8)  # not those of the other region
@@ -114,18 +112,18 @@ def test_bodies_whose_runs_are_not_all_seen_are_refused(tmp_path: Path, body: st
     subprocess.run(["clang", *(flags or ("-O2",)), "-fopenmp", "-o", program, source], check=True)
     bodies = [f for f in ElfBinary.open(program).functions if is_region_body(f)]
     with pytest.raises(TraceError) as refused:
-        entry_of(program, next((f for f in bodies if f.name.endswith("_debug__")), bodies[0]))
+        team_entry(program, next((f for f in bodies if f.name.endswith("_debug__")), bodies[0]))
     assert refused.value.why == why
 
 
 @pytest.mark.parametrize("name", DETERMINISTIC)
 def test_every_kind_of_region_is_lifted_with_its_calls(tmp_path: Path, name: str) -> None:
     region = made_by_clang(tmp_path, DETERMINISTIC[name], "-O2")
-    calls = [i for i in items(region.body) if isinstance(i, RuntimeCall)]
+    calls = [i for i in nested_items(region.body) if isinstance(i, RuntimeCall)]
     assert calls
     assert {len(call.args) - len(ROUTINES[call.function].parameters) for call in calls} == {0}
     assert shared_out(region.body) == any("dispatch" in c.function or "single" in c.function for c in calls)
-    trace = trace_of([{access.origin.pc: [4096] for access in accesses(region.body)}])
+    trace = trace_of_threads([{access.origin.pc: [4096] for access in accesses(region.body)}])
     assert order_dependent(region, trace) == ()
 
 
@@ -139,7 +137,7 @@ def test_every_kind_of_region_is_lifted_from_other_code(tmp_path: Path, name: st
 @pytest.mark.parametrize("name", ROUNDED)
 def test_sums_of_floats_depend_on_the_order(tmp_path: Path, name: str) -> None:
     region = made_by_clang(tmp_path, ROUNDED[name], "-O2")
-    trace = trace_of([{access.origin.pc: [4096] for access in accesses(region.body)}])
+    trace = trace_of_threads([{access.origin.pc: [4096] for access in accesses(region.body)}])
     assert order_dependent(region, trace) == (SharedSum(4096, 8),)
 
 
@@ -149,7 +147,7 @@ def test_what_cannot_be_repeated_is_refused_by_name_and_says_why(tmp_path: Path,
     refusals = []
     for body in (f for f in binary.functions if is_region_body(f)):
         try:
-            lifted(binary.path, body.name)
+            lifted_region(binary.path, body.name)
         except NotLiftedError as error:
             refusals.append(error.line())
     assert refusals
@@ -157,7 +155,7 @@ def test_what_cannot_be_repeated_is_refused_by_name_and_says_why(tmp_path: Path,
 
 
 def compared(folder: Path, body: str, threads: int, *flags: str) -> None:
-    same_bytes(build_region(folder, body, *flags), threads, folder)
+    assert_same_bytes(build_region(folder, body, *flags), threads, folder)
 
 
 @pytest.mark.parametrize("name", COMPARED)
@@ -194,14 +192,14 @@ def test_other_teams_and_flags_leave_the_same_bytes(tmp_path: Path, name: str, t
 @pytest.mark.parametrize("threads", [3, 5])
 @pytest.mark.parametrize("name", ROUNDED)
 def test_sums_of_threads_are_compared_up_to_rounding(tmp_path: Path, name: str, threads: int) -> None:
-    _, found = observe(build_region(tmp_path, ROUNDED[name]), threads, tmp_path)
+    _, found = trace_and_compare(build_region(tmp_path, ROUNDED[name]), threads, tmp_path)
     assert found.pop("wrong").reason is not None
     assert {finding.reason for finding in found.values()} == {None}
     assert {finding.evidence for finding in found.values()} <= {"verified", "close"}
 
 
 def test_the_region_runs_with_other_numbers_of_threads(tmp_path: Path) -> None:
-    with stopped(build_bodies(tmp_path, compiler="clang"), 3, 2, "move") as (process, binary, function):
+    with parked_team(build_bodies(tmp_path, compiler="clang"), 3, 2, "move") as (process, binary, function):
         region = binary.region(function, process.load_base)
         with process.fork() as copy:
             team = trace_region(process, copy, region, 3)

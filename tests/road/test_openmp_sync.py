@@ -8,34 +8,21 @@ from pathlib import Path
 import pytest
 
 from layout_advise.errors import NotLiftedError, TraceError
-from layout_advise.mockup.ir.lifted import Atomic, Item, Lifted, LiftedLoop, RuntimeCall
-from layout_advise.mockup.lift.lift import lift
+from layout_advise.mockup.ir.lifted import Atomic, RuntimeCall
 from layout_advise.mockup.machine.openmp_runtime import why_not
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.program.openmp_regions import is_region_body, region_entry
-from tests.road.test_openmp import observe, same_bytes
-from tests.support.sync_programs import DETERMINISTIC, REFUSED, ROUNDED, build
+from tests.support.compilers import HASWELL
+from tests.support.openmp_road import assert_same_bytes, trace_and_compare
+from tests.support.sync_programs import DETERMINISTIC, REFUSED, ROUNDED, build, lifted_region, nested_items
 
-HASWELL = ("-O3", "-march=haswell")
 FAR = [("sum", 3, ("-O2",)), ("dynamic sum", 2, HASWELL), ("critical", 2, HASWELL), ("hits", 3, HASWELL)]
-
-
-def lifted(program: Path, prefix: str = "move._omp_fn") -> Lifted:
-    """The region of ``move``; of one with other bodies in it, the first that is not lifted says why."""
-    binary = ElfBinary.open(program)
-    bodies = [f for f in binary.functions if is_region_body(f) and f.name.startswith(prefix)]
-    made = [lift(binary.region(body, 0x555555554000, callees=True), result="none") for body in bodies]
-    return made[0]
-
-
-def items(body: tuple[Item, ...]) -> list[Item]:
-    return [i for item in body for i in (item, *(items(item.body) if isinstance(item, LiftedLoop) else ()))]
 
 
 @pytest.mark.parametrize("flags", [("-O2",), HASWELL])
 @pytest.mark.parametrize("name", DETERMINISTIC)
 def test_every_kind_of_region_is_lifted_with_its_calls(tmp_path: Path, name: str, flags: tuple[str, ...]) -> None:
-    made = items(lifted(build(tmp_path, DETERMINISTIC[name], *flags)).body)
+    made = nested_items(lifted_region(build(tmp_path, DETERMINISTIC[name], *flags)).body)
     assert "master" in name or "chunks" in name or any(isinstance(i, Atomic | RuntimeCall) for i in made)
 
 
@@ -43,7 +30,7 @@ def test_every_kind_of_region_is_lifted_with_its_calls(tmp_path: Path, name: str
 def test_what_cannot_be_repeated_is_refused_by_name_and_says_why(tmp_path: Path, name: str) -> None:
     body, function = REFUSED[name]
     with pytest.raises(NotLiftedError) as refused:
-        lifted(build(tmp_path, body))
+        lifted_region(build(tmp_path, body))
     assert f"calls {function}" in refused.value.line()
     assert why_not(function) in refused.value.line()
     assert why_not(function)
@@ -61,7 +48,7 @@ def test_a_body_that_no_runtime_is_handed_is_refused_by_name(tmp_path: Path) -> 
 def test_other_locked_instructions_are_refused_by_name(tmp_path: Path) -> None:
     body = '_Pragma("omp parallel") __asm__ volatile("lock btsq $3, %0" : "+m"(total));'
     with pytest.raises(NotLiftedError, match=r"lock bts.*atomic operation \(lock\)"):
-        lifted(build(tmp_path, body))
+        lifted_region(build(tmp_path, body))
 
 
 @pytest.mark.parametrize("name", ["sum", "dynamic sum", "critical", "array"])
@@ -82,13 +69,13 @@ def test_other_teams_and_flags_leave_the_same_bytes(tmp_path: Path, name: str, t
 
 
 def compared(folder: Path, body: str, threads: int, *flags: str) -> None:
-    same_bytes(build(folder, body, *flags), threads, folder)
+    assert_same_bytes(build(folder, body, *flags), threads, folder)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ROUNDED)
 def test_sums_of_three_threads_are_compared_up_to_rounding(tmp_path: Path, name: str) -> None:
-    _, found = observe(build(tmp_path, ROUNDED[name]), 3, tmp_path)
+    _, found = trace_and_compare(build(tmp_path, ROUNDED[name]), 3, tmp_path)
     assert found.pop("wrong").reason is not None
     assert {finding.reason for finding in found.values()} == {None}
     assert {finding.evidence for finding in found.values()} <= {"verified", "close"}

@@ -9,23 +9,24 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layout_advise.build.build_and_compare import code_of
 from layout_advise.build.compile_flags import Compiled
 from layout_advise.build.mockups import make_all
 from layout_advise.build.recipes import Recipe
+from layout_advise.build.source import Source, code_of
 from layout_advise.layoutalgebra.derive.structure import Axis, Candidate, Dim, Field, Relayout, Structure
 from layout_advise.layoutalgebra.explore.explore import SMALL_PADDED, Walk, can_pad, explore
 from layout_advise.layoutalgebra.explore.relayout import LINE, is_injective
 from layout_advise.layoutalgebra.terms.text import parse
 from layout_advise.mockup.ir.lifted import Lifted
+from layout_advise.mockup.timing.variants import Variant
 from layout_advise.observe.observe import observed
 from layout_advise.propose.proposals import propose
-from layout_advise.study import attempt
+from layout_advise.propose.stage import attempt
 from layout_advise.tracer.backends.clone.record_team import trace_region
 from layout_advise.verify.verify import Subject
 from layout_advise.verify.verify_team import verify_team
-from tests.road.test_openmp import build, observe
-from tests.tracer.backends.test_openmp_trace import stopped
+from tests.support.openmp_road import build_bodies, trace_and_compare
+from tests.support.tracing.openmp_traces import parked_team
 
 ZEROS = r"""
 #include <omp.h>
@@ -39,6 +40,8 @@ __attribute__((noinline)) void move(double dt)
 }
 int main(void) { for (int call = 0; call < 6; call++) { n++; move(1); } printf("%ld\n", own[0].sum); }
 """
+
+READS, WRITES = Variant("c1", form="wrong"), Variant("c1", form="wrong-writes")
 
 
 def counters(count: int, size: int = 8, inner: int = 1, fields: int = 1) -> Structure:
@@ -101,10 +104,10 @@ def test_large_arrays_and_whole_lines_are_left_alone() -> None:
 
 
 def test_a_padded_layout_is_verified_by_two_threads(tmp_path: Path) -> None:
-    seen, found = observe(build(tmp_path, "-DCOUNT"), 2, tmp_path)
+    seen, found = trace_and_compare(build_bodies(tmp_path, "-DCOUNT"), 2, tmp_path)
     (structure,) = (s for s in seen.structures if s.name == "own")
     assert structure.count == 32
-    assert found.pop("wrong").reason is not None
+    assert found.pop("c1-wrong").reason is not None
     assert found["c1"].reason is None
     assert found["identity"].reason is None
     text = (tmp_path / "c1.c").read_text()
@@ -115,7 +118,7 @@ def test_where_all_that_is_read_is_alike_wrong_writes_are_noticed(tmp_path: Path
     (tmp_path / "zeros.c").write_text(ZEROS)
     program = tmp_path / "zeros"
     subprocess.run(["gcc", "-g", "-O2", "-fopenmp", "-o", program, tmp_path / "zeros.c"], check=True)
-    with stopped(program, 3, 2, "move") as (process, binary, function):
+    with parked_team(program, 3, 2, "move") as (process, binary, function):
         region = binary.region(function, process.load_base, callees=True)
         with process.fork() as copy:
             seen = observed(process, binary, region, trace_region(process, copy, region, 3))
@@ -123,14 +126,14 @@ def test_where_all_that_is_read_is_alike_wrong_writes_are_noticed(tmp_path: Path
         assert isinstance(lifted, Lifted)
         best = propose(seen, 1)[0]
         wanted = [
-            Recipe("reads", best, "plain", wrong=True, checked=False),
-            Recipe("writes", best, "plain", wrong="writes", checked=False),
+            Recipe(READS, best, checked=False),
+            Recipe(WRITES, best, checked=False),
         ]
         code, compiler = code_of(seen, lifted), Compiled("gcc", ("-O2",))
-        made = make_all(wanted, code, seen.trace, seen.structures, compiler, tmp_path)
-        subjects = [Subject(m.recipe.name, m.mockup, None, (), None) for m in made if m.mockup is not None]
+        source = Source(code, lifted, seen.trace, seen.structures, compiler)
+        made = make_all(wanted, source, compiler, tmp_path)
+        subjects = [Subject(variant, m.path, None, (), None) for variant, m in made.items() if m.path is not None]
         assert seen.team is not None
         found = verify_team(process, subjects, lifted, seen.team, tmp_path)
-    assert found["reads"].reason is None
-    assert found["writes"].reason is not None
-    assert "the written bytes differ" in found["writes"].reason
+    assert found[READS].reason is None
+    assert "the written bytes differ" in (found[WRITES].reason or "")

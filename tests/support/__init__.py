@@ -1,1 +1,1 @@
-"""."""
+"""Helpers that several tests share; no tests."""

@@ -106,3 +106,15 @@ def particles(flags: tuple[str, ...], where: Path, n: int = 37) -> tuple[Case, S
     shape = Structure("s0", "particles", data.ctypes.data, data.nbytes, (Dim(n, 80),), fields)
     case.structures = (shape,)
     return case, shape
+
+
+GRID = """
+static double *at(double *d, long x, long y) { return d + (x * 13 + y) * 8; }
+void step(double *d, long nx, long ny, long now) {
+    for (long x = 1; x < nx - 1; x++)
+        for (long y = 1; y < ny - 1; y++) {
+            double u = at(d, x, y)[now];
+            double sum = at(d, x - 1, y)[now] + at(d, x + 1, y)[now] + at(d, x, y - 1)[now] + at(d, x, y + 1)[now];
+            at(d, x, y)[1 - now] = u + 0.1 * (sum - 4.0 * u) * at(d, x, y)[2 + now];
+        }
+}"""

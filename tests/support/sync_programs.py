@@ -6,6 +6,11 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+from layout_advise.mockup.ir.lifted import Item, Lifted, LiftedLoop
+from layout_advise.mockup.lift.lift import lift
+from layout_advise.tracer.program.binary import ElfBinary
+from layout_advise.tracer.program.openmp_regions import is_region_body
+
 _MAIN = r"""
 #include <math.h>
 #include <omp.h>
@@ -109,3 +114,15 @@ def build(folder: Path, body: str, *flags: str, size: int = 3000, compiler: str 
     command = [compiler, "-g", f"-DSIZE={size}", *(flags or ("-O2",)), "-fopenmp", "-o", str(program), str(source), "-lm"]
     subprocess.run(command, check=True)
     return program
+
+
+def lifted_region(program: Path, prefix: str = "move._omp_fn") -> Lifted:
+    """The region of ``move``; of one with other bodies in it, the first that is not lifted says why."""
+    binary = ElfBinary.open(program)
+    bodies = [f for f in binary.functions if is_region_body(f) and f.name.startswith(prefix)]
+    made = [lift(binary.region(body, 0x555555554000, callees=True), result="none") for body in bodies]
+    return made[0]
+
+
+def nested_items(body: tuple[Item, ...]) -> list[Item]:
+    return [i for item in body for i in (item, *(nested_items(item.body) if isinstance(item, LiftedLoop) else ()))]

@@ -1,1 +1,1 @@
-"""."""
+"""Tests of the way from a program to a folded trace."""

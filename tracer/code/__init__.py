@@ -1,1 +1,6 @@
-"""."""
+"""Machine code as the tracer needs it: instructions, and which memory each accesses.
+
+In come the bytes of a ``region``, out come ``instructions`` with their ``operands``: address, size, load or store.
+``evex`` says which elements a masked AVX-512 instruction accesses, ``code_loops`` which instruction runs in which loop,
+``frame_alignment`` how the code rounds its stack.
+"""

@@ -1,1 +1,5 @@
-"""."""
+"""The trace of one call as data, and its file.
+
+``trace`` defines references with their folded streams, loops, objects and the order of execution. ``trace_file`` writes
+and reads it as ``chunks``, which stay readable up to the last whole one; ``stream_codec`` packs the streams.
+"""

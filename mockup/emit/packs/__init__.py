@@ -1,1 +1,5 @@
-"""."""
+"""Operations of one packed instruction, written as one vector statement.
+
+``find`` groups them into a ``pack``, ``fill`` computes a shared element twice, ``fmaddsub`` keeps alternating sums
+together, ``writer`` writes the statements.
+"""

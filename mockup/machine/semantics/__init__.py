@@ -1,8 +1,11 @@
 """The semantics table: what each instruction does, as :class:`layout_advise.mockup.ir.effects.Semantics`.
 
-The rules stand in the modules of this package by kind of instruction; :func:`semantics` finds them. An instruction without
-a rule, or in a form that its rule does not know, raises :class:`layout_advise.errors.NotLiftedError`: nothing is guessed.
-MXCSR must hold round-to-nearest, without flush-to-zero and denormals-are-zero, as programs start with.
+In comes a decoded instruction, out come its effects: :func:`semantics` finds the rule, which reads operands from a
+``context`` (on ``scalars`` and ``elements``) and adds effects to it. The rules by kind: ``integer``, ``bits``, ``control``,
+``atomic``, ``compare``, ``conversions``, ``floats``, and ``vectors/``; ``element_types`` lists the AVX-512 forms that have
+one. An instruction without a rule, or in a form that its rule does not know, raises
+:class:`layout_advise.errors.NotLiftedError`: nothing is guessed. MXCSR must hold round-to-nearest, without flush-to-zero and
+denormals-are-zero, as programs start with.
 """
 
 from __future__ import annotations

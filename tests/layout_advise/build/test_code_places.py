@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import subprocess
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,25 +13,29 @@ from typing import cast
 
 import pytest
 
-from layout_advise.build import code_places as stage
-from layout_advise.build.code_places import MOVED_BY, hangs_on_place, have_room, moved, moved_identities
-from layout_advise.build.compile_flags import Compiled, own_alignment
-from layout_advise.build.mockups import Made
+from layout_advise.build import source as sources
+from layout_advise.build.code_places import MOVED_BY, have_room, moved, moved_identities
+from layout_advise.build.compile_flags import Compiled
+from layout_advise.build.mockups import Mockup
 from layout_advise.build.recipes import Recipe
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
-from layout_advise.measure.timing_setup import controls
+from layout_advise.measure.contest import controls
+from layout_advise.mockup.ir.data_branches import branches_on_data
 from layout_advise.mockup.machine.cfg import build_cfg
 from layout_advise.mockup.run.build import build
-from layout_advise.mockup.timing.names import IDENTITY, IDENTITY_MOVED, ORIGINAL, elsewhere
+from layout_advise.mockup.run.code_placement import InnerLoop
+from layout_advise.mockup.run.compilers import GCC
 from layout_advise.mockup.timing.ratios import identity_ratio
 from layout_advise.mockup.timing.timings import Timings
+from layout_advise.mockup.timing.variants import IDENTITY, ORIGINAL, Variant
 from layout_advise.observe.observe import Observation
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.verify.verify import Finding
-from tests.mockup.ir.test_data_branches import SOURCES
 from tests.support.benchmark_scripts import script
 from tests.support.mockup_native import Native, candidate, relayout
+from tests.support.mockups.branching_kernels import BRANCHING
 
+LAYOUT, KEPT, SAME = Variant("l"), Variant("i"), Variant("s")
 TEXT = """__attribute__((visibility("default"))) double sum_of(const double *x, long n)
 { double s = 0; for (long i = 0; i < n; i++) if (x[i] < 0.5) s += x[i]; return s; }
 """
@@ -38,11 +43,11 @@ TEXT = """__attribute__((visibility("default"))) double sum_of(const double *x, 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_code_lies_further_into_a_cache_line_and_does_the_same(tmp_path: Path, compiler: str) -> None:
-    layout, identity = (Made(Recipe(n, None, "plain"), TEXT, tmp_path / n / "x.so", None, None) for n in ("l", "i"))
+    layout, identity = (Mockup(Recipe(n), TEXT, tmp_path / str(n) / "x.so", None, None) for n in (LAYOUT, KEPT))
     found = moved((layout, identity), compiler)
-    assert set(found) == {*elsewhere("l"), *elsewhere("i")}
+    assert set(found) == {*LAYOUT.elsewhere, *KEPT.elsewhere}
     numbers = (ctypes.c_double * 4)(0.25, 0.5, 0.125, 3.0)
-    for names in (elsewhere("l"), elsewhere("i")):
+    for names in (LAYOUT.elsewhere, KEPT.elsewhere):
         for name, by in zip(names, MOVED_BY, strict=True):
             binary = ElfBinary.open_module(found[name])
             start = binary.region("sum_of", 0).entry
@@ -65,19 +70,19 @@ def test_code_lies_further_into_a_cache_line_and_does_the_same(tmp_path: Path, c
 def test_whose_times_hang_on_where_the_code_lies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, short: bool, beyond: bool, hangs: bool
 ) -> None:
-    native = Native(SOURCES[name][0], name, tmp_path, ("-O2",))
+    native = Native(BRANCHING[name][0], name, tmp_path, ("-O2",))
     seen = cast(Observation, SimpleNamespace(region=None, trace=None))
-    monkeypatch.setattr(stage, "hot_loop", lambda region, trace: object() if short else None)
-    monkeypatch.setattr(stage, "is_beyond_the_l2", lambda seen: beyond)
-    assert hangs_on_place(seen, native.lifted()) is hangs
+    loop = InnerLoop(0, 1, Counter()) if short else None
+    monkeypatch.setattr(sources, "is_beyond_the_l2", lambda seen: beyond)
+    assert sources.depends_on_place(seen, branches_on_data(native.lifted()), loop) is hangs
 
 
 def test_what_cannot_be_built_is_left_out(tmp_path: Path) -> None:
-    good = Made(Recipe("i", None, "plain"), TEXT, tmp_path / "x.so", None, None)
-    bad = Made(Recipe("l", None, "plain"), "no C", tmp_path / "x.so", None, None)
-    none = Made(Recipe("l", None, "plain"), TEXT, None, None, "it does not compile")
-    same = replace(good, recipe=Recipe("s", None, "plain"), same_as="i")
-    assert set(moved((bad, none, same, good), "gcc")) == {*elsewhere("i")}
+    good = Mockup(Recipe(KEPT), TEXT, tmp_path / "x.so", None, None)
+    bad = Mockup(Recipe(LAYOUT), "no C", tmp_path / "x.so", None, None)
+    none = Mockup(Recipe(LAYOUT), TEXT, None, None, "it does not compile")
+    same = replace(good, recipe=Recipe(SAME), same_as=KEPT)
+    assert set(moved((bad, none, same, good), "gcc")) == {*KEPT.elsewhere}
 
 
 def test_the_benchmark_moves_the_code_of_the_examples_and_nothing_else(tmp_path: Path) -> None:
@@ -92,14 +97,20 @@ def test_the_benchmark_moves_the_code_of_the_examples_and_nothing_else(tmp_path:
 
 def test_the_unchanged_layout_is_tried_at_other_places_where_its_time_hangs_on_them(tmp_path: Path) -> None:
     """``scan`` by clang -O3: the same instructions 15 % slower, as their branches lie at other addresses."""
-    identity = Made(Recipe(IDENTITY, None, "plain"), TEXT, tmp_path / "x.so", None, None)
-    found = {m.recipe.name: m for m in moved_identities((identity,), "gcc")}
-    assert set(found) == {*IDENTITY_MOVED}
+    identity = Mockup(Recipe(IDENTITY), TEXT, tmp_path / "x.so", None, None)
+    found = moved_identities((identity,), "gcc")
+    assert set(found) == {*IDENTITY.elsewhere}
     assert all(m.recipe.candidate is None and not m.recipe.checked for m in found.values())
     made = {IDENTITY: identity, **found}
     timed = controls(made, {name: Finding(None) for name in made}, compared=False, kernel="sum_of")
-    assert set(timed) == {IDENTITY, *IDENTITY_MOVED}
-    times = {ORIGINAL: 100.0, IDENTITY: 115.0, IDENTITY_MOVED[0]: 121.0, IDENTITY_MOVED[1]: 102.0, IDENTITY_MOVED[2]: 90.0}
+    assert set(timed) == {IDENTITY, *IDENTITY.elsewhere}
+    times = {
+        ORIGINAL: 100.0,
+        IDENTITY: 115.0,
+        IDENTITY.elsewhere[0]: 121.0,
+        IDENTITY.elsewhere[1]: 102.0,
+        IDENTITY.elsewhere[2]: 90.0,
+    }
     ratio = identity_ratio(Timings(steady=[{name: [ns] for name, ns in times.items()}] * 5))
     assert ratio is not None
     assert ratio.median == pytest.approx(1.02)
@@ -108,7 +119,7 @@ def test_the_unchanged_layout_is_tried_at_other_places_where_its_time_hangs_on_t
 def test_loops_lie_as_their_compiler_puts_them_where_branches_hang_on_data(tmp_path: Path) -> None:
     """At multiples of 16 ``scan`` took 1.36 times as long, wherever these were: gcc puts its loop at one of 8."""
     heads = {}
-    for name, flags in (("mockup", ()), ("own", own_alignment(Compiled("gcc", ())))):
+    for name, flags in (("mockup", ()), ("own", GCC.own_alignment)):
         result = build(TEXT, tmp_path / f"{name}.so", "gcc", ("-O2", *flags))
         assert result.path is not None
         cfg = build_cfg(ElfBinary.open_module(result.path).region("sum_of", 0))
@@ -120,7 +131,7 @@ def test_loops_lie_as_their_compiler_puts_them_where_branches_hang_on_data(tmp_p
     own = [(loop.head - region.entry) % 16 for loop in build_cfg(region).loops]
     assert set(heads["mockup"]) == {0}
     assert [head % 16 for head in heads["own"]] == own != [0]
-    assert own_alignment(Compiled("/usr/bin/clang-14", ())) == ("-falign-loops=16",)
+    assert Compiled("/usr/bin/clang-14", ()).family.own_alignment == ("-falign-loops=16",)
 
 
 def test_further_builds_need_room_for_their_data(monkeypatch: pytest.MonkeyPatch) -> None:

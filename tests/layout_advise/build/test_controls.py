@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
-from layout_advise.build.mockups import Made
+from layout_advise import pipeline
+from layout_advise.build.mockups import Mockup
 from layout_advise.build.recipes import Recipe
+from layout_advise.build.stage import worth_timing
 from layout_advise.describe.assemble import Conditions, quality
-from layout_advise.measure.timing_setup import controls, worth_timing
-from layout_advise.mockup.timing.names import IDENTITY, IDENTITY_BLOCKS, LAYOUT_SCALAR, SCALAR
-from layout_advise.pipeline import that_tells
+from layout_advise.describe.studied import Studied
+from layout_advise.measure.contest import controls
+from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_BLOCKS, SCALAR, Variant
+from layout_advise.observe.case import Case
 from layout_advise.reports.model.hotspot import Verdict
-from layout_advise.study import Studied
+from layout_advise.retry import InBatches
 from layout_advise.verify.verify import Finding
 from tests.support.sample_report import report
 
+C1 = Variant("c1")
 
-def compiled(folder: Path, name: str, value: int) -> Path:
+
+def compiled(folder: Path, name: object, value: int) -> Path:
     target = folder / f"{name}.so"
     source = f"int run(void) {{ return {value}; }}"
     subprocess.run(["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", target], input=source, text=True, check=True)
@@ -27,20 +35,20 @@ def compiled(folder: Path, name: str, value: int) -> Path:
 
 
 @pytest.mark.parametrize(("value", "timed"), [(1, {IDENTITY}), (2, {IDENTITY, SCALAR})])
-def test_a_scalar_identity_that_is_the_same_program_is_not_timed(value: int, timed: set[str], tmp_path: Path) -> None:
+def test_a_scalar_identity_that_is_the_same_program_is_not_timed(value: int, timed: set[Variant], tmp_path: Path) -> None:
     """By where it lies it could be taken to be faster "without vector instructions"."""
     values = {IDENTITY: 1, SCALAR: value}
-    made = {n: Made(Recipe(n, None, "plain"), "", compiled(tmp_path, n, v), None, None) for n, v in values.items()}
+    made = {n: Mockup(Recipe(n), "", compiled(tmp_path, n, v), None, None) for n, v in values.items()}
     assert set(controls(made, {n: Finding(None) for n in made}, compared=True, kernel="run")) == timed
 
 
 def test_beside_the_winner_nothing_is_timed_that_is_the_same_program(tmp_path: Path) -> None:
-    values = {IDENTITY: 1, IDENTITY_BLOCKS: 1, SCALAR: 1, LAYOUT_SCALAR: 2, "c1": 2}
+    values = {IDENTITY: 1, IDENTITY_BLOCKS: 1, SCALAR: 1, C1.scalar: 2, C1: 2}
     built = {name: compiled(tmp_path, name, value) for name, value in values.items()}
-    assert set(worth_timing(built, "c1", "run")) == {IDENTITY, "c1"}
+    assert set(worth_timing(built, C1, "run")) == {IDENTITY, C1}
     built[IDENTITY_BLOCKS] = compiled(tmp_path, "other", 3)
-    built[LAYOUT_SCALAR] = compiled(tmp_path, "scalar", 4)
-    assert set(worth_timing(built, "c1", "run")) == set(values)
+    built[C1.scalar] = compiled(tmp_path, "scalar", 4)
+    assert set(worth_timing(built, C1, "run")) == set(values)
 
 
 def studied(reason: str) -> Studied:
@@ -48,14 +56,21 @@ def studied(reason: str) -> Studied:
     return Studied(report(verdict).hotspots[0], Conditions(None, None, 0.0, None, False, None, 0, None), complete=True)
 
 
-def test_a_batch_of_which_nothing_could_be_measured_tells_less_than_one_call() -> None:
+def test_a_batch_of_which_nothing_could_be_measured_tells_less_than_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sparse matrix times two vectors in turn: no layout of its entries could be made for 16 calls, for one it could."""
-    one = studied("not-in-situ")
-    assert that_tells(one, studied("nothing-measured")) is one
-    assert that_tells(one, studied("no-rule-applies")) is one  # two buffers that are swapped: one reference touches both
-    assert that_tells(one, studied("structure-unclear")) is one
-    assert that_tells(one, batch := studied("no-gain")) is batch
-    assert that_tells(one, None) is None
+    one = replace(studied("not-in-situ"), retry=InBatches())
+    case = cast(Case, SimpleNamespace())
+    monkeypatch.setattr(pipeline, "in_batches", lambda case, studied: case)
+
+    def told(batch: Studied | None) -> Studied | None:
+        monkeypatch.setattr(pipeline, "study", lambda case: batch)
+        return pipeline.study_again(case, one)[1]
+
+    assert told(studied("nothing-measured")) is one
+    assert told(studied("no-rule-applies")) is one  # two buffers that are swapped: one reference touches both
+    assert told(studied("structure-unclear")) is one
+    assert told(batch := studied("no-gain")) is batch
+    assert told(None) is None
 
 
 def test_calls_that_use_other_memory_are_no_sign_of_another_course() -> None:
@@ -78,5 +93,5 @@ def test_a_scalar_identity_of_the_same_instructions_is_not_timed(tmp_path: Path)
         path = tmp_path / f"{name}.so"
         command = ["gcc", "-O2", *flags, "-shared", "-fPIC", "-x", "c", "-", "-o", str(path)]
         subprocess.run(command, input=LOOP, text=True, check=True)
-        made[name] = Made(Recipe(name, None, "plain"), "", path, None, None)
+        made[name] = Mockup(Recipe(name), "", path, None, None)
     assert set(controls(made, {n: Finding(None) for n in made}, compared=True, kernel="run")) == {IDENTITY}

@@ -9,16 +9,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from layout_advise.build.build_and_compare import without_failed
 from layout_advise.build.code_places import moved
 from layout_advise.build.compile_flags import Compiled
-from layout_advise.build.mockups import Late, Made, make_all
+from layout_advise.build.mockups import LateLoads, Mockup, make_all
 from layout_advise.build.recipes import Code, Recipe
+from layout_advise.build.source import Source
 from layout_advise.layoutalgebra.derive.structure import Candidate
-from layout_advise.mockup.timing.names import IDENTITY, elsewhere, reordered
+from layout_advise.mockup.timing.variants import IDENTITY, Variant
+from layout_advise.verify.compare import without_failed
 from layout_advise.verify.verify import Finding
 from tests.support.mockup_native import Rows, rows
 
+C1 = Variant("c1")
 FLAGS = ("-O3", "-march=haswell", "-ffp-contract=off")
 PRESSURE = """
 struct particle { double x, vx, m, q, P; };
@@ -39,11 +41,12 @@ def kernel(source: str, where: Path, used: tuple[int, ...] = (1, 2, 4)) -> Rows:
     return rows(source, work, used, where, FLAGS)
 
 
-def made(one: Rows, layout: Candidate | None, where: Path, *, late: bool = True) -> Made:
-    recipe = Recipe(IDENTITY if layout is None else "c1", layout, "plain", checked=False)
+def made(one: Rows, layout: Candidate | None, where: Path, *, late: bool = True) -> Mockup:
+    recipe = Recipe(IDENTITY if layout is None else C1, layout, checked=False)
     code = Code(one.lifted, one.lifted)
-    (found,) = make_all([recipe], code, one.trace, (one.structure,), Compiled("gcc", FLAGS), where, late=late)
-    assert found.mockup is not None, found.reason
+    source = Source(code, one.lifted, one.trace, (one.structure,), Compiled("gcc", FLAGS))
+    (found,) = make_all([recipe], source, source.compiler, where, late=late).values()
+    assert found.path is not None, found.reason
     return found
 
 
@@ -65,7 +68,7 @@ def test_two_of_the_builds_at_other_places_have_it(tmp_path: Path) -> None:
     found = made(one, one.layout("soa"), tmp_path / "made")
     assert found.late is not None
     built = moved((found,), "gcc")
-    sources = [built[name].with_suffix(".c").read_text() for name in elsewhere("c1")]
+    sources = [built[name].with_suffix(".c").read_text() for name in C1.elsewhere]
     assert sources == [found.source, found.late.source, found.late.source]
 
 
@@ -77,24 +80,25 @@ def test_there_is_none_where_it_is_the_same_and_where_none_is_asked_for(tmp_path
 
 
 def test_what_does_not_do_the_same_is_not_timed(tmp_path: Path) -> None:
-    late = Late("other", tmp_path / "late.so")
-    item = Made(Recipe("c1", None, "plain"), "one", tmp_path / "c1.so", None, None, late=late)
+    late = LateLoads("other", tmp_path / "late.so")
+    item = Mockup(Recipe(C1), "one", tmp_path / "c1.so", None, None, late=late)
     good, bad, unknown = (
-        without_failed({"c1": item}, found)
-        for found in ({reordered("c1"): Finding(None)}, {reordered("c1"): Finding("differs")}, {})
+        without_failed({C1: item}, found)
+        for found in ({C1.reordered: Finding(None)}, {C1.reordered: Finding("differs")}, {})
     )
-    assert good["c1"].late is late
-    assert bad["c1"].late is unknown["c1"].late is None
+    assert good[C1].late is late
+    assert bad[C1].late is unknown[C1].late is None
 
 
 @pytest.mark.parametrize(("short", "loads"), [(True, 4), (False, 3)])
 def test_short_loops_are_compiled_as_a_source_is(short: bool, loads: int, tmp_path: Path) -> None:
     """particles at -O3: by hand gcc loads a vector twice, in either order of the source."""
     one = kernel(PRESSURE, tmp_path)
-    recipe = Recipe("c1", one.layout("soa"), "plain", checked=False)
+    recipe = Recipe(C1, one.layout("soa"), checked=False)
     compiler = Compiled("gcc", FLAGS, short)
-    (found,) = make_all([recipe], Code(one.lifted, one.lifted), one.trace, (one.structure,), compiler, tmp_path / "made")
-    assert found.mockup is not None
-    code = subprocess.run(["objdump", "-d", str(found.mockup)], capture_output=True, text=True, check=True).stdout
+    source = Source(Code(one.lifted, one.lifted), one.lifted, one.trace, (one.structure,), compiler)
+    (found,) = make_all([recipe], source, source.compiler, tmp_path / "made").values()
+    assert found.path is not None
+    code = subprocess.run(["objdump", "-d", str(found.path)], capture_output=True, text=True, check=True).stdout
     read = re.findall(r"v(?:movu|mul|add)pd \S*\(%r\S+\),%ymm\d", code)
     assert len(read) == loads

@@ -1,1 +1,1 @@
-"""."""
+"""Hotspots, loops, calls, kinds of calls and batches, chosen from samples and times."""

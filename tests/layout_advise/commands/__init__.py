@@ -1,1 +1,1 @@
-"""."""
+"""The subcommands, their options, output and exit codes."""

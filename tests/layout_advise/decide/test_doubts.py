@@ -33,7 +33,7 @@ from layout_advise.mockup.timing.names import (
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.reports.model.hotspot import Verdict
-from tests.mockup.timing import test_measure
+from tests.support.mockups.fake_machine import COLD, FRESH, TRUE_NS, FakeMachine
 
 KEEP = Verdict("keep", None, None, "no-gain", "Keep it.")
 
@@ -101,7 +101,7 @@ def contest(
 ) -> Decision:
     """The decision about one candidate, on a machine on which everything takes ``times``."""
     for name, ns in times.items():
-        monkeypatch.setitem(test_measure.TRUE_NS, name, ns)
+        monkeypatch.setitem(TRUE_NS, name, ns)
     controls = {
         name: Path(name) for name in (IDENTITY, SCALAR, IDENTITY_RESTRICT, IDENTITY_SIMD, IDENTITY_LANES) if name in times
     }
@@ -117,7 +117,7 @@ def contest(
     places = {n: Path(n) for n in elsewhere(candidate) if n in times}
     field = Contest(controls, [entrant], (), rebuild, lambda timings, name: None, (lambda: places) if placed else None)
     bench = Bench(
-        test_measure.FakeMachine(),
+        FakeMachine(),
         ((), ()),
         TimingPlan(restores=7),
         TimingPlan(restores=5, around=True),
@@ -218,7 +218,7 @@ def test_the_running_program_is_timed_again_where_it_does_not_agree(monkeypatch:
 
 def test_between_warm_and_flushed_caches_the_lesser_gain_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     """1.5 times the warm time, three quarters of the flushed one."""
-    monkeypatch.setitem(test_measure.COLD, "c1", 3)  # 1.33 times as fast as the original, warm 2 times
+    monkeypatch.setitem(COLD, "c1", 3)  # 1.33 times as fast as the original, warm 2 times
     decision = contest(monkeypatch, {**TIMES, "c1": 500.0}, in_situ=(1500.0, None), branches=False)
     assert decision.verdict.action == "change"
     assert decision.verdict.gain == pytest.approx(4 / 3, rel=0.02)
@@ -234,8 +234,8 @@ def test_where_the_processor_learns_the_calls_times_are_those_of_branches_as_lit
 ) -> None:
     """Half of what it learns is unknown: 1500 ns for the original, 500 ns and half of what a candidate loses by it."""
     for name in TIMES:
-        monkeypatch.setitem(test_measure.FRESH, name, 2)
-    monkeypatch.setitem(test_measure.FRESH, "c1", 2 * slower - 1)
+        monkeypatch.setitem(FRESH, name, 2)
+    monkeypatch.setitem(FRESH, "c1", 2 * slower - 1)
     times = {**TIMES, SCALAR: 1000.0, LAYOUT_SCALAR: 1000.0, "c1": 400.0}
     decision = contest(monkeypatch, times, in_situ=(1500.0, None), vectors=False, placed=True)
     assert decision.first.unknown == pytest.approx(0.5, abs=0.15)  # processes have their own speeds
@@ -254,7 +254,7 @@ def test_where_the_processor_learns_the_calls_times_are_those_of_branches_as_lit
 def test_between_warm_and_flushed_caches_a_layout_is_kept_only_where_none_gains_with_either(
     monkeypatch: pytest.MonkeyPatch, cold: float, said: str
 ) -> None:
-    monkeypatch.setitem(test_measure.COLD, "c1", cold)
+    monkeypatch.setitem(COLD, "c1", cold)
     decision = contest(monkeypatch, {**TIMES, "c1": 1000.0}, vectors=False, in_situ=(1500.0, None), branches=False)
     assert decision.verdict.reason == said
 

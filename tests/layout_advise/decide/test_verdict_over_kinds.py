@@ -20,7 +20,7 @@ from layout_advise.reports.model.candidate import Interval, KindSpeedup
 from layout_advise.reports.model.hotspot import KindReport, Verdict
 from layout_advise.reports.pages import html
 from layout_advise.reports.pages.terminal import render
-from tests.mockup.timing import test_measure
+from tests.support.mockups.fake_machine import TRUE_NS, FakeMachine
 from tests.support.sample_report import report
 
 CONTEXT = VerdictContext("criu", "verified", None, 1.0, True)
@@ -31,15 +31,15 @@ def race(
 ) -> Race:
     """Calls of one kind that take 1000 ns, at which ``c1`` is ``gain`` times as fast."""
     paths = {IDENTITY: Path(f"identity of {text}"), "c1": Path(f"c1 of {text}")}
-    monkeypatch.setitem(test_measure.TRUE_NS, paths[IDENTITY].name, 1000.0 * identity)
-    monkeypatch.setitem(test_measure.TRUE_NS, paths["c1"].name, 1000.0 / gain)
+    monkeypatch.setitem(TRUE_NS, paths[IDENTITY].name, 1000.0 * identity)
+    monkeypatch.setitem(TRUE_NS, paths["c1"].name, 1000.0 / gain)
 
     def rebuild(best: str, names: Sequence[str], places: bool) -> dict[str, Path]:
         return {name: paths[name] for name in (best, *names)}
 
     entrant = Entrant("c1", "store it", "verified", paths["c1"])
     contest = Contest({IDENTITY: paths[IDENTITY]}, [entrant], (), rebuild, lambda timings, name: None)
-    machine = test_measure.FakeMachine()
+    machine = FakeMachine()
     bench = Bench(machine, ((), ()), TimingPlan(restores=7), TimingPlan(restores=5, around=True), lambda text, i, n: None)
     return Race(text, share, contest, bench, in_situ)
 

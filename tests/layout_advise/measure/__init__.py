@@ -1,1 +1,1 @@
-"""."""
+"""Effort, replays and measurements by number of threads."""

@@ -22,9 +22,9 @@ from layout_advise.reports.pages import html, tables, terminal
 from layout_advise.tracer.backends.clone.record_team import trace_region
 from layout_advise.tracer.snapshot.snapshots import CriuSnapshots
 from layout_advise.verify.verify_team import verify_with
-from tests.road.test_openmp import build
+from tests.support.openmp_road import build_bodies
 from tests.support.sample_report import report
-from tests.tracer.backends.test_openmp_trace import stopped
+from tests.support.tracing.openmp_traces import parked_team
 
 
 @given(st.integers(1, 300), st.integers(1, 300))
@@ -56,7 +56,7 @@ def test_times_and_scaling_have_intervals_over_processes() -> None:
 
 
 def test_the_region_runs_with_other_numbers_of_threads(tmp_path: Path) -> None:
-    with stopped(build(tmp_path), 3, 2, "move") as (process, binary, function):
+    with parked_team(build_bodies(tmp_path), 3, 2, "move") as (process, binary, function):
         region = binary.region(function, process.load_base)
         with process.fork() as copy:
             seen = observed(process, binary, region, trace_region(process, copy, region, 3))
@@ -79,7 +79,7 @@ def test_the_region_runs_with_other_numbers_of_threads(tmp_path: Path) -> None:
 
 
 def test_data_that_depends_on_the_number_of_threads_is_told_of(tmp_path: Path) -> None:
-    with stopped(build(tmp_path, "-DCOUNT"), 3, 2, "move") as (process, binary, function):
+    with parked_team(build_bodies(tmp_path, "-DCOUNT"), 3, 2, "move") as (process, binary, function):
         region = binary.region(function, process.load_base)
         with process.fork() as copy:
             trace = trace_region(process, copy, region, 3)
@@ -88,7 +88,7 @@ def test_data_that_depends_on_the_number_of_threads_is_told_of(tmp_path: Path) -
 
 def test_what_the_runtime_does_not_give_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_THREAD_LIMIT", "2")
-    with stopped(build(tmp_path), 3, 2, "move") as (process, _, _), process.fork() as copy:
+    with parked_team(build_bodies(tmp_path), 3, 2, "move") as (process, _, _), process.fork() as copy:
         refused = pytest.raises(SnapshotError, match="with 4 threads: the program's runtime gives 2")
         with refused:
             copy.threads(4)

@@ -1,1 +1,1 @@
-"""."""
+"""Structures found in traces of real programs, and who else uses them."""

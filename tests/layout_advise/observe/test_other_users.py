@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from layout_advise import study
-from layout_advise.case import Case
+from layout_advise import road
 from layout_advise.cli import main
 from layout_advise.describe import describe
 from layout_advise.errors import SnapshotError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Structure
 from layout_advise.layoutalgebra.explore.relayout import Group, LayoutPlan, relayout, whole
-from layout_advise.observe.observe import Observation
+from layout_advise.observe.case import Case
 from layout_advise.observe.other_users import (
     CodePlaces,
     Usage,
@@ -31,6 +30,7 @@ from layout_advise.observe.other_users import (
     usage,
 )
 from layout_advise.observe.watch_users import gone_blocks, own_code, pages_of
+from layout_advise.propose.proposals import Proposed
 from layout_advise.reports.model.structure import StructureReport
 from layout_advise.tracer.process.patching import Entry
 from layout_advise.tracer.process.seized import Seized
@@ -183,11 +183,12 @@ def test_time_is_limited(program: Path) -> None:
 def test_the_road_finds_them(program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[StructureReport] = []
 
-    def enough(case: Case, parked: object, seen: Observation, *_: object) -> None:
+    def enough(case: Case, parked: object, proposed: Proposed, *_: object) -> None:
+        seen = proposed.seen
         found.extend(describe.structures(seen))
         raise SnapshotError("enough")
 
-    monkeypatch.setattr(study, "_measure", enough)
+    monkeypatch.setattr(road, "_measured", enough)
     command = ["trace", "-q", "--hotspot", "hot", "-o", str(tmp_path / "run"), "--", str(program), "mr"]
     assert main(command) == 1
     (particles,) = (s for s in found if s.element_bytes == 80)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from layout_advise.observe.source_names import in_source
 from layout_advise.tracer.program.binary import ElfBinary
+from layout_advise.tracer.program.source_names import in_source
 
 SOURCE = """#include <vector>
 struct pair { int a, b; };

@@ -17,11 +17,10 @@ from layout_advise.mockup.evidence.binding import accesses
 from layout_advise.mockup.evidence.check_records import check_shared
 from layout_advise.mockup.ir.lifted import Atomic, Imm, Item, Lifted, LiftedLoop, Linear, Load, Origin, RuntimeCall, Val
 from layout_advise.mockup.machine.openmp_runtime import ROUTINES, retried, shared_out, why_not
-from layout_advise.tracer.folding.fold import fold
-from layout_advise.tracer.trace.trace import Reference, Registers, Thread, Trace
+from layout_advise.tracer.trace.trace import Thread
 from layout_advise.verify.order_dependent_sums import SharedSum, allowed, farthest, order_dependent
-from tests.road.test_openmp_sync import lifted
-from tests.support.sync_programs import DETERMINISTIC, ROUNDED, build
+from tests.support.openmp_road import trace_of_threads
+from tests.support.sync_programs import DETERMINISTIC, ROUNDED, build, lifted_region
 
 LOAD, SWAP = 0x100, 0x200
 
@@ -36,26 +35,8 @@ def region(*more: Item) -> Lifted:
     )
 
 
-def trace_of(threads: Sequence[dict[int, list[int]]]) -> Trace:
-    """A trace of loads (address lists by pc) for each thread."""
-    rows = [(number, pc, addresses) for number, own in enumerate(threads) for pc, addresses in own.items()]
-    return Trace(
-        "hot",
-        1,
-        "clone",
-        tuple(Reference(n, pc, 0, "read", 8, number) for n, (number, pc, _) in enumerate(rows)),
-        tuple(fold(addresses) if addresses else None for *_, addresses in rows),
-        sum(len(addresses) for *_, addresses in rows),
-        False,
-        Registers((0,) * 16, 0, 0, 0, 0),
-        (),
-        (),
-        threads=tuple(Thread(n, 0, 0, 0, 0) for n in range(len(threads))),
-    )
-
-
 def test_in_frames_it_does_not_matter_whose_it_is() -> None:
-    trace = trace_of([{LOAD: [0x1010, 0x9000]}, {LOAD: [0x3010, 0x3010]}])
+    trace = trace_of_threads([{LOAD: [0x1010, 0x9000]}, {LOAD: [0x3010, 0x3010]}])
     frames = tuple(Thread(n, 0, 0x1040 + 0x2000 * n, 0, 0x1000 + 0x2000 * n) for n in range(2))
     alone = [replace(trace, threads=frames).of_thread(thread) for thread in frames]
 
@@ -70,7 +51,7 @@ def test_in_frames_it_does_not_matter_whose_it_is() -> None:
 
 def problems(traced: Sequence[dict[int, list[int]]], made: dict[int, list[int]]) -> tuple[str, ...]:
     """What the records ``made`` (addresses by pc) have against the trace."""
-    trace = trace_of(traced)
+    trace = trace_of_threads(traced)
     sites = {pc: k for k, pc in enumerate(traced[0])}
     words = [address | sites[pc] << 48 for pc, addresses in made.items() for address in addresses]
     alone = [trace.of_thread(thread) for thread in trace.threads]
@@ -115,7 +96,7 @@ def test_distance_of_sums_is_the_number_of_floats_between(value: float, steps: i
 
 
 def test_more_is_allowed_where_the_original_differs_more_or_the_parts_do() -> None:
-    trace = trace_of([{LOAD: [8] * 450, SWAP: [64]}, {LOAD: [8] * 450, SWAP: [64]}])
+    trace = trace_of_threads([{LOAD: [8] * 450, SWAP: [64]}, {LOAD: [8] * 450, SWAP: [64]}])
     assert allowed(0, region(), trace) == 8
     assert allowed(10, region(), trace) == 80
     assert allowed(0, region(RuntimeCall("GOMP_loop_dynamic_next", (), 2, Origin(0))), trace) == 8 + 30
@@ -123,13 +104,13 @@ def test_more_is_allowed_where_the_original_differs_more_or_the_parts_do() -> No
 
 @pytest.mark.parametrize("name", ROUNDED)
 def test_sums_of_floats_depend_on_the_order(tmp_path: Path, name: str) -> None:
-    made = lifted(build(tmp_path, ROUNDED[name]))
-    trace = trace_of([{access.origin.pc: [4096] for access in accesses(made.body)}])
+    made = lifted_region(build(tmp_path, ROUNDED[name]))
+    trace = trace_of_threads([{access.origin.pc: [4096] for access in accesses(made.body)}])
     assert order_dependent(made, trace) == (SharedSum(4096, 8),)
 
 
 @pytest.mark.parametrize("name", DETERMINISTIC)
 def test_integers_and_extremes_do_not(tmp_path: Path, name: str) -> None:
-    made = lifted(build(tmp_path, DETERMINISTIC[name]))
-    trace = trace_of([{access.origin.pc: [4096] for access in accesses(made.body)}])
+    made = lifted_region(build(tmp_path, DETERMINISTIC[name]))
+    trace = trace_of_threads([{access.origin.pc: [4096] for access in accesses(made.body)}])
     assert order_dependent(made, trace) == ()

@@ -11,8 +11,9 @@ import pytest
 from layout_advise.tracer.process.stopped_program import StoppedProgram
 from layout_advise.tracer.trace.trace import Mapping
 from layout_advise.verify.verify import MOST_COPIED, Finding, Subject, _at_once
+from tests.support.variants import variant
 
-SUBJECTS = [Subject(f"c{k}", Path(f"c{k}.so"), None, (), None) for k in range(9)]
+SUBJECTS = [Subject(variant(f"c{k}"), Path(f"c{k}.so"), None, (), None) for k in range(9)]
 WAIT = 60
 
 
@@ -37,15 +38,15 @@ def test_findings_are_in_order_and_counted(monkeypatch: pytest.MonkeyPatch) -> N
     second = threading.Event()
 
     def examine(subject: Subject) -> Finding:
-        if subject.name == "c0":
+        if str(subject.variant) == "c0":
             assert second.wait(WAIT)  # the first is done after the second
-        if subject.name == "c1":
+        if str(subject.variant) == "c1":
             second.set()
-        return Finding(subject.name)
+        return Finding(str(subject.variant))
 
     seen: list[tuple[int, int]] = []
     found = _at_once(as_program(Program()), examine, SUBJECTS, lambda done, total: seen.append((done, total)))
-    assert [f.reason for f in found] == [s.name for s in SUBJECTS]
+    assert [f.reason for f in found] == [str(s.variant) for s in SUBJECTS]
     assert seen == [(k + 1, 9) for k in range(9)]
 
 
@@ -70,7 +71,7 @@ def test_who_breaks_off_does_not_wait_for_a_hanging_mockup(monkeypatch: pytest.M
     program = Program()
 
     def examine(subject: Subject) -> Finding:
-        if subject.name != "c0":
+        if str(subject.variant) != "c0":
             assert program.ended.wait(WAIT), "nobody killed it"
         return Finding(None)
 

@@ -11,22 +11,24 @@ import pytest
 from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 
-from layout_advise.build.compile_flags import ONLY_THESE_GCC, Compiled
+from layout_advise.build.compile_flags import Compiled
 from layout_advise.build.mockups import make_all
 from layout_advise.build.recipes import Code, recipes
+from layout_advise.build.source import Source
 from layout_advise.errors import NotVectorisedError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
 from layout_advise.mockup.ir.lifted import Lifted
+from layout_advise.mockup.run.compilers import GCC
 from layout_advise.tracer.trace.trace import Trace
-from tests.mockup.emit.test_packs import needs_clang
-from tests.mockup.emit.test_vector_slots import FLAGS, HASWELL, KMEANS, NUMBERS, TERMS, Case, kernel
+from tests.support.compilers import HASWELL, needs_clang
 from tests.support.emitted import emit_mockup
 from tests.support.mockup_native import candidate, relayout
+from tests.support.mockups.vector_kernels import FLAGS, KMEANS, NUMBERS, TERMS, VectorKernel, loop_kernel
 
 BLOCKS = ("aosoa", "blocks")
 
 
-class Turned(Case):
+class Turned(VectorKernel):
     """The same with loops over a block's elements inside."""
 
     def emitted(
@@ -69,11 +71,12 @@ def test_the_compiler_makes_vectors_of_it(compiler: str, tmp_path: Path) -> None
     lifted, trace, structure = case.made
     chosen = replace(candidate(relayout(structure, "blocks", 8)), block=8)
     code = Code(lifted, lifted)
-    recipe = next(r for r in recipes((chosen,), code) if r.variant == "lanes")
-    (made,) = make_all([recipe], code, trace, (structure,), Compiled(compiler, HASWELL), tmp_path / compiler)
-    assert made.mockup is not None, made.reason
-    assert not {*ONLY_THESE_GCC, "-fno-tree-vectorize", "-fno-slp-vectorize"} & set(made.flags)
-    shown = subprocess.run(["objdump", "-d", str(made.mockup)], capture_output=True, text=True, check=True).stdout
+    recipe = next(r for r in recipes((chosen,), code) if r.variant.promise == "lanes")
+    source = Source(code, lifted, trace, (structure,), Compiled(compiler, HASWELL))
+    (made,) = make_all([recipe], source, source.compiler, tmp_path / compiler).values()
+    assert made.path is not None, made.reason
+    assert not {*GCC.only_these, "-fno-tree-vectorize", "-fno-slp-vectorize"} & set(made.flags)
+    shown = subprocess.run(["objdump", "-d", str(made.path)], capture_output=True, text=True, check=True).stdout
     assert any("vsubps" in line and "%ymm" in line for line in shown.splitlines())
 
 
@@ -81,10 +84,10 @@ def test_only_blocks_with_loops_in_them_are_tried_so(tmp_path: Path) -> None:
     lifted, _, structure = kmeans(tmp_path, 32, 29, 8).made
     blocks, arrays = (candidate(relayout(structure, kind, 8)) for kind in ("blocks", "soa"))
     layouts = (replace(blocks, id="c1", block=8), replace(arrays, id="c2"))
-    assert {r.name for r in recipes(layouts, Code(lifted, lifted)) if r.variant == "lanes"} == {"c1-lanes"}
+    assert {str(r.variant) for r in recipes(layouts, Code(lifted, lifted)) if r.variant.promise == "lanes"} == {"c1-lanes"}
     flat = replace(lifted, body=tuple(i for i in lifted.body if not hasattr(i, "body")))
-    assert not [r for r in recipes(layouts, Code(flat, flat)) if r.variant == "lanes"]
-    assert not next(r for r in recipes(layouts, Code(lifted, lifted)) if r.variant == "lanes").checked
+    assert not [r for r in recipes(layouts, Code(flat, flat)) if r.variant.promise == "lanes"]
+    assert not next(r for r in recipes(layouts, Code(lifted, lifted)) if r.variant.promise == "lanes").checked
 
 
 def compare(source: str, where: Path, vector_bytes: int, seed: int, count: int, rows: int) -> str:
@@ -112,7 +115,7 @@ STRAIGHT = st.one_of(
 @given(data=st.data())
 def test_random_kernels_leave_the_same_bytes(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     some = st.lists(STRAIGHT, min_size=1, max_size=5).map(" ".join)
-    source = kernel(data.draw(some), data.draw(some), data.draw(st.one_of(st.just(""), some)))
+    source = loop_kernel(data.draw(some), data.draw(some), data.draw(st.one_of(st.just(""), some)))
     where, seed = tmp_path_factory.mktemp("turned"), data.draw(st.integers(0, 1000))
     count, rows = data.draw(st.integers(8, 40)), data.draw(st.integers(1, 4))
     event(compare(source, where, data.draw(st.sampled_from((16, 32))), seed, count, rows) or "in plain C")
@@ -126,12 +129,12 @@ def test_moves_that_depend_on_each_other(tmp_path_factory: pytest.TempPathFactor
     """Variables exchanged, some that all elements share, and counters read as numbers."""
     body = "const float t = s; s = q + w; q = t * u; n = m; m = (int32_t)i + (int32_t)r;"
     after = "s += u; q -= v; n += (int32_t)r;"
-    assert not compare(kernel(body, "s = s + (float)i;", after), tmp_path_factory.mktemp("moves"), 32, 5, 29, rows)
+    assert not compare(loop_kernel(body, "s = s + (float)i;", after), tmp_path_factory.mktemp("moves"), 32, 5, 29, rows)
 
 
 def test_elements_that_jump_apart_are_refused(tmp_path: Path) -> None:
     body = "if (n > 0) { s += table[0][(n + (int32_t)r) % 3] / u; q += (float)((m + (int32_t)r) / n); }"
-    assert "jump at different places" in compare(kernel(body), tmp_path, 32, 3, 29, 4)
+    assert "jump at different places" in compare(loop_kernel(body), tmp_path, 32, 3, 29, 4)
 
 
 def test_what_lies_in_no_blocks_is_refused(tmp_path: Path) -> None:

@@ -19,19 +19,8 @@ from layout_advise.mockup.evidence.binding import accesses
 from layout_advise.mockup.evidence.check_records import check_records
 from layout_advise.mockup.ir.lifted import Let
 from tests.support.emitted import emit_mockup
-from tests.support.mockup_case import FLAGS, PARTICLES, Case, f64_fields, particles, verify
+from tests.support.mockup_case import FLAGS, GRID, PARTICLES, Case, f64_fields, particles, verify
 from tests.support.mockup_native import Mockup, candidate, relayout
-
-GRID = """
-static double *at(double *d, long x, long y) { return d + (x * 13 + y) * 8; }
-void step(double *d, long nx, long ny, long now) {
-    for (long x = 1; x < nx - 1; x++)
-        for (long y = 1; y < ny - 1; y++) {
-            double u = at(d, x, y)[now];
-            double sum = at(d, x - 1, y)[now] + at(d, x + 1, y)[now] + at(d, x, y - 1)[now] + at(d, x, y + 1)[now];
-            at(d, x, y)[1 - now] = u + 0.1 * (sum - 4.0 * u) * at(d, x, y)[2 + now];
-        }
-}"""
 
 PIXELS = """
 struct pixel { float r, g, b, a; };

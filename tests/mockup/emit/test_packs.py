@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import re
-import shutil
 import subprocess
 from collections import Counter
 from dataclasses import replace
@@ -18,10 +17,10 @@ from hypothesis import strategies as st
 from layout_advise.mockup.emit.packs.find import nothing_packed, packed
 from layout_advise.mockup.ir.effects import Ty
 from layout_advise.mockup.ir.lifted import Item, Let, Lifted, Linear, Load, Origin, Store, Val
+from tests.support.compilers import needs_clang
 from tests.support.emitted import emit_mockup
 from tests.support.mockup_native import Mockup, Native, rows, traced
 
-needs_clang = pytest.mark.skipif(shutil.which("clang") is None, reason="clang is not installed")
 HASWELL = ("-O2", "-march=haswell")
 REGISTERS = 4
 PLAIN = ("add", "sub", "mul", "div", "min", "max", "addsub")

@@ -10,13 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from layout_advise.build.compile_flags import MORE_CHECKS
 from layout_advise.layoutalgebra.derive.structure import Dim, Structure
 from layout_advise.mockup.emit import statics
 from layout_advise.mockup.run.build import command
-from tests.mockup.emit.test_layouts import GRID
+from layout_advise.mockup.run.compilers import GCC
 from tests.support.emitted import emit_mockup
-from tests.support.mockup_case import Case, compare, f64_fields, particles
+from tests.support.mockup_case import GRID, Case, compare, f64_fields, particles
 from tests.support.mockup_native import candidate, relayout
 
 
@@ -34,7 +33,7 @@ def stencil(where: Path, flags: tuple[str, ...] = ("-O2",)) -> tuple[Case, Struc
 def versioned(text: str, out: Path) -> bool:
     """Whether gcc -O3 vectorises the mock-up's loop behind a check that its arrays do not overlap."""
     out.with_suffix(".c").write_text(text)
-    argv = command(out.with_suffix(".c"), out, "gcc", ("-O3", *MORE_CHECKS, "-fopt-info-loop"))
+    argv = command(out.with_suffix(".c"), out, "gcc", ("-O3", *GCC.more_checks, "-fopt-info-loop"))
     told = subprocess.run(argv, capture_output=True, text=True, check=True).stderr
     kernel = next(n for n, line in enumerate(text.splitlines(), 1) if "LA_APART" in line)
     lines = [line for line in told.splitlines() if int(line.split(":")[1]) > kernel]

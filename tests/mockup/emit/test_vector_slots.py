@@ -11,105 +11,16 @@ from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 
 from layout_advise.errors import NotVectorisedError
-from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Structure
 from layout_advise.mockup.emit.simd.vector_slots import vector_include
-from layout_advise.mockup.evidence.evidence import Evidence
-from layout_advise.mockup.ir.lifted import Item, Lifted, LiftedLoop
+from layout_advise.mockup.ir.lifted import Item, LiftedLoop
 from layout_advise.mockup.lift.lift import lift
-from layout_advise.mockup.rewrite.passes import run_passes
-from layout_advise.mockup.rewrite.reroll import reroll
-from layout_advise.mockup.rewrite.unroll_field_loops import unroll_field_loops
 from layout_advise.mockup.run.build import vector_bytes
-from layout_advise.tracer.trace.trace import Trace
-from tests.support.emitted import emit_mockup
-from tests.support.mockup_native import Mockup, Native, candidate, relayout, traced
-
-HASWELL = ("-O3", "-march=haswell")
-FLAGS = {16: ("-O2",), 32: HASWELL}
-
-KMEANS = """
-struct point { float x[3]; int label; float distance; };
-void assign(struct point *p, long n, float (*centre)[3], long centres)
-{
-    for (long i = 0; i < n; i++) {
-        float nearest = 3.4e38f;
-        int best = 0;
-        for (long c = 0; c < centres; c++) {
-            float d = 0.0f;
-            for (int k = 0; k < 3; k++) {
-                const float t = p[i].x[k] - centre[c][k];
-                d += t * t;
-            }
-            best = d < nearest ? (int)c : best;
-            nearest = d < nearest ? d : nearest;
-        }
-        p[i].label = best;
-        p[i].distance = nearest;
-    }
-}
-"""
+from tests.support.compilers import HASWELL
+from tests.support.mockups.vector_kernels import FLAGS, KMEANS, NUMBERS, TERMS, VectorKernel, loop_kernel
 
 
 def loops(items: tuple[Item, ...]) -> list[LiftedLoop]:
     return [x for item in items if isinstance(item, LiftedLoop) for x in (item, *loops(item.body))]
-
-
-class Case:
-    """A kernel over an array of structures of 4-byte words, and a table that all elements read. Of the words numbered
-    ``blurred``, floats, any NaN is as good as another: of two the processor keeps the first operand's sign, and compilers
-    exchange the operands of sums and products."""
-
-    def __init__(
-        self, source: str, symbol: str, words: int, where: Path, flags: tuple[str, ...], blurred: tuple[int, ...] = ()
-    ) -> None:
-        self.blurred = blurred
-        self.native = Native(source, symbol, where, flags)
-        self.lifted, self.words, self.where = self.native.lifted(), words, where
-        self.texts: dict[str, str] = {}
-        self.runs = 0
-
-    def run(self, data: np.ndarray, table: np.ndarray, kinds: tuple[str, ...], vector_bytes: int, block: int) -> set[str]:
-        """Compare the native run with mock-ups of each kind of layout; which of these ran side by side."""
-        count = len(data) // self.words
-        work, start = data.copy(), data.copy()
-        rows = len(table) // 3
-        arguments = (work.ctypes.data, count, table.ctypes.data, rows)
-        self.native.function(*(ctypes.c_uint64(a) for a in arguments))
-        expected = work.copy()
-        work[:] = start
-        trace = traced(self.lifted, self.where, arguments, (), 1 << 18)
-        work[:] = start
-        fields = tuple(Field(f"f{k}", 4 * k, 4, "float", 1, 1) for k in range(self.words))
-        structure = Structure(
-            "s0", "p", work.ctypes.data, work.nbytes, (Dim(count, 4 * self.words),), fields, (), work.ctypes.data
-        )
-        lifted = run_passes(self.lifted, Evidence.of(trace, (structure,)), (unroll_field_loops, reroll), verify=True)
-        done = set()
-        for kind in kinds:
-            layout = None if kind == "identity" else candidate(relayout(structure, kind, block))
-            text = self.texts[kind] = self.emitted(lifted, layout, trace, structure, vector_bytes)
-            self.runs += 1  # a library is loaded once a name
-            mockup = Mockup(text, self.where / f"{kind}{self.runs}.so", FLAGS[vector_bytes])
-            mockup.arguments(arguments)
-            mockup.run()
-            self.left = mockup.context.out
-            assert self.settled(work) == self.settled(expected), f"{kind}\n{text}"
-            work[:] = start
-            if "side by side" in text:
-                done.add(kind)
-        return done
-
-    def settled(self, elements: np.ndarray) -> bytes:
-        """What is compared of ``elements``."""
-        rows = elements.reshape(-1, self.words).copy()
-        for word in self.blurred:
-            rows[np.isnan(rows[:, word]), word] = np.nan
-        return rows.tobytes()
-
-    def emitted(
-        self, lifted: Lifted, layout: Candidate | None, trace: Trace, structure: Structure, vector_bytes: int
-    ) -> str:
-        return emit_mockup(lifted, layout, trace, (structure,), variant="simd", vector_bytes=vector_bytes)
 
 
 ALL = ("identity", "soa", "aosoa")
@@ -117,7 +28,7 @@ ALL = ("identity", "soa", "aosoa")
 
 @pytest.mark.parametrize(("count", "block", "vector_bytes"), [(3, 8, 32), (29, 8, 32), (29, 16, 16), (16, 4, 32)])
 def test_kmeans_runs_points_side_by_side(tmp_path: Path, count: int, block: int, vector_bytes: int) -> None:
-    case = Case(KMEANS, "assign", 5, tmp_path, FLAGS[vector_bytes])
+    case = VectorKernel(KMEANS, "assign", 5, tmp_path, FLAGS[vector_bytes])
     values = np.random.default_rng(1)
     data = values.standard_normal(5 * count).astype(np.float32)
     data[::7] = np.nan
@@ -129,7 +40,7 @@ def test_kmeans_runs_points_side_by_side(tmp_path: Path, count: int, block: int,
 @pytest.mark.parametrize(("block", "vector_bytes", "bytes_"), [(4, 32, 4), (8, 32, 4), (4, 16, 4), (16, 16, 4)])
 def test_masks_are_as_wide_as_what_is_compared(tmp_path: Path, block: int, vector_bytes: int, bytes_: int) -> None:
     """Floats in blocks of four had masks of eight bytes with AVX2, and ten instructions to come from one to the other."""
-    case = Case(KMEANS, "assign", 5, tmp_path, FLAGS[vector_bytes])
+    case = VectorKernel(KMEANS, "assign", 5, tmp_path, FLAGS[vector_bytes])
     values = np.random.default_rng(1)
     data, table = (values.standard_normal(n).astype(np.float32) for n in (5 * 16, 12))
     case.run(data, table, ("aosoa",), vector_bytes, block)
@@ -143,37 +54,6 @@ def test_a_mask_fills_at_least_eight_bytes_and_at_most_a_register() -> None:
     assert [found[n, 8] for n in (2, 4, 8, 16)] == ["8", "8", "4", "2"]
 
 
-def kernel(body: str, before: str = "", after: str = "") -> str:
-    """A loop over elements ``p[i]`` of five words, with a loop over the rows of a table in it."""
-    return f"""
-#include <math.h>
-#include <stdint.h>
-struct element {{ float a, b; int32_t n, m; float out; }};
-void run(struct element *p, long count, float (*table)[3], long rows)
-{{
-    for (long i = 0; i < count; i++) {{
-        float s = p[i].a, q = p[i].b;
-        int32_t n = p[i].n, m = p[i].m;
-        float u = 1.5f, v = -0.5f, w = 0.25f;
-        long r = 3;
-        {before}
-        for (r = 0; r < rows; r++) {{
-            u = table[r][0], v = table[r][1], w = table[r][2];
-            {body}
-            q = s * u - q;
-        }}
-        {after}
-        p[i].out = s + q;
-        p[i].m = n ^ m;
-    }}
-}}
-"""
-
-
-TERMS = st.sampled_from(("s", "q", "u", "v", "w", "s * u", "q + v", "s - w", "q / v", "fabsf(s)", "sqrtf(fabsf(q))"))
-NUMBERS = st.sampled_from(
-    ("n", "m", "n + (int32_t)r", "m * 3", "n ^ m", "(int32_t)i", "n >> 2", "m & 12", "(int32_t)(uint8_t)n")
-)
 TESTS = st.sampled_from(
     ("s < u", "q >= v", "s != s", "n < m", "(n & 3) == 0", "s < q && n > 0", "!(q > w) || m == n", "u < v")
 )
@@ -199,7 +79,7 @@ def statements(draw: st.DrawFn, depth: int = 0) -> str:
 @given(data=st.data())
 def test_random_kernels_leave_the_same_bytes(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     some = st.lists(statements(), min_size=1, max_size=3).map(" ".join)
-    source = kernel(data.draw(some), data.draw(some), data.draw(st.one_of(st.just(""), some)))
+    source = loop_kernel(data.draw(some), data.draw(some), data.draw(st.one_of(st.just(""), some)))
     vector_bytes = data.draw(st.sampled_from((16, 32)))
     seed, count = data.draw(st.integers(0, 1000)), data.draw(st.integers(1, 40))
     compare(source, tmp_path_factory.mktemp("lanes"), vector_bytes, seed, count, data.draw(st.integers(0, 4)))
@@ -211,13 +91,13 @@ def test_random_kernels_leave_the_same_bytes(tmp_path_factory: pytest.TempPathFa
 @example(rows=3)
 def test_a_loop_that_is_written_out_twice_is_left_in_the_middle(tmp_path_factory: pytest.TempPathFactory, rows: int) -> None:
     """Its count was the distance over twice the step: none for a single row, and one too few for every odd number."""
-    compare(kernel("s = n < m ? q : fabsf(s);", "s = s * s;", ""), tmp_path_factory.mktemp("twice"), 32, 0, 5, rows)
+    compare(loop_kernel("s = n < m ? q : fabsf(s);", "s = s * s;", ""), tmp_path_factory.mktemp("twice"), 32, 0, 5, rows)
 
 
 def compare(source: str, where: Path, vector_bytes: int, seed: int, count: int, rows: int, *, far: bool = False) -> set[str]:
     """Random elements, some not numbers, infinite or zero; ``far``: m is no index of the table where n is not 1..3."""
     flags = ("-fno-math-errno", "-fno-strict-aliasing", *FLAGS[vector_bytes])
-    case = Case(source, "run", 5, where, flags, blurred=(4,))
+    case = VectorKernel(source, "run", 5, where, flags, blurred=(4,))
     values = np.random.default_rng(seed)
     words = values.standard_normal((count, 5)).astype(np.float32)
     words[values.random((count, 5)) < 0.1] = values.choice(np.array([np.nan, np.inf, -0.0, 0.0, -np.inf], np.float32))
@@ -253,7 +133,7 @@ def compare(source: str, where: Path, vector_bytes: int, seed: int, count: int, 
     ],
 )
 def test_branches_become_masks(tmp_path: Path, vector_bytes: int, body: str) -> None:
-    assert compare(kernel(body), tmp_path, vector_bytes, 3, 29, 4, far=True) == set(ALL)
+    assert compare(loop_kernel(body), tmp_path, vector_bytes, 3, 29, 4, far=True) == set(ALL)
 
 
 @pytest.mark.parametrize(
@@ -267,7 +147,7 @@ def test_branches_become_masks(tmp_path: Path, vector_bytes: int, body: str) -> 
 def test_what_cannot_run_side_by_side_says_why(tmp_path: Path, source: str, why: str) -> None:
     loop = "float s = 0; for (long r = 0; r < rows; r++) s = s * 0.5f + table[3 * r] * p[5 * i + 2];"
     text = f"void run(float *p, long n, float *table, long rows) {{ {source.replace('LOOP', loop)} }}"
-    case = Case(text, "run", 5, tmp_path, ("-O2",))
+    case = VectorKernel(text, "run", 5, tmp_path, ("-O2",))
     said = ""
     try:
         assert case.run(np.ones(40, np.float32), np.ones(12, np.float32), ("identity",), 16, 4) == set()
@@ -291,7 +171,7 @@ void run(float *p, long n, float *table, long rows)
     p[4] = q;
 }
 """
-    case = Case(source, "run", 5, tmp_path, HASWELL)
+    case = VectorKernel(source, "run", 5, tmp_path, HASWELL)
     for count in (1, 2, 9, 16, 17):
         done = case.run(np.arange(5 * count, dtype=np.float32), np.ones(12, np.float32), ("identity", "soa"), 32, 8)
         assert done == {"identity", "soa"} or count < 3
@@ -306,7 +186,7 @@ def test_a_register_that_may_hold_a_result_stops_nothing(tmp_path: Path) -> None
         source.replace("long centres)\n{", "long centres)\n{\n    float last = 0;").rstrip().removesuffix("}")
         + "return last; }"
     )
-    case = Case(source, "assign", 5, tmp_path, HASWELL)
+    case = VectorKernel(source, "assign", 5, tmp_path, HASWELL)
     case.lifted = lift(case.native.region, result="any")
     assert case.lifted.live_outs
     data = np.random.default_rng(2).standard_normal(5 * 21).astype(np.float32)

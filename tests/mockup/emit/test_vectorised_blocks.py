@@ -9,15 +9,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from layout_advise.build.compile_flags import MORE_CHECKS, Compiled
+from layout_advise.build.compile_flags import Compiled
 from layout_advise.build.mockups import make_all
 from layout_advise.build.recipes import Code, Recipe
+from layout_advise.build.source import Source
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Structure
 from layout_advise.mockup.emit import emit
 from layout_advise.mockup.emit.frame import mixes_products
 from layout_advise.mockup.evidence.evidence import Evidence
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.rewrite.reroll import reroll
+from layout_advise.mockup.run.compilers import GCC
+from layout_advise.mockup.timing.variants import Variant
 from layout_advise.tracer.trace.trace import Trace
 from tests.support.mockup_native import Native, candidate, relayout, traced
 
@@ -66,13 +69,14 @@ def case(source: str, words: int, fields: int, where: Path) -> Case:
     return Case(reroll(lifted, Evidence.of(trace, (structure,))), trace, structure)
 
 
-def built(one: Case, layout: Candidate, where: Path, variant: str = "plain") -> tuple[tuple[str, ...], str]:
+def built(one: Case, layout: Candidate, where: Path, promise: str = "plain") -> tuple[tuple[str, ...], str]:
     """The flags it was compiled with, and its code."""
-    recipe = Recipe("c1", layout, "restrict" if variant == "restrict" else "plain", checked=False)
+    recipe = Recipe(Variant("c1", "restrict" if promise == "restrict" else "plain"), layout, checked=False)
     code = Code(one.lifted, one.lifted)
-    (made,) = make_all([recipe], code, one.trace, (one.structure,), Compiled("gcc", FLAGS), where / variant)
-    assert made.mockup is not None, made.reason
-    code_text = subprocess.run(["objdump", "-d", str(made.mockup)], capture_output=True, text=True, check=True).stdout
+    source = Source(code, one.lifted, one.trace, (one.structure,), Compiled("gcc", FLAGS))
+    (made,) = make_all([recipe], source, source.compiler, where / promise).values()
+    assert made.path is not None, made.reason
+    code_text = subprocess.run(["objdump", "-d", str(made.path)], capture_output=True, text=True, check=True).stdout
     return made.flags, code_text
 
 
@@ -90,7 +94,7 @@ def test_arrays_that_a_source_could_not_check_are_not_checked(tmp_path: Path) ->
     layout = candidate(relayout(one.structure, "soa"))
     assert emit(one.lifted, layout, one.trace, (one.structure,)).overlaps == 12
     flags, code = built(one, layout, tmp_path)
-    assert MORE_CHECKS[0] not in flags
+    assert GCC.more_checks[0] not in flags
     assert "vmulpd" not in code
     _, promised = built(one, layout, tmp_path, "restrict")
     assert "vmulpd" in promised
@@ -102,7 +106,7 @@ def test_rows_of_one_array_are_one_array(kind: str, pairs: int, tmp_path: Path) 
     layout = candidate(relayout(one.structure, kind))
     assert emit(one.lifted, layout, one.trace, (one.structure,)).overlaps == pairs
     flags, _ = built(one, layout, tmp_path)
-    assert MORE_CHECKS[0] in flags
+    assert GCC.more_checks[0] in flags
 
 
 MOVED = """
@@ -142,11 +146,12 @@ def test_products_under_a_condition_become_vectors_with_masks(tmp_path: Path) ->
         Field(n, 4 * k, 4, "float" if k else "unsigned", 1, 1) for k, n in enumerate(("flags", "x", "vx", "y", "vy"))
     )
     structure = Structure("s0", "e", work.ctypes.data, work.nbytes, (Dim(64, 24),), fields, (), work.ctypes.data)
-    recipe = Recipe("c1", candidate(relayout(structure, "soa")), "restrict", checked=False)
+    recipe = Recipe(Variant("c1", "restrict"), candidate(relayout(structure, "soa")), checked=False)
     wide = Compiled("gcc", ("-O3", "-march=skylake-avx512", "-ffp-contract=off"))
-    (made,) = make_all([recipe], Code(lifted, lifted), trace, (structure,), wide, tmp_path / "made")
-    assert made.mockup is not None, made.reason
-    code = subprocess.run(["objdump", "-d", str(made.mockup)], capture_output=True, text=True, check=True).stdout
+    source = Source(Code(lifted, lifted), lifted, trace, (structure,), wide)
+    (made,) = make_all([recipe], source, source.compiler, tmp_path / "made").values()
+    assert made.path is not None, made.reason
+    code = subprocess.run(["objdump", "-d", str(made.path)], capture_output=True, text=True, check=True).stdout
     assert "{%k" in code
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from layout_advise.build.compile_flags import ONLY_THESE_CLANG, ONLY_THESE_GCC, Compiled, flags_of
+from layout_advise.build.compile_flags import Compiled, flags_of
 from layout_advise.build.recipes import Recipe
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
 from layout_advise.mockup.emit import Emitted
 from layout_advise.mockup.emit.packs.fmaddsub import brings_together, elements_whole
+from layout_advise.mockup.run.compilers import CLANG, GCC
+from layout_advise.mockup.timing.variants import IDENTITY
 from tests.support.mockup_case import f64_fields
 from tests.support.mockup_native import candidate, relayout
 
@@ -34,9 +36,9 @@ def test_what_comes_to_lie_side_by_side(kind: str, fields: tuple[Field, ...], wh
 
 
 @pytest.mark.parametrize(("packs", "unpacked", "alone"), [(True, False, True), (False, True, True), (False, False, False)])
-@pytest.mark.parametrize(("compiler", "flag"), [("gcc", ONLY_THESE_GCC), ("clang-14", ONLY_THESE_CLANG)])
+@pytest.mark.parametrize(("compiler", "flag"), [("gcc", GCC.only_these), ("clang-14", CLANG.only_these)])
 def test_nothing_else_is_put_side_by_side(
     compiler: str, flag: tuple[str, ...], packs: bool, unpacked: bool, alone: bool
 ) -> None:
-    flags = flags_of(Recipe("identity", None, "plain"), Compiled(compiler, ("-O2",)), Emitted("", packs, unpacked, 0, False))
+    flags = flags_of(Recipe(IDENTITY), Compiled(compiler, ("-O2",)), Emitted("", packs, unpacked, 0, False))
     assert (flag[0] in flags) == alone

@@ -1,1 +1,1 @@
-"""."""
+"""Binding, independence and pointer tables, from traces."""

@@ -1,1 +1,1 @@
-"""."""
+"""Expressions, values and analyses of the intermediate forms."""

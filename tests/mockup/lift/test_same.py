@@ -5,30 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
-from layout_advise.errors import LayoutAdviseError
-from layout_advise.mockup.run.survey import lift_function, source_of, surveyed
-from layout_advise.tracer.program.binary import ElfBinary
+from tests.support.lifting.bash_mockups import sources
 from tests.support.paths import ROOT
 
-BASH = Path("/bin/bash")
-LONGEST = 400
-
 # The same in another process, whose hashes of strings differ.
-ELSEWHERE = "import sys; from tests.mockup.lift.test_same import sources; sys.stdout.write('\\f'.join(sources()))"
-
-
-def sources() -> list[str]:
-    """Mock-ups of thirty short functions of bash (as many as can be lifted)."""
-    binary = ElfBinary.open(BASH)
-    found = []
-    for function in [f for f in surveyed(binary) if f.size < LONGEST][85:115]:
-        try:
-            found.append(source_of(lift_function(binary, function)[1]))
-        except LayoutAdviseError as error:
-            found.append(str(error))
-    return found
+ELSEWHERE = "import sys; from tests.support.lifting.bash_mockups import sources; sys.stdout.write('\\f'.join(sources()))"
 
 
 def test_lifting_again_gives_the_same() -> None:

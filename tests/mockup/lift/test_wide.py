@@ -13,11 +13,11 @@ from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.ir.lifted import Item, LiftedLoop, Load
 from layout_advise.mockup.lift.lift import lift
 from layout_advise.tracer.code.region import CodeRange, Region
+from tests.support.compilers import HAS_AVX512
 from tests.support.emitted import emit_mockup
 from tests.support.mockup_native import Mockup, Native, rows, traced
-from tests.tracer.backends.test_clone_against_steps import HAS_WIDE
 
-pytestmark = pytest.mark.skipif(not HAS_WIDE, reason="this processor has no AVX-512 (avx512f, bw, dq, vl, cd)")
+pytestmark = pytest.mark.skipif(not HAS_AVX512, reason="this processor has no AVX-512 (avx512f, bw, dq, vl, cd)")
 FLAGS = ("-O3", "-march=skylake-avx512", "-fno-math-errno")
 WIDTHS = {"256": FLAGS, "512": (*FLAGS, "-mprefer-vector-width=512")}
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]

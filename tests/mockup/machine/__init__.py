@@ -1,1 +1,1 @@
-"""."""
+"""Decoding, control flow and instruction semantics, checked on the processor."""

@@ -13,16 +13,16 @@ from layout_advise.mockup.ir.effects import Gpr, Lane, MaskBit, Semantics
 from layout_advise.mockup.machine.conditions import UndefinedFlagError
 from layout_advise.mockup.machine.disassembly import Insn, decode_one
 from layout_advise.mockup.machine.semantics import semantics
-from tests.mockup.machine.test_semantics_native import a_state, assert_agreed, equal_but_for_nans, lanes_of, native_condition
+from tests.support.compilers import HAS_AVX512
 from tests.support.lifting import instruction_forms, native_oracle, wide_forms
 from tests.support.lifting.interpret import State, condition, flag_bits, step
 from tests.support.lifting.native_oracle import MEMORY, MEMORY_BYTES, WIDE, Native
-from tests.tracer.backends.test_clone_against_steps import HAS_WIDE
+from tests.support.lifting.random_states import a_state, assert_agreed, equal_but_for_nans, lanes_of, native_condition
 
 ROUNDS = 2
 _FLAG_ORDER = ("b", "e", "s", "o", "p")
 
-pytestmark = pytest.mark.skipif(not HAS_WIDE, reason="this processor has no AVX-512 (avx512f, bw, dq, vl, cd)")
+pytestmark = pytest.mark.skipif(not HAS_AVX512, reason="this processor has no AVX-512 (avx512f, bw, dq, vl, cd)")
 
 
 def a_mask(r: random.Random) -> int:

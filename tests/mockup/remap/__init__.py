@@ -1,1 +1,1 @@
-"""."""
+"""Re-indexing plans and the conversions that go with them."""

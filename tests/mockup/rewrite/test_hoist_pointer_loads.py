@@ -34,10 +34,10 @@ from layout_advise.mockup.ir.lifted import (
 )
 from layout_advise.mockup.rewrite.hoist_pointer_loads import hoist_pointer_loads
 from layout_advise.mockup.rewrite.passes import run_passes
-from tests.mockup.rewrite.test_reroll import BASE, COUNTER, POINTER, Bytes, interpreted
 from tests.support.lifting.run_lifted import run_lifted
 from tests.support.mockup_case import Case, f64_fields, verify
 from tests.support.mockup_native import candidate, relayout
+from tests.support.mockups.small_memory import COUNTER, MEMORY_START, POINTER, SmallMemory, interpreted
 
 HEADER = 256
 FIRST, HEAD, MERGED = Val(200, "i64"), Var(100, "i64"), Var(101, "i64")
@@ -59,17 +59,17 @@ def reloading(target: tuple[int, int], taken: int, *, header: tuple[int, int] = 
         Assign(MERGED, HEAD, 1),
         Let(other, "slt", (COUNTER, Imm("i64", taken)), Origin(0x21)),
         Goto(7, other),
-        Load(again, Linear(BASE + HEADER), Origin(0x22)),
+        Load(again, Linear(MEMORY_START + HEADER), Origin(0x22)),
         Assign(MERGED, again, 2),
         Label(7),
         Let(twice, "fadd", (x, x), Origin(0x23)),
         Store("f64", through(MERGED, 8), twice, Origin(0x24)),
         Let(stored, "add", (MERGED, Imm("i64", 8)), Origin(0x25)),
-        Store("i64", Linear(BASE + target[0], ((COUNTER, target[1]),)), stored, Origin(0x26)),
-        Load(late, Linear(BASE + header[1]), Origin(0x27)),
+        Store("i64", Linear(MEMORY_START + target[0], ((COUNTER, target[1]),)), stored, Origin(0x26)),
+        Load(late, Linear(MEMORY_START + header[1]), Origin(0x27)),
         Assign(HEAD, late, 3),
     )
-    before: tuple[Item, ...] = (Load(FIRST, Linear(BASE + header[0]), Origin(0x10)), Assign(HEAD, FIRST, 0))
+    before: tuple[Item, ...] = (Load(FIRST, Linear(MEMORY_START + header[0]), Origin(0x10)), Assign(HEAD, FIRST, 0))
     loop = LiftedLoop(COUNTER, Imm("i64", trips), body, 0x500)
     return Lifted("f", 0x500, (LiveIn(POINTER, Gpr(7)),), (), (*before, loop))
 
@@ -77,7 +77,7 @@ def reloading(target: tuple[int, int], taken: int, *, header: tuple[int, int] = 
 def memory() -> bytes:
     """Doubles, and two places that hold pointers to the first of them."""
     words = np.arange(64, dtype=np.float64)
-    words.view(np.int64)[[HEADER // 8, HEADER // 8 + 1]] = BASE
+    words.view(np.int64)[[HEADER // 8, HEADER // 8 + 1]] = MEMORY_START
     return words.tobytes()
 
 
@@ -97,17 +97,19 @@ def bases(lifted: Lifted) -> set[Operand]:
 )
 def test_it_computes_the_same(target: tuple[int, int], taken: int, header: tuple[int, int], trips: int) -> None:
     lifted = reloading(target, taken, header=header, trips=trips)
-    before, after = Bytes(memory()), Bytes(memory())
-    trace = interpreted(lifted, {Gpr(7): BASE}, before)
+    before, after = SmallMemory(memory()), SmallMemory(memory())
+    trace = interpreted(lifted, {Gpr(7): MEMORY_START}, before)
     steady = hoist_pointer_loads(lifted, Evidence.of(trace, ()))
     event(f"steady: {bases(steady) == {FIRST}}")
-    run_lifted(steady, {Gpr(7): BASE}, after)
+    run_lifted(steady, {Gpr(7): MEMORY_START}, after)
     assert after.data == before.data
 
 
 def repointed(lifted: Lifted) -> set[Operand]:
     """The pointers that are left after a traced run."""
-    return bases(hoist_pointer_loads(lifted, Evidence.of(interpreted(lifted, {Gpr(7): BASE}, Bytes(memory())), ())))
+    return bases(
+        hoist_pointer_loads(lifted, Evidence.of(interpreted(lifted, {Gpr(7): MEMORY_START}, SmallMemory(memory())), ()))
+    )
 
 
 def test_both_the_variable_and_what_a_branch_makes_of_it() -> None:

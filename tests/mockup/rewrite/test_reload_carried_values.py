@@ -34,10 +34,10 @@ from layout_advise.mockup.ir.lifted import (
 )
 from layout_advise.mockup.rewrite.passes import run_passes
 from layout_advise.mockup.rewrite.reload_carried_values import reload_carried_values
-from tests.mockup.rewrite.test_reroll import BASE, COUNTER, POINTER, Bytes, interpreted
 from tests.support.lifting.run_lifted import run_lifted
 from tests.support.mockup_case import Case, f64_fields, verify
 from tests.support.mockup_native import candidate, relayout
+from tests.support.mockups.small_memory import COUNTER, MEMORY_START, POINTER, SmallMemory, interpreted
 
 AT = 240
 WORD = 1 << 64
@@ -58,17 +58,17 @@ def carrying(
     kept = [Var(100 + k, "f64") for k in range(back)]
     first = [Val(200 + k, "f64") for k in range(back)]
     loads: list[Item] = [
-        Load(v, Linear((BASE + AT - (k + 1) * step + begins) % WORD), Origin(0x10 + k)) for k, v in enumerate(first)
+        Load(v, Linear((MEMORY_START + AT - (k + 1) * step + begins) % WORD), Origin(0x10 + k)) for k, v in enumerate(first)
     ]
     starts: list[Item] = [Assign(v, f, 0) for v, f in zip(kept, first, strict=True)]
     new, total = Val(300, "f64"), Val(301, "f64")
     body: list[Item] = [
-        Load(new, Linear(BASE + AT, ((COUNTER, step % WORD),)), Origin(0x20)),
+        Load(new, Linear(MEMORY_START + AT, ((COUNTER, step % WORD),)), Origin(0x20)),
         Let(total, "fadd", (new, kept[-1]), Origin(0x21)),
     ]
     for number, (where, moved, through) in enumerate(stores):
         terms = ((POINTER, 1), (COUNTER, moved % WORD)) if through else ((COUNTER, moved % WORD),)
-        body.append(Store("f64", Linear(where + (0 if through else BASE), terms), total, Origin(0x30 + number)))
+        body.append(Store("f64", Linear(where + (0 if through else MEMORY_START), terms), total, Origin(0x30 + number)))
     body += [Assign(v, new if k == 0 else kept[k - 1], 1) for k, v in enumerate(kept)]
     loop = LiftedLoop(COUNTER, Imm("i64", trips), tuple(body), 0x500)
     outs = (LiveOut(kept[0], Gpr(0)),) if behind else ()
@@ -87,17 +87,19 @@ def test_what_is_loaded_again_is_what_was_kept(
     lifted = carrying(step, back, tuple(stores), trips)
     words = [float(getattr(random, "randint")(-9, 9)) for _ in range(64)]  # noqa: B009 - hypothesis's random has no type
     data = np.array(words).tobytes()
-    before, after = Bytes(data), Bytes(data)
-    trace = interpreted(lifted, {Gpr(7): BASE}, before)
+    before, after = SmallMemory(data), SmallMemory(data)
+    trace = interpreted(lifted, {Gpr(7): MEMORY_START}, before)
     again = reload_carried_values(lifted, Evidence.of(trace, ()))
     event(f"loaded again: {not moves(again)}")
-    run_lifted(again, {Gpr(7): BASE}, after)
+    run_lifted(again, {Gpr(7): MEMORY_START}, after)
     assert after.data == before.data
 
 
 def reloads(lifted: Lifted) -> bool:
     """Whether nothing is carried any more, after a traced run."""
-    return not moves(reload_carried_values(lifted, Evidence.of(interpreted(lifted, {Gpr(7): BASE}, Bytes(bytes(512))), ())))
+    return not moves(
+        reload_carried_values(lifted, Evidence.of(interpreted(lifted, {Gpr(7): MEMORY_START}, SmallMemory(bytes(512))), ()))
+    )
 
 
 @pytest.mark.parametrize("back", [1, 2, 3])

@@ -37,27 +37,10 @@ from layout_advise.mockup.lift.lift import lift
 from layout_advise.mockup.machine.image import open_image
 from layout_advise.mockup.rewrite.reroll import reroll
 from layout_advise.tracer.trace.trace import Trace
-from tests.mockup.lift.test_differential import ARGUMENTS, RSP, Arrays, Built, NativeMemory
+from tests.support.lifting.kernel_library import ARGUMENTS, RSP, KernelArguments, KernelLibrary, NativeMemory
 from tests.support.lifting.run_lifted import run_lifted
 from tests.support.mockup_native import references_of, trace_of
-
-SIZE, BASE = 512, 0x10000
-COUNTER, POINTER = Val(1, "i64"), Val(2, "i64")
-
-
-class Bytes:
-    """A small memory at BASE."""
-
-    def __init__(self, data: bytes) -> None:
-        self.data = bytearray(data)
-
-    def read(self, address: int, size: int) -> bytes:
-        assert 0 <= address - BASE <= SIZE - size
-        return bytes(self.data[address - BASE : address - BASE + size])
-
-    def write(self, address: int, data: bytes) -> None:
-        assert 0 <= address - BASE <= SIZE - len(data)
-        self.data[address - BASE : address - BASE + len(data)] = data
+from tests.support.mockups.small_memory import COUNTER, MEMORY_BYTES, MEMORY_START, POINTER, SmallMemory, interpreted
 
 
 @dataclass(frozen=True)
@@ -145,7 +128,7 @@ class Writer:
         return Val(self.numbers, ty)
 
     def address(self, step: Step, lane: int) -> Linear:
-        const = self.distance(step, lane) + (0 if step.through else BASE)
+        const = self.distance(step, lane) + (0 if step.through else MEMORY_START)
         terms: list[tuple[Operand, int]] = [(POINTER, 1)] if step.through else []
         moved = step.stride * self.lanes
         return Linear(const % 2**64, (*terms, (COUNTER, moved)) if moved else tuple(terms))
@@ -190,21 +173,6 @@ class Writer:
         self.values[number, lane] = value
 
 
-def interpreted(lifted: Lifted, locations: dict[Gpr | Lane, int], memory: Bytes) -> Trace:
-    """Run it and make a trace of what it touched."""
-    references = references_of(lifted)
-    numbers = {(r.pc, r.operand): r.id for r in references}
-    words: list[int] = []
-
-    def watch(access: tuple[int, int, int, int]) -> None:
-        pc, operand, part, address = access
-        if part == 0:
-            words.append(address & (1 << 48) - 1 | numbers[pc, operand] << 48)
-
-    run_lifted(lifted, dict(locations), memory, watch=watch)
-    return trace_of(lifted, np.array(words, np.uint64), references, lifted.symbol)
-
-
 def rolled_lanes(items: tuple[Item, ...]) -> Iterator[int]:
     """The number of lanes of every access of a rerolled loop."""
     for item in items:
@@ -220,21 +188,21 @@ def test_a_rerolled_loop_stores_what_the_loop_did(
     program: tuple[list[Step], int, int, str], shift: int, random: object
 ) -> None:
     lifted = Writer(*program).lifted
-    data = bytes(getattr(random, "randbytes")(SIZE))  # noqa: B009 - hypothesis's random has no type
-    before, after = Bytes(data), Bytes(data)
-    at: dict[Gpr | Lane, int] = {Gpr(7): BASE + shift}
+    data = bytes(getattr(random, "randbytes")(MEMORY_BYTES))  # noqa: B009 - hypothesis's random has no type
+    before, after = SmallMemory(data), SmallMemory(data)
+    at: dict[Gpr | Lane, int] = {Gpr(7): MEMORY_START + shift}
     trace = interpreted(lifted, at, before)
     rolled = reroll(lifted, Evidence.of(trace, ()))
     event(f"rerolled: {bool(list(rolled_lanes(rolled.body)))}")
     found = run_lifted(rolled, dict(at), after)
     assert after.data == before.data
-    assert found == run_lifted(lifted, dict(at), Bytes(data))
+    assert found == run_lifted(lifted, dict(at), SmallMemory(data))
 
 
 def copies(steps: list[Step], lanes: int, order: str, shift: int = 0) -> Lifted:
     """The loop rerolled after a traced run of three trips."""
     lifted = Writer(steps, lanes, 3, order).lifted
-    trace = interpreted(lifted, {Gpr(7): BASE + shift}, Bytes(bytes(SIZE)))
+    trace = interpreted(lifted, {Gpr(7): MEMORY_START + shift}, SmallMemory(bytes(MEMORY_BYTES)))
     return reroll(lifted, Evidence.of(trace, ()))
 
 
@@ -260,7 +228,7 @@ def test_updates_in_place_are_rerolled() -> None:
 def test_a_lane_that_loads_what_an_earlier_one_stores_is_left_alone(through: bool) -> None:
     """All loads come first in the vector body, so a[i + 1] must be the old value; seen in the addresses or in the trace."""
     steps = [LOAD, *SCALE, Step("store", 68, 4, through, sources=(2,))]
-    lifted = copies(steps, 4, "vector", BASE if not through else 0)
+    lifted = copies(steps, 4, "vector", MEMORY_START if not through else 0)
     assert not list(rolled_lanes(lifted.body))
     assert not any(item.independent for item in lifted.body if isinstance(item, LiftedLoop))
 
@@ -293,7 +261,7 @@ def test_other_constants_in_a_lane_are_left_alone() -> None:
 def test_without_a_trace_other_pointers_are_not_trusted() -> None:
     steps = [LOAD, *SCALE, Step("store", 192, 4, True, sources=(2,))]
     lifted = Writer(steps, 4, 3, "vector").lifted
-    trace = interpreted(lifted, {Gpr(7): BASE}, Bytes(bytes(SIZE)))
+    trace = interpreted(lifted, {Gpr(7): MEMORY_START}, SmallMemory(bytes(MEMORY_BYTES)))
     assert list(rolled_lanes(reroll(lifted, Evidence.of(trace, ())).body))
     unknown = replace(trace, streams=(None,) * len(trace.streams))
     assert not list(rolled_lanes(reroll(lifted, Evidence.of(unknown, ())).body))
@@ -303,12 +271,12 @@ def test_a_value_used_behind_the_loop_or_a_load_of_no_lane_is_left_alone() -> No
     steps = [LOAD, *SCALE, Step("store", 192, 4, sources=(2,))]
     lifted = Writer(steps, 4, 3, "vector").lifted
     (loop,) = (item for item in lifted.body if isinstance(item, LiftedLoop))
-    lone = Load(Val(900, "i32"), Linear(BASE), Origin(7))
+    lone = Load(Val(900, "i32"), Linear(MEMORY_START), Origin(7))
     value = next(item.value for item in loop.body if isinstance(item, Load))
-    behind = Store("i32", Linear(BASE), value, Origin(8))
+    behind = Store("i32", Linear(MEMORY_START), value, Origin(8))
     for body in ((replace(loop, body=(*loop.body, lone)),), (loop, behind)):
         other = replace(lifted, body=body)
-        trace = interpreted(other, {Gpr(7): BASE}, Bytes(bytes(SIZE)))
+        trace = interpreted(other, {Gpr(7): MEMORY_START}, SmallMemory(bytes(MEMORY_BYTES)))
         assert not list(rolled_lanes(reroll(other, Evidence.of(trace, ())).body))
 
 
@@ -316,9 +284,9 @@ def test_fields_of_an_element_are_no_lanes() -> None:
     """All four fields of a pixel are treated alike; copies are pixels, not fields."""
     steps = [LOAD, *SCALE, Step("store", 64, 4, sources=(2,))]
     lifted = Writer(steps, 8, 3, "vector").lifted
-    trace = interpreted(lifted, {Gpr(7): BASE}, Bytes(bytes(SIZE)))
+    trace = interpreted(lifted, {Gpr(7): MEMORY_START}, SmallMemory(bytes(MEMORY_BYTES)))
     fields = tuple(Field(name, 4 * k, 4) for k, name in enumerate("rgba"))
-    pixels = Structure("s0", "pixels", BASE + 64, 96, (Dim(6, 16),), fields)
+    pixels = Structure("s0", "pixels", MEMORY_START + 64, 96, (Dim(6, 16),), fields)
     assert set(rolled_lanes(reroll(lifted, Evidence.of(trace, (pixels,))).body)) == {2}
     assert set(rolled_lanes(reroll(lifted, Evidence.of(trace, ())).body)) == {8}
 
@@ -336,10 +304,10 @@ def test_the_last_lane_s_value_is_what_is_left() -> None:
     outs = (LiveOut(left, Gpr(0)), LiveOut(end, Gpr(2)))
     lifted = replace(lifted, body=(*first, replace(loop, body=body)), live_outs=outs)
     data = bytes(range(256)) * 2
-    trace = interpreted(lifted, {Gpr(7): BASE}, Bytes(data))
+    trace = interpreted(lifted, {Gpr(7): MEMORY_START}, SmallMemory(data))
     rolled = reroll(lifted, Evidence.of(trace, ()))
     assert list(rolled_lanes(rolled.body))
-    assert run_lifted(rolled, {}, Bytes(data)) == run_lifted(lifted, {}, Bytes(data))
+    assert run_lifted(rolled, {}, SmallMemory(data)) == run_lifted(lifted, {}, SmallMemory(data))
     not_last = next(item for item in loop.body if isinstance(item, Store)).stored
     body = (*loop.body, Assign(left, not_last, 1))
     lifted = replace(lifted, body=(*first, replace(loop, body=body)), live_outs=outs[:1])
@@ -361,17 +329,17 @@ BUILDS = {
 
 
 @pytest.fixture(scope="module", params=list(BUILDS))
-def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Built:
+def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> KernelLibrary:
     compiler, *flags = BUILDS[request.param]
     if shutil.which(compiler) is None:
         pytest.skip(f"{compiler} is not installed")
-    return Built(request.param, tmp_path_factory.mktemp(request.param), compiler, *flags)
+    return KernelLibrary(request.param, tmp_path_factory.mktemp(request.param), compiler, *flags)
 
 
 @pytest.mark.parametrize("name", [*VECTORISED, *SEARCHES, *OTHERS])
-def test_rerolled_kernels_do_what_the_machine_code_does(built: Built, name: str) -> None:
+def test_rerolled_kernels_do_what_the_machine_code_does(built: KernelLibrary, name: str) -> None:
     code = lift(built.region(name), result="float")
-    arrays = Arrays(51, 2)
+    arrays = KernelArguments(51, 2)
     values = [*map(ctypes.addressof, arrays.memory), arrays.n]
     locations: dict[Gpr | Lane, int] = {Gpr(r): v for r, v in zip(ARGUMENTS, values, strict=True)}
     locations[Gpr(RSP)] = (ctypes.addressof(arrays.stack) + (1 << 15) & ~15) - 8

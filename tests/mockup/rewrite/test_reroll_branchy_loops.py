@@ -38,10 +38,10 @@ from layout_advise.mockup.ir.lifted import (
 )
 from layout_advise.mockup.rewrite.passes import run_passes
 from layout_advise.mockup.rewrite.reroll import reroll
-from tests.mockup.rewrite.test_reroll import BASE, COUNTER, POINTER, Bytes, interpreted
 from tests.support.lifting.run_lifted import run_lifted
 from tests.support.mockup_case import Case, verify
 from tests.support.mockup_native import candidate, relayout
+from tests.support.mockups.small_memory import COUNTER, MEMORY_START, POINTER, SmallMemory, interpreted
 
 STRIDE, TRIPS = 24, 4
 
@@ -127,16 +127,16 @@ def loops(lifted: Lifted) -> list[LiftedLoop]:
 def test_copies_with_branches(count: int, handed: str, odd: str, seed: int, data: object) -> None:
     lifted = Writer(count, random.Random(seed), handed, odd).lifted(seed)
     memory = bytes(getattr(data, "randbytes")(512))  # noqa: B009 - hypothesis's random has no type
-    before, after = Bytes(memory), Bytes(memory)
-    trace = interpreted(lifted, {Gpr(7): BASE}, before)
+    before, after = SmallMemory(memory), SmallMemory(memory)
+    trace = interpreted(lifted, {Gpr(7): MEMORY_START}, before)
     rolled = reroll(lifted, Evidence.of(trace, ()))
     (loop,) = loops(rolled)
     same = not odd or (odd == "apart" and (handed == "nothing" or count == 1))
     event(f"rolled: {rolled != lifted}, odd: {odd}")
     assert (len(loop.body) * count <= len(loops(lifted)[0].body) + count * 2) == same
-    found = run_lifted(rolled, {Gpr(7): BASE}, after)
+    found = run_lifted(rolled, {Gpr(7): MEMORY_START}, after)
     assert after.data == before.data
-    assert found == run_lifted(lifted, {Gpr(7): BASE}, Bytes(memory))
+    assert found == run_lifted(lifted, {Gpr(7): MEMORY_START}, SmallMemory(memory))
 
 
 def test_what_an_iteration_of_the_copies_leaves_is_not_another_copys() -> None:
@@ -156,7 +156,7 @@ def test_what_an_iteration_of_the_copies_leaves_is_not_another_copys() -> None:
     starts = [Assign(v, Imm("i64", 0), 100 + k) for k, v in enumerate(sums)]
     loop = LiftedLoop(COUNTER, Imm("i64", TRIPS), tuple(items), 0x500)
     lifted = Lifted("f", 0x500, (LiveIn(POINTER, Gpr(7)),), (), (*starts, loop))
-    trace = interpreted(lifted, {Gpr(7): BASE}, Bytes(bytes(range(256)) * 2))
+    trace = interpreted(lifted, {Gpr(7): MEMORY_START}, SmallMemory(bytes(range(256)) * 2))
     assert loops(reroll(lifted, Evidence.of(trace, ())))[0].body == loop.body
 
 

@@ -32,10 +32,10 @@ from layout_advise.mockup.ir.lifted import (
 )
 from layout_advise.mockup.rewrite.passes import run_passes
 from layout_advise.mockup.rewrite.whole_fields import whole_fields
-from tests.mockup.rewrite.test_reroll import BASE, COUNTER, POINTER, Bytes, interpreted
 from tests.support.lifting.run_lifted import run_lifted
 from tests.support.mockup_case import Case, verify
 from tests.support.mockup_native import candidate, relayout
+from tests.support.mockups.small_memory import COUNTER, MEMORY_START, POINTER, SmallMemory, interpreted
 
 ELEMENT, TRIPS = 16, 6
 BITS_OF: list[Ty] = ["i8", "i16"]
@@ -63,7 +63,7 @@ def masked(ty: Ty, at: int, mask: int, other: int, how: str, *, stored: bool) ->
 
 def structure(width: int, *, writes: int = 0, declared: str | None = "unsigned") -> Structure:
     fields = (Field("flags", 0, width, declared, 1, writes), Field("sum", 12, 2, "short", 0, 1))
-    return Structure("s0", "a", BASE, ELEMENT * TRIPS, (Dim(TRIPS, ELEMENT),), fields, (), BASE)
+    return Structure("s0", "a", MEMORY_START, ELEMENT * TRIPS, (Dim(TRIPS, ELEMENT),), fields, (), MEMORY_START)
 
 
 @settings(max_examples=200, deadline=None)
@@ -76,18 +76,18 @@ def test_bits_of_a_field(ty: Ty, width: int, at: int, mask: int, other: int, how
     at = at % width // size * size
     lifted = masked(ty, at, mask % (1 << BITS[ty]), other, how, stored=stored)
     data = bytes(getattr(random, "randbytes")(ELEMENT * TRIPS)).ljust(512, b"\0")  # noqa: B009 - it has no type
-    before, after = Bytes(data), Bytes(data)
-    trace = interpreted(lifted, {Gpr(7): BASE}, before)
+    before, after = SmallMemory(data), SmallMemory(data)
+    trace = interpreted(lifted, {Gpr(7): MEMORY_START}, before)
     made = whole_fields(lifted, Evidence.of(trace, (structure(width),)))
     event(f"widened: {made != lifted}")
     assert read_sizes(made) == [width]
-    run_lifted(made, {Gpr(7): BASE}, after)
+    run_lifted(made, {Gpr(7): MEMORY_START}, after)
     assert after.data == before.data
 
 
 def test_only_declared_fields_that_nothing_stores() -> None:
     lifted = masked("i8", 0, 1, 0, "eq", stored=False)
-    trace = interpreted(lifted, {Gpr(7): BASE}, Bytes(bytes(512)))
+    trace = interpreted(lifted, {Gpr(7): MEMORY_START}, SmallMemory(bytes(512)))
     assert read_sizes(whole_fields(lifted, Evidence.of(trace, (structure(4),)))) == [4]
     assert whole_fields(lifted, Evidence.of(trace, (structure(4, writes=1),))) == lifted
     assert whole_fields(lifted, Evidence.of(trace, (structure(4, declared=None),))) == lifted

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from layout_advise.mockup.emit.c_text import floating
-from layout_advise.mockup.run.build import UNTOLD, build
+from layout_advise.mockup.run.build import build
+from layout_advise.mockup.run.compilers import CLANG, UNTOLD
 
 GREATEST = 0x7F7FFFFF
 
@@ -95,7 +97,7 @@ def test_sums_of_independent_loops_stay_in_order(
 ) -> None:
     """clang reorders what it is told to vectorise; with numbers that are not whole the last bits tell."""
     if untold:
-        monkeypatch.setattr("layout_advise.mockup.run.build._in_order", lambda _: UNTOLD)
+        monkeypatch.setattr("layout_advise.mockup.run.compilers.CLANG", replace(CLANG, exact=lambda _: UNTOLD))
     made = build(SUM, tmp_path / "sum.so", compiler, ("-O3", "-march=x86-64-v2"))
     assert made.path is not None, made.reason
     function = ctypes.CDLL(str(made.path)).sum

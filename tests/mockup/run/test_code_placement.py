@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from layout_advise.build.compile_flags import Compiled
-from layout_advise.build.mockups import Made, better_kept, place_identity
+from layout_advise.build.mockups import Mockup, better_kept, place_identity
 from layout_advise.build.recipes import Code, Recipe, recipes
+from layout_advise.build.source import Source
 from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from layout_advise.mockup.lift.lift import lift
 from layout_advise.mockup.machine.cfg import build_cfg
@@ -25,6 +26,7 @@ from layout_advise.mockup.run.code_placement import (
     same_loops,
     shift_to,
 )
+from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_UNROLLED
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.trace.trace import Reference, Registers, Trace
 
@@ -78,14 +80,14 @@ def test_the_loop_gets_the_original_place(place: int, tmp_path: Path) -> None:
     original = compiled(tmp_path, "original.so", *grown(place))
     loop = loop_of(original)
     assert loop.start == loop_start(original, "axpy")
-    identity = Made(Recipe("identity", None, "plain"), SOURCE, compiled(tmp_path, "identity.so"), None, None, flags=FLAGS)
+    identity = Mockup(Recipe(IDENTITY), SOURCE, compiled(tmp_path, "identity.so"), None, None, flags=FLAGS)
     made = place_identity(identity, loop, "axpy", Compiled("gcc", FLAGS))
     if loop.start % 32 == 0:
         assert made is None
         return
     assert made is not None
-    assert made.mockup is not None
-    assert loop_start(made.mockup, "axpy") % 64 == loop.start % 64
+    assert made.path is not None
+    assert loop_start(made.path, "axpy") % 64 == loop.start % 64
 
 
 def test_an_earlier_program_does_not_disturb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,7 +114,7 @@ def test_another_loop_is_not_taken_for_it(tmp_path: Path) -> None:
 
 def test_nothing_is_left_where_it_cannot_be_placed(tmp_path: Path) -> None:
     loop = InnerLoop(0x1007, 30, Counter({"vpdpbusd": 7}))
-    identity = Made(Recipe("identity", None, "plain"), SOURCE, compiled(tmp_path, "identity.so"), None, None, flags=FLAGS)
+    identity = Mockup(Recipe(IDENTITY), SOURCE, compiled(tmp_path, "identity.so"), None, None, flags=FLAGS)
     assert place_identity(identity, loop, "axpy", Compiled("gcc", ("-O2",))) is None
     assert not list(tmp_path.glob("identity-placed*"))
 
@@ -188,13 +190,14 @@ def test_what_was_not_put_into_vectors_is_built_so(tmp_path: Path, vectorised: b
     lifted = lift(code, result="none")
     both = Code(lifted, lifted)
     untraced = Trace("f", 1, "clone", (), (), 0, False, registers, (), ())
-    kept = better_kept(both, untraced, (), loop, Compiled("gcc", ("-O3",)), tmp_path)
-    made = {r.name: r for r in recipes((), both, kept)}
+    source = Source(both, lifted, untraced, (), Compiled("gcc", ("-O3",)), long_loop=loop)
+    kept = better_kept(source, source.compiler, tmp_path)
+    made = {r.variant: r for r in recipes((), both, kept)}
     assert kept is not vectorised
-    assert ("identity-lanes" in made) is kept
+    assert (IDENTITY_UNROLLED in made) is kept
     if kept:
-        assert made["identity-lanes"].kept
-        assert not made["identity-lanes"].checked
+        assert made[IDENTITY_UNROLLED].kept
+        assert not made[IDENTITY_UNROLLED].checked
 
 
 def test_the_same_instructions_in_another_place_are_the_same_loops(tmp_path: Path) -> None:

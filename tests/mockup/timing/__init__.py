@@ -1,1 +1,1 @@
-"""."""
+"""Times, ratios and intervals from recorded and simulated samples."""

@@ -1,1 +1,1 @@
-"""."""
+"""The tracing backends, each against the others."""

@@ -15,6 +15,7 @@ from layout_advise.tracer.process.ptraced import PtracedProgram
 from layout_advise.tracer.process.stopped_program import CloneImage
 from layout_advise.tracer.process.tracee import UserRegisters
 from tests.support.clone_programs import PROGRAMS, WIDE_PROGRAMS, build, region_of
+from tests.support.compilers import HAS_AVX512
 
 FLAGS = {
     "O2": ("-O2",),
@@ -23,7 +24,6 @@ FLAGS = {
     "Ofast-static": ("-Ofast", "-march=haswell", "-fno-pic", "-no-pie"),
 }
 WIDE = ("-O3", "-march=skylake-avx512", "-mprefer-vector-width=512")
-HAS_WIDE = all(f" avx512{part}" in Path("/proc/cpuinfo").read_text() for part in ("f", "bw", "dq", "vl", "cd"))
 INSTRUCTIONS = ("tail", "x87", "atomics", "masked")  # what they are about does not depend on where the code stands
 Accesses = list[tuple[int, int, int]]
 
@@ -64,7 +64,7 @@ def test_same_accesses_and_result(tmp_path: Path, name: str, flags: str) -> None
     compare_runs(build(tmp_path, name, *FLAGS[flags]))
 
 
-@pytest.mark.skipif(not HAS_WIDE, reason="this processor has no AVX-512 (avx512f, bw, dq, vl, cd)")
+@pytest.mark.skipif(not HAS_AVX512, reason="this processor has no AVX-512 (avx512f, bw, dq, vl, cd)")
 @pytest.mark.parametrize("name", [*PROGRAMS, *WIDE_PROGRAMS])
 def test_same_accesses_and_result_with_avx512(tmp_path: Path, name: str) -> None:
     compare_runs(build(tmp_path, name, *WIDE))

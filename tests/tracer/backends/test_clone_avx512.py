@@ -27,7 +27,7 @@ from layout_advise.tracer.process.tracee import UserRegisters
 from layout_advise.tracer.process.xstate import Components, avx512_vector, opmask
 from layout_advise.tracer.watch.faulting import Operands
 from tests.support.clone_programs import build
-from tests.tracer.backends.test_clone_parts import BASE, assemble
+from tests.support.tracing.assembled import CODE_AT, assemble
 
 VECTORS = {16: "xmm", 32: "ymm", 64: "zmm"}
 INDEXED = [
@@ -100,7 +100,7 @@ COUNTED = {
 
 
 def first_of(tmp_path: Path, text: str) -> Instruction:
-    return decode(assemble(tmp_path, text + "\nret"))[BASE]
+    return decode(assemble(tmp_path, text + "\nret"))[CODE_AT]
 
 
 def disassembled(code: bytes, address: int, tmp_path: Path) -> list[str]:
@@ -134,7 +134,7 @@ def _absolute(line: str) -> str:
 def test_operands_are_those_that_objdump_sees(tmp_path: Path) -> None:
     forms = [form for seed in range(12) for form in indexed_forms(seed)]
     region = assemble(tmp_path, "\n".join(forms) + "\nret")
-    seen = disassembled(region.ranges[0].code, BASE, tmp_path)
+    seen = disassembled(region.ranges[0].code, CODE_AT, tmp_path)
     assert len(forms) == 12 * 16 * 3
     for insn, text in zip(decode(region).values(), seen[:-1], strict=False):
         name = text.split()[0]
@@ -263,13 +263,13 @@ def cases(tmp_path: Path, r: random.Random) -> Iterator[Case]:
     texts = [*indexed_forms(r.randrange(1000)), *(t for t in MASKED if MASKED[t][1] is not None), *COUNTED]
     for number, text in enumerate(texts):
         region = assemble(tmp_path, f"{text}\nlahf\nseto al\nret")
-        insn = decode(region)[BASE]
+        insn = decode(region)[CODE_AT]
         assert insn.lanes is not None
         choices = [0, r.getrandbits(64), r.getrandbits(64) & r.getrandbits(64), (1 << 64) - 1, 1 << r.randrange(16)]
         mask, index = r.choice(choices), r.randbytes(64)
         gpr = tuple(r.getrandbits(64) for _ in range(16))
         stored = 1 + (insn.lanes.index is not None)
-        image = build_clone(region, BASE + (64 << 20) + (number << 20))
+        image = build_clone(region, CODE_AT + (64 << 20) + (number << 20))
         yield Case(insn, prepared(image, tmp_path, mask, index, stored + 2), mask, index, gpr)
 
 
@@ -300,7 +300,7 @@ def test_the_lanes_that_are_recorded_are_those_of_the_mask(tmp_path: Path, seed:
 
 def test_a_full_buffer_leaves_no_lane_half_recorded(tmp_path: Path) -> None:
     region = assemble(tmp_path, "vmovdqu8 [rdi]{k1}, zmm1\nret")
-    image = prepared(build_clone(region, BASE + (64 << 20)), tmp_path, (1 << 64) - 1, bytes(64), 3)
+    image = prepared(build_clone(region, CODE_AT + (64 << 20)), tmp_path, (1 << 64) - 1, bytes(64), 3)
     with PtracedProgram([str(build(tmp_path, "flags", "-O1"))]) as process:
         records, full, _ = process.run_clone(image, 63)
     assert full
@@ -353,7 +353,7 @@ def test_the_processor_says_where_what_is_in_the_saved_state(tmp_path: Path) -> 
 )
 def test_what_faults_is_told_without_its_mask(tmp_path: Path, text: str, places: list[tuple[str, int, int]]) -> None:
     code = assemble(tmp_path, text).ranges[0].code
-    registers = UserRegisters(rip=BASE, rdi=0x8000)
-    operands = Operands(lambda at, size: code[at - BASE : at - BASE + size])
+    registers = UserRegisters(rip=CODE_AT, rdi=0x8000)
+    operands = Operands(lambda at, size: code[at - CODE_AT : at - CODE_AT + size])
     found = operands.accesses(registers, 0x8000 + places[0][1])
     assert [(kind, at - 0x8000, size) for kind, at, size in found] == places

@@ -17,22 +17,12 @@ from layout_advise.tracer.backends.clone.image import build_clone
 from layout_advise.tracer.backends.clone.record import trace_call
 from layout_advise.tracer.backends.step.single_steps import trace_by_steps
 from layout_advise.tracer.code.instructions import decode
-from layout_advise.tracer.code.region import CodeRange, Region
+from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.process.ptraced import PtracedProgram
 from layout_advise.tracer.process.stopped_program import CloneImage, StoppedProgram
 from layout_advise.tracer.trace.trace import Allocation, Mapping, Registers
 from tests.support.clone_programs import PROGRAMS, build, region_of
-
-BASE = 0x401000
-
-
-def assemble(tmp_path: Path, text: str) -> Region:
-    """Intel syntax; the code of a function at BASE."""
-    thing, flat = tmp_path / "code.o", tmp_path / "code.bin"
-    source = f".intel_syntax noprefix\n{text}\n"
-    subprocess.run(["as", "-o", str(thing), "-"], input=source.encode(), check=True)
-    subprocess.run(["objcopy", "-O", "binary", "-j", ".text", str(thing), str(flat)], check=True)
-    return Region("f", "function", BASE, (CodeRange(BASE, flat.read_bytes()),), "none", 0)
+from tests.support.tracing.assembled import CODE_AT, assemble
 
 
 @pytest.mark.parametrize(
@@ -91,7 +81,7 @@ def assemble(tmp_path: Path, text: str) -> Region:
     ],
 )
 def test_accesses(tmp_path: Path, text: str, accesses: list[str]) -> None:
-    first = decode(assemble(tmp_path, text + "\nret"))[BASE]
+    first = decode(assemble(tmp_path, text + "\nret"))[CODE_AT]
     assert [f"{a.kind} {a.bytes}" for a in first.accesses] == accesses
     assert [a.operand for a in first.accesses] == list(range(len(accesses)))
 
@@ -103,12 +93,12 @@ def test_accesses(tmp_path: Path, text: str, accesses: list[str]) -> None:
 )  # fmt: skip
 def test_what_cannot_be_copied_is_named(tmp_path: Path, text: str) -> None:
     with pytest.raises(TraceError, match=text.split()[0]):
-        build_clone(assemble(tmp_path, text + "\nret"), BASE + (64 << 20))
+        build_clone(assemble(tmp_path, text + "\nret"), CODE_AT + (64 << 20))
 
 
 def test_garbage_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="does not decode"):
-        build_clone(assemble(tmp_path, "jmp 1f\n1: .byte 6, 6, 6"), BASE + (64 << 20))
+        build_clone(assemble(tmp_path, "jmp 1f\n1: .byte 6, 6, 6"), CODE_AT + (64 << 20))
 
 
 def test_data_behind_the_code_is_left_alone(tmp_path: Path) -> None:
@@ -256,7 +246,7 @@ def test_a_large_function_is_copied_whole(tmp_path: Path) -> None:
     body = "\n".join(f"mov rax, [rdi + {8 * k}]\nadd [rsi + rax * 4], ecx\ncmp rax, {k}\nje .L{k % 7}" for k in range(900))
     labels = "\n".join(f".L{k}: dec rcx" for k in range(7))
     region = assemble(tmp_path, f"{body}\n{labels}\nret")
-    image = build_clone(region, BASE + (64 << 20))
+    image = build_clone(region, CODE_AT + (64 << 20))
     assert len(image.references) == 1801
     assert [r.pc for r in image.references] == sorted(r.pc for r in image.references)
     assert np.frombuffer(image.code[:24], dtype=np.uint64).sum() == 0

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +10,6 @@ import pytest
 
 from layout_advise.cli import main
 from layout_advise.errors import TraceError
-from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from layout_advise.observe.annotate import annotated
 from layout_advise.observe.observe import Observation, observed
 from layout_advise.tracer.backends.clone.record import trace_call
@@ -19,51 +17,22 @@ from layout_advise.tracer.backends.step.record import trace_step_by_step
 from layout_advise.tracer.backends.valgrind.record import trace_under_valgrind
 from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.folding.relocate import Foreign
-from layout_advise.tracer.process.patching import Entry
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.trace.trace import Trace
-from tests.tracer.backends.test_valgrind_window import BODIES, HEAD
-
-LOOP = 'extern "C" HOT void hot(long n) { for (long i = 0; i < n; i++) data[i] = i;'
-MAIN = "for (int k = 0; k < 3; k++) { hot(100 + k); for (int i = 0; i < 500; i++) other[i]++; } }"
-PROGRAMS = {
-    **{
-        name: BODIES[name]
-        for name in (
-            "exception",
-            "longjmp",
-            "recursion",
-            "threads",
-            "starts inside",
-            "fork",
-            "signal",
-            "descriptors",
-            "exit",
-        )
-    },
-    "caught within": f"HOT void thrower(long n) {{ data[997] = 1; throw n; }} {LOOP} try {{ thrower(n); }} catch (long x) {{ data[999] = x; }} }} int main() {{ {MAIN}",
-    "mapped": f"{LOOP} long *m = (long *)mmap(0, 8192, 3, 34, -1, 0); for (long i = 0; i < n; i++) m[i] = data[i]; munmap(m, 8192); data[999] = 1; }} int main() {{ {MAIN}",
-    "unmapped": f"static long *p; {LOOP} for (long i = 0; i < n; i++) p[i] = i; munmap(p, 8192); p = (long *)mmap(0, 8192, 3, 34, -1, 0); for (long i = 0; i < n; i++) p[i] = 1; }} int main() {{ p = (long *)mmap(0, 8192, 3, 34, -1, 0); {MAIN}",
-    "moved": f"static long *p; {LOOP} for (long i = 0; i < n; i++) p[i] = i; p = (long *)realloc(p, 800000 * (n - 98)); for (long i = 0; i < n; i++) p[i + 500]++; }} int main() {{ p = (long *)calloc(1000, 8); {MAIN}",
-    "freed": f"static long *p; {LOOP} for (long i = 0; i < n; i++) p[i] = i; free(p); p = (long *)malloc(8000); for (long i = 0; i < n; i++) p[i] = 1; }} int main() {{ p = (long *)malloc(8000); {MAIN}",
-    "three bytes": r'extern "C" void hot(long *p); __asm__(".globl hot\n.type hot, @function\nhot: incb (%rdi)\n ret\n.size hot, 3\n"); int main() { for (int k = 0; k < 3; k++) { hot((long *)data + k); for (int i = 0; i < 500; i++) other[i]++; } }',
-}
-
-
-def compiled(folder: Path, text: str) -> tuple[Path, ElfBinary, Entry]:
-    source, program = folder / "p.cpp", folder / "p"
-    source.write_text(f"{HEAD}#include <sys/mman.h>\n{text}")
-    subprocess.run(["g++", "-O1", "-w", "-g", "-o", str(program), str(source), "-lpthread"], check=True)
-    binary = ElfBinary.open(program)
-    function = binary.find("hot")
-    return program, binary, Entry(program, function.start, binary.read(function.start, function.size), "hot")
+from tests.support.tracing.unusual_calls import (
+    LOOP,
+    MAIN,
+    PROGRAMS,
+    accesses_of_variables,
+    compiled_hot,
+)
 
 
 def traces(folder: Path, text: str, call: int, patience: float = 60) -> tuple[Trace | TraceError, Foreign, ElfBinary, int]:
     """By the clone, which may refuse, and under Valgrind; the program, and where it was loaded. The clone has ``patience``
     seconds."""
-    program, binary, entry = compiled(folder, text)
+    program, binary, entry = compiled_hot(folder, text)
     work = folder / "work"
     work.mkdir()
     with park([str(program)], entry, call, timeout=60, command_timeout=patience) as parked:
@@ -78,24 +47,6 @@ def traces(folder: Path, text: str, call: int, patience: float = 60) -> tuple[Tr
         assert parked.registers().rip == region.entry  # it is as it was
     assert not list(work.iterdir())
     return clone, found, binary, base
-
-
-def accessed(trace: Trace, binary: ElfBinary, base: int) -> dict[str, int]:
-    """How often the program's own code accessed each of its variables, and memory that is neither a variable nor stack."""
-    own = [m for m in trace.mappings if m.path == str(binary.path)]
-    counts = {"data": 0, "other": 0, "elsewhere": 0}
-    for reference, stream in zip(trace.references, trace.streams, strict=True):
-        if stream is None or not own[0].start <= reference.pc < own[-1].end:
-            continue
-        assert isinstance(stream, FoldedStream)
-        for address in stream.expand():
-            variable = binary.variable_at(address - base)
-            if variable is not None:
-                if variable.name in counts:
-                    counts[variable.name] += 1
-            elif abs(address - trace.registers.gpr[4]) > 1 << 20 and not own[0].start <= address < own[-1].end:
-                counts["elsewhere"] += 1
-    return counts
 
 
 @pytest.mark.parametrize(
@@ -115,8 +66,8 @@ def test_the_clone_and_valgrind_agree(tmp_path: Path, name: str, call: int, data
     clone, found, binary, base = traces(tmp_path, PROGRAMS[name], call)
     assert isinstance(clone, Trace)
     expected = {"data": data, "other": 0, "elsewhere": elsewhere}
-    assert accessed(clone, binary, base) == expected
-    assert accessed(found.trace, binary, base) == expected
+    assert accesses_of_variables(clone, binary, base) == expected
+    assert accesses_of_variables(found.trace, binary, base) == expected
     assert not clone.truncated
     assert (clone.others, found.trace.others) == (False, False)
     assert found.trace.watched
@@ -128,7 +79,7 @@ def test_the_clone_and_valgrind_agree(tmp_path: Path, name: str, call: int, data
 
 def seen_in(folder: Path, text: str) -> tuple[Observation, ElfBinary]:
     """The second call as the later stages see it."""
-    program, binary, entry = compiled(folder, text)
+    program, binary, entry = compiled_hot(folder, text)
     with park([str(program)], entry, 2, timeout=60) as parked:
         region = binary.region(binary.find("hot"), parked.load_base, callees=True)
         trace = trace_call(parked, region, 2, folder=folder)
@@ -179,7 +130,7 @@ def told(
     """A function that traces the second call of a program: what ``trace`` says on standard error, what ``show`` prints."""
 
     def run(name: str) -> tuple[str, str]:
-        compiled(tmp_path, PROGRAMS[name])
+        compiled_hot(tmp_path, PROGRAMS[name])
         monkeypatch.chdir(tmp_path)
         assert main(["trace", "-f", "-o", "run", "--until", "trace", "--hotspot", "hot", "--call", "2", "--", "./p"]) == 0
         said = capfd.readouterr().err
@@ -203,7 +154,7 @@ LEFT_RUNNING = f"static void *work(void *) {{ pause(); return 0; }} {LOOP} pthre
 
 @pytest.mark.parametrize("text", [PROGRAMS["starts inside"], LEFT_RUNNING])
 def test_threads_that_the_call_starts_are_told_of(tmp_path: Path, text: str) -> None:
-    program, binary, entry = compiled(tmp_path, text)
+    program, binary, entry = compiled_hot(tmp_path, text)
     with park([str(program)], entry, 2, timeout=60) as parked:
         base = parked.load_base
 
@@ -213,7 +164,7 @@ def test_threads_that_the_call_starts_are_told_of(tmp_path: Path, text: str) -> 
         clone = trace_call(parked, region_at(base), 2, folder=tmp_path)
         step = trace_step_by_step(parked, [str(program)], entry, region_at, base, 2).trace
     for trace in (clone, step):
-        assert accessed(trace, binary, base) == {"data": 101, "other": 0, "elsewhere": 0}
+        assert accesses_of_variables(trace, binary, base) == {"data": 101, "other": 0, "elsewhere": 0}
         assert (trace.others, trace.truncated) == (True, False)
 
 
@@ -224,7 +175,7 @@ def test_a_call_that_waits_for_another_thread_has_no_clone(tmp_path: Path) -> No
         "no clone of hot: the traced call did not return (no answer within 3 s): it may wait for another thread, and a fork "
         "has none; use --backend valgrind"
     )
-    assert accessed(found.trace, binary, base)["data"] == 101
+    assert accesses_of_variables(found.trace, binary, base)["data"] == 101
     assert found.trace.others
 
 
@@ -240,8 +191,8 @@ def test_the_command_tells_of_threads_that_are_not_traced(told: Callable[[str], 
 def test_a_signal_handler_is_none_of_the_hotspots_code(tmp_path: Path) -> None:
     clone, found, binary, base = traces(tmp_path, PROGRAMS["signal"], 2)
     assert isinstance(clone, Trace)
-    assert accessed(clone, binary, base)["data"] == 101
-    assert accessed(found.trace, binary, base)["data"] == 101 + 1  # Valgrind sees the handler, too
+    assert accesses_of_variables(clone, binary, base)["data"] == 101
+    assert accesses_of_variables(found.trace, binary, base)["data"] == 101 + 1  # Valgrind sees the handler, too
 
 
 @pytest.mark.parametrize(
@@ -259,7 +210,7 @@ def test_a_call_that_does_not_return_has_no_clone(tmp_path: Path, name: str, why
     assert clone.what == "no clone of hot"  # with --backend auto: Valgrind takes over
     assert why in str(clone)
     assert "the program died in the traced call" in str(clone)
-    assert accessed(found.trace, binary, base)["data"] == data
+    assert accesses_of_variables(found.trace, binary, base)["data"] == data
 
 
 def test_an_exception_that_stays_in_code_outside_the_set_is_nobodys_business(tmp_path: Path) -> None:
@@ -267,11 +218,11 @@ def test_an_exception_that_stays_in_code_outside_the_set_is_nobodys_business(tmp
         "static int compare(const void *, const void *) { try { throw 1L; } catch (long x) { data[998] = x; } return 0; }"
     )
     text = f"{caught} {LOOP} long pair[2] = {{2, 1}}; qsort(pair, 2, 8, compare); data[999] = 1; }} int main() {{ {MAIN}"
-    program, binary, entry = compiled(tmp_path, text)
+    program, binary, entry = compiled_hot(tmp_path, text)
     with park([str(program)], entry, 2, timeout=60) as parked:
         region = binary.region(binary.find("hot"), parked.load_base, callees=True)
         assert [c.symbol for c in region.callees] == []  # libc calls it, through a pointer
         trace = trace_call(parked, region, 2, folder=tmp_path)
         base = parked.load_base
-    assert accessed(trace, binary, base)["data"] == 101 + 1
+    assert accesses_of_variables(trace, binary, base)["data"] == 101 + 1
     assert not trace.truncated

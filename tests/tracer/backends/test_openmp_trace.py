@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,70 +17,18 @@ from layout_advise.tracer.folding.merge_threads import merged
 from layout_advise.tracer.objects.sharing import find_sharing
 from layout_advise.tracer.process.patching import Entry
 from layout_advise.tracer.program.binary import ElfBinary
-from layout_advise.tracer.program.openmp_regions import is_region_body, region_entry
-from layout_advise.tracer.program.symbols import Function
-from layout_advise.tracer.sampling.probe import probe, sample
-from layout_advise.tracer.snapshot.agent_process import AgentProcess
+from layout_advise.tracer.program.openmp_regions import is_region_body
+from layout_advise.tracer.sampling.probe import probe
 from layout_advise.tracer.snapshot.park import park
-from layout_advise.tracer.snapshot.snapshots import whole_copies
 from layout_advise.tracer.trace.trace import Trace
 from layout_advise.tracer.trace.trace_file import read_trace, write_trace
 from tests.support.openmp_programs import build, with_threads
-
-N, CELL = 1000, 32
-
-
-def body_of(binary: ElfBinary, parent: str = "hot") -> Function:
-    """The body of the region in ``parent``; clang does not say whose it is: the last one that has no other name."""
-    bodies = [f for f in binary.functions if is_region_body(f) and not f.name.endswith("_debug__")]
-    return next((f for f in bodies if f.name.startswith(f"{parent}._omp_fn")), bodies[-1])
-
-
-def entry_of(program: Path, function: Function) -> Entry:
-    return region_entry(ElfBinary.open(program), function, sample([str(program)], stdout=program.parent / "out").mappings)
-
-
-@contextmanager
-def stopped(
-    program: Path, call: int, threads: int, parent: str = "hot"
-) -> Iterator[tuple[AgentProcess, ElfBinary, Function]]:
-    binary = ElfBinary.open(program)
-    function = body_of(binary, parent)
-    with park([str(program)], entry_of(program, function), call, env=with_threads(threads), timeout=60) as process:
-        whole_copies(process, True, program.parent)
-        yield process, binary, function
-
-
-def traced(program: Path, call: int, threads: int, cap: int = 1 << 20) -> Trace:
-    with stopped(program, call, threads) as (process, binary, function), process.fork() as copy:
-        return trace_region(process, copy, binary.region(function, process.load_base, callees=True), call, cap)
-
-
-def cells_by_thread(trace: Trace, kind: str) -> dict[int, list[int]]:
-    """Which cells each thread's references of that kind access, in order (the first reference that does)."""
-    base = ElfBinary.open(next(m.path for m in trace.mappings if m.path.startswith("/")))
-    array = next(v for v in base.variables if v.source_name == "cells").address + 0x555555554000
-    found: dict[int, list[int]] = {}
-    for reference, stream in zip(trace.references, trace.streams, strict=True):
-        if reference.kind != kind or stream is None or stream.count < 2 or reference.thread in found:
-            continue
-        assert isinstance(stream, FoldedStream)
-        addresses = list(stream.expand())
-        if all(array <= a < array + N * CELL for a in addresses):
-            found[reference.thread] = [(a - array) // CELL for a in addresses]
-    return found
-
-
-def share(thread: int, threads: int) -> range:
-    """Iterations of one thread under gcc's static schedule: the first ones get one more."""
-    size, more = divmod(N, threads)
-    start = thread * size + min(thread, more)
-    return range(start, start + size + (thread < more))
+from tests.support.tracing.openmp_traces import CELL, N, body_of, cells_by_thread, parked_team, share, team_entry, team_trace
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_every_thread_s_accesses_are_those_of_the_static_schedule(tmp_path: Path, threads: int) -> None:
-    trace = traced(build(tmp_path, "static"), 3, threads)
+    trace = team_trace(build(tmp_path, "static"), 3, threads)
     assert [t.number for t in trace.threads] == list(range(threads))
     assert not trace.truncated
     for kind in ("read", "write"):
@@ -110,7 +56,7 @@ def in_order(trace: Trace, thread: int) -> list[tuple[int, int]]:
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_every_thread_s_order_is_that_of_its_iterations(tmp_path: Path, threads: int) -> None:
-    trace = traced(build(tmp_path, "static"), 3, threads)
+    trace = team_trace(build(tmp_path, "static"), 3, threads)
     assert trace.control is None
     assert len(trace.team_control) == threads
     base = ElfBinary.open(tmp_path / "static")
@@ -130,7 +76,7 @@ def test_every_thread_s_order_is_that_of_its_iterations(tmp_path: Path, threads:
 
 
 def test_show_tells_the_order_by_thread(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    trace = traced(build(tmp_path, "static"), 3, 2)
+    trace = team_trace(build(tmp_path, "static"), 3, 2)
     write_trace(trace, tmp_path / "trace.lat")
     assert main(["show", str(tmp_path)]) == 0
     text = capsys.readouterr().out
@@ -142,7 +88,7 @@ def test_show_tells_the_order_by_thread(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_blocks_that_come_and_go_in_the_region(tmp_path: Path) -> None:
-    trace = traced(build(tmp_path, "heap"), 3, 2)
+    trace = team_trace(build(tmp_path, "heap"), 3, 2)
     assert trace.watched
     sizes = {a.order: a.bytes for a in trace.allocations}
     assert {800, 808} <= {a.bytes for a in trace.born}
@@ -152,21 +98,21 @@ def test_blocks_that_come_and_go_in_the_region(tmp_path: Path) -> None:
 
 
 def test_the_first_region_starts_its_threads_inside_the_window(tmp_path: Path) -> None:
-    trace = traced(build(tmp_path, "static"), 1, 3)
+    trace = team_trace(build(tmp_path, "static"), 1, 3)
     assert cells_by_thread(trace, "write") == {t: list(share(t, 3)) for t in range(3)}
 
 
 @pytest.mark.parametrize("call", [3, 4])
 def test_teams_of_changing_size(tmp_path: Path, call: int) -> None:
-    trace = traced(build(tmp_path, "changing"), call, 4)
+    trace = team_trace(build(tmp_path, "changing"), call, 4)
     threads = 2 + (call - 1) % 2
     assert cells_by_thread(trace, "write") == {t: list(share(t, threads)) for t in range(threads)}
 
 
 def test_a_dynamic_schedule_gives_every_iteration_to_one_thread(tmp_path: Path) -> None:
     program = build(tmp_path, "dynamic")
-    assert entry_of(program, body_of(ElfBinary.open(program))).symbol == "GOMP_parallel_loop_nonmonotonic_dynamic"
-    trace = traced(program, 2, 2)
+    assert team_entry(program, body_of(ElfBinary.open(program))).symbol == "GOMP_parallel_loop_nonmonotonic_dynamic"
+    trace = team_trace(program, 2, 2)
     cells = [cell for part in cells_by_thread(trace, "write").values() for cell in part]
     assert sorted(cells) == list(range(N))
 
@@ -174,14 +120,14 @@ def test_a_dynamic_schedule_gives_every_iteration_to_one_thread(tmp_path: Path) 
 @pytest.mark.parametrize("flags", [("-O2", "-fno-plt"), ("-O2", "-no-pie", "-fno-pie"), ("-O0",), ("-O3", "-march=haswell")])
 def test_the_start_of_the_region_is_found_however_it_was_compiled(tmp_path: Path, flags: tuple[str, ...]) -> None:
     program = build(tmp_path, "two", *flags)
-    entry = entry_of(program, body_of(ElfBinary.open(program)))
+    entry = team_entry(program, body_of(ElfBinary.open(program)))
     assert entry.symbol == "GOMP_parallel"
     seen = probe([str(program)], entry, env=with_threads(2), timeout=60)
     assert (seen.calls, seen.threads, len(seen.times)) == (8, 1, 8)  # not those of the other region
 
 
 def test_a_full_buffer_cuts_the_trace(tmp_path: Path) -> None:
-    trace = traced(build(tmp_path, "static"), 2, 2, cap=400)
+    trace = team_trace(build(tmp_path, "static"), 2, 2, cap=400)
     assert trace.truncated
     assert trace.accesses <= 400
     assert trace.limits == ()  # that is the caller's limit, who names the option
@@ -195,7 +141,7 @@ def test_what_a_disk_with_little_room_cuts_is_told(tmp_path: Path, monkeypatch: 
     work = tmp_path / "work"
     work.mkdir()
     rooms(monkeypatch, 400)
-    with stopped(build(tmp_path, "static"), 2, 2) as (process, binary, function), process.fork() as copy:
+    with parked_team(build(tmp_path, "static"), 2, 2) as (process, binary, function), process.fork() as copy:
         region = binary.region(function, process.load_base, callees=True)
         trace = trace_region(process, copy, region, 2, 1 << 20, folder=work)
     assert trace.truncated
@@ -210,13 +156,13 @@ def test_what_a_disk_with_little_room_cuts_is_told(tmp_path: Path, monkeypatch: 
 def test_no_record_for_each_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cap: int, room: int, why: str) -> None:
     rooms(monkeypatch, room)
     with pytest.raises(TraceError, match=f"^no trace of hot._omp_fn.0: {why}"):
-        traced(build(tmp_path, "static"), 2, 2, cap)
+        team_trace(build(tmp_path, "static"), 2, 2, cap)
 
 
 def test_a_disk_that_is_full_in_the_middle_of_the_region(
     tmp_path: Path, small_disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with stopped(build(tmp_path, "long"), 2, 2) as (process, binary, function):
+    with parked_team(build(tmp_path, "long"), 2, 2) as (process, binary, function):
         region, before = binary.region(function, process.load_base, callees=True), process.registers()
         with monkeypatch.context() as patched, process.fork() as copy:
             rooms(patched, 1 << 24)  # as it was before others filled the disk
@@ -234,7 +180,9 @@ def test_a_disk_that_is_full_in_the_middle_of_the_region(
 def test_regions_in_regions_are_told_by_the_threads_that_start_them(tmp_path: Path) -> None:
     program = build(tmp_path, "nested")
     body = next(f for f in ElfBinary.open(program).functions if is_region_body(f))
-    seen = probe([str(program)], entry_of(program, body), env={**with_threads(2), "OMP_MAX_ACTIVE_LEVELS": "2"}, timeout=60)
+    seen = probe(
+        [str(program)], team_entry(program, body), env={**with_threads(2), "OMP_MAX_ACTIVE_LEVELS": "2"}, timeout=60
+    )
     assert (seen.calls, seen.threads) == (8 * 3, 2)
 
 
@@ -244,7 +192,7 @@ def test_a_body_whose_address_is_loaded_long_before_the_call(tmp_path: Path, fla
     program = build(tmp_path, "hoisted", *flags)
     bodies = [f for f in ElfBinary.open(program).functions if is_region_body(f)]
     assert len(bodies) == 2
-    assert [entry_of(program, body).symbol for body in bodies] == ["GOMP_parallel"] * 2
+    assert [team_entry(program, body).symbol for body in bodies] == ["GOMP_parallel"] * 2
 
 
 def test_tasks_are_refused_by_name(tmp_path: Path) -> None:
@@ -252,7 +200,7 @@ def test_tasks_are_refused_by_name(tmp_path: Path) -> None:
     refused = []
     for body in (f for f in ElfBinary.open(program).functions if is_region_body(f)):
         try:
-            entry_of(program, body)
+            team_entry(program, body)
         except TraceError as error:
             refused.append(error.why)
     assert refused == ["its body is passed to GOMP_task"]
@@ -260,7 +208,7 @@ def test_tasks_are_refused_by_name(tmp_path: Path) -> None:
 
 def test_false_sharing_of_a_small_array_of_sums(tmp_path: Path) -> None:
     program = build(tmp_path, "false")
-    trace = traced(program, 2, 2)
+    trace = team_trace(program, 2, 2)
     sums = next(v for v in ElfBinary.open(program).variables if v.source_name == "sums").address + 0x555555554000
     found = find_sharing(trace)
     assert found.false == (sums // 64 * 64,) or found.false == (sums,)

@@ -16,8 +16,7 @@ from layout_advise.tracer.backends.step.record import trace_step_by_step
 from layout_advise.tracer.folding.relocate import Foreign
 from layout_advise.tracer.process.stopped_program import StoppedProgram
 from layout_advise.tracer.snapshot.park import park
-from tests.tracer.backends.test_clone_window import LOOP, MAIN, PROGRAMS, accessed, compiled
-from tests.tracer.backends.test_valgrind_window import BODIES
+from tests.support.tracing.unusual_calls import LOOP, MAIN, PROGRAMS, UNUSUAL_CALLS, accesses_of_variables, compiled_hot
 
 FORKS = "static void forks() { pid_t p = fork(); int s; if (!p) { hot(7); _exit(9); } waitpid(p, &s, 0); if (!WIFEXITED(s) || WEXITSTATUS(s) != 9) abort(); }"
 HANDLER = "static volatile long runs; static void handler(int) { data[998] = 7; runs++; }"
@@ -28,7 +27,7 @@ DECLARED = 'extern "C" void hot(long);'
 CALLS = DECLARED + " static void *calls(void *) { for (int i = 0; i < 40; i++) hot(100); return 0; }"
 STEPPED = {
     **PROGRAMS,
-    **{name: BODIES[name] for name in ("plain", "worker", "threads")},
+    **{name: UNUSUAL_CALLS[name] for name in ("plain", "worker", "threads")},
     "fork before": f"{LOOP} }} {FORKS} int main() {{ hot(100); forks(); {MAIN}",
     "child of a call": f"{LOOP} if (n == 100) for (int i = 0; i < 3; i++) {{ pid_t p = fork(); int s; if (!p) _exit(4); waitpid(p, &s, 0); if (s != 4 << 8) abort(); }} }} int main() {{ {MAIN}",
     "spawned before": f"{LOOP} }} {SPAWN} int main() {{ hot(100); spawn(); {MAIN}",
@@ -52,11 +51,11 @@ STEPPED = {
 
 def stepped(folder: Path, name: str, call: int) -> tuple[Foreign, dict[str, int]]:
     """The trace, and how often the program's own code accessed each variable."""
-    program, binary, entry = compiled(folder, "#include <sys/time.h>\n" + STEPPED[name])
+    program, binary, entry = compiled_hot(folder, "#include <sys/time.h>\n" + STEPPED[name])
     with park([str(program)], entry, call, timeout=60) as parked:
         region = functools.partial(binary.region, binary.find("hot"), callees=True)
         found = trace_step_by_step(parked, [str(program)], entry, region, parked.load_base, call, timeout=60)
-        counts = accessed(found.trace, binary, parked.load_base)
+        counts = accesses_of_variables(found.trace, binary, parked.load_base)
     return found, counts
 
 
@@ -126,7 +125,7 @@ def running(program: Path) -> list[Path]:
     ],
 )
 def test_what_cannot_be_stepped_says_why(tmp_path: Path, name: str, call: int, why: str) -> None:
-    program, binary, entry = compiled(tmp_path, STEPPED[name])
+    program, binary, entry = compiled_hot(tmp_path, STEPPED[name])
     region = functools.partial(binary.region, binary.find("hot"), callees=True)
     parked = cast(StoppedProgram, None)  # it is not asked before the call is traced
     timeout, begun = 1 if " 1 s" in why else 60, time.monotonic()

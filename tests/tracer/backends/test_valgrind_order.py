@@ -19,9 +19,10 @@ from layout_advise.tracer.backends.valgrind.run import run_tool
 from layout_advise.tracer.folding.execution_order import count_nodes, fold_control
 from layout_advise.tracer.trace.trace import Control, Trace
 from tests.support.clone_programs import PROGRAMS, build, region_of
-from tests.tracer.backends.test_valgrind_drain import HASWELL, KERNELS, O2, traced
-from tests.tracer.backends.test_valgrind_tool import DEAD_LOADS, MANY, entry_of, parked
-from tests.tracer.folding.test_execution_order import partition, unfolded
+from tests.support.compilers import HASWELL
+from tests.support.tracing.execution_order import partition, unfolded
+from tests.support.tracing.hot_function import DEAD_LOADS, MANY, entry_of, parked
+from tests.support.tracing.loop_nests import KERNELS, O2, tool_run
 
 QUICK = ("particles", "triangle", "conditional")
 LANES = ("gather", "masked")  # Valgrind takes masked moves apart
@@ -62,7 +63,7 @@ def kernel(folder: Path, name: str, *flags: str) -> Path:
 )
 def test_the_folded_order_is_that_of_the_records(tmp_path: Path, name: str, flags: tuple[str, ...]) -> None:
     program = kernel(tmp_path, name, *flags)
-    raw, folded = traced(program, raw=True), traced(program, raw=False)
+    raw, folded = tool_run(program, raw=True), tool_run(program, raw=False)
     expected = recorded(raw)
     assert ordered(raw) == expected
     assert ordered(folded) == expected

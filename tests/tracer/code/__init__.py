@@ -1,1 +1,1 @@
-"""."""
+"""Decoding of instructions and their memory operands."""

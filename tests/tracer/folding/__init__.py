@@ -1,1 +1,1 @@
-"""."""
+"""Folding of streams, and translation of addresses between runs."""

@@ -1,1 +1,1 @@
-"""."""
+"""Which pieces of memory a trace touches, and their names."""

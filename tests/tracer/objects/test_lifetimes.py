@@ -15,14 +15,14 @@ from layout_advise.tracer.folding.relocate import NOWHERE, Process
 from layout_advise.tracer.objects.lifetimes import translated
 from layout_advise.tracer.trace.trace import Allocation, Mapping, Registers
 from tests.support.clone_programs import region_of
-from tests.tracer.backends.test_clone_record import HEAP
-from tests.tracer.backends.test_valgrind_tool import MANY, entry_of, parked
+from tests.support.tracing.heap_programs import BLOCKS_OF_A_CALL
+from tests.support.tracing.hot_function import MANY, entry_of, parked
 
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("heap")
-    (folder / "heap.c").write_text(HEAP)
+    (folder / "heap.c").write_text(BLOCKS_OF_A_CALL)
     subprocess.run(["gcc", "-O1", "-g", "-o", "heap", "heap.c"], cwd=folder, check=True)
     return folder / "heap"
 

@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tracer.objects.test_memory_objects import Stopped, logger, stop
-
-__all__ = ["logger"]  # a fixture
+from tests.support.tracing.traced_objects import TracedObjects, trace_objects
 
 WORLD = """
 #include <stdlib.h>
@@ -28,8 +26,8 @@ int main(void) {
 PARTS = {"p": (9600, "part"), "clock.beats": (512, "long int")}
 
 
-def found(folder: Path, logger: Path, source: str, compiler: str = "gcc") -> Stopped:
-    return stop(folder, logger, source, compiler, "-O1 -g")
+def found(folder: Path, logger: Path, source: str, compiler: str = "gcc") -> TracedObjects:
+    return trace_objects(folder, logger, source, compiler, "-O1 -g")
 
 
 @pytest.mark.parametrize(
@@ -91,7 +89,7 @@ int main(int argc, char **) { auto g = std::make_unique<Grid>(); return g->work(
 
 
 def test_of_a_class(tmp_path: Path, logger: Path) -> None:
-    stopped = stop(tmp_path, logger, ARRAYS, "g++", "-O1 -g", "Grid::work")
+    stopped = trace_objects(tmp_path, logger, ARRAYS, "g++", "-O1 -g", "Grid::work")
     (cells,) = [o for o in stopped.found.objects if o.type is not None and o.type.name == "cell"]
     assert cells.name.endswith("cells")
     assert cells.bytes == 2400

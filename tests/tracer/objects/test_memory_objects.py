@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,102 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Loop, Node, Point, Stream
+from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Loop, Node, Point
 from layout_advise.layoutalgebra.sets.spans import addresses, spans
-from layout_advise.tracer.backends.step.single_steps import trace_by_steps
-from layout_advise.tracer.code.operands import GPR_NAMES
-from layout_advise.tracer.objects.attribution import Attribution, attribute
-from layout_advise.tracer.objects.memory_object import MemoryObject
-from layout_advise.tracer.process.ptraced import PtracedProgram
-from layout_advise.tracer.program.binary import ElfBinary
-from layout_advise.tracer.trace.trace import Allocation, Reference, Registers, Trace
-
-# Stands in for the agent: writes address, size and return address of every allocation to a file.
-LOGGER = r"""
-#define _GNU_SOURCE
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-void *__libc_malloc(size_t); void *__libc_calloc(size_t, size_t);
-static void note(void *block, size_t bytes, void *site) {
-    static int file = -1;
-    char line[96];
-    if (file < 0) file = open(getenv("BLOCK_LOG"), O_WRONLY | O_CREAT | O_APPEND, 0600);
-    int length = snprintf(line, sizeof line, "%lu %lu %lu\n", (unsigned long)block, bytes, (unsigned long)site);
-    if (write(file, line, length) != length) abort();
-}
-void *malloc(size_t n) { void *p = __libc_malloc(n); note(p, n, __builtin_return_address(0)); return p; }
-void *calloc(size_t n, size_t m) { void *p = __libc_calloc(n, m); note(p, n * m, __builtin_return_address(0)); return p; }
-"""
-
-
-@dataclass(frozen=True)
-class Stopped:
-    trace: Trace
-    found: Attribution
-
-    def object(self, name: str) -> MemoryObject:
-        return next(o for o in self.found.objects if o.name == name)
-
-    @property
-    def names(self) -> set[str]:
-        return {o.name for o in self.found.objects}
-
-    def accesses(self, name: str) -> int:
-        number = self.found.objects.index(self.object(name))
-        return sum(t.accesses or 0 for touches in self.found.touches for t in touches if t.object == number)
-
-
-@pytest.fixture(scope="module")
-def logger(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("logger")
-    (folder / "logger.c").write_text(LOGGER)
-    command = ["gcc", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", "logger.so", "logger.c"]
-    subprocess.run(command, check=True, cwd=folder)
-    return folder / "logger.so"
-
-
-def stop(folder: Path, logger: Path, source: str, compiler: str, flags: str, symbol: str = "work") -> Stopped:
-    """Compile, run to the first call of ``symbol``, trace that call step by step, attribute."""
-    suffix = {"g++": ".cpp", "gfortran": ".f90"}.get(compiler, ".c")
-    (folder / f"app{suffix}").write_text(source)
-    subprocess.run([compiler, *flags.split(), "-o", "app", f"app{suffix}"], check=True, cwd=folder)
-    log = folder / "blocks"
-    binary = ElfBinary.open(folder / "app")
-    environment = {"LD_PRELOAD": str(logger), "BLOCK_LOG": str(log), "LD_BIND_NOW": "1"}
-    with PtracedProgram([str(folder / "app")], environment) as program:
-        base = binary.load_base(program.mappings())
-        assert base is not None
-        region = binary.region(symbol, base)
-        program.run_to(region.entry)
-        registers, mappings = program.registers(), program.mappings()
-        steps = trace_by_steps(program, region)
-        blocks = [tuple(map(int, line.split())) for line in log.read_text().splitlines()] if log.exists() else []
-        allocations = tuple(Allocation(a, n, order, site) for order, (a, n, site) in enumerate(blocks))
-        state = Registers(tuple(int(getattr(registers, r)) for r in GPR_NAMES), registers.rip, 0, 0, registers.fs_base)
-        streams: dict[tuple[int, int], list[int]] = {}
-        for step in steps:
-            streams.setdefault((step.pc, step.operand), []).append(step.address)
-        references = tuple(Reference(k, pc, operand, "read", 1) for k, (pc, operand) in enumerate(streams))
-        trace = Trace(symbol, 1, "step", references, tuple(map(folded, streams.values())), len(steps), False,
-                      state, mappings, allocations)  # fmt: skip
-        return Stopped(trace, attribute(trace, binary, program.read))
-
-
-def folded(recorded: list[int]) -> Stream:
-    """One nest per run of equal strides: what the folding gives, without its second level."""
-    nodes: list[Node] = []
-    start = 0
-    while start < len(recorded):
-        stride = recorded[start + 1] - recorded[start] if start + 1 < len(recorded) else 0
-        stop = start + 1
-        while stop < len(recorded) and recorded[stop] - recorded[stop - 1] == stride:
-            stop += 1
-        nodes.append(Loop(Affine(stop - start), (Point(Affine(recorded[start], (stride,))),)))
-        start = stop
-    return FoldedStream(tuple(nodes), len(recorded))
-
+from tests.support.tracing.traced_objects import trace_objects
 
 PARTICLES = """
 #include <stdlib.h>
@@ -129,7 +34,7 @@ int main(void) {
 @pytest.mark.parametrize("build", ["gcc -g -O0", "gcc -g -O2", "gcc -g -O3 -march=haswell", "clang -g -O0", "clang -g -O2"])
 def test_heap_blocks_and_globals(tmp_path: Path, logger: Path, build: str) -> None:
     compiler, flags = build.split(" ", 1)
-    stopped = stop(tmp_path, logger, PARTICLES, compiler, flags)
+    stopped = trace_objects(tmp_path, logger, PARTICLES, compiler, flags)
     block = stopped.object("p")
     assert (block.kind, block.bytes, block.alloc_site) == ("heap", 3200, "app.c:10")
     assert block.type is not None
@@ -168,7 +73,7 @@ def test_memory_beside_a_block_is_not_named_after_what_points_to_the_block(tmp_p
         int main(void) { cfg = calloc(1, sizeof *cfg); cfg->n = 3; scratch = (uintptr_t)sbrk(1 << 16);
             return work(cfg, 500) != 0.0; }
     """
-    stopped = stop(tmp_path, logger, source, "gcc", "-g -O1")
+    stopped = trace_objects(tmp_path, logger, source, "gcc", "-g -O1")
     assert stopped.object("cfg" if "cfg" in stopped.names else "c").kind == "heap"
     beside = stopped.object("heap memory of no block")
     assert (beside.kind, beside.type) == ("mapped", None)
@@ -176,7 +81,7 @@ def test_memory_beside_a_block_is_not_named_after_what_points_to_the_block(tmp_p
 
 
 def test_without_debug_information_nothing_is_guessed(tmp_path: Path, logger: Path) -> None:
-    stopped = stop(tmp_path, logger, PARTICLES, "gcc", "-O2")
+    stopped = trace_objects(tmp_path, logger, PARTICLES, "gcc", "-O2")
     heap = [o for o in stopped.found.objects if o.kind == "heap"]
     assert sorted(o.bytes for o in heap) == [720, 3200]
     assert all(o.type is None and o.alloc_site is None and o.name.startswith("heap block") for o in heap)
@@ -189,7 +94,7 @@ def test_void_pointers_give_a_name_but_no_type(tmp_path: Path, logger: Path) -> 
       for (long k = 0; k < n; k++) s += ((long *)data)[k];
       return s; }
     int main(void) { return (int)work(calloc(50, 8), 50); }"""
-    stopped = stop(tmp_path, logger, source, "gcc", "-g -O1")
+    stopped = trace_objects(tmp_path, logger, source, "gcc", "-g -O1")
     assert stopped.object("data").type is None
 
 
@@ -207,7 +112,7 @@ def test_caller_gives_names_and_stack_arrays(tmp_path: Path, logger: Path, flags
       for (int k = 0; k < 3; k++) im.rows[k] = calloc(40, 8);
       for (int k = 0; k < 40; k++) { im.pixels[k].g = k; gains[k % 10][1] = k * c; }
       return (int)work(&im, gains) + (v == 0); }"""
-    stopped = stop(tmp_path, logger, source, "gcc", flags)
+    stopped = trace_objects(tmp_path, logger, source, "gcc", flags)
     pixels = next(o for o in stopped.found.objects if o.bytes == 640 and o.kind == "heap")
     assert pixels.name in ("im->pixels", "im.pixels")
     assert pixels.type is not None
@@ -226,7 +131,7 @@ def test_rows_of_rows(tmp_path: Path, logger: Path) -> None:
       for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) s += grid[i][j]; return s; }
     int main(void) { double **g = malloc(8 * sizeof *g); for (int k = 0; k < 8; k++) g[k] = calloc(8, 8);
       return (int)work(g, 8); }"""
-    stopped = stop(tmp_path, logger, source, "gcc", "-g -O2")
+    stopped = trace_objects(tmp_path, logger, source, "gcc", "-g -O2")
     assert {f"grid[{k}]" for k in range(8)} | {"grid"} <= stopped.names
     assert all(stopped.accesses(f"grid[{k}]") == 8 for k in range(8))
     # one instruction reads all eight rows
@@ -240,7 +145,7 @@ def test_cpp_vectors(tmp_path: Path, logger: Path) -> None:
     __attribute__((noinline)) double work(const model &m) { double s = 0;
       for (unsigned k = 0; k < m.cells.size(); k++) s += m.cells[k].u * m.rates[k]; return s; }
     int main() { model m; m.cells.resize(30); m.rates.resize(30, 2.0); return (int)work(m); }"""
-    stopped = stop(tmp_path, logger, source, "g++", "-g -O2")
+    stopped = trace_objects(tmp_path, logger, source, "g++", "-g -O2")
     cells = next(o for o in stopped.found.objects if o.kind == "heap" and o.bytes == 720)
     assert cells.name in ("m->cells", "m.cells")
     assert cells.type is not None
@@ -273,7 +178,7 @@ def test_fortran_arrays(tmp_path: Path, logger: Path) -> None:
       call work(s)
       print *, s
     end program"""
-    stopped = stop(tmp_path, logger, source, "gfortran", "-g -O1")
+    stopped = trace_objects(tmp_path, logger, source, "gfortran", "-g -O1")
     cloud = next(o for o in stopped.found.objects if o.kind == "heap")
     assert (cloud.name, cloud.bytes) == ("cloud", 50 * 24)
     assert cloud.type is not None
@@ -337,7 +242,7 @@ end program
 @pytest.mark.parametrize("flags", ["-g -O1", "-g -O2 -fno-inline -fno-ipa-cp -fno-ipa-sra -fno-ipa-ra"])
 def test_fortran_components(tmp_path: Path, logger: Path, flags: str) -> None:
     """Allocatable and pointer components of a nested derived type that is handed over by reference, twice."""
-    stopped = stop(tmp_path, logger, MESH + MESH_MAIN, "gfortran", flags)
+    stopped = trace_objects(tmp_path, logger, MESH + MESH_MAIN, "gfortran", flags)
     heap = {o.name: o for o in stopped.found.objects if o.kind == "heap"}
     assert {"m%g%elems", "m%load", "w", "m"} >= set(heap) >= {"m%g%elems", "m%load", "w"}
     elements = heap["m%g%elems"].type

@@ -1,1 +1,1 @@
-"""."""
+"""ELF and DWARF, compared with the system's own tools."""

@@ -1,1 +1,1 @@
-"""."""
+"""Samples, call chains and the ranking of functions."""

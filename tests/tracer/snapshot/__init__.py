@@ -1,1 +1,1 @@
-"""."""
+"""Parked programs, forks and restores, and comparison of their memory."""

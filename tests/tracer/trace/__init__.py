@@ -1,1 +1,1 @@
-"""."""
+"""The trace's file: round trips, cut and damaged files."""

@@ -1,1 +1,7 @@
-"""Tracing by an instrumented copy of the hotspot: see :mod:`layout_advise.tracer.backends.clone.image`."""
+"""Tracing by an instrumented copy of the hotspot, run in a copy of the parked process.
+
+In comes the hotspot's code, out come raw records of its accesses. ``segments`` cuts the code into runs that record
+under one check, ``address`` finds room for the copy, ``assembler`` encodes the instructions that it adds, ``lane_code``
+those for gathers and masked moves, ``image`` lays the whole copy down. ``record`` runs it for one thread and folds,
+``record_team`` for the threads of a parallel region.
+"""

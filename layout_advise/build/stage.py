@@ -1,0 +1,126 @@
+"""The stage: mock-ups of the identity and of every candidate, and those of the winner once more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from layout_advise.build.code_places import have_room, moved, moved_identities
+from layout_advise.build.mockups import Mockups, better_kept, identity_of_loops, make_all, place_identity, twins
+from layout_advise.build.recipes import Recipe, recipes
+from layout_advise.build.source import Source
+from layout_advise.layoutalgebra.derive.structure import Candidate
+from layout_advise.mockup.run.code_placement import same_loops
+from layout_advise.mockup.run.same_code import same_code
+from layout_advise.mockup.timing.variants import FORMS_OF_IDENTITY, IDENTITY, IDENTITY_BLOCKS, SCALAR, Variant
+from layout_advise.observe.chosen_elements import choices_at, chooses
+from layout_advise.observe.gather import tables_of
+from layout_advise.observe.observe import Observation
+from layout_advise.workspace import Workspace
+
+LESS_ALIGNED = ("-falign-functions=32", "-falign-loops=16")
+"""Code alignment of the second measurement: a gain must not depend on where the code happens to lie."""
+OFFSET_AGAIN = 5 * 64
+"""Of the new buffers in the second measurement, from the start of a page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """The mock-ups at one call. ``wanted`` are the recipes that are to be compared; ``places`` further builds of the
+    candidates with their code at other places, where times depend on that."""
+
+    source: Source
+    wanted: tuple[Recipe, ...]
+    mockups: Mockups
+    places: Mapping[Variant, Path] = field(default_factory=dict)
+
+    @property
+    def paths(self) -> dict[Variant, Path]:
+        """The shared objects, those at other places last."""
+        return {v: m.path for v, m in self.mockups.items() if m.path is not None} | dict(self.places)
+
+
+def build_all(space: Workspace, source: Source, candidates: Sequence[Candidate]) -> Built:
+    """Builds the identity in its forms, the candidates in their variants and one with a wrong map."""
+    plain = replace(source.compiler, short=False, last=())
+    wanted = recipes(candidates, source.code, better_kept(source, plain, space.scratch / "kept"))
+    folder = space.run.mockups
+    made = twins(make_all(wanted, source, source.compiler, folder, counted(space), late=source.hangs_on_place))
+    wanted = tuple(r for r in wanted if made[r.variant].same_as is None)
+    placed = place_identity(identity_of_loops(made), source.loop, source.kernel, plain) if source.loop is not None else None
+    made |= {placed.recipe.variant: placed} if placed is not None else {}
+    if source.hangs_on_place:
+        made |= moved_identities((made[v] for v in FORMS_OF_IDENTITY if v in made), plain.executable)
+    return Built(source, wanted, made)
+
+
+def with_places(built: Built, variants: Collection[Variant]) -> Built:
+    """``built`` with the code of ``variants`` at other places too, where times depend on that and there is room."""
+    items = [built.mockups[v] for v in variants]
+    candidates = [c for m in items if (c := m.recipe.candidate) is not None]
+    if not built.source.hangs_on_place or not have_room(candidates):
+        return built
+    return replace(built, places=moved(items, built.source.compiler.executable))
+
+
+def build_at_call(
+    space: Workspace, source: Source, seen: Observation, wanted: Sequence[Recipe]
+) -> tuple[Built, Mapping[Variant, Candidate | str]]:
+    """The mock-ups of ``wanted`` made anew for another call (``source`` and ``seen`` are that call's), quickly; and the
+    candidates as they are at that call, or why there is none."""
+    choices = choices_at({r.variant: r.candidate for r in wanted if r.candidate is not None}, seen, source.lifted)
+    why = "; ".join(seen.refused)
+    choices |= {r.variant: why for r in wanted if not tables_of(r.candidate) <= source.tables.keys()}
+    quick = tuple(
+        Recipe(r.variant, choice, kept=r.kept, checked=chooses(choice) and r.checked)
+        for r in wanted
+        if not isinstance(choice := choices.get(r.variant), str)
+    )
+    folder = space.scratch / f"call{source.trace.call}"
+    return Built(source, quick, make_all(quick, source, source.compiler, folder, counted(space))), choices
+
+
+def rebuild(space: Workspace, built: Built, variant: Variant, others: Sequence[Variant], *, places: bool) -> Built:
+    """The candidate ``variant`` and those of ``others`` with other code alignment and buffer offsets, and the candidate
+    without vector instructions; with ``places``, and where times may depend on these, also at other ones. What cannot be
+    built is left out; so are the scalar builds where no build has vector instructions."""
+    source, recipe = built.source, built.mockups[variant].recipe
+    wanted = [built.mockups[name].recipe for name in (variant, *others)]
+    wanted.append(Recipe(variant.scalar, recipe.candidate))
+    if recipe.candidate is not None and recipe.candidate.block is not None and not tables_of(recipe.candidate):
+        wanted.append(Recipe(IDENTITY_BLOCKS, blocks=recipe.candidate))
+    fresh = [replace(r, checked=False, offset=OFFSET_AGAIN) for r in wanted]
+    late = {v for v, m in built.mockups.items() if m.late is not None}
+    folder = space.scratch / f"again{source.trace.call}"
+    compiler = source.compiler.with_flags(LESS_ALIGNED)
+    again = make_all(fresh, source, compiler, folder, counted(space), late=places and source.hangs_on_place)
+    again = {v: m if v in late else replace(m, late=None) for v, m in again.items()}
+    found = worth_timing({v: m.path for v, m in again.items() if m.path is not None}, variant, source.kernel)
+    elsewhere = {}
+    if places and source.hangs_on_place and IDENTITY in again:
+        timed = (again[v] for v in (variant, *FORMS_OF_IDENTITY) if v in again and v in found)
+        elsewhere = moved(timed, compiler.executable)
+    return Built(source, (), {v: again[v] for v in found}, elsewhere)
+
+
+def worth_timing(built: dict[Variant, Path], best: Variant, kernel: str) -> dict[Variant, Path]:
+    """``built`` without the scalar builds where these are the same programs as the others (there is no SIMD to tell from
+    the layout), and without an identity in blocks that is the same as the other."""
+    pairs = ((IDENTITY, SCALAR), (best, best.scalar))
+    if IDENTITY_BLOCKS in built and IDENTITY in built and same_code(built[IDENTITY], built[IDENTITY_BLOCKS]):
+        built = {v: path for v, path in built.items() if v != IDENTITY_BLOCKS}
+    if all({one, other} <= set(built) and same_program(built[one], built[other], kernel) for one, other in pairs):
+        return {v: path for v, path in built.items() if v not in (SCALAR, best.scalar)}
+    return built
+
+
+def same_program(one: Path, other: Path, kernel: str) -> bool:
+    """Whether two builds have the same machine code, or at least the same loops."""
+    return same_code(one, other) or same_loops(one, other, kernel)
+
+
+def counted(space: Workspace) -> Callable[[int, int], None]:
+    """Shows how many mock-ups are compiled."""
+    space.progress.step("compiling mock-ups")
+    return lambda done, total: space.progress.count("compiling mock-ups", done, total)

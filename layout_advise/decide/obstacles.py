@@ -1,0 +1,57 @@
+"""Why a hotspot is not measured at all."""
+
+from __future__ import annotations
+
+from layout_advise.choose.batches import obstacle as not_recorded
+from layout_advise.choose.calls import FEWEST_CALLS, SHORT_CALL_NS
+from layout_advise.decide.verdict import undecided
+from layout_advise.mockup.ir.lifted import Lifted
+from layout_advise.observe.case import Case
+from layout_advise.reasons import Reason
+from layout_advise.reports.model.hotspot import NotLifted, Verdict
+from layout_advise.tracer.trace.trace import Trace
+
+
+def obstacle(case: Case) -> Verdict | None:
+    """Why this hotspot is not measured by this version, or None."""
+    if case.probe.calls < FEWEST_CALLS:
+        often = "once" if case.probe.calls == 1 else f"{case.probe.calls} times"
+        text = f"the hotspot is entered {often} only; at least {FEWEST_CALLS} calls are needed to measure one"
+        text += f", and {case.no_loop}." if case.no_loop else "."
+        return undecided(Reason.FEW_CALLS, text)
+    if case.probe.recursive:
+        text = "the hotspot calls itself; its calls are not alike and cannot be timed one by one."
+        return undecided(Reason.RECURSIVE, text)
+    if case.probe.threads > 1:
+        what = "start this parallel region" if case.profiled.threaded else "enter the hotspot"
+        text = f"{case.probe.threads} threads {what}; only parallel regions that one thread starts are measured."
+        return undecided(Reason.THREADS, text)
+    if case.batch is None and case.chosen.in_situ_ns is not None and case.chosen.in_situ_ns < SHORT_CALL_NS:
+        alone = "loops are not timed several entries at a time" if case.profiled.nest else "there are too few for a batch"
+        alone = "parallel regions are not timed several at a time" if case.profiled.threaded else alone
+        why = case.no_batch or alone
+        one = "an entry" if case.profiled.nest else "a call"
+        text = f"{one} takes {case.chosen.in_situ_ns / 1000:.1f} µs, too short to be timed by itself, and {why}."
+        return undecided(Reason.SHORT_CALLS, text)
+    return None
+
+
+def truncated(trace: Trace) -> Verdict | None:
+    """Why nothing is claimed where the trace is not whole."""
+    if not trace.truncated:
+        return None
+    text = f"the trace is not whole ({'; '.join(trace.limits)}), so no layout is claimed."
+    return undecided(Reason.TRACE_TRUNCATED, text)
+
+
+def unlifted(stopped: NotLifted, replayed: str) -> Verdict:
+    """Why no mock-up could be made, and what a replay of its accesses has shown."""
+    place = f"{stopped.file}:{stopped.line}" if stopped.file else stopped.address
+    text = f"the hotspot could not be turned into C: not lifted: {stopped.instruction} at {place} ({stopped.reason})."
+    return undecided(Reason.NOT_LIFTED, text + replayed)
+
+
+def unrecorded(case: Case, lifted: Lifted) -> Verdict | None:
+    """Why the calls of a batch cannot be replayed."""
+    why = not_recorded(lifted) if case.batch is not None else None
+    return undecided(Reason.SHORT_CALLS, f"{why}.") if why is not None else None

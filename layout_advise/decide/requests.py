@@ -1,0 +1,60 @@
+"""What a decision asks for before it can be made: typed requests that the pipeline answers.
+
+A decision is a generator: it yields a request, is sent the answer, and returns the :class:`Decision`. Nothing in it calls an
+earlier stage; that is the pipeline's part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import TypeVar
+
+from layout_advise.measure.mode import Mode
+from layout_advise.measure.stage import TimedAgain
+from layout_advise.mockup.timing.timings import Timings
+from layout_advise.mockup.timing.variants import Variant
+
+
+@dataclass(frozen=True, slots=True)
+class TimeInProgram:
+    """Time the calls of kind number ``kind`` in further runs of the program, knowing the fastest canary seen since."""
+
+    kind: int
+    canary: int
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureAgain:
+    """Build ``variant`` anew with all that it is compared with, for the calls of kind number ``kind``, and time these in new
+    restores, as :func:`~layout_advise.measure.stage.measure_again` does. ``first`` are the first times, of which ``mode``
+    counts."""
+
+    kind: int
+    variant: Variant
+    first: Timings
+    mode: Mode
+    unrolled: bool
+    places: bool = True
+    restores: int | None = None
+
+
+Request = TimeInProgram | MeasureAgain
+Answer = float | TimedAgain | None
+Result = TypeVar("Result")
+Asking = Generator[Request, Answer, Result]
+"""Yields requests, is sent answers (None: it could not be done), and returns its result."""
+
+
+def time_in_program(kind: int, canary: int) -> Asking[float | None]:
+    """The time in ns of a call in further runs of the program."""
+    answer = yield TimeInProgram(kind, canary)
+    assert answer is None or isinstance(answer, float)
+    return answer
+
+
+def measure_again(request: MeasureAgain) -> Asking[TimedAgain | None]:
+    """The times of a candidate built anew; None where it could not be built."""
+    answer = yield request
+    assert answer is None or isinstance(answer, TimedAgain)
+    return answer

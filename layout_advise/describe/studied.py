@@ -1,0 +1,108 @@
+"""What the study of a region has come to, as the report needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from layout_advise.choose.calls import Stretch, stretches
+from layout_advise.choose.profile import call_times
+from layout_advise.decide.decision import Decision
+from layout_advise.describe.assemble import Conditions
+from layout_advise.measure.mode import Mode
+from layout_advise.mockup.remap.conversion_view import View
+from layout_advise.mockup.timing.canary import CALM
+from layout_advise.mockup.timing.timings import Timings
+from layout_advise.observe.case import Case
+from layout_advise.observe.observe import Observation
+from layout_advise.reasons import TELLS_NOTHING
+from layout_advise.reports.model.hotspot import ByThreads, HotspotReport, Verdict
+from layout_advise.retry import InBatches, SmallerRegion
+from layout_advise.verify.stage import Verified
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """The verified mock-ups of a region, and what was decided; without a ``decision`` nothing could be timed."""
+
+    verified: Verified
+    decision: Decision | None
+    verdict: Verdict
+    views: Mapping[str, View] = field(default_factory=dict)
+    """The fields that a view of a layout copies around a call, by the candidate's id."""
+    left_out: Mapping[int, str] = field(default_factory=dict)
+    """Why kinds of calls were not measured, by the call that stands for them."""
+    threads: ByThreads | None = None
+    """A parallel region with other numbers of threads."""
+
+    @property
+    def timings(self) -> Timings | None:
+        """The first measurement."""
+        return self.decision.first if self.decision else None
+
+    @property
+    def mode(self) -> Mode | None:
+        """Which of steady and cold counts."""
+        return self.decision.mode if self.decision else None
+
+
+@dataclass(frozen=True, slots=True)
+class Studied:
+    """The hotspot's part of the report, and how the experiment went."""
+
+    report: HotspotReport
+    conditions: Conditions
+    complete: bool = True
+    retry: SmallerRegion | InBatches | None = None
+    """How the study may be taken up again with more success."""
+
+    @property
+    def tells(self) -> bool:
+        """Whether anything could be measured of the layouts."""
+        return self.report.verdict.reason not in TELLS_NOTHING
+
+
+def modelled_conditions(case: Case, seen: Observation) -> Conditions:
+    """How the experiment went where nothing was measured."""
+    return Conditions(
+        timings=None,
+        in_situ_ns=case.chosen.in_situ_ns,
+        spread=case.chosen.spread,
+        mode=None,
+        truncated=seen.trace.truncated,
+        wrong_map_caught=None,
+        calls_verified=0,
+        deterministic=_same_end(case),
+        batch=case.timed_calls,
+    )
+
+
+def conditions_of(case: Case, seen: Observation, decided: Decided) -> Conditions:
+    """How the experiment went."""
+    verified, decision = decided.verified, decided.decision
+    return Conditions(
+        timings=decided.timings,
+        in_situ_ns=decision.in_situ_ns if decision else case.chosen.in_situ_ns,
+        spread=case.chosen.spread,
+        mode=decided.mode,
+        truncated=seen.trace.truncated,
+        wrong_map_caught=verified.wrong_map_caught,
+        calls_verified=verified.calls,
+        deterministic=_same_end(case),
+        same_blocks=verified.same_addresses,
+        batch=case.timed_calls,
+        unlike=verified.unlike,
+        stretches=_stretches(case),
+    )
+
+
+def _stretches(case: Case) -> tuple[Stretch, ...]:
+    """Of calls that are timed one by one; where their kinds are told apart, these say what differs."""
+    if case.batch is not None or case.kinds:
+        return ()
+    limit = CALM * case.chosen.canary
+    return tuple(stretches(call_times(case.profiled, case.probe), [s.canary for s in case.probe.times], limit))
+
+
+def _same_end(case: Case) -> bool:
+    return case.profiled.run.exit_status == case.probe.exit_status

@@ -1,0 +1,97 @@
+"""The mock-ups compared at further calls, and at calls of other kinds: the program is started anew for each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from layout_advise.build.recipes import Recipe
+from layout_advise.build.source import Source, source_of
+from layout_advise.build.stage import Built, build_at_call
+from layout_advise.choose.calls import VERIFIED_CALLS
+from layout_advise.mockup.ir.lifted import Lifted
+from layout_advise.mockup.timing.variants import Variant
+from layout_advise.observe.case import Case
+from layout_advise.observe.gather import gather_again
+from layout_advise.observe.observe import Observation
+from layout_advise.observe.other_kinds import Other, blocks_of, concerns, with_structures
+from layout_advise.tracer.process.stopped_program import StoppedProgram
+from layout_advise.verify.compare import Findings, compared, differing, rejected
+from layout_advise.verify.stage import Verified
+from layout_advise.verify.verify import NOTHING_CHANGED
+
+
+@dataclass(frozen=True, slots=True)
+class AtKind:
+    """The mock-ups made and compared for the calls of another kind; ``unaffected`` candidates re-lay memory that these calls
+    do not touch."""
+
+    other: Other
+    verified: Verified
+    unaffected: frozenset[Variant] = field(default_factory=frozenset)
+
+
+def at_another_call(now: Observation, seen: Observation, lifted: Lifted, program: StoppedProgram) -> Observation:
+    """Another call with the structures of ``seen``, and those of its arrays of pointers that this call finds as they are."""
+    tables, why = gather_again(now, seen.tables, lifted, program.read)
+    return replace(with_structures(now, seen), tables=tables, refused=(why,) if why else ())
+
+
+def verify_at(
+    case: Case, program: StoppedProgram, now: Observation, source: Source, good: Sequence[Recipe], found: Findings, call: int
+) -> tuple[Built, Findings, bool]:
+    """The mock-ups of ``good`` made anew for the call that ``program`` is stopped at and compared there: what was made, what
+    was found so far with what differed there, and whether the call says anything. One that leaves everything as it was does
+    not: the program has come to rest."""
+    built, choices = build_at_call(case.space, source, now, good)
+    here = compared(case.space, program, source, built.mockups)
+    told = {variant: finding for variant, finding in here.items() if finding.reason != NOTHING_CHANGED}
+    return built, rejected(found, good, told, built.mockups, choices, call), told.keys() == here.keys()
+
+
+def verify_further(case: Case, seen: Observation, lifted: Lifted, verified: Verified) -> Verified:
+    """Compares at the next two calls too, each in a program started anew and with a trace of its own (a call may use other
+    fields than the one before). What differs there is rejected."""
+    for call in case.calls_compared[1:]:
+        good = verified.good
+        case.space.progress.step(f"stopping the program at call {call}")
+        with case.park(call) as program:
+            if verified.left is not None and verified.calls == 1:
+                verified = replace(verified, unlike=differing(program, verified.left))
+            now = case.observe(program, call)
+            if not blocks_of(r.structure for g in good if g.candidate for r in g.candidate.relayouts) <= blocks_of(
+                now.structures
+            ):
+                return replace(verified, same_addresses=False)
+            at_call = at_another_call(now, seen, lifted, program)
+            source = source_of(at_call, lifted, case.profiled.module, case.profiled.function)
+            _, found, tells = verify_at(case, program, at_call, source, good, verified.found, call)
+        verified = replace(verified, found=found)
+        if not tells:
+            return verified
+        verified = replace(verified, calls=verified.calls + 1)
+    return verified
+
+
+def verify_kind(other: Other, seen: Observation, lifted: Lifted, verified: Verified) -> tuple[AtKind, Verified]:
+    """Makes the mock-ups for the calls of another kind and compares them there; what differs is rejected in all."""
+    case, now = other.case, other.seen
+    good = verified.good
+    concerned = tuple(r for r in good if r.candidate is None or concerns(r.candidate, now))
+    unaffected = frozenset(r.variant for r in good if r not in concerned)
+    at_call = at_another_call(now, seen, lifted, other.program)
+    source = source_of(at_call, lifted, case.profiled.module, case.profiled.function)
+    if all(r.candidate is None for r in concerned):
+        alone = Verified(Built(source, concerned, {}), verified.found, VERIFIED_CALLS)
+        return AtKind(replace(other, seen=at_call), alone, unaffected), verified
+    case.space.progress.step(f"compiling mock-ups for {case.kinds[0].text}")
+    call = case.chosen.call
+    built, found, _ = verify_at(case, other.program, at_call, source, concerned, verified.found, call)
+    here = verify_further(case, seen, lifted, Verified(replace(built, wanted=concerned), found))
+    both = replace(
+        verified,
+        found=here.found,
+        calls=min(verified.calls, here.calls),
+        same_addresses=verified.same_addresses and here.same_addresses,
+    )
+    return AtKind(replace(other, seen=at_call), here, unaffected), both

@@ -1,0 +1,60 @@
+"""Which of steady and cold times stand for the calls in the running program."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from layout_advise.mockup.timing.ratios import noise_floor
+from layout_advise.mockup.timing.timings import Timings
+from layout_advise.mockup.timing.variants import ORIGINAL
+
+IN_SITU_TOLERANCE, NOISY_TOLERANCE = 0.15, 0.3
+"""How far the original may be off its time in the running program; and where it differs from itself as much."""
+BACK_TO_BACK = 0.1
+"""Where so little of a call's time passes between calls, hardly anything else gets into the caches."""
+ALIKE = 0.05
+"""Times that differ by less tell nothing about what was in the caches."""
+
+Mode = Literal["steady", "cold"]
+
+
+def choose_mode(
+    in_situ: float | None, steady: float | None, cold: float | None, between: float | None = None, noise: float = 1.0
+) -> Mode | None:
+    """Whichever of steady and cold is nearer to the running program; None when neither is within 15 %.
+
+    A hotspot whose data no cache holds takes the same time in both, but one with less data does not: what passes
+    ``between`` two calls in the program decides, if that is known (``docs/decisions/0034``): steady, where nothing does and
+    it is near; cold, where both are near and alike. They are near where ``noise``, the original's time over its own, makes
+    no difference of it.
+    """
+    if not in_situ:
+        return None
+    errors: dict[Mode, float] = {}
+    if steady:
+        errors["steady"] = abs(steady / in_situ - 1)
+    if cold:
+        errors["cold"] = abs(cold / in_situ - 1)
+    if not errors:
+        return None
+    near = max(IN_SITU_TOLERANCE, min(noise - 1, NOISY_TOLERANCE))
+    if between is not None and errors.get("steady", math.inf) <= near:
+        if between <= BACK_TO_BACK * in_situ:
+            return "steady"
+        if steady and cold and errors["cold"] <= near and abs(cold / steady - 1) <= ALIKE:
+            return "cold"
+    best = min(errors, key=lambda mode: errors[mode])
+    return best if errors[best] <= IN_SITU_TOLERANCE else None
+
+
+def mode_of(timings: Timings, between_ns: float | None, in_situ_ns: float | None) -> Mode | None:
+    """The mode in which the original's times agree with the running program's; None where none does."""
+    times = timings.nanoseconds(ORIGINAL), timings.nanoseconds(ORIGINAL, "cold")
+    return choose_mode(in_situ_ns, *times, between_ns, noise_floor(timings)[1])
+
+
+def lies_between(timings: Timings, in_situ_ns: float | None) -> bool:
+    """Whether a call in the running program takes longer than with warm caches and less than with flushed ones."""
+    steady, cold = timings.nanoseconds(ORIGINAL), timings.nanoseconds(ORIGINAL, "cold")
+    return bool(steady and cold and in_situ_ns and steady < in_situ_ns < cold)

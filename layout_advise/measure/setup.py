@@ -1,0 +1,116 @@
+"""Who takes part in a measurement, and where it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from layout_advise.measure.measured import Measured
+from layout_advise.mockup.timing.measure import measure
+from layout_advise.mockup.timing.plan import Memory, Restorer, Timed, TimingPlan
+from layout_advise.mockup.timing.timings import Timings
+from layout_advise.mockup.timing.variants import IDENTITY, PLACED, Variant
+from layout_advise.reports.model.candidate import Evidence
+from layout_advise.tracer.process.stopped_program import Range
+
+FRESH_CALLS = 4
+"""In each block: to forget takes a millisecond or two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entrant:
+    """A verified candidate on its way through timing. ``unwritten`` is memory that the original writes and it does not;
+    ``blocked``: it has loops over the elements of a block."""
+
+    variant: Variant
+    title: str
+    evidence: Evidence
+    mockup: Path
+    unwritten: tuple[Range, ...] = ()
+    blocked: bool = False
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """Everything that takes part: ``controls`` are the identity and its other builds, ``unmeasured`` candidates that have no
+    numbers but count; ``places`` the entrants' builds with their code at other places, where times depend on that."""
+
+    controls: Mapping[Variant, Path]
+    entrants: Sequence[Entrant]
+    unmeasured: Sequence[Measured] = ()
+    places: Mapping[Variant, Path] = field(default_factory=dict)
+    calls_around: int | None = None
+    """Of a layout that exists only during a call: around how many calls, timed together, it is converted to; None for a
+    permanent one."""
+
+    def timed(self) -> list[Timed]:
+        """The variants that are timed at first."""
+        found = [Timed(variant, path) for variant, path in self.controls.items()]
+        for e in self.entrants:
+            found.append(Timed(e.variant, e.mockup, e.unwritten, e.blocked))
+            found += [Timed(v, self.places[v], e.unwritten) for v in e.variant.elsewhere if v in self.places]
+        return found
+
+    def entrant(self, variant: Variant) -> Entrant | None:
+        """The entrant that is this variant."""
+        return next((e for e in self.entrants if e.variant == variant), None)
+
+    @property
+    def compared_with(self) -> tuple[Variant, ...]:
+        """The controls that are built anew beside a candidate."""
+        return tuple(c for c in self.controls if c != PLACED and not c.placement)
+
+    def built_again(self, variant: Variant, built: Mapping[Variant, Path]) -> list[Timed] | None:
+        """The candidate and everything that it is compared with, as ``built`` anew; None where these are not among it."""
+        entrant = self.entrant(variant)
+        if entrant is None or variant not in built or IDENTITY not in built:
+            return None
+        if PLACED in self.controls:  # its place is what it is for
+            built = {**built, PLACED: self.controls[PLACED]}
+        return [
+            Timed(v, path, entrant.unwritten if v.layout == variant.layout else (), v == variant and entrant.blocked)
+            for v, path in built.items()
+        ]
+
+    def conversion(self, timings: Timings, variant: Variant) -> float | None:
+        """The ns that converting there and back costs the calls that are timed together, of a layout that exists only during
+        them; None for a permanent one, and where it was not measured."""
+        costs = timings.conversion.get(variant)
+        return None if costs is None or self.calls_around is None else self.calls_around * sum(costs)
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """Where and how to measure; ``again`` is the plan for the winner."""
+
+    snapshots: Restorer
+    memory: Memory
+    plan: TimingPlan
+    again: TimingPlan
+    progress: Callable[[str, int, int], None]
+    between_ns: float | None = None
+    """The time between two calls in the running program; None: not known."""
+    lesser: bool = False
+    """As in :class:`~layout_advise.mockup.timing.timings.Timings`."""
+    branches: bool = False
+    """Whether the way the hotspot takes depends on its data, which a processor learns of the same call repeated."""
+    forgets: bool = False
+    """Whether calls are then timed with forgotten branches as well: single ones, of one thread."""
+
+    def with_unknown(self, part: float) -> Bench:
+        """The same, where that part of the branches is not known in the running program."""
+        plans = (replace(plan, unknown=part, fresh_calls=FRESH_CALLS if part else 0) for plan in (self.plan, self.again))
+        return replace(self, plan=next(plans), again=next(plans))
+
+    def measure(self, variants: Sequence[Timed], text: str, restores: int | None = None, drop: bool = True) -> Timings:
+        """Times ``variants``; ``text`` names the step."""
+        plan = self.plan if restores is None else replace(self.plan, restores=restores)
+        return measure(self.snapshots, variants, self.memory, plan, lambda i, n: self.progress(text, i, n), drop)
+
+
+def has_vectors(variants: Sequence[Timed]) -> bool:
+    """Whether builds without vector instructions are timed, of a candidate and of the identity."""
+    scalar = [v.name.is_candidate for v in variants if v.name.form == "scalar"]
+    return any(scalar) and not all(scalar)

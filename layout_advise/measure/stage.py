@@ -1,0 +1,98 @@
+"""The stage: what was verified timed at the calls of every kind, and single candidates again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from layout_advise.build.stage import Built, rebuild, with_places
+from layout_advise.layoutalgebra.derive.structure import Candidate
+from layout_advise.measure.contest import bench_of, contest_of
+from layout_advise.measure.first_times import FirstTimes, first_times, look_at_original, times_again
+from layout_advise.measure.mode import Mode
+from layout_advise.measure.setup import has_vectors
+from layout_advise.mockup.timing.timings import Timings
+from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_BLOCKS, IDENTITY_UNROLLED, Variant
+from layout_advise.observe.case import Case
+from layout_advise.observe.observe import Observation
+from layout_advise.tracer.process.stopped_program import Snapshots
+from layout_advise.verify.compare import Findings
+
+
+@dataclass(frozen=True, slots=True)
+class KindTimed:
+    """The calls of one kind: what was built for them, and its times; None where no candidate concerns them. ``unaffected``
+    candidates re-lay memory that the calls do not touch."""
+
+    case: Case
+    built: Built
+    times: FirstTimes | None
+    unaffected: frozenset[Variant] = field(default_factory=frozenset)
+
+
+@dataclass(frozen=True, slots=True)
+class TimedAgain:
+    """A candidate and what it is compared with, built anew. ``vectors``: whether builds without vector instructions were
+    timed too."""
+
+    timings: Timings
+    vectors: bool
+
+
+def measure_kind(
+    case: Case, seen: Observation, built: Built, found: Findings, candidates: Sequence[Candidate], snapshots: Snapshots
+) -> KindTimed:
+    """Times everything that was verified, at the calls of one kind.
+
+    Candidates are timed with their code at several places where times depend on these and the original takes as long in the
+    snapshot as in the program: else several calls in a row are going to be timed."""
+    source, alone = built.source, case.batch is None
+    around = case.timed_calls if case.settings.temporary else None
+    contest = contest_of(candidates, source, built.mockups, found, case.profiled.name, around)
+    bench = bench_of(
+        case.space,
+        seen,
+        snapshots,
+        case.chosen.in_situ_ns,
+        restores=case.settings.restores,
+        clock=case.clock,
+        canary=case.chosen.canary,
+        branches=source.branches,
+        alone=alone,
+        between_ns=case.chosen.between_ns if alone and not case.kinds else None,
+    )
+    if source.hangs_on_place:
+        bench, as_in_program = look_at_original(bench, case.chosen.in_situ_ns)
+        if as_in_program:
+            built = with_places(built, [e.variant for e in contest.entrants])
+            contest = replace(contest, places=built.places)
+    return KindTimed(case, built, first_times(contest, bench))
+
+
+def measure_again(
+    timed: KindTimed,
+    variant: Variant,
+    first: Timings,
+    mode: Mode,
+    *,
+    unrolled: bool,
+    places: bool,
+    restores: int | None = None,
+) -> TimedAgain | None:
+    """Builds a candidate anew and times it with what it is compared with: the winner, or in ``restores`` processes only one
+    that has not won; that one only where it shows something new, builds without vectors or at other places. None where it
+    could not be built. ``unrolled``: the identity that was not rerolled counts as the identity."""
+    assert timed.times is not None
+    contest, bench = timed.times.contest, timed.times.bench
+    again = rebuild(timed.case.space, timed.built, variant, contest.compared_with, places=places)
+    variants = contest.built_again(variant, again.paths)
+    if variants is None:
+        return None
+    if restores is None:
+        return TimedAgain(times_again(bench, variants, unrolled, first, mode), has_vectors(variants))
+    variants = [v for v in variants if v.name != IDENTITY_BLOCKS]
+    vectors = has_vectors(variants)
+    if not vectors and not any(v.name in variant.elsewhere for v in variants):
+        return None
+    timings = bench.measure(variants, "measuring the best layout again", restores, drop=False)
+    return TimedAgain(timings.exchanged(IDENTITY, IDENTITY_UNROLLED) if unrolled else timings, vectors)

@@ -1,0 +1,142 @@
+"""The region and the call that are studied: the program started again, stopped at a call, and observed there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from layout_advise.choose.batches import CallBatch
+from layout_advise.choose.call_kinds import Kind
+from layout_advise.choose.calls import VERIFIED_CALLS, ChosenCall
+from layout_advise.choose.profile import Profiled
+from layout_advise.config import Settings
+from layout_advise.errors import SnapshotError, TraceError
+from layout_advise.mockup.ir.effects import Gpr, Lane
+from layout_advise.mockup.machine.entry_values import Known
+from layout_advise.observe.backends import Tracer
+from layout_advise.observe.observe import Observation, observed
+from layout_advise.tracer.backends.clone.address import choose_address
+from layout_advise.tracer.backends.clone.image import build_clone
+from layout_advise.tracer.backends.clone.record import trace_call
+from layout_advise.tracer.code.region import Region
+from layout_advise.tracer.program.binary import ElfBinary
+from layout_advise.tracer.sampling.probe import Probe
+from layout_advise.tracer.snapshot.agent_process import AgentProcess
+from layout_advise.tracer.snapshot.park import park
+from layout_advise.tracer.snapshot.snapshots import whole_copies
+from layout_advise.tracer.trace.trace import Trace
+from layout_advise.workspace import Workspace
+
+ENTRY_REGISTERS = (4, 7, 6, 2, 1, 8, 9)
+"""rsp and those of the first six arguments, in encoding order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """The hotspot, the calls counted and timed, and the call chosen: what choosing has found."""
+
+    settings: Settings
+    main: ElfBinary
+    profiled: Profiled
+    probe: Probe
+    chosen: ChosenCall
+    stdin: Path | None
+    space: Workspace
+    batch: CallBatch | None = None
+    """Short calls are traced, compared and timed as batches."""
+    no_batch: str = ""
+    """Why there is no batch although the calls are short."""
+    no_loop: str = ""
+    """Why there is no loop instead of a hotspot that is entered too seldom."""
+    kinds: tuple[Kind, ...] = ()
+    """Where calls differ: that of the call stopped at, then the others."""
+
+    @property
+    def calls_compared(self) -> tuple[int, ...]:
+        """The calls at which the program is stopped to compare: of the first, the structures are known."""
+        if self.batch is not None:
+            return self.batch.firsts
+        if self.kinds:
+            later = [call for call in self.kinds[0].members if call >= self.chosen.call]
+            return tuple(later[:VERIFIED_CALLS])
+        return tuple(range(self.chosen.call, min(self.chosen.call + VERIFIED_CALLS, self.probe.calls + 1)))
+
+    @property
+    def timed_calls(self) -> int:
+        """How many calls are timed together."""
+        return self.batch.size if self.batch is not None else 1
+
+    def per_call(self, ns: float | None) -> float | None:
+        """The time of one call, from that of what is timed."""
+        return None if ns is None else ns / self.timed_calls
+
+    @property
+    def outs(self) -> tuple[Gpr | Lane, ...]:
+        """The registers that a loop leaves behind; a function's are known from its result."""
+        return self.profiled.nest.outs if self.profiled.nest is not None else ()
+
+    @property
+    def known(self) -> Known:
+        """What the code before a loop leaves in the vector registers."""
+        return self.profiled.nest.known if self.profiled.nest is not None else ()
+
+    def unbatched(self, why: str) -> Case:
+        """The same case without its batch."""
+        return replace(self, batch=None, no_batch=why)
+
+    @property
+    def clock(self) -> Literal["thread-cpu", "wall"]:
+        """What calls are timed by: several threads have no CPU time in common."""
+        return "wall" if self.profiled.threaded else "thread-cpu"
+
+    def park(self, call: int) -> AgentProcess:
+        """Start the program again and stop it at ``call``."""
+        program = park(
+            self.settings.command, self.profiled.entry, call, stdin_path=self.stdin, timeout=self.settings.timeout
+        )
+        if self.profiled.threaded:
+            try:
+                whole_copies(program, self.settings.snapshot != "fork", self.space.scratch)
+            except BaseException:
+                program.close()
+                raise
+        return program
+
+    def observe(self, program: AgentProcess, call: int) -> Observation:
+        """Trace the call at which ``program`` is stopped; from then on a call of it is the batch that begins there."""
+        region = self._region(program.load_base)
+        if self.batch is not None:
+            calls = self.batch.at(call)
+            if not calls.starts_like(program.registers(), ENTRY_REGISTERS):
+                raise SnapshotError("the recorded calls are not those of the stopped program", "it differs from run to run")
+            program.batch(calls)
+            trace = self._tracer.clone(program, call, len(calls))
+            return replace(observed(program, self.main, region, trace), varying=calls.varying)
+        if self.profiled.nest is not None:
+            return observed(program, self.main, region, self._tracer.clone(program, call))
+        return observed(program, self.main, region, self._tracer.trace(program, call))
+
+    def traced(self, call: int) -> Trace:
+        """The trace of ``call``, by the clone, in a process started anew."""
+        with self.park(call) as program:
+            region = self._region(program.load_base)
+            return trace_call(program, region, call, self._tracer.records, folder=self.space.scratch)
+
+    def clone_refusal(self, program: AgentProcess) -> str | None:
+        """Why the clone cannot trace the hotspot, or None."""
+        region = self._region(program.load_base)
+        try:
+            build_clone(region, choose_address(program.mappings(), region.entry))
+        except TraceError as error:
+            return error.line()
+        return None
+
+    @property
+    def _tracer(self) -> Tracer:
+        return Tracer(
+            self.settings, self.profiled.entry, self._region, self.stdin, self.space.scratch, self.space.progress.note
+        )
+
+    def _region(self, load_base: int) -> Region:
+        return self.profiled.region(load_base)

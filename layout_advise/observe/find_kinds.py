@@ -1,0 +1,172 @@
+"""Looking for kinds of calls: traces of a few calls beside the one studied, and the times of the first ones."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+from layout_advise.choose import batches, profile
+from layout_advise.choose.call_kinds import (
+    Kind,
+    Work,
+    grouped,
+    label_calls,
+    named,
+    period_of,
+    unlike_in_time,
+    weigh,
+    work_of,
+)
+from layout_advise.choose.calls import LATEST_CALL, VERIFIED_CALLS, ChosenCall, latest, preferred
+from layout_advise.choose.profile import call_times
+from layout_advise.errors import LayoutAdviseError
+from layout_advise.mockup.timing.statistics import TYPICAL, median_of, quantile_of
+from layout_advise.observe.case import Case
+from layout_advise.observe.observe import Observation
+from layout_advise.tracer.sampling.probe import probe
+
+BESIDE = 2
+"""So many calls beside the one studied are traced of every hotspot, where the time allows, one at least."""
+FURTHER = 7
+"""So many more where two of them differ: to see how they alternate."""
+SECONDS, FURTHER_SECONDS = 1.5, 8.0
+TIMED_SECONDS = 4.0
+"""At most about so long the first calls may take that are timed again for the kinds' shares."""
+PROCESSES = (3, 7)
+"""At least and at most so many processes are timed, those after the first ones while ``PROCESSES_SECONDS`` last."""
+PROCESSES_SECONDS = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class Kinds:
+    """All kinds found, that with the greatest share first; ``times`` are the undisturbed ns of the first calls. Empty where
+    all calls looked at are alike; ``looked`` counts these."""
+
+    found: tuple[Kind, ...] = ()
+    times: tuple[float, ...] = ()
+    looked: int = 0
+
+    def __bool__(self) -> bool:
+        return len(self.found) > 1
+
+
+def find_kinds(case: Case, seen: Observation) -> Kinds:
+    """The kinds of calls of the hotspot of which ``seen`` is one call; none of a parallel region or of calls in a batch."""
+    call = case.chosen.call
+    known = case.probe.calls
+    if case.batch is not None or case.profiled.threaded or case.probe.recursive or seen.trace.truncated:
+        return Kinds()
+    if seen.trace.backend != "clone":  # other tracers count otherwise, and take too long
+        return Kinds()
+    works = {call: work_of(seen.trace, seen.structures)}
+    times = call_times(case.profiled, case.probe)[:LATEST_CALL]
+    beside = [c for c in (call + 1, call + 2, call - 1, call - 2) if 1 <= c <= known][:BESIDE]
+    case.space.progress.step("looking at other calls")
+    begun = time.monotonic()
+    for wanted in (*beside, *unlike_in_time(times, (call, *beside))):
+        if len(works) > 1 and time.monotonic() - begun > SECONDS:
+            break
+        if wanted not in works and not _look(case, seen, wanted, works):
+            return Kinds()
+    if len(grouped(works)) == 1:
+        return Kinds(looked=len(works))
+    begun = time.monotonic()
+    for wanted in range(call + BESIDE + 1, min(call + BESIDE + FURTHER, known) + 1):
+        if time.monotonic() - begun > FURTHER_SECONDS or (wanted not in works and not _look(case, seen, wanted, works)):
+            break
+    return _weighed(case, works)
+
+
+def _look(case: Case, seen: Observation, call: int, works: dict[int, Work]) -> bool:
+    """Whether ``call`` could be traced; what it does goes into ``works``."""
+    try:
+        trace = case.traced(call)
+    except LayoutAdviseError:
+        return False
+    if trace.truncated:
+        return False
+    works[call] = work_of(trace, seen.structures)
+    return True
+
+
+def _weighed(case: Case, works: dict[int, Work]) -> Kinds:
+    times = _times(case)
+    exact = {call: number for number, group in enumerate(grouped(works)) for call in group}
+    labels = label_calls(exact, times)
+    period = period_of(exact)
+    weights = weigh(labels, times, case.probe.calls, period)
+    found = []
+    for number, (calls, share) in weights.items():
+        members = tuple(sorted({c for c, kind in labels.items() if kind == number}))
+        stands = _stands(case, members, times)
+        near = [times[c - 1] for c in members if c > 1] or [times[c - 1] for c in members]
+        ns = median_of(near)
+        spread = (max(near) - min(near)) / 2 / ns if ns else 0.0
+        found.append(Kind(calls, share, stands, members, named(members, period, stands), ns, spread))
+    found.sort(key=lambda kind: (-kind.share, kind.call))
+    return Kinds(tuple(found), times, len(works))
+
+
+def _stands(case: Case, members: tuple[int, ...], times: tuple[float, ...]) -> int:
+    """The call that stands for those of a kind: the one asked for, else one late enough, with room to compare at two more,
+    whose time is nearest to the kind's median."""
+    if case.settings.call in members:
+        return case.settings.call or members[0]
+    if case.chosen.call in members[: -(VERIFIED_CALLS - 1)]:
+        return case.chosen.call
+    room = [c for c in members[: -(VERIFIED_CALLS - 1)] if c > 1] or [c for c in members if c > 1] or list(members)
+    late = [c for c in room if preferred(case.probe.calls) <= c <= latest(case.probe.calls)] or room
+    middle = median_of([times[c - 1] for c in members])
+    return min(late[:VERIFIED_CALLS], key=lambda c: (abs(times[c - 1] - middle), c))
+
+
+def _times(case: Case) -> tuple[float, ...]:
+    """The undisturbed (or usual) times of the first calls, from several processes: as many as take not too long, at least
+    those that are traced."""
+    first = call_times(case.profiled, case.probe)[:LATEST_CALL]
+    count, spent = 0, 0.0
+    for ns in first:
+        spent += ns / 1e9
+        if count >= case.chosen.call + BESIDE + FURTHER and spent > TIMED_SECONDS:
+            break
+        count += 1
+    runs = [first[:count]]
+    begun = time.monotonic()
+    while len(runs) < PROCESSES[0] or (len(runs) < PROCESSES[1] and time.monotonic() - begun < PROCESSES_SECONDS):
+        again = probe(
+            case.settings.command, case.profiled.entry, stdin_path=case.stdin, timeout=case.settings.timeout,
+            timed=count, max_calls=count,
+        )  # fmt: skip
+        runs.append(call_times(case.profiled, again))
+    return tuple(quantile_of(each, case.chosen.quantile) for each in zip(*runs, strict=False))
+
+
+def at_kind(case: Case, kinds: tuple[Kind, ...]) -> Case:
+    """The case of the calls of the first of ``kinds``: stopped at, compared and timed in the program at these."""
+    kind = kinds[0]
+    return replace(case, chosen=_chosen(case, kind), kinds=kinds)
+
+
+def _chosen(case: Case, kind: Kind) -> ChosenCall:
+    return ChosenCall(kind.call, case.chosen.calls, kind.ns, kind.spread, quantile=case.chosen.quantile)
+
+
+def timed_again(case: Case, kind: Kind) -> float | None:
+    """The time of the kind's calls in the program, undisturbed or usual, from further processes too (ns): what these took
+    longer than the first ones is the machine's doing, where data lies in the core's own caches."""
+    times = _times(case)
+    known = [times[c - 1] for c in kind.members if c <= len(times)]
+    again = median_of(known) if known else None
+    if case.chosen.quantile == TYPICAL:
+        return again or kind.ns
+    return min(again, kind.ns) if again is not None and kind.ns is not None else again
+
+
+def look_again(case: Case, canary: int) -> float | None:
+    """The time in ns of what is timed, from further runs of the program, which wait for such a canary."""
+    if case.batch is not None:
+        return batches.look_again(case.settings, case.profiled, case.stdin, case.batch)
+    if case.kinds:
+        return timed_again(case, case.kinds[0])
+    chosen = replace(case.chosen, canary=min((c for c in (canary, case.chosen.canary) if c), default=0))
+    return profile.look_again(case.settings, case.profiled, case.stdin, chosen, profile.SECOND_LOOK_SECONDS).in_situ_ns

@@ -1,0 +1,54 @@
+"""The stage: the hotspot lifted, its structures as the lifted code uses them, and candidate layouts of these."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+
+from layout_advise.build.source import Source, source_of
+from layout_advise.describe import shown
+from layout_advise.errors import NotLiftedError
+from layout_advise.mockup.ir.effects import Gpr, Lane
+from layout_advise.mockup.ir.lifted import Lifted
+from layout_advise.mockup.lift.lift import lift
+from layout_advise.mockup.machine.entry_values import Known
+from layout_advise.observe.chosen_elements import select
+from layout_advise.observe.exchanged_buffers import with_further_calls
+from layout_advise.observe.gather import gather
+from layout_advise.observe.linear_index import linearise
+from layout_advise.observe.observe import Observation
+from layout_advise.observe.stage import Observed
+from layout_advise.observe.untaken_fields import with_reachable
+from layout_advise.propose.proposals import Proposed, proposed
+from layout_advise.rundir import write_atomically
+from layout_advise.tracer.code.region import Region
+from layout_advise.tracer.program.dwarf_types import ResultKind
+
+
+def propose_layouts(observed: Observed, others: Sequence[Observation], read: Callable[[int, int], bytes]) -> Proposed:
+    """Candidate layouts of what the call touches, with its structures as the calls of other kinds (``others``) use them too.
+    ``read`` reads the program's memory at the call's entry."""
+    case = observed.case
+    seen = with_further_calls(case, observed.seen, others)
+    kind = "none" if case.profiled.threaded else case.profiled.module.result_kind(case.profiled.function)
+    lifted = attempt(seen.region, kind, case.outs, case.known)
+    source: Source | NotLiftedError
+    if isinstance(lifted, Lifted):
+        seen = gather(select(with_reachable(linearise(seen, lifted), lifted), lifted), lifted, read)
+        source = source_of(seen, lifted, case.profiled.module, case.profiled.function)
+    else:
+        source = lifted
+    found = proposed(seen, source, case.settings.candidates, temporary=case.settings.temporary)
+    write_atomically(case.space.run.candidates, json.dumps([shown.plain(c) for c in found.candidates], indent=1).encode())
+    return found
+
+
+def attempt(
+    region: Region, result: ResultKind, outs: tuple[Gpr | Lane, ...] = (), known: Known = ()
+) -> Lifted | NotLiftedError:
+    """The lifted hotspot, or what stopped the lifter. Of the registers that a function leaves, only what it returns counts;
+    of those that a loop leaves, ``outs``. ``known`` is what it finds in vector registers."""
+    try:
+        return lift(region, result=result, outs=outs, known=known)
+    except NotLiftedError as error:
+        return error

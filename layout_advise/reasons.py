@@ -1,0 +1,51 @@
+"""The stable words for why a verdict is what it is, and what the road does about some of them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    """The field ``reason`` of a verdict in the report."""
+
+    MEASURED_GAIN = "measured-gain"
+    NO_GAIN = "no-gain"
+    NO_RULE_APPLIES = "no-rule-applies"
+    # what cannot be measured
+    FEW_CALLS = "few-calls"
+    RECURSIVE = "recursive"
+    THREADS = "threads"
+    SHORT_CALLS = "short-calls"
+    TRACE_TRUNCATED = "trace-truncated"
+    NOT_LIFTED = "not-lifted"
+    NOT_MEASURED = "not-measured"
+    # what the comparison found
+    IDENTITY_NOT_VERIFIED = "identity-not-verified"
+    IDENTITY_NOT_MEASURED = "identity-not-measured"
+    IDENTITY_OFF = "identity-off"
+    COMPARISON_BLIND = "comparison-blind"
+    ROUNDING_ONLY = "rounding-only"
+    # what the times leave open
+    NOT_IN_SITU = "not-in-situ"
+    NOTHING_MEASURED = "nothing-measured"
+    NOT_ALL_MEASURED = "not-all-measured"
+    WITHIN_NOISE = "within-noise"
+    NOT_CONFIRMED = "not-confirmed"
+    COMPILER_DEPENDENT = "compiler-dependent"
+    PLACEMENT_DEPENDENT = "placement-dependent"
+    LOOP_FORM = "loop-form"
+    SCALAR_MOCKUPS = "scalar-mockups"
+    KINDS_DISAGREE = "kinds-disagree"
+    KINDS_NOT_MEASURED = "kinds-not-measured"
+    # what was not tried
+    NOT_ALL_TRIED = "not-all-tried"
+    SCATTERED_OBJECTS = "scattered-objects"
+    STRUCTURE_UNCLEAR = "structure-unclear"
+    RECORDS_UNCLEAR = "records-unclear"
+    UNDECIDED_YET = ""
+
+
+TELLS_NOTHING = frozenset((Reason.NOTHING_MEASURED, Reason.NO_RULE_APPLIES, Reason.STRUCTURE_UNCLEAR))
+"""With these, nothing is known of any layout."""
+UNLIKE_PROGRAM = frozenset((Reason.NOT_IN_SITU, Reason.IDENTITY_OFF))
+"""With these, the call repeated is not what the program runs."""

@@ -1,0 +1,265 @@
+"""The road of one region, each stage once: parked, observed, proposed, built, verified, timed, decided."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+
+from layout_advise.build.source import Source
+from layout_advise.build.stage import build_all
+from layout_advise.choose.call_kinds import LEAST_SHARE
+from layout_advise.decide.decision import Decision, leading
+from layout_advise.decide.gain_words import with_peers
+from layout_advise.decide.mixture import Portion
+from layout_advise.decide.obstacles import obstacle, truncated, unlifted, unrecorded
+from layout_advise.decide.requests import Answer, Asking, Request, TimeInProgram
+from layout_advise.decide.single import decide_single
+from layout_advise.decide.untried import not_all_kinds, with_untried, with_untried_kinds
+from layout_advise.decide.usage import use_of, with_use
+from layout_advise.decide.verdict import VerdictContext, for_program, undecided
+from layout_advise.decide.verdict_over_kinds import KindRace, decide_over_kinds
+from layout_advise.describe import describe
+from layout_advise.describe.studied import Decided, Studied, conditions_of, modelled_conditions
+from layout_advise.errors import SnapshotError
+from layout_advise.further_calls import AtKind, verify_further, verify_kind
+from layout_advise.measure.contest import raw
+from layout_advise.measure.replays import replay_all, sentence
+from layout_advise.measure.stage import KindTimed, measure_again, measure_kind
+from layout_advise.measure.thread_counts import Runner, by_threads
+from layout_advise.mockup.timing.ratios import identity_of
+from layout_advise.mockup.timing.variants import IDENTITY
+from layout_advise.observe.case import Case
+from layout_advise.observe.find_kinds import Kinds, at_kind, look_again
+from layout_advise.observe.other_kinds import Others, in_order, observe_others
+from layout_advise.observe.other_users import between_calls
+from layout_advise.observe.stage import kinds_of, observe_call
+from layout_advise.observe.watch_users import find_users
+from layout_advise.propose.proposals import Proposed, views_of
+from layout_advise.propose.stage import propose_layouts
+from layout_advise.reasons import UNLIKE_PROGRAM, Reason
+from layout_advise.reports.model.hotspot import ByThreads, NotLifted, Verdict
+from layout_advise.retry import AnotherKind, InBatches, SmallerRegion
+from layout_advise.rundir import write_atomically
+from layout_advise.tracer.process.stopped_program import Snapshots
+from layout_advise.tracer.snapshot.agent_process import AgentProcess
+from layout_advise.tracer.snapshot.criu import find_criu
+from layout_advise.tracer.snapshot.snapshots import CriuSnapshots, ForkSnapshots
+from layout_advise.verify.stage import Verified, verify_first
+from layout_advise.verify.verify import Subject
+
+
+def study(case: Case, kinds: Kinds | None = None) -> Studied | AnotherKind | None:
+    """Traces, explores, tries and decides; None when ``--until`` ends the road before the verdict. ``kinds`` of calls, where
+    they are known; else, where another call has to stand for all, the request to take it up there."""
+    progress, until, call = case.space.progress, case.settings.until, case.chosen.call
+    progress.stage("trace", f"stopping the program at call {call}")
+    with case.park(call) as parked, ExitStack() as stack:
+        observed = observe_call(case, parked)
+        if until == "trace":
+            return None
+        if kinds is None and obstacle(observed.case) is None and (found := kinds_of(observed)):
+            ordered = in_order(found, call, case.settings.call)
+            observed = replace(observed, case=at_kind(observed.case, ordered.found))
+            if observed.case.chosen.call != call:
+                return AnotherKind(ordered)
+        progress.stage("explore", "looking for other layouts")
+        case = observed.case
+        others = observe_others(case, stack, snapshots)
+        proposed = propose_layouts(observed, [one.seen for one in others.tried], parked.read)
+        if until == "explore":
+            return None
+        progress.step("watching who else uses the data")
+        proposed = replace(proposed, seen=replace(proposed.seen, users=find_users(case, proposed.seen)))
+        progress.stage("measure", "compiling mock-ups")
+        return _measured(case, parked, proposed, others, stack)
+
+
+def _measured(case: Case, parked: AgentProcess, proposed: Proposed, others: Others, stack: ExitStack) -> Studied:
+    """The candidates tried, or why they cannot be."""
+    seen, source = proposed.seen, proposed.source
+    verdict = obstacle(case) or truncated(seen.trace)
+    if verdict is None and isinstance(source, Source):
+        verdict = unrecorded(case, source.lifted)
+    if verdict is not None:
+        smaller = SmallerRegion() if verdict.reason == Reason.TRACE_TRUNCATED else None
+        return replace(_modelled(case, proposed, verdict), retry=smaller)
+    if not isinstance(source, Source):
+        stopped = describe.not_lifted(source, case.profiled.module, seen.region.load_base)
+        replays = replay_all(case, parked, seen, proposed.candidates, lambda: snapshots(case, parked, stack))
+        verdict = unlifted(stopped, sentence(replays))
+        report = describe.modelled(case, seen, proposed.candidates, verdict, (stopped,), replays)
+        return Studied(report, modelled_conditions(case, seen))
+    try:
+        decided = _tried(case, parked, proposed, source, others, stack)
+    except SnapshotError as error:
+        return _modelled(case, proposed, undecided(Reason.NOT_MEASURED, f"{error.line()}."))
+    candidates = [r.candidate for r in decided.verified.good if r.candidate is not None]
+    decided = replace(decided, verdict=with_untried(decided.verdict, seen, candidates))
+    complete = decided.verdict.action != "undecided" or decided.timings is not None
+    retry = InBatches() if decided.verdict.reason in UNLIKE_PROGRAM and source.branches else None
+    return Studied(describe.measured(case, seen, decided), conditions_of(case, seen, decided), complete, retry)
+
+
+def _modelled(case: Case, proposed: Proposed, verdict: Verdict, stopped: tuple[NotLifted, ...] = ()) -> Studied:
+    report = describe.modelled(case, proposed.seen, proposed.candidates, verdict, stopped)
+    return Studied(report, modelled_conditions(case, proposed.seen))
+
+
+def _tried(
+    case: Case, parked: AgentProcess, proposed: Proposed, source: Source, others: Others, stack: ExitStack
+) -> Decided:
+    """Mock-ups built, verified, timed, and the decision. Raises SnapshotError when the original cannot be run or no snapshot
+    can be taken."""
+    seen, candidates = proposed.seen, proposed.candidates
+    built = build_all(case.space, source, candidates)
+    verified = verify_first(case.space, parked, built, seen.touched if case.batch is not None else None)
+    verified = verify_further(case, seen, source.lifted, verified)
+    kinds: list[AtKind] = []
+    for other in others.tried:
+        one, verified = verify_kind(other, seen, source.lifted, verified)
+        kinds.append(one)
+    verified = verified.completed()
+    if verified.problem is not None:
+        reason, text = verified.problem
+        return Decided(verified, None, undecided(reason, text))
+    copies = snapshots(case, parked, stack)
+    timed = [measure_kind(case, seen, verified.built, verified.found, candidates, copies)]
+    timed += [_timed_kind(one, timed[0], proposed, verified) for one in kinds]
+    decision = _answered(_decision(timed, copies, proposed, verified, others), timed)
+    _write_times(case, decision)
+    verdict = _completed(decision, case, proposed, others)
+    threads = _by_threads(timed[0], parked, verified, proposed, decision, copies)
+    return Decided(verified, decision, verdict, views_of(source, candidates), others.left_out, threads)
+
+
+def _timed_kind(one: AtKind, main: KindTimed, proposed: Proposed, verified: Verified) -> KindTimed:
+    """The calls of another kind; not timed where no entrant concerns them."""
+    assert main.times is not None
+    case, built = one.other.case, one.verified.built
+    if {e.variant for e in main.times.contest.entrants} <= one.unaffected:
+        return KindTimed(case, built, None, one.unaffected)
+    found = measure_kind(case, one.other.seen, built, verified.found, proposed.candidates, one.other.snapshots())
+    return replace(found, unaffected=one.unaffected)
+
+
+def _decision(
+    timed: Sequence[KindTimed], copies: Snapshots, proposed: Proposed, verified: Verified, others: Others
+) -> Asking[Decision]:
+    """The decision over the calls of all kinds, as the first ones have them in ``case.kinds``."""
+    main, case = timed[0], timed[0].case
+    assert main.times is not None
+    allow, evidence = case.settings.allow_reassociation, verified.found[IDENTITY].evidence
+    context = VerdictContext(copies.kind, evidence, None, 1.0, bool(proposed.candidates), allow)
+    if not case.kinds:
+        return (yield from decide_single(main.times, case.chosen.in_situ_ns, context))
+    races = [
+        KindRace(k.case.kinds[0].text, k.case.kinds[0].share, k.times, k.case.chosen.in_situ_ns, k.unaffected) for k in timed
+    ]
+    missing = [k for k in case.kinds if k.call in others.left_out]
+    rest = [Portion(k.text, k.share, None) for k in missing]
+    decision = yield from decide_over_kinds(races, rest, context)
+    if any(k.share >= LEAST_SHARE for k in missing):
+        return replace(decision, verdict=not_all_kinds(decision.verdict))
+    return decision
+
+
+def _answered(asking: Asking[Decision], timed: Sequence[KindTimed]) -> Decision:
+    """The decision, with everything measured that it asks for on the way."""
+    answer: Answer = None
+    while True:
+        try:
+            answer = _answer(asking.send(answer), timed)
+        except StopIteration as done:
+            decision: Decision = done.value
+            return decision
+
+
+def _answer(request: Request, timed: Sequence[KindTimed]) -> Answer:
+    kind = timed[request.kind]
+    if isinstance(request, TimeInProgram):
+        return look_again(kind.case, request.canary)
+    return measure_again(
+        kind,
+        request.variant,
+        request.first,
+        request.mode,
+        unrolled=request.unrolled,
+        places=request.places,
+        restores=request.restores,
+    )
+
+
+def _write_times(case: Case, decision: Decision) -> None:
+    times = {"first": raw(decision.first), "again": raw(decision.again) if decision.again else None}
+    if decision.kinds:
+        times["kinds"] = {k.text: raw(k.again or k.first) for k in decision.kinds}
+    write_atomically(case.space.run.timings, json.dumps(times, indent=1).encode())
+
+
+def _completed(decision: Decision, case: Case, proposed: Proposed, others: Others) -> Verdict:
+    """The verdict with what it means for the program, which kind of change pays, and which layouts would do as well."""
+    verdict = with_untried_kinds(for_program(decision.verdict, case.profiled.share), proposed.seen, others)
+    # what converting costs is timed around a batch, not a call, and at calls of one kind only
+    if not case.settings.temporary and case.batch is None and not case.kinds:
+        layout = decision.winner.layout if decision.winner is not None else None
+        winner = next((c for c in proposed.candidates if c.id == layout), None)
+        between = between_calls(winner, proposed.seen.users) if winner is not None else None
+        verdict = with_use(verdict, use_of(decision, case.probe.calls, between))
+    return with_peers(verdict, decision.peers)
+
+
+def _by_threads(
+    main: KindTimed, parked: AgentProcess, verified: Verified, proposed: Proposed, decision: Decision, copies: Snapshots
+) -> ByThreads | None:
+    """A parallel region with other thread counts: the original, the identity, the winner or the best layout measured."""
+    case, seen, made = main.case, proposed.seen, verified.built.mockups
+    if seen.team is None or main.times is None or copies.kind != "criu":
+        return None
+    mode = decision.mode or "steady"
+    best = leading(decision, [v for v, m in made.items() if m.recipe.candidate is not None], mode)
+    identity = identity_of(decision.first, best or IDENTITY)
+    subjects = []
+    for variant in dict.fromkeys(v for v in (IDENTITY, identity, best) if v is not None):
+        item = made[variant]
+        assert item.path is not None
+        forbidden = verified.built.source.forbidden(item.recipe.candidate)
+        subjects.append(Subject(variant, item.path, None, forbidden, None))
+    step = "running the region with other numbers of threads"
+    case.space.progress.step(step)
+    return by_threads(
+        parked,
+        seen.team,
+        copies,
+        Runner(tuple(subjects), identity, best),
+        main.times.bench.memory,
+        main.times.bench.plan,
+        mode,
+        len(os.sched_getaffinity(0)),
+        lambda i, n: case.space.progress.count(step, i, n),
+    )
+
+
+def snapshots(case: Case, parked: AgentProcess, stack: ExitStack) -> CriuSnapshots | ForkSnapshots:
+    """CRIU where it works, else forks; what the user forces is not replaced."""
+    wish = case.settings.snapshot
+    if isinstance(parked.copies, CriuSnapshots):
+        return parked.copies
+    made: CriuSnapshots | ForkSnapshots | None = None
+    if wish != "fork":
+        criu = find_criu()
+        if criu is None and wish == "criu":
+            raise SnapshotError("cannot snapshot the program", "no CRIU works here", "see `layout-advise doctor`")
+        if criu is not None:
+            try:
+                made = CriuSnapshots(parked, criu, case.space.scratch)
+            except SnapshotError as error:
+                if wish == "criu":
+                    raise
+                case.space.progress.note(f"layout-advise: {error.line()}: taking forks instead")
+    if made is None:
+        made = ForkSnapshots(parked)
+    stack.callback(made.close)
+    return made

@@ -1,0 +1,106 @@
+"""The mock-ups of one call compared with the original, and what follows from several calls together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from layout_advise.build.mockups import Mockup, Mockups, expected_moves, make_all
+from layout_advise.build.recipes import Recipe
+from layout_advise.build.source import Source
+from layout_advise.layoutalgebra.derive.structure import Candidate
+from layout_advise.mockup.timing.variants import Variant
+from layout_advise.tracer.process.stopped_program import Range, StoppedProgram
+from layout_advise.verify.verify import Finding, Subject, verify
+from layout_advise.verify.verify_team import verify_team
+from layout_advise.workspace import Workspace
+
+Findings = Mapping[Variant, Finding]
+MOST_KEPT = 256 << 20
+
+
+def compared(space: Workspace, program: StoppedProgram, source: Source, made: Mockups) -> dict[Variant, Finding]:
+    """Compares what each mock-up and each of its builds with late loads leaves behind with what the original does, in forks
+    of ``program``; with a team of threads in whole copies."""
+    subjects, code = [], source.as_lifted
+    for variant, item in made.items():
+        if item.path is None or item.same_as is not None:
+            continue
+        candidate = item.recipe.candidate
+        moves = expected_moves(candidate, code, source) if candidate is not None else None
+        forbidden = source.forbidden(candidate)
+        subjects.append(Subject(variant, item.path, item.check, forbidden, moves))
+        if item.late is not None and variant.reordered not in made:
+            subjects.append(Subject(variant.reordered, item.late.path, None, forbidden, moves))
+    compare_all = verify if source.team is None else verify_team
+    trace = source.team or source.trace
+
+    def progress(done: int, total: int) -> None:
+        space.progress.count("comparing bytes", done, total)
+
+    return dict(compare_all(program, subjects, source.lifted, trace, space.scratch, progress))
+
+
+def writes_noticed(space: Workspace, program: StoppedProgram, source: Source, recipe: Recipe) -> bool:
+    """Whether the comparison notices writes at wrong places, where it did not notice reads: a call may read elements that
+    hold the same (sums that it has just set to 0)."""
+    wrong = replace(recipe, variant=replace(recipe.variant, form="wrong-writes"))
+    made = make_all([wrong], source, source.compiler, space.run.mockups)
+    finding = compared(space, program, source, made).get(wrong.variant)
+    return finding is not None and finding.reason is not None
+
+
+def without_failed(made: Mockups, found: Findings) -> dict[Variant, Mockup]:
+    """``made``, without the other order of loads where that does not do the same."""
+    good = {variant for variant, finding in found.items() if finding.reason is None}
+    return {v: m if m.late is None or v.reordered in good else replace(m, late=None) for v, m in made.items()}
+
+
+def inherited(found: Findings, made: Mockups) -> dict[Variant, Finding]:
+    """A variant without a check build of its own is as good as its candidate's plain variant."""
+    result = dict(found)
+    for variant, finding in found.items():
+        plain = found.get(Variant(variant.layout)) if made[variant.own].recipe.candidate is not None else None
+        if plain is not None and plain.reason is not None and finding.reason is None:
+            result[variant] = plain
+    return result
+
+
+def rejected(
+    found: Findings,
+    good: Sequence[Recipe],
+    here: Findings,
+    made: Mockups,
+    choices: Mapping[Variant, Candidate | str],
+    call: int,
+) -> dict[Variant, Finding]:
+    """``found`` with what differed at ``call``, and the greatest distance of sums that rounding explains."""
+    result = dict(found)
+    for variant in (recipe.variant for recipe in good):
+        one, choice = here.get(variant), choices.get(variant)
+        reason = choice if isinstance(choice, str) else one.reason if one else made[variant].reason
+        if reason is not None:
+            result[variant] = Finding(f"at call {call}: {reason}")
+        elif one is not None and one.max_ulp > result[variant].max_ulp:
+            result[variant] = replace(result[variant], max_ulp=one.max_ulp)
+    return result
+
+
+def left_behind(program: StoppedProgram, ranges: Sequence[Range]) -> Mapping[Range, bytes] | None:
+    """What a call of the original leaves in ``ranges``; None where that is too much to be kept."""
+    if sum(r.end - r.start for r in ranges) > MOST_KEPT:
+        return None
+    with program.fork() as fork:
+        fork.run(0)
+        return {r: fork.read(r.start, r.end - r.start) for r in ranges}
+
+
+def differing(program: StoppedProgram, known: Mapping[Range, bytes]) -> int:
+    """In how many bytes the memory of ``program`` is not what is ``known`` of it."""
+    total = 0
+    for place, data in known.items():
+        now = np.frombuffer(program.read(place.start, len(data)), np.uint8)
+        total += int(np.count_nonzero(now != np.frombuffer(data, np.uint8)))
+    return total

@@ -1,0 +1,84 @@
+"""The stage: which mock-ups do what the original does, at several calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from layout_advise.build.recipes import Recipe
+from layout_advise.build.stage import Built
+from layout_advise.mockup.timing.variants import IDENTITY
+from layout_advise.reasons import Reason
+from layout_advise.tracer.process.stopped_program import Range, StoppedProgram
+from layout_advise.verify.compare import (
+    Findings,
+    compared,
+    inherited,
+    left_behind,
+    without_failed,
+    writes_noticed,
+)
+from layout_advise.verify.verify import NOTHING_CHANGED
+from layout_advise.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """The mock-ups with what was found of each. ``calls``: at how many calls the bytes were compared; ``same_addresses``:
+    whether the structures that get another layout lay at the same addresses each time."""
+
+    built: Built
+    found: Findings
+    calls: int = 1
+    same_addresses: bool = True
+    wrong_map_caught: bool | None = None
+    left: Mapping[Range, bytes] | None = None
+    """What the first batch left behind, where calls are compared as batches."""
+    unlike: int | None = None
+    """In how many bytes the memory that a batch touches differs after it from the program's own; None where not compared."""
+
+    @property
+    def good(self) -> tuple[Recipe, ...]:
+        """The recipes whose mock-ups did the same so far."""
+        return tuple(r for r in self.built.wanted if r.variant in self.found and self.found[r.variant].reason is None)
+
+    def completed(self) -> Verified:
+        """The same with findings of the variants that have the machine code of others."""
+        twins = {v: self.found[m.same_as] for v, m in self.built.mockups.items() if m.same_as in self.found and m.same_as}
+        return replace(self, found={**self.found, **twins})
+
+    @property
+    def problem(self) -> tuple[Reason, str] | None:
+        """Why no number counts, as the stable word and a sentence; None where they do."""
+        identity = self.found.get(IDENTITY)
+        if identity is None or identity.reason is not None:
+            why = (identity.reason if identity else self.built.mockups[IDENTITY].reason) or "it could not be built"
+            text = f"the unchanged mock-up does not do what the original does ({why}), so no number counts."
+            if why == NOTHING_CHANGED:
+                text = f"no layout can be checked: {why}. Another call (--call N) or other data may differ."
+            return Reason.IDENTITY_NOT_VERIFIED, text
+        if self.wrong_map_caught is False:
+            text = "a deliberately wrong layout went unnoticed: what the call leaves behind does not depend on these "
+            text += "structures."
+            return Reason.COMPARISON_BLIND, text
+        return None
+
+
+def verify_first(space: Workspace, program: StoppedProgram, built: Built, batch: Sequence[Range] | None) -> Verified:
+    """Compares every mock-up at the call that ``program`` is stopped at; ``batch`` are the ranges that a batch of calls
+    touches, where it is one. Raises SnapshotError when the original cannot be run."""
+    found = compared(space, program, built.source, built.mockups)
+    built = replace(built, mockups=without_failed(built.mockups, found))
+    wrong = next((m.recipe for m in built.mockups.values() if m.recipe.wrong), None)
+    caught = found[wrong.variant].reason is not None if wrong is not None and wrong.variant in found else None
+    if wrong is not None:
+        found.pop(wrong.variant, None)
+        if caught is False:
+            caught = writes_noticed(space, program, built.source, wrong)
+    left = left_behind(program, batch) if batch is not None else None
+    return Verified(built, inherited(found, built.mockups), wrong_map_caught=caught, left=left)
+
+
+def says_nothing(here: Findings) -> bool:
+    """Whether some mock-up could not be told from one that does nothing: the program has come to rest."""
+    return any(finding.reason == NOTHING_CHANGED for finding in here.values())

@@ -1,0 +1,190 @@
+"""Timing in one restored process: blocks of calls of each variant in turn, and what each call took."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from layout_advise.errors import SnapshotError
+from layout_advise.mockup.timing.canary import Canary, fastest
+from layout_advise.mockup.timing.plan import Memory, Restorer, Timed, TimingPlan
+from layout_advise.mockup.timing.statistics import undisturbed
+from layout_advise.mockup.timing.timings import Process, Timings
+from layout_advise.mockup.timing.variants import CONTROLS, ORIGINAL, PLACEMENTS, SHADOW, Variant
+from layout_advise.tracer.process.stopped_program import MODES, Calm, Mode, Range, Sample, StoppedProgram
+
+FAULT_ALLOWANCE = 2
+CONVERTED_IN = 1
+"""In how many restored processes the conversion to and from a new layout is timed: only the winner's needs an interval."""
+
+FRESH_ROUNDS = 2
+"""Others disturb for some 10 ms, which is as long as a block of such calls takes."""
+FORGOTTEN = 30
+"""After so many calls, of any variant, no more becomes unknown: what was learnt in hundreds of calls gives way slowly."""
+
+FEWEST_AROUND, AROUND_PART = 4, 4
+"""Calls with the conversion around them: one for so many of the others, at least so many."""
+
+
+def valid_samples(samples: Sequence[Sample], warm: int) -> tuple[list[Sample], int]:
+    """The valid samples of a block after ``warm``, and how many were rejected for page faults.
+
+    A sample is valid when it took at most ``FAULT_ALLOWANCE`` more minor faults than the best sample of its block.
+    """
+    used = list(samples[warm:]) or list(samples)
+    fewest = min(sample.faults for sample in used)
+    valid = [s for s in used if s.faults <= fewest + FAULT_ALLOWANCE]
+    return valid, len(used) - len(valid)
+
+
+class BrokenVariant(Exception):
+    """A variant that crashed or hung, and why."""
+
+    def __init__(self, name: Variant, why: str) -> None:
+        super().__init__(why)
+        self.name, self.why = name, why
+
+
+class Restore:
+    """One restored process, in which everything is timed in turn."""
+
+    def __init__(self, plan: TimingPlan, timings: Timings, variants: Sequence[Timed], memory: Memory) -> None:
+        self._plan, self._variants, self._memory = plan, variants, memory
+        self._index = len(timings.steady)
+        self._notes = _Notes(plan, fastest((Canary(plan.canary), timings.best_canary)), patience(plan, timings))
+        self._numbers: dict[Variant, int] = {ORIGINAL: 0, SHADOW: 0}
+        self._current = ORIGINAL
+
+    def run(self, snapshots: Restorer) -> Process:
+        """What was timed. Raises BrokenVariant."""
+        with snapshots.restore() as program:
+            try:
+                self._load(program)
+                self._time(program)
+                return self._notes.process(self._convert(program))
+            except SnapshotError as error:
+                raise BrokenVariant(ORIGINAL if self._current == SHADOW else self._current, str(error)) from error
+
+    def _load(self, program: StoppedProgram) -> None:
+        written, touched = self._memory.written, self._memory.touched
+        program.prepare(0, written, touched)
+        for variant in self._variants:
+            self._current = variant.name
+            if variant.shared_object is None:
+                continue
+            number = self._numbers[variant.name] = program.load(variant.shared_object)
+            old = variant.name in CONTROLS  # verified to write what the original writes
+            program.prepare(number, without(written, variant.unwritten), touched, like_original=old)
+
+    def _time(self, program: StoppedProgram) -> None:
+        plan, names = self._plan, list(self._numbers)
+        for round_ in range(plan.rounds):
+            turn = self._index * plan.rounds + round_
+            self._blocks(program, [n for n in names if in_turn(n, turn)], turn, plan.calls, "steady", plan.warm)
+        if self._cold_calls:
+            self._blocks(program, names, self._index, self._cold_calls, "cold", 0)
+        if plan.fresh_calls:
+            self._current = ORIGINAL
+            program.block(0, FORGOTTEN, "fresh")
+        for round_ in range(FRESH_ROUNDS if plan.fresh_calls else 0):
+            self._blocks(program, names, self._index * FRESH_ROUNDS + round_, plan.fresh_calls, "fresh", 1)
+
+    def _blocks(self, program: StoppedProgram, names: list[Variant], turn: int, calls: int, mode: Mode, warm: int) -> None:
+        for name in rotated(names, turn):
+            self._block(program, name, calls, mode, warm)
+
+    def _block(
+        self, program: StoppedProgram, name: Variant, calls: int, mode: Mode, warm: int, *, around: bool = False
+    ) -> None:
+        self._current = name
+        self._notes.block(program, name, self._numbers[name], calls, mode, warm, around=around)
+
+    def _convert(self, program: StoppedProgram) -> dict[Variant, tuple[float, float]]:
+        """The ns of converting to each new layout and back; calls with the conversion around them where the plan says so."""
+        plan, costs = self._plan, {}
+        new = [n for n in self._numbers if n.is_contender]
+        for name in new if self._index < CONVERTED_IN or plan.around else ():
+            self._current = name
+            runs = program.convert(self._numbers[name])
+            costs[name] = undisturbed([into for into, _ in runs]), undisturbed([out for _, out in runs])
+        for name in new if plan.around else ():
+            self._block(program, name, max(FEWEST_AROUND, plan.calls // AROUND_PART), "steady", 1, around=True)
+            if self._cold_calls:
+                self._block(program, name, self._cold_calls, "cold", 0, around=True)
+        return costs
+
+    @property
+    def _cold_calls(self) -> int:
+        limit = self._plan.cold_restores
+        return self._plan.cold_calls if limit is None or self._index < limit else 0
+
+
+def patience(plan: TimingPlan, timings: Timings) -> int:
+    """How long (ns) the next process may wait: more than its part of what is left: there are most variants at first."""
+    left = max(0, plan.patience_ns - timings.waited_ns)
+    return 2 * left // (plan.restores - len(timings.steady) + 1)
+
+
+class _Notes:
+    """What was timed in one restored process."""
+
+    def __init__(self, plan: TimingPlan, canary: Canary, patience_ns: int) -> None:
+        self._wall = plan.clock == "wall"
+        self._given = patience_ns if canary.core else 0
+        limit = canary.limit()
+        self._calm = Calm(limit.core, self._given, memory=limit.memory, look=plan.memory)
+        self._enough, self._settle = plan.enough, (plan.most_calls, plan.clock) if plan.most_calls else None
+        self._times: dict[Mode, dict[Variant, list[float]]] = {mode: {} for mode in MODES}
+        self._canaries: dict[Mode, dict[Variant, list[Canary]]] = {mode: {} for mode in MODES}
+        self._rejected, self._samples = 0, 0
+
+    def block(
+        self, program: StoppedProgram, name: Variant, number: int, calls: int, mode: Mode, warm: int, *, around: bool = False
+    ) -> None:
+        """Time a block of calls and note the valid ones; of one that went on until it was settled the later half."""
+        self._calm = replace(self._calm, enough=self._enough + warm if self._enough and self._calm.ticks else 0)
+        samples, self._calm = program.block(
+            number, calls, mode, converted=around, calm=self._calm, settle=self._settle if mode == "steady" else None
+        )
+        valid, rejected = valid_samples(samples, len(samples) // 2 if len(samples) > calls else warm)
+        self._rejected += rejected
+        self._samples += len(samples)
+        key = name.with_conversion if around else name
+        self._times[mode].setdefault(key, []).extend(self._time(s) for s in valid)
+        self._canaries[mode].setdefault(key, []).extend(Canary(s.canary, s.memory) for s in valid)
+
+    def _time(self, sample: Sample) -> float:
+        return float(sample.wall_ns if self._wall else sample.cpu_ns)
+
+    def process(self, conversions: dict[Variant, tuple[float, float]]) -> Process:
+        """What was timed, with what converting took."""
+        waited = self._given - self._calm.patience_ns
+        return Process(self._times, self._canaries, conversions, waited, self._rejected, self._samples)
+
+
+def rotated(names: Sequence[Variant], by: int) -> list[Variant]:
+    """``names`` rotated by ``by`` and, in every second full turn, reversed, so that neighbours change too."""
+    if not names:
+        return []
+    shift = by % len(names)
+    turned = [*names[shift:], *names[:shift]]
+    return turned if (by // len(names)) % 2 == 0 else turned[::-1]
+
+
+def in_turn(name: Variant, turn: int) -> bool:
+    """Whether a variant is timed in that round of all processes: each of the builds with their code at other places in every
+    third, as there are as many."""
+    return not name.placement or name.placement == turn % PLACEMENTS + 1
+
+
+def without(ranges: Sequence[Range], holes: Sequence[Range]) -> tuple[Range, ...]:
+    """``ranges`` less what lies in ``holes``."""
+    left = list(ranges)
+    for hole in holes:
+        left = [
+            Range(start, end)
+            for r in left
+            for start, end in ((r.start, min(r.end, hole.start)), (max(r.start, hole.end), r.end))
+            if start < end
+        ]
+    return tuple(left)

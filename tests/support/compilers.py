@@ -1,0 +1,14 @@
+"""Compilers and instruction sets that tests need, and marks for tests that go without."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+HASWELL = ("-O3", "-march=haswell")
+"""Flags by which gcc and clang make vectors of 32 bytes."""
+HAS_AVX512 = all(f" avx512{part}" in Path("/proc/cpuinfo").read_text() for part in ("f", "bw", "dq", "vl", "cd"))
+
+needs_clang = pytest.mark.skipif(shutil.which("clang") is None, reason="clang is not installed")

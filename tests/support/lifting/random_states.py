@@ -1,0 +1,152 @@
+"""Random states of the processor, and how what instructions leave is compared."""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from layout_advise.errors import NotLiftedError
+from layout_advise.mockup.ir.effects import Gpr, Lane, MaskBit
+from layout_advise.mockup.machine.conditions import UndefinedFlagError
+from layout_advise.mockup.machine.disassembly import Insn
+from layout_advise.mockup.machine.semantics import semantics
+from tests.support.lifting import instruction_forms
+from tests.support.lifting.interpret import State, condition, flag_bits, step
+from tests.support.lifting.native_oracle import CENTRE, MEMORY, MEMORY_BYTES, Native
+
+_FIXED_FLAGS = 0x202  # interrupts on, and the bit that is always set
+
+_FLAG_ORDER = ("b", "e", "s", "o", "p")
+
+DOUBLES = [0, 1 << 63, 0x3FF0000000000000, 0xBFF8000000000000, 0x7FF0000000000000, 0xFFF0000000000000, 0x7FF8000000000123,
+           0xFFF8000000000000, 0x7FF4000000000007, 1, 0x800FFFFFFFFFFFFF, 0x0010000000000000, 0x7FEFFFFFFFFFFFFF,
+           0x41DFFFFFFFC00000, 0xC1E0000000000000, 0x43E0000000000000, 0x4004000000000000, 0x3FE0000000000000]  # fmt: skip
+
+SINGLES = [0, 1 << 31, 0x3F800000, 0xBFC00000, 0x7F800000, 0xFF800000, 0x7FC00123, 0xFFC00000, 0x7FA00007, 1, 0x807FFFFF,
+           0x00800000, 0x7F7FFFFF, 0x4EFFFFFF, 0xCF000000, 0x5F000000, 0x40200000, 0x3F000000]  # fmt: skip
+
+WORDS = [
+    0,
+    1,
+    2,
+    5,
+    63,
+    64,
+    31,
+    2**64 - 1,
+    1 << 63,
+    (1 << 63) - 1,
+    1 << 31,
+    (1 << 31) - 1,
+    0xFFFFFFFF,
+    0x80,
+    0x7F80FF0001807F,
+]
+
+
+def a_double(r: random.Random) -> int:
+    if r.random() < 0.35:
+        return r.choice(DOUBLES)
+    pattern: int
+    (pattern,) = struct.unpack("<Q", struct.pack("<d", r.choice((1.0, -1.0)) * r.uniform(0.5, 2) * 2.0 ** r.randint(-6, 40)))
+    return pattern
+
+
+def a_single(r: random.Random) -> int:
+    if r.random() < 0.35:
+        return r.choice(SINGLES)
+    pattern: int
+    (pattern,) = struct.unpack("<I", struct.pack("<f", r.choice((1.0, -1.0)) * r.uniform(0.5, 2) * 2.0 ** r.randint(-6, 40)))
+    return pattern
+
+
+def a_word(r: random.Random) -> int:
+    return r.choice(WORDS) if r.random() < 0.4 else r.getrandbits(64) >> r.choice((0, 0, 8, 32, 48))
+
+
+def lanes_of(kind: int, count: int, r: random.Random) -> list[int]:
+    makers: tuple[Callable[[], int], ...] = (
+        lambda: a_double(r), lambda: a_single(r) | a_single(r) << 32, lambda: a_word(r), lambda: r.getrandbits(64),
+    )  # fmt: skip
+    return [makers[kind]() for _ in range(count)]
+
+
+def a_state(r: random.Random, kind: int) -> Native:
+    gpr = lanes_of(2 + kind % 2, 16, r)
+    gpr[4], gpr[5], gpr[7], gpr[8] = MEMORY + 128, MEMORY + 192, CENTRE, CENTRE
+    gpr[6], gpr[9] = (r.choice((0, 2, 4, 2**64 - 2)) for _ in range(2))
+    lanes = lanes_of(kind, 64, r)
+    for register in range(1, 5):  # equal neighbours now and then, so that equality compares have something to find
+        if r.random() < 0.3:
+            lanes[4 * register : 4 * register + 4] = lanes[4 * register + 4 : 4 * register + 8]
+    memory = struct.pack(f"<{MEMORY_BYTES // 8}Q", *lanes_of(kind, MEMORY_BYTES // 8, r))
+    return Native(tuple(gpr), tuple(lanes), _FIXED_FLAGS | r.getrandbits(12) & 0x8D5, memory)
+
+
+@dataclass(frozen=True)
+class Case:
+    number: int
+    form: str
+    insn: Insn
+    before: Native
+    after: Native
+
+
+def interpreted(case: Case) -> State:
+    registers: dict[Gpr | Lane | MaskBit, int] = {Gpr(i): value for i, value in enumerate(case.before.gpr)}
+    registers |= {Lane(i // 4, i % 4): value for i, value in enumerate(case.before.lanes)}
+    registers |= {Lane(n, i): 0 for n in range(16) for i in range(4, 8)}
+    memory = {MEMORY + i: byte for i, byte in enumerate(case.before.memory)}
+    return step(semantics(case.insn), State(registers, memory, flag_bits(*(case.before.flag(f) for f in _FLAG_ORDER))))
+
+
+def differences(case: Case) -> list[str]:
+    got = interpreted(case)
+    loose = any(part in case.form.split()[0] for part in ("fm", "fnm", "dpp"))
+    found = [f"r{i} {got.registers[Gpr(i)]:#x} {v:#x}" for i, v in enumerate(case.after.gpr) if got.registers[Gpr(i)] != v]
+    for i, want in enumerate(case.after.lanes):
+        have = got.registers[Lane(i // 4, i % 4)]
+        if have != want and not (loose and equal_but_for_nans(case.form, have, want)):
+            found.append(f"lane {i // 4}.{i % 4} {have:#x} {want:#x}")
+    memory = bytes(got.memory[MEMORY + i] for i in range(MEMORY_BYTES))
+    if memory != case.after.memory:
+        found.append("memory")
+    for cc in instruction_forms.CONDITIONS:
+        try:
+            have_flag = condition(cc, got)
+        except UndefinedFlagError:
+            continue
+        if have_flag != native_condition(cc, case.after):
+            found.append(f"condition {cc} {have_flag}")
+    return found
+
+
+def equal_but_for_nans(form: str, have: int, want: int) -> bool:
+    """Which of several NaN operands a fused multiply-add or a dot product returns, and the sign of a negated one, are left
+    open: processors differ."""
+    single = form.split()[0].endswith("s") and form.split()[0][-2:] in ("ps", "ss")
+    parts = [(have & 0xFFFFFFFF, want & 0xFFFFFFFF), (have >> 32, want >> 32)] if single else [(have, want)]
+    infinity, mask = (0x7F800000, 0x7FFFFFFF) if single else (0x7FF << 52, (1 << 63) - 1)
+    return all(a == b or (a & mask > infinity and b & mask > infinity) for a, b in parts)
+
+
+def native_condition(cc: str, state: Native) -> bool:
+    b, e, s, o, p = (state.flag(f) for f in _FLAG_ORDER)
+    base = {"o": o, "b": b, "e": e, "be": b or e, "s": s, "p": p, "l": s != o, "le": e or s != o}
+    opposite = {"no": "o", "ae": "b", "ne": "e", "a": "be", "ns": "s", "np": "p", "ge": "l", "g": "le"}
+    return base[cc] if cc in base else not base[opposite[cc]]
+
+
+def assert_agreed(results: Iterable[tuple[str, Insn, Callable[[], list[str]]]]) -> None:
+    """No form of the ``results`` differs; each has a name, an instruction and what tells the differences."""
+    wrong: dict[str, str] = {}
+    for form, insn, differences in results:
+        try:
+            found = differences()
+        except (NotLiftedError, KeyError) as error:
+            found = [repr(error)]
+        if found:
+            wrong.setdefault(f"{form} ({insn.text})", ", ".join(found[:4]))
+    assert not wrong, f"{len(wrong)} forms\n" + "\n".join(f"{form}: {what}" for form, what in list(wrong.items())[:60])

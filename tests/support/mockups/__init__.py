@@ -1,0 +1,1 @@
+"""Kernels, memories and machines that tests of mock-ups share."""

@@ -1,0 +1,1 @@
+"""Programs that tests of the tracer stop and trace, and what they compare of the traces."""
