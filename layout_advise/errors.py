@@ -75,6 +75,13 @@ class NotLiftedError(LayoutAdviseError):
         super().__init__(f"not lifted: {instruction} at {address:#x}", reason)
 
 
+class InvalidFormError(LayoutAdviseError):
+    """The lifted form of a hotspot is not valid after a pass: a fault of this program."""
+
+    def __init__(self, after: str, fault: str) -> None:
+        super().__init__(f"the lifted form is not valid after {after}", fault, "please report this with the program")
+
+
 class RemapError(LayoutAdviseError):
     """A lifted hotspot cannot be moved onto a candidate layout."""
 

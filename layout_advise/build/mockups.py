@@ -12,10 +12,10 @@ from layout_advise.build.recipes import Code, Recipe
 from layout_advise.build.source import Source
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.layoutalgebra.derive.structure import Candidate
-from layout_advise.mockup.emit import emit
+from layout_advise.mockup.emit import EmitSettings, emit
 from layout_advise.mockup.evidence.binding import bind, keys_made
 from layout_advise.mockup.ir.lifted import Lifted
-from layout_advise.mockup.rewrite.statement_order import loads_late
+from layout_advise.mockup.rewrite.statement_order import sink_loads
 from layout_advise.mockup.run.build import build, vector_bytes
 from layout_advise.mockup.run.code_placement import (
     NATURAL,
@@ -55,7 +55,7 @@ class Mockup:
 @dataclass(frozen=True, slots=True)
 class LateLoads:
     """A mock-up in which each load is right before what needs it
-    (:func:`~layout_advise.mockup.rewrite.statement_order.loads_late`)."""
+    (:func:`~layout_advise.mockup.rewrite.statement_order.sink_loads`)."""
 
     source: str
     path: Path
@@ -96,7 +96,7 @@ def make_all(
 
 
 def _late(made: Mockup, form: Lifted, trace: Trace, source: Source, compiler: Compiled, folder: Path) -> LateLoads | None:
-    other = loads_late(form)
+    other = sink_loads(form)
     if other == form:
         return None
     recipe = replace(made.recipe, checked=False)
@@ -175,15 +175,17 @@ def _make(
                 recipe.candidate,
                 trace,
                 source.structures,
-                variant=recipe.variant.promise,
-                check=check,
-                wrong=recipe.wrong,
-                offset=recipe.offset,
-                varying=source.varying,
-                vector_bytes=vector_bytes(compiler.executable, compiler.all_flags),
-                clang=compiler.family.unrelated,
-                vectors=recipe.vectorised,
-                blocks=recipe.blocks,
+                EmitSettings(
+                    recipe.variant.promise,
+                    check,
+                    recipe.wrong,
+                    recipe.offset,
+                    source.varying,
+                    vector_bytes(compiler.executable, compiler.all_flags),
+                    recipe.vectorised,
+                    recipe.blocks,
+                    compiler.family.unrelated,
+                ),
             )
         except LayoutAdviseError as error:
             return Mockup(recipe, text, None, None, error.line())

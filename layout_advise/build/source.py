@@ -9,17 +9,12 @@ from layout_advise.build.compile_flags import Compiled
 from layout_advise.build.recipes import Code
 from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
 from layout_advise.mockup.emit import kernel_name
-from layout_advise.mockup.evidence.gather_objects import gathered
+from layout_advise.mockup.evidence.evidence import Evidence
 from layout_advise.mockup.evidence.pointer_tables import PointerTable, covering
 from layout_advise.mockup.ir.data_branches import branches_on_data
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.machine.image import open_image
-from layout_advise.mockup.rewrite.hoist_pointer_loads import repoint
-from layout_advise.mockup.rewrite.reload_carried_values import reload
-from layout_advise.mockup.rewrite.reroll import reroll
-from layout_advise.mockup.rewrite.statement_order import in_pieces
-from layout_advise.mockup.rewrite.unroll_field_loops import unroll_fields
-from layout_advise.mockup.rewrite.whole_fields import whole_fields
+from layout_advise.mockup.rewrite.passes import rewrite
 from layout_advise.mockup.run.code_placement import InnerLoop, hot_loop
 from layout_advise.observe.observe import Observation, is_beyond_the_l2
 from layout_advise.tracer.process.stopped_program import Range
@@ -116,22 +111,8 @@ def compiler_of(module: ElfBinary, function: Function) -> Compiled:
 def code_of(seen: Observation, lifted: Lifted) -> Code:
     """The lifted hotspot in both forms, as far as the trace of ``seen`` shows them to be the same."""
     image = open_image(seen.region.path, seen.region.load_base)
-    source = lifted
-    for closer in (repoint, reload, whole_fields):  # to what the source says
-        source = closer(source, seen.trace, seen.structures)
-    written_out = unroll_fields(source, seen.trace, seen.structures)
-    elements = in_pieces(reroll(written_out, seen.trace, seen.structures, image.read))
-    rolled = None if written_out == source else in_pieces(reroll(source, seen.trace, seen.structures, image.read))
-    bases = {s.id: s.base for s in seen.structures}
-    sets = {frozenset((name,)) for name in seen.tables} | ({frozenset(seen.tables)} if seen.tables else set())
-    together = {}
-    for names in sets:
-        form, trace = source, seen.trace
-        for name in sorted(names):
-            form, trace = gathered(form, trace, seen.tables[name], bases[name])
-        form = reroll(unroll_fields(form, trace, seen.structures), trace, seen.structures, image.read)
-        together[names] = in_pieces(form), trace
-    return Code(lifted.as_pointers or lifted, elements, together, rolled)
+    forms = rewrite(lifted, Evidence.of(seen.trace, seen.structures, image.read), seen.tables)
+    return Code(lifted.as_pointers or lifted, forms.elements, forms.gathered, forms.rolled)
 
 
 def forbidden(candidate: Candidate | None, tables: Mapping[str, PointerTable] | None = None) -> tuple[Range, ...]:

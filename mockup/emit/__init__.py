@@ -8,6 +8,7 @@ In come a form, a re-indexing plan and settings, out comes the text of a mock-up
 """
 
 from layout_advise.mockup.emit.frame import kernel_name
-from layout_advise.mockup.emit.mockup import Emitted, emit, emit_mockup, include_directories
+from layout_advise.mockup.emit.mockup import Emitted, emit, include_directories
+from layout_advise.mockup.emit.settings import EmitSettings
 
-__all__ = ["Emitted", "emit", "emit_mockup", "include_directories", "kernel_name"]
+__all__ = ["EmitSettings", "Emitted", "emit", "include_directories", "kernel_name"]

@@ -1,48 +1,61 @@
-"""Which arrays the accesses of a mock-up go to: their pointers, which may overlap, which are recorded or sent elsewhere."""
+"""The arrays that the accesses of a mock-up go to: their pointers, overlaps, and which accesses are recorded."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from layout_advise.layoutalgebra.derive.structure import Axis, FieldMap, Relayout
 from layout_advise.mockup.emit.scope import identifier
-from layout_advise.mockup.emit.writer_state import EmitSettings
 from layout_advise.mockup.evidence.binding import Access, accesses, executed
 from layout_advise.mockup.ir.lifted import Item, Lifted, LiftedLoop, Linear, Load
 from layout_advise.mockup.remap.plan import RemapPlan
 
 
-def pointers(
-    relayouts: Sequence[Relayout], settings: EmitSettings, *, blocks: bool
-) -> list[tuple[str, tuple[int, int, int]]]:
-    """One pointer a record or a field of its own: its name, and (number of the relayout, buffer, offset).
+@dataclass(frozen=True, slots=True)
+class FieldPointers:
+    """The C pointers to new arrays, one a record or a field of its own; keys are (structure id, field number).
+
+    ``names`` gives the pointer to a field, or to the record that it is in; ``offsets`` the bytes from there to the field;
+    ``starts`` by pointer the number of the relayout, the buffer in it and the offset where it points.
+    """
+
+    names: Mapping[tuple[str, int], str]
+    offsets: Mapping[tuple[str, int], int]
+    starts: Mapping[str, tuple[int, int, int]]
+
+
+def field_pointers(relayouts: Sequence[Relayout], *, blocks: bool) -> FieldPointers:
+    """Returns the pointers to the fields of ``relayouts``.
 
     The fields of a record are reached from one pointer, as a compiler would do it: there are not registers for each. With
     ``blocks`` so are those of a block of elements: a compiler that makes no checks at run time (gcc -O2) must see that the
     arrays in a block do not overlap. A promise (``restrict``) needs a pointer a field instead.
     """
-    result: list[tuple[str, tuple[int, int, int]]] = []
-    names: dict[str, tuple[int, int] | None] = {}
+    names: dict[tuple[str, int], str] = {}
+    offsets: dict[tuple[str, int], int] = {}
+    starts: dict[str, tuple[int, int, int]] = {}
+    records: dict[str, tuple[int, int] | None] = {}
     for number, relayout in enumerate(relayouts):
         structure = relayout.structure
         for mapped in relayout.fields:
             shared = in_record(relayout, mapped, blocks=blocks)
             wanted = relayout.buffers[mapped.buffer].name if shared else structure.fields[mapped.field].name
             name, record = f"at_{identifier(wanted)}", (number, mapped.buffer) if shared else None
-            if name in names and (record is None or names[name] != record):
+            if name in records and (record is None or records[name] != record):
                 name = f"{name}_{identifier(structure.id)}"
-            while name in names and (record is None or names[name] != record):
+            while name in records and (record is None or records[name] != record):
                 name += "_"
-            if name not in names:
-                result.append((name, (number, mapped.buffer, 0 if shared else mapped.offset)))
-            names[name] = record
-            settings.pointers[structure.id, mapped.field] = name
-            settings.offsets[structure.id, mapped.field] = mapped.offset if shared else 0
-    return result
+            starts.setdefault(name, (number, mapped.buffer, 0 if shared else mapped.offset))
+            records[name] = record
+            names[structure.id, mapped.field] = name
+            offsets[structure.id, mapped.field] = mapped.offset if shared else 0
+    return FieldPointers(names, offsets, starts)
 
 
 def in_record(relayout: Relayout, mapped: FieldMap, *, blocks: bool = False) -> bool:
-    """Whether a field lies between others of its element in one record; with ``blocks``, of its block of elements."""
+    """Returns whether a field lies between others of its element in one record; with ``blocks``, of its block of
+    elements."""
 
     def outer(one: FieldMap) -> tuple[Axis, ...]:
         return tuple(a for a in one.axes if a.part != "mod") if blocks else one.axes
@@ -57,7 +70,7 @@ def in_record(relayout: Relayout, mapped: FieldMap, *, blocks: bool = False) -> 
     return len(alike) > 1 and start == 0 and all(stride >= end - start for stride in strides)
 
 
-def overlaps(items: Sequence[Item], placed: RemapPlan, settings: EmitSettings) -> int:
+def overlaps(items: Sequence[Item], placed: RemapPlan, pointers: FieldPointers) -> int:
     """Of the arrays that an innermost loop goes over, the most pairs with one that it stores to. Arrays are counted as a
     source in the new layout has them, one for each pointer; where one starts (a row of a stencil) does not matter."""
     most = 0
@@ -66,10 +79,10 @@ def overlaps(items: Sequence[Item], placed: RemapPlan, settings: EmitSettings) -
             continue
         reached: dict[object, bool] = {}
         for access in accesses(loop.body):
-            place = placed.places.get(id(access))
+            place = placed.places.get(access.uid)
             arrays: list[object] = [next((atom for atom, coef in access.address.terms if coef == 1), None)]
             if place is not None:
-                arrays = [settings.pointers[place.relayout.structure.id, piece.map.field] for piece in place.pieces]
+                arrays = [pointers.names[place.relayout.structure.id, piece.map.field] for piece in place.pieces]
             for array in arrays:
                 reached[array] = reached.get(array, False) or not isinstance(access, Load)
         written = sum(reached.values())
@@ -78,12 +91,12 @@ def overlaps(items: Sequence[Item], placed: RemapPlan, settings: EmitSettings) -
 
 
 def still_known(loop: LiftedLoop, placed: RemapPlan) -> bool:
-    """Whether a compiler that knows in the old layout that the iterations of ``loop`` are independent knows it in the new
-    one: fields of one record are apart, arrays of which each has a pointer may overlap."""
+    """Returns whether a compiler that knows in the old layout that the iterations of ``loop`` are independent knows it in
+    the new one: fields of one record are apart, arrays of which each has a pointer may overlap."""
     reached: dict[str, set[object]] = {}
     written = set()
     for access in accesses(loop.body):
-        place = placed.places.get(id(access))
+        place = placed.places.get(access.uid)
         if place is None:
             continue
         for mapped in (piece.map for piece in place.pieces):
@@ -111,14 +124,14 @@ def recorders(lifted: Lifted) -> dict[int, frozenset[int]]:
             # the same piece read twice, as two types, is one reference
             if part == lowest and (access.address, lane, access.turn) not in seen:
                 seen.append((access.address, lane, access.turn))
-                chosen[id(access)] = chosen.get(id(access), frozenset()) | {lane}
+                chosen[access.uid] = chosen.get(access.uid, frozenset()) | {lane}
     return chosen
 
 
-def wrongly_placed(lifted: Lifted, placed: RemapPlan, writes: bool) -> frozenset[int]:
-    moved = [a for a in accesses(lifted.body) if id(a) in placed.places]
+def misplaced_accesses(lifted: Lifted, placed: RemapPlan, writes: bool) -> frozenset[int]:
+    moved = [a for a in accesses(lifted.body) if a.uid in placed.places]
     chosen = [a for a in moved if isinstance(a, Load) != writes]
-    return frozenset(id(a) for a in chosen or moved)
+    return frozenset(a.uid for a in chosen or moved)
 
 
 def loops(items: Sequence[Item]) -> Iterator[LiftedLoop]:

@@ -69,7 +69,7 @@ def floating(value: int, ty: Ty) -> str:
 
 
 def _reads_as(text: str, number: float) -> bool:
-    """Whether ``text`` is the float ``number``: the greatest float, shortened, may lie beyond it (3.403e+38)."""
+    """Returns whether ``text`` is the float ``number``: the greatest float, shortened, may lie beyond it (3.403e+38)."""
     try:
         return struct.pack("<f", float(text)) == struct.pack("<f", number)
     except OverflowError:
@@ -103,13 +103,13 @@ def operation(name: str, ty: Ty, args: Sequence[str], types: Sequence[Ty]) -> st
     if name == "select":
         return f"{arg} ? {args[1]} : {args[2]}"
     if name.startswith(("fmaddsub.", "fmsubadd.")):
-        return _mixed(name, ty, args)
+        return _fmaddsub(name, ty, args)
     if name in _SIMPLE:
         return _SIMPLE[name](ty, list(args), source)
     raise LayoutAdviseError("cannot write the mock-up", f"no C for the operation {name}")
 
 
-def _mixed(name: str, ty: Ty, args: Sequence[str]) -> str:
+def _fmaddsub(name: str, ty: Ty, args: Sequence[str]) -> str:
     """One lane of what :mod:`layout_advise.mockup.emit.packs.fmaddsub` puts together; the compiler computes all of them
     once."""
     operation_, lanes, lane = name.split(".")

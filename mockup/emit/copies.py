@@ -40,7 +40,7 @@ def _table_name(chosen: Chosen) -> str:
 
 
 def chosen_tables(relayouts: Sequence[Relayout]) -> str:
-    """Which elements are stored, as C tables of one bit each; empty where all of them are."""
+    """Returns which elements are stored, as C tables of one bit each; empty where all of them are."""
     tables: dict[str, tuple[bytes, list[str]]] = {}
     for relayout in relayouts:
         if relayout.chosen is not None:

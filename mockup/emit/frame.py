@@ -1,10 +1,9 @@
-"""What stands around the computation: header, buffers, the kernel's parameters and variables, registers in and out."""
+"""The text around the computation: header, buffers, the kernel's parameters and variables, registers in and out."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout, Structure
 from layout_advise.mockup.emit.c_text import CTYPE
@@ -12,11 +11,11 @@ from layout_advise.mockup.emit.openmp_c import shared_variables
 from layout_advise.mockup.emit.packs.writer import PackWriter
 from layout_advise.mockup.emit.program import BodyWriter
 from layout_advise.mockup.emit.scope import Scope, identifier
+from layout_advise.mockup.emit.settings import EmitSettings, Variant
 from layout_advise.mockup.ir.effects import BITS, FS_BASE, Gpr
 from layout_advise.mockup.ir.lifted import Imm, Let, Lifted, LiveIn, LiveOut, everything
 from layout_advise.mockup.lift.flow import RIP
 
-Variant = Literal["plain", "restrict", "lanes", "simd"]
 PAGE = 4096
 LINE = 64
 MMAP_THRESHOLD = 128 << 10
@@ -30,7 +29,8 @@ def kernel_name(lifted: Lifted) -> str:
     return identifier(lifted.symbol) + "_mockup"
 
 
-def header(lifted: Lifted, candidate: Candidate | None, variant: str, check: bool, wrong: bool | str, refused: str) -> str:
+def header(lifted: Lifted, candidate: Candidate | None, settings: EmitSettings, refused: str) -> str:
+    """The comment at the top: what the mock-up is of, its layout, and how it is written."""
     lines = [f"/* Mock-up of {lifted.symbol}, lifted from machine code at {lifted.entry:#x}."]
     if candidate is None:
         lines.append(" * Layout: as in the program (identity).")
@@ -46,18 +46,18 @@ def header(lifted: Lifted, candidate: Candidate | None, variant: str, check: boo
         for part in relayout.parts:
             lines.append(f" *   {', '.join(part.fields)}: {part.term}, units of {part.unit_bytes} bytes")
     if candidate is not None:
-        lines.append(f" * Candidate {candidate.id}: {', '.join(candidate.families)}; variant {variant}.")
+        lines.append(f" * Candidate {candidate.id}: {', '.join(candidate.families)}; variant {settings.variant}.")
     if refused:
         lines.append(f" * {refused[0].upper()}{refused[1:]}.")
-    if check:
+    if settings.check:
         lines.append(" * Check build: records every reference and compares every new address with the map.")
-    if wrong:
+    if settings.wrong:
         lines.append(" * DELIBERATELY WRONG index map: has to fail the comparison.")
     return "\n".join(line.replace("*/", "* /") for line in lines) + " */"
 
 
 def mixes_products(lifted: Lifted) -> bool:
-    """Whether products are added as well as subtracted (or subtracted from)."""
+    """Returns whether products are added as well as subtracted (or subtracted from)."""
     lets = [item for item in everything(lifted.body) if isinstance(item, Let)]
     products = {let.value for let in lets if let.name == "fmul"}
     return {"fadd", "fsub"} <= {let.name for let in lets if products & {*let.args}}
@@ -93,8 +93,8 @@ def buffer_starts(relayouts: Sequence[Relayout], offset: int) -> list[int]:
 
 
 def buffer_specs(relayouts: Sequence[Relayout], offset: int, own: Mapping[int, str]) -> str:
-    """What the agent is to allocate, ``offset`` bytes after the start of a page; of those that are arrays of the mock-up's
-    own, which."""
+    """Returns what the agent is to allocate, ``offset`` bytes after the start of a page; of those that are arrays of the
+    mock-up's own, which."""
     buffers = [(b, r.structure) for r in relayouts for b in r.buffers]
     lines = ["LA_EXPORT const uint32_t la_abi = LA_ABI;", f"LA_EXPORT const uint32_t la_buffer_count = {len(buffers)};"]
     lines.append("LA_EXPORT const struct la_buffer_spec la_buffers[] = {")
@@ -111,8 +111,9 @@ def buffer_specs(relayouts: Sequence[Relayout], offset: int, own: Mapping[int, s
 
 
 def _adjacent(structure: Structure, size: int) -> bool:
-    """Whether a program would have the new arrays one after another: they are one variable, or malloc takes them from its
-    heap. It maps larger ones by themselves; they all start at the same place in a page, and may slow each other down."""
+    """Returns whether a program would have the new arrays one after another: they are one variable, or malloc takes them
+    from its heap. It maps larger ones by themselves; they all start at the same place in a page, and may slow each other
+    down."""
     return structure.kind != "heap" or size < MMAP_THRESHOLD
 
 
@@ -148,7 +149,7 @@ def kernel_text(
     live_in_values = {live.value.number for live in lifted.live_ins}
     for number, ty in sorted(scope.hoisted.items()):
         if number not in live_in_values:
-            lines.append(f"    {CTYPE[ty]} {scope.names.get(number, f'v{number}')} = 0;")
+            lines.append(f"    {CTYPE[ty]} {writer.names.get(number, f'v{number}')} = 0;")
     for hidden in writer.hidden.values():
         lines.append(f"    int64_t {hidden} = 0;")
         lines.append(f"    LA_UNKNOWN({hidden});")

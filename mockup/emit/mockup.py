@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
 
 from layout_advise import tracer
-from layout_advise.errors import NotVectorisedError
-from layout_advise.layoutalgebra.derive.structure import Axis, Candidate, Structure
-from layout_advise.mockup.emit.arrays import loops, overlaps, pointers, recorders, still_known, wrongly_placed
+from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
+from layout_advise.mockup.emit.arrays import (
+    field_pointers,
+    loops,
+    misplaced_accesses,
+    overlaps,
+    recorders,
+    still_known,
+)
 from layout_advise.mockup.emit.copies import chosen_tables, copy_functions, map_function
 from layout_advise.mockup.emit.frame import (
-    Variant,
     base_arguments,
     buffer_specs,
-    first_buffers,
     header,
     kernel_name,
     kernel_text,
@@ -26,25 +29,29 @@ from layout_advise.mockup.emit.frame import (
 )
 from layout_advise.mockup.emit.openmp_c import runtime_declarations
 from layout_advise.mockup.emit.packs.find import nothing_packed, packed
-from layout_advise.mockup.emit.packs.fmaddsub import keeps_lanes, mixed_together
+from layout_advise.mockup.emit.packs.fmaddsub import join_fmaddsub, keeps_lanes
 from layout_advise.mockup.emit.packs.pack import Packs
 from layout_advise.mockup.emit.packs.writer import PackWriter, in_one_piece
 from layout_advise.mockup.emit.program import BodyWriter
 from layout_advise.mockup.emit.scope import Scope, analyse, gathers, identifier
-from layout_advise.mockup.emit.simd.block_loops import LaneLoopWriter
-from layout_advise.mockup.emit.simd.iterations import SimdIterations, compared_bytes, side_by_side
-from layout_advise.mockup.emit.simd.vector_slots import LaneWriter, lanes_text
-from layout_advise.mockup.emit.statics import declarations, name, place, static_buffers
-from layout_advise.mockup.emit.writer_state import EmitSettings
-from layout_advise.mockup.evidence.binding import Access, accesses, bind
+from layout_advise.mockup.emit.settings import EmitSettings
+from layout_advise.mockup.emit.simd.block_loops import BlockLoopWriter
+from layout_advise.mockup.emit.simd.chosen_loops import NO_SIMD_LOOPS, simd_loops
+from layout_advise.mockup.emit.simd.iterations import compared_bytes
+from layout_advise.mockup.emit.simd.vector_slots import VectorSlotWriter, vector_include
+from layout_advise.mockup.emit.statics import NewArrays, declarations, name, new_arrays
+from layout_advise.mockup.emit.writer_state import WriterContext
+from layout_advise.mockup.evidence.binding import accesses, bind
 from layout_advise.mockup.ir.effects import FS_BASE, Gpr
-from layout_advise.mockup.ir.lifted import Lifted, LiftedLoop
-from layout_advise.mockup.remap.plan import RemapPlan, plan
+from layout_advise.mockup.ir.lifted import Lifted
+from layout_advise.mockup.remap.plan import plan
 from layout_advise.tracer.trace.trace import Trace
+
+PLAIN = EmitSettings()
 
 
 def include_directories() -> tuple[Path, ...]:
-    """Where ``mockup.h`` and ``abi.h`` are: what a compiler needs by ``-I``."""
+    """Returns where ``mockup.h`` and ``abi.h`` are: what a compiler needs by ``-I``."""
     return Path(__file__).parent, Path(str(tracer.__file__)).parent / "agent"
 
 
@@ -66,125 +73,83 @@ def emit(
     candidate: Candidate | None,
     trace: Trace,
     structures: Sequence[Structure],
-    *,
-    variant: Variant = "plain",
-    check: bool = False,
-    wrong: bool | Literal["writes"] = False,
-    offset: int = 0,
-    varying: frozenset[int] = frozenset(),
-    vector_bytes: int = 16,
-    vectors: bool = True,
-    blocks: Candidate | None = None,
-    clang: bool = False,
+    settings: EmitSettings = PLAIN,
 ) -> Emitted:
-    """The C source of a mock-up; ``candidate`` None gives the identity.
+    """Returns the C source of a mock-up; ``candidate`` None gives the identity.
 
-    ``variant`` ``restrict`` promises the compiler that the new buffers' fields do not overlap, ``simd`` also that the
-    iterations of the loops marked so are independent (:func:`layout_advise.mockup.rewrite.reroll.reroll` marks them).
-    ``lanes`` promises what ``restrict`` does, and has a loop over a block's elements inside of what they share, in plain C.
-    ``check`` records every reference and compares every new place with the map (slow). ``wrong`` reads elements at wrong
-    places, in bounds, or writes them where nothing is read or ``"writes"`` is given: such a mock-up must fail the
-    comparison. ``offset`` places the new buffers that many bytes (a multiple of 64) after the start of a page. ``varying``
-    are the general registers of which the mock-up must not take the traced value for granted. ``vector_bytes`` is the width
-    of the vector registers that the compiler's flags allow: of loops around others whose iterations are independent,
-    ``simd`` runs as many side by side as fill one. ``vectors`` False: what was packed instructions is written lane by lane
-    all the same. ``blocks``: loops are cut into blocks as for this candidate. ``clang``: it is going to compile this.
     Raises RemapError where an access does not decompose over the candidate's structure, NotVectorisedError where ``simd``
     or ``lanes`` is asked for and nothing in the hotspot can be told of or written so.
     """
-    packs = Packs()
-    turned = variant in ("simd", "lanes")
-    abreast = turned and any(loop.abreast for loop in loops(lifted.body))
-    if vectors and blocks is None and keeps_lanes(candidate) and not abreast:
-        lifted = mixed_together(lifted)
-        if not turned and not check and not wrong:
-            lifted, packs = _packed(lifted, candidate, trace, structures, vector_bytes)
-    binding = bind(lifted, trace, structures)
-    placed = plan(lifted, candidate, binding)
-    if blocks is not None:
-        placed = replace(placed, blocks=plan(lifted, blocks, binding).blocks)
-    relayouts = candidate.relayouts if candidate is not None else ()
-    scope = analyse(lifted)
-    settings = _settings(lifted, placed, trace, scope, variant, check, wrong, varying)
-    # it makes at most eight checks at run time: enough for a mock-up with few pointers, not for the one array of the source
-    settings.unrelated = clang
-    parameters = pointers(relayouts, settings, blocks=variant == "plain" or any(p.along for p in placed.places.values()))
-    settings.maps = {r.structure.id: f"map_{identifier(r.structure.name)}_{k}" for k, r in enumerate(relayouts)}
-    refused = ""
-    if turned and not check and not wrong:
-        refused = _side_by_side(lifted, placed, settings, vector_bytes if variant == "simd" else None)
-    writer: BodyWriter
-    if packs.at:
-        writer = PackWriter(scope, placed, binding, settings, packs)
-    else:
-        writer = (LaneLoopWriter if variant == "lanes" else LaneWriter)(scope, placed, binding, settings)
+    lifted, packs = _grouped(lifted, candidate, trace, structures, settings)
+    context = _context(lifted, candidate, trace, structures, settings)
+    writer = _writer(context, packs, settings)
     writer.body(lifted.body)
-    first = first_buffers(relayouts)
-    pairs = overlaps(lifted.body, placed, settings)
-    seen = variant == "plain" and not check and not wrong
-    static = static_buffers(candidate, placed) if seen else frozenset()
-    at = {pointer: (first[r] + b, o) for pointer, (r, b, o) in parameters}
-    places = {pointer: place(relayouts, offset, b, o) for pointer, (b, o) in at.items() if b in static}
-    kernel = kernel_name(lifted)
-    sides = [(loop, settings.abreast[id(loop)]) for loop in loops(lifted.body) if id(loop) in settings.abreast]
+    arrays = new_arrays(candidate, context.plan, context.pointers, settings)
     parts = [
-        header(lifted, candidate, variant, check, wrong, refused),
-        *(() if mixes_products(lifted) else ("#define LA_UNMIXED",)),
-        (
-            lanes_text(settings.lanes, vector_bytes, compared_bytes(sides))
-            if settings.abreast and variant == "simd"
-            else '#include "mockup.h"'
-        )
-        + ('\n#include "opaque.h"' if scope.opaque else ""),
-        libm(scope),
-        runtime_declarations(scope),
-        declarations(relayouts, offset, static),
-        buffer_specs(relayouts, offset, {k: name(k) for k in static}),
-        chosen_tables(relayouts),
-        *copy_functions(candidate, binding, placed, first),
-        *(map_function(r, f, settings.maps[r.structure.id]) for r, f in zip(relayouts, first, strict=True) if check),
-        kernel_text(lifted, scope, writer, kernel, list(at), variant, places),
-        run_text(
-            kernel,
-            [
-                *base_arguments(lifted, writer),
-                *(f"context->buffers[{b}] + {o}" for p, (b, o) in at.items() if p not in places),
-            ],
-        ),
+        header(lifted, candidate, settings, context.simd.refused),
+        *_head(lifted, context, arrays, settings),
+        *_copies(candidate, context, arrays, settings),
+        *_code(lifted, context, writer, arrays, settings),
     ]
-    text = "\n\n".join(part for part in parts if part) + "\n"
-    unpacked = not turned and blocks is None and nothing_packed(lifted)
-    return Emitted(text, bool(packs.at) and packs.all_of_them, unpacked, pairs, bool(settings.abreast or packs.at))
+    return Emitted(
+        "\n\n".join(part for part in parts if part) + "\n",
+        bool(packs.at) and packs.all_of_them,
+        not settings.turned and settings.blocks is None and nothing_packed(lifted),
+        overlaps(lifted.body, context.plan, context.pointers),
+        bool(context.simd.abreast or packs.at),
+    )
 
 
-def _packed(
-    lifted: Lifted, candidate: Candidate | None, trace: Trace, structures: Sequence[Structure], vector_bytes: int
+def _grouped(
+    lifted: Lifted, candidate: Candidate | None, trace: Trace, structures: Sequence[Structure], settings: EmitSettings
 ) -> tuple[Lifted, Packs]:
-    """With packs where the layout keeps them all in one piece: a compiler that finds them apart would look for others."""
-    together, packs = packed(lifted, vector_bytes)
+    """``lifted`` with lanes of packed instructions together, as far as the layout keeps them so, and the packs."""
+    abreast = settings.turned and any(loop.abreast for loop in loops(lifted.body))
+    if not settings.vectors or settings.blocks is not None or not keeps_lanes(candidate) or abreast:
+        return lifted, Packs()
+    lifted = join_fmaddsub(lifted)
+    if settings.turned or settings.compared:
+        return lifted, Packs()
+    together, packs = packed(lifted, settings.vector_bytes)
+    # a compiler that finds some of them apart would look for others
     whole = in_one_piece(packs, plan(together, candidate, bind(together, trace, structures)))
     return (together, packs) if whole else (lifted, Packs())
 
 
-def _settings(
-    lifted: Lifted,
-    placed: RemapPlan,
-    trace: Trace,
-    scope: Scope,
-    variant: Variant,
-    check: bool,
-    wrong: bool | Literal["writes"],
-    varying: frozenset[int],
-) -> EmitSettings:
-    settings = EmitSettings(
-        check,
-        wrongly_placed(lifted, placed, wrong == "writes") if wrong else frozenset(),
-        independent=variant == "simd",
-        counters=frozenset(loop.counter for loop in loops(lifted.body)) if variant == "plain" and not check else frozenset(),
+def _context(
+    lifted: Lifted, candidate: Candidate | None, trace: Trace, structures: Sequence[Structure], settings: EmitSettings
+) -> WriterContext:
+    """Returns what the writers read."""
+    binding = bind(lifted, trace, structures)
+    placed = plan(lifted, candidate, binding)
+    if settings.blocks is not None:
+        placed = replace(placed, blocks=plan(lifted, settings.blocks, binding).blocks)
+    relayouts = candidate.relayouts if candidate is not None else ()
+    scope = analyse(lifted)
+    plain = settings.variant == "plain"
+    return WriterContext(
+        scope,
+        placed,
+        binding,
+        check=settings.check,
+        wrong=misplaced_accesses(lifted, placed, settings.wrong == "writes") if settings.wrong else frozenset(),
+        recorders=recorders(lifted) if settings.check else {},
+        pointers=field_pointers(relayouts, blocks=plain or any(p.along for p in placed.places.values())),
+        maps={r.structure.id: f"map_{identifier(r.structure.name)}_{k}" for k, r in enumerate(relayouts)},
+        registers=_known_registers(lifted, trace, scope, settings.varying),
+        gathers=gathers([a for a in accesses(lifted.body) if a.uid not in placed.places], scope),
+        independent=settings.variant == "simd",
+        counters=frozenset(loop.counter for loop in loops(lifted.body)) if plain and not settings.check else frozenset(),
+        # clang makes at most eight checks at run time: enough for a mock-up with few pointers, not for one array
+        unrelated=settings.clang,
+        known=frozenset(loop.uid for loop in loops(lifted.body) if loop.known and still_known(loop, placed)),
+        simd=simd_loops(lifted, placed, settings) if settings.turned and not settings.compared else NO_SIMD_LOOPS,
     )
-    if check:
-        settings.recorders = recorders(lifted)
-    settings.registers = {
+
+
+def _known_registers(lifted: Lifted, trace: Trace, scope: Scope, varying: frozenset[int]) -> dict[int, int]:
+    """By number of a live-in value, what the traced call had there; not of registers that differ from call to call."""
+    return {
         live.value.number: trace.registers.gpr[live.location.number]
         for live in lifted.live_ins
         if isinstance(live.location, Gpr)
@@ -193,56 +158,43 @@ def _settings(
         and live.location.number not in varying
         and not trace.threads
     }
-    settings.gathers = gathers([a for a in accesses(lifted.body) if id(a) not in placed.places], scope)
-    settings.known = frozenset(id(loop) for loop in loops(lifted.body) if loop.known and still_known(loop, placed))
-    return settings
 
 
-def emit_mockup(
-    lifted: Lifted, candidate: Candidate | None, trace: Trace, structures: Sequence[Structure], **options: Any
-) -> str:
-    """The text alone of what :func:`emit` gives for the same arguments."""
-    return emit(lifted, candidate, trace, structures, **options).text
+def _writer(context: WriterContext, packs: Packs, settings: EmitSettings) -> BodyWriter:
+    if packs.at:
+        return PackWriter(context, packs)
+    return BlockLoopWriter(context) if settings.variant == "lanes" else VectorSlotWriter(context)
 
 
-def _side_by_side(lifted: Lifted, placed: RemapPlan, settings: EmitSettings, vector_bytes: int | None) -> str:
-    """Settle which loops run elements side by side, and how many: as fill vectors of ``vector_bytes``, else as a block has;
-    the reason where one of them cannot.
-
-    Raises NotVectorisedError where that leaves nothing to be written so.
-    """
-    sizes: list[int] = []
-    refused: NotVectorisedError | None = None
-    for loop in (x for x in loops(lifted.body) if x.abreast):
-        blocks = [a.block for x in accesses(loop.body) for a in _split(placed, x)]
-        try:
-            found = side_by_side(loop, lifted)
-            if vector_bytes is None:
-                _in_blocks(loop, found, blocks)
-        except NotVectorisedError as error:
-            refused = error
-            continue
-        settings.abreast[id(loop)] = found
-        sizes.append(min([vector_bytes // found.size(loop.body) if vector_bytes else max(blocks), *blocks]))
-    settings.lanes = min(sizes, default=1)
-    left = sizes if vector_bytes is None else [x for x in loops(lifted.body) if x.independent]
-    if refused is not None and not left:
-        raise refused
-    if vector_bytes is None and not sizes:
-        what = "nothing is written by element of a block"
-        raise NotVectorisedError(what, "there is no independent loop around others")
-    return refused.line() if refused is not None else ""
+def _head(lifted: Lifted, context: WriterContext, arrays: NewArrays, settings: EmitSettings) -> Iterator[str]:
+    """Includes and declarations."""
+    if not mixes_products(lifted):
+        yield "#define LA_UNMIXED"
+    include = '#include "mockup.h"'
+    if context.simd.abreast and settings.variant == "simd":
+        sides = [(loop, context.simd.abreast[loop.uid]) for loop in loops(lifted.body) if loop.uid in context.simd.abreast]
+        include = vector_include(context.simd.lanes, settings.vector_bytes, compared_bytes(sides))
+    yield include + ('\n#include "opaque.h"' if context.scope.opaque else "")
+    yield libm(context.scope)
+    yield runtime_declarations(context.scope)
+    yield declarations(arrays.relayouts, settings.offset, arrays.static)
+    yield buffer_specs(arrays.relayouts, settings.offset, {k: name(k) for k in arrays.static})
 
 
-def _in_blocks(loop: LiftedLoop, found: SimdIterations, blocks: Sequence[int]) -> None:
-    """Raises NotVectorisedError where ``loop`` is not to be written by element of a block in plain C."""
-    where = f"the loop at {loop.head:#x} is not written by element of a block"
-    if found.masked:
-        raise NotVectorisedError(where, "its iterations jump at different places")
-    if not blocks or any(size & (size - 1) for size in blocks):
-        raise NotVectorisedError(where, "what it accesses lies in no blocks of a power of two")
+def _copies(candidate: Candidate | None, context: WriterContext, arrays: NewArrays, settings: EmitSettings) -> Iterator[str]:
+    """The functions that copy in and out, and those of the maps in a check build."""
+    yield chosen_tables(arrays.relayouts)
+    yield from copy_functions(candidate, context.binding, context.plan, arrays.first)
+    if settings.check:
+        for relayout, first in zip(arrays.relayouts, arrays.first, strict=True):
+            yield map_function(relayout, first, context.maps[relayout.structure.id])
 
 
-def _split(placed: RemapPlan, access: Access) -> list[Axis]:
-    place = placed.places.get(id(access))
-    return [a for p in place.pieces for a in p.map.axes if a.part == "mod"] if place is not None else []
+def _code(
+    lifted: Lifted, context: WriterContext, writer: BodyWriter, arrays: NewArrays, settings: EmitSettings
+) -> Iterator[str]:
+    """The kernel, and what calls it."""
+    kernel = kernel_name(lifted)
+    yield kernel_text(lifted, context.scope, writer, kernel, list(arrays.at), settings.variant, arrays.places)
+    handed = (f"context->buffers[{b}] + {o}" for pointer, (b, o) in arrays.at.items() if pointer not in arrays.places)
+    yield run_text(kernel, [*base_arguments(lifted, writer), *handed])

@@ -1,4 +1,4 @@
-"""What threads of a team do together, as C: atomic operations, and calls of OpenMP's runtime."""
+"""Atomic operations and calls of OpenMP's runtime as C."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def runtime_text(item: RuntimeCall, args: Sequence[str]) -> str:
 
 
 def given_text(name: str) -> str:
-    """What a ``Let`` of that name reads."""
+    """Returns what a ``Let`` of that name reads."""
     which = name.removeprefix("given.")
     return which if which == "before" else f"given[{which}]"
 

@@ -1,4 +1,4 @@
-"""Where an access goes in the new layout: indices cut into digits, pointers moved, terms that run with a loop."""
+"""The places of accesses in the new layout: indices cut into digits, pointers moved, terms that run with a loop."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ from layout_advise.mockup.emit.writer_state import Cut, Text
 from layout_advise.mockup.evidence.binding import Access
 from layout_advise.mockup.ir.lifted import Assign, Call, Let, LetLinear, LiftedLoop, Linear, Load, Store, Val
 from layout_advise.mockup.remap.field_runs import RunPiece
-from layout_advise.mockup.remap.plan import ElementPlace, Site, decompose
+from layout_advise.mockup.remap.index_terms import decompose
+from layout_advise.mockup.remap.plan import ElementPlace, Site
 
 
 class ElementPlaces(Text):
     """Addresses in the new layout."""
 
     def cut_indices(self, value: Val) -> None:
-        """Where ``value`` is an index of its own in a split dimension, cut it once, here, as source would: not at each
+        """Cuts ``value`` once, here, as source would, where it is an index of its own in a split dimension: not at each
         access in the loops below. The same for pointers to the elements that it picks."""
         if value.number in self.scope.hoisted:
             return
-        for base, stride in self.settings.gathers.get(value.number, ()):
+        for base, stride in self.context.gathers.get(value.number, ()):
             self.element(self.base(base), self.linear(Linear(0, ((value, stride),))))
         for number, place in self.plan.places.items():
-            if place.site.number not in self.sites_written or number in self.settings.wrong:
+            if place.site.number not in self.sites_written or number in self.context.wrong:
                 continue
             for piece in place.pieces if [t.atom for t in place.terms] == [value] else ():
                 moved = self.terms_text(place, piece)
@@ -47,8 +48,8 @@ class ElementPlaces(Text):
         moved_here = {item.variable for item in loop.body if isinstance(item, Assign)}
         deltas: dict[tuple[str, str], set[int]] = {}
         for item in loop.body:
-            place = self.plan.places.get(id(item)) if isinstance(item, Load | Store) else None
-            if place is None or id(item) in self.settings.wrong or place.site.number not in self.sites_written:
+            place = self.plan.places.get(item.uid) if isinstance(item, Load | Store) else None
+            if place is None or item.uid in self.context.wrong or place.site.number not in self.sites_written:
                 continue
             if place.along or any(term.atom in made_here or term.atom in moved_here for term in place.terms):
                 continue
@@ -81,7 +82,7 @@ class ElementPlaces(Text):
                 self.put(f"const int64_t d{site.number}_{k} = d{other.number}_{k}{apart_by};")
         maps = {self.pointer(site.relayout, mapped): mapped for mapped in self.maps_at(site)}
         atoms = {term.atom for place in self.plan.places.values() if place.site is site for term in place.terms}
-        gathered = bool(self.settings.counters) and not atoms <= self.settings.counters
+        gathered = bool(self.context.counters) and not atoms <= self.context.counters
         for name, mapped in maps.items():
             terms = " + ".join(f"{a.stride} * d{site.number}_{a.dim}" for a in _whole(mapped))
             hidden = f" + {self.hide(site)}" if self.plan.chosen_at_run_time(site.relayout) else ""
@@ -94,7 +95,7 @@ class ElementPlaces(Text):
     def divide(self, site: Site, start: int | None) -> None:
         """The digits at ``site``; ``start`` is what the compiler is told that they make up."""
         structure = site.relayout.structure
-        rest = f"r{site.number}"
+        rest = f"rest{site.number}"
         single = len(structure.dims) == 1
         self.put(f"{'const ' if single else ''}int64_t {rest} = {self.linear(site.offset)}; /* from {structure.name} */")
         for given in site.given:
@@ -113,7 +114,7 @@ class ElementPlaces(Text):
         leads over no border of the dimensions is left to the check build, as for all digits (``remap.py``).
         """
         structure = site.relayout.structure
-        if self.settings.unrelated and structure.kind == "global" and self.plan.chosen_at_run_time(site.relayout):
+        if self.context.unrelated and structure.kind == "global" and self.plan.chosen_at_run_time(site.relayout):
             return None
         strides = tuple(dim.stride for dim in structure.dims)
         here = next(sites for sites in self.plan.sites.values() if site in sites)
@@ -135,7 +136,7 @@ class ElementPlaces(Text):
         A program in the new layout would start from places in it; to cut every index anew is the mock-up's own cost."""
         if all(axis.part == "whole" for mapped in self.maps_at(site) for axis in mapped.axes):
             return None
-        values = [(self.settings.registers.get(a.number) if isinstance(a, Val) else None, c) for a, c in site.offset.terms]
+        values = [(self.context.registers.get(a.number) if isinstance(a, Val) else None, c) for a, c in site.offset.terms]
         start = site.offset.const
         for value, coef in values:
             if value is None:
@@ -148,22 +149,22 @@ class ElementPlaces(Text):
         """The fields that are accessed relative to ``site``, those with the deliberately wrong map left out."""
         found: dict[int, FieldMap] = {}
         for number, place in self.plan.places.items():
-            if place.site is site and number not in self.settings.wrong:
+            if place.site is site and number not in self.context.wrong:
                 found.update({p.map.field: p.map for p in place.pieces})
         return [found[k] for k in sorted(found)]
 
     def pointer(self, relayout: Relayout, mapped: FieldMap) -> str:
         """The name of the pointer to a field in its new buffer."""
-        return self.settings.pointers[relayout.structure.id, mapped.field]
+        return self.context.pointers.names[relayout.structure.id, mapped.field]
 
     def delta(self, place: ElementPlace, piece: RunPiece) -> int:
         """Bytes from the pointer to a piece's field to the piece."""
-        return self.settings.offsets[place.relayout.structure.id, piece.map.field] + piece.delta
+        return self.context.pointers.offsets[place.relayout.structure.id, piece.map.field] + piece.delta
 
     def new_place(self, access: Access, place: ElementPlace, piece: RunPiece) -> str:
         """The new address of a piece of an access, as a pointer expression. What is constant stands last: fields of a record
         then differ in the displacement only."""
-        if id(access) in self.settings.wrong:
+        if access.uid in self.context.wrong:
             return self.wrong_place(place, piece)
         inner = len(place.relayout.structure.dims) - 1
         whole = _whole(piece.map)
@@ -182,7 +183,7 @@ class ElementPlaces(Text):
         return text + (f" + {constant_}" if constant_ > 0 else f" - {-constant_}" if constant_ else "")
 
     def terms_text(self, place: ElementPlace, piece: RunPiece) -> str:
-        """What runs with the loops, in dimensions that are not split: `` + 48 * v13``."""
+        """Returns what runs with the loops, in dimensions that are not split: `` + 48 * v13``."""
         text = ""
         for term in place.terms:
             stride = sum(axis.stride * term.digits[axis.dim] for axis in _whole(piece.map))

@@ -16,7 +16,7 @@ from layout_advise.mockup.emit.frame import buffer_specs, first_buffers
 from layout_advise.mockup.emit.scope import identifier
 from layout_advise.mockup.evidence.touch_nest import Touch, TouchNest
 from layout_advise.mockup.remap.field_runs import uncovered
-from layout_advise.mockup.remap.plan import decompose
+from layout_advise.mockup.remap.index_terms import decompose
 from layout_advise.tracer.trace.trace import Reference
 
 _MACROS = """#define LOAD(size, at) __asm__ volatile("" : : "r"(*(const la_i##size##_u *)(at)))
@@ -36,7 +36,7 @@ class _Digits:
         return f"({' + '.join([*terms, *([str(constant)] if constant or not terms else [])])})"
 
     def within(self, trips: Sequence[int], count: int, inner: int) -> bool:
-        """Whether the index stays in 0 .. count - 1."""
+        """Returns whether the index stays in 0 .. count - 1."""
         ends = [c * (t - 1) for c, t in zip(self.coefs, trips, strict=True)]
         low = self.const + sum(min(0, e) for e in ends)
         return low >= 0 and self.const + inner + sum(max(0, e) for e in ends) < count
@@ -71,19 +71,17 @@ def emit_replay(
         copy_function(relayouts, first, fields, True),
         copy_function(relayouts, first, fields, False),
         *(map_function(r, f, _map(number)) for number, (r, f) in enumerate(zip(relayouts, first, strict=True)) if check),
-        "\n".join(
-            [
-                f"static __attribute__((noinline)) void {identifier(symbol)}_replay(struct la_context *context)",
-                "{",
-                "    (void)context;",
-                *(f"    uint8_t *const b{k} = context->buffers[{k}];" for k in sorted(writer.buffers)),
-                *writer.lines,
-                "}",
-            ]
-        ),
+        _kernel(symbol, writer),
         f"LA_EXPORT void la_run(struct la_context *context)\n{{\n    {identifier(symbol)}_replay(context);\n}}",
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _kernel(symbol: str, writer: _Writer) -> str:
+    lines = [f"static __attribute__((noinline)) void {identifier(symbol)}_replay(struct la_context *context)", "{"]
+    lines.append("    (void)context;")
+    lines += [f"    uint8_t *const b{k} = context->buffers[{k}];" for k in sorted(writer.buffers)]
+    return "\n".join([*lines, *writer.lines, "}"])
 
 
 def _map(number: int) -> str:
@@ -144,7 +142,7 @@ class _Writer:
             yield from _access(reference, size, new)
 
     def structure_of(self, touch: Touch, trips: tuple[int, ...]) -> int | None:
-        """Which re-laid structure the reference touches, as a whole; None for none of them."""
+        """Returns which re-laid structure the reference touches, as a whole; None for none of them."""
         ends = [c * (t - 1) for c, t in zip(touch.coefs, trips, strict=True)]
         low = touch.const + sum(min(0, e) for e in ends)
         high = touch.const + sum(max(0, e) for e in ends) + touch.reference.bytes

@@ -1,9 +1,9 @@
-"""Where the lifted values are declared in C, and what they are called."""
+"""Declarations and names of the lifted values in C."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from layout_advise.mockup.evidence.binding import Access
@@ -12,7 +12,6 @@ from layout_advise.mockup.ir.lifted import (
     Assign,
     Atomic,
     Call,
-    Goto,
     Item,
     Let,
     LetLinear,
@@ -23,10 +22,10 @@ from layout_advise.mockup.ir.lifted import (
     OpaqueCall,
     Operand,
     RuntimeCall,
-    Store,
     Val,
     Var,
 )
+from layout_advise.mockup.ir.loop_body import operands
 
 GPR_NAMES = ("rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", *(f"r{n}" for n in range(8, 16)), "fs_base")
 COUNTERS = "ijklmnopq"
@@ -36,32 +35,6 @@ def identifier(text: str) -> str:
     """``text`` as a C identifier."""
     word = re.sub(r"\W+", "_", text).strip("_") or "field"
     return f"_{word}" if word[0].isdigit() else word
-
-
-def operands(item: Item) -> Iterator[Operand]:
-    """The operands that ``item`` itself reads (a loop: its trip count, not its body)."""
-    if isinstance(item, Let | Call | RuntimeCall):
-        yield from item.args
-    elif isinstance(item, OpaqueCall):
-        yield item.target
-        yield from (operand for _, operand in item.args)
-        if item.stack is not None:
-            yield item.stack
-    elif isinstance(item, Atomic):
-        yield from (atom for atom, _ in item.address.terms)
-        yield from item.args
-    elif isinstance(item, LetLinear):
-        yield from (atom for atom, _ in item.linear.terms)
-    elif isinstance(item, Load | Store):
-        yield from (atom for atom, _ in item.address.terms)
-        if isinstance(item, Store):
-            yield item.stored
-    elif isinstance(item, Assign):
-        yield item.operand
-    elif isinstance(item, Goto) and item.condition is not None:
-        yield item.condition
-    elif isinstance(item, LiftedLoop) and item.trip is not None:
-        yield item.trip
 
 
 def defined(item: Item) -> Val | None:
@@ -155,10 +128,10 @@ def _walk(body: Sequence[Item], path: tuple[int, ...], scope: Scope, home: dict[
         elif isinstance(item, Atomic):
             scope.atomic = True
         elif isinstance(item, LiftedLoop):
-            home[item.counter.number] = (*path, id(item))
+            home[item.counter.number] = (*path, item.uid)
             depth = len(path)
             scope.names[item.counter.number] = COUNTERS[depth] if depth < len(COUNTERS) else f"i{depth}"
-            _walk(item.body, (*path, id(item)), scope, home)
+            _walk(item.body, (*path, item.uid), scope, home)
 
 
 def _use(operand: Operand, path: tuple[int, ...], scope: Scope, home: dict[int, tuple[int, ...]]) -> None:

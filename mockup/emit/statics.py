@@ -6,14 +6,40 @@ and copies reach them by ``context->buffers`` like all others.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout
-from layout_advise.mockup.emit.frame import PAGE, buffer_starts
+from layout_advise.mockup.emit.arrays import FieldPointers
+from layout_advise.mockup.emit.frame import PAGE, buffer_starts, first_buffers
+from layout_advise.mockup.emit.settings import EmitSettings
 from layout_advise.mockup.remap.plan import RemapPlan
 
 MOST_BYTES = 1 << 30
 """Code reaches them within 2 GiB of itself, whatever the code model."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewArrays:
+    """The arrays of a candidate. ``first`` is the number of each relayout's first buffer; ``at`` gives by pointer the buffer
+    and the offset in it; ``static`` are the buffers that are static arrays, ``places`` what the pointers into these are."""
+
+    relayouts: tuple[Relayout, ...]
+    first: list[int]
+    at: Mapping[str, tuple[int, int]]
+    static: frozenset[int]
+    places: Mapping[str, str]
+
+
+def new_arrays(candidate: Candidate | None, placed: RemapPlan, pointers: FieldPointers, settings: EmitSettings) -> NewArrays:
+    """Returns the arrays of ``candidate``. Some are static in the plain mock-up only: other variants promise instead."""
+    relayouts = candidate.relayouts if candidate is not None else ()
+    first = first_buffers(relayouts)
+    at = {pointer: (first[number] + buffer, start) for pointer, (number, buffer, start) in pointers.starts.items()}
+    seen = settings.variant == "plain" and not settings.compared
+    static = static_buffers(candidate, placed) if seen else frozenset()
+    places = {pointer: place(relayouts, settings.offset, b, o) for pointer, (b, o) in at.items() if b in static}
+    return NewArrays(relayouts, first, at, static, places)
 
 
 def static_buffers(candidate: Candidate | None, placed: RemapPlan) -> frozenset[int]:
@@ -51,5 +77,5 @@ def declarations(relayouts: Sequence[Relayout], offset: int, static: frozenset[i
 
 
 def place(relayouts: Sequence[Relayout], offset: int, buffer: int, field: int) -> str:
-    """Where a field starts in its static array."""
+    """Returns where a field starts in its static array."""
     return f"{name(buffer)} + {buffer_starts(relayouts, offset)[buffer] + field}"

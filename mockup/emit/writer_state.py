@@ -1,50 +1,49 @@
-"""What is said of values and addresses, and the state that the writer's parts share."""
+"""Texts of values and addresses, and the state that the writer's parts share."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from layout_advise.layoutalgebra.derive.structure import Axis
+from layout_advise.mockup.emit.arrays import FieldPointers
 from layout_advise.mockup.emit.c_text import CTYPE, constant, integer
 from layout_advise.mockup.emit.scope import COUNTERS, Scope
-from layout_advise.mockup.emit.simd.iterations import SimdIterations
+from layout_advise.mockup.emit.simd.chosen_loops import SimdLoops
 from layout_advise.mockup.evidence.binding import Binding
 from layout_advise.mockup.ir.lifted import Imm, Linear, Operand, Val
 from layout_advise.mockup.remap.plan import RemapPlan
 
 
-@dataclass(slots=True)
-class EmitSettings:
-    """What is to be emitted besides the plain computation."""
+@dataclass(frozen=True, slots=True)
+class WriterContext:
+    """The input of the writers of one mock-up, which they never change; accesses and loops go by their statement numbers."""
 
-    check: bool = False
-    wrong: frozenset[int] = frozenset()
-    """ids of the accesses that get the deliberately wrong map."""
-    recorders: dict[int, frozenset[int]] = field(default_factory=dict)
-    """id(access) -> lanes in which the access stands for an execution of its reference (see ``Load.lanes``)."""
-    pointers: dict[tuple[str, int], str] = field(default_factory=dict)
-    """(structure id, field number) -> the C name of the pointer to the field, or to the record that it is in."""
-    offsets: dict[tuple[str, int], int] = field(default_factory=dict)
-    """(structure id, field number) -> bytes from that pointer to the field."""
-    maps: dict[str, str] = field(default_factory=dict)
-    """structure id -> name of its map function (check build)."""
-    registers: dict[int, int] = field(default_factory=dict)
-    """Number of a live-in value -> what the traced call had there."""
-    gathers: dict[int, list[tuple[Val, int]]] = field(default_factory=dict)
-    """Number of an index -> (base, bytes an element) of the unchanged records that it picks (:func:`scope.gathers`)."""
-    independent: bool = False
+    scope: Scope
+    plan: RemapPlan
+    binding: Binding
+    check: bool
+    wrong: frozenset[int]
+    """The accesses that get the deliberately wrong map."""
+    recorders: Mapping[int, frozenset[int]]
+    """By access, the lanes in which it stands for an execution of its reference (see ``Load.lanes``); check build."""
+    pointers: FieldPointers
+    maps: Mapping[str, str]
+    """By structure id, the name of its map function (check build)."""
+    registers: Mapping[int, int]
+    """By number of a live-in value, what the traced call had there."""
+    gathers: Mapping[int, list[tuple[Val, int]]]
+    """By number of an index, (base, bytes an element) of the unchanged records that it picks (:func:`scope.gathers`)."""
+    independent: bool
     """Whether the compiler is told which loops' iterations are independent."""
-    counters: frozenset[Operand] = frozenset()
+    counters: frozenset[Operand]
     """Of the loops. Where an access is not linear in these (an index is loaded), and arrays are not `restrict`, the compiler
     is kept from seeing how far their starting points are from each other, as in a function that gets several pointers."""
-    unrelated: bool = False
+    unrelated: bool
     """Neighbours are not seen to be a constant apart where an index chooses between fields of a global."""
-    known: frozenset[int] = frozenset()
-    """ids of the loops of which it is told anyway: it would know it of a source in this layout (:func:`arrays.known`)."""
-    abreast: dict[int, SimdIterations] = field(default_factory=dict)
-    """id(loop) -> how its iterations run side by side (:mod:`layout_advise.mockup.emit.simd.vector_slots`)."""
-    lanes: int = 1
-    """How many of them."""
+    known: frozenset[int]
+    """The loops that it is told are independent anyway: it would know it of a source in this layout."""
+    simd: SimdLoops
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +61,11 @@ class Cut:
 class Text:
     """Lines and expressions; ``lines`` is the result."""
 
-    def __init__(self, scope: Scope, plan: RemapPlan, binding: Binding, settings: EmitSettings) -> None:
-        self.scope = scope
-        self.plan = plan
-        self.binding = binding
-        self.settings = settings
+    def __init__(self, context: WriterContext) -> None:
+        self.context = context
+        self.scope, self.plan, self.binding = context.scope, context.plan, context.binding
+        self.names = dict(context.scope.names)
+        """C names of values by number; the writers add those of what they define."""
         self.lines: list[str] = []
         self.counters = frozenset((*COUNTERS, *(f"i{k}" for k in range(9, 40))))
         self.depth = 1
@@ -94,7 +93,7 @@ class Text:
         if isinstance(operand, Imm):
             return constant(operand)
         if isinstance(operand, Val):
-            return self.scope.names.get(operand.number, f"v{operand.number}")
+            return self.names.get(operand.number, f"v{operand.number}")
         return f"x{operand.number}"
 
     def linear(self, linear: Linear, offset: int = 0, wide: bool = False) -> str:
@@ -116,7 +115,7 @@ class Text:
     def pointer_text(self, linear: Linear) -> str:
         """An address as pointer plus offset, so that the compiler knows which term is the base."""
         for atom, coef in linear.terms:
-            name = self.scope.names.get(atom.number, "") if isinstance(atom, Val) else ""
+            name = self.names.get(atom.number, "") if isinstance(atom, Val) else ""
             if coef == 1 and isinstance(atom, Val) and name not in self.counters:
                 rest = Linear(linear.const, tuple(t for t in linear.terms if t[0] != atom))
                 pointer = self.base(atom)
@@ -127,13 +126,14 @@ class Text:
         return self.linear(linear)
 
     def base(self, value: Val) -> str:
-        """What an address starts from. Live-ins come as pointer parameters: a pointer made from a number tells the compiler
-        that it may compute one address from another, and it then walks arrays in another way than the original does."""
+        """Returns what an address starts from. Live-ins come as pointer parameters: a pointer made from a number tells the
+        compiler that it may compute one address from another, and it then walks arrays in another way than the original
+        does."""
         if value.number not in self.scope.live_ins:
             return f"(uint8_t *){self.text(value)}"
         return self.bases.setdefault(value.number, f"base_{self.text(value)}")
 
     def declare(self, value: Val) -> str:
         """Left side of a definition."""
-        name = self.scope.names.setdefault(value.number, f"v{value.number}")
+        name = self.names.setdefault(value.number, f"v{value.number}")
         return name if value.number in self.scope.hoisted else f"const {CTYPE[value.ty]} {name}"

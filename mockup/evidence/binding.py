@@ -1,4 +1,4 @@
-"""Which structure every lifted access belongs to, proved by the trace.
+"""The structure that every lifted access belongs to, proved by the trace.
 
 An access (``Load``, ``Store``, ``Atomic``) is tied by ``(pc, operand)`` to a traced reference; its own address is the traced
 one plus its ``part``. Registers that happen to hold the right value prove nothing (they once made a wrong binding look
@@ -72,13 +72,13 @@ def span(structure: Structure) -> tuple[int, int]:
 
 
 def in_frames(stream: Stream, trace: Trace) -> bool:
-    """Whether a reference of several threads stays in the frames that they have in the region: the bounds of these together
-    would span all that lies between the threads' stacks."""
+    """Returns whether a reference of several threads stays in the frames that they have in the region: the bounds of these
+    together would span all that lies between the threads' stacks."""
     return all(any(t.owns(s.low) and t.owns(s.high) for t in trace.threads) for s in spans(stream))
 
 
-def bind(lifted: Lifted, trace: Trace, structures: Sequence[Structure]) -> Binding:
-    """Bind every access of ``lifted``; problems end in ``impossible``, never in a guess."""
+def bind_references(trace: Trace, structures: Sequence[Structure]) -> Binding:
+    """Binds every traced reference to the structure that all its addresses lie in; problems end in ``impossible``."""
     references = {(r.pc, r.operand): r for r in trace.references}
     streams = {
         (r.pc, r.operand): s for r, s in zip(trace.references, trace.streams, strict=True) if s is not None and s.count
@@ -97,6 +97,13 @@ def bind(lifted: Lifted, trace: Trace, structures: Sequence[Structure]) -> Bindi
         for structure in touched:
             what = "other memory too" if len(touched) == 1 else "another structure too"
             impossible.setdefault(structure.id, f"the reference at {key[0]:#x} touches {what}")
+    return Binding(references, streams, structure_of, impossible)
+
+
+def bind(lifted: Lifted, trace: Trace, structures: Sequence[Structure]) -> Binding:
+    """Binds every access of ``lifted``; problems end in ``impossible``, never in a guess."""
+    binding = bind_references(trace, structures)
+    structure_of, impossible = binding.structure_of, binding.impossible
     for key in retried(lifted.body) & structure_of.keys():
         why = f"the compare-and-swap at {key[0]:#x} updates it, and how often it is tried again differs from run to run"
         impossible.setdefault(structure_of[key], why)
@@ -105,4 +112,4 @@ def bind(lifted: Lifted, trace: Trace, structures: Sequence[Structure]) -> Bindi
     for key, name in structure_of.items():
         if key not in lifted_keys and key not in left_out:
             impossible.setdefault(name, f"the traced reference at {key[0]:#x} is not in the lifted code")
-    return Binding(references, streams, structure_of, impossible)
+    return binding

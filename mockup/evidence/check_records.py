@@ -1,4 +1,4 @@
-"""What a check build recorded, against the trace: gate (a), nothing of a structure is left unmoved."""
+"""The records of a check build against the trace: gate (a), nothing of a structure is left unmoved."""
 
 from __future__ import annotations
 

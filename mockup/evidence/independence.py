@@ -1,4 +1,4 @@
-"""Whether two accesses of a loop can touch the same bytes: from their addresses alone, else from the traced ones.
+"""Dependence test: can two accesses of a loop touch the same bytes? From their addresses alone, else from the traced ones.
 
 What the trace shows holds for the traced call. A mock-up is only ever run on calls whose own trace it was made from.
 """
@@ -14,14 +14,14 @@ from layout_advise.layoutalgebra.derive.structure import Structure
 from layout_advise.layoutalgebra.sets.nests import FoldedStream, Loop, Node, Point
 from layout_advise.mockup.evidence.binding import Access, Binding, Key, access_bytes, executed, key_of
 from layout_advise.mockup.evidence.streams import expand_array, hull, residue
-from layout_advise.mockup.ir.linear_forms import Form
+from layout_advise.mockup.ir.linear_forms import Form, signed
 
 LONGEST = 8_000_000
 """Traced addresses beyond which streams are not compared one by one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class LoopAccess:
     """An access in a loop: its address as a form; ``fixed`` tells that no atom of it changes within the loop."""
 
     access: Access
@@ -37,31 +37,31 @@ class Independence:
         self.elements = {s.id: s for s in structures}
         self.alone = alone
 
-    def apart(self, first: Spot, second: Spot) -> bool:
-        """Whether the two never overlap within one iteration of a straight loop body."""
+    def apart(self, first: LoopAccess, second: LoopAccess) -> bool:
+        """Returns whether the two never overlap within one iteration of a straight loop body."""
         a, b = first.access, second.access
         if first.form.parallel(second.form):
-            return _disjoint(_signed(second.form.const - first.form.const), access_bytes(a), access_bytes(b))
+            return _disjoint(signed(second.form.const - first.form.const), access_bytes(a), access_bytes(b))
         return self.hulls_apart(a, b) or self.fields_apart(a, b) or self._executions_apart(a, b)
 
-    def iterations_apart(self, first: Spot, second: Spot) -> bool:
-        """Whether no iteration's ``first`` overlaps another iteration's ``second``."""
+    def iterations_apart(self, first: LoopAccess, second: LoopAccess) -> bool:
+        """Returns whether no iteration's ``first`` overlaps another iteration's ``second``."""
         a, b = first.access, second.access
         if first.fixed and second.fixed and first.form.parallel(second.form):
-            distance = _signed(second.form.const - first.form.const)
+            distance = signed(second.form.const - first.form.const)
             if _steps_apart(distance, first.form.step, access_bytes(a), access_bytes(b)):
                 return True
         return self.hulls_apart(a, b) or self.fields_apart(a, b)
 
     def hulls_apart(self, first: Access, second: Access) -> bool:
-        """Whether all traced addresses of one lie below or above all of the other."""
+        """Returns whether all traced addresses of one lie below or above all of the other."""
         spans = [self._span(x) for x in (first, second)]
         if spans[0] is None or spans[1] is None:
             return False
         return spans[0][1] <= spans[1][0] or spans[1][1] <= spans[0][0]
 
     def ran(self, access: Access) -> bool:
-        """Whether the traced call executed it."""
+        """Returns whether the traced call executed it."""
         return any((pc, operand) in self.binding.streams for pc, operand, _ in executed(access))
 
     def _span(self, access: Access) -> tuple[int, int] | None:
@@ -76,7 +76,7 @@ class Independence:
         return min(lows), max(highs)
 
     def fields_apart(self, first: Access, second: Access) -> bool:
-        """Whether the two touch other bytes of the elements of one structure."""
+        """Returns whether the two touch other bytes of the elements of one structure."""
         names = {self.binding.structure_of.get((pc, op)) for x in (first, second) for pc, op, _ in executed(x)}
         structure = self.elements.get(names.pop() or "") if len(names) == 1 else None
         if structure is None:
@@ -97,7 +97,7 @@ class Independence:
         return found.pop() if len(found) == 1 else None
 
     def _executions_apart(self, first: Access, second: Access) -> bool:
-        """Whether the n-th traced address of one never overlaps the n-th of the other."""
+        """Returns whether the n-th traced address of one never overlaps the n-th of the other."""
         keys = [key_of(x) for x in (first, second)]
         streams = [self.binding.streams.get(key) for key in keys]
         a, b = streams
@@ -134,18 +134,13 @@ def _distances(first: Sequence[Node], second: Sequence[Node]) -> Iterator[int] |
     return iter(found) if same(first, second) else None
 
 
-def _signed(value: int) -> int:
-    value %= 1 << 64
-    return value - (1 << 64) if value >> 63 else value
-
-
 def _disjoint(distance: int, size: int, other: int) -> bool:
-    """Whether ``size`` bytes at 0 and ``other`` bytes at ``distance`` have none in common."""
+    """Returns whether ``size`` bytes at 0 and ``other`` bytes at ``distance`` have none in common."""
     return distance >= size or distance + other <= 0
 
 
 def _steps_apart(distance: int, step: int, size: int, other: int) -> bool:
-    """Whether ``size`` bytes at 0 miss ``other`` bytes at ``distance + n * step`` for every n but 0."""
+    """Returns whether ``size`` bytes at 0 miss ``other`` bytes at ``distance + n * step`` for every n but 0."""
     if step == 0:
         return _disjoint(distance, size, other)
     low, high = -other - distance, size - distance  # overlap: low < n * step < high

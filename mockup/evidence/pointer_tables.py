@@ -58,7 +58,7 @@ class PointerTable:
 
 @dataclass(frozen=True, slots=True)
 class RefusedTable:
-    """What looks like a table at ``table`` and is not taken for one, and why (``reason`` is the end of a sentence)."""
+    """An array of pointers at ``table`` that is not taken for a table, and why (``reason`` is the end of a sentence)."""
 
     table: int
     reason: str
@@ -262,7 +262,8 @@ def _check_streams(table: PointerTable, trace: Trace, streams: dict[Key, Stream]
 
 
 def _touches(stream: Stream, reference: Reference, starts: Ints, size: int) -> bool:
-    """Whether an access of the stream has a byte of one of the pieces of ``size`` bytes at ``starts`` (ascending)."""
+    """Returns whether an access of the stream has a byte of one of the pieces of ``size`` bytes at ``starts``
+    (ascending)."""
     for span in spans(stream):
         if not _meets(np.array([span.low]), np.array([span.high + reference.bytes]), starts, size):
             continue

@@ -1,4 +1,4 @@
-"""What folded streams say without being expanded one by one: hulls, residues, and expansion to arrays."""
+"""Hulls and residues of folded streams without expanding them one by one, and their expansion to arrays."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _corners(node: Node, indices: tuple[int, ...], every: bool) -> Iterator[int]
 
 
 def _degenerate(node: Node, indices: tuple[int, ...]) -> bool:
-    """Whether some loop does not run at a corner: then the corners of the others do not span the iterations."""
+    """Returns whether some loop does not run at a corner: then the corners of the others do not span the iterations."""
     if isinstance(node, Point):
         return False
     trip = node.trip.at(indices)
@@ -153,7 +153,7 @@ def _affine_body(
 
 
 def contains(stream: Stream, addresses: Addresses) -> bool:
-    """Whether the unordered stream (an AddressSet) holds every one of ``addresses``."""
+    """Returns whether the unordered stream (an AddressSet) holds every one of ``addresses``."""
     if isinstance(stream, FoldedStream):
         return bool(np.isin(addresses, expand_array(stream)).all())
     if addresses.size == 0:

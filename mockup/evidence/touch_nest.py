@@ -162,7 +162,8 @@ class _Tree:
         return [*self.walks.get(head, ()), *(w for child in self.children.get(head, ()) for w in self.under(child))]
 
     def body(self, head: int | None, path: tuple[int, ...]) -> tuple[Touch | TouchNest, ...]:
-        """What one iteration of a loop does (None: the function); ``path`` are the cuts of the loops around, its own too."""
+        """Returns what one iteration of a loop does (None: the function); ``path`` are the cuts of the loops around, its
+        own too."""
         items: list[tuple[tuple[int, int], int, Touch | TouchNest]] = []
         for walk in self.walks.get(head, ()):
             if walk.count != path[-1]:
@@ -199,7 +200,7 @@ class _Tree:
 
 
 def _cut(walk: _TouchWalk, at: int) -> bool:
-    """Whether the walk's loops can be cut after ``at`` iterations each."""
+    """Returns whether the walk's loops can be cut after ``at`` iterations each."""
     return any(a <= at <= b and at % a == 0 and b % at == 0 for a, b in pairwise(walk.cuts))
 
 

@@ -8,7 +8,8 @@ nothing else.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Literal
 
 from layout_advise.mockup.ir.effects import Gpr, Lane, Ty
@@ -72,9 +73,10 @@ class LiveOut:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a statement comes from. ``pc`` run-time address; ``pack`` equal for all lanes of one packed instruction's
-    statement of the same kind (None for scalar instructions), ``lane`` the position in the pack: of elements of 32 bits that
-    of the element, of loads and stores always that of the 64 bits around it. ``width`` is that of the pack in bytes."""
+    """The instruction that a statement comes from. ``pc`` run-time address; ``pack`` equal for all lanes of one packed
+    instruction's statement of the same kind (None for scalar instructions), ``lane`` the position in the pack: of elements
+    of 32 bits that of the element, of loads and stores always that of the 64 bits around it. ``width`` is that of the pack
+    in bytes."""
 
     pc: int
     pack: int | None = None
@@ -83,7 +85,15 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Let:
+class Statement:
+    """The base of all statements: a number, by which tables name them; no two of a :class:`Lifted` share one."""
+
+    uid: int = field(default=-1, compare=False, repr=False, kw_only=True)
+    """Given when the form is made (:func:`numbered`); -1 before. Statements that differ in it only are equal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Let(Statement):
     """``value = name(args)``; names as in :class:`layout_advise.mockup.ir.effects.Op` (no flags, no cond)."""
 
     value: Val
@@ -93,7 +103,7 @@ class Let:
 
 
 @dataclass(frozen=True, slots=True)
-class LetLinear:
+class LetLinear(Statement):
     """``value`` (i64) ``= linear``; integer arithmetic that stayed linear and is needed as a value."""
 
     value: Val
@@ -106,7 +116,7 @@ Executed = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class Load(Statement):
     """``value = *(ty *)address``; ``operand``/``part`` tie it to the traced reference (pc, operand), see LoadEffect.
 
     ``lanes`` is not empty in a rerolled loop (:mod:`layout_advise.mockup.rewrite.reroll`): in iteration k the access is
@@ -128,7 +138,7 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class Store(Statement):
     """``*(ty *)address = stored``; ``lanes`` and ``turn`` as for a :class:`Load`."""
 
     ty: Ty
@@ -142,7 +152,7 @@ class Store:
 
 
 @dataclass(frozen=True, slots=True)
-class Assign:
+class Assign(Statement):
     """``variable = operand``. Consecutive Assigns with the same ``group`` happen in parallel (phi moves)."""
 
     variable: Var
@@ -151,7 +161,7 @@ class Assign:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Call(Statement):
     """A call of a pure libm function (``exp``, ``sqrtf``...), or for the thread's number in its team: ``value =
     function(args)``."""
 
@@ -162,7 +172,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class OpaqueCall:
+class OpaqueCall(Statement):
     """A call of machine code that is not lifted (``function`` where the name is known), at address ``target``.
 
     ``args`` are the registers that may hold arguments; ``stack`` is the stack pointer at the call where the callee may look
@@ -177,7 +187,7 @@ class OpaqueCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Atomic:
+class Atomic(Statement):
     """``*(ty *)address`` is replaced in one step that no other thread sees half of. ``operation`` is ``add``, ``sub``,
     ``and``, ``or``, ``xor`` (with ``args[0]``), ``xchg`` (by it) or ``cas``: by ``args[1]`` where it equals ``args[0]``.
     What stood there is the ``Let`` named ``given.before`` that follows. The rest as for a :class:`Load`.
@@ -195,7 +205,7 @@ class Atomic:
 
 
 @dataclass(frozen=True, slots=True)
-class RuntimeCall:
+class RuntimeCall(Statement):
     """A call of OpenMP's runtime (:mod:`layout_advise.mockup.machine.openmp_runtime`): threads wait for each other in it,
     or ask for work.
 
@@ -212,7 +222,7 @@ class RuntimeCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Goto:
+class Goto(Statement):
     """Forward jump to ``label`` (in the same or an enclosing body; out of a loop too) when ``condition`` (i1) holds."""
 
     label: int
@@ -220,14 +230,14 @@ class Goto:
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
+class Label(Statement):
     """Target of Gotos."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
-class LiftedLoop:
+class LiftedLoop(Statement):
     """``for (counter = 0; counter < trip; ++counter) body``; ``trip`` None: for(;;), left by a Goto.
 
     ``counter`` is i64 and defined inside the body only; what must be known after the loop is in variables or is linear in
@@ -267,6 +277,35 @@ class Lifted:
     as_pointers: Lifted | None = field(default=None, compare=False)
     """The same with the pointers that loops carry, where ``body`` has indices in their place
     (``mockup/lift/loops/carried_pointers.py``): in the original's layout an address of an index has to be computed."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "body", numbered(self.body))
+
+
+def first_free_uid(lifted: Lifted) -> int:
+    """Returns a number above those of all statements."""
+    return max((item.uid for item in everything(lifted.body)), default=-1) + 1
+
+
+def numbered(body: tuple[Item, ...]) -> tuple[Item, ...]:
+    """Returns the statements of ``body``, each with a number of its own.
+
+    A statement keeps the number that it has. Those without one, and copies of one before them, get the next free ones.
+    """
+    uids = [item.uid for item in everything(body)]
+    if min(uids, default=0) >= 0 and len(set(uids)) == len(uids):
+        return body
+    return _numbered(body, count(max(uids) + 1), set())
+
+
+def _numbered(items: Sequence[Item], fresh: Iterator[int], taken: set[int]) -> tuple[Item, ...]:
+    found: list[Item] = []
+    for item in items:
+        if item.uid < 0 or item.uid in taken:
+            item = replace(item, uid=next(fresh))
+        taken.add(item.uid)
+        found.append(replace(item, body=_numbered(item.body, fresh, taken)) if isinstance(item, LiftedLoop) else item)
+    return tuple(found)
 
 
 def everything(items: Sequence[Item]) -> Iterator[Item]:

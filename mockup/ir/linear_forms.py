@@ -27,31 +27,38 @@ class Form:
         atoms = dict(self.atoms)
         for atom, coef in other.atoms:
             atoms[atom] = atoms.get(atom, 0) + factor * coef
-        kept = ((a, _signed(c, self.bits)) for a, c in atoms.items())
+        kept = ((a, signed(c, self.bits)) for a, c in atoms.items())
         return Form(
             self.bits,
             (self.const + factor * other.const) % (1 << self.bits),
-            _signed(self.step + factor * other.step, self.bits),
+            signed(self.step + factor * other.step, self.bits),
             tuple((a, c) for a, c in kept if c),
         )
 
     def number(self) -> int:
         """The constant part as a signed number."""
-        return _signed(self.const, self.bits)
+        return signed(self.const, self.bits)
+
+    def linear(self, counter: Val, copies: int = 1) -> Linear:
+        """Returns the form as a sum again; with ``counter`` counting what ``copies`` of one computation did in one step."""
+        step = self.step // copies
+        counted: tuple[tuple[Operand, int], ...] = ((counter, step),) if step else ()
+        return Linear(self.const % (1 << 64), (*self.atoms, *counted))
 
     def parallel(self, other: Form) -> bool:
-        """Whether the two differ by a constant only (where their atoms have the same values)."""
+        """Returns whether the two differ by a constant only (where their atoms have the same values)."""
         return self.step == other.step and self.bits == other.bits and frozenset(self.atoms) == frozenset(other.atoms)
 
 
-def _signed(value: int, bits: int) -> int:
+def signed(value: int, bits: int = 64) -> int:
+    """Returns ``value`` modulo 2**bits as a signed number."""
     value %= 1 << bits
     return value - (1 << bits) if value >> (bits - 1) else value
 
 
 def form_of(linear: Linear, counter: Val) -> Form:
     """An address or an i64 value."""
-    terms = tuple((a, _signed(c, 64)) for a, c in linear.terms)
+    terms = tuple((a, signed(c, 64)) for a, c in linear.terms)
     step = sum(c for a, c in terms if a == counter)
     return Form(64, linear.const % (1 << 64), step, tuple((a, c) for a, c in terms if a != counter))
 
@@ -85,7 +92,7 @@ def _narrow(item: Let, known: dict[int, Form], counter: Val) -> Form | None:
         return None
     if item.name == "shl":
         return zero.plus(args[0], 1 << factor.value) if factor.value < 32 else None
-    return zero.plus(args[0], _signed(factor.value, 32))
+    return zero.plus(args[0], signed(factor.value, 32))
 
 
 def _low_half(arg: Operand, known: dict[int, Form], counter: Val) -> Form | None:
@@ -94,7 +101,7 @@ def _low_half(arg: Operand, known: dict[int, Form], counter: Val) -> Form | None
     wide = known.get(arg.number) if isinstance(arg, Val) else None
     if wide is None or wide.bits != 64 or wide.atoms:
         return None
-    return Form(32, wide.const % (1 << 32), _signed(wide.step, 32))
+    return Form(32, wide.const % (1 << 32), signed(wide.step, 32))
 
 
 def _as_form(operand: Operand, known: dict[int, Form]) -> Form:

@@ -1,4 +1,4 @@
-"""What is known of the values of a loop body: constants, linear forms, what iterations hand on, what is defined and read."""
+"""Facts about the values of a loop body: constants, linear forms, what iterations hand on, what is defined and read."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from layout_advise.mockup.ir.lifted import (
     Store,
     Val,
     Var,
+    everything,
 )
 from layout_advise.mockup.ir.linear_forms import Form, form_of, forms_of
 
@@ -69,13 +70,13 @@ class Body:
         for item in loop.body:
             if isinstance(item, Let | LetLinear | Load | Call):
                 self.defined[item.value.number] = item
-        self.position = {id(item): k for k, item in enumerate(loop.body)}
+        self.position = {item.uid: k for k, item in enumerate(loop.body)}
         self.forms = forms_of(loop.body, loop.counter)
-        self.addresses = {id(i): form_of(i.address, loop.counter) for i in loop.body if isinstance(i, Load | Store)}
+        self.addresses = {i.uid: form_of(i.address, loop.counter) for i in loop.body if isinstance(i, Load | Store)}
         self.carried = carried(loop, self.defined)
 
     def inside(self, operand: Operand) -> bool:
-        """Whether ``operand`` is a value of this body (and no constant of the program)."""
+        """Returns whether ``operand`` is a value of this body (and no constant of the program)."""
         return isinstance(operand, Val) and operand.number in self.defined and operand.number not in self.names
 
     def key(self, operand: Operand) -> Hashable:
@@ -95,7 +96,7 @@ def arguments(item: Item) -> tuple[Operand, ...]:
 
 
 def straight(loop: LiftedLoop) -> bool:
-    """Whether the body is formulas and accesses, with assignments at its end: no jumps, no inner loop."""
+    """Returns whether the body is formulas and accesses, with assignments at its end: no jumps, no inner loop."""
     if loop.trip is None or any(not isinstance(i, Let | LetLinear | Load | Store | Call | Assign) for i in loop.body):
         return False
     ends = [isinstance(i, Assign) for i in loop.body]
@@ -105,7 +106,7 @@ def straight(loop: LiftedLoop) -> bool:
 def carried(loop: LiftedLoop, defined: Mapping[int, Item]) -> dict[Var, tuple[int, ...]] | None:
     """The variables that an iteration hands to the next: through which values, one computed from the one before, the last of
     them assigned. None where some variable goes another way."""
-    read = {o for i in loop.body for o in read_by(i)}
+    read = {o for i in loop.body for o in operands(i)}
     found: dict[Var, tuple[int, ...]] = {}
     for item in loop.body:
         if not isinstance(item, Assign) or item.variable not in read:
@@ -121,7 +122,7 @@ def _way(last: Operand, variable: Var, defined: Mapping[int, Item], loop: Lifted
     """From the variable to its next value, where there is just one way."""
     touched: set[Operand] = {variable}
     for item in loop.body:
-        if isinstance(item, Let | LetLinear | Load | Call) and any(o in touched for o in read_by(item)):
+        if isinstance(item, Let | LetLinear | Load | Call) and any(o in touched for o in operands(item)):
             touched.add(item.value)
     way: list[int] = []
     at = last
@@ -129,26 +130,36 @@ def _way(last: Operand, variable: Var, defined: Mapping[int, Item], loop: Lifted
         if not isinstance(at, Val) or at not in touched:
             return None
         way.append(at.number)
-        before = [o for o in read_by(defined[at.number]) if o in touched]
+        before = [o for o in operands(defined[at.number]) if o in touched]
         if len(before) != 1 or not isinstance(defined[at.number], Let):
             return None
         at = before[0]
     return tuple(reversed(way)) or None
 
 
-def read_by(item: Item) -> tuple[Operand, ...]:
-    """The operands that an item other than a loop or a jump reads."""
-    if isinstance(item, LetLinear):
-        return tuple(a for a, _ in item.linear.terms)
-    if isinstance(item, Load):
-        return tuple(a for a, _ in item.address.terms)
-    if isinstance(item, Store):
-        return (*(a for a, _ in item.address.terms), item.stored)
-    if isinstance(item, Atomic):
-        return (*(a for a, _ in item.address.terms), *item.args)
-    if isinstance(item, OpaqueCall):
-        return (item.target, *((item.stack,) if item.stack else ()), *(operand for _, operand in item.args))
-    return (item.operand,) if isinstance(item, Assign) else arguments(item)
+def operands(item: Item) -> tuple[Operand, ...]:
+    """The operands that a statement itself reads: of a loop its trip count, not what its body reads."""
+    match item:
+        case Let() | Call() | RuntimeCall():
+            return item.args
+        case LetLinear():
+            return tuple(atom for atom, _ in item.linear.terms)
+        case Load():
+            return tuple(atom for atom, _ in item.address.terms)
+        case Store():
+            return (*(atom for atom, _ in item.address.terms), item.stored)
+        case Atomic():
+            return (*(atom for atom, _ in item.address.terms), *item.args)
+        case OpaqueCall():
+            stack = (item.stack,) if item.stack is not None else ()
+            return (item.target, *stack, *(operand for _, operand in item.args))
+        case Assign():
+            return (item.operand,)
+        case Goto():
+            return (item.condition,) if item.condition is not None else ()
+        case LiftedLoop():
+            return (item.trip,) if item.trip is not None else ()
+    return ()
 
 
 def defined(items: Sequence[Item]) -> Iterator[Operand]:
@@ -164,34 +175,12 @@ def defined(items: Sequence[Item]) -> Iterator[Operand]:
 
 
 def used(items: Sequence[Item]) -> Iterator[Operand]:
-    """What the items of a loop read, those of the loops in it included, as often as they do."""
-    for item in items:
-        if isinstance(item, LiftedLoop):
-            if item.trip is not None:
-                yield item.trip
-            yield from used(item.body)
-        elif isinstance(item, Goto):
-            if item.condition is not None:
-                yield item.condition
-        else:
-            yield from read_by(item)
+    """Returns what the statements read, those of the loops in them included, as often as they do."""
+    for item in everything(items):
+        yield from operands(item)
 
 
 def first_free_number(lifted: Lifted) -> int:
-    """A number above those of all values and variables."""
-    return max(_numbers(lifted), default=0) + 1
-
-
-def _numbers(lifted: Lifted) -> Iterator[int]:
-    yield from (live.value.number for live in lifted.live_ins)
-    work = list(lifted.body)
-    while work:
-        item = work.pop()
-        if isinstance(item, LiftedLoop):
-            yield item.counter.number
-            work += item.body
-        elif isinstance(item, Let | LetLinear | Load | Call):
-            yield item.value.number
-        elif isinstance(item, Assign):
-            yield item.variable.number
-        yield from (o.number for o in read_by(item) if isinstance(o, Val | Var))
+    """Returns a number above those of all values and variables."""
+    named = (*(live.value for live in lifted.live_ins), *defined(lifted.body), *used(lifted.body))
+    return max((o.number for o in named if not isinstance(o, Imm)), default=0) + 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import networkx as nx
 
-from layout_advise.mockup.ir.dead_code import note_used, without_idle_labels, without_unused
+from layout_advise.mockup.ir.dead_code import without_idle_labels, without_unused
 from layout_advise.mockup.ir.effects import Lane
 from layout_advise.mockup.ir.lifted import (
     Assign,
@@ -18,6 +18,7 @@ from layout_advise.mockup.ir.lifted import (
     Val,
     Var,
 )  # fmt: skip
+from layout_advise.mockup.ir.loop_body import used
 from layout_advise.mockup.ir.value_graph import Node
 from layout_advise.mockup.lift.flow import Cond, Go, Switch
 from layout_advise.mockup.lift.loops.loop_exits import Counted
@@ -42,9 +43,7 @@ class StatementWriter:
         items = without_idle_labels(self._region(None), self.make.wanted)
         outs = {out.operand for out in self.live_outs()}
         while True:
-            used: set[Operand] = set(outs)
-            note_used(items, used)
-            shorter = without_unused(items, used)
+            shorter = without_unused(items, outs.union(used(items)))
             if shorter == items:
                 return items
             items = shorter

@@ -1,4 +1,4 @@
-"""Which fields a conversion has to copy: in those whose old values may be read or must survive, back those written.
+"""The fields that a conversion has to copy: in those whose old values may be read or must survive, back those written.
 
 A field that the traced call only writes, and in every element, need not be copied in: nothing of its old values is left when
 the call returns. At another call that may be otherwise; then bytes differ there that the comparison looks at (the buffers of
@@ -47,7 +47,7 @@ NOTHING = View(frozenset(), frozenset())
 
 
 def view(candidate: Candidate, binding: Binding, plan: RemapPlan) -> View:
-    """What a temporary version of ``candidate`` copies around the call."""
+    """Returns what a temporary version of ``candidate`` copies around the call."""
     inward = {
         (r.structure.id, m.field) for r in candidate.relayouts for m in r.fields if m.field not in _overwritten(r, binding)
     }

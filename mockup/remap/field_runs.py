@@ -41,7 +41,7 @@ class RunPiece:
 
     @property
     def offset(self) -> int:
-        """Where in the buffer it is, but for the index."""
+        """Returns where in the buffer it is, but for the index."""
         return self.map.offset + self.delta
 
 

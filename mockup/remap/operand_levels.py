@@ -1,4 +1,4 @@
-"""Where an operand of an address changes: in which of the loops around the access, and whether it is loaded there."""
+"""The loops around an access that change an operand of its address, and whether it is loaded there."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 from layout_advise.mockup.evidence.binding import Access, Binding
 from layout_advise.mockup.ir.lifted import Assign, Call, Item, Let, LetLinear, Lifted, LiftedLoop, Load, Operand, Val, Var
-from layout_advise.mockup.remap.saved_registers import restored
+from layout_advise.mockup.remap.saved_registers import spilled_values
 
 
 class Levels:
-    """Which loops change an operand: the loops a value is defined in, the loops a variable is assigned in."""
+    """The loops that change an operand: the loops a value is defined in, the loops a variable is assigned in."""
 
     def __init__(self, lifted: Lifted, binding: Binding) -> None:
         self.values: dict[int, tuple[int, ...]] = {}
         self.variables: dict[int, set[int]] = {}
         self.products: dict[int, Let] = {}
-        self.restored = restored(lifted, binding)
+        self.restored = spilled_values(lifted, binding)
         self._walk(lifted.body, ())
 
     def _walk(self, body: Sequence[Item], loops: tuple[int, ...]) -> None:
@@ -28,8 +28,8 @@ class Levels:
             elif isinstance(item, Assign):
                 self.variables.setdefault(item.variable.number, set()).update(loops)
             elif isinstance(item, LiftedLoop):
-                self.values[item.counter.number] = (*loops, id(item))
-                self._walk(item.body, (*loops, id(item)))
+                self.values[item.counter.number] = (*loops, item.uid)
+                self._walk(item.body, (*loops, item.uid))
 
     def terms(self, access: Access) -> tuple[tuple[Operand, int], ...]:
         """Those of its address, with the values that were saved in memory meanwhile as they were before."""
@@ -46,11 +46,11 @@ class Levels:
             changing = self.values.get(operand.number, ())
         elif isinstance(operand, Var):
             changing = self.variables.get(operand.number, ())
-        return max((k for k, loop in enumerate(chain) if id(loop) in changing), default=-1)
+        return max((k for k, loop in enumerate(chain) if loop.uid in changing), default=-1)
 
 
 def read_again(atom: Operand, loop: LiftedLoop) -> bool:
-    """Whether the loop loads the value anew in each iteration, from a place that stays the same (``s->cells``)."""
+    """Returns whether the loop loads the value anew in each iteration, from a place that stays the same (``s->cells``)."""
     load = next((item for item in loop.body if isinstance(item, Load) and item.value == atom), None)
     if load is None:
         return False
@@ -60,6 +60,6 @@ def read_again(atom: Operand, loop: LiftedLoop) -> bool:
 
 
 def read_as_it_goes(atom: Operand, loop: LiftedLoop) -> bool:
-    """Whether the loop carries a value that it loads."""
+    """Returns whether the loop carries a value that it loads."""
     loaded = {item.value for item in loop.body if isinstance(item, Load)}
     return any(isinstance(i, Assign) and i.variable == atom and i.operand in loaded for i in loop.body)

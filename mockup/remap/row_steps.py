@@ -16,14 +16,14 @@ from layout_advise.mockup.ir.lifted import Imm, Let, Operand, Val
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a new address takes for granted: ``operand`` is ``value``."""
+    """An assumption of a new address: ``operand`` is ``value``."""
 
     operand: Operand
     value: int
 
 
 def runs_on(relayout: Relayout) -> bool:
-    """Whether in the new layout, too, the element behind a row's last one is the next row's first."""
+    """Returns whether in the new layout, too, the element behind a row's last one is the next row's first."""
     return all(_runs_on(mapped, relayout) for mapped in relayout.fields)
 
 

@@ -31,7 +31,7 @@ from layout_advise.mockup.ir.lifted import (
 WORD = 8
 
 
-def restored(lifted: Lifted, binding: Binding) -> dict[Operand, Operand]:
+def spilled_values(lifted: Lifted, binding: Binding) -> dict[Operand, Operand]:
     """By loaded value, the value that was stored in its place: before a loop, in an iteration of which it is loaded. Nothing
     between them may write there, by its address or by the traced ones, nor be jumped to from elsewhere."""
     found: dict[Operand, Operand] = {}
@@ -44,7 +44,7 @@ def restored(lifted: Lifted, binding: Binding) -> dict[Operand, Operand]:
 
 
 def _is_saved(store: Store) -> bool:
-    """Whether it stores a whole register at a place that is known where it is stored."""
+    """Returns whether it stores a whole register at a place that is known where it is stored."""
     known = isinstance(store.stored, Val) and all(isinstance(atom, Val) for atom, _ in store.address.terms)
     return known and access_bytes(store) == WORD and not store.lanes
 
@@ -67,14 +67,14 @@ def _loads(store: Store, after: Sequence[Item], binding: Binding, jumps: Counter
 
 
 def _leaves(store: Store, item: Item, binding: Binding) -> bool:
-    """Whether the statement leaves what was stored as it is."""
+    """Returns whether the statement leaves what was stored as it is."""
     if isinstance(item, OpaqueCall | RuntimeCall | Atomic):
         return False
     return not isinstance(item, Store) or _apart(store.address, item) or _traced_apart(store, item, binding)
 
 
 def _apart(place: Linear, other: Store) -> bool:
-    """Whether the addresses differ by a constant that is more than either is wide."""
+    """Returns whether the addresses differ by a constant that is more than either is wide."""
     if place.terms != other.address.terms:
         return False
     distance = (other.address.const - place.const + (1 << 63)) % (1 << 64) - (1 << 63)
@@ -82,7 +82,7 @@ def _apart(place: Linear, other: Store) -> bool:
 
 
 def _traced_apart(store: Store, other: Store, binding: Binding) -> bool:
-    """Whether no traced address of one meets one of the other."""
+    """Returns whether no traced address of one meets one of the other."""
     one, two = _span(store, binding), _span(other, binding)
     return one is not None and two is not None and (one[1] <= two[0] or two[1] <= one[0])
 

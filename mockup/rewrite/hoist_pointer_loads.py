@@ -12,8 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from layout_advise.layoutalgebra.derive.structure import Structure
-from layout_advise.mockup.evidence.binding import bind
+from layout_advise.mockup.evidence.evidence import Evidence
 from layout_advise.mockup.evidence.independence import Independence
 from layout_advise.mockup.ir.lifted import (
     Assign,
@@ -35,17 +34,20 @@ from layout_advise.mockup.ir.lifted import (
 from layout_advise.mockup.ir.loop_body import defined
 from layout_advise.mockup.ir.substitution import substituted
 from layout_advise.mockup.rewrite.reload_carried_values import straight_before
-from layout_advise.tracer.trace.trace import Trace
 
 
-def repoint(lifted: Lifted, trace: Trace, structures: Sequence[Structure]) -> Lifted:
-    """``lifted`` with the pointers that its loops load anew, and hand on, as they were before the loop, as far as the trace
-    shows that they do not change. The result computes the same on the traced call."""
+def hoist_pointer_loads(lifted: Lifted, evidence: Evidence) -> Lifted:
+    """Returns ``lifted`` with pointers that loops load anew, and carry, read as they were before the loop.
+
+    Needs: the traced addresses, to show that no store of the loop hits the pointer.
+    Gives: addresses in loops that start from values, not from variables.
+    Keeps: statements and their order, but for what they read.
+    """
     loads = {item.value: item for item in everything(lifted.body) if isinstance(item, Load)}
     moves = [item for item in everything(lifted.body) if isinstance(item, Assign)]
     if not any(move.variable.ty == "i64" and move.operand in loads for move in moves):
         return lifted
-    pointers = _Pointers(loads, moves, Independence(bind(lifted, trace, structures), structures, frozenset()))
+    pointers = _Pointers(loads, moves, Independence(evidence.binding, evidence.structures, frozenset()))
     return replace(lifted, body=pointers.items(lifted.body))
 
 
@@ -70,7 +72,7 @@ class _Pointers:
         return tuple(found)
 
     def _steady(self, before: Sequence[Item], loop: LiftedLoop) -> Iterator[tuple[Operand, Operand]]:
-        """What the loop has of pointers that stay the same, and what these are before it."""
+        """Returns what the loop has of pointers that stay the same, and what these are before it."""
         inside = tuple(everything(loop.body))
         if any(isinstance(i, Atomic | OpaqueCall | RuntimeCall) for i in inside):
             return
@@ -112,17 +114,17 @@ class _Pointers:
                 yield variable, first
 
     def _is_inner(self, variable: Var, given: Mapping[Var, Sequence[Operand]]) -> bool:
-        """Whether a variable has values of the loop only."""
+        """Returns whether a variable has values of the loop only."""
         return self.given[variable] == len(given[variable])
 
     def _untouched(self, load: Load, inside: Sequence[Item]) -> bool:
-        """Whether no store of the loop hits what is loaded; those that never ran on the traced call did not."""
+        """Returns whether no store of the loop hits what is loaded; those that never ran on the traced call did not."""
         stores = (item for item in inside if isinstance(item, Store))
         return all(not self.independence.ran(s) or self.independence.hulls_apart(s, load) for s in stores)
 
 
 def _is_like(one: Load, other: Load) -> bool:
-    """Whether both load the same from the same address."""
+    """Returns whether both load the same from the same address."""
     return one.value.ty == other.value.ty and not one.guarded and _place(one.address) == _place(other.address)
 
 

@@ -1,4 +1,4 @@
-"""What a loop has loaded and hands to its next iterations, loaded again there.
+"""Values that a loop loads and carries to its next iterations, loaded again there.
 
 Compilers keep what a loop over neighbours (``u[i - 1]``, ``u[i]``, ``u[i + 1]``) loads in registers for the iterations to
 come: one load is left, and values that go round (predictive commoning; gcc does so at -O3). Of such a loop no compiler makes
@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from layout_advise.layoutalgebra.derive.structure import Structure
-from layout_advise.mockup.evidence.binding import accesses, bind, key_of
+from layout_advise.mockup.evidence.binding import accesses
+from layout_advise.mockup.evidence.evidence import Evidence
 from layout_advise.mockup.evidence.independence import Independence
 from layout_advise.mockup.ir.lifted import (
     Assign,
@@ -38,21 +38,24 @@ from layout_advise.mockup.ir.lifted import (
 from layout_advise.mockup.ir.linear_forms import form_of
 from layout_advise.mockup.ir.loop_body import defined, first_free_number, used
 from layout_advise.mockup.ir.substitution import substituted
-from layout_advise.mockup.rewrite.reroll import spots_of
-from layout_advise.tracer.trace.trace import Trace
+from layout_advise.mockup.rewrite.reroll import loop_accesses
 
 MOST_ITERATIONS = 8
 """A value that goes further round is not looked at."""
 
 
-def reload(lifted: Lifted, trace: Trace, structures: Sequence[Structure]) -> Lifted:
-    """``lifted`` with what its innermost loops carry from earlier loads loaded again where it is used, as far as the trace
-    shows that nothing stores there meanwhile. The result computes the same on the traced call."""
-    return _Reloader(lifted, trace, structures).run()
+def reload_carried_values(lifted: Lifted, evidence: Evidence) -> Lifted:
+    """Returns ``lifted`` with what innermost loops carry from loads of earlier iterations loaded again where it is used.
+
+    Needs: the traced addresses, to show that nothing stores there meanwhile.
+    Gives: loops without carried values of that kind; each new load has its distance in iterations in ``turn``.
+    Keeps: all other statements and their order.
+    """
+    return _Reloader(lifted, evidence).run()
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _CarriedLoad:
     """A variable of a loop: what ``load`` gave ``back`` iterations ago; its first value is from before the loop."""
 
     variable: Var
@@ -63,10 +66,9 @@ class _Kept:
 class _Reloader:
     """The pass over one hotspot; numbers of its own follow those that are taken."""
 
-    def __init__(self, lifted: Lifted, trace: Trace, structures: Sequence[Structure]) -> None:
-        self.lifted = lifted
-        self.binding = bind(lifted, trace, structures)
-        self.independence = Independence(self.binding, structures, frozenset())
+    def __init__(self, lifted: Lifted, evidence: Evidence) -> None:
+        self.lifted, self.evidence = lifted, evidence
+        self.independence = Independence(evidence.binding, evidence.structures, frozenset())
         self.next = first_free_number(lifted)
         self.uses = Counter(used(lifted.body))
         self.uses.update(out.operand for out in lifted.live_outs)
@@ -85,13 +87,13 @@ class _Reloader:
             elif any(isinstance(inner, LiftedLoop) for inner in item.body):
                 found.append(replace(item, body=self._items(item.body)))
             else:
-                kept = list(self._kept(found, item))
+                kept = list(self._carried_loads(found, item))
                 gone = {one.variable for one in kept}
                 found = [i for i in found if not (isinstance(i, Assign) and i.variable in gone)]
-                found.append(self._loaded_again(item, kept) if kept else item)
+                found.append(self._reloaded(item, kept) if kept else item)
         return tuple(found)
 
-    def _kept(self, before: Sequence[Item], loop: LiftedLoop) -> Iterator[_Kept]:
+    def _carried_loads(self, before: Sequence[Item], loop: LiftedLoop) -> Iterator[_CarriedLoad]:
         """The variables of the loop that can be loaded again."""
         if any(isinstance(i, Label | Atomic | OpaqueCall | RuntimeCall) for i in loop.body):
             return
@@ -102,15 +104,15 @@ class _Reloader:
         moves = {i.variable: i for i in loop.body if isinstance(i, Assign)}
         inside = Counter(used(loop.body))
         for variable in moves:
-            found = self._round(variable, moves, body)
+            found = self._carried_load(variable, moves, body)
             begin = loads.get(first.get(variable))  # type: ignore[arg-type]
             if found is None or begin is None or self.given[variable] != 2 or inside[variable] != self.uses[variable]:
                 continue
             again = _earlier(found.load, loop, found.back, found.load.value)
-            if _begins(begin, again, loop) and self._together(begin, found.load) and self._untouched(again, loop):
+            if _starts_as(begin, again, loop) and self._of_one_structure(begin, found.load) and self._untouched(again, loop):
                 yield found
 
-    def _round(self, variable: Var, moves: Mapping[Var, Assign], body: Mapping[Val, Load]) -> _Kept | None:
+    def _carried_load(self, variable: Var, moves: Mapping[Var, Assign], body: Mapping[Val, Load]) -> _CarriedLoad | None:
         """From which load, and how many iterations ago, a variable has its value."""
         at, group = variable, moves[variable].group
         for back in range(1, MOST_ITERATIONS + 1):
@@ -120,23 +122,23 @@ class _Reloader:
             if isinstance(move.operand, Val):
                 load = body.get(move.operand)
                 plain = load is not None and load.value.ty in ("f32", "f64") and not load.lanes and not load.guarded
-                return _Kept(variable, load, back) if load is not None and plain else None
+                return _CarriedLoad(variable, load, back) if load is not None and plain else None
             if not isinstance(move.operand, Var):
                 return None
             at = move.operand
         return None
 
-    def _together(self, begin: Load, load: Load) -> bool:
-        """Whether both loads are of one structure (or of none)."""
-        return self.binding.structure_of.get(key_of(begin)) == self.binding.structure_of.get(key_of(load))
+    def _of_one_structure(self, begin: Load, load: Load) -> bool:
+        """Returns whether both loads are of one structure (or of none)."""
+        return self.evidence.structure_of(begin) == self.evidence.structure_of(load)
 
     def _untouched(self, again: Load, loop: LiftedLoop) -> bool:
-        """Whether nothing that an iteration stores is what another one, or the same, loads again."""
-        (loaded,) = spots_of([again], loop)
-        stores = spots_of((a for a in accesses(loop.body) if isinstance(a, Store)), loop)
+        """Returns whether nothing that an iteration stores is what another one, or the same, loads again."""
+        (loaded,) = loop_accesses([again], loop)
+        stores = loop_accesses((a for a in accesses(loop.body) if isinstance(a, Store)), loop)
         return all(self.independence.apart(s, loaded) and self.independence.iterations_apart(s, loaded) for s in stores)
 
-    def _loaded_again(self, loop: LiftedLoop, kept: Sequence[_Kept]) -> LiftedLoop:
+    def _reloaded(self, loop: LiftedLoop, kept: Sequence[_CarriedLoad]) -> LiftedLoop:
         known: dict[Operand, Operand] = {}
         loads: list[Item] = []
         for one in kept:
@@ -168,8 +170,8 @@ def _earlier(load: Load, loop: LiftedLoop, back: int, value: Val) -> Load:
     return replace(load, value=value, address=replace(load.address, const=const), part=load.part - distance)
 
 
-def _begins(begin: Load, again: Load, loop: LiftedLoop) -> bool:
-    """Whether ``begin`` loads what ``again`` does in the first iteration."""
+def _starts_as(begin: Load, again: Load, loop: LiftedLoop) -> bool:
+    """Returns whether ``begin`` loads what ``again`` does in the first iteration."""
     terms = {atom: coef for atom, coef in again.address.terms if atom != loop.counter}
     same = again.address.const == begin.address.const % (1 << 64) and terms == dict(begin.address.terms)
     changed = set(defined(loop.body))

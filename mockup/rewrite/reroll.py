@@ -14,9 +14,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from layout_advise.layoutalgebra.derive.structure import Structure
-from layout_advise.mockup.evidence.binding import Access, accesses, bind, key_of
-from layout_advise.mockup.evidence.independence import Independence, Spot
+from layout_advise.mockup.evidence.binding import Access, accesses, key_of
+from layout_advise.mockup.evidence.evidence import Evidence
+from layout_advise.mockup.evidence.independence import Independence, LoopAccess
 from layout_advise.mockup.ir.lifted import (
     Atomic,
     Call,
@@ -35,43 +35,42 @@ from layout_advise.mockup.ir.lifted import (
 from layout_advise.mockup.ir.linear_forms import form_of
 from layout_advise.mockup.ir.loop_body import (
     Body,
-    ReadOnly,
     constant_names,
     defined,
     first_free_number,
-    read_by,
+    operands,
     straight,
     used,
 )
-from layout_advise.mockup.rewrite.reroll_branchy_loops import single
-from layout_advise.mockup.rewrite.single_element import Rolled, copies, times
-from layout_advise.mockup.rewrite.unrolled_copies import UnrolledCopies, find_lanes
-from layout_advise.tracer.trace.trace import Trace
+from layout_advise.mockup.rewrite.reroll_branchy_loops import reroll_copies
+from layout_advise.mockup.rewrite.single_element import SingleElementWriter, access_copies, scaled_trip
+from layout_advise.mockup.rewrite.unrolled_copies import UnrolledCopies, find_copies
 
 
-def reroll(lifted: Lifted, trace: Trace, structures: Sequence[Structure], read: ReadOnly = lambda at, size: None) -> Lifted:
-    """``lifted`` with its loops over several elements rerolled, and independent loops marked.
+def reroll(lifted: Lifted, evidence: Evidence) -> Lifted:
+    """Returns ``lifted`` with its loops over several elements rerolled, and independent loops marked.
 
-    ``read(address, size)`` gives bytes of the program that cannot change (its read-only data), for constants kept in
-    memory. The result computes the same on the traced call; what the trace does not prove apart is left alone.
+    Needs: the traced addresses, to show that lanes one after the other do the same; read-only data, for constants kept in
+    memory; field loops written out, where they are to be (:mod:`layout_advise.mockup.rewrite.unroll_field_loops`).
+    Gives: one element an iteration; ``lanes`` tells the references that an access stands for; ``independent``, ``abreast``
+    and ``known`` of each loop.
+    Keeps: loops that the trace does not prove apart, and reductions with several accumulators.
     """
-    return _Reroller(lifted, trace, structures, read).run()
+    return _Reroller(lifted, evidence).run()
 
 
 class _Reroller:
     """The pass over one hotspot."""
 
-    def __init__(self, lifted: Lifted, trace: Trace, structures: Sequence[Structure], read: ReadOnly) -> None:
-        self.lifted = lifted
-        self.binding = bind(lifted, trace, structures)
-        self.elements = {s.id: s.element_bytes for s in structures}
-        self.names = constant_names(lifted, read)
+    def __init__(self, lifted: Lifted, evidence: Evidence) -> None:
+        self.lifted, self.evidence = lifted, evidence
+        self.names = constant_names(lifted, evidence.constant)
         # a loop that was written out has an access for each iteration
         per_key = Counter(
             key for key, *_ in {(key_of(a), home, a.address.const - a.part) for a, home in _homes(lifted.body, 0)}
         )
         alone = frozenset(key for key, count in per_key.items() if count == 1)
-        self.independence = Independence(self.binding, structures, alone)
+        self.independence = Independence(evidence.binding, evidence.structures, alone)
         self.next = first_free_number(lifted)
         self.uses = Counter(used(lifted.body))
         self.uses.update(out.operand for out in lifted.live_outs)
@@ -92,70 +91,78 @@ class _Reroller:
     def _loop(self, loop: LiftedLoop) -> list[Item]:
         if any(isinstance(item, LiftedLoop) for item in loop.body):
             loop = replace(loop, body=self._items(loop.body))
-            return [replace(loop, abreast=not _marked(loop.body) and self._independent(loop))]
-        before, loop, vectors = self._rolled(loop)
+            return [replace(loop, abreast=not _has_independent_loop(loop.body) and self._independent(loop))]
+        before, loop, vectors = self._rerolled(loop)
         independent = self._independent(loop)
-        return [*before, replace(loop, independent=independent, known=independent and vectors and _irregular(loop))]
+        return [
+            *before,
+            replace(loop, independent=independent, known=independent and vectors and _has_computed_address(loop)),
+        ]
 
-    def _rolled(self, loop: LiftedLoop) -> tuple[list[Item], LiftedLoop, bool]:
-        """What is done before the rerolled loop, that loop, and whether vector instructions ran its iterations."""
+    def _rerolled(self, loop: LiftedLoop) -> tuple[list[Item], LiftedLoop, bool]:
+        """Returns what is done before the rerolled loop, that loop, and whether vector instructions ran its iterations."""
         if not straight(loop):
-            return self._repeated(loop)
+            return self._rerolled_copies(loop)
         body = Body(loop, self.names)
-        lanes = find_lanes(body, self._grain)
+        lanes = find_copies(body, self._grain)
         if lanes is None or not self._complete(body, lanes) or not self._order_free(body, lanes):
             return [], loop, False
-        rolled = Rolled(body, lanes, self.next).loop()
+        rolled = SingleElementWriter(body, lanes, self.next).loop()
         if rolled is None:
             return [], loop, False
         self.next = rolled.next
         return [rolled.trip], rolled.loop, _by_vectors(body, lanes)
 
-    def _repeated(self, loop: LiftedLoop) -> tuple[list[Item], LiftedLoop, bool]:
+    def _rerolled_copies(self, loop: LiftedLoop) -> tuple[list[Item], LiftedLoop, bool]:
         """The same of a loop with branches that was unrolled."""
         inside = Counter(used(loop.body))
-        found = single(loop, self._grain_of_all, {o for o, n in self.uses.items() if n != inside[o]})
+        found = reroll_copies(loop, self._grain_of_all, {o for o, n in self.uses.items() if n != inside[o]})
         if found is None or loop.trip is None:
             return [], loop, False
         rolled, count = found
         trip = Val(self.next, "i64")
         self.next += 1
-        return [LetLinear(trip, times(loop.trip, count), Origin(loop.head))], replace(rolled, trip=trip), False
+        return [LetLinear(trip, scaled_trip(loop.trip, count), Origin(loop.head))], replace(rolled, trip=trip), False
 
-    def _grain_of_all(self, copies: Sequence[Access], step: int) -> bool:
-        same = len({self.binding.structure_of.get(key_of(a)) for a in copies}) == 1
-        return same and self._grain(copies[0], step)
+    def _grain_of_all(self, group: Sequence[Access], step: int) -> bool:
+        return self._one_structure(group) and self._grain(group[0], step)
 
     def _grain(self, access: Access, step: int) -> bool:
         """Lanes are whole elements of a structure: copies of one expression for several fields of an element stay."""
-        size = self.elements.get(self.binding.structure_of.get(key_of(access), ""))
-        return size is None or step % size == 0
+        structure = self.evidence.structure(access)
+        return structure is None or step % structure.element_bytes == 0
+
+    def _one_structure(self, group: Sequence[Access]) -> bool:
+        """Returns whether all copies of an access belong to one structure, or all to none."""
+        return len({self.evidence.structure_of(access) for access in group}) == 1
 
     def _complete(self, body: Body, lanes: UnrolledCopies) -> bool:
-        """Whether the lanes are all that the body does, no value of it is used elsewhere, and all copies of an access belong
-        to one structure."""
-        covered = {id(body.items[k]) for stores in lanes.stores for k in stores}
-        covered |= {id(body.defined[n]) for partner in lanes.partners for n in partner.values()}
-        covered |= {id(item) for n, item in body.defined.items() if n in body.names}
-        if any(id(item) not in covered for item in body.items if isinstance(item, Load | Store | Call)):
+        """Returns whether the lanes are all that the body does, no value of it is used elsewhere, and all copies of an
+        access belong to one structure."""
+        covered = {body.items[k].uid for stores in lanes.stores for k in stores}
+        covered |= {body.defined[n].uid for partner in lanes.partners for n in partner.values()}
+        covered |= {item.uid for n, item in body.defined.items() if n in body.names}
+        if any(item.uid not in covered for item in body.items if isinstance(item, Load | Store | Call)):
             return False
-        inside = Counter(operand for item in body.items for operand in read_by(item))
+        inside = Counter(operand for item in body.items for operand in operands(item))
         used = {o: n for o, n in self.uses.items() if isinstance(o, Val) and o.number in body.defined}
         if any(n != inside[o] for o, n in used.items()):
             return False
-        return all(len({self.binding.structure_of.get(key_of(a)) for a in group}) == 1 for group in copies(body, lanes))
+        return all(self._one_structure(group) for group in access_copies(body, lanes))
 
     def _order_free(self, body: Body, lanes: UnrolledCopies) -> bool:
-        """Whether the lanes one after the other load and store the same as in the order of the body."""
-        spots = [_Turn(lane, group[0], access) for group in copies(body, lanes) for lane, access in enumerate(group)]
+        """Returns whether the lanes one after the other load and store the same as in the order of the body."""
+        spots = [
+            _LaneAccess(lane, group[0], access) for group in access_copies(body, lanes) for lane, access in enumerate(group)
+        ]
         known: dict[tuple[int, int], bool] = {}
         for one in (s for s in spots if isinstance(s.access, Store)):
             for other in spots:
                 if one.access is other.access:
                     continue
-                if one.before(other, body) == (body.position[id(one.access)] < body.position[id(other.access)]):
+                if one.before(other, body) == (body.position[one.access.uid] < body.position[other.access.uid]):
                     continue
-                pair = id(one.access), id(other.access)
+                pair = one.access.uid, other.access.uid
                 if pair not in known:
                     known[pair] = self.independence.apart(_spot(body, one.access), _spot(body, other.access))
                 if not known[pair]:
@@ -163,36 +170,37 @@ class _Reroller:
         return True
 
     def _independent(self, loop: LiftedLoop) -> bool:
-        """Whether no iteration stores what another one touches."""
+        """Returns whether no iteration stores what another one touches."""
         if any(isinstance(item, Atomic | RuntimeCall) for item in everything(loop.body)):
             return False  # other threads have a say in what its iterations see
-        spots = spots_of(accesses(loop.body), loop)
+        spots = loop_accesses(accesses(loop.body), loop)
         stores = [s for s in spots if isinstance(s.access, Store)]
         return bool(stores) and all(self.independence.iterations_apart(s, other) for s in stores for other in spots)
 
 
-def spots_of(found: Iterable[Access], loop: LiftedLoop) -> list[Spot]:
+def loop_accesses(found: Iterable[Access], loop: LiftedLoop) -> list[LoopAccess]:
     """Accesses of a loop, or that it could make, with their addresses as forms."""
     changed = set(defined(loop.body)) | {loop.counter}
     forms = ((access, form_of(access.address, loop.counter)) for access in found)
-    return [Spot(access, form, not any(a in changed for a, _ in form.atoms)) for access, form in forms]
+    return [LoopAccess(access, form, not any(a in changed for a, _ in form.atoms)) for access, form in forms]
 
 
 @dataclass(frozen=True, slots=True)
-class _Turn:
+class _LaneAccess:
     """One lane's execution of an access of the rerolled body; ``first`` is the access of lane 0."""
 
     lane: int
     first: Access
     access: Access
 
-    def before(self, other: _Turn, body: Body) -> bool:
-        """Whether it comes first once the loop is rerolled."""
-        return (self.lane, body.position[id(self.first)]) < (other.lane, body.position[id(other.first)])
+    def before(self, other: _LaneAccess, body: Body) -> bool:
+        """Returns whether it comes first once the loop is rerolled."""
+        return (self.lane, body.position[self.first.uid]) < (other.lane, body.position[other.first.uid])
 
 
 def _by_vectors(body: Body, lanes: UnrolledCopies) -> bool:
-    """Whether one instruction did something for several lanes: they ran side by side, and were not written out only."""
+    """Returns whether one instruction did something for several lanes: they ran side by side, and were not written out
+    only."""
     first, second = (
         {n: item.origin.pack for n in partner.values() if isinstance(item := body.defined[n], Let | Load)}
         for partner in lanes.partners[:2]
@@ -200,16 +208,16 @@ def _by_vectors(body: Body, lanes: UnrolledCopies) -> bool:
     return bool({p for p in first.values() if p is not None} & set(second.values()))
 
 
-def _irregular(loop: LiftedLoop) -> bool:
-    """Whether an access's address hangs on what its iteration has loaded or worked out."""
+def _has_computed_address(loop: LiftedLoop) -> bool:
+    """Returns whether an access's address hangs on what its iteration has loaded or worked out."""
     changed = set(defined(loop.body))
     forms = (form_of(access.address, loop.counter) for access in accesses(loop.body))
     return any(atom in changed for form in forms for atom, _ in form.atoms)
 
 
-def _spot(body: Body, access: Access) -> Spot:
-    form = body.addresses[id(access)]
-    return Spot(access, form, not any(body.inside(a) for a, _ in form.atoms))
+def _spot(body: Body, access: Access) -> LoopAccess:
+    form = body.addresses[access.uid]
+    return LoopAccess(access, form, not any(body.inside(a) for a, _ in form.atoms))
 
 
 def _homes(items: Sequence[Item], home: int) -> Iterator[tuple[Access, int]]:
@@ -218,9 +226,9 @@ def _homes(items: Sequence[Item], home: int) -> Iterator[tuple[Access, int]]:
         if isinstance(item, Load | Store | Atomic):
             yield item, home
         elif isinstance(item, LiftedLoop):
-            yield from _homes(item.body, id(item))
+            yield from _homes(item.body, item.uid)
 
 
-def _marked(items: Sequence[Item]) -> bool:
-    """Whether a loop among or in ``items`` is known to be independent."""
-    return any(isinstance(i, LiftedLoop) and (i.independent or i.abreast or _marked(i.body)) for i in items)
+def _has_independent_loop(items: Sequence[Item]) -> bool:
+    """Returns whether a loop among or in ``items`` is known to be independent."""
+    return any(isinstance(i, LiftedLoop) and (i.independent or i.abreast or _has_independent_loop(i.body)) for i in items)

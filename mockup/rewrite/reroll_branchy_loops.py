@@ -34,15 +34,15 @@ from layout_advise.mockup.ir.lifted import (
     Var,
 )
 from layout_advise.mockup.ir.linear_forms import Form, form_of
-from layout_advise.mockup.ir.loop_body import defined, read_by
-from layout_advise.mockup.rewrite.unrolled_copies import COMMUTATIVE, MOST_LANES
+from layout_advise.mockup.ir.loop_body import defined, operands
+from layout_advise.mockup.rewrite.unrolled_copies import COMMUTATIVE, MOST_COPIES
 
 Grain = Callable[[Sequence[Access], int], bool]
 """Whether the copies of an access may move by so many bytes from one to the next."""
 _MOVED = Load | Store | LetLinear
 
 
-def single(loop: LiftedLoop, grain: Grain, behind: Container[Operand]) -> tuple[LiftedLoop, int] | None:
+def reroll_copies(loop: LiftedLoop, grain: Grain, behind: Container[Operand]) -> tuple[LiftedLoop, int] | None:
     """The loop with one of its copies for a body, and how many it has; its trip count is still the old one. None where the
     body is not several copies of anything, or has no branch (:mod:`layout_advise.mockup.rewrite.unrolled_copies` looks at
     these). ``behind`` is what is read outside the loop."""
@@ -60,7 +60,7 @@ def single(loop: LiftedLoop, grain: Grain, behind: Container[Operand]) -> tuple[
         return None
     if any(o in behind for o in defined(core)):
         return None
-    for count in range(min(MOST_LANES, end), 1, -1):
+    for count in range(min(MOST_COPIES, end), 1, -1):
         if end % count == 0 and (found := _Copies(loop, core, tail, count, grain).body()) is not None:
             return replace(loop, body=found), count
     return None
@@ -80,7 +80,7 @@ class _Copies:
         self.copies = [core[k * size : (k + 1) * size] for k in range(count)]
         self.tail = tail
         self.grain = grain
-        self.handed = {item.variable for item in tail}
+        self.carried = {item.variable for item in tail}
         self.defined = set(defined(self.copies[0]))
         self.inside = set(defined(core))
         self.partners: list[dict[Operand, Operand]] = [{o: o for o in self.defined}]
@@ -89,7 +89,7 @@ class _Copies:
 
     def body(self) -> tuple[Item, ...] | None:
         """The first copy as the body of a loop over single elements."""
-        if any(o in self.inside for o in self.handed) or not self._assigned_first():
+        if any(o in self.inside for o in self.carried) or not self._assigned_first():
             return None
         for k in range(1, len(self.copies)):
             self.partners.append({})
@@ -102,11 +102,12 @@ class _Copies:
         ends = self._ends()
         if ends is None:
             return None
-        body = [rolled for n, item in enumerate(self.copies[0]) if (rolled := self._rolled(n, item)) is not None]
+        body = [rolled for n, item in enumerate(self.copies[0]) if (rolled := self._rerolled(n, item)) is not None]
         return (*body, *ends) if len(body) == len(self.copies[0]) else None
 
     def _ends(self) -> list[Assign] | None:
-        """What the first copy hands on as the last one did; None where the copies do not hand it from one to the next."""
+        """Returns what the first copy hands on as the last one did; None where the copies do not hand it from one to the
+        next."""
         back = {there: first for first, there in self.partners[-1].items()}
         given = {item.variable: back.get(item.operand) for item in self.tail}
         for k, variable, there in self.read:
@@ -118,15 +119,15 @@ class _Copies:
             operand = given[item.variable]
             if operand is not None:
                 ends.append(replace(item, operand=operand))
-            elif item.operand in self.inside or item.operand in self.handed or item.operand == self.counter:
+            elif item.operand in self.inside or item.operand in self.carried or item.operand == self.counter:
                 return None
             else:
                 ends.append(item)
         return ends
 
     def _assigned_first(self) -> bool:
-        """Whether the first copy has assigned each of its variables, whichever way it takes, before it reads it, and at its
-        end (what an iteration of the copies left in one would be another copy's), and jumps nowhere else."""
+        """Returns whether the first copy has assigned each of its variables, whichever way it takes, before it reads it,
+        and at its end (what an iteration of the copies left in one would be another copy's), and jumps nowhere else."""
         every: set[Operand] = {o for o in self.defined if isinstance(o, Var)}
         own = {item.number for item in self.copies[0] if isinstance(item, Label)}
         now: set[Operand] = set()
@@ -135,8 +136,7 @@ class _Copies:
             if isinstance(item, Label):
                 now = now & arriving.pop(item.number, every)
                 continue
-            reads = [item.condition] if isinstance(item, Goto) else read_by(item)
-            if any(o in every and o not in now for o in reads):
+            if any(o in every and o not in now for o in operands(item)):
                 return False
             if isinstance(item, Assign):
                 now = {*now, item.variable}
@@ -148,7 +148,7 @@ class _Copies:
         return now == every
 
     def _same(self, first: Item, here: Item, k: int) -> bool:
-        """Whether both do the same in their copies; what they define are partners from here on."""
+        """Returns whether both do the same in their copies; what they define are partners from here on."""
         match first, here:
             case Load(), Load():
                 alike = (first.value.ty, first.guarded, first.turn) == (here.value.ty, here.guarded, here.turn)
@@ -180,11 +180,11 @@ class _Copies:
         return first.ty == here.ty and self.partners[-1].setdefault(first, here) == here
 
     def _equal(self, first: Operand, here: Operand, k: int) -> bool:
-        """Whether an operand of copy ``k`` is what ``first`` is in the first one."""
+        """Returns whether an operand of copy ``k`` is what ``first`` is in the first one."""
         partner = self.partners[k]
         if first in partner:
             return partner[first] == here
-        if isinstance(first, Var) and first in self.handed:
+        if isinstance(first, Var) and first in self.carried:
             self.read.append((k, first, here))
             return True
         return first == here and first != self.counter and first not in self.inside
@@ -205,7 +205,7 @@ class _Copies:
         return False
 
     def _moved(self, first: Linear, here: Linear, k: int) -> bool:
-        """Whether both are the same sum, ``k`` copies apart."""
+        """Returns whether both are the same sum, ``k`` copies apart."""
         one, other = form_of(first, self.counter), form_of(here, self.counter)
         step = self._step(one)
         if step is None or other.step != one.step or (other.const - one.const - k * step) % (1 << 64):
@@ -223,7 +223,7 @@ class _Copies:
     def _step(self, form: Form) -> int | None:
         return form.step // len(self.copies) if form.step % len(self.copies) == 0 else None
 
-    def _rolled(self, n: int, item: Item) -> Item | None:
+    def _rerolled(self, n: int, item: Item) -> Item | None:
         """Statement ``n`` of the first copy, as it is in a loop over single elements."""
         if not isinstance(item, _MOVED):
             return item
@@ -237,7 +237,4 @@ class _Copies:
         return replace(item, address=self._scaled(item.address), lanes=lanes)
 
     def _scaled(self, linear: Linear) -> Linear:
-        form = form_of(linear, self.counter)
-        step = form.step // len(self.copies)
-        counted: tuple[tuple[Operand, int], ...] = ((self.counter, step),) if step else ()
-        return Linear(form.const % (1 << 64), (*form.atoms, *counted))
+        return form_of(linear, self.counter).linear(self.counter, len(self.copies))

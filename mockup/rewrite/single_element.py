@@ -25,13 +25,13 @@ from layout_advise.mockup.ir.lifted import (
     Val,
 )
 from layout_advise.mockup.ir.linear_forms import Form, form_of
-from layout_advise.mockup.ir.loop_body import Body, read_by
+from layout_advise.mockup.ir.loop_body import Body, operands
 from layout_advise.mockup.rewrite.unrolled_copies import UnrolledCopies
 
 _A = TypeVar("_A", bound=Access)
 
 
-def copies(body: Body, lanes: UnrolledCopies) -> Iterator[tuple[Access, ...]]:
+def access_copies(body: Body, lanes: UnrolledCopies) -> Iterator[tuple[Access, ...]]:
     """For every access of lane 0 that access in all lanes."""
     for k in lanes.stores[0]:
         chain = next(m for m, first in enumerate(lanes.stores[0]) if first == k)
@@ -50,7 +50,7 @@ class SingleLoop:
     next: int
 
 
-class Rolled:
+class SingleElementWriter:
     """Writes lane 0 as a loop of its own."""
 
     def __init__(self, body: Body, lanes: UnrolledCopies, number: int) -> None:
@@ -68,20 +68,20 @@ class Rolled:
         origin = Origin(old.head)
         trip = Val(self._number(), "i64")
         stores = set(self.lanes.stores[0])
-        groups = {id(group[0]): group for group in copies(self.body, self.lanes)}
+        groups = {group[0].uid: group for group in access_copies(self.body, self.lanes)}
         for k, item in enumerate(self.body.items):
             if isinstance(item, Assign):
                 if not self._assign(item):
                     return None
             elif isinstance(item, Store):
                 if k in stores:
-                    self.items.append(self._access(item, groups[id(item)]))
+                    self.items.append(self._access(item, groups[item.uid]))
             elif isinstance(item, Load) and item.value.number in self.body.names:
                 rest: tuple[Executed | None, ...] = (None,) * (self.lanes.count - 1)
                 self.items.append(replace(item, lanes=((*key_of(item), item.part), *rest)))
             elif isinstance(item, Let | LetLinear | Load | Call) and item.value.number in self.wanted:
                 self._value(item, groups)
-        count = times(old.trip, self.lanes.count)
+        count = scaled_trip(old.trip, self.lanes.count)
         loop = LiftedLoop(old.counter, trip, tuple(self.items), old.head)
         return SingleLoop(LetLinear(trip, count, origin), loop, self.next)
 
@@ -90,7 +90,7 @@ class Rolled:
         found: set[int] = set()
         work: list[Operand] = []
         for k in self.lanes.stores[0]:
-            work += read_by(self.body.items[k])
+            work += operands(self.body.items[k])
         for item in self.body.items:
             if isinstance(item, Assign) and (source := self._first_lane(item.operand)) is not None:
                 work.append(source)
@@ -100,7 +100,7 @@ class Rolled:
                 continue
             found.add(operand.number)
             form = self.body.form(operand)
-            work += [a for a, _ in form.atoms] if form is not None else read_by(self.body.defined[operand.number])
+            work += [a for a, _ in form.atoms] if form is not None else operands(self.body.defined[operand.number])
         return found
 
     def _number(self) -> int:
@@ -108,25 +108,19 @@ class Rolled:
         return self.next - 1
 
     def _scaled(self, linear: Linear) -> Linear:
-        form = form_of(linear, self.body.loop.counter)
-        return self._linear(form, form.const)
-
-    def _linear(self, form: Form, const: int) -> Linear:
-        step = form.step // self.lanes.count
-        counted: tuple[tuple[Operand, int], ...] = ((self.body.loop.counter, step),) if step else ()
-        return Linear(const % (1 << 64), (*form.atoms, *counted))
+        return form_of(linear, self.body.loop.counter).linear(self.body.loop.counter, self.lanes.count)
 
     def _access(self, item: _A, group: Sequence[Access]) -> _A:
         lanes: list[Executed | None] = []
         for copy in group:
             # shared by lanes, or by accesses of neighbours: what is at i + 1 in one iteration is at i in the next
-            lanes.append(None if id(copy) in self.claimed else (*key_of(copy), copy.part))
-            self.claimed.add(id(copy))
+            lanes.append(None if copy.uid in self.claimed else (*key_of(copy), copy.part))
+            self.claimed.add(copy.uid)
         return replace(item, address=self._scaled(item.address), lanes=tuple(lanes))
 
     def _value(self, item: Let | LetLinear | Load | Call, groups: dict[int, tuple[Access, ...]]) -> None:
         if isinstance(item, Load):
-            self.items.append(self._access(item, groups[id(item)]))
+            self.items.append(self._access(item, groups[item.uid]))
         elif isinstance(item, LetLinear):
             self.items.append(replace(item, linear=self._scaled(item.linear)))
         elif (form := self.body.form(item.value)) is not None:
@@ -152,7 +146,7 @@ class Rolled:
             total = result
 
     def _assign(self, item: Assign) -> bool:
-        """What is left in a variable when the loop is done: the last lane's value, or what all lanes share."""
+        """Returns what is left in a variable when the loop is done: the last lane's value, or what all lanes share."""
         operand = item.operand
         if not isinstance(operand, Val) or operand.number not in self.body.defined:
             if operand == self.body.loop.counter:
@@ -172,8 +166,9 @@ class Rolled:
         ):
             return False
         behind = form.step // self.lanes.count * (self.lanes.count - 1)
+        first_lane = replace(form, const=form.const - behind).linear(self.body.loop.counter, self.lanes.count)
         value = Val(self._number(), "i64")
-        self.items.append(LetLinear(value, self._linear(form, form.const - behind), Origin(self.body.loop.head)))
+        self.items.append(LetLinear(value, first_lane, Origin(self.body.loop.head)))
         self.items.append(replace(item, operand=value))
         return True
 
@@ -187,6 +182,6 @@ class Rolled:
         return None
 
 
-def times(trip: Operand, count: int) -> Linear:
+def scaled_trip(trip: Operand, count: int) -> Linear:
     """A trip count times the number of elements that an iteration did."""
     return Linear(trip.value * count) if isinstance(trip, Imm) else Linear(0, ((trip, count),))

@@ -23,18 +23,25 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from layout_advise.mockup.evidence.binding import access_bytes
+from layout_advise.mockup.evidence.evidence import Evidence
 from layout_advise.mockup.ir.lifted import Call, Goto, Item, Let, LetLinear, Lifted, LiftedLoop, Load, Operand, Store, Val
+from layout_advise.mockup.ir.loop_body import operands
 
 Pure = Let | LetLinear | Call
 Movable = Pure | Load
 
 
-def in_pieces(lifted: Lifted) -> Lifted:
-    """``lifted`` with the operations of its vectorised loops moved to where their result is first needed."""
+def sink_operations(lifted: Lifted, evidence: Evidence) -> Lifted:
+    """Returns ``lifted`` with the operations of its vectorised loops moved to where their result is first needed.
+
+    Needs: rerolled loops; of the evidence nothing.
+    Gives: each result computed in one piece.
+    Keeps: the order of stores and control; loads pass only stores that are shown to be elsewhere.
+    """
     return replace(lifted, body=_body(lifted.body))
 
 
-def loads_late(lifted: Lifted) -> Lifted:
+def sink_loads(lifted: Lifted) -> Lifted:
     """``lifted`` with each load right before what first needs it, those of one operation in the opposite order of its
     operands; no load passes a store that is not shown to be elsewhere, or a call or jump. The order of vectorised loops
     stays: it tells more than that of a source."""
@@ -56,9 +63,9 @@ def _body(items: Sequence[Item]) -> tuple[Item, ...]:
 
 
 def _is_vectorised(items: Sequence[Item]) -> bool:
-    """Whether a body stands for several lanes, or most of its operations are lanes of packed instructions. Where these are a
-    few among scalar ones, the order is the source's already, as its compiler left it: moving operations made the unchanged
-    layout of ``lattice`` 10 % slower at -O3."""
+    """Returns whether a body stands for several lanes, or most of its operations are lanes of packed instructions. Where
+    these are a few among scalar ones, the order is the source's already, as its compiler left it: moving operations made
+    the unchanged layout of ``lattice`` 10 % slower at -O3."""
     if any(isinstance(item, Load | Store) and item.lanes for item in items):
         return not any(isinstance(item, Goto) for item in items)  # with branches it was unrolled only
     packed = [item.origin.pack is not None for item in items if isinstance(item, Let)]
@@ -77,7 +84,7 @@ def _late(
         if isinstance(item, kinds) and not (isinstance(item, Load) and item.guarded):
             waiting[item.value.number] = item
         elif isinstance(item, Let | LetLinear | Load | Store):
-            for operand in turn(_read(item)):
+            for operand in turn(operands(item)):
                 yield from _needed(operand, waiting)
             if isinstance(item, Store):
                 yield from _not_apart(item, waiting)
@@ -95,7 +102,7 @@ def _not_apart(store: Store, waiting: dict[int, Movable]) -> Iterator[Movable]:
 
 
 def _apart(load: Load, store: Store) -> bool:
-    """Whether their addresses, whatever the values in them, are so far apart that they share no byte."""
+    """Returns whether their addresses, whatever the values in them, are so far apart that they share no byte."""
     if dict(load.address.terms) != dict(store.address.terms):
         return False
     ahead = (load.address.const - store.address.const) % 2**64
@@ -103,7 +110,7 @@ def _apart(load: Load, store: Store) -> bool:
 
 
 def _needed(operand: Operand, waiting: dict[int, Movable]) -> Iterator[Movable]:
-    """What ``operand`` waits for, operands first; each item once. A list, not recursion: chains can be long."""
+    """Returns what ``operand`` waits for, operands first; each item once. A list, not recursion: chains can be long."""
     work: list[Operand | Movable] = [operand]
     while work:
         at = work.pop()
@@ -111,18 +118,10 @@ def _needed(operand: Operand, waiting: dict[int, Movable]) -> Iterator[Movable]:
             yield at
         elif isinstance(at, Val) and (item := waiting.pop(at.number, None)) is not None:
             work.append(item)
-            work += reversed(_read(item))
+            work += reversed(operands(item))
 
 
 def _all(waiting: dict[int, Movable]) -> Iterator[Movable]:
     while waiting:
         item = next(iter(waiting.values()))
         yield from _needed(item.value, waiting)
-
-
-def _read(item: Movable | Store) -> tuple[Operand, ...]:
-    if isinstance(item, Let | Call):
-        return item.args
-    linear = item.linear if isinstance(item, LetLinear) else item.address
-    atoms = tuple(atom for atom, _ in linear.terms)
-    return (*atoms, item.stored) if isinstance(item, Store) else atoms

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 
-from layout_advise.layoutalgebra.derive.structure import Structure
-from layout_advise.mockup.evidence.binding import Binding, accesses, bind, key_of
+from layout_advise.mockup.evidence.binding import accesses
+from layout_advise.mockup.evidence.evidence import Evidence
 from layout_advise.mockup.ir.lifted import (
     Assign,
     Atomic,
@@ -33,26 +33,27 @@ from layout_advise.mockup.ir.lifted import (
 )
 from layout_advise.mockup.ir.loop_body import first_free_number
 from layout_advise.mockup.ir.substitution import reading, written_out
-from layout_advise.tracer.trace.trace import Trace
 
 MOST_ITERATIONS = 16
 MOST_STATEMENTS = 600
 
 
-def unroll_fields(lifted: Lifted, trace: Trace, structures: Sequence[Structure]) -> Lifted:
-    """``lifted`` with its short constant loops over the fields of an element of ``structures`` written out."""
-    binding = bind(lifted, trace, structures)
-    elements = {s.id: s.element_bytes for s in structures}
-    items = list(everything(lifted.body))
-    unroller = _Unroller(binding, elements, items, first_free_number(lifted))
+def unroll_field_loops(lifted: Lifted, evidence: Evidence) -> Lifted:
+    """Returns ``lifted`` with its short constant loops over the fields of an element written out.
+
+    Needs: the structure of each access, for the size of its elements.
+    Gives: accesses that each go to one field; ``turn`` tells the copies of one reference apart.
+    Keeps: the order in which everything is executed.
+    """
+    unroller = _Unroller(evidence, list(everything(lifted.body)), first_free_number(lifted))
     return replace(lifted, body=unroller.body(lifted.body))
 
 
 class _Unroller:
     """The pass over one hotspot; numbers of its own follow those that are taken."""
 
-    def __init__(self, binding: Binding, elements: dict[str, int], items: Sequence[Item], first: int) -> None:
-        self.binding, self.elements = binding, elements
+    def __init__(self, evidence: Evidence, items: Sequence[Item], first: int) -> None:
+        self.evidence = evidence
         self.values = count(first)
         self.labels = count(max((i.number for i in items if isinstance(i, Label)), default=0) + 1)
         self.groups = count(max((i.group for i in items if isinstance(i, Assign)), default=0) + 1)
@@ -74,9 +75,9 @@ class _Unroller:
         if loop.trip.value * sum(1 for _ in everything(loop.body)) > MOST_STATEMENTS:
             return False
         for access in accesses(loop.body):
-            size = self.elements.get(self.binding.structure_of.get(key_of(access), ""))
+            structure = self.evidence.structure(access)
             step = next((coef for atom, coef in access.address.terms if atom == loop.counter), 0)
-            if size is not None and step % size:
+            if structure is not None and step % structure.element_bytes:
                 return True
         return False
 

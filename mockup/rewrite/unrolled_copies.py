@@ -21,7 +21,7 @@ from layout_advise.mockup.ir.loop_body import Body, arguments
 COMMUTATIVE = dict.fromkeys(("add", "mul", "and", "or", "xor", "eq", "ne", "umulhi", "smulhi", "fadd", "fmul", "fma"), 2)
 """Operations to how many of their first operands may change places. Of floating-point ones the order decides only whose
 bits a NaN made of two has; compilers of sources do not keep it, not even from one lane to the next."""
-MOST_LANES = 64
+MOST_COPIES = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class UnrolledCopies:
     partners: tuple[dict[int, int], ...]
 
 
-def find_lanes(body: Body, grain: Callable[[Access, int], bool]) -> UnrolledCopies | None:
+def find_copies(body: Body, grain: Callable[[Access, int], bool]) -> UnrolledCopies | None:
     """The most lanes that the body consists of; None where it is not several copies of anything.
 
     ``grain(access, step)`` tells whether the access may move by ``step`` bytes from one copy to the next.
@@ -43,7 +43,7 @@ def find_lanes(body: Body, grain: Callable[[Access, int], bool]) -> UnrolledCopi
     if body.carried is None:
         return None
     lengths = [n for n in (len(stores), *map(len, body.carried.values())) if n]
-    for count in range(min(*lengths, MOST_LANES) if lengths else 0, 1, -1):
+    for count in range(min(*lengths, MOST_COPIES) if lengths else 0, 1, -1):
         if any(length % count for length in lengths):
             continue
         found = _Matcher(body, count, grain).match(stores)
@@ -68,7 +68,7 @@ class _Matcher:
         self.shapes: dict[Hashable, int] = {}
         self.shape: dict[int, int] = {}
         # what each lane hands on
-        self.handed: dict[Var, tuple[int, ...]] = {
+        self.carried: dict[Var, tuple[int, ...]] = {
             variable: way[len(way) // count - 1 :: len(way) // count] for variable, way in (body.carried or {}).items()
         }
 
@@ -78,7 +78,7 @@ class _Matcher:
         if chains is None:
             return None
         for number, item in self.body.defined.items():
-            variable = next((v for v, values in self.handed.items() if number in values), None)
+            variable = next((v for v, values in self.carried.items() if number in values), None)
             shape = self._shape(item) if variable is None else ("outside", variable)
             self.shape[number] = self.shapes.setdefault(shape, len(self.shapes))
         partners: list[dict[int, int]] = []
@@ -96,7 +96,7 @@ class _Matcher:
         for k in stores:
             item = self.body.items[k]
             assert isinstance(item, Store)
-            form = self.body.addresses[id(item)]
+            form = self.body.addresses[item.uid]
             step = self._step(form)
             if not step or not self.grain(item, step) or any(self.body.inside(a) for a, _ in form.atoms):
                 return None
@@ -125,7 +125,7 @@ class _Matcher:
         if isinstance(item, Load):
             if item.value.number in self.body.names:
                 return self.body.names[item.value.number]
-            return ("load", item.value.ty, self._form_shape(self.body.addresses[id(item)]))
+            return ("load", item.value.ty, self._form_shape(self.body.addresses[item.uid]))
         if isinstance(item, LetLinear):
             return ("sum", self._form_shape(self.body.forms[item.value.number]))
         assert isinstance(item, Let | Call)
@@ -149,7 +149,7 @@ class _Matcher:
         return self.shapes.setdefault(("outside", self.body.key(operand)), len(self.shapes))
 
     def _pair(self, chains: Sequence[Sequence[int]], lane: int) -> dict[int, int] | None:
-        """Which value of ``lane`` is which of lane 0, from the stores down to the leaves."""
+        """Returns which value of ``lane`` is which of lane 0, from the stores down to the leaves."""
         partner: dict[int, int] = {}
         work: list[tuple[Operand, Operand]] = []
         for chain in chains:
@@ -157,7 +157,7 @@ class _Matcher:
             assert isinstance(first, Store)
             assert isinstance(here, Store)
             work.append((first.stored, here.stored))
-        for variable, values in self.handed.items():
+        for variable, values in self.carried.items():
             work.append((Val(values[0], variable.ty), Val(values[lane], variable.ty)))
         while work:
             first_operand, here_operand = work.pop()
@@ -170,9 +170,9 @@ class _Matcher:
     def _same(
         self, first: Operand, here: Operand, lane: int, partner: dict[int, int]
     ) -> Sequence[tuple[Operand, Operand]] | None:
-        """What remains to be compared for the two to be the same value in two lanes; None where they are not."""
-        if isinstance(first, Var) and first in self.handed:
-            expected = Val(self.handed[first][lane - 1], first.ty) if lane else first
+        """Returns what remains to be compared for the two to be the same value in two lanes; None where they are not."""
+        if isinstance(first, Var) and first in self.carried:
+            expected = Val(self.carried[first][lane - 1], first.ty) if lane else first
             return () if here == expected else None
         if not self.body.inside(first) or not self.body.inside(here):
             counter = self.body.loop.counter
@@ -189,11 +189,11 @@ class _Matcher:
 
     def _inputs(self, first: Item, here: Item, lane: int) -> Sequence[tuple[Operand, Operand]] | None:
         if isinstance(first, Load) and isinstance(here, Load):
-            form = self.body.addresses[id(first)]
+            form = self.body.addresses[first.uid]
             step = self._step(form)
             if step is None or not self.grain(first, step):
                 return None
-            return self._atoms(form, self.body.addresses[id(here)], lane)
+            return self._atoms(form, self.body.addresses[here.uid], lane)
         assert isinstance(first, Let | LetLinear | Call)
         assert isinstance(here, Let | LetLinear | Call)
         one, other = (self.body.forms.get(i.value.number) for i in (first, here))

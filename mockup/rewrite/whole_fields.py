@@ -11,38 +11,40 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from layout_advise.layoutalgebra.derive.structure import Field, Structure
-from layout_advise.mockup.evidence.binding import Binding, access_bytes, accesses, bind, key_of
+from layout_advise.layoutalgebra.derive.structure import Field
+from layout_advise.mockup.evidence.binding import access_bytes, accesses, key_of
+from layout_advise.mockup.evidence.evidence import Evidence
 from layout_advise.mockup.evidence.streams import residues
 from layout_advise.mockup.ir.effects import Ty
 from layout_advise.mockup.ir.lifted import Imm, Item, Let, Lifted, LiftedLoop, Load, Operand, Val
 from layout_advise.mockup.ir.loop_body import first_free_number, used
-from layout_advise.tracer.trace.trace import Trace
 
 _INTEGERS: dict[int, Ty] = {2: "i16", 4: "i32", 8: "i64"}
 
 
-def whole_fields(lifted: Lifted, trace: Trace, structures: Sequence[Structure]) -> Lifted:
-    """``lifted`` with the declared fields of ``structures`` that it reads parts of, and nowhere stores, read whole. The
-    result computes the same."""
+def whole_fields(lifted: Lifted, evidence: Evidence) -> Lifted:
+    """Returns ``lifted`` with declared fields that it reads a part of, and nowhere stores, read whole.
+
+    Needs: structures with declared fields, and residues of the traced addresses that tell the field.
+    Gives: loads of whole fields; tests of single bits are made in the field's width.
+    Keeps: stores and control.
+    """
     partly = [a for a in accesses(lifted.body) if isinstance(a, Load) and a.value.ty in ("i8", "i16")]
     if not partly:
         return lifted
-    binding = bind(lifted, trace, structures)
-    known = {s.id: s for s in structures}
-    found = {id(load): field for load in partly if (field := _field_of(load, binding, known)) is not None}
+    found = {load.uid: field for load in partly if (field := _field_of(load, evidence)) is not None}
     if not found:
         return lifted
     outs = {out.operand for out in lifted.live_outs}
     return replace(lifted, body=_read(tuple(_Widened(found, first_free_number(lifted)).items(lifted.body)), outs))
 
 
-def _field_of(load: Load, binding: Binding, structures: dict[str, Structure]) -> tuple[Field, int] | None:
+def _field_of(load: Load, evidence: Evidence) -> tuple[Field, int] | None:
     """The field that a load reads a part of, and where in it that begins."""
-    structure = structures.get(binding.structure_of.get(key_of(load), ""))
+    structure = evidence.structure(load)
     if structure is None or load.lanes or load.guarded or load.origin.pack is not None:
         return None
-    starts = residues(binding.streams[key_of(load)], structure.base, structure.element_bytes)
+    starts = residues(evidence.binding.streams[key_of(load)], structure.base, structure.element_bytes)
     if starts is None or len(starts) != 1:
         return None
     (start,) = starts
@@ -71,8 +73,8 @@ class _Widened:
         for item in items:
             if isinstance(item, LiftedLoop):
                 yield replace(item, body=tuple(self.items(item.body)))
-            elif isinstance(item, Load) and id(item) in self.found:
-                yield from self._load(item, *self.found[id(item)])
+            elif isinstance(item, Load) and item.uid in self.found:
+                yield from self._load(item, *self.found[item.uid])
             elif isinstance(item, Let):
                 yield from self._let(item)
             else:

@@ -6,9 +6,9 @@ of a hotspot ``move(particles, n, dt)`` (or with the text of a file in ``mockups
 ``candidates.json`` and the registers of the run's trace):
 
 >>> import numpy as np
->>> from layout_advise.mockup.emit import emit_mockup
+>>> from layout_advise.mockup.emit import EmitSettings, emit
 >>> from layout_advise.mockup.run.load import arguments, compile_mockup
->>> text = emit_mockup(lifted, candidate, trace, [structure])
+>>> text = emit(lifted, candidate, trace, [structure], EmitSettings()).text
 >>> mockup = compile_mockup(text, folder / "c1.so", [structure])
 >>> particles = np.ones((structure.count, 10))  # x y z vx vy vz and four more
 >>> done = mockup({"particles": particles}, arguments((structure.base, structure.count), (0.5,)))

@@ -10,7 +10,7 @@ from pathlib import Path
 import networkx as nx
 
 from layout_advise.errors import BinaryError, LayoutAdviseError, NotLiftedError
-from layout_advise.mockup.emit import emit_mockup
+from layout_advise.mockup.emit import emit
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.lift.lift import lift
 from layout_advise.mockup.machine.cfg import CONDITIONS
@@ -106,7 +106,7 @@ def lift_function(binary: ElfBinary, function: Function, load_base: int = 0) -> 
 
 def source_of(lifted: Lifted) -> str:
     """The identity mock-up as C: nothing is known of the addresses."""
-    return emit_mockup(lifted, None, Trace(lifted.symbol, 1, "step", (), (), 0, False, _NO_REGISTERS, (), ()), ())
+    return emit(lifted, None, Trace(lifted.symbol, 1, "step", (), (), 0, False, _NO_REGISTERS, (), ()), ()).text
 
 
 def examine(binary: ElfBinary, function: Function, folder: Path, flags: tuple[str, ...] = ("-O0",)) -> SurveyOutcome:

@@ -23,10 +23,10 @@ from layout_advise.layoutalgebra.explore.traffic import lines_chosen
 from layout_advise.layoutalgebra.rules.rules import Compact
 from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Point, Stream
 from layout_advise.layoutalgebra.terms.term import A, S, product, union
-from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.emit.copies import chosen_tables, copy_function
 from layout_advise.mockup.emit.frame import buffer_specs
 from layout_advise.mockup.run.load import arguments, compile_mockup
+from tests.support.emitted import emit_mockup
 from tests.support.mockup_case import FLAGS, Case, f64_fields, verify
 
 BASE = 0x7F0000000010

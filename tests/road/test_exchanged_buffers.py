@@ -20,8 +20,8 @@ from layout_advise.layoutalgebra.explore.joint_candidates import (
     taking_turns,
     twins,
 )
-from layout_advise.mockup.emit import emit_mockup
 from tests.support.command import advise
+from tests.support.emitted import emit_mockup
 from tests.support.mockup_case import FLAGS, PARTICLES, Case, f64_fields
 from tests.support.mockup_native import candidate, relayout
 from tests.support.run_folders import studied_region

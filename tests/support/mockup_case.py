@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Structure
-from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.evidence.check_records import check_records
+from layout_advise.mockup.evidence.evidence import Evidence
 from layout_advise.mockup.machine.image import open_image
+from layout_advise.mockup.rewrite.passes import run_passes
 from layout_advise.mockup.rewrite.reroll import reroll
 from layout_advise.mockup.run.load import MockupCall
+from tests.support.emitted import emit_mockup
 from tests.support.mockup_native import Native, run_mockup, traced
 
 FLAGS = {"O2": ("-O2",), "O3-avx2": ("-O3", "-march=haswell")}
@@ -72,7 +74,7 @@ def verify(case: Case, chosen: Candidate) -> None:
     case.prepare()
     compare(case, chosen, "plain", "restrict")
     image = open_image(case.native.region.path, case.native.region.load_base)
-    rolled = reroll(case.lifted, case.trace, case.structures, image.read)
+    rolled = run_passes(case.lifted, Evidence.of(case.trace, case.structures, image.read), (reroll,), verify=True)
     if rolled != case.lifted:
         case.lifted = rolled
         assert case.run(None, "identity-check", check=True)[0] == case.expected

@@ -14,16 +14,20 @@ from elftools.elf.sections import SymbolTableSection
 
 from layout_advise.layoutalgebra.derive.structure import Axis, Buffer, Candidate, Dim, Field, FieldMap, Relayout, Structure
 from layout_advise.layoutalgebra.sets.nests import Affine, FoldedStream, Point
-from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.evidence.binding import access_bytes, accesses, key_of
+from layout_advise.mockup.evidence.evidence import Evidence
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.lift.lift import lift
+from layout_advise.mockup.rewrite.passes import run_passes
 from layout_advise.mockup.rewrite.reroll import reroll
 from layout_advise.mockup.run.load import MockupCall, arguments, compile_mockup
 from layout_advise.tracer.code.region import CodeRange, Region
 from layout_advise.tracer.trace.trace import Reference, Registers, Trace
+from tests.support.emitted import emit_mockup
 
 NO_REGISTERS = Registers((0,) * 16, 0, 0, 0, 0)
+NO_EVIDENCE = Evidence.of(Trace("f", 1, "step", (), (), 0, False, NO_REGISTERS, (), ()), ())
+"""That of a call that touches nothing."""
 
 
 def run_mockup(
@@ -129,7 +133,9 @@ def rows(source: str, work: np.ndarray, words: Sequence[int], where: Path, flags
     lifted = native.lifted()
     trace = traced(lifted, where, given, ())
     work[:] = start
-    return Rows(reroll(lifted, trace, (structure,)), trace, structure, work, expected)
+    return Rows(
+        run_passes(lifted, Evidence.of(trace, (structure,)), (reroll,), verify=True), trace, structure, work, expected
+    )
 
 
 def relayout(structure: Structure, kind: str, block: int = 4, order: Sequence[int] = ()) -> Relayout:

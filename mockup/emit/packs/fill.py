@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from layout_advise.mockup.emit.packs.pack import MIXED, Pack, Plain
+from layout_advise.mockup.emit.packs.pack import ALTERNATING, Pack, Plain
 from layout_advise.mockup.ir.lifted import Let, Operand, Val
 
 
@@ -24,38 +24,41 @@ class _Gap:
     missing: tuple[tuple[int, Let], ...]
 
 
-def filled(items: Sequence[Plain], packs: Sequence[Pack], fresh: Iterator[int]) -> list[Plain] | None:
-    """``items`` with the shared lanes computed in each of their packs; None where there are none. New values are numbered by
-    ``fresh``."""
+def fill_shared_lanes(items: Sequence[Plain], packs: Sequence[Pack], fresh: Iterator[tuple[int, int]]) -> list[Plain] | None:
+    """Returns ``items`` with the shared lanes computed in each of their packs; None where there are none.
+
+    ``fresh`` yields numbers of new values and of the statements that define them.
+    """
     behind: dict[int, list[Let]] = {}
     changed: dict[int, Let] = {}
     own: dict[tuple[int, int], tuple[Val, Let]] = {}
     for gap in _gaps(items, packs):
         for lane, let in gap.missing:
-            key = id(gap.pack), lane
+            key = gap.pack.members[0].uid, lane
             if key not in own:
                 origin = replace(gap.pack.members[0].origin, lane=lane)
-                copy = replace(let, value=replace(let.value, number=next(fresh)), origin=origin)
+                number, uid = next(fresh)
+                copy = replace(let, value=replace(let.value, number=number), origin=origin, uid=uid)
                 own[key] = let.value, copy
-                behind.setdefault(id(let), []).append(copy)
+                behind.setdefault(let.uid, []).append(copy)
             value, copy = own[key]
             member = gap.reader.members[gap.reader.numbers.index(lane)]
             assert isinstance(member, Let)
-            now = changed.get(id(member), member)
+            now = changed.get(member.uid, member)
             if value == let.value:
                 args = tuple(copy.value if k == gap.position else a for k, a in enumerate(now.args))
-                changed[id(member)] = replace(now, args=args)
+                changed[member.uid] = replace(now, args=args)
     if not changed:
         return None
-    return [one for item in items for one in (changed.get(id(item), item), *behind.get(id(item), ()))]
+    return [one for item in items for one in (changed.get(item.uid, item), *behind.get(item.uid, ()))]
 
 
 def _gaps(items: Sequence[Plain], packs: Sequence[Pack]) -> Iterator[_Gap]:
     lets = {i.value.number: i for i in items if isinstance(i, Let)}
-    partial = [p for p in packs if isinstance(p.members[0], Let) and len(p.members) < p.lanes and p.name not in MIXED]
+    partial = [p for p in packs if isinstance(p.members[0], Let) and len(p.members) < p.lanes and p.name not in ALTERNATING]
     of = {m.value.number: p for p in partial for m in p.members if isinstance(m, Let)}
     for reader in packs:
-        if not isinstance(reader.members[0], Let) or reader.name in MIXED:
+        if not isinstance(reader.members[0], Let) or reader.name in ALTERNATING:
             continue
         for position, column in enumerate(reader.columns()):
             pack = next((of[a.number] for a in column if isinstance(a, Val) and a.number in of), None)

@@ -1,4 +1,4 @@
-"""What was one packed instruction, to be written as one vector statement where its lanes stay neighbours.
+"""Finds packed instructions that become one vector statement each, where their lanes stay neighbours.
 
 Compilers put the operations of one element side by side: four coordinates, the two parts of a complex number, what one trip
 does for several elements. Lifted lane by lane they are single operations; gcc -O2 does not find that again (``kmeans``: the
@@ -16,13 +16,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count, groupby
 
-from layout_advise.mockup.emit.packs.fill import filled
-from layout_advise.mockup.emit.packs.pack import MIXED, Member, Pack, Packs, Plain
-from layout_advise.mockup.emit.scope import operands
+from layout_advise.mockup.emit.packs.fill import fill_shared_lanes
+from layout_advise.mockup.emit.packs.pack import ALTERNATING, Member, Pack, Packs, Plain
 from layout_advise.mockup.ir.effects import BITS, Ty
 from layout_advise.mockup.ir.lifted import (
-    Assign,
-    Call,
     Imm,
     Item,
     Let,
@@ -34,7 +31,9 @@ from layout_advise.mockup.ir.lifted import (
     Val,
     Var,
     everything,
+    first_free_uid,
 )
+from layout_advise.mockup.ir.loop_body import first_free_number, operands
 
 OPERATIONS = frozenset(
     ("fadd", "fsub", "fmul", "fdiv", "fneg", "fabs", "fsqrt", "fmin", "fmax", "fma", "fmaddsub", "fmsubadd")
@@ -45,14 +44,14 @@ FLOATS: tuple[Ty, ...] = ("f32", "f64")
 
 def packed(lifted: Lifted, vector_bytes: int) -> tuple[Lifted, Packs]:
     """``lifted`` with the members of each pack together, and the packs; vectors of up to ``vector_bytes``."""
-    finder = _Finder(vector_bytes, _uses(lifted), 1 + max(_numbers(lifted), default=0))
+    finder = _Finder(vector_bytes, lifted)
     body = finder.body(lifted.body)
-    at = {id(p.members[0]): p for p in finder.packs}
+    at = {p.members[0].uid: p for p in finder.packs}
     return replace(lifted, body=body), Packs(at, tuple(_vectors(finder.packs)), not finder.left)
 
 
 def nothing_packed(lifted: Lifted) -> bool:
-    """Whether the original has nothing side by side: no packed instruction, nor iterations that were."""
+    """Returns whether the original has nothing side by side: no packed instruction, nor iterations that were."""
     lanes: set[tuple[str, int]] = set()
     for item in everything(lifted.body):
         if isinstance(item, Load | Store) and item.lanes:
@@ -71,19 +70,6 @@ def _uses(lifted: Lifted) -> frozenset[int]:
     return frozenset(a.number for a in (*outs, *read) if not isinstance(a, Imm))
 
 
-def _numbers(lifted: Lifted) -> Iterator[int]:
-    """Of all values and variables."""
-    yield from (a.number for item in everything(lifted.body) for a in operands(item) if not isinstance(a, Imm))
-    for item in everything(lifted.body):
-        if isinstance(item, Let | LetLinear | Load | Call):
-            yield item.value.number
-        elif isinstance(item, Assign):
-            yield item.variable.number
-        elif isinstance(item, LiftedLoop):
-            yield item.counter.number
-    yield from (one.value.number for one in lifted.live_ins)
-
-
 def _vectors(packs: Sequence[Pack]) -> Iterator[tuple[Var, ...]]:
     """Variables that a pack reads side by side: of each the first such company."""
     taken: set[Var] = set()
@@ -96,10 +82,11 @@ def _vectors(packs: Sequence[Pack]) -> Iterator[tuple[Var, ...]]:
 
 
 class _Finder:
-    def __init__(self, vector_bytes: int, used: frozenset[int], fresh: int) -> None:
+    def __init__(self, vector_bytes: int, lifted: Lifted) -> None:
         self.sizes = {n for n in (16, 32) if n <= vector_bytes}
-        self.used = used
-        self.first_fresh, self.fresh = fresh, count(fresh)
+        self.used = _uses(lifted)
+        self.first_fresh = first_free_number(lifted)
+        self.fresh = zip(count(self.first_fresh), count(first_free_uid(lifted)), strict=False)
         self.packs: list[Pack] = []
         self.left = False
         """Whether lanes of a packed instruction stay single where iterations are to be put side by side."""
@@ -119,7 +106,7 @@ class _Finder:
         if _is_rerolled(items):
             self.left |= bool(groups)
             groups = []
-        whole = filled(items, groups, self.fresh)
+        whole = fill_shared_lanes(items, groups, self.fresh)
         if whole is not None:
             items, groups = whole, self._groups(whole)
         found = self._connected(items, groups)
@@ -146,7 +133,7 @@ class _Finder:
         return item.origin.pack is not None and self._used(item.value.number)
 
     def _used(self, number: int) -> bool:
-        """Whether anything reads it: lanes that were filled in are read."""
+        """Returns whether anything reads it: lanes that were filled in are read."""
         return number in self.used or number >= self.first_fresh
 
     def _pack(self, members: Sequence[Member]) -> Pack | None:
@@ -162,8 +149,8 @@ class _Finder:
         """Those of the packs that are not connected with packed operations that are none."""
         lets = {i.value.number: i for i in items if isinstance(i, Let) and i.origin.pack is not None}
         while True:
-            inside = {id(m) for pack in groups for m in pack.members}
-            alone = {n for n, let in lets.items() if id(let) not in inside and self._used(n)}
+            inside = {m.uid for pack in groups for m in pack.members}
+            alone = {n for n, let in lets.items() if let.uid not in inside and self._used(n)}
             read = {a.number for n in alone for a in lets[n].args if isinstance(a, Val)}
             kept = [pack for pack in groups if isinstance(pack.members[0], Load | Store) or not _touches(pack, alone, read)]
             if len(kept) == len(groups):
@@ -172,7 +159,7 @@ class _Finder:
 
 
 def _is_rerolled(items: Sequence[Plain]) -> bool:
-    """Whether a statement stands for several elements that were side by side: the compiler may put them so again."""
+    """Returns whether a statement stands for several elements that were side by side: the compiler may put them so again."""
     return any(item.lanes for item in items if isinstance(item, Load | Store))
 
 
@@ -203,7 +190,7 @@ def _operation(members: Sequence[Member], ty: Ty, most: int) -> Pack | None:
     while lanes > PAIR and numbers[-1] < lanes // 2:  # the upper half is nobody's
         lanes //= 2
     known = name in OPERATIONS or name == "addsub"
-    return Pack(name, ty, tuple(lets), numbers, lanes) if known and (len(lets) == lanes or name not in MIXED) else None
+    return Pack(name, ty, tuple(lets), numbers, lanes) if known and (len(lets) == lanes or name not in ALTERNATING) else None
 
 
 def _access(members: Sequence[Member], ty: Ty) -> Pack | None:
@@ -239,8 +226,8 @@ def _type(item: Member) -> Ty:
 def _ordered(items: Sequence[Plain], packs: Sequence[Pack]) -> list[Plain] | Pack:
     """The statements with the packs' members together, otherwise as early as they were; or a pack that stands in the way:
     one of its members needs another one done first, or what comes between."""
-    node = {id(m): len(items) + k for k, pack in enumerate(packs) for m in pack.members}
-    of = [node.get(id(item), k) for k, item in enumerate(items)]
+    node = {m.uid: len(items) + k for k, pack in enumerate(packs) for m in pack.members}
+    of = [node.get(item.uid, k) for k, item in enumerate(items)]
     content: dict[int, list[Plain]] = {}
     for k, item in enumerate(items):
         content.setdefault(of[k], []).append(item)
@@ -270,7 +257,8 @@ def _ordered(items: Sequence[Plain], packs: Sequence[Pack]) -> list[Plain] | Pac
 
 
 def _followers(items: Sequence[Plain], of: Sequence[int]) -> dict[int, set[int]]:
-    """What has to come after what: values after their operands, memory in its order but for loads among themselves."""
+    """Returns what has to come after what: values after their operands, memory in its order but for loads among
+    themselves."""
     after: dict[int, set[int]] = {}
     defined = {i.value.number: of[k] for k, i in enumerate(items) if not isinstance(i, Store)}
     last_store: int | None = None

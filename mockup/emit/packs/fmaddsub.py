@@ -19,8 +19,8 @@ LANES: dict[Ty, tuple[int, int]] = {"f64": (2, 4), "f32": (4, 8)}
 
 
 def keeps_lanes(candidate: Candidate | None) -> bool:
-    """Whether ``candidate`` leaves the lanes of one element nearer to each other than the elements of one field: where these
-    are contiguous the compiler may rather vectorise over them."""
+    """Returns whether ``candidate`` leaves the lanes of one element nearer to each other than the elements of one field:
+    where these are contiguous the compiler may rather vectorise over them."""
     relayouts = candidate.relayouts if candidate is not None else ()
     return all(
         axis.stride > relayout.structure.fields[field.field].bytes
@@ -31,13 +31,14 @@ def keeps_lanes(candidate: Candidate | None) -> bool:
 
 
 def elements_whole(candidate: Candidate | None) -> bool:
-    """Whether ``candidate`` moves elements as a whole: what lay side by side in one does so still, and nothing else does."""
+    """Returns whether ``candidate`` moves elements as a whole: what lay side by side in one does so still, and nothing else
+    does."""
     relayouts = candidate.relayouts if candidate is not None else ()
     return all(len(_moves(relayout)) == 1 for relayout in relayouts) and not brings_together(candidate)
 
 
 def brings_together(candidate: Candidate | None) -> bool:
-    """Whether fields lie side by side in ``candidate`` that did not, or otherwise."""
+    """Returns whether fields lie side by side in ``candidate`` that did not, or otherwise."""
     relayouts = candidate.relayouts if candidate is not None else ()
     return any(len(ways) > 1 for relayout in relayouts for ways in _moves(relayout).values())
 
@@ -51,7 +52,7 @@ def _moves(relayout: Relayout) -> dict[int, set[tuple[tuple[Axis, ...], int]]]:
     return found
 
 
-def mixed_together(lifted: Lifted) -> Lifted:
+def join_fmaddsub(lifted: Lifted) -> Lifted:
     """``lifted`` with the lanes of such an instruction as ``fmaddsub.N.K`` or ``fmsubadd.N.K`` (lane K of N) of all lanes'
     factors and addends: ``x0 .. xN-1, y0 .. yN-1, z0 .. zN-1``."""
     signs: dict[int, Operand] = {}
@@ -68,7 +69,7 @@ def _body(items: Sequence[Item], signs: dict[int, Operand]) -> tuple[Item, ...]:
         pack = list(_pack(items, at))
         turned = [let for let in pack if let.name == "fneg"]
         known = {**signs, **{let.value.number: let.args[0] for let in turned}}
-        together = _mixed(sorted((let for let in pack if let.name == "fma"), key=lambda let: let.origin.lane), known)
+        together = _joined_lanes(sorted((let for let in pack if let.name == "fma"), key=lambda let: let.origin.lane), known)
         if together:
             signs.update(known)
             done += [*turned, *together]
@@ -89,7 +90,7 @@ def _pack(items: Sequence[Item], at: int) -> Iterator[Let]:
         yield item
 
 
-def _mixed(lanes: Sequence[Let], signs: Mapping[int, Operand]) -> list[Let]:
+def _joined_lanes(lanes: Sequence[Let], signs: Mapping[int, Operand]) -> list[Let]:
     """``lanes`` written so; empty where they fill no vector register or the signs do not alternate."""
     if not lanes or len(lanes) not in LANES.get(lanes[0].value.ty, ()):
         return []

@@ -10,7 +10,7 @@ from layout_advise.mockup.ir.lifted import Let, LetLinear, Load, Operand, Store,
 
 Member = Let | Load | Store
 Plain = Let | LetLinear | Load | Store
-MIXED = frozenset(("fmaddsub", "fmsubadd"))
+ALTERNATING = frozenset(("fmaddsub", "fmsubadd"))
 """Adds and subtracts in turn: a lane names all operands."""
 
 
@@ -28,7 +28,7 @@ class Pack:
     def columns(self) -> tuple[tuple[Operand | None, ...], ...]:
         """The operands, each with its lanes; None in those that do not count."""
         first = self.members[0]
-        if isinstance(first, Let) and self.name in MIXED:
+        if isinstance(first, Let) and self.name in ALTERNATING:
             n = self.lanes
             return tuple(first.args[k : k + n] for k in range(0, len(first.args), n))
         if isinstance(first, Let):
@@ -40,8 +40,8 @@ class Pack:
 
 @dataclass(frozen=True, slots=True)
 class Packs:
-    """``at`` holds each pack by the id of its first member; ``variables`` are those that make up one vector; ``all_of_them``
-    tells that no packed instruction was left in single lanes for being in a rerolled loop."""
+    """``at`` holds each pack by the number of its first member; ``variables`` are those that make up one vector;
+    ``all_of_them`` tells that no packed instruction was left in single lanes for being in a rerolled loop."""
 
     at: Mapping[int, Pack] = field(default_factory=dict)
     variables: tuple[tuple[Var, ...], ...] = ()

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from layout_advise.mockup.emit.c_text import CTYPE
 from layout_advise.mockup.emit.packs.pack import Pack, Packs
 from layout_advise.mockup.emit.program import BodyWriter
-from layout_advise.mockup.emit.scope import Scope
-from layout_advise.mockup.emit.writer_state import EmitSettings
-from layout_advise.mockup.evidence.binding import Binding
+from layout_advise.mockup.emit.writer_state import WriterContext
 from layout_advise.mockup.ir.effects import BITS
 from layout_advise.mockup.ir.lifted import Assign, Item, Let, Operand, Store, Val, Var
 from layout_advise.mockup.remap.plan import ElementPlace, RemapPlan
@@ -20,8 +18,8 @@ _SIGNS = {"fadd": "+", "fsub": "-", "fmul": "*", "fdiv": "/"}
 class PackWriter(BodyWriter):
     """Writes bodies with packs; a lane is called ``p3[1]``."""
 
-    def __init__(self, scope: Scope, plan: RemapPlan, binding: Binding, settings: EmitSettings, packs: Packs) -> None:
-        super().__init__(scope, plan, binding, settings)
+    def __init__(self, context: WriterContext, packs: Packs) -> None:
+        super().__init__(context)
         self.packs = packs
         self.lane_of: dict[int, tuple[str, int, int]] = {}
         """Number of a value or variable -> (vector, lane in it, lanes of it)."""
@@ -44,13 +42,13 @@ class PackWriter(BodyWriter):
         """All items of a body, packs at once."""
         at = start = 0
         while at < len(items):
-            pack = self.packs.at.get(id(items[at]))
+            pack = self.packs.at.get(items[at].uid)
             if pack is None:
                 at += 1
                 continue
             super().body(items[start:at])
             for item in pack.members:
-                for site in self.plan.sites.get(id(item), ()):
+                for site in self.plan.sites.get(item.uid, ()):
                     self.site(site)
             self.pack(pack)
             start = at = at + len(pack.members)
@@ -62,7 +60,7 @@ class PackWriter(BodyWriter):
         if isinstance(first, Let):
             self.define(pack, self.formula(pack, [self.vector(column) for column in pack.columns()]))
             return
-        (place,) = self.pieces(first, self.plan.places.get(id(first)))
+        (place,) = self.pieces(first, self.plan.places.get(first.uid))
         cell = f"la_{pack.ty}x{pack.lanes}_u"  # compilers of sources seldom know of an alignment either
         if isinstance(first, Store):
             self.put(f"*({cell} *)({place}) = {self.vector(pack.columns()[0])};")
@@ -131,9 +129,9 @@ _PLAIN = frozenset(("fmin", "fmax", "fsqrt", "fabs"))
 
 
 def in_one_piece(packs: Packs, plan: RemapPlan) -> bool:
-    """Whether the lanes of every load and store lie one after another in the new layout, too."""
+    """Returns whether the lanes of every load and store lie one after another in the new layout, too."""
     accesses = [pack for pack in packs.at.values() if not isinstance(pack.members[0], Let)]
-    return all(_lined_up([plan.places.get(id(m)) for m in pack.members], BITS[pack.ty] // 8) for pack in accesses)
+    return all(_lined_up([plan.places.get(m.uid) for m in pack.members], BITS[pack.ty] // 8) for pack in accesses)
 
 
 def _lined_up(places: Sequence[ElementPlace | None], size: int) -> bool:
@@ -149,7 +147,7 @@ def _lined_up(places: Sequence[ElementPlace | None], size: int) -> bool:
 
 
 def _start(place: ElementPlace) -> int:
-    """Where in its buffer an access begins, but for what the indices add."""
+    """Returns where in its buffer an access begins, but for what the indices add."""
     (piece,) = place.pieces
     inner = len(place.relayout.structure.dims) - 1
     within = sum(a.stride * piece.inner for a in piece.map.axes if a.part == "whole" and a.dim == inner)

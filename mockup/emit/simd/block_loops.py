@@ -14,11 +14,10 @@ from itertools import chain
 
 from layout_advise.mockup.emit.c_text import CTYPE, operation
 from layout_advise.mockup.emit.program import BodyWriter
-from layout_advise.mockup.emit.scope import Scope, operands
 from layout_advise.mockup.emit.simd.iterations import SimdIterations
-from layout_advise.mockup.emit.simd.vector_slots import LaneWriter
-from layout_advise.mockup.emit.writer_state import EmitSettings
-from layout_advise.mockup.evidence.binding import Access, Binding
+from layout_advise.mockup.emit.simd.vector_slots import VectorSlotWriter
+from layout_advise.mockup.emit.writer_state import WriterContext
+from layout_advise.mockup.evidence.binding import Access
 from layout_advise.mockup.ir.effects import Ty
 from layout_advise.mockup.ir.lifted import (
     Assign,
@@ -37,7 +36,8 @@ from layout_advise.mockup.ir.lifted import (
     Var,
     everything,
 )
-from layout_advise.mockup.remap.plan import ElementPlace, RemapPlan
+from layout_advise.mockup.ir.loop_body import operands
+from layout_advise.mockup.remap.plan import ElementPlace
 
 ELEMENT = "e"
 """The counter of the loops over a block's elements; those around have others (``scope.COUNTERS``)."""
@@ -46,11 +46,11 @@ _FAR = 1 << 20
 """Steps from which on an ``int`` might not hold them times the number of an element."""
 
 
-class LaneLoopWriter(LaneWriter):
-    """Writes the loops in ``settings.abreast`` so."""
+class BlockLoopWriter(VectorSlotWriter):
+    """Writes the loops in ``context.simd.abreast`` so."""
 
-    def __init__(self, scope: Scope, plan: RemapPlan, binding: Binding, settings: EmitSettings) -> None:
-        super().__init__(scope, plan, binding, settings)
+    def __init__(self, context: WriterContext) -> None:
+        super().__init__(context)
         self.turned = False  # inside of a loop over a block's elements: texts are of its current one
         self.pending: list[str] = []  # the statements of that loop
         self.lasting: frozenset[int] = frozenset()  # values that are read outside of the loop that computes them
@@ -81,12 +81,12 @@ class LaneLoopWriter(LaneWriter):
         """Left side of a definition."""
         if self.side is None or not self._differs(value):
             return super().declare(value)
-        name = self.scope.names.setdefault(value.number, f"v{value.number}")
+        name = self.names.setdefault(value.number, f"v{value.number}")
         return self.text(value) if value.number in self.lasting else f"const {CTYPE[value.ty]} {name}"
 
     def _differs(self, operand: Operand) -> bool:
-        """Whether each element has its own, which no number times the element's gives."""
-        return self.side is not None and differs(operand, self.side)
+        """Returns whether each element has its own, which no number times the element's gives."""
+        return self.side is not None and differs_by_element(operand, self.side)
 
     # ---- the loop -------------------------------------------------------------------------------------------------
 
@@ -94,16 +94,16 @@ class LaneLoopWriter(LaneWriter):
         """The arrays. Each is written before it is read; gcc merges zeroes written before with what is to be there at first,
         in pieces that the loads of whole vectors after them have to wait for."""
         assert self.side is not None
-        self.lasting = lasting(items, self.side)
+        self.lasting = live_across_stretches(items, self.side)
         for item in everything(items):
             if isinstance(item, Load):
-                self.name_load(item, self.plan.places.get(id(item)))
+                self.name_load(item, self.plan.places.get(item.uid))
         variables = {i.variable for i in everything(items) if isinstance(i, Assign) and self.varies(i.variable)}
         for variable in sorted(variables, key=lambda v: v.number):
-            self.put(f"{CTYPE[variable.ty]} {self.vector_name(variable)}[{self.settings.lanes}];")
+            self.put(f"{CTYPE[variable.ty]} {self.vector_name(variable)}[{self.context.simd.lanes}];")
         for number, value in sorted(self.side.types.items()):
             if number in self.lasting:
-                self.put(f"{CTYPE[value.ty]} {self.vector_name(value)}[{self.settings.lanes}];")
+                self.put(f"{CTYPE[value.ty]} {self.vector_name(value)}[{self.context.simd.lanes}];")
 
     def point_to_elements(self, loop: LiftedLoop) -> None:
         """Not in a block, where each element would need one."""
@@ -116,13 +116,13 @@ class LaneLoopWriter(LaneWriter):
             super().body(items)
             return
         for stretch in stretches(items, self.side):
-            self.moved = moved(stretch, self.side, self.scope.uses)
+            self.moved = assigned_only(stretch, self.side, self.scope.uses)
             super().body([i for i in stretch if not (isinstance(i, Let) and i.value.number in self.moved)])
             self._finish()
 
     @contextmanager
     def _inside(self) -> Iterator[None]:
-        """What is put goes into the loop over the block's elements."""
+        """Returns what is put goes into the loop over the block's elements."""
         outside, self.lines, self.turned = self.lines, self.pending, True
         self.depth += 1
         yield
@@ -132,7 +132,7 @@ class LaneLoopWriter(LaneWriter):
     def _finish(self) -> None:
         """Write the loop over the block's elements."""
         if self.pending:
-            self.put(f"for (int {ELEMENT} = 0; {ELEMENT} < {self.settings.lanes}; ++{ELEMENT}) {{")
+            self.put(f"for (int {ELEMENT} = 0; {ELEMENT} < {self.context.simd.lanes}; ++{ELEMENT}) {{")
             self.lines += self.pending
             self.put("}")
         self.pending = []
@@ -153,8 +153,8 @@ class LaneLoopWriter(LaneWriter):
         if self.side is None:
             super().moves(group)
             return
-        ours, others = apart(group, self.side)
-        self.lane = self.settings.lanes - 1  # what is not computed from holds what the last element left
+        ours, others = split_moves(group, self.side)
+        self.lane = self.context.simd.lanes - 1  # what is not computed from holds what the last element left
         kept = []
         if _reads(others, ours):
             for assign in others:
@@ -183,7 +183,7 @@ class LaneLoopWriter(LaneWriter):
 
     def pieces(self, access: Access, place: ElementPlace | None) -> list[str]:
         """The place of each piece; of what stays in one block so many bytes behind the first element's."""
-        step = self.step(access, place) if self.turned and id(access) in self.lined else None
+        step = self.step(access, place) if self.turned and access.uid in self.lined else None
         if step is None:
             return super().pieces(access, place)
         self.turned, self.within_block = False, True
@@ -199,19 +199,19 @@ def _ahead(step: int, ty: Ty = "i64") -> str:
     return f" {'+' if step > 0 else '-'} {ELEMENT if size == 1 else f'{number} * {ELEMENT}'}"
 
 
-def differs(operand: Operand, side: SimdIterations) -> bool:
-    """Whether ``operand`` is a value of its own for each element, and none that grows evenly."""
+def differs_by_element(operand: Operand, side: SimdIterations) -> bool:
+    """Returns whether ``operand`` is a value of its own for each element, and none that grows evenly."""
     return side.varies(operand) and not (isinstance(operand, Val) and operand.number in side.runs)
 
 
-def apart(group: Sequence[Assign], side: SimdIterations) -> tuple[list[Assign], list[Assign]]:
+def split_moves(group: Sequence[Assign], side: SimdIterations) -> tuple[list[Assign], list[Assign]]:
     """Moves that are made for each element, and the others."""
     ours = [a for a in group if side.varies(a.variable)]
     return ours, [a for a in group if not side.varies(a.variable)]
 
 
 def _reads(some: Iterable[Assign], others: Iterable[Assign]) -> bool:
-    """Whether ``some`` read what ``others`` write."""
+    """Returns whether ``some`` read what ``others`` write."""
     return not {a.variable for a in others}.isdisjoint(a.operand for a in some)
 
 
@@ -223,7 +223,7 @@ def stretches(items: Sequence[Item], side: SimdIterations) -> list[list[Item]]:
     while k < len(items):
         item = items[k]
         together = _moved_together(items[k:])
-        ours, others = apart(together, side)
+        ours, others = split_moves(together, side)
         shared_load = isinstance(item, Load) and not side.varies(item.value)
         turn = isinstance(item, Label | Goto | LiftedLoop)
         if turn or _reads(others, ours) or (shared_load and any(isinstance(i, Store) for i in found[-1])):
@@ -245,13 +245,13 @@ def _moved_together(items: Sequence[Item]) -> list[Assign]:
     return found
 
 
-def moved(stretch: Sequence[Item], side: SimdIterations, uses: Mapping[int, int]) -> dict[int, Let]:
+def assigned_only(stretch: Sequence[Item], side: SimdIterations, uses: Mapping[int, int]) -> dict[int, Let]:
     """Values that are computed to be assigned only, by number: they are written as the right side of the assignment, as a
     source has them (``best[e] = d < nearest[e] ? c : best[e];``). Compilers tell the two apart: gcc 12 makes a masked store
     of a choice so written, and runs half as fast as with choices that are computed before they are stored."""
     written = {i.variable for i in stretch if isinstance(i, Assign)}
     moves = [i for i in stretch if isinstance(i, Assign) and side.varies(i.variable)]
-    computed = {i.value.number: i for i in stretch if isinstance(i, Let) and differs(i.value, side)}
+    computed = {i.value.number: i for i in stretch if isinstance(i, Let) and differs_by_element(i.value, side)}
     found = {}
     for move in moves:
         let = computed.get(move.operand.number) if isinstance(move.operand, Val) else None
@@ -261,13 +261,13 @@ def moved(stretch: Sequence[Item], side: SimdIterations, uses: Mapping[int, int]
     return found
 
 
-def lasting(items: Sequence[Item], side: SimdIterations) -> frozenset[int]:
+def live_across_stretches(items: Sequence[Item], side: SimdIterations) -> frozenset[int]:
     """The values of the elements that are read in another stretch than the one that computes them, or behind the loop."""
     home: dict[int, int] = {}
     read: list[tuple[int, int]] = []
     for number, stretch in enumerate(_all_stretches(items, side)):
         for item in stretch:
-            if isinstance(item, Let | LetLinear | Load | Call) and differs(item.value, side):
+            if isinstance(item, Let | LetLinear | Load | Call) and differs_by_element(item.value, side):
                 home[item.value.number] = number
             # the last element's is read behind the loop that computes it
             outside = isinstance(item, Assign) and not side.varies(item.variable)

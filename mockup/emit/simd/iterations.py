@@ -1,4 +1,4 @@
-"""What differs between neighbouring iterations of a loop that are run side by side, one lane each.
+"""The differences between neighbouring iterations of a loop that are run side by side, one lane each.
 
 A value is *uniform* where all iterations have the same, *varying* where not; a varying integer is a *run* where it grows by
 a constant from iteration to iteration. Jumps on a varying condition, and all up to where their lanes meet again, are made
@@ -7,11 +7,10 @@ under masks. What cannot be run so is refused with the reason.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from layout_advise.errors import NotVectorisedError
-from layout_advise.mockup.emit.scope import operands
 from layout_advise.mockup.evidence.binding import accesses
 from layout_advise.mockup.ir.effects import BITS
 from layout_advise.mockup.ir.lifted import (
@@ -36,6 +35,8 @@ from layout_advise.mockup.ir.lifted import (
     Var,
     everything,
 )
+from layout_advise.mockup.ir.linear_forms import signed
+from layout_advise.mockup.ir.loop_body import operands
 
 MOST_STATEMENTS = 800
 _RUNNING = ("add", "sub", "mul", "shl", "neg")
@@ -44,8 +45,8 @@ _RUNNING = ("add", "sub", "mul", "shl", "neg")
 @dataclass(slots=True)
 class SimdIterations:
     """Of one loop: ``values`` and ``variables`` that vary, by number; ``runs``: how much a value grows an iteration;
-    ``masked`` are the ids of jumps made by some lanes only; ``left`` are values and variables read after the loop, ``last``
-    variables that nothing is computed from in it: they hold what the last lane left."""
+    ``masked`` are the numbers of jumps made by some lanes only; ``left`` are values and variables read after the loop,
+    ``last`` variables that nothing is computed from in it: they hold what the last lane left."""
 
     values: set[int] = field(default_factory=set)
     variables: set[int] = field(default_factory=set)
@@ -56,7 +57,7 @@ class SimdIterations:
     last: frozenset[int] = frozenset()
 
     def varies(self, operand: Operand) -> bool:
-        """Whether the iterations differ in ``operand``."""
+        """Returns whether the iterations differ in ``operand``."""
         if isinstance(operand, Val):
             return operand.number in self.values
         return isinstance(operand, Var) and operand.number in self.variables
@@ -78,17 +79,17 @@ class SimdIterations:
         return max(floats or others, default=8)
 
 
-def side_by_side(loop: LiftedLoop, lifted: Lifted) -> SimdIterations:
+def analyse_iterations(loop: LiftedLoop, lifted: Lifted) -> SimdIterations:
     """How the iterations of ``loop``, whose accesses are independent, run side by side.
 
     Raises NotVectorisedError where they cannot.
     """
     where = f"the loop at {loop.head:#x} is not written for SIMD"
-    inside = list(_within(loop.body))
+    inside = list(everything(loop.body))
     if len(inside) > MOST_STATEMENTS:
         raise NotVectorisedError(where, f"it has {len(inside)} statements")
-    ours = {id(item) for item in inside}
-    others = [item for item in _within(lifted.body) if id(item) not in ours]
+    ours = {item.uid for item in inside}
+    others = [item for item in everything(lifted.body) if item.uid not in ours]
     outside = {item.variable.number for item in others if isinstance(item, Assign)}
     changed = {item.variable for item in inside if isinstance(item, Assign)}
     last = _handed_on(inside, {v for v in changed if v.number in outside}, where)
@@ -148,7 +149,7 @@ class _Analysis:
                 if under or (item.condition is not None and self.found.varies(item.condition)):
                     if item.label not in labels:
                         self._refuse("its iterations leave a loop at different times")
-                    self.found.masked.add(id(item))
+                    self.found.masked.add(item.uid)
                     waiting.add(item.label)
                 elif item.label not in labels | around:
                     self._refuse("it may be left early")
@@ -208,19 +209,6 @@ class _Analysis:
         if not self.found.varies(operand):
             return 0
         return self.found.runs.get(operand.number) if isinstance(operand, Val) else None
-
-
-def signed(value: int, bits: int) -> int:
-    """``value`` modulo 2**bits, as a signed number."""
-    value %= 1 << bits
-    return value - (1 << bits) if value >> (bits - 1) else value
-
-
-def _within(items: Sequence[Item]) -> Iterator[Item]:
-    for item in items:
-        yield item
-        if isinstance(item, LiftedLoop):
-            yield from _within(item.body)
 
 
 def compared_bytes(sides: Iterable[tuple[LiftedLoop, SimdIterations]]) -> int:

@@ -17,11 +17,11 @@ from layout_advise.build.recipes import Code, recipes
 from layout_advise.build.source import Source
 from layout_advise.errors import NotVectorisedError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
-from layout_advise.mockup.emit import emit, emit_mockup
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.run.compilers import GCC
 from layout_advise.tracer.trace.trace import Trace
 from tests.support.compilers import HASWELL, needs_clang
+from tests.support.emitted import emit_mockup
 from tests.support.mockup_native import candidate, relayout
 from tests.support.mockups.vector_kernels import FLAGS, KMEANS, NUMBERS, TERMS, VectorKernel, loop_kernel
 
@@ -141,7 +141,7 @@ def test_what_lies_in_no_blocks_is_refused(tmp_path: Path) -> None:
     lifted, trace, structure = kmeans(tmp_path, 32, 29, 8).made
     for layout in (None, candidate(relayout(structure, "soa"))):
         with pytest.raises(NotVectorisedError, match="no blocks"):
-            emit(lifted, layout, trace, (structure,), variant="lanes")
+            emit_mockup(lifted, layout, trace, (structure,), variant="lanes")
 
 
 @pytest.mark.parametrize("block", [4, 8, 16])

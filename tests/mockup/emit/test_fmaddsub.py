@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from layout_advise.mockup.emit import emit_mockup
-from layout_advise.mockup.emit.packs.fmaddsub import keeps_lanes, mixed_together
+from layout_advise.mockup.emit.packs.fmaddsub import join_fmaddsub, keeps_lanes
+from tests.support.emitted import emit_mockup
 from tests.support.mockup_native import Native, rows, run_mockup, traced
 
 HASWELL = ("-O2", "-march=haswell")
@@ -86,4 +86,4 @@ def test_every_layout_of_complex_numbers_gives_the_same_bytes(kind: str, tmp_pat
 def test_lanes_of_one_sign_stay_as_they_are(tmp_path: Path) -> None:
     native = Native(kernel("fmsub", ""), "run", tmp_path, HASWELL)
     lifted = native.lifted()
-    assert mixed_together(lifted) == lifted
+    assert join_fmaddsub(lifted) == lifted

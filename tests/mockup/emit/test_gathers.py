@@ -11,8 +11,8 @@ import pytest
 
 from layout_advise.errors import RemapError
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
-from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.run.build import build
+from tests.support.emitted import emit_mockup
 from tests.support.mockup_case import FLAGS, Case, f64_fields, verify
 from tests.support.mockup_native import candidate, relayout, run_mockup
 

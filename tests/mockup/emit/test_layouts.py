@@ -14,12 +14,12 @@ import pytest
 from layout_advise.errors import RemapError
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
 from layout_advise.layoutalgebra.sets.nests import FoldedStream
-from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.emit.frame import buffer_starts
 from layout_advise.mockup.evidence.binding import accesses
 from layout_advise.mockup.evidence.check_records import check_records
 from layout_advise.mockup.ir.lifted import Let
 from layout_advise.mockup.run.build import build
+from tests.support.emitted import emit_mockup
 from tests.support.mockup_case import FLAGS, GRID, PARTICLES, Case, f64_fields, particles, verify
 from tests.support.mockup_native import candidate, relayout
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import re
 import subprocess
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,11 +14,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.emit.packs.find import nothing_packed, packed
 from layout_advise.mockup.ir.effects import Ty
 from layout_advise.mockup.ir.lifted import Item, Let, Lifted, Linear, Load, Origin, Store, Val
 from tests.support.compilers import needs_clang
+from tests.support.emitted import emit_mockup
 from tests.support.mockup_native import Native, rows, run_mockup, traced
 
 HASWELL = ("-O2", "-march=haswell")
@@ -201,7 +202,7 @@ def stores_of(pack: int, values: tuple[int, ...]) -> list[Store]:
 
 def check_order(before: list[Item], after: tuple[Item, ...]) -> None:
     """The same statements, each after its operands, stores in their order."""
-    assert sorted(map(id, before)) == sorted(map(id, after))
+    assert Counter(before) == Counter(after)
     known: set[int] = set()
     for item in after:
         read = item.args if isinstance(item, Let) else (item.stored,) if isinstance(item, Store) else ()

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from layout_advise.layoutalgebra.derive.structure import Dim, Structure
-from layout_advise.mockup.emit import emit, emit_mockup, statics
+from layout_advise.mockup.emit import statics
 from layout_advise.mockup.run.build import command
 from layout_advise.mockup.run.compilers import GCC
+from tests.support.emitted import emit_mockup
 from tests.support.mockup_case import GRID, Case, compare, f64_fields, particles
 from tests.support.mockup_native import candidate, relayout
 
@@ -114,7 +115,7 @@ def test_neighbours_are_a_constant_apart(tmp_path: Path) -> None:
     case, shape = stencil(tmp_path, ("-O3",))
     case.prepare()
     text = emit_mockup(case.lifted, candidate(relayout(shape, "soa")), case.trace, case.structures)
-    divided = re.findall(r"const int64_t d\d+_0 = r\d+ /", text)
+    divided = re.findall(r"const int64_t d\d+_0 = rest\d+ /", text)
     beside = re.findall(r"const int64_t d\d+_0 = d\d+_0( [+-] 1)?;", text)
     assert sorted(beside) == ["", "", " + 1", " - 1"]
     assert len(divided) == 2  # [now] and [next] are chosen by different values
@@ -128,7 +129,7 @@ def test_clang_is_not_shown_more_than_of_the_one_array_of_a_source(tmp_path: Pat
     divided = [
         len(
             re.findall(
-                r"const int64_t d\d+_0 = r\d+ /", emit(case.lifted, chosen, case.trace, case.structures, clang=c).text
+                r"const int64_t d\d+_0 = rest\d+ /", emit_mockup(case.lifted, chosen, case.trace, case.structures, clang=c)
             )
         )
         for c in (False, True)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from layout_advise.layoutalgebra.derive.structure import Dim, Structure
-from layout_advise.mockup.emit import emit_mockup
+from tests.support.emitted import emit_mockup
 from tests.support.mockup_case import Case, f64_fields, verify
 from tests.support.mockup_native import candidate, relayout
 

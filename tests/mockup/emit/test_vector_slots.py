@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 
 from layout_advise.errors import NotVectorisedError
-from layout_advise.mockup.emit.simd.vector_slots import lanes_text
+from layout_advise.mockup.emit.simd.vector_slots import vector_include
 from layout_advise.mockup.ir.lifted import Item, LiftedLoop
 from layout_advise.mockup.lift.lift import lift
 from layout_advise.mockup.run.build import vector_bytes
@@ -48,7 +48,7 @@ def test_masks_are_as_wide_as_what_is_compared(tmp_path: Path, block: int, vecto
 
 
 def test_a_mask_fills_at_least_eight_bytes_and_at_most_a_register() -> None:
-    found = {(n, c): lanes_text(n, 32, c).split("LA_MASK_BYTES ")[1][0] for n in (2, 4, 8, 16) for c in (1, 4, 8)}
+    found = {(n, c): vector_include(n, 32, c).split("LA_MASK_BYTES ")[1][0] for n in (2, 4, 8, 16) for c in (1, 4, 8)}
     assert [found[n, 1] for n in (2, 4, 8, 16)] == ["4", "2", "1", "1"]  # la_any reads quads
     assert [found[n, 4] for n in (2, 4, 8, 16)] == ["4", "4", "4", "2"]
     assert [found[n, 8] for n in (2, 4, 8, 16)] == ["8", "8", "4", "2"]

@@ -16,6 +16,7 @@ from layout_advise.build.source import Source
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Structure
 from layout_advise.mockup.emit import emit
 from layout_advise.mockup.emit.frame import mixes_products
+from layout_advise.mockup.evidence.evidence import Evidence
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.rewrite.reroll import reroll
 from layout_advise.mockup.run.compilers import GCC
@@ -65,7 +66,7 @@ def case(source: str, words: int, fields: int, where: Path) -> Case:
     known = tuple(Field(f"f{k}", 8 * k, 8, "double", 1, 1) for k in range(fields))
     dims = (Dim(len(work), 8 * words),)
     structure = Structure("s0", "p", work.ctypes.data, work.nbytes, dims, known, (), work.ctypes.data)
-    return Case(reroll(lifted, trace, (structure,)), trace, structure)
+    return Case(reroll(lifted, Evidence.of(trace, (structure,))), trace, structure)
 
 
 def built(one: Case, layout: Candidate, where: Path, promise: str = "plain") -> tuple[tuple[str, ...], str]:

@@ -17,7 +17,6 @@ from layout_advise.layoutalgebra.derive.derive import Access, MemoryObjectShape,
 from layout_advise.layoutalgebra.derive.structure import Structure
 from layout_advise.layoutalgebra.explore.explore import explore
 from layout_advise.layoutalgebra.sets.nests import AddressSet, FoldedStream, Stream
-from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.evidence.binding import accesses, key_of
 from layout_advise.mockup.evidence.gather_objects import base_of, element_bytes, gathered
 from layout_advise.mockup.evidence.pointer_tables import PointerTable, RefusedTable, covering, find_tables
@@ -26,6 +25,7 @@ from layout_advise.mockup.ir.lifted import Lifted, Store
 from layout_advise.mockup.run.load import MockupCall, arguments, compile_mockup
 from layout_advise.tracer.folding.fold import fold
 from layout_advise.tracer.trace.trace import Allocation, Trace
+from tests.support.emitted import emit_mockup
 from tests.support.mockup_native import Native, references_of, run_mockup, trace_of
 
 SOURCE = """

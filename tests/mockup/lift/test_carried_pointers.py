@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from layout_advise.errors import RemapError
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
-from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.evidence.binding import accesses
 from layout_advise.mockup.ir.lifted import Assign, LiftedLoop, everything
 from layout_advise.mockup.ir.value_graph import Graph, Node, parts
 from layout_advise.mockup.lift.loops.carried_pointers import index_of, web_of
+from tests.support.emitted import emit_mockup
 from tests.support.mockup_case import FLAGS, Case, verify
 from tests.support.mockup_native import candidate, relayout
 

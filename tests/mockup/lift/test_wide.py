@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from layout_advise.errors import NotLiftedError
-from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.ir.lifted import Item, LiftedLoop, Load
 from layout_advise.mockup.lift.lift import lift
 from layout_advise.tracer.code.region import CodeRange, Region
 from tests.support.compilers import HAS_AVX512, HASWELL
+from tests.support.emitted import emit_mockup
 from tests.support.mockup_native import Native, rows, run_mockup, traced
 
 pytestmark = pytest.mark.skipif(not HAS_AVX512, reason="this processor has no AVX-512 (avx512f, bw, dq, vl, cd)")

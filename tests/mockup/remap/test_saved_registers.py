@@ -11,7 +11,7 @@ from layout_advise.layoutalgebra.derive.structure import Dim, Structure
 from layout_advise.mockup.evidence.binding import bind
 from layout_advise.mockup.ir.lifted import LiftedLoop
 from layout_advise.mockup.remap.plan import plan
-from layout_advise.mockup.remap.saved_registers import restored
+from layout_advise.mockup.remap.saved_registers import spilled_values
 from tests.support.mockup_case import Case, f64_fields, verify
 from tests.support.mockup_native import candidate, relayout
 
@@ -50,8 +50,8 @@ def test_the_index_is_cut_before_the_loop(tmp_path: Path) -> None:
     binding = bind(case.lifted, case.trace, case.structures)
     (rows,) = (item for item in case.lifted.body if isinstance(item, LiftedLoop))
     (cells,) = (item for item in rows.body if isinstance(item, LiftedLoop))
-    assert restored(case.lifted, binding)
-    assert {site for site, found in plan(case.lifted, chosen, binding).sites.items() if found} == {id(cells)}
+    assert spilled_values(case.lifted, binding)
+    assert {site for site, found in plan(case.lifted, chosen, binding).sites.items() if found} == {cells.uid}
 
 
 @pytest.mark.parametrize(
@@ -68,4 +68,4 @@ def test_what_may_have_changed_meanwhile_is_loaded(before: str, inside: str, tmp
     case, shape = prepared(before, inside, tmp_path)
     verify(case, candidate(relayout(shape, "soa")))
     binding = bind(case.lifted, case.trace, case.structures)
-    assert restored(case.lifted, binding) == {}
+    assert spilled_values(case.lifted, binding) == {}

@@ -11,6 +11,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from layout_advise.layoutalgebra.derive.structure import Dim, Structure
+from layout_advise.mockup.evidence.evidence import Evidence
 from layout_advise.mockup.ir.effects import Gpr
 from layout_advise.mockup.ir.lifted import (
     Assign,
@@ -31,7 +32,8 @@ from layout_advise.mockup.ir.lifted import (
     Var,
     everything,
 )
-from layout_advise.mockup.rewrite.hoist_pointer_loads import repoint
+from layout_advise.mockup.rewrite.hoist_pointer_loads import hoist_pointer_loads
+from layout_advise.mockup.rewrite.passes import run_passes
 from tests.support.lifting.run_lifted import run_lifted
 from tests.support.mockup_case import Case, f64_fields, verify
 from tests.support.mockup_native import candidate, relayout
@@ -97,7 +99,7 @@ def test_it_computes_the_same(target: tuple[int, int], taken: int, header: tuple
     lifted = reloading(target, taken, header=header, trips=trips)
     before, after = SmallMemory(memory()), SmallMemory(memory())
     trace = interpreted(lifted, {Gpr(7): MEMORY_START}, before)
-    steady = repoint(lifted, trace, ())
+    steady = hoist_pointer_loads(lifted, Evidence.of(trace, ()))
     event(f"steady: {bases(steady) == {FIRST}}")
     run_lifted(steady, {Gpr(7): MEMORY_START}, after)
     assert after.data == before.data
@@ -105,7 +107,9 @@ def test_it_computes_the_same(target: tuple[int, int], taken: int, header: tuple
 
 def repointed(lifted: Lifted) -> set[Operand]:
     """The pointers that are left after a traced run."""
-    return bases(repoint(lifted, interpreted(lifted, {Gpr(7): MEMORY_START}, SmallMemory(memory())), ()))
+    return bases(
+        hoist_pointer_loads(lifted, Evidence.of(interpreted(lifted, {Gpr(7): MEMORY_START}, SmallMemory(memory())), ()))
+    )
 
 
 def test_both_the_variable_and_what_a_branch_makes_of_it() -> None:
@@ -155,7 +159,7 @@ def test_of_vectors(symbol: str, flags: tuple[str, ...], which: int, family: str
         for k, (name, d) in enumerate(zip(("a", "out"), data, strict=True))
     )
     case.prepare()
-    steady = repoint(case.lifted, case.trace, case.structures)
+    steady = run_passes(case.lifted, Evidence.of(case.trace, case.structures), (hoist_pointer_loads,), verify=True)
     assert steady != case.lifted  # else nothing is tested
     case.lifted = steady
     verify(case, candidate(relayout(case.structures[which], family)))

@@ -11,6 +11,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from layout_advise.layoutalgebra.derive.structure import Dim, Structure
+from layout_advise.mockup.evidence.evidence import Evidence
 from layout_advise.mockup.ir.effects import Gpr
 from layout_advise.mockup.ir.lifted import (
     Assign,
@@ -31,7 +32,8 @@ from layout_advise.mockup.ir.lifted import (
     Var,
     everything,
 )
-from layout_advise.mockup.rewrite.reload_carried_values import reload
+from layout_advise.mockup.rewrite.passes import run_passes
+from layout_advise.mockup.rewrite.reload_carried_values import reload_carried_values
 from tests.support.lifting.run_lifted import run_lifted
 from tests.support.mockup_case import Case, f64_fields, verify
 from tests.support.mockup_native import candidate, relayout
@@ -87,7 +89,7 @@ def test_what_is_loaded_again_is_what_was_kept(
     data = np.array(words).tobytes()
     before, after = SmallMemory(data), SmallMemory(data)
     trace = interpreted(lifted, {Gpr(7): MEMORY_START}, before)
-    again = reload(lifted, trace, ())
+    again = reload_carried_values(lifted, Evidence.of(trace, ()))
     event(f"loaded again: {not moves(again)}")
     run_lifted(again, {Gpr(7): MEMORY_START}, after)
     assert after.data == before.data
@@ -95,7 +97,9 @@ def test_what_is_loaded_again_is_what_was_kept(
 
 def reloads(lifted: Lifted) -> bool:
     """Whether nothing is carried any more, after a traced run."""
-    return not moves(reload(lifted, interpreted(lifted, {Gpr(7): MEMORY_START}, SmallMemory(bytes(512))), ()))
+    return not moves(
+        reload_carried_values(lifted, Evidence.of(interpreted(lifted, {Gpr(7): MEMORY_START}, SmallMemory(bytes(512))), ()))
+    )
 
 
 @pytest.mark.parametrize("back", [1, 2, 3])
@@ -161,6 +165,6 @@ def test_of_loops_over_neighbours(symbol: str, kept: int, flags: tuple[str, ...]
     )
     case.prepare()
     assert moves(case.lifted)  # else nothing is tested
-    case.lifted = reload(case.lifted, case.trace, case.structures)
+    case.lifted = run_passes(case.lifted, Evidence.of(case.trace, case.structures), (reload_carried_values,), verify=True)
     assert len(moves(case.lifted)) == kept
     verify(case, candidate(relayout(case.structures[0], "soa")))

@@ -13,6 +13,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
+from layout_advise.mockup.evidence.evidence import Evidence
 from layout_advise.mockup.ir.effects import Gpr, Lane, Ty
 from layout_advise.mockup.ir.lifted import (
     Assign,
@@ -191,7 +192,7 @@ def test_a_rerolled_loop_stores_what_the_loop_did(
     before, after = SmallMemory(data), SmallMemory(data)
     at: dict[Gpr | Lane, int] = {Gpr(7): MEMORY_START + shift}
     trace = interpreted(lifted, at, before)
-    rolled = reroll(lifted, trace, ())
+    rolled = reroll(lifted, Evidence.of(trace, ()))
     event(f"rerolled: {bool(list(rolled_lanes(rolled.body)))}")
     found = run_lifted(rolled, dict(at), after)
     assert after.data == before.data
@@ -202,7 +203,7 @@ def copies(steps: list[Step], lanes: int, order: str, shift: int = 0) -> Lifted:
     """The loop rerolled after a traced run of three trips."""
     lifted = Writer(steps, lanes, 3, order).lifted
     trace = interpreted(lifted, {Gpr(7): MEMORY_START + shift}, SmallMemory(bytes(MEMORY_BYTES)))
-    return reroll(lifted, trace, ())
+    return reroll(lifted, Evidence.of(trace, ()))
 
 
 LOAD = Step("load", 64, 4)
@@ -261,9 +262,9 @@ def test_without_a_trace_other_pointers_are_not_trusted() -> None:
     steps = [LOAD, *SCALE, Step("store", 192, 4, True, sources=(2,))]
     lifted = Writer(steps, 4, 3, "vector").lifted
     trace = interpreted(lifted, {Gpr(7): MEMORY_START}, SmallMemory(bytes(MEMORY_BYTES)))
-    assert list(rolled_lanes(reroll(lifted, trace, ()).body))
+    assert list(rolled_lanes(reroll(lifted, Evidence.of(trace, ())).body))
     unknown = replace(trace, streams=(None,) * len(trace.streams))
-    assert not list(rolled_lanes(reroll(lifted, unknown, ()).body))
+    assert not list(rolled_lanes(reroll(lifted, Evidence.of(unknown, ())).body))
 
 
 def test_a_value_used_behind_the_loop_or_a_load_of_no_lane_is_left_alone() -> None:
@@ -276,7 +277,7 @@ def test_a_value_used_behind_the_loop_or_a_load_of_no_lane_is_left_alone() -> No
     for body in ((replace(loop, body=(*loop.body, lone)),), (loop, behind)):
         other = replace(lifted, body=body)
         trace = interpreted(other, {Gpr(7): MEMORY_START}, SmallMemory(bytes(MEMORY_BYTES)))
-        assert not list(rolled_lanes(reroll(other, trace, ()).body))
+        assert not list(rolled_lanes(reroll(other, Evidence.of(trace, ())).body))
 
 
 def test_fields_of_an_element_are_no_lanes() -> None:
@@ -286,8 +287,8 @@ def test_fields_of_an_element_are_no_lanes() -> None:
     trace = interpreted(lifted, {Gpr(7): MEMORY_START}, SmallMemory(bytes(MEMORY_BYTES)))
     fields = tuple(Field(name, 4 * k, 4) for k, name in enumerate("rgba"))
     pixels = Structure("s0", "pixels", MEMORY_START + 64, 96, (Dim(6, 16),), fields)
-    assert set(rolled_lanes(reroll(lifted, trace, (pixels,)).body)) == {2}
-    assert set(rolled_lanes(reroll(lifted, trace, ()).body)) == {8}
+    assert set(rolled_lanes(reroll(lifted, Evidence.of(trace, (pixels,))).body)) == {2}
+    assert set(rolled_lanes(reroll(lifted, Evidence.of(trace, ())).body)) == {8}
 
 
 def test_the_last_lane_s_value_is_what_is_left() -> None:
@@ -304,13 +305,13 @@ def test_the_last_lane_s_value_is_what_is_left() -> None:
     lifted = replace(lifted, body=(*first, replace(loop, body=body)), live_outs=outs)
     data = bytes(range(256)) * 2
     trace = interpreted(lifted, {Gpr(7): MEMORY_START}, SmallMemory(data))
-    rolled = reroll(lifted, trace, ())
+    rolled = reroll(lifted, Evidence.of(trace, ()))
     assert list(rolled_lanes(rolled.body))
     assert run_lifted(rolled, {}, SmallMemory(data)) == run_lifted(lifted, {}, SmallMemory(data))
     not_last = next(item for item in loop.body if isinstance(item, Store)).stored
     body = (*loop.body, Assign(left, not_last, 1))
     lifted = replace(lifted, body=(*first, replace(loop, body=body)), live_outs=outs[:1])
-    assert not list(rolled_lanes(reroll(lifted, trace, ()).body))
+    assert not list(rolled_lanes(reroll(lifted, Evidence.of(trace, ())).body))
 
 
 VECTORISED = (
@@ -344,7 +345,7 @@ def test_rerolled_kernels_do_what_the_machine_code_does(built: KernelLibrary, na
     locations[Gpr(RSP)] = (ctypes.addressof(arrays.stack) + (1 << 15) & ~15) - 8
     trace = native_trace(code, locations)
     arrays.restore()
-    rolled = reroll(code, trace, (), open_image(str(built.path), built.base).read)
+    rolled = reroll(code, Evidence.of(trace, (), open_image(str(built.path), built.base).read))
     lanes = set(rolled_lanes(rolled.body))
     if name in SEARCHES:
         assert not lanes

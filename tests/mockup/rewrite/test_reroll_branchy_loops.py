@@ -13,6 +13,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
+from layout_advise.mockup.evidence.evidence import Evidence
 from layout_advise.mockup.ir.effects import Gpr
 from layout_advise.mockup.ir.lifted import (
     Assign,
@@ -35,6 +36,7 @@ from layout_advise.mockup.ir.lifted import (
     Var,
     everything,
 )
+from layout_advise.mockup.rewrite.passes import run_passes
 from layout_advise.mockup.rewrite.reroll import reroll
 from tests.support.lifting.run_lifted import run_lifted
 from tests.support.mockup_case import Case, verify
@@ -127,7 +129,7 @@ def test_copies_with_branches(count: int, handed: str, odd: str, seed: int, data
     memory = bytes(getattr(data, "randbytes")(512))  # noqa: B009 - hypothesis's random has no type
     before, after = SmallMemory(memory), SmallMemory(memory)
     trace = interpreted(lifted, {Gpr(7): MEMORY_START}, before)
-    rolled = reroll(lifted, trace, ())
+    rolled = reroll(lifted, Evidence.of(trace, ()))
     (loop,) = loops(rolled)
     same = not odd or (odd == "apart" and (handed == "nothing" or count == 1))
     event(f"rolled: {rolled != lifted}, odd: {odd}")
@@ -155,7 +157,7 @@ def test_what_an_iteration_of_the_copies_leaves_is_not_another_copys() -> None:
     loop = LiftedLoop(COUNTER, Imm("i64", TRIPS), tuple(items), 0x500)
     lifted = Lifted("f", 0x500, (LiveIn(POINTER, Gpr(7)),), (), (*starts, loop))
     trace = interpreted(lifted, {Gpr(7): MEMORY_START}, SmallMemory(bytes(range(256)) * 2))
-    assert loops(reroll(lifted, trace, ()))[0].body == loop.body
+    assert loops(reroll(lifted, Evidence.of(trace, ())))[0].body == loop.body
 
 
 ANTS = """
@@ -199,7 +201,7 @@ def test_what_clang_unrolls(kind: str, symbol: str, flags: tuple[str, ...], tmp_
         fields.append(Field("food", 16, 8, "double", 1, 0))
     case.structures = (Structure("s0", "a", data.ctypes.data, data.nbytes, (Dim(61, 24),), tuple(fields)),)
     case.prepare()
-    rolled = reroll(case.lifted, case.trace, case.structures)
+    rolled = run_passes(case.lifted, Evidence.of(case.trace, case.structures), (reroll,), verify=True)
     copied = [len(a.lanes) for a in everything(rolled.body) if isinstance(a, Load | Store) and a.lanes]
     assert copied, "nothing was unrolled: nothing is tested"
     verify(case, candidate(relayout(case.structures[0], kind)))

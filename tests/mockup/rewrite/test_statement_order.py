@@ -28,7 +28,8 @@ from layout_advise.mockup.ir.lifted import (
     Val,
     Var,
 )
-from layout_advise.mockup.rewrite.statement_order import in_pieces, loads_late
+from layout_advise.mockup.rewrite.statement_order import sink_loads, sink_operations
+from tests.support.mockup_native import NO_EVIDENCE
 
 AT = Origin(0x1000)
 BASE = Val(1, "i64")
@@ -36,7 +37,11 @@ COUNTER = Val(2, "i64")
 LANES = ((0x1000, 0, 0), None)
 
 
-def body_of(items: list[Item], order: Callable[[Lifted], Lifted] = in_pieces) -> tuple[Item, ...]:
+def sunk(lifted: Lifted) -> Lifted:
+    return sink_operations(lifted, NO_EVIDENCE)
+
+
+def body_of(items: list[Item], order: Callable[[Lifted], Lifted] = sunk) -> tuple[Item, ...]:
     loop = LiftedLoop(COUNTER, Val(3, "i64"), tuple(items), 0x1000)
     done = order(Lifted("f", 0x1000, (), (), (loop,)))
     inner = done.body[0]
@@ -45,7 +50,7 @@ def body_of(items: list[Item], order: Callable[[Lifted], Lifted] = in_pieces) ->
 
 
 def late(items: list[Item]) -> tuple[Item, ...]:
-    return body_of(items, loads_late)
+    return body_of(items, sink_loads)
 
 
 def scalar(items: list[Item]) -> list[Item]:

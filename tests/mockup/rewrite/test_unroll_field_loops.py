@@ -10,10 +10,12 @@ import pytest
 
 from layout_advise.errors import RemapError
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
-from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.evidence.binding import accesses
+from layout_advise.mockup.evidence.evidence import Evidence
 from layout_advise.mockup.ir.lifted import Load
-from layout_advise.mockup.rewrite.unroll_field_loops import unroll_fields
+from layout_advise.mockup.rewrite.passes import run_passes
+from layout_advise.mockup.rewrite.unroll_field_loops import unroll_field_loops
+from tests.support.emitted import emit_mockup
 from tests.support.mockup_case import FLAGS, Case, f64_fields, verify
 from tests.support.mockup_native import candidate, relayout
 
@@ -41,7 +43,7 @@ ROLLED = ("-O2", "-fno-tree-vectorize", "-fno-unroll-loops", "-fdisable-tree-cun
 def written_out(case: Case) -> None:
     """A loop over fields stays a loop in the lifted code, and is written out."""
     lifted = case.lifted
-    case.lifted = unroll_fields(lifted, case.trace, case.structures)
+    case.lifted = run_passes(lifted, Evidence.of(case.trace, case.structures), (unroll_field_loops,), verify=True)
     assert len(list(accesses(case.lifted.body))) > 2 * len(list(accesses(lifted.body)))
 
 

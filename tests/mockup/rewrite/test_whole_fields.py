@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
 from layout_advise.mockup.evidence.binding import access_bytes, accesses
+from layout_advise.mockup.evidence.evidence import Evidence
 from layout_advise.mockup.ir.effects import BITS, Gpr, Ty
 from layout_advise.mockup.ir.lifted import (
     Goto,
@@ -29,6 +30,7 @@ from layout_advise.mockup.ir.lifted import (
     Store,
     Val,
 )
+from layout_advise.mockup.rewrite.passes import run_passes
 from layout_advise.mockup.rewrite.whole_fields import whole_fields
 from tests.support.lifting.run_lifted import run_lifted
 from tests.support.mockup_case import Case, verify
@@ -76,7 +78,7 @@ def test_bits_of_a_field(ty: Ty, width: int, at: int, mask: int, other: int, how
     data = bytes(getattr(random, "randbytes")(ELEMENT * TRIPS)).ljust(512, b"\0")  # noqa: B009 - it has no type
     before, after = SmallMemory(data), SmallMemory(data)
     trace = interpreted(lifted, {Gpr(7): MEMORY_START}, before)
-    made = whole_fields(lifted, trace, (structure(width),))
+    made = whole_fields(lifted, Evidence.of(trace, (structure(width),)))
     event(f"widened: {made != lifted}")
     assert read_sizes(made) == [width]
     run_lifted(made, {Gpr(7): MEMORY_START}, after)
@@ -86,13 +88,13 @@ def test_bits_of_a_field(ty: Ty, width: int, at: int, mask: int, other: int, how
 def test_only_declared_fields_that_nothing_stores() -> None:
     lifted = masked("i8", 0, 1, 0, "eq", stored=False)
     trace = interpreted(lifted, {Gpr(7): MEMORY_START}, SmallMemory(bytes(512)))
-    assert read_sizes(whole_fields(lifted, trace, (structure(4),))) == [4]
-    assert whole_fields(lifted, trace, (structure(4, writes=1),)) == lifted
-    assert whole_fields(lifted, trace, (structure(4, declared=None),)) == lifted
-    assert whole_fields(lifted, trace, (structure(1),)) == lifted
+    assert read_sizes(whole_fields(lifted, Evidence.of(trace, (structure(4),)))) == [4]
+    assert whole_fields(lifted, Evidence.of(trace, (structure(4, writes=1),))) == lifted
+    assert whole_fields(lifted, Evidence.of(trace, (structure(4, declared=None),))) == lifted
+    assert whole_fields(lifted, Evidence.of(trace, (structure(1),))) == lifted
     across = replace(structure(4), fields=(Field("name", 0, 3, "char", 1, 0),))
-    assert whole_fields(lifted, trace, (across,)) == lifted
-    assert whole_fields(lifted, trace, ()) == lifted
+    assert whole_fields(lifted, Evidence.of(trace, (across,))) == lifted
+    assert whole_fields(lifted, Evidence.of(trace, ())) == lifted
 
 
 ENTITIES = """
@@ -136,7 +138,7 @@ def test_flags_of_entities(symbol: str, sizes: set[int], flags: tuple[str, ...],
     case.prepare()
     partly = {size for a in accesses(case.lifted.body) if isinstance(a, Load) for size in [access_bytes(a)]}
     assert 1 in partly  # else nothing is tested
-    case.lifted = whole_fields(case.lifted, case.trace, case.structures)
+    case.lifted = run_passes(case.lifted, Evidence.of(case.trace, case.structures), (whole_fields,), verify=True)
     assert {access_bytes(a) for a in accesses(case.lifted.body) if isinstance(a, Load)} <= sizes | ({1} if marked else set())
     for kind in ("soa", "blocks"):
         verify(case, candidate(relayout(case.structures[0], kind)))

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from layout_advise.errors import MockupError
 from layout_advise.layoutalgebra.bridges.arrays import element_dtype
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Structure
-from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.run import load
 from layout_advise.mockup.run.fixed_addresses import at_addresses, bytes_at
 from layout_advise.mockup.run.load import LoadedMockup, arguments, compile_mockup
+from tests.support.emitted import emit_mockup
 from tests.support.mockup_case import PARTICLES, f64_fields
 from tests.support.mockup_native import Native, candidate, relayout, traced
 

@@ -9,12 +9,14 @@ import numpy as np
 from hypothesis import strategies as st
 
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Structure
-from layout_advise.mockup.emit import emit_mockup
+from layout_advise.mockup.evidence.evidence import Evidence
 from layout_advise.mockup.ir.lifted import Lifted
+from layout_advise.mockup.rewrite.passes import run_passes
 from layout_advise.mockup.rewrite.reroll import reroll
-from layout_advise.mockup.rewrite.unroll_field_loops import unroll_fields
+from layout_advise.mockup.rewrite.unroll_field_loops import unroll_field_loops
 from layout_advise.tracer.trace.trace import Trace
 from tests.support.compilers import HASWELL
+from tests.support.emitted import emit_mockup
 from tests.support.mockup_native import Native, candidate, relayout, run_mockup, traced
 
 FLAGS = {16: ("-O2",), 32: HASWELL}
@@ -70,7 +72,7 @@ class VectorKernel:
         structure = Structure(
             "s0", "p", work.ctypes.data, work.nbytes, (Dim(count, 4 * self.words),), fields, (), work.ctypes.data
         )
-        lifted = reroll(unroll_fields(self.lifted, trace, (structure,)), trace, (structure,))
+        lifted = run_passes(self.lifted, Evidence.of(trace, (structure,)), (unroll_field_loops, reroll), verify=True)
         abreast = set()
         for kind in kinds:
             layout = None if kind == "identity" else candidate(relayout(structure, kind, block))

@@ -1,0 +1,30 @@
+"""Mock-ups in which addresses start from more places than there are registers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from layout_advise.layoutalgebra.derive.structure import Dim, Structure
+from tests.support.mockup_case import Case, compare, f64_fields
+from tests.support.mockup_native import candidate, relayout
+
+SUMS = """
+struct row { double x, y; };
+void sums(struct row *a, long n, const long *restrict at, long spare, long w) {
+    for (long i = 0; i < n; i++)
+        a[i].x = a[i + at[0]].y + a[i + at[1]].y + a[i + at[2]].y + a[i + at[3]].y + a[i + at[4]].y + a[i + at[5]].y
+               + a[i + at[6]].y + a[i + at[7]].y + a[i + at[8]].y + a[i + at[9]].y + (double)(w + spare);
+}"""
+
+
+def test_the_indices_of_many_sites_are_no_registers(tmp_path: Path) -> None:
+    """The ninth site's index was called like the register r8, which holds an argument here."""
+    case = Case(SUMS, "sums", ("-O2",), tmp_path)
+    rows, at = np.random.default_rng(3).random((32, 2)), np.arange(10) * 2 + 1
+    case.arrays, case.integers = [rows, at], [rows.ctypes.data, 11, at.ctypes.data, 5, 7]
+    fields = f64_fields(("x", 0), ("y", 8))
+    case.structures = (Structure("s0", "rows", rows.ctypes.data, rows.nbytes, (Dim(32, 16),), fields),)
+    case.prepare()
+    compare(case, candidate(relayout(case.structures[0], "soa")), "plain")
