@@ -117,7 +117,7 @@ def _stop_on_signals() -> dict[int, signal.Handlers | Callable[[int, FrameType |
 
 
 def _drop_output() -> None:
-    """What is still buffered for stdout goes nowhere, so that the interpreter does not fail on it at exit."""
+    """Drops what is still buffered for stdout, so that the interpreter does not fail on it at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

@@ -1,4 +1,4 @@
-"""What the user asked for, checked: flags, then ``LAYOUT_ADVISE_*`` variables, then defaults."""
+"""The user's settings, checked: flags, then ``LAYOUT_ADVISE_*`` variables, then defaults."""
 
 from __future__ import annotations
 

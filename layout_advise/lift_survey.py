@@ -90,7 +90,7 @@ def _hand(worker: _Worker, index: int | None, functions: Sequence[Function], sec
 
 
 def _ask(worker: _Worker, functions: Sequence[Function]) -> SurveyOutcome | None:
-    """What the worker says of its function; or that it died or hangs over it. None: nothing yet."""
+    """Returns what the worker says of its function; or that it died or hangs over it. None: nothing yet."""
     if worker.at is None:
         return None
     function = functions[worker.at]

@@ -1,4 +1,4 @@
-"""What machine this is: cores and caches from sysfs, for the report and for the lane counts of AoSoA."""
+"""The machine: cores and caches from sysfs, for the report and for the lane counts of AoSoA."""
 
 from __future__ import annotations
 

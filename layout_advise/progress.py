@@ -57,7 +57,7 @@ class Progress:
         self.step(text)
 
     def step(self, text: str) -> None:
-        """What is being done within the stage. Raises KeyboardInterrupt where a signal came and nobody was told."""
+        """Shows the step within the stage. Raises KeyboardInterrupt where a signal came and nobody was told."""
         if Interrupted.number is not None:
             raise KeyboardInterrupt(Interrupted.number)
         if self._status is not None:

@@ -1,4 +1,4 @@
-"""What the study of a region may end in instead of an answer: a typed request to take it up again in another way."""
+"""Retries: a study of a region may end, instead of in an answer, in a typed request to take it up again in another way."""
 
 from __future__ import annotations
 

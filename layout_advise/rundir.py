@@ -28,7 +28,7 @@ LONGEST_NAME = 80
 
 
 class Marker(msgspec.Struct, frozen=True):
-    """What ``run.json`` holds: who made the folder and how far it got."""
+    """The content of ``run.json``: who made the folder and how far it got."""
 
     format: str
     version: str
@@ -84,7 +84,7 @@ class RunDir:
 
     @property
     def output(self) -> Path:
-        """What the program printed, where stdout was wanted for something else."""
+        """The program's output, where stdout was wanted for something else."""
         return self.path / "program.log"
 
     @property

@@ -1,4 +1,4 @@
-"""Where a run keeps its files and shows its progress."""
+"""The workspace of a run: its files and its progress."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Compiled:
 
     @property
     def family(self) -> CompilerFamily:
-        """What differs between compilers."""
+        """The family's flags."""
         return family(self.executable)
 
     @property

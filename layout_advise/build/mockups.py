@@ -124,7 +124,7 @@ def place_identity(identity: Mockup, loop: InnerLoop, kernel: str, compiler: Com
 
 
 def better_kept(source: Source, compiler: Compiled, folder: Path) -> bool:
-    """Whether vectorising the identity's loops anew changes them, and makes none more like the original's hot loop.
+    """Tells whether vectorising the identity's loops anew changes them, and makes none more like the original's hot loop.
 
     What the original's compiler made of several iterations is one iteration of the lifted loop. Where the lanes could not be
     told apart, gcc 12 at -O3 took two of these together once more: 2.4 times the original's time.

@@ -44,12 +44,12 @@ class Recipe:
 
     @property
     def wrong(self) -> bool | Literal["writes"]:
-        """Whether the map is wrong on purpose, for reads and writes or for writes only."""
+        """Tells whether the map is wrong on purpose, for reads and writes or for writes only."""
         return "writes" if self.variant.form == "wrong-writes" else self.variant.form == "wrong"
 
     @property
     def vectorised(self) -> bool:
-        """Whether the compiler may vectorise it."""
+        """Tells whether the compiler may vectorise it."""
         return self.variant.form != "scalar"
 
 

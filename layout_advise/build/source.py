@@ -96,7 +96,7 @@ def source_of(seen: Observation, lifted: Lifted, module: ElfBinary, function: Fu
 
 
 def depends_on_place(seen: Observation, branches: bool, loop: InnerLoop | None) -> bool:
-    """Whether times depend on where the code lies: how well a processor predicts branches on data changes with their
+    """Tells whether times depend on where the code lies: how well a processor predicts branches on data changes with their
     addresses, and how fast it fetches a short loop with where that begins in a cache line. Beyond the L2 it waits for the
     data instead."""
     return branches or (not is_beyond_the_l2(seen) and loop is not None)

@@ -116,7 +116,7 @@ def worth_timing(built: dict[Variant, Path], best: Variant, kernel: str) -> dict
 
 
 def same_program(one: Path, other: Path, kernel: str) -> bool:
-    """Whether two builds have the same machine code, or at least the same loops."""
+    """Tells whether two builds have the same machine code, or at least the same loops."""
     return same_code(one, other) or same_loops(one, other, kernel)
 
 

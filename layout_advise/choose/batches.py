@@ -57,20 +57,20 @@ class CallBatch:
 
 
 def too_short(profiled: Profiled, seen: Probe, chosen: ChosenCall) -> bool:
-    """Whether the calls are to be timed as batches: short ones of one thread that make no calls of their own."""
+    """Tells whether the calls are to be timed as batches: short ones of one thread that make no calls of their own."""
     short = chosen.in_situ_ns is not None and chosen.in_situ_ns < CHOOSE.short_call_ns
     return short and can_be_batched(profiled, seen)
 
 
 def can_be_batched(profiled: Profiled, seen: Probe) -> bool:
-    """Whether the hotspot is a function that one thread calls often enough, and that does not call itself."""
+    """Tells whether the hotspot is a function that one thread calls often enough, and that does not call itself."""
     plain = profiled.nest is None and not profiled.threaded and not seen.recursive and seen.threads <= 1
     return plain and seen.calls >= 2 * CHOOSE.verified_calls
 
 
 def may_be_learnt(original: Original) -> bool:
-    """Whether the same call again and again is quicker than the program's calls: the processor learns which way the data
-    makes its branches go (``docs/decisions/0035``)."""
+    """Tells whether the same call again and again is quicker than the program's calls: the processor learns which way the
+    data makes its branches go (``docs/decisions/0035``)."""
     steady, in_situ = original.ns_steady, original.ns_in_situ
     return steady is not None and in_situ is not None and steady < in_situ <= CHOOSE.learnt_ns
 
@@ -164,7 +164,7 @@ def in_situ_runs(
 
 
 def obstacle(lifted: Lifted) -> str | None:
-    """What the lifted code takes or returns that is not recorded with the calls, or None."""
+    """The argument or result of the lifted code that is not recorded with the calls, or None."""
     for live in lifted.live_ins:
         place = live.location
         if isinstance(place, Lane) and (place.number > 7 or place.index > 1):

@@ -29,7 +29,7 @@ MOST_PLACES = 64
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a call does: ``counts`` accesses by (pc, operand); ``uses``, by structure, how many accesses go to which
+    """The work of a call: ``counts`` accesses by (pc, operand); ``uses``, by structure, how many accesses go to which
     (offset in the element, bytes)."""
 
     counts: Mapping[Site, int]
@@ -58,7 +58,7 @@ class Kind:
 
 
 def work_of(trace: Trace, structures: Sequence[Structure]) -> Work:
-    """What the traced call does; of memory outside ``structures`` only the counts."""
+    """The work of the traced call; of memory outside ``structures`` only the counts."""
     counts: Counter[Site] = Counter()
     uses: dict[str, Counter[Place]] = {}
     for reference, stream in zip(trace.references, trace.streams, strict=True):
@@ -83,7 +83,7 @@ def _within(span: AddressSpan, structure: Structure) -> bool:
 
 
 def _offsets(span: AddressSpan, structure: Structure) -> Iterator[int]:
-    """Where in an element the span's accesses begin; all places that the strides allow."""
+    """The offsets in an element at which the span's accesses begin; all places that the strides allow."""
     element = structure.element_bytes
     source = span.source
     strides = (source.gcd,) if isinstance(source, AddressSet) else source.address.coefs
@@ -96,7 +96,7 @@ def _offsets(span: AddressSpan, structure: Structure) -> Iterator[int]:
 
 
 def alike(one: Work, other: Work) -> bool:
-    """Whether two calls are of one kind."""
+    """Tells whether two calls are of one kind."""
     total = max(one.total, other.total)
     if total == 0:
         return True
@@ -108,7 +108,7 @@ def alike(one: Work, other: Work) -> bool:
 
 
 def _foreign(one: Work, other: Work) -> float:
-    """Which part of the accesses of ``one`` goes to bytes of elements that ``other`` leaves alone; of structures that
+    """The part of the accesses of ``one`` that goes to bytes of elements that ``other`` leaves alone; of structures that
     both use."""
     count = 0
     for name, places in one.uses.items():

@@ -1,4 +1,4 @@
-"""Which call to stop at, from the times of the first calls."""
+"""The call to stop at, from the times of the first calls."""
 
 from __future__ import annotations
 
@@ -135,8 +135,8 @@ class Stretch:
 
 
 def stretches(times: Sequence[float], canaries: Sequence[int], limit: float) -> list[Stretch]:
-    """What calls take in the course of the run, from the calls beside whose canary nothing slowed the processor (all where
-    that is not known, ``limit`` 0); without stretches that have hardly any."""
+    """The times of calls in the course of the run, from the calls beside whose canary nothing slowed the processor (all
+    where that is not known, ``limit`` 0); without stretches that have hardly any."""
     if len(times) < 2 * CHOOSE.stretch_calls:
         return []
     size = max(CHOOSE.stretch_calls, -(-len(times) // CHOOSE.stretches))

@@ -9,7 +9,7 @@ from layout_advise.mockup.timing.policy import limit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChoosePolicy:
-    """Which region, which calls of it, and how often they are timed in the program."""
+    """The limits by which a region and calls of it are chosen, and how often they are timed in the program."""
 
     preferred_call: int = limit(5, "call", "The call to stop at, where nothing speaks against it.")
     short_call_ns: int = limit(20000, "ns", "Calls that take less are not timed one by one.", 12)

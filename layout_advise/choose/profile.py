@@ -1,4 +1,4 @@
-"""Where the time goes, which function to study, and which of its calls to stop at."""
+"""The profile of a run: the function to study, and the call of it to stop at."""
 
 from __future__ import annotations
 
@@ -62,12 +62,13 @@ class Profiled:
 
     @property
     def threaded(self) -> bool:
-        """Whether the hotspot is the body of a parallel region, which a team of threads runs."""
+        """Tells whether the hotspot is the body of a parallel region, which a team of threads runs."""
         return is_region_body(self.function)
 
     @property
     def entry(self) -> Entry:
-        """Where to stop the program: at the start of the parallel region whose body is the hotspot, else at its entry."""
+        """The place to stop the program: at the start of the parallel region whose body is the hotspot, else at its
+        entry."""
         if self.threaded:
             return region_entry(self.module, self.function, self.run.mappings)
         if self.nest is None:

@@ -1,4 +1,4 @@
-"""What several commands share: output options, colours, the JSON switch."""
+"""Shared parts of the commands: output options, colours, the JSON switch."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def _platform() -> Diagnosis:
 
 
 def _randomisation() -> Diagnosis:
-    """Whether address randomisation can be switched off for a child (some containers forbid personality())."""
+    """Tells whether address randomisation can be switched off for a child (some containers forbid personality())."""
     libc = ctypes.CDLL(None, use_errno=True)
     current = libc.personality(0xFFFFFFFF)
     ok = current != -1 and libc.personality(current | ADDR_NO_RANDOMIZE) != -1

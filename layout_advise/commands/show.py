@@ -61,7 +61,7 @@ def heading(trace: Trace) -> str:
 
 
 def sharing_lines(trace: Trace, places: NamedPlaces, found: Sequence[Row]) -> list[str]:
-    """Who uses what in a team of threads, and the cache lines where they meet."""
+    """Lines on the data that the threads of a team share, and the cache lines where they meet."""
     if not trace.threads:
         return []
     lines = ["", "accesses by thread"]
@@ -237,7 +237,7 @@ def written_to_stdout(arguments: argparse.Namespace, trace: Trace, found: Sequen
 
 
 def below(trace: Trace, found: Sequence[Row], verbose: bool) -> list[str]:
-    """What stands under the references: structures, loops and order of execution, as far as the trace knows them."""
+    """The lines under the references: structures, loops and order of execution, as far as the trace knows them."""
     lines = ["", "structures", *object_lines(trace, verbose)] if trace.objects else []
     if lines and (heap := heap_line(trace)):
         lines.append(f"  {heap}")

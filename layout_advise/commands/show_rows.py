@@ -39,7 +39,7 @@ class Row:
 
 
 class NamedPlaces:
-    """What code and data addresses of a trace are called. The trace itself comes first; for what it does not say, the
+    """Names for the code and data addresses of a trace. The trace itself comes first; for what it does not say, the
     program's files are asked.
 
     Files that are gone, or newer than the trace (``written``, seconds), are not asked: their lines could be wrong. They
@@ -80,7 +80,7 @@ class NamedPlaces:
         return (function.name if function else None), module.binary.line(pc - module.load_base)
 
     def around(self, pc: int) -> tuple[tuple[InlinedCall, ...], int | None]:
-        """What was inlined there, innermost first, and the number of the innermost loop."""
+        """The calls inlined there, innermost first, and the number of the innermost loop."""
         stored = self._stored.get(pc)
         return (stored.inlined, stored.loop) if stored is not None else ((), None)
 

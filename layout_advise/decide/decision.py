@@ -62,8 +62,8 @@ class KindTimes:
 
 
 def measured(entrant: Entrant, timings: Timings, mode: Mode, net_ns: float | None) -> Measured:
-    """What the verdict needs of one candidate. ``net_ns`` is the cost of converting around a call, for temporary layouts;
-    where calls were timed with the conversion around them, these count."""
+    """Returns what the verdict needs of one candidate. ``net_ns`` is the cost of converting around a call, for temporary
+    layouts; where calls were timed with the conversion around them, these count."""
     speedup, over = pick(timings, entrant.variant, mode)
     net = timings.net(entrant.variant, mode) if net_ns is not None else None
     original = timings.nanoseconds(ORIGINAL, mode)
@@ -98,7 +98,7 @@ def as_fast(results: Sequence[Measured], winner: Variant, first: Timings, bound:
 
 
 def unrolled_nearer(timings: Timings, mode: Mode) -> bool:
-    """Whether the identity that was not rerolled is nearer to the original."""
+    """Tells whether the identity that was not rerolled is nearer to the original."""
     ratios = [timings.ratio(name, ORIGINAL, mode) for name in (IDENTITY, IDENTITY_UNROLLED)]
     rolled, unrolled = (abs(math.log(r.median)) if r is not None else math.inf for r in ratios)
     return unrolled < rolled

@@ -1,4 +1,4 @@
-"""What speaks against a verdict that the measured ratios alone would give."""
+"""Doubts: reasons against a verdict that the measured ratios alone would give."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def gain_of(winner: Measured) -> str:
 
 
 def _unchanged(winner: Measured) -> str:
-    """What of the gain does not need the layout: the same variant of the unchanged one over the original."""
+    """Says which part of the gain does not need the layout: the same variant of the unchanged one over the original."""
     if winner.speedup is None or winner.over_identity is None or winner.net is not None:
         return ""
     alone = winner.speedup.median / winner.over_identity.median

@@ -42,7 +42,7 @@ def together(parts: Sequence[tuple[float, Ratio | None]]) -> Ratio | None:
 
 
 def mixed(shares: Sequence[float], kinds: Sequence[Measured]) -> Measured:
-    """What a candidate gains over all kinds, from what it gains at each; not measured where some kind is not."""
+    """The gain of a candidate over all kinds, from its gain at each; not measured where some kind is not."""
     first = kinds[0]
     missing = next((k for k in kinds if k.speedup is None), None)
     if missing is not None:
@@ -56,7 +56,7 @@ def mixed(shares: Sequence[float], kinds: Sequence[Measured]) -> Measured:
 
 
 def harms(kinds: Sequence[Measured]) -> bool:
-    """Whether the candidate makes the calls of some kind slower."""
+    """Tells whether the candidate makes the calls of some kind slower."""
     return any(k.counted is not None and k.counted.median < DECIDE.slowest_kind for k in kinds)
 
 

@@ -1,4 +1,4 @@
-"""What a decision asks for before it can be made: typed requests that the pipeline answers.
+"""Requests of a decision: typed values that the pipeline answers.
 
 A decision is a generator: it yields a request, is sent the answer, and returns the :class:`Decision`. Nothing in it calls an
 earlier stage; that is the pipeline's part.

@@ -43,7 +43,7 @@ def decide_single(times: FirstTimes, in_situ_ns: float | None, context: VerdictC
 
 
 def _unlike(first: Timings, in_situ_ns: float | None) -> str:
-    """What the original takes in the snapshot and in the running program."""
+    """A sentence on the original's times in the snapshot and in the running program."""
     took = [
         f"{nanoseconds(ns)} with {what} caches"
         for what, ns in (("warm", first.nanoseconds(ORIGINAL)), ("flushed", first.nanoseconds(ORIGINAL, "cold")))
@@ -90,7 +90,7 @@ def _confirmed(
     results: Sequence[Measured],
     unrolled: bool,
 ) -> Asking[Decision]:
-    """What remains of a ``change`` when its candidate is built anew and measured again."""
+    """Returns what remains of a ``change`` when its candidate is built anew and measured again."""
     first, contest = times.timings, times.contest
     winner = next(e for e in contest.entrants if str(e.variant) == verdict.candidate)
     again = yield from measure_again(MeasureAgain(0, winner.variant, first, mode, unrolled))
@@ -116,7 +116,7 @@ def _confirmed(
 def _nothing_won(
     times: FirstTimes, decision: Decision, results: Sequence[Measured], unrolled: bool, now: VerdictContext
 ) -> Asking[Decision]:
-    """What layout and vector instructions do each by themselves, measured of the best candidate; and whether that loses only
+    """Measures layout and vector instructions each by themselves, of the best candidate, and whether that loses only
     where its code happens to lie."""
     mode, keep = decision.mode or "steady", decision.verdict.action == "keep"
     best = max((r for r in results if r.speedup), key=lambda r: r.speedup.median if r.speedup else 0.0, default=None)

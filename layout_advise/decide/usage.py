@@ -1,4 +1,4 @@
-"""Which kind of change pays: a permanent layout, one that is converted to for many calls, or one for each call."""
+"""The kind of change that pays: a permanent layout, one that is converted to for many calls, or one for each call."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def sentence(use: Use) -> str:
 
 
 def _rest(use: Use) -> str:
-    """What the rest of the program means for it: whether calls follow each other without a use in between."""
+    """A sentence on the rest of the program: whether calls follow each other without a use in between."""
     if use.others is None:
         return ""
     if not use.others:
@@ -79,7 +79,7 @@ def _rest(use: Use) -> str:
 
 
 def _once(use: Use) -> str:
-    """What is to be done instead."""
+    """The advice instead."""
     start = use.pays_from
     if start is None:
         return "Store it so for good."
@@ -94,8 +94,8 @@ def _enough(start: int, calls: int) -> str:
 
 
 def use_of(decision: Decision, calls: int, others: tuple[str, ...] | None) -> Use:
-    """What is known of converting to the winner's layout instead of changing the program, which calls the hotspot so often.
-    ``others`` are the functions that use the data between calls, where that is known."""
+    """Returns what is known of converting to the winner's layout instead of changing the program, which calls the hotspot
+    so often. ``others`` are the functions that use the data between calls, where that is known."""
     timings, name = decision.again, decision.winner
     if timings is None or name is None:
         return Use(None, None, calls, 1.0)

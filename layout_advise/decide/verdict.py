@@ -28,7 +28,7 @@ def always(faster: Measured, slower: Measured) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class VerdictContext:
-    """What holds for all candidates of a hotspot."""
+    """The context of a verdict: what holds for all candidates of a hotspot."""
 
     snapshot: Literal["criu", "fork"]
     identity_evidence: Evidence
@@ -39,7 +39,7 @@ class VerdictContext:
 
     @property
     def bound(self) -> float:
-        """What the lower ends of both intervals must exceed."""
+        """The bound that the lower ends of both intervals must exceed."""
         return max(self.noise_hi, DECIDE.smallest_gain(self.snapshot))
 
 
@@ -181,9 +181,9 @@ def _form(candidates: Sequence[Measured], context: VerdictContext) -> str:
 
 
 def _reaches(candidate: Measured, context: VerdictContext) -> bool:
-    """Whether a gain is not excluded: the interval ends above the bound (on a machine too noisy for that to say much, above
-    ``DECIDE.keep_bound``), or all of it lies above what would be a gain if the machine were quiet. Noise must not make a
-    `keep` of a candidate that was faster in nearly all processes."""
+    """Tells whether a gain is not excluded: the interval ends above the bound (on a machine too noisy for that to say much,
+    above ``DECIDE.keep_bound``), or all of it lies above what would be a gain if the machine were quiet. Noise must not
+    make a `keep` of a candidate that was faster in nearly all processes."""
     top = candidate.ceiling()
     bound = min(context.bound, DECIDE.keep_bound)
     return top is not None and (top >= bound or candidate.floor() > DECIDE.smallest_gain(context.snapshot))

@@ -114,7 +114,7 @@ def first_verdict(
 
 
 def portions(runs: Sequence[_Run], kinds: Sequence[Measured], left_out: Sequence[Portion]) -> list[Portion]:
-    """What a candidate gains at each kind, for the sentence about it."""
+    """The gain of a candidate at each kind, for the sentence about it."""
     return [*(Portion(r.race.text, r.race.share, k.counted) for r, k in zip(runs, kinds, strict=True)), *left_out]
 
 

@@ -35,7 +35,7 @@ from layout_advise.reports.words import quantities
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """What the report shows of a layout besides numbers."""
+    """The declaration and drawing that the report shows of a layout."""
 
     declaration: str
     drawing: str
@@ -43,7 +43,7 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """What converting to a layout and back costs, in ns, and which fields a view around a call copies. ``around`` and
+    """The cost of converting to a layout and back, in ns, and which fields a view around a call copies. ``around`` and
     ``break_even`` as in the report."""
 
     into_ns: float
@@ -231,7 +231,7 @@ def quality(conditions: Conditions) -> contract.Quality:
 
 
 def _placement(timings: Timings, mode: Mode) -> Sequence[contract.Check]:
-    """What it costs that the hot loop lies where it does, with the layout unchanged."""
+    """The check on the cost of where the hot loop lies, with the layout unchanged."""
     cost = timings.ratio(PLACED, IDENTITY, mode)
     if cost is None:
         return ()
@@ -240,7 +240,7 @@ def _placement(timings: Timings, mode: Mode) -> Sequence[contract.Check]:
 
 
 def drift(stretches: Sequence[Stretch], in_situ_ns: float) -> Sequence[contract.Check]:
-    """Whether calls elsewhere in the run take as long as the one measured."""
+    """Tells whether calls elsewhere in the run take as long as the one measured."""
     if not stretches:
         return ()
     other = max(stretches, key=lambda s: abs(math.log(s.ns / in_situ_ns)))

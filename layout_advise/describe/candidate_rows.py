@@ -78,7 +78,7 @@ def measured_rows(case: Case, seen: Observation, decided: Decided) -> list[Candi
 
 
 def _converted(decided: Decided, name: Variant, *, alone: bool) -> Converted | None:
-    """What converting to the layout of recipe ``name`` costs; of the winner as it was measured again."""
+    """The cost of converting to the layout of recipe ``name``; of the winner as it was measured again."""
     decision, candidate = decided.decision, decided.verified.built.mockups[name].recipe.candidate
     name = decided.verified.built.mockups[name].same_as or name
     if decision is None or candidate is None:

@@ -44,7 +44,7 @@ LONGEST_TERM = 160
 
 
 def not_lifted(error: NotLiftedError, module: ElfBinary, load_base: int) -> NotLifted:
-    """What stopped the lifter, with its source line."""
+    """The instruction that stopped the lifter, with its source line."""
     line = module.user_line(error.address - load_base)
     reason = in_source(error.reason, module, load_base)
     file, number = (line.file, line.line) if line else (None, None)
@@ -170,7 +170,7 @@ def _original(case: Case, timings: Timings | None, in_situ_ns: float | None) -> 
 
 
 def ablation(decision: Decision) -> Ablation | None:
-    """What the layout and the vector instructions do each by themselves, if that was measured."""
+    """The gains of the layout and of the vector instructions each by themselves, if that was measured."""
     timings, name = decision.ablation, decision.ablated
     if timings is None or name is None:
         return None

@@ -1,4 +1,4 @@
-"""What is shown of a candidate besides times: its data, its declarations and drawing, its cache lines, its C."""
+"""The parts of a candidate's report besides times: its data, its declarations and drawing, its cache lines, its C."""
 
 from __future__ import annotations
 

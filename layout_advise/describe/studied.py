@@ -1,4 +1,4 @@
-"""What the study of a region has come to, as the report needs it."""
+"""The outcome of a region's study, as the report needs it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Decided:
 
     @property
     def mode(self) -> Mode | None:
-        """Which of steady and cold counts."""
+        """The mode that counts, steady or cold."""
         return self.decision.mode if self.decision else None
 
 
@@ -58,7 +58,7 @@ class Studied:
 
     @property
     def tells(self) -> bool:
-        """Whether anything could be measured of the layouts."""
+        """Tells whether anything could be measured of the layouts."""
         return self.report.verdict.reason not in TELLS_NOTHING
 
 

@@ -1,4 +1,4 @@
-"""Who else uses a structure, in the report's form."""
+"""The other users of a structure, in the report's form."""
 
 from __future__ import annotations
 

@@ -93,8 +93,8 @@ def bench_of(
     alone: bool = True,
     between_ns: float | None = None,
 ) -> Bench:
-    """Where and how the calls are measured, of which one takes ``call_ns`` in the running program. ``alone``: calls are
-    timed one by one, not as a batch."""
+    """Returns where and how the calls are measured, of which one takes ``call_ns`` in the running program. ``alone``: calls
+    are timed one by one, not as a batch."""
     plans = plans_for(call_ns or 1e6, restores, clock, canary)
     first, again = (replace(plan, typical=is_beyond_the_l2(seen)) for plan in plans)
     return Bench(

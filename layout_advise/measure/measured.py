@@ -1,4 +1,4 @@
-"""What was measured of a candidate layout, as the verdict and its sentences need it."""
+"""The measurements of a candidate layout, as the verdict and its sentences need it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PROMISES: tuple[Promise, ...] = ("plain", "restrict", "lanes", "simd")
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What the verdict needs to know of a candidate; ratios of the mode that was chosen. ``net`` is the speedup with
+    """The measurements of a candidate; ratios of the mode that was chosen. ``net`` is the speedup with
     the conversion of a temporary layout taken in (None for permanent ones); ``reason``: why there are no ratios."""
 
     name: Variant
@@ -49,7 +49,7 @@ class Measured:
 
     @property
     def known(self) -> str:
-        """What a sentence calls it: ``c1-restrict (AoSoA×4, compact)``."""
+        """Its name in a sentence: ``c1-restrict (AoSoA×4, compact)``."""
         return f"{self.id} ({self.words})" if self.words else self.id
 
     @property
@@ -79,7 +79,7 @@ class Measured:
 
 
 def is_wide(ratio: Ratio) -> bool:
-    """Whether the machine was too noisy for the median to say much."""
+    """Tells whether the machine was too noisy for the median to say much."""
     return ratio.hi >= MEASURE.wide * ratio.lo
 
 

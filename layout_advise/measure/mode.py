@@ -1,4 +1,4 @@
-"""Which of steady and cold times stand for the calls in the running program."""
+"""The choice whether steady or cold times stand for the calls in the running program."""
 
 from __future__ import annotations
 
@@ -49,6 +49,6 @@ def mode_of(timings: Timings, between_ns: float | None, in_situ_ns: float | None
 
 
 def lies_between(timings: Timings, in_situ_ns: float | None) -> bool:
-    """Whether a call in the running program takes longer than with warm caches and less than with flushed ones."""
+    """Tells whether a call in the running program takes longer than with warm caches and less than with flushed ones."""
     steady, cold = timings.nanoseconds(ORIGINAL), timings.nanoseconds(ORIGINAL, "cold")
     return bool(steady and cold and in_situ_ns and steady < in_situ_ns < cold)

@@ -1,4 +1,4 @@
-"""What can be measured of a hotspot that is not lifted: its loads and stores, replayed in the old and in other layouts.
+"""Replays of a hotspot that is not lifted: its loads and stores, replayed in the old and in other layouts.
 
 Before a replay is timed, its check build has to make the accesses of the program in the program's order: recorded anew by
 the clone, compared one by one.
@@ -193,7 +193,7 @@ def _timed(
 
 
 def sentence(replays: Replays) -> str:
-    """What the replays show, and what they do not; empty where there are none."""
+    """A sentence on what the replays show, and what they do not; empty where there are none."""
     if not replays.ratios:
         return ""
     best = max(replays.ratios, key=lambda name: replays.ratios[name].median)

@@ -1,4 +1,4 @@
-"""Who takes part in a measurement, and where it is made."""
+"""The contest: the variants that are measured, and the bench."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Contest:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """Where and how to measure; ``again`` is the plan for the winner."""
+    """The place and the plans of a measurement; ``again`` is the plan for the winner."""
 
     snapshots: Restorer
     memory: Memory
@@ -111,6 +111,6 @@ class Bench:
 
 
 def has_vectors(variants: Sequence[Timed]) -> bool:
-    """Whether builds without vector instructions are timed, of a candidate and of the identity."""
+    """Tells whether builds without vector instructions are timed, of a candidate and of the identity."""
     scalar = [v.name.is_candidate for v in variants if v.name.form == "scalar"]
     return any(scalar) and not all(scalar)

@@ -29,8 +29,8 @@ from layout_advise.verify.verify_team import verify_with
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """What is run with each number of threads besides the original; the ``identity`` and the ``candidate`` None where there
-    is none."""
+    """The mock-ups that are run with each number of threads besides the original; the ``identity`` and the ``candidate``
+    None where there is none."""
 
     subjects: tuple[Subject, ...]
     identity: Variant | None
@@ -39,7 +39,7 @@ class Runner:
 
 @dataclass(slots=True)
 class _At:
-    """What was found with one number of threads."""
+    """The findings with one number of threads."""
 
     threads: int
     reason: str | None = None

@@ -1,5 +1,5 @@
-"""What the trace's file says besides the accesses, so that it can be read without the program: source places, loops, and
-what was touched, with its fields and the loops that use them."""
+"""Annotations of the trace's file besides the accesses, so that it can be read without the program: source places, loops,
+and what was touched, with its fields and the loops that use them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _loops(region: Region) -> tuple[MachineLoop, ...]:
 
 
 def place(modules: Modules, pc: int, loop: int | None) -> SourcePlace:
-    """Where the instruction at ``pc`` stands in the source."""
+    """The source place of the instruction at ``pc``."""
     module = modules.module_at(pc)
     if module is None:
         return SourcePlace(pc, None, None, None, (), loop)

@@ -1,4 +1,4 @@
-"""Which way a call is traced, and what of the trace the later stages get."""
+"""The choice of a tracing backend, and the part of the trace that the later stages get."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ class Tracer:
 
 
 def _reason(error: LayoutAdviseError) -> str:
-    """What and why, without what to do."""
+    """An error's what and why, without what to do."""
     return f"{error.what}: {error.why}" if error.why else error.what
 
 
@@ -201,7 +201,7 @@ def relevant(trace: Trace, region: Region) -> Trace:
 
 
 def _data(trace: Trace, reference: int) -> list[AddressSpan]:
-    """Where the reference goes, without the frames below the entry; within a heap block, the whole block."""
+    """The ranges that the reference accesses, without the frames below the entry; within a heap block, the whole block."""
     stream = trace.streams[reference]
     top = trace.registers.gpr[RSP] + 8
     stack = next((m for m in trace.mappings if m.start <= top < m.end), None)

@@ -79,7 +79,7 @@ class Case:
 
     @property
     def known(self) -> Known:
-        """What the code before a loop leaves in the vector registers."""
+        """The vector registers as the code before a loop leaves them, where known."""
         return self.profiled.nest.known if self.profiled.nest is not None else ()
 
     def unbatched(self, why: str) -> Case:
@@ -88,7 +88,7 @@ class Case:
 
     @property
     def clock(self) -> Literal["thread-cpu", "wall"]:
-        """What calls are timed by: several threads have no CPU time in common."""
+        """The clock for calls: several threads have no CPU time in common."""
         return "wall" if self.profiled.threaded else "thread-cpu"
 
     def park(self, call: int) -> AgentProcess:

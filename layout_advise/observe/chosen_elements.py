@@ -48,7 +48,7 @@ def _grids(seen: Observation, lifted: Lifted, names: frozenset[str]) -> Iterator
 
 
 def chooses(candidate: Candidate | None) -> bool:
-    """Whether a candidate stores chosen elements of some structure."""
+    """Tells whether a candidate stores chosen elements of some structure."""
     return candidate is not None and any(r.chosen is not None for r in candidate.relayouts)
 
 

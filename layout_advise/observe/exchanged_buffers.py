@@ -50,7 +50,7 @@ def with_further_calls(case: Case, seen: Observation, kinds: Sequence[Observatio
 
 
 def _observed(case: Case, call: int) -> Observation | None:
-    """What ``call`` touches, in a program started anew; None where it cannot be traced whole."""
+    """Observes ``call`` in a program started anew; None where it cannot be traced whole."""
     case.space.progress.step(f"stopping the program at call {call}, as structures may take each other's place there")
     try:
         with case.park(call) as program:
@@ -61,8 +61,8 @@ def _observed(case: Case, call: int) -> Observation | None:
 
 
 def _as_good(before: Sequence[Structure], after: Sequence[Structure]) -> bool:
-    """Whether the further call left the structures what they were, but for their fields: as many elements of one size, and
-    nothing that is not known exactly any more."""
+    """Tells whether the further call left the structures what they were, but for their fields: as many elements of one
+    size, and nothing that is not known exactly any more."""
     return all(
         (one.element_bytes, one.count, one.inexact) == (other.element_bytes, other.count, other.inexact)
         for one, other in zip(before, after, strict=True)

@@ -80,7 +80,7 @@ def find_kinds(case: Case, seen: Observation) -> Kinds:
 
 
 def _look(case: Case, seen: Observation, call: int, works: dict[int, Work]) -> bool:
-    """Whether ``call`` could be traced; what it does goes into ``works``."""
+    """Tells whether ``call`` could be traced; what it does goes into ``works``."""
     try:
         trace = case.traced(call)
     except LayoutAdviseError:

@@ -124,7 +124,7 @@ class _Objects:
         return self._sorted[k] if k >= 0 and address < self._sorted[k].end else None
 
     def name(self, address: int) -> str:
-        """What the object around an address is called."""
+        """The name of the object around an address."""
         found = self.at(address)
         return found.name if found is not None else f"pointers at {address:#x}"
 

@@ -1,4 +1,4 @@
-"""What one call touches: trace, memory objects, structures with their layout terms."""
+"""The observation of one call: trace, memory objects, structures with their layout terms."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Observation:
 
     @property
     def met(self) -> frozenset[int]:
-        """Where the objects with falsely shared lines begin."""
+        """The start addresses of the objects with falsely shared lines."""
         return frozenset(s.object.element_base or s.object.base for s in self.shared)
 
     @property
@@ -145,8 +145,8 @@ def scattered_blocks(attribution: Attribution) -> int:
 
 
 def is_data(obj: MemoryObject, least: int = SMALLEST) -> bool:
-    """Whether the object is data that could be laid out differently: not a frame, not a few scalars (of which there are many
-    enough where threads fight for them), and there before the call."""
+    """Tells whether the object is data that could be laid out differently: not a frame, not a few scalars (of which there
+    are many enough where threads fight for them), and there before the call."""
     pool = obj.kind == "global" and obj.type is None and obj.name.startswith(".")  # a section, not a variable
     return obj.kind != "stack" and obj.bytes >= least and not pool and obj.life != "born"
 
@@ -164,7 +164,7 @@ def united(seen: Observation, others: Sequence[Observation]) -> Observation:
 
 
 def references_of(seen: Observation, named: Observation | None = None) -> dict[str, frozenset[tuple[int, int]]]:
-    """What of the code touches each structure of ``named`` (by default of ``seen`` itself) in the call that ``seen`` is of:
+    """The references that touch each structure of ``named`` (by default of ``seen`` itself) in the call that ``seen`` is of:
     addresses of instructions and numbers of their operands, by the structure's id."""
     found: dict[str, frozenset[tuple[int, int]]] = {}
     for one in (named or seen).structures:
@@ -221,7 +221,8 @@ def derive(obj: MemoryObject, number: int, parts: Sequence[Part], record: int = 
 
 
 def _several(declared: Declared, element: int) -> str | None:
-    """What elements are that are not the declared ones: so many of these, or (parts of one, say) of no type with a name."""
+    """The type's name for elements that are not the declared ones: so many of these, or (parts of one, say) of no type with
+    a name."""
     times, rest = divmod(element, declared.element_bytes) if declared.element_bytes else (0, 1)
     return f"{declared.name}[{times}]" if not rest else None
 
@@ -271,22 +272,24 @@ def merge(ranges: Sequence[Range], line: int = 64) -> tuple[Range, ...]:
 
 
 def density(seen: Observation, derived: Derived) -> float:
-    """Which part of the elements that an index picks from the call touches; 1 where that is not known, or has no term."""
+    """The part of the elements that an index picks from which the call touches; 1 where that is not known, or has no
+    term."""
     name = derived.structure.id
     picked = derived.term is not None and name in seen.indexed and name not in seen.runs
     return seen.used_part.get(name, 1.0) if picked else 1.0
 
 
 def is_beyond_the_l2(seen: Observation) -> bool:
-    """Whether a call touches more than the L2 of the cores that work on it holds: what lies beyond, others use as well."""
+    """Tells whether a call touches more than the L2 of the cores that work on it holds: what lies beyond, others use as
+    well."""
     cache = _l2_bytes()
     threads = len(seen.team.threads) if seen.team is not None else 1
     return bool(cache) and sum(r.end - r.start for r in seen.touched) > threads * cache
 
 
 def leaves_data(seen: Observation) -> bool:
-    """Whether other calls use other elements than this one, and all together more than the L2 holds: then what a call leaves
-    in the caches is not what the next one needs."""
+    """Tells whether other calls use other elements than this one, and all together more than the L2 holds: then what a call
+    leaves in the caches is not what the next one needs."""
     return any(density(seen, d) <= MOST and d.structure.bytes > _l2_bytes() for d in seen.derived)
 
 

@@ -75,14 +75,14 @@ def observe_others(case: Case, stack: ExitStack, snapshots: Callable[[Case, Agen
 
 
 def concerns(candidate: Candidate, now: Observation) -> bool:
-    """Whether the call touches memory that the candidate re-lays; where that is objects behind pointers, it may."""
+    """Tells whether the call touches memory that the candidate re-lays; where that is objects behind pointers, it may."""
     mine, touched = blocks_of(r.structure for r in candidate.relayouts), blocks_of(now.structures)
     meets = any(a < b + size and b < a + count for a, count in mine for b, size in touched)
     return meets or any(r.structure.via is not None for r in candidate.relayouts)
 
 
 def with_structures(now: Observation, seen: Observation) -> Observation:
-    """What another call touches, with the structures of ``seen``."""
+    """The observation of another call, with the structures of ``seen``."""
     return Observation(
         now.region,
         now.trace,
@@ -96,5 +96,5 @@ def with_structures(now: Observation, seen: Observation) -> Observation:
 
 
 def blocks_of(structures: Iterable[Structure]) -> set[tuple[int, int]]:
-    """Where the memory of structures begins, and how much it is; scattered objects behind pointers have no one place."""
+    """Start and size of the memory of structures; scattered objects behind pointers have no one place."""
     return {(s.block_base or s.base, s.bytes) for s in structures if s.via is None}

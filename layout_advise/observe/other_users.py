@@ -1,4 +1,4 @@
-"""What else of the program uses a structure between calls of the hotspot: from the accesses seen to functions and fields."""
+"""Other users of a structure between calls of the hotspot: from the accesses seen to functions and fields."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class CodePlaces:
         self._known: dict[int, tuple[str, SourceLine | None]] = {}
 
     def of(self, touch: WatchedTouch) -> Where:
-        """Who made the access: the program's own function that called the library's, where that was seen."""
+        """The user that made the access: the program's own function that called the library's, where that was seen."""
         symbol, line = self._at(touch.pc)
         if touch.caller is None:
             return Where(symbol, line, touch.system or None)
@@ -152,8 +152,8 @@ def fields_of(structure: Structure, address: int, size: int) -> tuple[str, ...]:
 
 
 def placement(touches: Sequence[WatchedTouch], places: CodePlaces, first: int, last: int, gapless: bool) -> UserPlacement:
-    """Where a conversion of the structure would have to stand; the touches in the order in which they came. The first period
-    tells who comes first and last: the instructions are new then, and looked at most closely."""
+    """The place where a conversion of the structure would have to stand; the touches in the order in which they came. The
+    first period tells who comes first and last: the instructions are new then, and looked at most closely."""
     between = [t for t in touches if t.call < last]
     calls = sorted({t.call for t in between})
     writes = [places.of([t for t in between if t.call == c and t.kind != "read"][-1]) for c in _with(between, calls, "read")]
@@ -192,8 +192,8 @@ class Lines:
 
 
 def lines_elsewhere(candidate: Candidate, found: Mapping[str, Usage]) -> tuple[Lines, ...]:
-    """What the users of a candidate's structures would meet, by the candidate's own map; modelled, no time is claimed.
-    Without those whose elements are stored by class: their map says nothing of the others."""
+    """The cache lines that other users of a candidate's structures would touch, by the candidate's own map; modelled, no
+    time is claimed. Without those whose elements are stored by class: their map says nothing of the others."""
     result = []
     for layout in candidate.relayouts:
         use = found.get(layout.structure.id)

@@ -1,4 +1,4 @@
-"""Which variables lie in cache lines that threads share for nothing."""
+"""False sharing: variables in cache lines that threads share for nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a candidate advises, in words."""
+"""A candidate's advice in words."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from layout_advise.reports.words import layout_words, quantities
 
 
 def title(candidate: Candidate, symbol: str, *, written_out: bool = False) -> str:
-    """What is advised, as the start of a sentence: ``store `p` (main.c:47, 1 300 000 × particle) as ...: step``; with
+    """The advice, as the start of a sentence: ``store `p` (main.c:47, 1 300 000 × particle) as ...: step``; with
     what the loops were for that, where they are not the original's."""
     form = " with its loops over fields written out" if written_out else ""
     return f"{' and '.join(_stored(candidate, layout) for layout in candidate.relayouts)}: {symbol}{form}"
 
 
 def words(candidate: Candidate) -> str:
-    """What the ranking calls the layout: ``AoSoA×4, compact``."""
+    """The layout's name in the ranking: ``AoSoA×4, compact``."""
     arrays = [names for layout in candidate.relayouts for names in layout.arrays]
     classes = next((layout.chosen.block for layout in candidate.relayouts if layout.chosen is not None), None)
     return layout_words.short(candidate.families, candidate.block, arrays, classes)

@@ -44,8 +44,8 @@ def compared(space: Workspace, program: StoppedProgram, source: Source, made: Mo
 
 
 def writes_noticed(space: Workspace, program: StoppedProgram, source: Source, recipe: Recipe) -> bool:
-    """Whether the comparison notices writes at wrong places, where it did not notice reads: a call may read elements that
-    hold the same (sums that it has just set to 0)."""
+    """Tells whether the comparison notices writes at wrong places, where it did not notice reads: a call may read elements
+    that hold the same (sums that it has just set to 0)."""
     wrong = replace(recipe, variant=replace(recipe.variant, form="wrong-writes"))
     made = make_all([wrong], source, source.compiler, space.region.mockups)
     finding = compared(space, program, source, made).get(wrong.variant)
@@ -89,7 +89,7 @@ def rejected(
 
 
 def left_behind(program: StoppedProgram, ranges: Sequence[Range]) -> Mapping[Range, bytes] | None:
-    """What a call of the original leaves in ``ranges``; None where that is too much to be kept."""
+    """The bytes that a call of the original leaves in ``ranges``; None where that is too much to be kept."""
     if sum(r.end - r.start for r in ranges) > MOST_KEPT:
         return None
     with program.fork() as fork:

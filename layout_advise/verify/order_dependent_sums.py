@@ -79,7 +79,7 @@ def _distance(one: bytes, other: bytes) -> int:
 
 
 def _place(data: bytes) -> int:
-    """Where a number stands in the order of all of its type; both zeros at 0."""
+    """The position of a number in the order of all of its type; both zeros at 0."""
     bits, half = int.from_bytes(data, "little"), 1 << (8 * len(data) - 1)
     return bits if bits < half else half - bits
 
@@ -98,7 +98,7 @@ def _combined(body: Sequence[Item]) -> Iterator[tuple[tuple[int, int], int]]:
 
 
 def _written(item: Atomic | Store, locked: bool) -> Operand | None:
-    """What one thread at a time may write."""
+    """The ranges that one thread at a time may write."""
     if isinstance(item, Atomic):
         return item.args[1] if item.operation == "cas" else None
     return item.stored if locked else None
@@ -113,7 +113,7 @@ def _in_order(body: Sequence[Item]) -> Iterator[Item]:
 
 
 def _rounded(operand: Operand | None, made: dict[Operand, Let]) -> bool:
-    """Whether a value is the result of floating-point arithmetic, perhaps as bits."""
+    """Tells whether a value is the result of floating-point arithmetic, perhaps as bits."""
     while operand is not None and (let := made.get(operand)) is not None:
         if let.name in _ROUNDED:
             return True

@@ -34,7 +34,7 @@ class Overwritten:
 
 
 def overwritten(trace: Trace) -> tuple[Overwritten, ...]:
-    """What the traced call writes and nowhere reads, but for its stack; nothing where the trace is not whole."""
+    """The ranges that the traced call writes and nowhere reads, but for its stack; nothing where the trace is not whole."""
     if trace.truncated:
         return ()
     used = [(r, s) for r, s in zip(trace.references, trace.streams, strict=True) if s is not None and s.count]

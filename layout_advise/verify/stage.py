@@ -80,5 +80,5 @@ def verify_first(space: Workspace, program: StoppedProgram, built: Built, batch:
 
 
 def says_nothing(here: Findings) -> bool:
-    """Whether some mock-up could not be told from one that does nothing: the program has come to rest."""
+    """Tells whether some mock-up could not be told from one that does nothing: the program has come to rest."""
     return any(finding.reason == NOTHING_CHANGED for finding in here.values())

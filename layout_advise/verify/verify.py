@@ -59,7 +59,7 @@ class Finding:
 
     @property
     def evidence(self) -> Literal["verified", "close", "rejected"]:
-        """What the comparison says."""
+        """The evidence that the comparison gives."""
         return "rejected" if self.reason is not None else "close" if self.max_ulp else "verified"
 
 

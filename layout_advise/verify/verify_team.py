@@ -101,8 +101,8 @@ def verify_with(
 
 
 def empty_region(program: AgentProcess, copy: AgentProcess, own: Sequence[Range]) -> list[Range]:
-    """What differs in ``copy``, in which an empty region has run with another number of threads: variables of libc and the
-    runtime that lie between the program's (of the thread lists, of whether there are threads)."""
+    """The words that differ in ``copy``, in which an empty region has run with another number of threads: variables of libc
+    and the runtime that lie between the program's (of the thread lists, of whether there are threads)."""
     found: list[Range] = []
     for _ in range(MOST_LOOKS):
         differences = compare(program, program, copy, [*own, *found], changes=False).differences
@@ -113,7 +113,7 @@ def empty_region(program: AgentProcess, copy: AgentProcess, own: Sequence[Range]
 
 
 def loaders_own(program: AgentProcess, subjects: Sequence[Subject], own: Sequence[Range]) -> list[Range]:
-    """What differs where a mock-up has been loaded and nothing has run: flags in the loader's list of modules."""
+    """The words that differ where a mock-up has been loaded and nothing has run: flags in the loader's list of modules."""
     if not subjects:
         return []
     with program.fork() as copy:
@@ -125,8 +125,8 @@ def loaders_own(program: AgentProcess, subjects: Sequence[Subject], own: Sequenc
 
 
 def threads_own(trace: Trace) -> list[Range]:
-    """What a call changes and that is not the program's data: the stacks and control blocks of the workers, and what the
-    runtime allocated for the team, or had the C library allocate."""
+    """The ranges that a call changes and that are not the program's data: the stacks and control blocks of the workers, and
+    what the runtime allocated for the team, or had the C library allocate."""
     page = os.sysconf("SC_PAGE_SIZE")
     top = trace.registers.gpr[4]
     workers = [t for t in trace.threads if not t.stack <= top < t.fs_base or t.fs_base != trace.registers.fs_base]
