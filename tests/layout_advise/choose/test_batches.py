@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layout_advise.build.build_and_compare import differing, left_behind
 from layout_advise.choose.batches import may_be_learnt, size_and_start
 from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from layout_advise.mockup.evidence.streams import expand_array
@@ -31,6 +30,7 @@ from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.compare import compare
 from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.snapshot.recorded_calls import RECORDED, RSP, Calls, record_calls
+from layout_advise.verify.compare import differing, left_behind
 
 COUNT, CALLS, FIRST, SIZE = 3000, 400, 21, 60
 
