@@ -157,6 +157,19 @@ def test_a_crashing_variant_is_named_and_the_others_go_on() -> None:
     assert machine.closed == 5
 
 
+@pytest.mark.parametrize(("broken", "gone"), [("fast@1", {"fast@1"}), ("fast", {"fast", "fast@1", "fast@2", "fast@3"})])
+def test_a_variant_that_crashes_at_one_place_is_timed_at_the_others(
+    broken: str, gone: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [str(name) for name in (FAST, *FAST.elsewhere)]
+    for name in names:
+        monkeypatch.setitem(TRUE_NS, name, 500.0)
+    tried = [Timed(variant(name), Path("crash" if name == broken else name)) for name in names]
+    timings = measure(FakeMachine(), [*timed("identity"), *tried], Memory(), TimingPlan(restores=3))
+    assert {name for name in names if not timings.restores(variant(name))} == gone
+    assert [str(name) for name in timings.failed] == [broken]
+
+
 def test_a_crashing_original_is_an_error() -> None:
     class Broken(FakeMachine):
         def restore(self) -> Any:
