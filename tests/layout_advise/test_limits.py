@@ -184,7 +184,7 @@ def test_a_whole_trace_tells_no_limit(trace: Trace, tmp_path: Path) -> None:
 
 
 def test_a_file_without_room_is_cut_and_told(trace: Trace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    limited = "layout_advise.study.write_trace"
+    limited = "layout_advise.observe.stage.write_trace"
     monkeypatch.setattr(limited, lambda found, path, _limit: write_trace(found, path, 3500))
     code, said = trace(until="report")
     assert code == 0
