@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from layout_advise.build.stage import Built, rebuild, with_places
 from layout_advise.layoutalgebra.derive.structure import Candidate
@@ -79,20 +80,34 @@ def measure_again(
     places: bool,
     restores: int | None = None,
 ) -> TimedAgain | None:
-    """Builds a candidate anew and times it with what it is compared with: the winner, or in ``restores`` processes only one
-    that has not won; that one only where it shows something new, builds without vectors or at other places. None where it
-    could not be built. ``unrolled``: the identity that was not rerolled counts as the identity."""
+    """Builds a candidate anew and times it with what it is compared with, as :func:`time_built` does. None where it could
+    not be built."""
     assert timed.times is not None
-    contest, bench = timed.times.contest, timed.times.bench
-    again = rebuild(timed.case.space, timed.built, variant, contest.compared_with, places=places)
-    variants = contest.built_again(variant, again.paths)
+    again = rebuild(timed.case.space, timed.built, variant, timed.times.contest.compared_with, places=places)
+    return time_built(timed.times, again.paths, variant, first, mode, unrolled=unrolled, restores=restores)
+
+
+def time_built(
+    times: FirstTimes,
+    built: Mapping[Variant, Path],
+    variant: Variant,
+    first: Timings,
+    mode: Mode,
+    *,
+    unrolled: bool,
+    restores: int | None = None,
+) -> TimedAgain | None:
+    """Times a candidate and what it is compared with, as ``built`` anew: the winner, or in ``restores`` processes only one
+    that has not won; that one only where it shows something new, builds without vectors or at other places. None where it
+    is not among what is built. ``unrolled``: the identity that was not rerolled counts as the identity."""
+    variants = times.contest.built_again(variant, built)
     if variants is None:
         return None
     if restores is None:
-        return TimedAgain(times_again(bench, variants, unrolled, first, mode), has_vectors(variants))
+        return TimedAgain(times_again(times.bench, variants, unrolled, first, mode), has_vectors(variants))
     variants = [v for v in variants if v.name != IDENTITY_BLOCKS]
     vectors = has_vectors(variants)
     if not vectors and not any(v.name in variant.elsewhere for v in variants):
         return None
-    timings = bench.measure(variants, "measuring the best layout again", restores, drop=False)
+    timings = times.bench.measure(variants, "measuring the best layout again", restores, drop=False)
     return TimedAgain(timings.exchanged(IDENTITY, IDENTITY_UNROLLED) if unrolled else timings, vectors)

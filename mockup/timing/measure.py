@@ -57,7 +57,7 @@ def measure(
                     "cannot time the hotspot", broken.why, "try --snapshot fork, or another --call"
                 ) from None
             timings = replace(timings, failed={**timings.failed, broken.name: broken.why})
-            alive = [v for v in alive if v.name not in (broken.name, *broken.name.elsewhere)]
+            alive = [v for v in alive if broken.name not in (v.name, v.name.own)]
             continue
         done = time.monotonic()
         progress(len(timings.steady), plan.restores)

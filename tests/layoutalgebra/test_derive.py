@@ -21,7 +21,6 @@ from layout_advise.layoutalgebra.draw.memory import draw, draw_ascii, draw_relay
 from layout_advise.layoutalgebra.explore.relayout import AxisStep, Group, LayoutPlan, is_injective, relayout, whole
 from layout_advise.layoutalgebra.explore.traffic import lines_touched
 from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Loop, Point, Stream
-from layout_advise.measure.experiment import Trials
 from layout_advise.reports.model.hotspot import Verdict
 from tests.support.streams import BLOCK_AT, check_exact, stream
 
@@ -140,8 +139,7 @@ def test_steps_that_no_unrolling_makes_may_be_records(numbers: int, steps: int) 
     assert derived.structure.element_bytes == 8
     assert derived.steps == steps
     assert (f"in steps of {steps}" in (derived.note or "")) == (steps > 1)
-    trials = Trials({}, {}, 3, True, True, None, Verdict("keep", None, None, "no-rule-applies", "Keep it."))
-    verdict = doubt_steps(trials, (derived,)).verdict
+    verdict = doubt_steps(Verdict("keep", None, None, "no-rule-applies", "Keep it."), (derived,))
     assert verdict.reason == ("records-unclear" if steps > 1 else "no-rule-applies")
 
 

@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layout_advise.build.build_and_compare import differing, left_behind
 from layout_advise.choose.batches import may_be_learnt, size_and_start
 from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from layout_advise.mockup.evidence.streams import expand_array
@@ -30,6 +29,7 @@ from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.compare import compare
 from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.snapshot.recorded_calls import RECORDED, RSP, Calls, record_calls
+from layout_advise.verify.compare import differing, left_behind
 from tests.support.command import advise
 
 COUNT, CALLS, FIRST, SIZE = 3000, 400, 21, 60

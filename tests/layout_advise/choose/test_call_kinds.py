@@ -28,7 +28,9 @@ from layout_advise.layoutalgebra.derive.structure import Dim, Structure
 from layout_advise.layoutalgebra.sets.nests import Affine, FoldedStream, Loop, Point
 from layout_advise.measure.measured import Measured
 from layout_advise.mockup.timing.statistics import Ratio
+from layout_advise.mockup.timing.variants import Variant
 from layout_advise.tracer.trace.trace import Reference, Registers, Trace
+from tests.support.variants import variant
 
 CELLS = Structure("s0", "cells", 0x1000, 64 * 100, (Dim(100, 64),), (), ())
 
@@ -184,14 +186,14 @@ def test_the_gain_over_all_lies_between_those_of_the_kinds(kinds: list[tuple[flo
     assert whole.lo <= whole.median <= whole.hi
 
 
-def gains(name: str, *values: float) -> tuple[str, list[Measured]]:
-    return name, [Measured(name, "verified", ratio(v, 0.02), ratio(v, 0.02), title=name) for v in values]
+def gains(name: str, *values: float) -> tuple[Variant, list[Measured]]:
+    return variant(name), [Measured(variant(name), "verified", ratio(v, 0.02), ratio(v, 0.02), title=name) for v in values]
 
 
 CONTEXT = VerdictContext("criu", "verified", ratio(1.0), 1.01, True)
 
 
-def verdict(*found: tuple[str, list[Measured]], shares: Sequence[float] = (0.5, 0.5)) -> tuple[str, str | None, str]:
+def verdict(*found: tuple[Variant, list[Measured]], shares: Sequence[float] = (0.5, 0.5)) -> tuple[str, str | None, str]:
     said = first_verdict(dict(found), shares, (), CONTEXT, CONTEXT)
     return said.action, said.candidate, said.reason
 
@@ -217,7 +219,7 @@ def test_a_gain_of_a_kind_with_little_time_is_little() -> None:
 
 
 def test_what_is_not_measured_at_a_kind_is_not_measured() -> None:
-    lost = Measured("c1", "rejected", None, None, reason="it crashed")
+    lost = Measured(variant("c1"), "rejected", None, None, reason="it crashed")
     whole = mixed((0.5, 0.5), [gains("c1", 2.0)[1][0], lost])
     assert whole.speedup is None
     assert whole.reason == "it crashed"

@@ -8,32 +8,36 @@ from statistics import fmean
 
 import pytest
 
+from layout_advise.decide.decision import Decision, as_fast, measured
 from layout_advise.decide.doubts import doubt_scalar
 from layout_advise.decide.gain_words import with_peers
+from layout_advise.decide.single import decide_single
 from layout_advise.decide.verdict import VerdictContext
 from layout_advise.describe.describe import ablation
 from layout_advise.measure.effort import plans_for
-from layout_advise.measure.entrants import Bench, Contest, Entrant
 from layout_advise.measure.measured import Measured
-from layout_advise.measure.timing import Decision, as_fast, decide_and_confirm, measured
-from layout_advise.mockup.timing.measure import TimingPlan
-from layout_advise.mockup.timing.names import (
-    IDENTITY,
-    IDENTITY_BLOCKS,
-    IDENTITY_LANES,
-    IDENTITY_MOVED,
-    IDENTITY_RESTRICT,
-    IDENTITY_SIMD,
-    LAYOUT_SCALAR,
-    ORIGINAL,
-    SCALAR,
-    elsewhere,
-    is_elsewhere,
-)
+from layout_advise.measure.setup import Bench, Contest, Entrant
+from layout_advise.mockup.timing.plan import Memory, TimingPlan
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.mockup.timing.timings import Timings
+from layout_advise.mockup.timing.variants import (
+    IDENTITY,
+    IDENTITY_BLOCKS,
+    IDENTITY_RESTRICT,
+    IDENTITY_SIMD,
+    IDENTITY_UNROLLED,
+    ORIGINAL,
+    SCALAR,
+    Variant,
+)
 from layout_advise.reports.model.hotspot import Verdict
+from tests.support.decisions import answered, timed_once
 from tests.support.mockups.fake_machine import COLD, FRESH, TRUE_NS, FakeMachine
+from tests.support.variants import variants
+
+C1, C2, C3 = variants("c1", "c2", "c3")
+C1_RESTRICT, C1_LANES, C1_SIMD = variants("c1-restrict", "c1-lanes", "c1-simd")
+LAYOUT_SCALAR = C1.scalar
 
 KEEP = Verdict("keep", None, None, "no-gain", "Keep it.")
 
@@ -44,7 +48,7 @@ def timings(scalar_cost: float) -> Timings:
 
 def candidate(speedup: float) -> Measured:
     ratio = Ratio(speedup, speedup, speedup, 5)
-    return Measured("c1", "verified", ratio, ratio)
+    return Measured(C1, "verified", ratio, ratio)
 
 
 def test_a_loss_like_that_of_scalar_code_decides_nothing() -> None:
@@ -59,8 +63,8 @@ def test_a_loss_that_is_not_explained_by_it_stays() -> None:
 def test_a_loss_in_a_form_of_the_loop_that_is_slower_by_itself_decides_nothing() -> None:
     """Behind the exchange of names the form that candidates are made of stands under the name of the other."""
     for cost, reason in ((2.4, "scalar-mockups"), (1.02, "no-gain")):
-        both = Timings(steady=[{ORIGINAL: [100.0], IDENTITY: [101.0], IDENTITY_LANES: [100.0 * cost]} for _ in range(5)])
-        assert doubt_scalar(KEEP, both, [candidate(0.5)], "steady", lanes=True).reason == reason
+        both = Timings(steady=[{ORIGINAL: [100.0], IDENTITY: [101.0], IDENTITY_UNROLLED: [100.0 * cost]} for _ in range(5)])
+        assert doubt_scalar(KEEP, both, [candidate(0.5)], "steady", unrolled=True).reason == reason
         assert doubt_scalar(KEEP, both, [candidate(0.5)], "steady") == KEEP
 
 
@@ -90,7 +94,7 @@ def test_slow_hotspots_are_called_less_often() -> None:
 
 def contest(
     monkeypatch: pytest.MonkeyPatch,
-    times: dict[str, float],
+    times: dict[Variant, float],
     vectors: bool = True,
     in_situ: tuple[float, float | None] = (1000.0, None),
     *,
@@ -101,39 +105,46 @@ def contest(
 ) -> Decision:
     """The decision about one candidate, on a machine on which everything takes ``times``."""
     for name, ns in times.items():
-        monkeypatch.setitem(TRUE_NS, name, ns)
-    controls = {
-        name: Path(name) for name in (IDENTITY, SCALAR, IDENTITY_RESTRICT, IDENTITY_SIMD, IDENTITY_LANES) if name in times
-    }
-    (candidate,) = (name for name in times if name.startswith("c1") and not is_elsewhere(name))
+        monkeypatch.setitem(TRUE_NS, str(name), ns)
+    forms = (IDENTITY, SCALAR, IDENTITY_RESTRICT, IDENTITY_SIMD, IDENTITY_UNROLLED)
+    controls = {name: Path(str(name)) for name in forms if name in times}
+    (candidate,) = (name for name in times if name.is_contender)
 
-    def rebuild(best: str, names: Sequence[str], places: bool) -> dict[str, Path]:
+    def rebuild(best: Variant, names: Sequence[Variant], places: bool) -> dict[Variant, Path]:
         assert best == candidate
-        wanted = [best, *names, LAYOUT_SCALAR, *(n for n in (*elsewhere(best), *IDENTITY_MOVED) if places and n in times)]
+        further = (*best.elsewhere, *IDENTITY.elsewhere)
+        wanted = [best, *names, LAYOUT_SCALAR, *(n for n in further if places and n in times)]
         wanted += [IDENTITY_BLOCKS] if IDENTITY_BLOCKS in times else []
-        return {n: Path(n) for n in wanted if vectors or n not in (SCALAR, LAYOUT_SCALAR)}
+        return {n: Path(str(n)) for n in wanted if vectors or n not in (SCALAR, LAYOUT_SCALAR)}
 
-    entrant = Entrant(candidate, "store it", "verified", Path(candidate), blocked=blocked)
-    places = {n: Path(n) for n in elsewhere(candidate) if n in times}
-    field = Contest(controls, [entrant], (), rebuild, lambda timings, name: None, (lambda: places) if placed else None)
+    entrant = Entrant(candidate, "store it", "verified", Path(str(candidate)), blocked=blocked)
+    places = {n: Path(str(n)) for n in candidate.elsewhere if n in times}
     bench = Bench(
         FakeMachine(),
-        ((), ()),
+        Memory(),
         TimingPlan(restores=7),
         TimingPlan(restores=5, around=True),
         lambda text, i, n: None,
-        lambda canary: in_situ[1],
         branches=branches,
         forgets=branches and forgets,
     )
-    return decide_and_confirm(field, bench, in_situ[0], VerdictContext("criu", "verified", None, 1.0, True))
+    kind = timed_once(
+        Contest(controls, [entrant]),
+        bench,
+        rebuild,
+        in_situ[0],
+        places=places if placed else None,
+        in_program_ns=in_situ[1],
+    )
+    context = VerdictContext("criu", "verified", None, 1.0, True)
+    return answered(decide_single(kind.times, in_situ[0], context), [kind])
 
 
 TIMES = {ORIGINAL: 1000.0, IDENTITY: 1000.0, SCALAR: 2000.0, LAYOUT_SCALAR: 1900.0}
 
 
 def test_what_simd_alone_gains_is_not_the_layout_s(monkeypatch: pytest.MonkeyPatch) -> None:
-    decision = contest(monkeypatch, {**TIMES, IDENTITY_SIMD: 500.0, "c1-simd": 490.0})
+    decision = contest(monkeypatch, {**TIMES, IDENTITY_SIMD: 500.0, C1_SIMD: 490.0})
     assert decision.verdict.action != "change"
     assert decision.again is None
     found = ablation(decision)
@@ -144,7 +155,7 @@ def test_what_simd_alone_gains_is_not_the_layout_s(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_gain_over_the_identity_of_the_same_variant_is_confirmed(monkeypatch: pytest.MonkeyPatch) -> None:
-    decision = contest(monkeypatch, {**TIMES, IDENTITY_SIMD: 900.0, "c1-simd": 400.0})
+    decision = contest(monkeypatch, {**TIMES, IDENTITY_SIMD: 900.0, C1_SIMD: 400.0})
     assert (decision.verdict.action, decision.verdict.candidate) == ("change", "c1-simd")
     assert decision.ablation is decision.again
     found = ablation(decision)
@@ -164,7 +175,7 @@ def test_a_gain_over_the_identity_of_the_same_variant_is_confirmed(monkeypatch: 
 def test_blocks_in_plain_c_are_held_against_the_fastest_unchanged_layout(
     vectors: float, blocks: float, alone: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    times = {**TIMES, IDENTITY_RESTRICT: 900.0, IDENTITY_SIMD: vectors, "c1-lanes": blocks}
+    times = {**TIMES, IDENTITY_RESTRICT: 900.0, IDENTITY_SIMD: vectors, C1_LANES: blocks}
     verdict = contest(monkeypatch, times, blocked=True).verdict
     assert verdict.candidate == ("c1-lanes" if alone else None)
     if alone:
@@ -174,7 +185,7 @@ def test_blocks_in_plain_c_are_held_against_the_fastest_unchanged_layout(
 
 def test_what_restrict_alone_gains_is_shown_beside_the_layout_s(monkeypatch: pytest.MonkeyPatch) -> None:
     """lattice -O3: the ablation showed the plain identity, which gains nothing, for the layout unchanged with SIMD."""
-    decision = contest(monkeypatch, {**TIMES, IDENTITY_RESTRICT: 820.0, "c1-restrict": 600.0})
+    decision = contest(monkeypatch, {**TIMES, IDENTITY_RESTRICT: 820.0, C1_RESTRICT: 600.0})
     found = ablation(decision)
     assert found is not None
     assert found.simd is not None
@@ -183,7 +194,7 @@ def test_what_restrict_alone_gains_is_shown_beside_the_layout_s(monkeypatch: pyt
 
 
 def test_other_variants_are_compared_with_the_plain_identity(monkeypatch: pytest.MonkeyPatch) -> None:
-    decision = contest(monkeypatch, {**TIMES, IDENTITY_SIMD: 400.0, "c1": 450.0})
+    decision = contest(monkeypatch, {**TIMES, IDENTITY_SIMD: 400.0, C1: 450.0})
     assert decision.verdict.action == "change"
 
 
@@ -191,7 +202,7 @@ def test_other_variants_are_compared_with_the_plain_identity(monkeypatch: pytest
 def test_the_identity_that_is_nearer_to_the_original_counts(
     monkeypatch: pytest.MonkeyPatch, rolled: float, lanes: float
 ) -> None:
-    decision = contest(monkeypatch, {**TIMES, IDENTITY: rolled, IDENTITY_LANES: lanes, "c1": 500.0})
+    decision = contest(monkeypatch, {**TIMES, IDENTITY: rolled, IDENTITY_UNROLLED: lanes, C1: 500.0})
     assert decision.verdict.action == "change"
     assert decision.again is not None
     for timings in (decision.first, decision.again):
@@ -202,13 +213,13 @@ def test_the_identity_that_is_nearer_to_the_original_counts(
 
 def test_without_vectors_there_is_nothing_to_tell_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     for ns in (400.0, 990.0):
-        decision = contest(monkeypatch, {**TIMES, "c1": ns}, vectors=False)
+        decision = contest(monkeypatch, {**TIMES, C1: ns}, vectors=False)
         assert decision.verdict.action == ("change" if ns < 500 else "keep")
         assert ablation(decision) is None
 
 
 def test_the_running_program_is_timed_again_where_it_does_not_agree(monkeypatch: pytest.MonkeyPatch) -> None:
-    times = {**TIMES, "c1": 500.0}
+    times = {**TIMES, C1: 500.0}
     assert contest(monkeypatch, times, in_situ=(1600.0, 1010.0)).verdict.action == "change"
     assert contest(monkeypatch, times, in_situ=(1600.0, 1010.0)).in_situ_ns == 1010.0
     still = contest(monkeypatch, times, in_situ=(1600.0, 1500.0))
@@ -219,11 +230,11 @@ def test_the_running_program_is_timed_again_where_it_does_not_agree(monkeypatch:
 def test_between_warm_and_flushed_caches_the_lesser_gain_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     """1.5 times the warm time, three quarters of the flushed one."""
     monkeypatch.setitem(COLD, "c1", 3)  # 1.33 times as fast as the original, warm 2 times
-    decision = contest(monkeypatch, {**TIMES, "c1": 500.0}, in_situ=(1500.0, None), branches=False)
+    decision = contest(monkeypatch, {**TIMES, C1: 500.0}, in_situ=(1500.0, None), branches=False)
     assert decision.verdict.action == "change"
     assert decision.verdict.gain == pytest.approx(4 / 3, rel=0.02)
     assert decision.first.between
-    again = contest(monkeypatch, {**TIMES, "c1": 500.0}, in_situ=(2500.0, None), branches=False)
+    again = contest(monkeypatch, {**TIMES, C1: 500.0}, in_situ=(2500.0, None), branches=False)
     assert again.verdict.reason == "not-in-situ"
     assert "917 ns with warm caches and 1.85 µs with flushed caches in the snapshot, but 2.5 µs" in again.verdict.text
 
@@ -234,13 +245,13 @@ def test_where_the_processor_learns_the_calls_times_are_those_of_branches_as_lit
 ) -> None:
     """Half of what it learns is unknown: 1500 ns for the original, 500 ns and half of what a candidate loses by it."""
     for name in TIMES:
-        monkeypatch.setitem(FRESH, name, 2)
+        monkeypatch.setitem(FRESH, str(name), 2)
     monkeypatch.setitem(FRESH, "c1", 2 * slower - 1)
-    times = {**TIMES, SCALAR: 1000.0, LAYOUT_SCALAR: 1000.0, "c1": 400.0}
+    times = {**TIMES, SCALAR: 1000.0, LAYOUT_SCALAR: 1000.0, C1: 400.0}
     decision = contest(monkeypatch, times, in_situ=(1500.0, None), vectors=False, placed=True)
     assert decision.first.unknown == pytest.approx(0.5, abs=0.15)  # processes have their own speeds
     assert decision.verdict.reason == said
-    ratio = decision.first.ratio(ORIGINAL, "c1")
+    ratio = decision.first.ratio(ORIGINAL, C1)
     assert ratio is not None
     assert ratio.median == pytest.approx(1500 / (400 * slower), rel=0.06)
     known = contest(monkeypatch, times, in_situ=(1500.0, None), vectors=False, placed=True, branches=False)
@@ -255,13 +266,13 @@ def test_between_warm_and_flushed_caches_a_layout_is_kept_only_where_none_gains_
     monkeypatch: pytest.MonkeyPatch, cold: float, said: str
 ) -> None:
     monkeypatch.setitem(COLD, "c1", cold)
-    decision = contest(monkeypatch, {**TIMES, "c1": 1000.0}, vectors=False, in_situ=(1500.0, None), branches=False)
+    decision = contest(monkeypatch, {**TIMES, C1: 1000.0}, vectors=False, in_situ=(1500.0, None), branches=False)
     assert decision.verdict.reason == said
 
 
 def test_what_blocks_of_the_loop_gain_with_the_layout_unchanged_is_not_the_layouts(monkeypatch: pytest.MonkeyPatch) -> None:
     """scan: 1.8 times as fast in blocks of four, and 1.7 times with the loop cut into fours and the rows as they are."""
-    times = {**TIMES, IDENTITY_BLOCKS: 590.0, "c1": 570.0}
+    times = {**TIMES, IDENTITY_BLOCKS: 590.0, C1: 570.0}
     decision = contest(monkeypatch, times, blocked=True)
     assert decision.verdict.reason == "loop-form"
     assert "the unchanged layout did 1.67 times with its loop cut into such blocks" in decision.verdict.text
@@ -270,27 +281,27 @@ def test_what_blocks_of_the_loop_gain_with_the_layout_unchanged_is_not_the_layou
     assert other.reason == "loop-form"
     assert "Try the unchanged layout with its pointers declared `restrict`, which did 1.8" in other.text
     assert contest(monkeypatch, times).verdict.action == "change"  # no blocks: nothing to compare with
-    better = contest(monkeypatch, {**times, "c1": 400.0}, blocked=True)
+    better = contest(monkeypatch, {**times, C1: 400.0}, blocked=True)
     assert better.verdict.action == "change"
     assert "1.67 times with its loop cut into such blocks and the layout unchanged" in better.verdict.text
 
 
 def test_what_the_unchanged_layout_gains_without_vectors_is_not_the_layouts(monkeypatch: pytest.MonkeyPatch) -> None:
     """A molecular dynamics code in Fortran: gcc -O2 makes vectors of three components that stall."""
-    times = {**TIMES, SCALAR: 710.0, LAYOUT_SCALAR: 700.0, "c1": 730.0}
+    times = {**TIMES, SCALAR: 710.0, LAYOUT_SCALAR: 700.0, C1: 730.0}
     decision = contest(monkeypatch, times)
     assert decision.verdict.action != "change"
     assert decision.verdict.text.startswith("Keep it: 1 other layout was measured and does not gain 5 % (c1 stays")
     assert "times the speed of the unchanged layout). c1 ran 1.37 times" in decision.verdict.text
     assert "but the unchanged layout did 1.41 times without vector instructions" in decision.verdict.text
-    assert contest(monkeypatch, {**times, "c1": 500.0}).verdict.action == "change"
+    assert contest(monkeypatch, {**times, C1: 500.0}).verdict.action == "change"
 
 
 def test_layouts_that_are_not_shown_to_be_slower_are_named() -> None:
-    each = [{ORIGINAL: [100.0], IDENTITY: [100.0], "c1": [50.0 + k], "c2": [51.0 - k], "c3": [70.0]} for k in range(5)]
+    each = [{ORIGINAL: [100.0], IDENTITY: [100.0], C1: [50.0 + k], C2: [51.0 - k], C3: [70.0]} for k in range(5)]
     timings = Timings(steady=each)
-    results = [measured(Entrant(n, "", "verified", Path(n)), timings, "steady", None) for n in ("c1", "c2", "c3")]
-    peers = as_fast(results, "c1", timings, 1.05, "steady")
+    results = [measured(Entrant(n, "", "verified", Path(str(n))), timings, "steady", None) for n in (C1, C2, C3)]
+    peers = as_fast(results, C1, timings, 1.05, "steady")
     assert [p.id for p in peers] == ["c2"]
     change = Verdict("change", "c1", 2.0, "measured-gain", "Change it.")
     assert with_peers(change, peers).text.startswith("Change it. c2 may do as well: it is not shown to be slower (")
@@ -298,13 +309,13 @@ def test_layouts_that_are_not_shown_to_be_slower_are_named() -> None:
 
 
 def test_what_restrict_gains_without_a_new_layout_is_not_the_layouts(monkeypatch: pytest.MonkeyPatch) -> None:
-    times = {**TIMES, IDENTITY_RESTRICT: 800.0, "c1-restrict": 790.0}
+    times = {**TIMES, IDENTITY_RESTRICT: 800.0, C1_RESTRICT: 790.0}
     assert contest(monkeypatch, times).verdict.action != "change"
-    assert contest(monkeypatch, {**times, "c1-restrict": 500.0}).verdict.action == "change"
+    assert contest(monkeypatch, {**times, C1_RESTRICT: 500.0}).verdict.action == "change"
 
 
-def moved(layout: Sequence[float], identity: Sequence[float]) -> dict[str, float]:
-    return dict(zip((*elsewhere("c1"), *IDENTITY_MOVED), (*layout, *identity), strict=True))
+def moved(layout: Sequence[float], identity: Sequence[float]) -> dict[Variant, float]:
+    return dict(zip((*C1.elsewhere, *IDENTITY.elsewhere), (*layout, *identity), strict=True))
 
 
 @pytest.mark.parametrize(
@@ -318,36 +329,36 @@ def moved(layout: Sequence[float], identity: Sequence[float]) -> dict[str, float
 def test_a_gain_that_hangs_on_where_the_code_lies_is_none(
     monkeypatch: pytest.MonkeyPatch, layout: Sequence[float], identity: Sequence[float], said: str
 ) -> None:
-    decision = contest(monkeypatch, {**TIMES, **moved(layout, identity), "c1": 840.0})
+    decision = contest(monkeypatch, {**TIMES, **moved(layout, identity), C1: 840.0})
     assert decision.verdict.reason == said
     assert "code at 4 addresses" in decision.verdict.text
     assert decision.again is not None
-    assert not {*elsewhere("c1"), *IDENTITY_MOVED} & set(decision.again.conversions)
+    assert not {*C1.elsewhere, *IDENTITY.elsewhere} & set(decision.again.conversions)
 
 
 def test_candidates_lie_at_several_places_where_the_program_is_as_quick(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """``scan`` in columns: its mock-up was always at a slow place, 0.7, where by hand it gains 1.1 at a mean."""
-    times = {**TIMES, **moved((1010.0, 850.0, 855.0), (1000.0, 1010.0, 1005.0)), "c1": 1020.0}
+    times = {**TIMES, **moved((1010.0, 850.0, 855.0), (1000.0, 1010.0, 1005.0)), C1: 1020.0}
     seen = contest(monkeypatch, times, placed=True)
     timed = [set(restore) for restore in seen.first.steady]
-    assert all({"c1", *elsewhere("c1")} <= names for names in timed)
-    (result,) = [measured(Entrant("c1", "", "verified", Path("c1")), seen.first, "steady", None)]
+    assert all({C1, *C1.elsewhere} <= names for names in timed)
+    (result,) = [measured(Entrant(C1, "", "verified", Path("c1")), seen.first, "steady", None)]
     assert result.places == 4
     assert result.speedup is not None
     mean = 1000 / fmean([1020, 1010, 850, 855])
     assert (result.speedup.lo, result.speedup.median, result.speedup.hi) == pytest.approx((0.98, mean, 1.176), rel=0.01)
     slower = contest(monkeypatch, times, in_situ=(3000.0, 3000.0), placed=True)  # calls in a row are going to be timed
     assert slower.verdict.reason == "not-in-situ"
-    assert not set(elsewhere("c1")) & set(slower.first.steady[0])
+    assert not set(C1.elsewhere) & set(slower.first.steady[0])
 
 
 def test_an_unchanged_layout_that_hangs_on_its_place_is_no_measure(monkeypatch: pytest.MonkeyPatch) -> None:
     """``scan``: its unchanged mock-up took 1.0 to 1.35 times the original's time, and every layout looked slow beside it,
     some of which gain 1.2 by hand."""
     places = moved((1010.0, 990.0, 1005.0), (1000.0, 1350.0, 1005.0))
-    verdict = contest(monkeypatch, {**TIMES, **places, "c1": 1000.0}, vectors=False).verdict
+    verdict = contest(monkeypatch, {**TIMES, **places, C1: 1000.0}, vectors=False).verdict
     assert verdict.reason == "placement-dependent"
     assert "the unchanged mock-up takes 1.00 to 1.35 times" in verdict.text
 
@@ -358,6 +369,6 @@ def test_an_unchanged_layout_that_hangs_on_its_place_is_no_measure(monkeypatch: 
 def test_a_layout_that_gains_at_another_place_is_no_reason_to_keep_the_present_one(
     monkeypatch: pytest.MonkeyPatch, layout: Sequence[float], said: str
 ) -> None:
-    decision = contest(monkeypatch, {**TIMES, **moved(layout, (1000.0, 1010.0, 1005.0)), "c1": 1000.0}, vectors=False)
+    decision = contest(monkeypatch, {**TIMES, **moved(layout, (1000.0, 1010.0, 1005.0)), C1: 1000.0}, vectors=False)
     assert decision.verdict.reason == said
     assert ablation(decision) is None

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
-from layout_advise.decide.untried import doubt_unknown
+from layout_advise.decide.untried import doubt_unknown, with_untried_kinds
 from layout_advise.layoutalgebra.derive.derive import Derived
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
 from layout_advise.layoutalgebra.sets.nests import Affine, FoldedStream, Loop, Point
-from layout_advise.measure.experiment import Trials
 from layout_advise.observe.observe import Observation
+from layout_advise.observe.other_kinds import Other, Others
 from layout_advise.reports.model.hotspot import Verdict
 from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.objects.attribution import Attribution, ObjectTouch
@@ -44,15 +47,36 @@ def observed(accesses: tuple[int | None, int], inexact: str | None, *, fields: b
 @pytest.mark.parametrize("fields", [True, False])
 def test_of_what_was_not_recognised_nothing_is_said(accesses: tuple[int | None, int], share: str, fields: bool) -> None:
     """An equaliser's state, an array in a record, was no grid: "keep it", where a structure of arrays gains 1.1."""
-    trials = Trials({}, {}, 3, True, True, None, Verdict("keep", None, None, "no-rule-applies", "Keep it."))
+    keep = Verdict("keep", None, None, "no-rule-applies", "Keep it.")
     seen = observed(accesses, "the accesses fit no regular grid", fields=fields)
-    verdict = doubt_unknown(trials, seen).verdict
+    verdict = doubt_unknown(keep, seen)
     if not share:
-        assert verdict == trials.verdict
+        assert verdict == keep
         return
     assert (verdict.action, verdict.reason) == ("undecided", "structure-unclear")
     assert "`a0`" in verdict.text
     assert f"{share} of the accesses" in verdict.text
-    assert doubt_unknown(trials, observed(accesses, None)) == trials
-    change = Trials({}, {}, 3, True, True, None, Verdict("change", "c1", 2.0, "measured-gain", "Change it."))
+    assert doubt_unknown(keep, observed(accesses, None)) == keep
+    change = Verdict("change", "c1", 2.0, "measured-gain", "Change it.")
     assert doubt_unknown(change, seen) == change
+
+
+def others_that_use(*seen: Observation) -> Others:
+    """Calls of other kinds; of these only what they touch counts."""
+    unused: Any = None
+    return Others(tuple(Other(unused, unused, one, unused) for one in seen))
+
+
+def test_no_keep_where_other_kinds_use_structures_of_their_own() -> None:
+    keep = Verdict("keep", None, None, "no-gain", "Keep it.")
+    seen = observed((10, 10), None)
+    grid = Structure("s2", "grid", 12288, 1600, (Dim(100, 16),), (Field("f0", 0, 8), Field("f1", 8, 8)))
+    theirs = replace(seen, derived=(*seen.derived, Derived(grid, None, 16, 0, False, None)))
+    for same in (others_that_use(), others_that_use(seen)):
+        assert with_untried_kinds(keep, seen, same) == keep
+    assert with_untried_kinds(keep, theirs, others_that_use(theirs)) == keep
+    doubted = with_untried_kinds(keep, seen, others_that_use(seen, theirs))
+    assert doubted.reason == "not-all-tried"
+    assert "but grid, which only calls of another kind use, was not re-laid" in doubted.text
+    change = Verdict("change", "c1", 2.0, "measured-gain", "Change it.")
+    assert with_untried_kinds(change, seen, others_that_use(theirs)) == change

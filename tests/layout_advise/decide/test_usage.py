@@ -9,6 +9,7 @@ from layout_advise.decide.verdict import VerdictContext, confirm, decide
 from layout_advise.measure.measured import Measured
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.reports.model.hotspot import Verdict
+from tests.support.variants import variant
 
 CHANGE = Verdict("change", "c1", 3.0, "measured-gain", "Change it: it runs 3.0 times as fast.")
 
@@ -42,9 +43,9 @@ def test_without_a_measurement_or_a_change_nothing_is_said() -> None:
 
 def test_a_temporary_layout_that_loses_by_its_conversion_is_not_advised() -> None:
     context = VerdictContext("criu", "verified", ratio(1.0), 1.01, True)
-    streaming = Measured("c1", "verified", ratio(2.5), ratio(2.5), ratio(0.4), "store it")
+    streaming = Measured(variant("c1"), "verified", ratio(2.5), ratio(2.5), ratio(0.4), "store it")
     assert decide([streaming], context).action == "keep"
-    paying = Measured("c1", "verified", ratio(2.5), ratio(2.5), ratio(1.8), "store it")
+    paying = Measured(variant("c1"), "verified", ratio(2.5), ratio(2.5), ratio(1.8), "store it")
     verdict = confirm(decide([paying], context), paying, context)
     assert (verdict.action, verdict.gain) == ("change", 1.8)
     assert "1.80 times as fast" in verdict.text

@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from layout_advise.decide.verdict import VerdictContext, choose_mode, confirm, decide, for_program
+from layout_advise.decide.verdict import VerdictContext, confirm, decide, for_program
 from layout_advise.measure.measured import Measured
+from layout_advise.measure.mode import choose_mode
 from layout_advise.mockup.timing.statistics import Ratio
+from tests.support.variants import variant
 
 
 def ratio(lo: float, hi: float) -> Ratio:
@@ -26,10 +28,10 @@ def context(**changes: object) -> VerdictContext:
     return VerdictContext(**{**values, **changes})  # type: ignore[arg-type]
 
 
-GAIN = Measured("c1", "verified", ratio(1.4, 1.6), ratio(1.3, 1.5))
-LOSS = Measured("c2", "verified", ratio(0.7, 0.8), ratio(0.7, 0.8))
-NEAR = Measured("c3", "verified", ratio(1.0, 1.1), ratio(1.0, 1.1))
-UNMEASURED = Measured("c4", "rejected", None, None)
+GAIN = Measured(variant("c1"), "verified", ratio(1.4, 1.6), ratio(1.3, 1.5))
+LOSS = Measured(variant("c2"), "verified", ratio(0.7, 0.8), ratio(0.7, 0.8))
+NEAR = Measured(variant("c3"), "verified", ratio(1.0, 1.1), ratio(1.0, 1.1))
+UNMEASURED = Measured(variant("c4"), "rejected", None, None)
 
 
 def test_a_clear_gain_is_a_change() -> None:
@@ -38,13 +40,13 @@ def test_a_clear_gain_is_a_change() -> None:
 
 
 def test_the_higher_median_wins_although_its_interval_is_wider() -> None:
-    wide = Measured("c9", "verified", ratio(1.3, 2.5), ratio(1.3, 2.5))
+    wide = Measured(variant("c9"), "verified", ratio(1.3, 2.5), ratio(1.3, 2.5))
     assert decide([GAIN, wide], context()).candidate == "c9"
 
 
 def test_where_the_interval_is_wide_its_lower_end_is_claimed() -> None:
     """A demo on a machine that was also compiling: 8.2 times (3.7 to 8.9), where 3.8 was true."""
-    wide = Measured("c1", "verified", Ratio(8.2, 3.74, 8.94, 5), Ratio(8.29, 3.75, 8.67, 5))
+    wide = Measured(variant("c1"), "verified", Ratio(8.2, 3.74, 8.94, 5), Ratio(8.29, 3.75, 8.67, 5))
     for verdict in (decide([wide], context()), confirm(decide([wide], context()), wide, context())):
         assert "c1 runs at least 3.7 times as fast (95 % interval 3.7 to 8.9, 5 processes)" in verdict.text
         assert verdict.gain == 3.74
@@ -57,7 +59,7 @@ def test_where_the_interval_is_wide_its_lower_end_is_claimed() -> None:
 def test_what_fell_short_at_the_second_measurement_is_told() -> None:
     """lattice -O2: 1.06 times the original, 1.04 times the unchanged mock-up, where 1.05 was asked of both."""
     first = decide([GAIN], context())
-    short = Measured("c1", "verified", Ratio(1.06, 1.06, 1.06, 7), Ratio(1.04, 1.03, 1.04, 7))
+    short = Measured(variant("c1"), "verified", Ratio(1.06, 1.06, 1.06, 7), Ratio(1.04, 1.03, 1.04, 7))
     text = confirm(first, short, context()).text
     assert text.endswith(", only 1.04 times the unchanged mock-up's speed (95 % interval 1.03 to 1.04, 7 processes).")
     slower = replace(short, over_identity=Ratio(1.1, 1.1, 1.1, 7))
@@ -81,7 +83,7 @@ def test_a_noisy_machine_makes_no_keep_of_what_was_faster() -> None:
     assert "85%" in verdict.text
     assert decide([LOSS, NEAR], noisy).action == "keep"
     assert decide([LOSS], noisy).action == "keep"
-    wide = Measured("c1", "verified", ratio(0.9, 1.6), ratio(0.9, 1.6))
+    wide = Measured(variant("c1"), "verified", ratio(0.9, 1.6), ratio(0.9, 1.6))
     assert decide([LOSS, wide], noisy).action == "undecided"
     assert decide([wide], context(noise_hi=60.0)).reason == "within-noise"
 
@@ -115,24 +117,24 @@ def test_a_noisy_identity_is_not_blamed_on_the_compiler() -> None:
 
 
 def test_only_verified_counts_unless_reassociation_is_allowed() -> None:
-    close = Measured("c1", "close", ratio(1.4, 1.6), ratio(1.4, 1.6))
+    close = Measured(variant("c1"), "close", ratio(1.4, 1.6), ratio(1.4, 1.6))
     assert decide([close], context()).action != "change"
     assert decide([close], context(allow_reassociation=True)).action == "change"
 
 
 def test_gain_of_the_compiler_alone_is_no_change() -> None:
-    assert decide([Measured("c1", "verified", ratio(1.4, 1.6), ratio(0.98, 1.02))], context()).action == "keep"
+    assert decide([Measured(variant("c1"), "verified", ratio(1.4, 1.6), ratio(0.98, 1.02))], context()).action == "keep"
 
 
 def test_noise_and_fork_raise_the_bound() -> None:
-    small = Measured("c1", "verified", ratio(1.07, 1.09), ratio(1.07, 1.09))
+    small = Measured(variant("c1"), "verified", ratio(1.07, 1.09), ratio(1.07, 1.09))
     assert decide([small], context()).action == "change"
     assert decide([small], context(snapshot="fork")).action == "keep"
     assert decide([small], context(noise_hi=1.2)).action == "undecided"
 
 
 def test_conversion_of_a_temporary_layout_is_taken_in() -> None:
-    temporary = Measured("c1", "verified", ratio(1.4, 1.6), ratio(1.4, 1.6), net=ratio(0.5, 0.6))
+    temporary = Measured(variant("c1"), "verified", ratio(1.4, 1.6), ratio(1.4, 1.6), net=ratio(0.5, 0.6))
     assert decide([temporary], context()).action == "keep"
 
 
@@ -215,24 +217,24 @@ def test_steady_alone_need_be_near_where_nothing_passes_between_calls(
 def test_blocks_are_advised_only_where_they_gain_more_than_what_is_easier_to_write(
     gain: tuple[float, float], chosen: str
 ) -> None:
-    blocks = Measured("c1", "verified", ratio(1.9, 2.1), ratio(1.9, 2.1), blocked=True)
-    split = Measured("c4", "verified", ratio(*gain), ratio(*gain))
+    blocks = Measured(variant("c1"), "verified", ratio(1.9, 2.1), ratio(1.9, 2.1), blocked=True)
+    split = Measured(variant("c4"), "verified", ratio(*gain), ratio(*gain))
     assert decide([blocks, split], context()).candidate == chosen
 
 
 @pytest.mark.parametrize(("shown", "middle", "chosen"), [(True, 1.8, "c1"), (False, 1.8, "c4"), (False, 1.6, "c1")])
 def test_blocks_that_are_not_shown_to_be_faster_are_not_advised(shown: bool, middle: float, chosen: str) -> None:
     """The demo named blocks of 2 or of 4 from run to run, within what the intervals of a structure of arrays held."""
-    blocks = Measured("c1", "verified", ratio(1.9, 2.1), ratio(1.9, 2.1), blocked=True)
-    plain = Measured("c4", "verified", Ratio(middle, 1.4, 2.3, 5), Ratio(middle, 1.4, 2.3, 5))
+    blocks = Measured(variant("c1"), "verified", ratio(1.9, 2.1), ratio(1.9, 2.1), blocked=True)
+    plain = Measured(variant("c4"), "verified", Ratio(middle, 1.4, 2.3, 5), Ratio(middle, 1.4, 2.3, 5))
     assert decide([blocks, plain], context(), lambda faster, slower: shown).candidate == chosen
 
 
 def test_what_is_hardly_known_is_not_preferred_for_having_no_blocks() -> None:
     """In a demo, blocks ran 8.4 times as fast (8.1 to 8.7), a split that three processes timed 7.1 times (2.7 to 8.3)."""
-    blocks = Measured("c1", "verified", ratio(8.1, 8.7), ratio(8.1, 8.7), blocked=True)
-    split = Measured("c5", "verified", Ratio(7.2, 2.7, 8.3, 3), Ratio(7.2, 2.7, 8.3, 3))
-    known = Measured("c4", "verified", Ratio(7.2, 6.7, 7.6, 7), Ratio(7.2, 6.7, 7.6, 7))
+    blocks = Measured(variant("c1"), "verified", ratio(8.1, 8.7), ratio(8.1, 8.7), blocked=True)
+    split = Measured(variant("c5"), "verified", Ratio(7.2, 2.7, 8.3, 3), Ratio(7.2, 2.7, 8.3, 3))
+    known = Measured(variant("c4"), "verified", Ratio(7.2, 6.7, 7.6, 7), Ratio(7.2, 6.7, 7.6, 7))
     assert decide([blocks, split], context(), lambda faster, slower: False).candidate == "c1"
     assert decide([blocks, split, known], context(), lambda faster, slower: False).candidate == "c4"
 
@@ -244,17 +246,17 @@ def test_a_gain_that_a_promise_to_the_compiler_takes_away_is_not_the_layouts(
     other: tuple[float, float] | None, reason: str
 ) -> None:
     """As measured: a scan in blocks of four, 1.39 times as fast, and 0.83 times with `restrict`."""
-    plain = Measured("c1", "verified", ratio(1.38, 1.40), ratio(1.7, 1.9))
-    asked = Measured("c1-restrict", "verified", ratio(*other) if other else None, ratio(*other) if other else None)
-    elsewhere = Measured("c2-restrict", "verified", ratio(0.5, 0.6), ratio(0.5, 0.6))
+    plain = Measured(variant("c1"), "verified", ratio(1.38, 1.40), ratio(1.7, 1.9))
+    asked = Measured(variant("c1-restrict"), "verified", ratio(*other) if other else None, ratio(*other) if other else None)
+    elsewhere = Measured(variant("c2-restrict"), "verified", ratio(0.5, 0.6), ratio(0.5, 0.6))
     results = [plain, asked, elsewhere]
     assert decide(results, context()).reason == reason
 
 
 def test_a_variant_that_asks_for_more_is_advised_only_where_it_gains() -> None:
-    plain = Measured("c1", "verified", ratio(1.40, 1.6), ratio(1.40, 1.6))
-    nearly = Measured("c1-restrict", "verified", ratio(1.41, 1.61), ratio(1.41, 1.61))
-    more = Measured("c1-simd", "verified", ratio(2.0, 2.2), ratio(2.0, 2.2))
+    plain = Measured(variant("c1"), "verified", ratio(1.40, 1.6), ratio(1.40, 1.6))
+    nearly = Measured(variant("c1-restrict"), "verified", ratio(1.41, 1.61), ratio(1.41, 1.61))
+    more = Measured(variant("c1-simd"), "verified", ratio(2.0, 2.2), ratio(2.0, 2.2))
     assert decide([plain, nearly], context()).candidate == "c1"
     best = decide([plain, nearly, more], context())
     assert best.candidate == "c1-simd"
@@ -264,11 +266,11 @@ def test_a_variant_that_asks_for_more_is_advised_only_where_it_gains() -> None:
 
 def test_what_the_unchanged_layout_gains_is_told() -> None:
     """lattice -O3: restrict alone gains 1.22 times, the layout 1.07."""
-    both = Measured("c1-restrict", "verified", Ratio(1.3, 1.29, 1.31, 9), Ratio(1.066, 1.06, 1.07, 9))
+    both = Measured(variant("c1-restrict"), "verified", Ratio(1.3, 1.29, 1.31, 9), Ratio(1.066, 1.06, 1.07, 9))
     text = decide([both], context()).text
     assert text.endswith(", of that 1.22 times with `restrict` and the layout unchanged, 1.07 times by the layout.")
     assert for_program(decide([both], context()), 0.5).text.endswith(
         "by the layout; the whole program 1.1 times by Amdahl's law."
     )
-    alone = Measured("c1-restrict", "verified", Ratio(1.3, 1.29, 1.31, 9), Ratio(1.28, 1.27, 1.29, 9))
+    alone = Measured(variant("c1-restrict"), "verified", Ratio(1.3, 1.29, 1.31, 9), Ratio(1.28, 1.27, 1.29, 9))
     assert "of that" not in decide([alone], context()).text

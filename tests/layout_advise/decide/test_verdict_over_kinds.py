@@ -8,45 +8,52 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from layout_advise.decide.decision import Decision
 from layout_advise.decide.mixture import Portion
+from layout_advise.decide.untried import not_all_kinds
 from layout_advise.decide.verdict import VerdictContext
-from layout_advise.decide.verdict_over_kinds import Race, decide_mixed
-from layout_advise.measure.entrants import Bench, Contest, Entrant
-from layout_advise.measure.timing import Decision
-from layout_advise.mockup.timing.measure import TimingPlan
-from layout_advise.mockup.timing.names import IDENTITY
-from layout_advise.observe.other_kinds import doubt_untried, not_all_kinds
+from layout_advise.decide.verdict_over_kinds import KindRace, decide_over_kinds
+from layout_advise.measure.setup import Bench, Contest, Entrant
+from layout_advise.mockup.timing.plan import Memory, TimingPlan
+from layout_advise.mockup.timing.variants import IDENTITY, Variant
 from layout_advise.reports.model.candidate import Interval, KindSpeedup
 from layout_advise.reports.model.hotspot import KindReport, Verdict
 from layout_advise.reports.pages import html
 from layout_advise.reports.pages.terminal import render
+from tests.support.decisions import KindAtMachine, answered, timed_once
 from tests.support.mockups.fake_machine import TRUE_NS, FakeMachine
 from tests.support.sample_report import report
+from tests.support.variants import variant
 
+C1 = variant("c1")
 CONTEXT = VerdictContext("criu", "verified", None, 1.0, True)
+Raced = tuple[KindRace, KindAtMachine | None]
 
 
 def race(
     monkeypatch: pytest.MonkeyPatch, text: str, share: float, gain: float, identity: float = 1.0, in_situ: float = 1000.0
-) -> Race:
+) -> Raced:
     """Calls of one kind that take 1000 ns, at which ``c1`` is ``gain`` times as fast."""
-    paths = {IDENTITY: Path(f"identity of {text}"), "c1": Path(f"c1 of {text}")}
+    paths = {IDENTITY: Path(f"identity of {text}"), C1: Path(f"c1 of {text}")}
     monkeypatch.setitem(TRUE_NS, paths[IDENTITY].name, 1000.0 * identity)
-    monkeypatch.setitem(TRUE_NS, paths["c1"].name, 1000.0 / gain)
+    monkeypatch.setitem(TRUE_NS, paths[C1].name, 1000.0 / gain)
 
-    def rebuild(best: str, names: Sequence[str], places: bool) -> dict[str, Path]:
+    def rebuild(best: Variant, names: Sequence[Variant], places: bool) -> dict[Variant, Path]:
         return {name: paths[name] for name in (best, *names)}
 
-    entrant = Entrant("c1", "store it", "verified", paths["c1"])
-    contest = Contest({IDENTITY: paths[IDENTITY]}, [entrant], (), rebuild, lambda timings, name: None)
-    machine = FakeMachine()
-    bench = Bench(machine, ((), ()), TimingPlan(restores=7), TimingPlan(restores=5, around=True), lambda text, i, n: None)
-    return Race(text, share, contest, bench, in_situ)
+    contest = Contest({IDENTITY: paths[IDENTITY]}, [Entrant(C1, "store it", "verified", paths[C1])])
+    plans = TimingPlan(restores=7), TimingPlan(restores=5, around=True)
+    kind = timed_once(contest, Bench(FakeMachine(), Memory(), *plans, lambda text, i, n: None), rebuild, in_situ)
+    return KindRace(text, share, kind.times, in_situ), kind
+
+
+def decided(timed: Sequence[Raced], left_out: Sequence[Portion] = ()) -> Decision:
+    return answered(decide_over_kinds([race for race, _ in timed], left_out, CONTEXT), [kind for _, kind in timed])
 
 
 def test_a_gain_of_all_kinds_is_confirmed_at_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     races = [race(monkeypatch, "odd calls", 0.5, 3.0), race(monkeypatch, "even calls", 0.5, 1.0)]
-    decision = decide_mixed(races, (), CONTEXT)
+    decision = decided(races)
     assert (decision.verdict.action, decision.verdict.candidate) == ("change", "c1")
     assert decision.verdict.gain == pytest.approx(1.5, rel=0.03)
     assert "even calls, 50%: 1.0" in decision.verdict.text
@@ -56,16 +63,16 @@ def test_a_gain_of_all_kinds_is_confirmed_at_all_of_them(monkeypatch: pytest.Mon
 
 def test_a_kind_that_loses_stops_the_change(monkeypatch: pytest.MonkeyPatch) -> None:
     races = [race(monkeypatch, "odd calls", 0.5, 3.0), race(monkeypatch, "even calls", 0.5, 0.8)]
-    decision = decide_mixed(races, (), CONTEXT)
+    decision = decided(races)
     assert (decision.verdict.action, decision.verdict.reason) == ("undecided", "kinds-disagree")
     assert "odd calls, 50% of the hotspot's time: 3.0 times as fast; even calls, 50%: 0.80 times" in decision.verdict.text
     assert decision.again is None
 
 
 def test_what_is_not_measured_or_not_touched_counts_as_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
-    untouched = Race("even calls", 0.3, None, None, 1000.0, frozenset({"c1"}))
+    untouched = KindRace("even calls", 0.3, None, 1000.0, frozenset({C1})), None
     races = [race(monkeypatch, "odd calls", 0.62, 2.0), untouched]
-    decision = decide_mixed(races, [Portion("calls like call 7", 0.08, None)], CONTEXT)
+    decision = decided(races, [Portion("calls like call 7", 0.08, None)])
     assert decision.verdict.gain == pytest.approx(1 / (0.38 + 0.31), rel=0.02)
     assert "calls like call 7, 8%: not measured, counted as unchanged" in decision.verdict.text
 
@@ -73,8 +80,7 @@ def test_what_is_not_measured_or_not_touched_counts_as_unchanged(monkeypatch: py
 def test_nothing_is_said_where_one_kind_is_not_reproduced(monkeypatch: pytest.MonkeyPatch) -> None:
     def verdict(**odd: float) -> Verdict:
         others = race(monkeypatch, "odd calls", 0.3, 3.0, **odd)
-        decision: Decision = decide_mixed([race(monkeypatch, "even calls", 0.7, 3.0), others], (), CONTEXT)
-        return decision.verdict
+        return decided([race(monkeypatch, "even calls", 0.7, 3.0), others]).verdict
 
     off, elsewhere = verdict(identity=1.4), verdict(in_situ=5000.0)
     assert (off.action, off.reason) == ("undecided", "identity-off")
@@ -86,12 +92,6 @@ def test_nothing_is_said_where_one_kind_is_not_reproduced(monkeypatch: pytest.Mo
 def test_unmeasured_calls_with_much_of_the_time_leave_it_undecided() -> None:
     change = Verdict("change", "c1", 2.0, "measured-gain", "Change it.")
     assert not_all_kinds(change).reason == "kinds-not-measured"
-
-
-def test_no_keep_where_other_kinds_use_structures_of_their_own() -> None:
-    keep = Verdict("keep", None, None, "no-gain", "Keep it.")
-    assert doubt_untried(keep, ()) == keep
-    assert doubt_untried(keep, ("grid",)).reason == "not-all-tried"
 
 
 def test_the_reports_name_the_kinds_and_their_speedups() -> None:

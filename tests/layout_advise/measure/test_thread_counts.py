@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from layout_advise.errors import SnapshotError
 from layout_advise.measure.policy import MEASURE
 from layout_advise.measure.thread_counts import Runner, WithThreads, by_threads, numbers, scaling, time_of
-from layout_advise.mockup.timing.measure import TimingPlan
-from layout_advise.mockup.timing.names import ORIGINAL
+from layout_advise.mockup.timing.plan import Memory, TimingPlan
 from layout_advise.mockup.timing.timings import Timings
+from layout_advise.mockup.timing.variants import ORIGINAL
 from layout_advise.observe.observe import observed
 from layout_advise.reports.model import contract
 from layout_advise.reports.model.candidate import Interval
@@ -26,6 +26,7 @@ from layout_advise.verify.verify_team import verify_with
 from tests.support.openmp_road import build_bodies
 from tests.support.sample_report import report
 from tests.support.tracing.openmp_traces import parked_team
+from tests.support.variants import variant
 
 
 @given(st.integers(1, 300), st.integers(1, 300))
@@ -52,7 +53,7 @@ def test_times_and_scaling_have_intervals_over_processes() -> None:
     assert ratio is not None
     assert ratio.median == pytest.approx(2.0)
     assert ratio.restores == 5
-    assert time_of(one, "c1", "steady") is None
+    assert time_of(one, variant("c1"), "steady") is None
     assert scaling(one, Timings(), "steady") is None
 
 
@@ -72,8 +73,8 @@ def test_the_region_runs_with_other_numbers_of_threads(tmp_path: Path) -> None:
                 assert wall > 0
                 assert min(own) > 0
         plan = TimingPlan(restores=1, rounds=1, calls=2, warm=0, cold_calls=0, clock="wall")
-        ranges = seen.written, seen.touched
-        found = by_threads(process, seen.team, process.copies, Runner((), None, None), ranges, plan, "steady", 2)
+        memory = Memory(seen.written, seen.touched)
+        found = by_threads(process, seen.team, process.copies, Runner((), None, None), memory, plan, "steady", 2)
     assert (found.own, found.candidate, [c.threads for c in found.counts]) == (2, None, [1, 2])
     assert [(c.reason, c.same_result, len(c.shares)) for c in found.counts] == [(None, True, 1), (None, True, 2)]
     assert all(c.original is not None and c.scaling is not None for c in found.counts)

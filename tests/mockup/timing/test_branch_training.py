@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -9,18 +11,22 @@ from hypothesis import strategies as st
 
 from layout_advise.decide.doubts import doubt_place
 from layout_advise.describe.assemble import Conditions, quality
+from layout_advise.measure.measured import Measured
 from layout_advise.mockup.timing.branch_training import as_in_program, unknown_part
 from layout_advise.mockup.timing.canary import Canary
-from layout_advise.mockup.timing.names import IDENTITY, IDENTITY_LANES, ORIGINAL, converted, elsewhere
 from layout_advise.mockup.timing.ratios import noise_floor
 from layout_advise.mockup.timing.timings import Timings
+from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_UNROLLED, ORIGINAL, Variant
 from layout_advise.reports.model import contract
 from layout_advise.reports.model.hotspot import Original, Verdict
 from layout_advise.reports.pages import html, terminal
 from tests.support.sample_report import report
+from tests.support.variants import variant
+
+C1 = variant("c1")
 
 
-def timed(learnt: dict[str, float], fresh: dict[str, float], processes: int = 5) -> Timings:
+def timed(learnt: dict[Variant, float], fresh: dict[Variant, float], processes: int = 5) -> Timings:
     steady, unknown = ([{name: [ns] * 4 for name, ns in one.items()} for _ in range(processes)] for one in (learnt, fresh))
     return Timings(steady=steady, fresh=unknown)
 
@@ -56,48 +62,46 @@ def test_each_takes_its_learnt_time_and_that_part_of_what_forgetting_adds(
     original: float, more: float, layout: float, its_more: float, part: float
 ) -> None:
     """sph: 60, 57 and 55 us learnt, 184, 172 and 172 unknown, 104, 96 and 94 in the program: as 0.35 of it gives."""
-    found = as_in_program(
-        timed({ORIGINAL: original, "c1": layout}, {ORIGINAL: original + more, "c1": layout + its_more}), part
-    )
+    found = as_in_program(timed({ORIGINAL: original, C1: layout}, {ORIGINAL: original + more, C1: layout + its_more}), part)
     assert found.nanoseconds(ORIGINAL) == pytest.approx(original + part * more)
-    ratio = found.ratio(ORIGINAL, "c1")
+    ratio = found.ratio(ORIGINAL, C1)
     assert ratio is not None
     assert ratio.median == pytest.approx((original + part * more) / (layout + part * its_more))
 
 
 def test_what_was_measured_is_kept() -> None:
-    timings = timed({ORIGINAL: 100.0, IDENTITY: 110.0, IDENTITY_LANES: 100.0}, {ORIGINAL: 200.0, IDENTITY: 220.0})
-    timings.canaries["steady"] = [
-        {name: [Canary(100), Canary(100), Canary(100), Canary(300)] for name in one} for one in timings.steady
-    ]
+    timings = timed({ORIGINAL: 100.0, IDENTITY: 110.0, IDENTITY_UNROLLED: 100.0}, {ORIGINAL: 200.0, IDENTITY: 220.0})
+    seen = [{name: [Canary(100), Canary(100), Canary(100), Canary(300)] for name in one} for one in timings.steady]
+    timings = replace(timings, canaries={"steady": seen})
     found = as_in_program(timings, 0.5)
     assert found.origin is timings
     assert found.calm_part() == timings.calm_part() == 0.75
     assert found.is_calm == timings.is_calm
-    assert IDENTITY_LANES not in found.steady[0]  # nothing is known of it
-    turned = found.exchanged(IDENTITY, IDENTITY_LANES)
-    assert turned.nanoseconds(IDENTITY_LANES) == 165.0
+    assert IDENTITY_UNROLLED not in found.steady[0]  # nothing is known of it
+    turned = found.exchanged(IDENTITY, IDENTITY_UNROLLED)
+    assert turned.nanoseconds(IDENTITY_UNROLLED) == 165.0
     assert turned.origin is not None
-    assert turned.origin.nanoseconds(IDENTITY_LANES) == 110.0
+    assert turned.origin.nanoseconds(IDENTITY_UNROLLED) == 110.0
     assert as_in_program(timings, 0.0) is timings
     assert noise_floor(found) == (1.0, 1.0)
 
 
 def test_a_conversion_has_no_branches_on_the_data() -> None:
-    learnt = {ORIGINAL: 100.0, "c1": 50.0, converted("c1"): 80.0}
-    found = as_in_program(timed(learnt, {ORIGINAL: 200.0, "c1": 90.0}), 0.5)
-    assert found.nanoseconds(converted("c1")) == 100.0
-    net = found.net("c1")
+    learnt = {ORIGINAL: 100.0, C1: 50.0, C1.with_conversion: 80.0}
+    found = as_in_program(timed(learnt, {ORIGINAL: 200.0, C1: 90.0}), 0.5)
+    assert found.nanoseconds(C1.with_conversion) == 100.0
+    net = found.net(C1)
     assert net is not None
     assert net.median == pytest.approx(1.5)
 
 
 def test_processes_without_a_time_of_both_kinds_are_left_out() -> None:
-    timings = timed({ORIGINAL: 100.0, "c1": 50.0}, {ORIGINAL: 200.0, "c1": 90.0})
-    del timings.fresh[2]["c1"]
+    timings = timed({ORIGINAL: 100.0, C1: 50.0}, {ORIGINAL: 200.0, C1: 90.0})
+    without = [{n: t for n, t in one.items() if k != 2 or n != C1} for k, one in enumerate(timings.fresh)]
+    timings = replace(timings, fresh=without)
     found = as_in_program(timings, 1.0)
     assert [len(one) for one in found.steady] == [2, 2, 1, 2, 2]
-    assert found.nanoseconds("c1") == 90.0
+    assert found.nanoseconds(C1) == 90.0
 
 
 def test_reports_say_what_speedups_are_of() -> None:
@@ -120,9 +124,10 @@ def test_reports_say_what_speedups_are_of() -> None:
 def test_a_keep_of_a_short_loop_is_doubted_only_where_a_layout_gains_at_another_place() -> None:
     """Without branches on data a slow place is the unchanged mock-up's own, and says nothing about a layout."""
     keep = Verdict("keep", None, None, "no-gain", "Keep it.")
-    slow = {IDENTITY: 100.0, elsewhere(IDENTITY)[1]: 130.0, ORIGINAL: 100.0, "c1": 101.0, elsewhere("c1")[0]: 102.0}
+    slow = {IDENTITY: 100.0, IDENTITY.elsewhere[1]: 130.0, ORIGINAL: 100.0, C1: 101.0, C1.elsewhere[0]: 102.0}
+    best = Measured(C1, "verified", None, None)
     for branches, said in ((True, "placement-dependent"), (False, "no-gain")):
-        assert doubt_place(keep, timed(slow, {}), "c1", 1.05, "steady", branches=branches).reason == said
-    gains = doubt_place(keep, timed({**slow, elsewhere("c1")[0]: 80.0}, {}), "c1", 1.05, "steady", branches=False)
+        assert doubt_place(keep, timed(slow, {}), best, 1.05, "steady", branches=branches).reason == said
+    gains = doubt_place(keep, timed({**slow, C1.elsewhere[0]: 80.0}, {}), best, 1.05, "steady", branches=False)
     assert gains.reason == "placement-dependent"
     assert "and with it how fast its short loop is fetched" in gains.text

@@ -9,34 +9,31 @@ from typing import Any
 
 import pytest
 
+from layout_advise.decide.decision import measured
 from layout_advise.errors import SnapshotError
-from layout_advise.measure.entrants import Entrant
-from layout_advise.measure.timing import measured
-from layout_advise.measure.timing_setup import around_a_call
-from layout_advise.mockup.timing.measure import (
-    CONVERTED_IN,
-    Timed,
-    TimingPlan,
-    clear_losers,
-    measure,
-    rotated,
-    valid_samples,
-)
-from layout_advise.mockup.timing.names import IDENTITY, ORIGINAL, elsewhere
+from layout_advise.measure.setup import Contest, Entrant
+from layout_advise.mockup.timing.measure import clear_losers, measure
+from layout_advise.mockup.timing.plan import Memory, Timed, TimingPlan
+from layout_advise.mockup.timing.policy import TIMING
 from layout_advise.mockup.timing.ratios import noise_floor, summarise
+from layout_advise.mockup.timing.restored import rotated, valid_samples
 from layout_advise.mockup.timing.timings import Timings
+from layout_advise.mockup.timing.variants import IDENTITY, ORIGINAL
 from layout_advise.tracer.process.stopped_program import Calm, Sample
 from tests.support.mockups.fake_machine import TRUE_NS, FakeMachine, FakeProgram
+from tests.support.variants import variant, variants
+
+FAST, SLOW = variants("fast", "slow")
 
 
 def timed(*names: str) -> list[Timed]:
-    return [Timed(n, Path(n)) for n in names]
+    return [Timed(variant(n), Path(n)) for n in names]
 
 
 def test_ratios_come_out_right_although_processes_differ() -> None:
     machine = FakeMachine()
-    timings = measure(machine, timed("identity", "fast"), (), (), TimingPlan(restores=9))
-    fast = summarise(timings, "fast")
+    timings = measure(machine, timed("identity", "fast"), Memory(), TimingPlan(restores=9))
+    fast = summarise(timings, FAST)
     assert fast is not None
     assert fast.steady.median == pytest.approx(2.5, rel=0.02)
     assert fast.steady.lo <= fast.steady.median <= fast.steady.hi
@@ -49,8 +46,8 @@ def test_ratios_come_out_right_although_processes_differ() -> None:
 
 
 def test_what_another_form_of_the_loop_gains_is_not_the_layouts() -> None:
-    timings = measure(FakeMachine(), timed("identity", "identity-lanes", "fast"), (), (), TimingPlan(restores=9))
-    fast = summarise(timings, "fast")
+    timings = measure(FakeMachine(), timed("identity", "identity-unrolled", "fast"), Memory(), TimingPlan(restores=9))
+    fast = summarise(timings, FAST)
     assert fast is not None
     assert fast.steady.median == pytest.approx(2.5, rel=0.02)
     assert fast.steady_over_identity.median == pytest.approx(1.05, rel=0.02)
@@ -58,46 +55,48 @@ def test_what_another_form_of_the_loop_gains_is_not_the_layouts() -> None:
 
 def test_conversion_is_timed_in_the_first_restores_for_new_layouts_only() -> None:
     machine = FakeMachine()
-    timings = measure(machine, timed("identity", "fast", "slow"), (), (), TimingPlan(restores=5))
-    assert machine.converted == ["fast", "slow"] * CONVERTED_IN
-    assert set(timings.conversion) == {"fast", "slow"}
-    into, out = timings.conversion["fast"]
+    timings = measure(machine, timed("identity", "fast", "slow"), Memory(), TimingPlan(restores=5))
+    assert machine.converted == ["fast", "slow"] * TIMING.converted_in
+    assert set(timings.conversion) == {FAST, SLOW}
+    into, out = timings.conversion[FAST]
     assert 700 * 0.8 <= into <= 700 * 1.25
     assert out == pytest.approx(into * 3 / 7)
 
 
 def test_calls_with_the_conversion_around_them_are_timed_in_every_restore() -> None:
-    timings = measure(FakeMachine(), timed("identity", "fast", "slow"), (), (), TimingPlan(restores=5, around=True))
-    fast, slow = timings.net("fast"), timings.net("slow")
+    timings = measure(FakeMachine(), timed("identity", "fast", "slow"), Memory(), TimingPlan(restores=5, around=True))
+    fast, slow = timings.net(FAST), timings.net(SLOW)
     assert fast is not None
     assert slow is not None
     assert fast.restores == 5
     assert fast.median == pytest.approx(1000 / 600, rel=0.02)
     assert slow.median == pytest.approx(1000 / 3200, rel=0.02)
-    assert timings.net("identity") is None
-    cold = timings.net("fast", "cold")
+    assert timings.net(IDENTITY) is None
+    cold = timings.net(FAST, "cold")
     assert cold is not None
     assert cold.median == pytest.approx(2000 / 1000, rel=0.02)
-    entrant = Entrant("fast", "title", "verified", Path("fast"))
+    entrant = Entrant(FAST, "title", "verified", Path("fast"))
     assert measured(entrant, timings, "steady", 1000.0).net == fast
-    paid = timings.break_even("fast")
+    paid = timings.break_even(FAST)
     assert paid is not None
     assert paid.median == pytest.approx(1000 / 600, rel=0.02)
     assert paid.restores == 5
-    assert timings.break_even("slow") is None
+    assert timings.break_even(SLOW) is None
 
 
 def test_a_temporary_layout_pays_for_its_conversion() -> None:
-    timings = measure(FakeMachine(), timed("identity", "fast"), (), (), TimingPlan(restores=5))
-    entrant = Entrant("fast", "title", "verified", Path("fast"))
-    cost = around_a_call(timings, "fast")
+    timings = measure(FakeMachine(), timed("identity", "fast"), Memory(), TimingPlan(restores=5))
+    entrant = Entrant(FAST, "title", "verified", Path("fast"))
+    contest = Contest({}, [entrant], calls_around=1)
+    cost = contest.conversion(timings, FAST)
     assert cost == pytest.approx(1000, rel=0.25)
     temporary, permanent = (measured(entrant, timings, "steady", ns) for ns in (cost, None))
     assert permanent.net is None
     assert temporary.net is not None
     assert temporary.net.median == pytest.approx(1000 / 1400, rel=0.25)
     assert temporary.ceiling() == temporary.net.hi
-    assert around_a_call(timings, "identity") is None
+    assert contest.conversion(timings, IDENTITY) is None
+    assert replace(contest, calls_around=None).conversion(timings, FAST) is None
 
 
 @pytest.mark.parametrize(("simd", "blocked", "over"), [(200.0, True, 0.5), (200.0, False, 2.525), (2000.0, True, 2.525)])
@@ -105,28 +104,29 @@ def test_what_simd_gains_with_the_layout_unchanged_is_no_gain_of_blocks(
     simd: float, blocked: bool, over: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(TRUE_NS, "identity-simd", simd)
-    variants = [*timed("identity", "identity-simd"), Timed("fast", Path("fast"), blocked=blocked)]
-    found = summarise(measure(FakeMachine(), variants, (), (), TimingPlan(restores=5)), "fast")
+    blocks = Timed(FAST, Path("fast"), blocked=blocked)
+    timings = measure(FakeMachine(), [*timed("identity", "identity-simd"), blocks], Memory(), TimingPlan(restores=5))
+    found = summarise(timings, FAST)
     assert found is not None
     assert found.steady_over_identity.median == pytest.approx(over, rel=0.02)
 
 
 def test_a_clear_loser_is_dropped_after_three_restores_and_says_so() -> None:
-    timings = measure(FakeMachine(), timed("identity", "fast", "slow"), (), (), TimingPlan(restores=5))
-    assert timings.restores("slow") == 3
-    assert "fast" in timings.dropped["slow"]
-    assert timings.restores("fast") == 5
+    timings = measure(FakeMachine(), timed("identity", "fast", "slow"), Memory(), TimingPlan(restores=5))
+    assert timings.restores(SLOW) == 3
+    assert "fast" in timings.dropped[SLOW]
+    assert timings.restores(FAST) == 5
 
 
 def test_after_three_restores_only_the_fastest_go_on_where_that_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, ns in (("near", 402.0), ("far", 420.0)):
         monkeypatch.setitem(TRUE_NS, name, ns)
     monkeypatch.setattr("layout_advise.mockup.timing.measure.clear_losers", lambda *_: {})
-    variants = timed("identity", "far", "fast", "near", "slow")
-    timings = measure(FakeMachine(), variants, (), (), TimingPlan(restores=5, finalists=2))
-    assert [timings.restores(v.name) for v in variants] == [5, 3, 5, 5, 3]
-    assert "2 fastest" in timings.dropped["far"]
-    assert not measure(FakeMachine(), variants, (), (), TimingPlan(restores=5)).dropped
+    five = timed("identity", "far", "fast", "near", "slow")
+    timings = measure(FakeMachine(), five, Memory(), TimingPlan(restores=5, finalists=2))
+    assert [timings.restores(v.name) for v in five] == [5, 3, 5, 5, 3]
+    assert "2 fastest" in timings.dropped[variant("far")]
+    assert not measure(FakeMachine(), five, Memory(), TimingPlan(restores=5)).dropped
 
 
 def test_of_the_fastest_there_is_one_of_each_layout_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,8 +136,8 @@ def test_of_the_fastest_there_is_one_of_each_layout_first(monkeypatch: pytest.Mo
         monkeypatch.setitem(TRUE_NS, name, ns)
     monkeypatch.setattr("layout_advise.mockup.timing.measure.clear_losers", lambda *_: {})
     for places, kept in ((3, {"c1", "c2", "c3-restrict"}), (4, {"c1", "c2", "c3-restrict", "c1-restrict"})):
-        timings = measure(FakeMachine(), timed("identity", *times), (), (), TimingPlan(restores=5, finalists=places))
-        assert {name for name in times if timings.restores(name) == 5} == kept
+        timings = measure(FakeMachine(), timed("identity", *times), Memory(), TimingPlan(restores=5, finalists=places))
+        assert {name for name in times if timings.restores(variant(name)) == 5} == kept
 
 
 @pytest.mark.parametrize(("hopeless", "restores"), [(None, 5), (1.5, 3), (50.0, 5)])
@@ -146,16 +146,29 @@ def test_what_is_far_behind_is_dropped_even_where_hardly_a_call_was_undisturbed(
 ) -> None:
     monkeypatch.setattr(Timings, "is_settled", lambda timings, name: False)
     plan = TimingPlan(restores=5, hopeless=hopeless)
-    timings = measure(FakeMachine(), timed("identity", "fast", "slow"), (), (), plan)
-    assert (timings.restores("slow"), timings.restores("fast")) == (restores, 5)
+    timings = measure(FakeMachine(), timed("identity", "fast", "slow"), Memory(), plan)
+    assert (timings.restores(SLOW), timings.restores(FAST)) == (restores, 5)
 
 
 def test_a_crashing_variant_is_named_and_the_others_go_on() -> None:
     machine = FakeMachine()
-    timings = measure(machine, timed("identity", "crash", "fast"), (), (), TimingPlan(restores=4))
-    assert "SIGSEGV" in timings.failed["crash"]
-    assert timings.restores("fast") == 4
+    timings = measure(machine, timed("identity", "crash", "fast"), Memory(), TimingPlan(restores=4))
+    assert "SIGSEGV" in timings.failed[variant("crash")]
+    assert timings.restores(FAST) == 4
     assert machine.closed == 5
+
+
+@pytest.mark.parametrize(("broken", "gone"), [("fast@1", {"fast@1"}), ("fast", {"fast", "fast@1", "fast@2", "fast@3"})])
+def test_a_variant_that_crashes_at_one_place_is_timed_at_the_others(
+    broken: str, gone: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [str(name) for name in (FAST, *FAST.elsewhere)]
+    for name in names:
+        monkeypatch.setitem(TRUE_NS, name, 500.0)
+    tried = [Timed(variant(name), Path("crash" if name == broken else name)) for name in names]
+    timings = measure(FakeMachine(), [*timed("identity"), *tried], Memory(), TimingPlan(restores=3))
+    assert {name for name in names if not timings.restores(variant(name))} == gone
+    assert [str(name) for name in timings.failed] == [broken]
 
 
 def test_a_crashing_original_is_an_error() -> None:
@@ -166,14 +179,14 @@ def test_a_crashing_original_is_an_error() -> None:
             return program
 
     with pytest.raises(SnapshotError, match="cannot time"):
-        measure(Broken(), timed("identity"), (), (), TimingPlan(restores=2))
+        measure(Broken(), timed("identity"), Memory(), TimingPlan(restores=2))
 
 
 def test_every_variant_takes_every_place() -> None:
-    names = ["a", "b", "c", "d"]
+    names = variants("a", "b", "c", "d")
     for position in range(4):
         assert {rotated(names, by)[position] for by in range(4)} == set(names)
-    assert rotated(names, 4) == names[::-1]
+    assert rotated(names, 4) == list(names[::-1])
 
 
 def test_samples_with_page_faults_do_not_count() -> None:
@@ -195,8 +208,8 @@ def test_what_disturbs_the_machine_in_phases_does_not_show() -> None:
         def restore(self) -> Any:
             return Disturbed(self)
 
-    timings = measure(Shared(), timed("identity", "fast"), (), (), TimingPlan(restores=9, rounds=6))
-    fast = summarise(timings, "fast")
+    timings = measure(Shared(), timed("identity", "fast"), Memory(), TimingPlan(restores=9, rounds=6))
+    fast = summarise(timings, FAST)
     assert fast is not None
     assert fast.steady.median == pytest.approx(2.5, rel=0.02)
 
@@ -226,9 +239,9 @@ def test_calls_beside_a_fast_canary_count_where_there_are_some(blind: bool) -> N
             return program
 
     timings = measure(
-        Machine(), timed("identity", "fast"), (), (), TimingPlan(restores=9, rounds=ROUNDS, cold_calls=0), drop=False
+        Machine(), timed("identity", "fast"), Memory(), TimingPlan(restores=9, rounds=ROUNDS, cold_calls=0), drop=False
     )
-    fast = timings.ratio(ORIGINAL, "fast")
+    fast = timings.ratio(ORIGINAL, FAST)
     assert fast is not None
     assert (fast.median == pytest.approx(2.5, rel=0.03)) is not blind
     assert (timings.calm_part() is None) is blind
@@ -248,10 +261,10 @@ def test_of_blocks_that_went_on_until_they_settled_the_later_half_counts() -> No
             return Warming(self)
 
     machine = Machine()
-    timings = measure(machine, timed("identity", "fast"), (), (), TimingPlan(restores=4, rounds=1, most_calls=64))
+    timings = measure(machine, timed("identity", "fast"), Memory(), TimingPlan(restores=4, rounds=1, most_calls=64))
     assert {len(one) for restore in timings.steady for one in restore.values()} == {20}
     assert machine.settles == ([(64, "thread-cpu")] * 4 + [None] * 4) * 4
-    measure(machine, timed("identity"), (), (), TimingPlan(restores=1, rounds=1))
+    measure(machine, timed("identity"), Memory(), TimingPlan(restores=1, rounds=1))
     assert machine.settles[-6:] == [None] * 6
 
 
@@ -269,52 +282,54 @@ def test_after_its_time_no_further_process_is_begun_but_there_are_some(monkeypat
 
     monkeypatch.setattr("layout_advise.mockup.timing.measure.time.monotonic", lambda: now[0])
     plan = TimingPlan(restores=9, rounds=1, cold_restores=2, seconds=0.5)
-    timings = measure(Slow(), timed("identity"), (), (), plan, watch)
+    timings = measure(Slow(), timed("identity"), Memory(), plan, watch)
     assert len(timings.steady) == plan.fewest
     assert [bool(r) for r in timings.cold] == [True, True, False, False, False]
-    longer = measure(Slow(), timed("identity"), (), (), replace(plan, seconds=plan.fewest + 1.5), watch)
+    longer = measure(Slow(), timed("identity"), Memory(), replace(plan, seconds=plan.fewest + 1.5), watch)
     assert len(longer.steady) == plan.fewest + 2
-    assert len(measure(Slow(), timed("identity"), (), (), replace(plan, seconds=None), watch).steady) == 9
+    assert len(measure(Slow(), timed("identity"), Memory(), replace(plan, seconds=None), watch).steady) == 9
 
 
 def test_where_calls_use_other_data_in_turn_the_lesser_of_both_gains_is_told() -> None:
-    steady: dict[str, list[float]] = {ORIGINAL: [10.0], IDENTITY: [11.0], "x": [2.0], "y": [5.0]}
-    cold: dict[str, list[float]] = {ORIGINAL: [20.0], IDENTITY: [22.0], "x": [10.0], "y": [5.0]}
+    x, y = variants("x", "y")
+    steady = {ORIGINAL: [10.0], IDENTITY: [11.0], x: [2.0], y: [5.0]}
+    cold = {ORIGINAL: [20.0], IDENTITY: [22.0], x: [10.0], y: [5.0]}
     plain = Timings([steady] * 4, [cold] * 4)
     lesser = replace(plain, lesser=True)
-    gains = [[t.ratio(over, name) for over in (ORIGINAL, IDENTITY) for name in ("x", "y")] for t in (plain, lesser)]
+    gains = [[t.ratio(over, name) for over in (ORIGINAL, IDENTITY) for name in (x, y)] for t in (plain, lesser)]
     assert [[r and r.median for r in each] for each in gains] == [[5.0, 2.0, 5.5, 2.2], [2.0, 2.0, 2.2, 2.2]]
-    assert lesser.ratio(ORIGINAL, "x", "cold") == plain.ratio(ORIGINAL, "x", "cold")
+    assert lesser.ratio(ORIGINAL, x, "cold") == plain.ratio(ORIGINAL, x, "cold")
     assert lesser.ratio(ORIGINAL, IDENTITY) == plain.ratio(ORIGINAL, IDENTITY)
-    assert replace(lesser, cold=[]).ratio(ORIGINAL, "x") == plain.ratio(ORIGINAL, "x")
+    assert replace(lesser, cold=[]).ratio(ORIGINAL, x) == plain.ratio(ORIGINAL, x)
 
 
 def test_each_place_has_its_turn_and_what_loses_at_all_is_not_timed_there_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for name, ns in {**dict.fromkeys(elsewhere("fast"), 1500.0), **dict.fromkeys(elsewhere("slow"), 3100.0)}.items():
-        monkeypatch.setitem(TRUE_NS, name, ns)
+    for name, ns in {**dict.fromkeys(FAST.elsewhere, 1500.0), **dict.fromkeys(SLOW.elsewhere, 3100.0)}.items():
+        monkeypatch.setitem(TRUE_NS, str(name), ns)
     monkeypatch.setitem(TRUE_NS, "fast", 1900.0)
-    monkeypatch.setitem(TRUE_NS, elsewhere("fast")[1], 500.0)  # it may win there: nothing of it is dropped
+    monkeypatch.setitem(TRUE_NS, "fast@2", 500.0)  # it may win there: nothing of it is dropped
     machine = FakeMachine()
-    names = [name for one in ("fast", "slow") for name in (one, *elsewhere(one))]
-    timings = measure(machine, timed("identity", *names), (), (), TimingPlan(restores=6, rounds=3, cold_calls=0))
+    names = [str(name) for one in (FAST, SLOW) for name in (one, *one.elsewhere)]
+    timings = measure(machine, timed("identity", *names), Memory(), TimingPlan(restores=6, rounds=3, cold_calls=0))
     counts = Counter(machine.order)
-    assert {counts[n] for n in elsewhere("fast")} == {6}
+    assert {counts[str(n)] for n in FAST.elsewhere} == {6}
     assert counts["fast"] == counts["original"] // 2 == 18
-    assert {counts[n] for n in elsewhere("slow")} == {3}
-    assert timings.restores("slow") == 3
-    assert set(timings.dropped) <= {"slow"}
-    assert not timings.conversion.keys() & {*elsewhere("fast"), *elsewhere("slow")}
+    assert {counts[str(n)] for n in SLOW.elsewhere} == {3}
+    assert timings.restores(SLOW) == 3
+    assert set(timings.dropped) <= {SLOW}
+    assert not timings.conversion.keys() & {*FAST.elsewhere, *SLOW.elsewhere}
 
 
 def test_with_one_round_a_process_the_places_take_turns_over_the_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     """A slow hotspot has one: two of its three further places were never timed."""
-    for name in elsewhere("fast"):
+    places = [str(place) for place in FAST.elsewhere]
+    for name in places:
         monkeypatch.setitem(TRUE_NS, name, 500.0)
-    timings = measure(FakeMachine(), timed("identity", "fast", *elsewhere("fast")), (), (), TimingPlan(restores=7, rounds=1))
-    assert [timings.restores(n) for n in ("fast", *elsewhere("fast"))] == [7, 3, 2, 2]
-    told = summarise(timings, "fast")
+    timings = measure(FakeMachine(), timed("identity", "fast", *places), Memory(), TimingPlan(restores=7, rounds=1))
+    assert [timings.restores(n) for n in (FAST, *FAST.elsewhere)] == [7, 3, 2, 2]
+    told = summarise(timings, FAST)
     assert told is not None
     assert told.steady.median == pytest.approx(1000 / 475, rel=0.03)
 
@@ -322,7 +337,7 @@ def test_with_one_round_a_process_the_places_take_turns_over_the_processes(monke
 def test_processes_wait_for_the_fastest_canary_known_while_their_patience_lasts() -> None:
     machine = FakeMachine()
     plan = TimingPlan(restores=2, rounds=1, cold_calls=0, canary=1100, patience_ns=12000, enough=7)
-    timings = measure(machine, timed("identity"), (), (), plan)
+    timings = measure(machine, timed("identity"), Memory(), plan)
     assert [c.ticks for c in machine.calms] == [int(1.1 * 1100)] * 3 + [int(1.1 * 1000)] * 3
     assert [c.patience_ns for c in machine.calms] == [8000, 4000, 2000, 5000, 2500, 1250]  # two thirds, then what is left
     assert timings.waited_ns == 8000 - 1000 + 5000 - 625
@@ -330,8 +345,8 @@ def test_processes_wait_for_the_fastest_canary_known_while_their_patience_lasts(
 
 
 def test_losers_need_disjoint_intervals() -> None:
-    timings = measure(FakeMachine(), timed("identity", "fast"), (), (), TimingPlan(restores=3), drop=False)
-    assert clear_losers(timings, ["fast"]) == {}
+    timings = measure(FakeMachine(), timed("identity", "fast"), Memory(), TimingPlan(restores=3), drop=False)
+    assert clear_losers(timings, [FAST]) == {}
     assert clear_losers(timings, []) == {}
-    assert timings.ratio(ORIGINAL, "unknown") is None
+    assert timings.ratio(ORIGINAL, variant("unknown")) is None
     assert timings.nanoseconds(IDENTITY) is not None

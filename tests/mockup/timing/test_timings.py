@@ -10,10 +10,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from layout_advise.mockup.timing.canary import Canary, fastest, fastest_ticks, usual_ticks
-from layout_advise.mockup.timing.names import IDENTITY, IDENTITY_MOVED, IDENTITY_SIMD, ORIGINAL, SHADOW, elsewhere
 from layout_advise.mockup.timing.ratios import summarise
 from layout_advise.mockup.timing.statistics import undisturbed, undisturbed_ratio, unpaired_ratio
 from layout_advise.mockup.timing.timings import Timings
+from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_SIMD, ORIGINAL, SHADOW, Variant
+from tests.support.variants import variants
+
+X, Y, Z = variants("x", "y", "z")
+FAST, LATE = variants("fast", "late")
+C1, C1_SIMD = variants("c1", "c1-simd")
 
 
 def times_of_processes(least: int = 1) -> st.SearchStrategy[list[tuple[float, float]]]:
@@ -22,20 +27,20 @@ def times_of_processes(least: int = 1) -> st.SearchStrategy[list[tuple[float, fl
 
 
 def test_costs_belong_to_the_process_in_which_they_were_timed() -> None:
-    times = [{ORIGINAL: [100.0], "late": [50.0]}, {ORIGINAL: [200.0], "late": [100.0]}]
-    paid = Timings(steady=times, conversions={"late": [None, (300.0, 100.0)]}).break_even("late")
+    times = [{ORIGINAL: [100.0], LATE: [50.0]}, {ORIGINAL: [200.0], LATE: [100.0]}]
+    paid = Timings(steady=times, conversions={LATE: [None, (300.0, 100.0)]}).break_even(LATE)
     assert paid is not None
     assert (paid.median, paid.restores) == (4.0, 1)
 
 
 def test_a_ratio_is_not_taken_from_an_original_that_was_slowed_in_every_process() -> None:
     """As measured: a phase in which others used the memory lay over all calls of the original, none of the candidate's."""
-    times = {ORIGINAL: [19.0], "fast": [2.0], IDENTITY: [10.0]}
+    times = {ORIGINAL: [19.0], FAST: [2.0], IDENTITY: [10.0]}
     alone = Timings([times] * 5)
     beside = Timings([{**times, SHADOW: [10.0]}] * 5)
     before = replace(alone, known={(ORIGINAL, "steady"): 9.5, (ORIGINAL, "cold"): 1.0})
     for timings, speedup, identity in ((alone, 9.5, 10 / 19), (beside, 5.0, 1.0), (before, 4.75, 10 / 9.5)):
-        found, same = timings.ratio(ORIGINAL, "fast"), timings.ratio(IDENTITY, ORIGINAL)
+        found, same = timings.ratio(ORIGINAL, FAST), timings.ratio(IDENTITY, ORIGINAL)
         assert found is not None
         assert same is not None
         assert (found.lo, found.median, found.hi) == pytest.approx((speedup,) * 3)
@@ -46,8 +51,8 @@ def test_what_a_lucky_process_gets_of_the_last_cache_is_no_gain_and_no_loss() ->
     """As measured (`wave`, 64 MB): one process in seven ran the original in 5.1 ms, another the candidate in 1.8."""
     original = [8.3, 9.1, 9.1, 9.2, 5.1, 8.9, 9.0]
     candidate = [1.35, 1.34, 1.30, 1.86, 1.34, 1.33, 1.31]
-    steady = [{ORIGINAL: [a], SHADOW: [1.02 * a], IDENTITY: [a], "x": [b]} for a, b in zip(original, candidate, strict=True)]
-    lucky, typical = (Timings(steady, typical=t).ratio(ORIGINAL, "x") for t in (False, True))
+    steady = [{ORIGINAL: [a], SHADOW: [1.02 * a], IDENTITY: [a], X: [b]} for a, b in zip(original, candidate, strict=True)]
+    lucky, typical = (Timings(steady, typical=t).ratio(ORIGINAL, X) for t in (False, True))
     assert lucky is not None
     assert typical is not None
     assert lucky.median < 5.5
@@ -59,33 +64,34 @@ def test_what_a_lucky_process_gets_of_the_last_cache_is_no_gain_and_no_loss() ->
     assert same is not None
     assert same.median == pytest.approx(1 / 1.02, rel=0.01)
     slowed = [{**one, ORIGINAL: [1.8 * one[ORIGINAL][0]]} if k % 2 else one for k, one in enumerate(steady)]
-    again = Timings(slowed, typical=True).ratio(ORIGINAL, "x")  # others may slow one of its two for a while
+    again = Timings(slowed, typical=True).ratio(ORIGINAL, X)  # others may slow one of its two for a while
     assert again is not None
     assert again.median == pytest.approx(6.75, rel=0.05)
 
 
 def test_intervals_hold_what_comes_out_at_every_place_of_the_code() -> None:
     layout, identity = (850.0, 1100.0, 870.0), (1000.0, 1020.0, 950.0)
-    moved = {**dict(zip(elsewhere("c1"), layout, strict=True)), **dict(zip(IDENTITY_MOVED, identity, strict=True))}
-    times = {ORIGINAL: 1000.0, SHADOW: 1000.0, IDENTITY: 1010.0, "c1": 840.0, **moved}
+    moved = {**dict(zip(C1.elsewhere, layout, strict=True)), **dict(zip(IDENTITY.elsewhere, identity, strict=True))}
+    times = {ORIGINAL: 1000.0, SHADOW: 1000.0, IDENTITY: 1010.0, C1: 840.0, **moved}
     timings = Timings([{name: [ns] for name, ns in times.items()}] * 5)
-    told, own = summarise(timings, "c1"), summarise(timings, IDENTITY)
+    told, own = summarise(timings, C1), summarise(timings, IDENTITY)
     assert told is not None
     assert own is not None
     steady, over = told.steady, told.steady_over_identity
     assert (steady.lo, steady.hi, steady.median) == pytest.approx((1000 / 1100, 1000 / 840, 1000 / 915), rel=1e-3)
     assert (over.lo, over.hi) == pytest.approx((950 / 1100, 1020 / 840))
     assert (own.steady.lo, own.steady.hi) == pytest.approx((1000 / 1010, 1000 / 1010))  # its own places are no other's
-    vectors = {name.replace("c1", "c1-simd"): ns for name, ns in times.items()} | {IDENTITY_SIMD: 880.0}
-    told = summarise(Timings([{name: [ns] for name, ns in vectors.items()}] * 5), "c1-simd")
+    vectors = {(replace(name, promise="simd") if name.layout == "c1" else name): ns for name, ns in times.items()}
+    vectors[IDENTITY_SIMD] = 880.0
+    told = summarise(Timings([{name: [ns] for name, ns in vectors.items()}] * 5), C1_SIMD)
     assert told is not None
     over = told.steady_over_identity  # the plain identity, moved, says nothing of what SIMD gains without the layout
     assert (over.lo, over.hi, over.median) == pytest.approx((880 / 1100, 880 / 840, 880 / 915), rel=1e-3)
 
 
 def test_what_is_not_told_of_a_gain_that_hangs_on_repeated_data() -> None:
-    steady = {ORIGINAL: [10.0], SHADOW: [10.0], IDENTITY: [11.0], "x": [2.0], "y": [5.0], "z": [20.0]}
-    cold = {ORIGINAL: [10.0], SHADOW: [10.0], IDENTITY: [20.0], "x": [4.0], "y": [5.0], "z": [99.0]}
+    steady = {ORIGINAL: [10.0], SHADOW: [10.0], IDENTITY: [11.0], X: [2.0], Y: [5.0], Z: [20.0]}
+    cold = {ORIGINAL: [10.0], SHADOW: [10.0], IDENTITY: [20.0], X: [4.0], Y: [5.0], Z: [99.0]}
     plain = Timings([steady] * 4, [cold] * 4)
     assert plain.withheld() is None
     assert replace(plain, lesser=True).withheld() == pytest.approx(0.5)
@@ -122,7 +128,7 @@ def test_a_call_is_undisturbed_where_the_core_was_not_slowed(canary: tuple[int, 
 def test_the_undisturbed_time_is_not_that_of_calm_calls_that_something_else_disturbed() -> None:
     """As measured: the core was calm beside calls of 16 ms, and slow beside those of 8: it was the memory that was slow."""
     canaries = [Canary(1000), Canary(1000), Canary(2000)]
-    timings = Timings([{ORIGINAL: [16.0, 15.0, 8.0]}] * 4, [], {"steady": [{ORIGINAL: canaries}] * 4, "cold": []})
+    timings = Timings([{ORIGINAL: [16.0, 15.0, 8.0]}] * 4, canaries={"steady": [{ORIGINAL: canaries}] * 4, "cold": []})
     assert timings.processes(ORIGINAL) == pytest.approx([np.quantile([16, 15, 8], 0.1)] * 4)
     assert timings.nanoseconds(ORIGINAL) == pytest.approx(9.4)
 
@@ -132,11 +138,11 @@ def test_a_process_in_which_the_clock_was_boosted_does_not_count() -> None:
     the original. The unchanged mock-up took 1.097 times its time, as the other processes seemed to be slowed."""
     usual, boosted = [Canary(3700), Canary(3950)] * 5, [Canary(3220), Canary(3430)] * 5
 
-    def times(k: int) -> dict[str, list[float]]:
+    def times(k: int) -> dict[Variant, list[float]]:
         return {ORIGINAL: [0.122 if k == 7 else 0.141] * 10, IDENTITY: [0.141] * 10}
 
     canaries = [{ORIGINAL: boosted if k in (2, 5, 7) else usual, IDENTITY: usual} for k in range(9)]
-    timings = Timings([times(k) for k in range(9)], [], {"steady": canaries, "cold": []})
+    timings = Timings([times(k) for k in range(9)], canaries={"steady": canaries, "cold": []})
     found = timings.ratio(IDENTITY, ORIGINAL)
     assert timings.best_canary.core == 3700
     assert found is not None
@@ -147,11 +153,11 @@ def test_a_process_in_which_the_clock_was_boosted_does_not_count() -> None:
 
 def test_two_variants_need_not_be_calm_in_the_same_processes() -> None:
     calm, slow = [Canary(1000)], [Canary(2000)]
-    times: list[dict[str, list[float]]] = [
-        {ORIGINAL: [10.0 if k < 4 else 20.0], "x": [2.0 if k >= 4 else 3.0]} for k in range(8)
+    times: list[dict[Variant, list[float]]] = [
+        {ORIGINAL: [10.0 if k < 4 else 20.0], X: [2.0 if k >= 4 else 3.0]} for k in range(8)
     ]
-    seen = [{ORIGINAL: calm if k < 4 else slow, "x": calm if k >= 4 else slow} for k in range(8)]
-    found = Timings(times, [], {"steady": seen, "cold": []}).ratio(ORIGINAL, "x")
+    seen = [{ORIGINAL: calm if k < 4 else slow, X: calm if k >= 4 else slow} for k in range(8)]
+    found = Timings(times, canaries={"steady": seen, "cold": []}).ratio(ORIGINAL, X)
     assert found is not None
     assert (found.lo, found.median, found.hi, found.restores) == (5.0, 5.0, 5.0, 4)
 
@@ -171,15 +177,15 @@ def test_the_ratio_of_different_processes_lies_in_its_interval(
 
 
 def test_few_processes_with_undisturbed_calls_do_not_decide() -> None:
-    times = {"original": [10.0, 20.0], "x": [5.0, 8.0]}
+    times = {ORIGINAL: [10.0, 20.0], X: [5.0, 8.0]}
     slow = [{name: [Canary(1500)] * 2 for name in times}] * 9
-    quiet: list[dict[str, list[Canary]]] = [{name: [Canary(1000), Canary(1500)] for name in times}]
-    few, many = (Timings([times] * (9 + n), [], {"steady": slow + quiet * n, "cold": []}) for n in (2, 3))
+    quiet: list[dict[Variant, list[Canary]]] = [{name: [Canary(1000), Canary(1500)] for name in times}]
+    few, many = (Timings([times] * (9 + n), canaries={"steady": slow + quiet * n, "cold": []}) for n in (2, 3))
     assert few.calm(ORIGINAL) == [[10.0, 20.0]] * 11
     assert many.calm(ORIGINAL) == [[]] * 9 + [[10.0]] * 3
-    assert len(few.paired(ORIGINAL, "x")) == 11
-    assert many.paired(ORIGINAL, "x") == [(10.0, 5.0)] * 3
-    assert many.exchanged(ORIGINAL, "x").paired("x", ORIGINAL) == [(10.0, 5.0)] * 3
+    assert len(few.paired(ORIGINAL, X)) == 11
+    assert many.paired(ORIGINAL, X) == [(10.0, 5.0)] * 3
+    assert many.exchanged(ORIGINAL, X).paired(X, ORIGINAL) == [(10.0, 5.0)] * 3
 
 
 @given(st.lists(st.floats(1, 1e9), min_size=1, max_size=50))

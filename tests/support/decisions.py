@@ -1,0 +1,72 @@
+"""Decisions about what a machine with known times shows: their requests are answered from that machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from layout_advise.decide.decision import Decision
+from layout_advise.decide.requests import Answer, Asking, Request, TimeInProgram
+from layout_advise.measure.first_times import FirstTimes, first_times, look_at_original
+from layout_advise.measure.setup import Bench, Contest
+from layout_advise.measure.stage import time_built
+from layout_advise.mockup.timing.variants import Variant
+
+Rebuild = Callable[[Variant, Sequence[Variant], bool], Mapping[Variant, Path]]
+"""Builds a candidate and what it is compared with anew; also at other places where the last argument says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class KindAtMachine:
+    """The calls of one kind on the machine, timed once. ``in_program_ns``: what further runs of the program would show."""
+
+    times: FirstTimes
+    rebuild: Rebuild
+    in_program_ns: float | None = None
+
+
+def timed_once(
+    contest: Contest,
+    bench: Bench,
+    rebuild: Rebuild,
+    in_situ_ns: float | None,
+    *,
+    places: Mapping[Variant, Path] | None = None,
+    in_program_ns: float | None = None,
+) -> KindAtMachine:
+    """Everything timed once, as :func:`layout_advise.measure.stage.measure_kind` does. ``places`` are the candidates' builds
+    at other places; None: times do not depend on these."""
+    if places is not None:
+        bench, as_in_program = look_at_original(bench, in_situ_ns)
+        contest = replace(contest, places=places) if as_in_program else contest
+    return KindAtMachine(first_times(contest, bench), rebuild, in_program_ns)
+
+
+def answered(asking: Asking[Decision], kinds: Sequence[KindAtMachine | None]) -> Decision:
+    """The decision, with everything measured that it asks for on the way."""
+    answer: Answer = None
+    while True:
+        try:
+            request = asking.send(answer)
+        except StopIteration as done:
+            decision: Decision = done.value
+            return decision
+        kind = kinds[request.kind]
+        assert kind is not None, "nothing was timed of these calls"
+        answer = _answer(request, kind)
+
+
+def _answer(request: Request, kind: KindAtMachine) -> Answer:
+    if isinstance(request, TimeInProgram):
+        return kind.in_program_ns
+    built = kind.rebuild(request.variant, kind.times.contest.compared_with, request.places)
+    return time_built(
+        kind.times,
+        built,
+        request.variant,
+        request.first,
+        request.mode,
+        unrolled=request.unrolled,
+        restores=request.restores,
+    )
