@@ -13,7 +13,7 @@ from typing import Any, Literal
 import capstone
 from capstone import x86_const as x86
 
-from layout_advise.errors import TraceError
+from layout_advise.errors import RefusedError
 from layout_advise.tracer.code.operands import (
     GPR,
     RAX,
@@ -125,7 +125,7 @@ def functions_of(region: Region) -> tuple[Region, ...]:
 def decode(region: Region) -> dict[int, Instruction]:
     """Every instruction of ``region`` and its callees by address, ascending.
 
-    Raises :class:`TraceError` where code that is reached does not decode, overlaps itself, or cannot be instrumented.
+    Raises :class:`RefusedError` where code that is reached does not decode, overlaps itself, or cannot be instrumented.
     """
     functions = functions_of(region)
     ranges = sorted({(r.start, r.code) for function in functions for r in function.ranges})
@@ -191,11 +191,11 @@ class _Code:
             # a call that never returns may be followed by anything, so only what a jump leads to must decode
             if reached == address and place is not None:
                 raw = place.code[reached - place.start :][:15].hex(" ")
-                raise TraceError(f"no clone of the code at {reached:#x}", f"capstone does not decode {raw}")
+                raise RefusedError(f"no clone of the code at {reached:#x}", f"capstone does not decode {raw}")
         end = 0
         for insn in (self.found[a] for a in sorted(self.found)):
             if insn.address < end:
-                raise TraceError(f"no clone of the code at {insn.address:#x}", "its instructions overlap")
+                raise RefusedError(f"no clone of the code at {insn.address:#x}", "its instructions overlap")
             end = insn.end
 
     def sweep(self) -> None:
@@ -216,19 +216,19 @@ class _Code:
                 self.found[insn.address] = insn
                 if insn.end == limit:
                     return
-        except TraceError:
+        except RefusedError:
             return  # unreached bytes that happen to look like an unsupported instruction
 
 
 def instruction(insn: Any) -> Instruction:
-    """What the clone has to know of a capstone instruction (with detail). Raises :class:`TraceError`."""
+    """What the clone has to know of a capstone instruction (with detail). Raises :class:`RefusedError`."""
     name = bare(insn.mnemonic)
     try:
         accesses = accesses_of(insn)
         lanes = lanes_of(insn)
         repeat = _repeat(insn)
     except UnsupportedOperand as reason:
-        raise TraceError(
+        raise RefusedError(
             f"no clone of `{insn.mnemonic} {insn.op_str}` at {insn.address:#x}", str(reason), "use --backend valgrind"
         ) from None
     flow, target, register = _flow(insn, name)
@@ -292,7 +292,7 @@ def _relative(insn: Any) -> tuple[int, int]:
             places = [len(code) - 4 - immediate for immediate in (0, 1, 2, 4)]
             found = [at for at in places if at >= 2 and code[at : at + 4] == text and code[at - 1] & 0xC7 == 5]
             if len(found) != 1:
-                raise TraceError(f"no clone of the code at {insn.address:#x}", f"no displacement found in {code.hex(' ')}")
+                raise RefusedError(f"no clone of the code at {insn.address:#x}", f"no displacement found in {code.hex(' ')}")
             return found[0], insn.address + insn.size + disp
     return -1, 0
 

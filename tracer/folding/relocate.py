@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Loop, Node, Point, Stream
 from layout_advise.layoutalgebra.sets.spans import hull
 from layout_advise.tracer.folding.fold import fold
-from layout_advise.tracer.trace.trace import Allocation, Mapping, Registers, Trace
+from layout_advise.tracer.trace.trace import Allocation, Mapping, Registers
 
 NOWHERE = 1 << 44
 """Added to addresses that correspond to nothing: there they are no part of any object of the other process."""
@@ -246,14 +246,6 @@ def _move_set(stream: AddressSet, to: AddressMap) -> Moved:
         held[(moved - low) // gcd if gcd else 0] = 1
         bitmap = np.packbits(held, bitorder="little").tobytes()
     return Moved(AddressSet(low, high, gcd, stream.count, bitmap), lost if not lost else None)
-
-
-@dataclass(frozen=True, slots=True)
-class Foreign:
-    """A trace taken in another process, and in ``notes`` what of it could not be translated."""
-
-    trace: Trace
-    notes: tuple[str, ...]
 
 
 def notes_of(to: AddressMap, lost: Sequence[int]) -> tuple[str, ...]:

@@ -222,7 +222,7 @@ class Trace:
 
     symbol: str
     call: int
-    backend: Literal["clone", "valgrind", "pin", "step"]
+    backend: str
     references: tuple[Reference, ...]
     streams: tuple[Stream | None, ...]
     accesses: int

@@ -15,14 +15,15 @@ from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from layout_advise.observe.annotate import annotated
 from layout_advise.observe.observe import Observation, observed
 from layout_advise.tracer.backends.clone.record import trace_call
-from layout_advise.tracer.backends.step.record import trace_step_by_step
-from layout_advise.tracer.backends.valgrind.record import trace_under_valgrind
+from layout_advise.tracer.backends.protocol import Rerun, TracedCall
+from layout_advise.tracer.backends.step.record import StepBackend
+from layout_advise.tracer.backends.valgrind.record import ValgrindBackend
 from layout_advise.tracer.code.region import Region
-from layout_advise.tracer.folding.relocate import Foreign
 from layout_advise.tracer.process.patching import Entry
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.trace.trace import Trace
+from tests.support.trace_requests import request
 from tests.tracer.backends.test_valgrind_window import BODIES, HEAD
 
 LOOP = 'extern "C" HOT void hot(long n) { for (long i = 0; i < n; i++) data[i] = i;'
@@ -60,7 +61,9 @@ def compiled(folder: Path, text: str) -> tuple[Path, ElfBinary, Entry]:
     return program, binary, Entry(program, function.start, binary.read(function.start, function.size), "hot")
 
 
-def traces(folder: Path, text: str, call: int, patience: float = 60) -> tuple[Trace | TraceError, Foreign, ElfBinary, int]:
+def traces(
+    folder: Path, text: str, call: int, patience: float = 60
+) -> tuple[Trace | TraceError, TracedCall, ElfBinary, int]:
     """By the clone, which may refuse, and under Valgrind; the program, and where it was loaded. The clone has ``patience``
     seconds."""
     program, binary, entry = compiled(folder, text)
@@ -73,7 +76,9 @@ def traces(folder: Path, text: str, call: int, patience: float = 60) -> tuple[Tr
             clone = trace_call(parked, region, call, folder=work)
         except TraceError as error:
             clone = error
-        found = trace_under_valgrind(parked, [str(program)], entry, region, call, 1 << 40, folder=work, timeout=60)
+        found = ValgrindBackend().trace(
+            request(parked, region, Rerun([str(program)], entry, call, 1 << 40, folder=work, timeout=60))
+        )
         base = parked.load_base
         assert parked.registers().rip == region.entry  # it is as it was
     assert not list(work.iterdir())
@@ -211,7 +216,7 @@ def test_threads_that_the_call_starts_are_told_of(tmp_path: Path, text: str) -> 
             return binary.region(binary.find("hot"), at, callees=True)
 
         clone = trace_call(parked, region_at(base), 2, folder=tmp_path)
-        step = trace_step_by_step(parked, [str(program)], entry, region_at, base, 2).trace
+        step = StepBackend().trace(request(parked, region_at, Rerun([str(program)], entry, 2, 100_000))).trace
     for trace in (clone, step):
         assert accessed(trace, binary, base) == {"data": 101, "other": 0, "elsewhere": 0}
         assert (trace.others, trace.truncated) == (True, False)

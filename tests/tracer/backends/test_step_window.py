@@ -12,10 +12,11 @@ from typing import cast
 import pytest
 
 from layout_advise.errors import ProgramError
-from layout_advise.tracer.backends.step.record import trace_step_by_step
-from layout_advise.tracer.folding.relocate import Foreign
-from layout_advise.tracer.process.stopped_program import StoppedProgram
+from layout_advise.tracer.backends.protocol import Rerun, TracedCall
+from layout_advise.tracer.backends.step.record import StepBackend
+from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.park import park
+from tests.support.trace_requests import request
 from tests.tracer.backends.test_clone_window import LOOP, MAIN, PROGRAMS, accessed, compiled
 from tests.tracer.backends.test_valgrind_window import BODIES
 
@@ -50,12 +51,12 @@ STEPPED = {
 }  # fmt: skip
 
 
-def stepped(folder: Path, name: str, call: int) -> tuple[Foreign, dict[str, int]]:
+def stepped(folder: Path, name: str, call: int) -> tuple[TracedCall, dict[str, int]]:
     """The trace, and how often the program's own code accessed each variable."""
     program, binary, entry = compiled(folder, "#include <sys/time.h>\n" + STEPPED[name])
     with park([str(program)], entry, call, timeout=60) as parked:
         region = functools.partial(binary.region, binary.find("hot"), callees=True)
-        found = trace_step_by_step(parked, [str(program)], entry, region, parked.load_base, call, timeout=60)
+        found = StepBackend().trace(request(parked, region, Rerun([str(program)], entry, call, 100_000, timeout=60)))
         counts = accessed(found.trace, binary, parked.load_base)
     return found, counts
 
@@ -128,9 +129,9 @@ def running(program: Path) -> list[Path]:
 def test_what_cannot_be_stepped_says_why(tmp_path: Path, name: str, call: int, why: str) -> None:
     program, binary, entry = compiled(tmp_path, STEPPED[name])
     region = functools.partial(binary.region, binary.find("hot"), callees=True)
-    parked = cast(StoppedProgram, None)  # it is not asked before the call is traced
+    parked = cast(AgentProcess, None)  # it is not asked before the call is traced
     timeout, begun = 1 if " 1 s" in why else 60, time.monotonic()
     with pytest.raises(ProgramError, match=why):
-        trace_step_by_step(parked, [str(program)], entry, region, 0, call, timeout=timeout)
+        StepBackend().trace(request(parked, region, Rerun([str(program)], entry, call, 100_000, timeout=timeout)))
     assert time.monotonic() - begun < 60
     assert not running(program)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from layout_advise.layoutalgebra.sets.nests import FoldedStream
+from layout_advise.tracer.backends.protocol import Rerun
 from layout_advise.tracer.backends.tool.run import ToolRun
 from layout_advise.tracer.backends.valgrind.run import run_tool
 from layout_advise.tracer.process.patching import Entry
@@ -34,7 +35,7 @@ O2, HASWELL = ("-O2",), ("-O3", "-march=haswell")
 def traced(program: Path, raw: bool) -> ToolRun:
     function = ElfBinary.open(program).find("hot")
     entry = Entry(program, function.start, ElfBinary.open(program).read(function.start, function.size), "hot")
-    return run_tool([str(program)], entry, 2, 1 << 40, raw=raw, timeout=60)
+    return run_tool(Rerun([str(program)], entry, 2, 1 << 40, timeout=60), raw=raw)
 
 
 @pytest.mark.parametrize(

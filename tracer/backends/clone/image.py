@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 
-from layout_advise.errors import TraceError
+from layout_advise.errors import RefusedError
 from layout_advise.tracer.backends.clone.assembler import Assembler
 from layout_advise.tracer.backends.clone.lane_code import LaneCode
 from layout_advise.tracer.backends.clone.segments import Segment, cut, live_flags, segment
@@ -47,14 +47,14 @@ def build_clone(region: Region, address: int) -> CloneImage:
 
     ``CloneImage.references`` are all memory operands of the code in the order of their addresses. A segment records all
     or nothing: when the record buffer is full, room for fewer than :data:`MOST_LEFT` may be left in it.
-    Raises :class:`TraceError` for code that cannot be copied, by the name of the instruction.
+    Raises :class:`RefusedError` for code that cannot be copied, by the name of the instruction.
     """
     code = decode(region)
     if region.entry not in code:
-        raise TraceError(f"no clone of {region.symbol}", "its entry is not in its code")
+        raise RefusedError(f"no clone of {region.symbol}", "its entry is not in its code")
     references = references_of(code)
     if len(references) >= 1 << 16:
-        raise TraceError(f"no clone of {region.symbol}", f"{len(references)} memory operands are too many to number")
+        raise RefusedError(f"no clone of {region.symbol}", f"{len(references)} memory operands are too many to number")
     builder = _CloneBuilder(region, code, address)
     return CloneImage(address, builder.build(), address + HEADER_BYTES, references)
 
@@ -188,9 +188,9 @@ class _CloneBuilder:
         if memory.fs:  # the control block's first word is its own address (System V ABI, TLS variant II)
             out.load(other, OperandAddress(fs=True))
             if memory.base == RSP:  # which no address can have as its index
-                raise TraceError("no clone", "an rsp-relative operand in the thread's control block")
+                raise RefusedError("no clone", "an rsp-relative operand in the thread's control block")
             if memory.target is not None:
-                raise TraceError("no clone", "a rip-relative operand in the thread's control block")
+                raise RefusedError("no clone", "a rip-relative operand in the thread's control block")
             out.lea(other, OperandAddress(base=other, index=memory.base, disp=memory.disp))
             if memory.index is not None:
                 out.lea(other, OperandAddress(base=other, index=memory.index, scale=memory.scale))
@@ -334,4 +334,4 @@ def _condition(code: bytes) -> int:
             return code[at + 1] & 15
         if 0x70 <= byte < 0x80:
             return byte & 15
-    raise TraceError("no clone", f"{code.hex()} is no conditional jump")
+    raise RefusedError("no clone", f"{code.hex()} is no conditional jump")

@@ -7,7 +7,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from layout_advise.errors import HungError, SnapshotError, TraceError
+from layout_advise.errors import HungError, RefusedError, SnapshotError, TraceError
 from layout_advise.tracer.backends.clone.address import choose_address
 from layout_advise.tracer.backends.clone.image import MOST_LEFT, build_clone
 from layout_advise.tracer.code.region import Region
@@ -133,12 +133,12 @@ def _in_fork(program: StoppedProgram, image: CloneImage, records: Path, capacity
                 return _run(child, image, records, capacity)
         except HungError as error:
             why = f"the traced call did not return ({error.why}): it may wait for another thread, and a fork has none"
-            raise TraceError(f"no clone of {symbol}", why, "use --backend valgrind") from error
+            raise RefusedError(f"no clone of {symbol}", why, "use --backend valgrind") from error
         except SnapshotError as error:
             full = is_full(records.parent)  # a store to a page that it has no room for ends the fork
             if not full:
                 why = f"{error.what} in the traced call ({error.why}): it ends there, or leaves by an exception or longjmp"
-                raise TraceError(f"no clone of {symbol}", why, "use --backend valgrind") from error
+                raise RefusedError(f"no clone of {symbol}", why, "use --backend valgrind") from error
             records.unlink(missing_ok=True)
             capacity = min(capacity, room_for_records(records.parent))
             if last or capacity <= 0:
