@@ -18,7 +18,7 @@ from layout_advise.tracer.code.operands import (
     bare,
     lanes_of,
 )
-from layout_advise.tracer.process.tracee import UserRegisters
+from layout_advise.tracer.process.ptrace import UserRegisters
 
 LONGEST = 16
 _STRINGS = re.compile(r"rep (movs|stos|lods)[bdqw]$")

@@ -17,8 +17,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from layout_advise.tracer.process.patching import RDX
-from layout_advise.tracer.process.seized import EVENT_CLONE, EVENT_STOP, SYSTEM_CALL, Seized, Stop
-from layout_advise.tracer.process.tracee import UserRegisters
+from layout_advise.tracer.process.ptrace import (
+    CALL_ARGUMENTS,
+    EVENT_CLONE,
+    EVENT_STOP,
+    INT3,
+    NO_SYSTEM_CALL,
+    UserRegisters,
+    signed,
+)
+from layout_advise.tracer.process.seized import SYSTEM_CALL, Seized, Stop
 from layout_advise.tracer.watch.call_buffers import EFAULT, buffers, call_name
 from layout_advise.tracer.watch.faulting import Operands
 from layout_advise.tracer.watch.watched import PAGE, Course, OwnCode, Pages, Watched, WatchedTouch
@@ -30,8 +38,6 @@ FLIPS = 512
 SLICE = 5e-4
 LONGEST_SLICE = 0.02
 _MPROTECT, _GETPID = 10, 39
-_NONE = (1 << 64) - 1
-_INT3 = b"\xcc"
 _SPANNED = 4
 """Pages that one instruction touches at most."""
 
@@ -71,7 +77,7 @@ class UserWatch:
         """Let the program run for so long, and up to ``most`` seconds where the next call has not come by then."""
         begun, reason, ended = time.monotonic(), "", False
         try:
-            self._enter(self._thread, self._process.registers(self._thread))
+            self._enter(self._thread, self._process.registers_of(self._thread))
             while (now := time.monotonic()) < (end := begun + (seconds if self._call > self._course.call else most)):
                 stop = self._process.wait(min(end, self._slice_end) if self._slice_end else end)
                 if stop is not None:
@@ -110,9 +116,9 @@ class UserWatch:
 
     def _with(self, thread: int, act: Callable[[int], None]) -> None:
         """``act`` makes system calls in the thread's name."""
-        registers = self._process.registers(thread)
+        registers = self._process.registers_of(thread)
         act(thread)
-        self._process.set_registers(thread, registers)
+        self._process.set_registers_of(thread, registers)
 
     def _protect(self, thread: int, pages: Pages, protection: int) -> None:
         size = pages.end - pages.start
@@ -137,7 +143,7 @@ class UserWatch:
     def _break(self, address: int) -> None:
         if address not in self._breakpoints:
             self._breakpoints[address] = self._process.read(address, 1)
-            self._process.write(address, _INT3)
+            self._process.write(address, INT3)
 
     def _unbreak(self) -> None:
         for address, byte in self._breakpoints.items():
@@ -151,7 +157,7 @@ class UserWatch:
         self._unbreak()
         self._gapless = self._gapless and not self._missed
         self._thread, self._slot, self._inside = thread, registers.rsp, True
-        self._process.set_registers(thread, registers)
+        self._process.set_registers_of(thread, registers)
         if self._call > self._course.call:
             self._with(thread, lambda t: self._protect_all(t, True))
         back = int.from_bytes(self._process.read(registers.rsp, 8), "little")
@@ -161,7 +167,7 @@ class UserWatch:
 
     def _leave(self, thread: int, registers: UserRegisters) -> None:
         self._unbreak()
-        self._process.set_registers(thread, registers)
+        self._process.set_registers_of(thread, registers)
         self._inside, self._flips = False, 0
         self._with(thread, lambda t: self._protect_all(t, False))
         self._break(self._course.entry)
@@ -172,7 +178,7 @@ class UserWatch:
         return int(registers.rdx if self._course.register == RDX else registers.rdi)
 
     def _on_trap(self, thread: int) -> None:
-        registers = self._process.registers(thread)
+        registers = self._process.registers_of(thread)
         address = registers.rip - 1
         if address not in self._breakpoints:
             self._resume(thread, signal.SIGTRAP)
@@ -185,9 +191,9 @@ class UserWatch:
             self._leave(thread, registers)
         else:
             self._process.write(address, self._breakpoints[address])
-            self._process.set_registers(thread, registers)
+            self._process.set_registers_of(thread, registers)
             self._process.step(thread)
-            self._process.write(address, _INT3)
+            self._process.write(address, INT3)
             self._resume(thread)
 
     # accesses
@@ -197,7 +203,7 @@ class UserWatch:
         return self._memory[index] if index >= 0 and address < self._memory[index].end else None
 
     def _on_fault(self, thread: int) -> None:
-        address, registers = self._process.fault_address(thread), self._process.registers(thread)
+        address, registers = self._process.fault_address(thread), self._process.registers_of(thread)
         if self._shut and address == registers.rip and self._own.holds(address):
             self._with(thread, self._unshut)
             self._returned(thread, registers.rip)
@@ -218,7 +224,7 @@ class UserWatch:
             self._single(thread, registers, address)
         else:
             self._open_part(thread, pages, address)
-            self._process.set_registers(thread, registers)
+            self._process.set_registers_of(thread, registers)
         self._resume(thread)
 
     def _single(self, thread: int, registers: UserRegisters, address: int) -> None:
@@ -230,15 +236,15 @@ class UserWatch:
                 break
             self._protect(thread, page, page.protection)
             opened.append(page)
-            self._process.set_registers(thread, registers)
+            self._process.set_registers_of(thread, registers)
             stop = self._process.step(thread)
             if stop.ended or stop.signal != signal.SIGSEGV:
                 break
             address = self._process.fault_address(thread)
-        after = self._process.registers(thread)
+        after = self._process.registers_of(thread)
         for page in opened:
             self._protect(thread, page, 0)
-        self._process.set_registers(thread, after)
+        self._process.set_registers_of(thread, after)
 
     def _open_part(self, thread: int, pages: Pages, address: int) -> None:
         """A part of the memory, or all of it where parts would be opened too often; for a short time."""
@@ -267,7 +273,7 @@ class UserWatch:
         stop = self._process.step(thread)
         if stop.ended or stop.signal == signal.SIGSEGV:
             self._on(stop)
-        elif self._process.registers(thread).rip - 1 in self._breakpoints:
+        elif self._process.registers_of(thread).rip - 1 in self._breakpoints:
             self._on_trap(thread)
         else:
             self._with(thread, self._close)
@@ -311,18 +317,18 @@ class UserWatch:
     # system calls
 
     def _on_call(self, thread: int) -> None:
-        registers = self._process.registers(thread)
+        registers = self._process.registers_of(thread)
         if self._process.enters_call(thread):
             self._calling.add(thread)
             if thread not in self._granted and not self._inside and self._given(registers):
                 self._granted[thread] = registers
                 held = UserRegisters.from_buffer_copy(registers)
                 held.orig_rax = _GETPID  # the call itself comes when the memory is open
-                self._process.set_registers(thread, held)
+                self._process.set_registers_of(thread, held)
             self._resume(thread)
             return
         self._calling.discard(thread)
-        result = registers.rax - (1 << 64) if registers.rax >> 63 else registers.rax
+        result = signed(registers.rax)
         if thread not in self._granted:
             if result == EFAULT and not self._inside:  # perhaps for our sake: once more, with the memory open
                 self._missed = True
@@ -340,8 +346,8 @@ class UserWatch:
         if not self._inside:
             self._protect_all(thread, True)
             self._ask_for_caller_of_call(thread, registers.rip)
-        registers.rip, registers.rax, registers.orig_rax = registers.rip - 2, number, _NONE
-        self._process.set_registers(thread, registers)
+        registers.rip, registers.rax, registers.orig_rax = registers.rip - 2, number, NO_SYSTEM_CALL
+        self._process.set_registers_of(thread, registers)
         self._granted[thread] = None
 
     def _ask_for_caller_of_call(self, thread: int, after: int) -> None:
@@ -350,7 +356,7 @@ class UserWatch:
 
     def _given(self, registers: UserRegisters) -> bool:
         """Whether the call reads or writes watched memory; noted if so."""
-        arguments = (registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9)
+        arguments = tuple(int(getattr(registers, name)) for name in CALL_ARGUMENTS)
         name, found = call_name(registers.orig_rax), False
         for buffer in buffers(registers.orig_rax, arguments, self._process.read):
             for pages in self._memory:

@@ -21,12 +21,13 @@ from layout_advise.tracer.backends.clone.lane_code import INDEX_AT, MASK_AT, Lan
 from layout_advise.tracer.backends.step.single_steps import effective
 from layout_advise.tracer.code.instructions import Instruction, decode
 from layout_advise.tracer.code.operands import GPR_NAMES, MaskedElements
+from layout_advise.tracer.process.ptrace import UserRegisters
 from layout_advise.tracer.process.ptraced import PtracedProgram
 from layout_advise.tracer.process.stopped_program import CloneImage
-from layout_advise.tracer.process.tracee import UserRegisters
 from layout_advise.tracer.process.xstate import Components, avx512_vector, opmask
 from layout_advise.tracer.watch.faulting import Operands
 from tests.support.clone_programs import build
+from tests.support.ptraced_clone import run_clone
 from tests.tracer.backends.test_clone_parts import BASE, assemble
 
 VECTORS = {16: "xmm", 32: "ymm", 64: "zmm"}
@@ -287,7 +288,7 @@ def test_the_lanes_that_are_recorded_are_those_of_the_mask(tmp_path: Path, seed:
             case = Case(case.insn, case.image, case.mask, case.index, (*case.gpr[:4], start.rsp, *case.gpr[5:]))
             before.eflags = start.eflags & ~0x8D5 | r.getrandbits(12) & 0x8D5
             process.set_registers(before)
-            records, full, after = process.run_clone(case.image, 200)
+            records, full, after = run_clone(process, case.image, 200)
             assert not full
             first = len(case.insn.accesses)  # the return's is the last record
             mine = [(int(record) >> 48, int(record) & (1 << 48) - 1) for record in records]
@@ -302,7 +303,7 @@ def test_a_full_buffer_leaves_no_lane_half_recorded(tmp_path: Path) -> None:
     region = assemble(tmp_path, "vmovdqu8 [rdi]{k1}, zmm1\nret")
     image = prepared(build_clone(region, BASE + (64 << 20)), tmp_path, (1 << 64) - 1, bytes(64), 3)
     with PtracedProgram([str(build(tmp_path, "flags", "-O1"))]) as process:
-        records, full, _ = process.run_clone(image, 63)
+        records, full, _ = run_clone(process, image, 63)
     assert full
     assert not len(records)
 

@@ -22,6 +22,7 @@ from layout_advise.tracer.process.ptraced import PtracedProgram
 from layout_advise.tracer.process.stopped_program import CloneImage, StoppedProgram
 from layout_advise.tracer.trace.trace import Allocation, Mapping, Registers
 from tests.support.clone_programs import PROGRAMS, build, region_of
+from tests.support.ptraced_clone import run_clone
 
 BASE = 0x401000
 
@@ -159,7 +160,7 @@ class Ptraced:
         return Ptraced(self.program, self.call)
 
     def trace(self, image: CloneImage, records: Path, capacity: int) -> tuple[int, bool]:
-        found, full, _ = self.process.run_clone(image, min(capacity, 1 << 20))
+        found, full, _ = run_clone(self.process, image, min(capacity, 1 << 20))
         if capacity < 10:
             raise TraceError("broken on purpose")
         found.tofile(records)
@@ -238,7 +239,7 @@ def test_lackey_sees_the_same(tmp_path: Path) -> None:
         region = region_of(program, 0)
         process.run_to(region.entry)
         image = build_clone(region, choose_address(process.mappings(), region.entry))
-        records, _, _ = process.run_clone(image, 100_000)
+        records, _, _ = run_clone(process, image, 100_000)
     letters = {"read": "L", "write": "S", "both": "M"}
     mine: list[tuple[str, int, int]] = []
     for record in records.tolist():

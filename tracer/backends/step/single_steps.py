@@ -11,8 +11,8 @@ from layout_advise.errors import TraceError
 from layout_advise.tracer.code.instructions import Instruction, decode
 from layout_advise.tracer.code.operands import GPR_NAMES, RCX, MaskedElements, OperandAccess
 from layout_advise.tracer.code.region import Region
+from layout_advise.tracer.process.ptrace import UserRegisters
 from layout_advise.tracer.process.ptraced import PtracedProgram
-from layout_advise.tracer.process.tracee import UserRegisters
 
 MOST_REFERENCES = 100_000
 _WORD = (1 << 64) - 1
