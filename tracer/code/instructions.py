@@ -10,12 +10,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import capstone
 from capstone import x86_const as x86
 
 from layout_advise.errors import RefusedError
+from layout_advise.tracer.code.decoder import GPR, disassemble
 from layout_advise.tracer.code.operands import (
-    GPR,
     RAX,
     RBX,
     RCX,
@@ -149,8 +148,6 @@ class _Code:
     def __init__(self, ranges: list[CodeRange]) -> None:
         self.ranges = ranges
         self.found: dict[int, Instruction] = {}
-        self.engine = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
-        self.engine.detail = True
 
     def range_at(self, address: int) -> CodeRange | None:
         return next((r for r in self.ranges if r.start <= address < r.end), None)
@@ -163,7 +160,7 @@ class _Code:
         at = address
         while at < place.end:
             before = at
-            for insn in self.engine.disasm(place.code[at - place.start :], at, _BATCH):
+            for insn in disassemble(place.code[at - place.start :], at, _BATCH):
                 yield instruction(insn)
                 at = insn.address + insn.size
             if at == before:

@@ -7,39 +7,22 @@ writing is decided here by the operand's position and two small tables of mnemon
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from capstone import x86_const as x86
 
+from layout_advise.tracer.code.decoder import GPR, REGISTERS, VECTOR
 from layout_advise.tracer.code.evex import Elements, elements_of, evex_of, overshoot
 
 Kind = Literal["read", "write", "both"]
 
-GPR_NAMES = ("rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", *(f"r{n}" for n in range(8, 16)))
 RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI = range(8)
+_WORD = (1 << 64) - 1
 
 
-def _gpr_numbers() -> dict[int, int]:
-    """capstone's register id -> number, for every width (``ah`` is part of rax)."""
-    spelling: dict[str, int] = {}
-    for number, name in enumerate(GPR_NAMES):
-        if number < 8:
-            short = name[1:]
-            spelling |= {name: number, f"e{short}": number, short: number}
-            spelling |= {f"{short[0]}l": number, f"{short[0]}h": number} if number < 4 else {f"{short}l": number}
-        else:
-            spelling |= {name + suffix: number for suffix in ("", "d", "w", "b")}
-    return {getattr(x86, f"X86_REG_{name.upper()}"): number for name, number in spelling.items()}
-
-
-GPR = _gpr_numbers()
-VECTOR = {
-    getattr(x86, f"X86_REG_{width}{number}"): number for width in ("XMM", "YMM", "ZMM") for number in range(32)
-}  # fmt: skip
-_NARROW = {getattr(x86, f"X86_REG_{name}") for name in ("EAX", "ECX", "EDX", "EBX", "ESP", "EBP", "ESI", "EDI", "EIP")} | {
-    getattr(x86, f"X86_REG_R{number}D") for number in range(8, 16)
-}
+_NARROW = {x86.X86_REG_EIP} | {number for number, found in REGISTERS.items() if (found.kind, found.bytes) == ("gpr", 4)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +38,18 @@ class OperandAddress:
     fs: bool = False
     narrow: bool = False
     """32-bit address arithmetic (prefix 67)."""
+
+    def effective(self, gpr: Sequence[int], fs_base: int) -> int:
+        """The address with these general registers, without the index of a gather."""
+        if self.target is not None:
+            return self.target
+        address = self.disp
+        if self.base is not None:
+            address += gpr[self.base]
+        if self.index is not None:
+            address += gpr[self.index] * self.scale
+        address &= 0xFFFFFFFF if self.narrow else _WORD
+        return address + (fs_base if self.fs else 0) & _WORD
 
 
 @dataclass(frozen=True, slots=True)

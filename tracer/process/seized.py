@@ -14,7 +14,7 @@ import time
 from dataclasses import dataclass
 
 from layout_advise.errors import SnapshotError
-from layout_advise.tracer.code.operands import GPR_NAMES
+from layout_advise.tracer.code.decoder import GPR_NAMES
 from layout_advise.tracer.process import ptrace
 from layout_advise.tracer.process.launch import describe_end
 from layout_advise.tracer.process.ptrace import CALL_ARGUMENTS, NO_SYSTEM_CALL, TracedProcess, libc, next_stop, signed

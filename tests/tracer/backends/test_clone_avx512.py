@@ -18,9 +18,9 @@ import pytest
 from layout_advise.tracer.backends.clone.assembler import Assembler
 from layout_advise.tracer.backends.clone.image import HEADER_BYTES, build_clone
 from layout_advise.tracer.backends.clone.lane_code import INDEX_AT, MASK_AT, LaneCode
-from layout_advise.tracer.backends.step.single_steps import effective
+from layout_advise.tracer.code.decoder import GPR_NAMES
 from layout_advise.tracer.code.instructions import Instruction, decode
-from layout_advise.tracer.code.operands import GPR_NAMES, MaskedElements
+from layout_advise.tracer.code.operands import MaskedElements
 from layout_advise.tracer.process.ptrace import UserRegisters
 from layout_advise.tracer.process.ptraced import PtracedProgram
 from layout_advise.tracer.process.stopped_program import CloneImage
@@ -171,7 +171,7 @@ def test_a_mask_says_which_elements_are_accessed(tmp_path: Path, text: str) -> N
     assert [a.bytes for a in insn.accesses] == [size] * len(bits or [0])
     assert (None if insn.lanes is None else list(insn.lanes.bits)) == bits
     assert insn.lanes is None or insn.lanes.counted == (text in COUNTED)
-    starts = [effective(access, [0] * 16, 0) for access in insn.accesses]
+    starts = [access.memory.effective([0] * 16, 0) for access in insn.accesses]
     assert starts == [starts[0] + k * size for k in range(len(starts))]
     assert {a.kind for a in insn.accesses} == {"write" if text.split()[1].startswith("[") else "read"}
 
@@ -231,7 +231,7 @@ class Case:
             made = [self.mask & bits != 0 for bits in lanes.bits]
         found = []
         for number, access in enumerate(self.insn.accesses):
-            address = effective(access, list(self.gpr), 0)
+            address = access.memory.effective(list(self.gpr), 0)
             if lanes.index is not None:
                 at = number * lanes.index_bytes
                 index = int.from_bytes(self.index[at : at + lanes.index_bytes], "little", signed=True)

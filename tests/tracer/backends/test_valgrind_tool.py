@@ -19,7 +19,7 @@ from layout_advise.tracer.backends.tool.run import ToolRun
 from layout_advise.tracer.backends.tool.trace import assigned
 from layout_advise.tracer.backends.valgrind.record import ValgrindBackend
 from layout_advise.tracer.backends.valgrind.run import run_tool
-from layout_advise.tracer.code.operands import GPR_NAMES
+from layout_advise.tracer.code.decoder import GPR_NAMES
 from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.folding.relocate import Process
 from layout_advise.tracer.process.patching import Entry

@@ -18,8 +18,8 @@ from layout_advise.layoutalgebra.sets.nests import Stream
 from layout_advise.tracer.backends.protocol import TracedCall, TraceRequest
 from layout_advise.tracer.backends.step.single_steps import MOST_REFERENCES, SingleStep, trace_by_steps
 from layout_advise.tracer.backends.valgrind.build import blocks_library, blocks_symbols
+from layout_advise.tracer.code.decoder import GPR_NAMES
 from layout_advise.tracer.code.instructions import decode, references_of
-from layout_advise.tracer.code.operands import GPR_NAMES
 from layout_advise.tracer.folding.execution_order import fold_control
 from layout_advise.tracer.folding.fold import ADDRESS_BITS, fold_records
 from layout_advise.tracer.folding.relocate import AddressMap, Process, move, notes_of

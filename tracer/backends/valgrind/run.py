@@ -8,20 +8,19 @@ import re
 import tempfile
 from pathlib import Path
 
-import capstone
-
 from layout_advise.errors import ProgramError, TraceError
 from layout_advise.tracer.backends.protocol import Rerun
 from layout_advise.tracer.backends.tool.run import ToolRun, file_offset, preload_blocks, read_run, run_to_end
 from layout_advise.tracer.backends.valgrind.build import TOOL, blocks_library, blocks_symbols, tool_folder
 from layout_advise.tracer.backends.valgrind.install import find_valgrind
+from layout_advise.tracer.code.decoder import disassemble
+from layout_advise.tracer.code.evex import EVEX_BYTE
 from layout_advise.tracer.code.instructions import functions_of
 from layout_advise.tracer.code.region import CodeRange, Region
 from layout_advise.tracer.process.disk_space import free_bytes
 from layout_advise.tracer.process.launch import describe_end
 from layout_advise.tracer.process.patching import Entry
 
-_EVEX = 0x62
 _UNWRITTEN = re.compile(r"cannot write ([\w ]+): error (\d+)")
 _LOG_BYTES = 4096
 _UNKNOWN = re.compile(r"unhandled instruction bytes: ([0-9A-Fx ]+)")
@@ -97,8 +96,7 @@ def check_instructions(region: Region) -> None:
 
 
 def _evex(place: CodeRange) -> str | None:
-    engine = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
-    for insn in engine.disasm(place.code, place.start):
-        if insn.bytes[0] == _EVEX:
+    for insn in disassemble(place.code, place.start, detail=False):
+        if insn.bytes[0] == EVEX_BYTE:
             return f"{insn.mnemonic} {insn.op_str} at {insn.address:#x}"
     return None
