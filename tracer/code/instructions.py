@@ -8,67 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
-
-from capstone import x86_const as x86
+from typing import Any
 
 from layout_advise.errors import RefusedError
-from layout_advise.tracer.code.decoder import GPR, disassemble
+from layout_advise.tracer.code.decoder import disassemble
+from layout_advise.tracer.code.flow import (
+    Flow,
+    flow_of,
+    kills_flags,
+    reads_flags,
+    relative_displacement,
+    repeat_prefix,
+    stands_alone,
+    used_registers,
+)
 from layout_advise.tracer.code.operands import (
-    RAX,
-    RBX,
-    RCX,
-    RDI,
-    RDX,
-    RSI,
     MaskedElements,
     OperandAccess,
     UnsupportedOperand,
     accesses_of,
     bare,
-    is_string,
     lanes_of,
-    words,
 )
 from layout_advise.tracer.code.region import CodeRange, Region
 from layout_advise.tracer.trace.trace import Reference
 
-Flow = Literal["next", "jump", "branch", "loop", "call", "return", "jump-indirect", "call-indirect", "stop"]
-
-_STOPS = frozenset({"ud2", "ud1", "ud0", "hlt", "int3"})
-_BREAKS = frozenset(
-    {"syscall", "sysenter", "int", "cpuid", "xgetbv", "rdtsc", "rdtscp", "rdpkru", "wrpkru", "monitor", "mwait"}
-)
 _BATCH = 16
-_LOOPS = frozenset({"loop", "loope", "loopne", "jrcxz", "jecxz"})
-_FLAG_READERS = (
-    "j",
-    "set",
-    "cmov",
-    "fcmov",
-    "adc",
-    "sbb",
-    "rcl",
-    "rcr",
-    "lahf",
-    "pushf",
-    "cmc",
-    "loop",
-    "ado",
-    "int",
-    "sys",
-)
-_FLAG_KILLERS = words(
-    "cmp test add sub and or xor neg xadd ucomiss ucomisd comiss comisd vucomiss vucomisd vcomiss vcomisd ptest vptest "
-    "call ret"
-)
-# capstone's lists of implicit registers are not always complete; these are added to them
-_IMPLICIT: dict[str, tuple[int, ...]] = {
-    **dict.fromkeys(("mul", "imul", "div", "idiv", "cwd", "cdq", "cqo", "cbw", "cwde", "cdqe", "cmpxchg"), (RAX, RDX)),
-    **dict.fromkeys(("cmpxchg8b", "cmpxchg16b"), (RAX, RBX, RCX, RDX)),
-    **dict.fromkeys(("lahf", "sahf", "fnstsw", "fstsw"), (RAX,)),
-    "mulx": (RDX,),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,13 +188,13 @@ def instruction(insn: Any) -> Instruction:
     try:
         accesses = accesses_of(insn)
         lanes = lanes_of(insn)
-        repeat = _repeat(insn)
+        repeat = repeat_prefix(insn)
     except UnsupportedOperand as reason:
         raise RefusedError(
             f"no clone of `{insn.mnemonic} {insn.op_str}` at {insn.address:#x}", str(reason), "use --backend valgrind"
         ) from None
-    flow, target, register = _flow(insn, name)
-    relative_at, relative_to = _relative(insn)
+    flow, target, register = flow_of(insn, name)
+    relative_at, relative_to = relative_displacement(insn)
     return Instruction(
         address=insn.address,
         code=bytes(insn.bytes),
@@ -237,77 +202,16 @@ def instruction(insn: Any) -> Instruction:
         flow=flow,
         target=target,
         accesses=accesses,
-        uses=_uses(insn, name),
+        uses=used_registers(insn, name),
         relative_at=relative_at,
         relative_to=relative_to,
-        reads_flags=name.startswith(_FLAG_READERS) and name != "jmp",
-        kills_flags=name in _FLAG_KILLERS,
+        reads_flags=reads_flags(name),
+        kills_flags=kills_flags(name),
         repeat=repeat,
         lanes=lanes,
         register=register,
-        alone=name in _BREAKS or bool(repeat) or lanes is not None,
+        alone=stands_alone(name) or bool(repeat) or lanes is not None,
     )
-
-
-def _repeat(insn: Any) -> int:
-    if not is_string(insn) or insn.prefix[0] not in (0xF2, 0xF3):
-        return 0
-    if insn.addr_size != 8:
-        raise UnsupportedOperand("it is a repeated string instruction with 32-bit addresses")
-    return int(insn.prefix[0])
-
-
-def _flow(insn: Any, name: str) -> tuple[Flow, int | None, int | None]:
-    if name == "ret":
-        return "return", None, None
-    if name in _STOPS:
-        return ("stop" if name != "int3" else "next"), None, None
-    direct: dict[str, Flow] = {"jmp": "jump", "call": "call"}
-    if name in direct:
-        operand = insn.operands[0]
-        if operand.type == x86.X86_OP_IMM:
-            return direct[name], operand.imm, None
-        register = GPR[operand.reg] if operand.type == x86.X86_OP_REG else None
-        return ("jump-indirect" if name == "jmp" else "call-indirect"), None, register
-    if name in _LOOPS:
-        return "loop", insn.operands[0].imm, None
-    if name.startswith("j"):
-        return "branch", insn.operands[0].imm, None
-    return "next", None, None
-
-
-def _relative(insn: Any) -> tuple[int, int]:
-    """Offset and meaning of a rip-relative displacement.
-
-    capstone's own ``disp_offset`` is wrong for several prefixed and VEX forms, but the displacement always stands before the
-    immediate, and behind a ModRM byte with mod 00 and rm 101.
-    """
-    for operand in insn.operands:
-        if operand.type == x86.X86_OP_MEM and operand.mem.base in (x86.X86_REG_RIP, x86.X86_REG_EIP):
-            code, disp = bytes(insn.bytes), operand.mem.disp
-            text = (disp & 0xFFFFFFFF).to_bytes(4, "little")
-            places = [len(code) - 4 - immediate for immediate in (0, 1, 2, 4)]
-            found = [at for at in places if at >= 2 and code[at : at + 4] == text and code[at - 1] & 0xC7 == 5]
-            if len(found) != 1:
-                raise RefusedError(f"no clone of the code at {insn.address:#x}", f"no displacement found in {code.hex(' ')}")
-            return found[0], insn.address + insn.size + disp
-    return -1, 0
-
-
-def _uses(insn: Any, name: str) -> int:
-    numbers = set(_IMPLICIT.get(name, ()))
-    if is_string(insn):
-        numbers |= {RAX, RCX, RSI, RDI}
-    if "cmpe" in name or "cmpi" in name:  # pcmpestri and its kin
-        numbers |= {RAX, RCX, RDX}
-    ids = [*insn.regs_read, *insn.regs_write]
-    for operand in insn.operands:
-        if operand.type == x86.X86_OP_REG:
-            ids.append(operand.reg)
-        elif operand.type == x86.X86_OP_MEM:
-            ids += (operand.mem.base, operand.mem.index)
-    numbers |= {GPR[i] for i in ids if i in GPR}
-    return sum(1 << number for number in numbers)
 
 
 def leaders(code: Mapping[int, Instruction], entries: Iterable[int]) -> set[int]:

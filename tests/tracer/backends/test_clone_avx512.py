@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from layout_advise.tracer.backends.clone.assembler import Assembler
-from layout_advise.tracer.backends.clone.image import HEADER_BYTES, build_clone
+from layout_advise.tracer.backends.clone.header import HEADER_BYTES
+from layout_advise.tracer.backends.clone.image import build_clone
 from layout_advise.tracer.backends.clone.lane_code import INDEX_AT, MASK_AT, LaneCode
 from layout_advise.tracer.code.decoder import GPR_NAMES
 from layout_advise.tracer.code.instructions import Instruction, decode
