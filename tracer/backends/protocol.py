@@ -49,7 +49,7 @@ class TraceRequest:
 
     @property
     def team(self) -> bool:
-        """Whether the hotspot is the body of a parallel region, which a team of threads runs."""
+        """Returns whether the hotspot is the body of a parallel region, which a team of threads runs."""
         return self.rerun.entry.outlined is not None
 
 
@@ -76,17 +76,17 @@ class Backend(Protocol):
 
     @property
     def teams(self) -> bool:
-        """Whether it traces all threads of a parallel region."""
+        """Returns whether it traces all threads of a parallel region."""
         ...
 
     @property
     def automatic(self) -> bool:
-        """Whether ``--backend auto`` may use it; the first of these in the registry comes first."""
+        """Returns whether ``--backend auto`` may use it; the first of these in the registry comes first."""
         ...
 
     @property
     def keeps_records(self) -> bool:
-        """Whether ``most_records`` bounds the trace, besides ``most_accesses``."""
+        """Returns whether ``most_records`` bounds the trace, besides ``most_accesses``."""
         ...
 
     def check(self) -> None:

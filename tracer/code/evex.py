@@ -1,4 +1,4 @@
-"""Which parts of its memory operand a masked AVX-512 instruction accesses.
+"""The parts of its memory operand that a masked AVX-512 instruction accesses.
 
 A mask register has a bit for each element that the instruction works on. An element of memory is accessed where one of the
 bits of the elements that it goes into is set; what is broadcast is one element here. Instructions that are not known here

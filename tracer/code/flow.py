@@ -1,4 +1,4 @@
-"""What a capstone instruction does to control, flags and general registers."""
+"""The effect of a capstone instruction on control, flags and general registers."""
 
 from __future__ import annotations
 
@@ -112,15 +112,15 @@ def used_registers(insn: Any, name: str) -> int:
 
 
 def reads_flags(name: str) -> bool:
-    """Whether the instruction depends on the flags."""
+    """Returns whether the instruction depends on the flags."""
     return name.startswith(_FLAG_READERS) and name != "jmp"
 
 
 def kills_flags(name: str) -> bool:
-    """Whether nothing depends on the flags of before after the instruction."""
+    """Returns whether nothing depends on the flags of before after the instruction."""
     return name in _FLAG_KILLERS
 
 
 def stands_alone(name: str) -> bool:
-    """Whether the instruction takes control elsewhere, or takes the time, beside its flow."""
+    """Returns whether it enters the kernel or serializes the processor: no recording segment may hold it among others."""
     return name in _BREAKS

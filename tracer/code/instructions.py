@@ -70,7 +70,7 @@ class Instruction:
 
     @property
     def falls_through(self) -> bool:
-        """Whether the next instruction in memory may run next."""
+        """Returns whether the next instruction in memory may run next."""
         return self.flow not in ("jump", "jump-indirect", "return", "stop")
 
 
@@ -183,7 +183,7 @@ class _Code:
 
 
 def instruction(insn: Any) -> Instruction:
-    """What the clone has to know of a capstone instruction (with detail). Raises :class:`RefusedError`."""
+    """A capstone instruction (with detail) as the clone needs it. Raises :class:`RefusedError`."""
     name = bare(insn.mnemonic)
     try:
         accesses = accesses_of(insn)

@@ -1,4 +1,4 @@
-"""Which memory an instruction accesses, how, and where the address comes from.
+"""The memory accesses of an instruction: kind, size, and how the address is made.
 
 capstone's access flags are wrong for some stores (``movlps``, ``vmovss``, ``vmaskmovps`` are given as reads), so reading and
 writing is decided here by the operand's position and two small tables of mnemonics.
@@ -54,7 +54,7 @@ class OperandAddress:
 
 @dataclass(frozen=True, slots=True)
 class MaskedElements:
-    """Which accesses of a gather, a scatter or a masked move are made, and where those of the first two are.
+    """The condition under which each access of a gather, a scatter or a masked move is made, and its address.
 
     ``mask`` is a mask register where ``opmask``; access k is made if one of the bits ``bits[k]`` is set in it, or in as many
     low bits as it has among ``bits``, where they are ``counted``. Else it is a vector: access k is made if the sign of its
@@ -72,7 +72,7 @@ class MaskedElements:
     """Of the vectors that have to be looked at."""
 
     def made(self, mask: int) -> list[bool]:
-        """Which accesses are made where the mask (of a vector: the signs of its elements) is this."""
+        """For each access, whether it is made with this mask (of a vector: the signs of its elements)."""
         if self.counted:
             mask = (1 << (mask & sum(self.bits)).bit_count()) - 1
         return [bool(mask & bits) for bits in self.bits]
@@ -121,7 +121,7 @@ def bare(mnemonic: str) -> str:
 
 
 def is_string(insn: Any) -> bool:
-    """Whether ``insn`` is a string instruction (``movsd`` is also the name of an SSE move)."""
+    """Returns whether ``insn`` is a string instruction (``movsd`` is also the name of an SSE move)."""
     return (
         bare(insn.mnemonic) in _STRING and insn.opcode[0] in (*range(0xA4, 0xA8), *range(0xAA, 0xB0)) and not insn.opcode[1]
     )
@@ -276,5 +276,5 @@ def _stack_access(insn: Any, name: str) -> tuple[Kind, int, OperandAddress] | No
 
 
 def _is_word(insn: Any) -> bool:
-    """Whether a push or pop has the operand-size prefix (the size of an immediate says nothing)."""
+    """Returns whether a push or pop has the operand-size prefix (the size of an immediate says nothing)."""
     return bool(insn.prefix[2] == 0x66)

@@ -23,7 +23,7 @@ FLAGS = [
 
 
 def cache_folder() -> Path:
-    """Where compiled parts are kept: ``LAYOUT_ADVISE_CACHE``, else ``XDG_CACHE_HOME/layout-advise``."""
+    """The folder of compiled parts: ``LAYOUT_ADVISE_CACHE``, else ``XDG_CACHE_HOME/layout-advise``."""
     own = os.environ.get("LAYOUT_ADVISE_CACHE")
     if own:
         return Path(own)

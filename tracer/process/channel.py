@@ -58,7 +58,7 @@ class Verb(IntEnum):
 
 
 class Mode(IntEnum):
-    """What the agent is there for."""
+    """The agent's purpose in one run."""
 
     SAMPLE = 1
     PROBE = 2

@@ -53,7 +53,7 @@ class Start:
 
     @property
     def preload(self) -> str:
-        """What the user has preloaded."""
+        """The user's own preloaded libraries."""
         return self.environment.get("LD_PRELOAD", "")
 
 

@@ -43,7 +43,7 @@ class PtracedProgram(Tracee):
         return found.rax, found.rbx, found.rcx, found.rdx
 
     def load_base(self, path: Path) -> int:
-        """Where the file at ``path`` is mapped."""
+        """The address at which the file at ``path`` is mapped."""
         starts = [m.start for m in self.mappings() if m.path == str(path) and m.offset == 0]
         if not starts:
             raise ProgramError(f"{path} is not mapped in the traced program")

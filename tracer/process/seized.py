@@ -39,8 +39,8 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class ParkedState:
-    """What a parked thread needs, besides its general registers, to go on: its id, its signal mask, and the vector state as
-    XSAVE wrote it (``components`` of it are valid)."""
+    """The state of a parked thread, besides its general registers, that it needs to go on: its id, its signal mask, and the
+    vector state as XSAVE wrote it (``components`` of it are valid)."""
 
     thread: int
     signals: int
@@ -77,13 +77,13 @@ class Seized(TracedProcess):
                 pass
 
     def fault_address(self, thread: int) -> int:
-        """Where the access went that SIGSEGV stopped the thread for."""
+        """The address of the access that SIGSEGV stopped the thread for."""
         info = ctypes.create_string_buffer(128)
         self._ask(ptrace.GETSIGINFO, thread, None, info)
         return int.from_bytes(info.raw[16:24], "little")
 
     def enters_call(self, thread: int) -> bool:
-        """Whether the stop at a system call is that before it."""
+        """Returns whether the stop at a system call is that before it."""
         info = ctypes.create_string_buffer(128)
         self._ask(ptrace.SYSCALL_INFO, thread, len(info), info)
         return info.raw[0] == 1

@@ -226,7 +226,7 @@ class Tracee(TracedProcess):
             self._ask(ptrace.STEP, self.thread)
 
     def _catches(self, number: int) -> bool:
-        """Whether the program has a handler for the signal."""
+        """Returns whether the program has a handler for the signal."""
         status = Path(f"/proc/{self.thread}/status").read_text()
         caught = next(line for line in status.splitlines() if line.startswith("SigCgt:"))
         return bool(int(caught.split()[1], 16) >> number - 1 & 1)

@@ -17,7 +17,7 @@ _PRESENT, _HEADER_END = 512, 576
 
 @dataclass(frozen=True, slots=True)
 class Components:
-    """Where the components of AVX-512 begin."""
+    """Offsets of the components of AVX-512."""
 
     opmask: int
     zmm_high: int

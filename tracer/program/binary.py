@@ -79,12 +79,12 @@ class ElfBinary:
 
     @property
     def pie(self) -> bool:
-        """Whether it is loaded anywhere (position-independent program or shared library)."""
+        """Returns whether it is loaded anywhere (position-independent program or shared library)."""
         return bool(self._elf["e_type"] == "ET_DYN")
 
     @cached_property
     def dynamic(self) -> bool:
-        """Whether the dynamic loader starts it."""
+        """Returns whether the dynamic loader starts it."""
         return any(segment["p_type"] == "PT_INTERP" for segment in self._elf.iter_segments())
 
     @cached_property
@@ -98,12 +98,12 @@ class ElfBinary:
 
     @cached_property
     def stripped(self) -> bool:
-        """Whether the full symbol table is missing: static functions then have no names."""
+        """Returns whether the full symbol table is missing: static functions then have no names."""
         return self._elf.get_section_by_name(".symtab") is None
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """What will be missing from the report because of how the file was built."""
+        """Notes on what the report will lack because of how the file was built."""
         if self.stripped:
             return (f"{self.path} is stripped: only exported functions have names and no type is known; rebuild with -g",)
         if not self.debug.present:
@@ -189,7 +189,7 @@ class ElfBinary:
         return self._lines.inlined(address)
 
     def frame_at(self, address: int) -> Frame | None:
-        """Where the frame of the function at an instruction lies; None where the unwind table does not tell."""
+        """The frame of the function at an instruction; None where the unwind table does not tell."""
         table = self.debug.unwinding
         return table.frame_at(address) if table is not None else None
 
@@ -222,8 +222,8 @@ class ElfBinary:
             yield self.read(begin, end - begin)
 
     def result_kind(self, function: Function) -> ResultKind:
-        """Which register holds what ``function`` returns, from its debug information; "any" where there is none. Clones
-        that the compiler made may return something else than the function, but nothing where that does."""
+        """The kind of register that holds the result of ``function``, from its debug information; "any" where there is none.
+        Clones that the compiler made may return something else than the function, but nothing where that does."""
         die = self.debug.function_at(function.start) if self.debug.present and function.clone != "omp" else None
         kind = "any" if die is None else result_kind(die)
         return kind if function.name == function.parent or kind == "none" else "any"
@@ -273,7 +273,7 @@ class ElfBinary:
         return found
 
     def load_base(self, mappings: Iterable[Mapping]) -> int | None:
-        """What to add to the file's addresses in a process with these mappings; ``None`` where it is not mapped."""
+        """The load base: added to the file's addresses in a process with these mappings; ``None`` where it is not mapped."""
         mine = os.path.realpath(self.path)
         page = os.sysconf("SC_PAGE_SIZE")
         for mapping in mappings:

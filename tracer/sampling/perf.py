@@ -38,7 +38,7 @@ class Samples:
 
 @cache
 def perf_available() -> bool:
-    """Whether ``perf record`` works here (it is installed, and the kernel lets this user sample)."""
+    """Returns whether ``perf record`` works here (it is installed, and the kernel lets this user sample)."""
     if shutil.which("perf") is None:
         return False
     with tempfile.TemporaryDirectory() as directory:

@@ -31,8 +31,8 @@ def unpack_registers(data: bytes) -> Registers:
 
 
 class AgentClient:
-    """Commands one stopped process. ``timeout`` (seconds) holds for each command. Several threads may command it; it does one
-    thing after the other."""
+    """Commands one stopped process. ``timeout`` (seconds) holds for each command. Several threads may command it; it does
+    one thing after the other."""
 
     def __init__(
         self, folder: RunFolder, channel: str, pid: int, timeout: float, ended: Callable[[], str | None] | None
@@ -69,7 +69,7 @@ class AgentClient:
 
     @property
     def load_base(self) -> int:
-        """What to add to an address of the hotspot's ELF file."""
+        """The difference between run-time addresses and those of the hotspot's ELF file."""
         return self._words()[0]
 
     def _words(self) -> tuple[int, ...]:
@@ -84,8 +84,8 @@ class AgentClient:
         return tuple(Range(words[i], words[i] + words[i + 1]) for i in (2, 4, 6, 8, 10, 12))
 
     def parked_state(self) -> ParkedState:
-        """What lets the parked thread go on under ptrace (:mod:`layout_advise.tracer.process.seized`), in this very
-        process."""
+        """The state with which the parked thread goes on under ptrace (:mod:`layout_advise.tracer.process.seized`), in this
+        very process."""
         thread, signals, vectors, components = self._words()[14:]
         return ParkedState(thread, signals, self.read(vectors, XSAVE_BYTES), components)
 

@@ -45,7 +45,7 @@ def _flat(ranges: Sequence[Range]) -> list[int]:
 
 
 class Copies(Protocol):
-    """Where whole copies of a parked process come from: :class:`layout_advise.tracer.snapshot.snapshots.CriuSnapshots`."""
+    """A source of whole copies of a parked process: :class:`layout_advise.tracer.snapshot.snapshots.CriuSnapshots`."""
 
     def restore(self) -> AgentProcess:
         """A fresh copy, stopped at the same point."""
@@ -88,7 +88,7 @@ class AgentProcess(AgentClient):
 
     @property
     def copies(self) -> Copies | None:
-        """What :meth:`fork` takes its copies from; None: the kernel."""
+        """The source of the copies of :meth:`fork`; None: the kernel."""
         return self._copies
 
     def copy_with(self, copies: Copies) -> None:

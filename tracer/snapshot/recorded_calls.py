@@ -58,7 +58,8 @@ class Calls:
         return max(((s, length) for s, (_, length) in zip(starts, runs, strict=False)), key=lambda r: r[1], default=(0, 0))
 
     def starts_like(self, registers: Registers, used: Sequence[int]) -> bool:
-        """Whether the first call is the one that a stopped program is at, as far as the general registers ``used`` go."""
+        """Returns whether the first call is the one that a stopped program is at, as far as the general registers ``used``
+        go."""
         own = self.gpr(0)
         return all(own[n] == registers.gpr[n] for n in used)
 

@@ -1,4 +1,4 @@
-"""What an instruction that faulted was about to access."""
+"""The accesses that a faulting instruction was about to make."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Operands:
         self._repeated: set[int] = set()
 
     def repeats(self, registers: UserRegisters) -> bool:
-        """Whether the instruction at ``rip`` is a string instruction that goes on upwards until ``rcx`` is 0."""
+        """Returns whether the instruction at ``rip`` is a string instruction that goes on upwards until ``rcx`` is 0."""
         self._known(registers.rip)
         return registers.rip in self._repeated and not registers.eflags & _DOWNWARDS
 

@@ -44,7 +44,7 @@ class GuardedMemory:
 
     @property
     def expired(self) -> bool:
-        """Whether something is open whose time is over."""
+        """Returns whether something is open whose time is over."""
         return self.open is not None and not self.slice_end
 
     def find(self, address: int) -> Pages | None:

@@ -1,4 +1,4 @@
-"""Which code touches given memory between the calls of the hotspot, seen in a program under ptrace.
+"""Finds the code that touches given memory between the calls of the hotspot, in a program under ptrace.
 
 Outside the hotspot the memory is inaccessible (mprotect). Each access to it faults: the instruction and the address are
 noted, its page is opened for that one instruction. After ``BURST`` accesses an instruction is known; from then on it opens a
@@ -187,7 +187,7 @@ class UserWatch:
         self._resume(thread)
 
     def _expire(self) -> None:
-        """What was opened for a short time is to be closed: its thread will stop for that."""
+        """Stops the thread for which memory was opened for a short time, so that it can be closed."""
         self._memory.slice_end = 0.0
         if self._last not in self._calling:
             self._process.interrupt(self._last)
@@ -279,7 +279,7 @@ class UserWatch:
             self._ask_for_caller(thread, after)
 
     def _given(self, registers: UserRegisters) -> bool:
-        """Whether the call reads or writes watched memory; noted if so."""
+        """Returns whether the call reads or writes watched memory; noted if so."""
         arguments = tuple(int(getattr(registers, name)) for name in CALL_ARGUMENTS)
         name, found = call_name(registers.orig_rax), False
         for buffer in buffers(registers.orig_rax, arguments, self._process.read):

@@ -68,7 +68,7 @@ def trace_call(
 
 
 def _limits(done: _Done, cap: int, records: Path) -> tuple[str, ...]:
-    """What cut the trace, where it was not ``cap``, the caller's limit."""
+    """The limits that cut the trace, besides ``cap``, the caller's limit."""
     if not done.truncated:
         return ()
     if left_copy(done.taken, done.capacity):

@@ -19,7 +19,8 @@ DEFAULT_CAP = 64 << 20
 
 
 def records_folder(wanted: Path | None) -> Path | None:
-    """Where a temporary folder for records goes: ``wanted``, else tmpfs where there is one (None: the system's default)."""
+    """The folder in which a temporary folder for records goes: ``wanted``, else tmpfs where there is one (None: the system's
+    default)."""
     return wanted if wanted is not None else Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else None
 
 
@@ -29,7 +30,7 @@ def room_for_records(folder: Path) -> int:
 
 
 def left_copy(taken: int, capacity: int) -> bool:
-    """Whether a clone whose trace was cut had room for more records."""
+    """Returns whether a clone whose trace was cut had room for more records."""
     return taken <= capacity - MOST_LEFT
 
 
@@ -45,7 +46,7 @@ def cut_for_room(taken: int, records: Path) -> str:
 
 
 def disk_full(symbol: str, folder: Path) -> TraceError:
-    """What to say where the disk of the records was filled while the call ran."""
+    """The error of a call while which the disk of the records was filled."""
     why = f"{folder.parent} was filled while its call was recorded"
     return TraceError(f"no trace of {symbol}", why, "free some space there, or lower --max-refs")
 

@@ -1,4 +1,4 @@
-"""What a tracing tool that runs the whole program (Valgrind, Pin) leaves behind in its folder."""
+"""Runs a program under a tracing tool (Valgrind, Pin) and reads the folder that the tool leaves behind."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _AGAIN = "free some space on the disk and trace again"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ToolRun:
-    """What one call touched, in the addresses of the process that the tool ran. ``records`` (raw mode) are words
+    """The accesses of one call, in the addresses of the process that the tool ran. ``records`` (raw mode) are words
     ``address | position in references << 48``, in the order of the accesses. ``after`` are the heap's blocks when the call
     was done, where the tool tells."""
 
@@ -45,7 +45,8 @@ class ToolRun:
 
 
 def file_offset(entry: Entry) -> int:
-    """Where the entry's first instruction stands in its file. Raises :class:`TraceError` where the file does not load it."""
+    """The offset of the entry's first instruction in its file. Raises :class:`TraceError` where the file does not load
+    it."""
     with entry.path.open("rb") as file:
         for segment in ELFFile(file).iter_segments("PT_LOAD"):
             offset = entry.address - int(segment["p_vaddr"])

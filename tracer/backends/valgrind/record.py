@@ -28,8 +28,8 @@ class ValgrindBackend:
         find_valgrind()
 
     def trace(self, request: TraceRequest) -> TracedCall:
-        """Where the code rounds addresses on its stack and the stacks lie otherwise modulo that, the program runs twice.
-        Raises the errors of :func:`run_tool` and of :func:`check_instructions`."""
+        """Traces the call. The program runs twice where the code rounds addresses on its stack and the stacks differ modulo
+        that. Raises the errors of :func:`run_tool` and of :func:`check_instructions`."""
         region = request.region
         check_instructions(region)
         run = run_tool(request.rerun)
