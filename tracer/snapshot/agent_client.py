@@ -10,11 +10,11 @@ import threading
 from collections.abc import Callable, Sequence
 
 from layout_advise.errors import HungError, SnapshotError
-from layout_advise.tracer.process.block_table import read_blocks
 from layout_advise.tracer.process.channel import Channel, RunFolder, Verb
 from layout_advise.tracer.process.procfs import how_it_ended, read_mappings, read_memory
 from layout_advise.tracer.process.seized import ParkedState
 from layout_advise.tracer.process.stopped_program import Range
+from layout_advise.tracer.snapshot.block_table import read_blocks
 from layout_advise.tracer.trace import trace
 from layout_advise.tracer.trace.trace import Allocation, Registers
 

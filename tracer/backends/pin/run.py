@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
-import shutil
 import subprocess
 import tempfile
 from pathlib import Path
@@ -15,7 +13,7 @@ from layout_advise.tracer.backends.protocol import Rerun, TracedCall, TraceReque
 from layout_advise.tracer.backends.tool.run import ToolRun, preload_blocks, read_run, run_to_end
 from layout_advise.tracer.backends.tool.trace import parked_trace
 from layout_advise.tracer.backends.valgrind.build import blocks_library, blocks_symbols
-from layout_advise.tracer.process.agent import cache_folder
+from layout_advise.tracer.process.build_cache import cache_folder, cached_folder
 from layout_advise.tracer.process.launch import describe_end
 
 _HERE = Path(__file__).resolve().parent
@@ -42,21 +40,14 @@ def tool_path(kit: Path) -> Path:
     ):
         digest.update(path.name.encode() + path.read_bytes())
     target = cache_folder() / "pin" / digest.hexdigest()[:20]
-    if not (target / "tool.so").exists():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(dir=target.parent))
-        try:
-            command = ["make", "-C", str(_HERE), f"PIN_ROOT={kit}", f"OBJDIR={fresh}/", f"{fresh}/tool.so"]
-            done = subprocess.run(command, capture_output=True, text=True)
-            if done.returncode:
-                raise MachineError("cannot build the Pin tool", done.stderr.strip()[:300], "use --backend valgrind")
-            with contextlib.suppress(OSError):  # another run was faster
-                fresh.rename(target)
-        except OSError as error:
-            raise MachineError("cannot build the Pin tool", str(error), "install make and g++") from error
-        finally:
-            shutil.rmtree(fresh, ignore_errors=True)
-    return target / "tool.so"
+
+    def build(folder: Path) -> None:
+        command = ["make", "-C", str(_HERE), f"PIN_ROOT={kit}", f"OBJDIR={folder}/", f"{folder}/tool.so"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            raise MachineError("cannot build the Pin tool", done.stderr.strip()[:300], "use --backend valgrind")
+
+    return cached_folder(target, build, "cannot build the Pin tool", "install make and g++") / "tool.so"
 
 
 def run_pin(rerun: Rerun) -> ToolRun:
