@@ -62,36 +62,22 @@ class TracedCall:
 
 
 class Backend(Protocol):
-    """A way of tracing a call. ``layout_advise.tracer.backends.registry`` lists all of them."""
+    """A way of tracing a call. ``layout_advise.tracer.backends.registry`` lists all of them.
 
-    @property
-    def name(self) -> str:
-        """The word after ``--backend`` and in the trace."""
-        ...
+    ``name`` is the word after ``--backend`` and in the trace, ``manner`` how messages say that it traced (``under
+    Valgrind``). ``teams``: it traces all threads of a parallel region. ``automatic``: ``--backend auto`` may use it.
+    ``keeps_records``: ``most_records`` bounds the trace, besides ``most_accesses``.
+    """
 
-    @property
-    def manner(self) -> str:
-        """How messages say that it traced: ``under Valgrind``."""
-        ...
-
-    @property
-    def teams(self) -> bool:
-        """Returns whether it traces all threads of a parallel region."""
-        ...
-
-    @property
-    def automatic(self) -> bool:
-        """Returns whether ``--backend auto`` may use it; the first of these in the registry comes first."""
-        ...
-
-    @property
-    def keeps_records(self) -> bool:
-        """Returns whether ``most_records`` bounds the trace, besides ``most_accesses``."""
-        ...
+    name: str
+    manner: str
+    teams: bool = False
+    automatic: bool = True
+    keeps_records: bool = False
 
     def check(self) -> None:
         """Raises :class:`layout_advise.errors.MachineError` where this machine lacks what it needs, with the reason."""
-        ...
+        return
 
     def trace(self, request: TraceRequest) -> TracedCall:
         """Traces the call.

@@ -20,7 +20,7 @@ from layout_advise.observe.backends import relevant
 from layout_advise.tracer.backends import registry
 from layout_advise.tracer.backends.clone.backend import CloneBackend
 from layout_advise.tracer.backends.clone.record import trace_call
-from layout_advise.tracer.backends.protocol import Rerun, TracedCall, TraceRequest
+from layout_advise.tracer.backends.protocol import Backend, Rerun, TracedCall, TraceRequest
 from layout_advise.tracer.backends.step.record import StepBackend
 from layout_advise.tracer.backends.valgrind.install import find_valgrind
 from layout_advise.tracer.backends.valgrind.record import ValgrindBackend
@@ -91,16 +91,13 @@ def test_every_backend_leads_to_the_same_candidates(run: Run, tmp_path: Path, pa
 
 
 @dataclass(frozen=True)
-class ReplayBackend:
+class ReplayBackend(Backend):
     """Replays the trace of a file, which must be of the same call."""
 
     file: Path
 
     name = "replay"
     manner = "from a file"
-    teams = False
-    automatic = True
-    keeps_records = False
 
     def check(self) -> None:
         if not self.file.exists():

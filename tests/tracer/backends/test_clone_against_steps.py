@@ -15,6 +15,7 @@ from layout_advise.tracer.process.ptrace import UserRegisters
 from layout_advise.tracer.process.ptraced import PtracedProgram
 from layout_advise.tracer.process.stopped_program import CloneImage
 from tests.support.clone_programs import PROGRAMS, WIDE_PROGRAMS, build, region_of
+from tests.support.processor import HAS_WIDE
 from tests.support.ptraced_clone import run_clone
 
 FLAGS = {
@@ -24,7 +25,6 @@ FLAGS = {
     "Ofast-static": ("-Ofast", "-march=haswell", "-fno-pic", "-no-pie"),
 }
 WIDE = ("-O3", "-march=skylake-avx512", "-mprefer-vector-width=512")
-HAS_WIDE = all(f" avx512{part}" in Path("/proc/cpuinfo").read_text() for part in ("f", "bw", "dq", "vl", "cd"))
 INSTRUCTIONS = ("tail", "x87", "atomics", "masked")  # what they are about does not depend on where the code stands
 Accesses = list[tuple[int, int, int]]
 

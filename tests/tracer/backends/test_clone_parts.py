@@ -17,23 +17,13 @@ from layout_advise.tracer.backends.clone.image import build_clone
 from layout_advise.tracer.backends.clone.record import trace_call
 from layout_advise.tracer.backends.step.single_steps import trace_by_steps
 from layout_advise.tracer.code.instructions import decode
-from layout_advise.tracer.code.region import CodeRange, Region
+from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.process.ptraced import PtracedProgram
 from layout_advise.tracer.process.stopped_program import CloneImage, StoppedProgram
 from layout_advise.tracer.trace.trace import Allocation, Mapping, Registers
+from tests.support.assembled import BASE, assemble
 from tests.support.clone_programs import PROGRAMS, build, region_of
 from tests.support.ptraced_clone import run_clone
-
-BASE = 0x401000
-
-
-def assemble(tmp_path: Path, text: str) -> Region:
-    """Intel syntax; the code of a function at BASE."""
-    thing, flat = tmp_path / "code.o", tmp_path / "code.bin"
-    source = f".intel_syntax noprefix\n{text}\n"
-    subprocess.run(["as", "-o", str(thing), "-"], input=source.encode(), check=True)
-    subprocess.run(["objcopy", "-O", "binary", "-j", ".text", str(thing), str(flat)], check=True)
-    return Region("f", "function", BASE, (CodeRange(BASE, flat.read_bytes()),), "none", 0)
 
 
 @pytest.mark.parametrize(

@@ -10,23 +10,12 @@ import pytest
 from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from layout_advise.tracer.backends.clone.record import trace_call
 from layout_advise.tracer.backends.step.single_steps import trace_by_steps
-from layout_advise.tracer.process.patching import Entry
 from layout_advise.tracer.process.ptraced import PtracedProgram
-from layout_advise.tracer.program.binary import ElfBinary
-from layout_advise.tracer.snapshot.agent_process import AgentProcess
-from layout_advise.tracer.snapshot.park import park
 from tests.support.clone_programs import build, region_of
+from tests.support.parked_programs import HEAP, parked
 
 GLOBALS = 1 << 20
 """Code and globals of the small programs end before this distance from the load base."""
-
-
-def parked(program: Path, call: int) -> AgentProcess:
-    binary = ElfBinary.open(program)
-    function = binary.find("hot")
-    return park(
-        [str(program)], Entry(program, function.start, binary.read(function.start, function.size), "hot"), call, timeout=60
-    )
 
 
 @pytest.mark.parametrize(
@@ -67,16 +56,6 @@ def test_a_full_buffer_is_reported_and_the_parked_program_unchanged(tmp_path: Pa
     assert cut.truncated
     assert not whole.truncated
     assert cut.accesses <= 200 < whole.accesses
-
-
-HEAP = r"""
-#include <stdlib.h>
-static void *keep, *old, *grown, *stays;
-__attribute__((noipa)) long hot(long n) { void *brief = malloc(500); *(volatile char *)brief = 1; free(brief);
-    keep = malloc(777); free(old); old = NULL; grown = realloc(grown, 300000 + n); *(volatile char *)stays = 2;
-    return keep != NULL; }
-int main(void) { old = malloc(333); grown = malloc(64); stays = malloc(99); return hot(4) + hot(5) == 0; }
-"""
 
 
 def test_the_calls_own_blocks_are_told(tmp_path: Path) -> None:

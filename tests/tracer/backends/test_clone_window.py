@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +10,6 @@ import pytest
 
 from layout_advise.cli import main
 from layout_advise.errors import TraceError
-from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from layout_advise.observe.annotate import annotated
 from layout_advise.observe.observe import Observation, observed
 from layout_advise.tracer.backends.clone.record import trace_call
@@ -19,46 +17,11 @@ from layout_advise.tracer.backends.protocol import Rerun, TracedCall
 from layout_advise.tracer.backends.step.record import StepBackend
 from layout_advise.tracer.backends.valgrind.record import ValgrindBackend
 from layout_advise.tracer.code.region import Region
-from layout_advise.tracer.process.patching import Entry
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.trace.trace import Trace
 from tests.support.trace_requests import request
-from tests.tracer.backends.test_valgrind_window import BODIES, HEAD
-
-LOOP = 'extern "C" HOT void hot(long n) { for (long i = 0; i < n; i++) data[i] = i;'
-MAIN = "for (int k = 0; k < 3; k++) { hot(100 + k); for (int i = 0; i < 500; i++) other[i]++; } }"
-PROGRAMS = {
-    **{
-        name: BODIES[name]
-        for name in (
-            "exception",
-            "longjmp",
-            "recursion",
-            "threads",
-            "starts inside",
-            "fork",
-            "signal",
-            "descriptors",
-            "exit",
-        )
-    },
-    "caught within": f"HOT void thrower(long n) {{ data[997] = 1; throw n; }} {LOOP} try {{ thrower(n); }} catch (long x) {{ data[999] = x; }} }} int main() {{ {MAIN}",
-    "mapped": f"{LOOP} long *m = (long *)mmap(0, 8192, 3, 34, -1, 0); for (long i = 0; i < n; i++) m[i] = data[i]; munmap(m, 8192); data[999] = 1; }} int main() {{ {MAIN}",
-    "unmapped": f"static long *p; {LOOP} for (long i = 0; i < n; i++) p[i] = i; munmap(p, 8192); p = (long *)mmap(0, 8192, 3, 34, -1, 0); for (long i = 0; i < n; i++) p[i] = 1; }} int main() {{ p = (long *)mmap(0, 8192, 3, 34, -1, 0); {MAIN}",
-    "moved": f"static long *p; {LOOP} for (long i = 0; i < n; i++) p[i] = i; p = (long *)realloc(p, 800000 * (n - 98)); for (long i = 0; i < n; i++) p[i + 500]++; }} int main() {{ p = (long *)calloc(1000, 8); {MAIN}",
-    "freed": f"static long *p; {LOOP} for (long i = 0; i < n; i++) p[i] = i; free(p); p = (long *)malloc(8000); for (long i = 0; i < n; i++) p[i] = 1; }} int main() {{ p = (long *)malloc(8000); {MAIN}",
-    "three bytes": r'extern "C" void hot(long *p); __asm__(".globl hot\n.type hot, @function\nhot: incb (%rdi)\n ret\n.size hot, 3\n"); int main() { for (int k = 0; k < 3; k++) { hot((long *)data + k); for (int i = 0; i < 500; i++) other[i]++; } }',
-}
-
-
-def compiled(folder: Path, text: str) -> tuple[Path, ElfBinary, Entry]:
-    source, program = folder / "p.cpp", folder / "p"
-    source.write_text(f"{HEAD}#include <sys/mman.h>\n{text}")
-    subprocess.run(["g++", "-O1", "-w", "-g", "-o", str(program), str(source), "-lpthread"], check=True)
-    binary = ElfBinary.open(program)
-    function = binary.find("hot")
-    return program, binary, Entry(program, function.start, binary.read(function.start, function.size), "hot")
+from tests.support.window_programs import LOOP, MAIN, PROGRAMS, accessed, compiled
 
 
 def traces(
@@ -83,24 +46,6 @@ def traces(
         assert parked.registers().rip == region.entry  # it is as it was
     assert not list(work.iterdir())
     return clone, found, binary, base
-
-
-def accessed(trace: Trace, binary: ElfBinary, base: int) -> dict[str, int]:
-    """How often the program's own code accessed each of its variables, and memory that is neither a variable nor stack."""
-    own = [m for m in trace.mappings if m.path == str(binary.path)]
-    counts = {"data": 0, "other": 0, "elsewhere": 0}
-    for reference, stream in zip(trace.references, trace.streams, strict=True):
-        if stream is None or not own[0].start <= reference.pc < own[-1].end:
-            continue
-        assert isinstance(stream, FoldedStream)
-        for address in stream.expand():
-            variable = binary.variable_at(address - base)
-            if variable is not None:
-                if variable.name in counts:
-                    counts[variable.name] += 1
-            elif abs(address - trace.registers.gpr[4]) > 1 << 20 and not own[0].start <= address < own[-1].end:
-                counts["elsewhere"] += 1
-    return counts
 
 
 @pytest.mark.parametrize(

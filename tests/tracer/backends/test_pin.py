@@ -19,13 +19,12 @@ from layout_advise.tracer.backends.protocol import Rerun
 from layout_advise.tracer.backends.tool.result import read_result
 from layout_advise.tracer.backends.tool.run import ToolRun
 from layout_advise.tracer.backends.valgrind.run import run_tool
-from layout_advise.tracer.process.patching import Entry
-from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.snapshot.park import park
 from tests.support.clone_programs import build, region_of
+from tests.support.parked_programs import entry_of
 from tests.support.paths import ROOT
 from tests.support.trace_requests import request
-from tests.tracer.folding.test_execution_order import unfolded
+from tests.support.unfolding import unfolded
 
 STUB = Path(__file__).with_name("pin_stub")
 NLR, PIN = ROOT / "tracer" / "nlr", ROOT / "tracer" / "backends" / "pin"
@@ -97,12 +96,6 @@ def record(kit: Path, replay: Path, run: ToolRun, calls: int = 2, outcome: int =
     (kit / "replay").unlink(missing_ok=True)
     (kit / "replay").symlink_to(replay)
     (kit / "pin").write_text(PLAY.format(calls=calls, outcome=outcome))
-
-
-def entry_of(program: Path) -> Entry:
-    binary = ElfBinary.open(program)
-    function = binary.find("hot")
-    return Entry(program, function.start, binary.read(function.start, function.size), "hot")
 
 
 def test_a_recording_becomes_the_clones_trace(tmp_path: Path, kit: Path, replay: Path) -> None:

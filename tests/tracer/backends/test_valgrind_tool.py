@@ -22,34 +22,16 @@ from layout_advise.tracer.backends.valgrind.run import run_tool
 from layout_advise.tracer.code.decoder import GPR_NAMES
 from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.folding.relocate import Process
-from layout_advise.tracer.process.patching import Entry
 from layout_advise.tracer.process.ptraced import PtracedProgram
-from layout_advise.tracer.program.binary import ElfBinary
-from layout_advise.tracer.snapshot.agent_process import AgentProcess
-from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.trace.trace import Mapping
 from tests.support.clone_programs import PROGRAMS, build, region_of
+from tests.support.parked_programs import DEAD_LOADS, HASWELL, MANY, O2, entry_of, parked
 from tests.support.trace_requests import request
 
-O2 = ("-O2",)
-HASWELL = ("-O3", "-march=haswell")
-MANY = 1 << 40
 Place = tuple[int, int, str, int]  # instruction (relative to the program), operand, kind of memory, place in it
 
-# Valgrind removes loads whose value nothing uses; nothing else differs.
-DEAD_LOADS = {"flags"}
 
 QUICK = ("particles", "triangle", "recursion", "strings", "flags")
-
-
-def entry_of(program: Path, symbol: str = "hot") -> Entry:
-    binary = ElfBinary.open(program)
-    function = binary.find(symbol)
-    return Entry(program, function.start, binary.read(function.start, function.size), symbol)
-
-
-def parked(program: Path, call: int) -> AgentProcess:
-    return park([str(program)], entry_of(program), call, timeout=60)
 
 
 def base_of(mappings: Sequence[Mapping], program: Path) -> int:

@@ -20,75 +20,7 @@ from layout_advise.tracer.process.patching import Entry
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.snapshot.park import park
 from tests.support.trace_requests import request
-
-HEAD = """
-#include <pthread.h>
-#include <setjmp.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-#define HOT __attribute__((noipa))
-extern "C" { volatile long data[1000], other[1000]; }
-"""
-BODIES = {
-    "plain": """
-extern "C" HOT void hot(long n) { for (long i = 0; i < n; i++) data[i] = i; }
-int main() { for (int k = 0; k < 3; k++) { hot(100 + k); for (int i = 0; i < 500; i++) other[i]++; } }
-""",
-    "exception": """
-HOT void thrower(long n) { if (n > 50) throw n; }
-extern "C" HOT void hot(long n) { for (long i = 0; i < n; i++) data[i] = i; thrower(n); data[999] = 1; }
-int main() { for (int k = 0; k < 3; k++) { try { hot(100 + k); } catch (long x) { for (int i = 0; i < 500; i++) other[i] = x; } } }
-""",
-    "longjmp": """
-static jmp_buf out;
-extern "C" HOT void hot(long n) { for (long i = 0; i < n; i++) data[i] = i; longjmp(out, 1); }
-int main() { for (volatile int k = 0; k < 3; k++) { if (!setjmp(out)) hot(100 + k); else for (int i = 0; i < 500; i++) other[i]++; } }
-""",
-    "recursion": """
-extern "C" HOT void hot(long n) { for (long i = 0; i < n; i++) data[i] = i; if (n > 99) hot(1); data[999] = 2; }
-int main() { for (int k = 0; k < 3; k++) { hot(100 + k); for (int i = 0; i < 500; i++) other[i]++; } }
-""",
-    "fork": """
-extern "C" HOT void hot(long n) { for (long i = 0; i < n; i++) data[i] = i;
-    pid_t child = fork(); if (!child) { for (int i = 0; i < 900; i++) other[i]++; _exit(0); } waitpid(child, 0, 0); }
-int main() { for (int k = 0; k < 3; k++) hot(100 + k); }
-""",
-    "threads": """
-static volatile int ready = 1, begun;
-static void *work(void *) { while (!begun) usleep(100); for (int r = 0; r < 300; r++) for (int i = 0; i < 1000; i++) other[i]++; ready = 1; return 0; }
-extern "C" HOT void hot(long n) { for (long i = 0; i < n; i++) data[i] = i; begun = 1; while (!ready) usleep(100); }
-int main() { hot(100); begun = ready = 0; pthread_t t; pthread_create(&t, 0, work, 0); hot(101); pthread_join(t, 0); hot(102); }
-""",
-    "starts inside": """
-static void *work(void *) { for (int i = 0; i < 500; i++) other[i]++; return 0; }
-extern "C" HOT void hot(long n) { for (long i = 0; i < n; i++) data[i] = i; pthread_t t; pthread_create(&t, 0, work, 0); pthread_join(t, 0); }
-int main() { for (int k = 0; k < 3; k++) hot(100 + k); }
-""",
-    "worker": """
-extern "C" HOT void hot(long n) { for (long i = 0; i < n; i++) data[i] = i; }
-static void *work(void *) { hot(101); for (int i = 0; i < 500; i++) other[i]++; return 0; }
-int main() { hot(100); pthread_t t; pthread_create(&t, 0, work, 0); pthread_join(t, 0); hot(102); }
-""",
-    "signal": """
-static void handler(int) { data[998] = 7; }
-extern "C" HOT void hot(long n) { for (long i = 0; i < n; i++) { data[i] = i; if (i == 50) raise(SIGUSR1); } }
-int main() { static char room[1 << 16]; stack_t s = {}; s.ss_sp = room; s.ss_size = sizeof room; sigaltstack(&s, 0);
-    struct sigaction a = {}; a.sa_handler = handler; a.sa_flags = SA_ONSTACK; sigaction(SIGUSR1, &a, 0);
-    for (int k = 0; k < 3; k++) { hot(100 + k); for (int i = 0; i < 500; i++) other[i]++; } }
-""",
-    "descriptors": """
-extern "C" HOT void hot(long n) { for (long i = 0; i < n; i++) data[i] = i; for (int fd = 0; fd < 900; fd++) close(fd); }
-int main() { for (int k = 0; k < 3; k++) { hot(100 + k); for (int i = 0; i < 500; i++) other[i]++; } }
-""",
-    "exit": """
-extern "C" HOT void hot(long n) { for (long i = 0; i < n; i++) data[i] = i; if (n == 101) exit(3); }
-int main() { for (int k = 0; k < 3; k++) hot(100 + k); }
-""",
-}
+from tests.support.window_programs import BODIES, HEAD
 
 
 def traced(program: Path, call: int, module: Path | None = None) -> tuple[ToolRun, dict[str, int]]:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layout_advise.layoutalgebra.sets.nests import Loop, Point, expand
+from layout_advise.layoutalgebra.sets.nests import Loop, Point
 from layout_advise.mockup.machine.cfg import build_cfg
 from layout_advise.tracer.backends.clone.record import trace_call
 from layout_advise.tracer.backends.step.single_steps import trace_by_steps
@@ -20,24 +20,13 @@ from layout_advise.tracer.folding.execution_order import fold_control, of_kept, 
 from layout_advise.tracer.process.ptraced import PtracedProgram
 from layout_advise.tracer.trace.trace import Control
 from tests.support.clone_programs import build, region_of
-from tests.tracer.backends.test_clone_record import parked
+from tests.support.parked_programs import parked
+from tests.support.unfolding import partition, unfolded
 
 
 def folded(sites: list[int], references: int) -> Control:
     addresses = np.arange(len(sites), dtype=np.uint64) * np.uint64(8)
     return fold_control(addresses | np.array(sites, dtype=np.uint64) << np.uint64(48), references)
-
-
-def unfolded(control: Control) -> list[int]:
-    assert control.nodes is not None
-    return [
-        site for piece in expand(control.nodes) for site in range(control.pieces[piece][0], control.pieces[piece][1] + 1)
-    ]
-
-
-def partition(control: Control, references: int) -> None:
-    """Every reference is in exactly one piece."""
-    assert [site for first, last in control.pieces for site in range(first, last + 1)] == list(range(references))
 
 
 @given(st.lists(st.integers(0, 11), min_size=1, max_size=120))

@@ -17,9 +17,8 @@ from layout_advise.tracer.folding.relocate import NOWHERE, Process
 from layout_advise.tracer.objects.lifetimes import translated
 from layout_advise.tracer.trace.trace import Allocation, Mapping, Registers
 from tests.support.clone_programs import region_of
+from tests.support.parked_programs import HEAP, MANY, entry_of, parked
 from tests.support.trace_requests import request
-from tests.tracer.backends.test_clone_record import HEAP
-from tests.tracer.backends.test_valgrind_tool import MANY, entry_of, parked
 
 
 @pytest.fixture(scope="module")

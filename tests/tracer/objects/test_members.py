@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tracer.objects.test_memory_objects import Stopped, logger, stop
+from tests.support.logger_program import Stopped, logger, stop
 
 __all__ = ["logger"]  # a fixture
 

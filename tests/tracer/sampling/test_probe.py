@@ -6,14 +6,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import SymbolTableSection
 
 from layout_advise.errors import ProgramError
-from layout_advise.tracer.process.patching import Entry, plan_patch
+from layout_advise.tracer.process.patching import plan_patch
 from layout_advise.tracer.sampling.probe import probe, sample
 from layout_advise.tracer.snapshot.compare import compare
 from layout_advise.tracer.snapshot.park import park
+from tests.support.symbol_entries import entry_of
 
 PROGRAM = r"""
 #define _GNU_SOURCE
@@ -98,17 +97,6 @@ def build(folder: Path, text: str, name: str, *flags: str) -> Path:
     source.write_text(text)
     subprocess.run(["gcc", "-O2", "-g", "-Wall", "-Wextra", str(source), "-o", str(target), *flags], check=True)
     return target
-
-
-def entry_of(path: Path, name: str) -> Entry:
-    with open(path, "rb") as handle:
-        elf = ELFFile(handle)
-        table = elf.get_section_by_name(".symtab")
-        assert isinstance(table, SymbolTableSection)
-        symbol = (table.get_symbol_by_name(name) or [])[0]
-        section = elf.get_section(symbol["st_shndx"])
-        start = symbol["st_value"] - section["sh_addr"]
-        return Entry(path, symbol["st_value"], section.data()[start : start + symbol["st_size"]], name)
 
 
 def test_probe_counts_and_times(program: Path) -> None:

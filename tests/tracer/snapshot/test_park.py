@@ -15,8 +15,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import SymbolTableSection
 from numpy.typing import NDArray
 
 from layout_advise.errors import ProgramError, SnapshotError
@@ -28,6 +26,7 @@ from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.compare import compare
 from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.snapshot.snapshots import ForkSnapshots
+from tests.support.symbol_entries import entry_of
 
 N = 20000
 
@@ -119,17 +118,6 @@ def build(folder: Path, text: str, name: str, *flags: str) -> Path:
 def mockup(folder: Path, name: str, extra: str = "") -> Path:
     text = MOCKUP % {"n": N, "extra": extra}
     return build(folder, text, name, "-shared", "-fPIC", "-ffp-contract=off", f"-I{ABI_HEADER.parent}")
-
-
-def entry_of(path: Path, name: str) -> Entry:
-    with open(path, "rb") as handle:
-        elf = ELFFile(handle)
-        table = elf.get_section_by_name(".symtab")
-        assert isinstance(table, SymbolTableSection)
-        symbol = (table.get_symbol_by_name(name) or [])[0]
-        section = elf.get_section(symbol["st_shndx"])
-        start = symbol["st_value"] - section["sh_addr"]
-        return Entry(path, symbol["st_value"], section.data()[start : start + symbol["st_size"]], name)
 
 
 @pytest.fixture(scope="module")

@@ -19,38 +19,18 @@ from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStr
 from layout_advise.tracer.folding.fold import fold, fold_records
 from layout_advise.tracer.trace.chunks import END, ChunkWriter, pack, read_chunks
 from layout_advise.tracer.trace.trace import (
-    Allocation,
     CodeLoop,
     Control,
     InlinedCall,
     LoopUse,
-    Mapping,
-    Reference,
-    Registers,
     SourcePlace,
     Trace,
     TracedField,
     TracedObject,
 )
 from layout_advise.tracer.trace.trace_file import checksum, read_trace, read_what_is_there, write_trace
+from tests.support.endless_trace import endless, example
 from tests.support.paths import ROOT
-
-
-def example(streams: tuple[object, ...]) -> Trace:
-    return Trace(
-        symbol="hot",
-        call=3,
-        backend="clone",
-        references=tuple(Reference(n, 0x401000 + 4 * n, n % 2, "both", 32) for n in range(len(streams))),
-        streams=streams,  # type: ignore[arg-type]
-        accesses=77,
-        truncated=True,
-        registers=Registers(
-            tuple(range((1 << 64) - 16, 1 << 64)), 0x401000, 0x246, 0x1F80, 0x7F00, (b"\0" * 63 + b"\xff",) * 32
-        ),
-        mappings=(Mapping(0x400000, 0x500000, "r-xp", 4096, "/tmp/äpp with blank"),),
-        allocations=tuple(Allocation(0x10000 + 64 * n, 48, n, 0x401234) for n in range(500)),
-    )
 
 
 def full_example(found: tuple[object, ...]) -> Trace:
@@ -210,7 +190,7 @@ import sys
 from pathlib import Path
 from layout_advise.tracer.trace.chunks import ChunkWriter, pack
 from layout_advise.tracer.trace import trace_file as t
-from tests.tracer.trace.test_file import endless
+from tests.support.endless_trace import endless
 trace = endless()
 with ChunkWriter(Path(sys.argv[1])) as writer:
     for kind, content in t._tables(trace):
@@ -218,10 +198,6 @@ with ChunkWriter(Path(sys.argv[1])) as writer:
     while True:
         t._write_references(writer, trace, None)
 """
-
-
-def endless() -> Trace:
-    return example(tuple(fold([n * (n + k) % 1009 * 8 for n in range(50)]) for k in range(64)))
 
 
 def test_what_a_killed_writer_left_is_readable(tmp_path: Path) -> None:

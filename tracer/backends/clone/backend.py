@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from layout_advise.tracer.backends.clone.record import trace_call
 from layout_advise.tracer.backends.clone.record_team import trace_region
-from layout_advise.tracer.backends.protocol import TracedCall, TraceRequest
+from layout_advise.tracer.backends.protocol import Backend, TracedCall, TraceRequest
 
 
-class CloneBackend:
+class CloneBackend(Backend):
     """Runs an instrumented copy of the hotspot in a copy of the parked program."""
 
     name = "clone"
     manner = "by the clone"
     teams = True
-    automatic = True
     keeps_records = True
-
-    def check(self) -> None:
-        """It needs nothing but the agent."""
 
     def trace(self, request: TraceRequest) -> TracedCall:
         """See :func:`trace_call` and :func:`trace_region`."""

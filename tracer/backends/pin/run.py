@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from layout_advise.errors import MachineError, TraceError
-from layout_advise.tracer.backends.protocol import Rerun, TracedCall, TraceRequest
+from layout_advise.tracer.backends.protocol import Backend, Rerun, TracedCall, TraceRequest
 from layout_advise.tracer.backends.tool.run import ToolRun, preload_blocks, read_run, run_to_end
 from layout_advise.tracer.backends.tool.trace import parked_trace
 from layout_advise.tracer.backends.valgrind.build import blocks_library, blocks_symbols
@@ -74,14 +74,12 @@ def run_pin(rerun: Rerun) -> ToolRun:
         return read_run(Path(temporary), code, rerun, "Pin")
 
 
-class PinBackend:
+class PinBackend(Backend):
     """Runs the program once more, under Pin with our tool."""
 
     name = "pin"
     manner = "under Pin"
-    teams = False
     automatic = False
-    keeps_records = False
 
     def check(self) -> None:
         """Raises the error of :func:`find_kit`."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from layout_advise.errors import ProgramError
 from layout_advise.layoutalgebra.sets.nests import Stream
-from layout_advise.tracer.backends.protocol import TracedCall, TraceRequest
+from layout_advise.tracer.backends.protocol import Backend, TracedCall, TraceRequest
 from layout_advise.tracer.backends.step.single_steps import MOST_REFERENCES, SingleStep, trace_by_steps
 from layout_advise.tracer.backends.valgrind.build import blocks_library, blocks_symbols
 from layout_advise.tracer.code.decoder import GPR_NAMES
@@ -34,7 +34,7 @@ _PROCESS_CLOCK = 2
 
 
 @dataclass(frozen=True, slots=True)
-class StepBackend:
+class StepBackend(Backend):
     """Single-steps another run of the program, its output discarded. Calls by all threads count; the one that makes the call
     is followed (:attr:`Trace.others` tells of the rest)."""
 
@@ -42,12 +42,6 @@ class StepBackend:
 
     name = "step"
     manner = "step by step"
-    teams = False
-    automatic = True
-    keeps_records = False
-
-    def check(self) -> None:
-        """It needs nothing but a compiler."""
 
     def trace(self, request: TraceRequest) -> TracedCall:
         """Raises :class:`TraceError` beyond ``most_accesses``, :class:`ProgramError` where the program ends before, or is

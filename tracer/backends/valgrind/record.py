@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from layout_advise.tracer.backends.protocol import Rerun, TracedCall, TraceRequest
+from layout_advise.tracer.backends.protocol import Backend, Rerun, TracedCall, TraceRequest
 from layout_advise.tracer.backends.tool.trace import assigned, control_of, parked_trace
 from layout_advise.tracer.backends.valgrind.install import find_valgrind
 from layout_advise.tracer.backends.valgrind.run import check_instructions, run_tool
@@ -14,14 +14,11 @@ from layout_advise.tracer.folding.relocate import RSP
 from layout_advise.tracer.trace.trace import Mapping, Trace
 
 
-class ValgrindBackend:
+class ValgrindBackend(Backend):
     """Runs the program once more, under Valgrind with our tool."""
 
     name = "valgrind"
     manner = "under Valgrind"
-    teams = False
-    automatic = True
-    keeps_records = False
 
     def check(self) -> None:
         """Raises the error of :func:`find_valgrind`."""
