@@ -27,7 +27,7 @@ from layout_advise.tracer.trace.trace_file import read_trace
 from layout_advise.verify.verify import Finding, Subject
 from layout_advise.verify.verify_team import verify_team
 from tests.support import openmp_programs as programs
-from tests.support.parked_teams import stopped
+from tests.support.tracing.parked_teams import stopped
 
 PROGRAM = r"""
 #include <omp.h>

@@ -28,8 +28,8 @@ from tests.road.test_openmp_sync import HASWELL, items, lifted
 from tests.support import openmp_programs as programs
 from tests.support import sync_programs as regions
 from tests.support.openmp_programs import needs_libomp, with_threads
-from tests.support.parked_teams import N, body_of, cells_by_thread, entry_of, share, stopped, traced
 from tests.support.sync_programs import DETERMINISTIC, ROUNDED, SHAPES
+from tests.support.tracing.parked_teams import N, body_of, cells_by_thread, entry_of, share, stopped, traced
 
 pytestmark = needs_libomp
 

@@ -25,7 +25,7 @@ from layout_advise.tracer.backends.clone.record_team import trace_region
 from layout_advise.verify.verify import Subject
 from layout_advise.verify.verify_team import verify_team
 from tests.road.test_openmp import build, observe
-from tests.support.parked_teams import stopped
+from tests.support.tracing.parked_teams import stopped
 
 ZEROS = r"""
 #include <omp.h>

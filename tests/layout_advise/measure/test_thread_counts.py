@@ -23,8 +23,8 @@ from layout_advise.tracer.backends.clone.record_team import trace_region
 from layout_advise.tracer.snapshot.snapshots import CriuSnapshots
 from layout_advise.verify.verify_team import verify_with
 from tests.road.test_openmp import build
-from tests.support.parked_teams import stopped
 from tests.support.sample_report import report
+from tests.support.tracing.parked_teams import stopped
 
 
 @given(st.integers(1, 300), st.integers(1, 300))

@@ -30,7 +30,7 @@ from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.trace.trace import Trace
 from tests.support.mockup_native import candidate, relayout
-from tests.support.symbol_entries import entry_of
+from tests.support.tracing.symbol_entries import entry_of
 
 MAIN = r"""
 #include <stdio.h>

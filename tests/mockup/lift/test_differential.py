@@ -20,7 +20,7 @@ from layout_advise.mockup.ir.lifted import Lifted, LiftedLoop
 from layout_advise.mockup.lift.lift import lift
 from layout_advise.tracer.code.region import CodeRange, Region
 from tests.support.lifting.run_lifted import run_lifted
-from tests.support.processor import HAS_WIDE
+from tests.support.tracing.processor import HAS_WIDE
 
 SOURCE = Path(__file__).with_name("lift_kernels.c")
 KERNELS = re.findall(r"^K\((\w+)\)", SOURCE.read_text(), re.MULTILINE)

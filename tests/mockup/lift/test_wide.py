@@ -15,7 +15,7 @@ from layout_advise.mockup.ir.lifted import Item, LiftedLoop, Load
 from layout_advise.mockup.lift.lift import lift
 from layout_advise.tracer.code.region import CodeRange, Region
 from tests.support.mockup_native import Mockup, Native, rows, traced
-from tests.support.processor import HAS_WIDE
+from tests.support.tracing.processor import HAS_WIDE
 
 pytestmark = pytest.mark.skipif(not HAS_WIDE, reason="this processor has no AVX-512 (avx512f, bw, dq, vl, cd)")
 FLAGS = ("-O3", "-march=skylake-avx512", "-fno-math-errno")

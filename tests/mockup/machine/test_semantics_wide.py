@@ -17,7 +17,7 @@ from tests.mockup.machine.test_semantics_native import a_state, assert_agreed, e
 from tests.support.lifting import instruction_forms, native_oracle, wide_forms
 from tests.support.lifting.interpret import State, condition, flag_bits, step
 from tests.support.lifting.native_oracle import MEMORY, MEMORY_BYTES, WIDE, Native
-from tests.support.processor import HAS_WIDE
+from tests.support.tracing.processor import HAS_WIDE
 
 ROUNDS = 2
 _FLAG_ORDER = ("b", "e", "s", "o", "p")

@@ -34,7 +34,7 @@ from layout_advise.tracer.trace.trace import Allocation, Reference, Registers, T
 from layout_advise.tracer.trace.trace_file import read_trace
 from tests.support.clone_programs import build, region_of
 from tests.support.paths import ROOT
-from tests.support.trace_requests import request
+from tests.support.tracing.trace_requests import request
 
 EXAMPLES = ROOT / "examples"
 

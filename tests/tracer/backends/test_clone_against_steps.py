@@ -15,8 +15,8 @@ from layout_advise.tracer.process.ptrace import UserRegisters
 from layout_advise.tracer.process.ptraced import PtracedProgram
 from layout_advise.tracer.process.stopped_program import CloneImage
 from tests.support.clone_programs import PROGRAMS, WIDE_PROGRAMS, build, region_of
-from tests.support.processor import HAS_WIDE
-from tests.support.ptraced_clone import run_clone
+from tests.support.tracing.processor import HAS_WIDE
+from tests.support.tracing.ptraced_clone import run_clone
 
 FLAGS = {
     "O2": ("-O2",),

@@ -27,9 +27,9 @@ from layout_advise.tracer.process.ptraced import PtracedProgram
 from layout_advise.tracer.process.stopped_program import CloneImage
 from layout_advise.tracer.process.xstate import Components, avx512_vector, opmask
 from layout_advise.tracer.watch.faulting import Operands
-from tests.support.assembled import BASE, assemble
 from tests.support.clone_programs import build
-from tests.support.ptraced_clone import run_clone
+from tests.support.tracing.assembled import BASE, assemble
+from tests.support.tracing.ptraced_clone import run_clone
 
 VECTORS = {16: "xmm", 32: "ymm", 64: "zmm"}
 INDEXED = [

@@ -21,9 +21,9 @@ from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.process.ptraced import PtracedProgram
 from layout_advise.tracer.process.stopped_program import CloneImage, StoppedProgram
 from layout_advise.tracer.trace.trace import Allocation, Mapping, Registers
-from tests.support.assembled import BASE, assemble
 from tests.support.clone_programs import PROGRAMS, build, region_of
-from tests.support.ptraced_clone import run_clone
+from tests.support.tracing.assembled import BASE, assemble
+from tests.support.tracing.ptraced_clone import run_clone
 
 
 @pytest.mark.parametrize(

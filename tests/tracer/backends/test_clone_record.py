@@ -12,7 +12,7 @@ from layout_advise.tracer.backends.clone.record import trace_call
 from layout_advise.tracer.backends.step.single_steps import trace_by_steps
 from layout_advise.tracer.process.ptraced import PtracedProgram
 from tests.support.clone_programs import build, region_of
-from tests.support.parked_programs import HEAP, parked
+from tests.support.tracing.parked_programs import HEAP, parked
 
 GLOBALS = 1 << 20
 """Code and globals of the small programs end before this distance from the load base."""

@@ -20,8 +20,8 @@ from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.trace.trace import Trace
-from tests.support.trace_requests import request
-from tests.support.window_programs import LOOP, MAIN, PROGRAMS, accessed, compiled
+from tests.support.tracing.trace_requests import request
+from tests.support.tracing.window_programs import LOOP, MAIN, PROGRAMS, accessed, compiled
 
 
 def traces(

@@ -23,7 +23,7 @@ from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.trace.trace import Trace
 from layout_advise.tracer.trace.trace_file import read_trace, write_trace
 from tests.support.openmp_programs import build, with_threads
-from tests.support.parked_teams import CELL, N, body_of, cells_by_thread, entry_of, share, stopped, traced
+from tests.support.tracing.parked_teams import CELL, N, body_of, cells_by_thread, entry_of, share, stopped, traced
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])

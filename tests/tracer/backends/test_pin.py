@@ -21,10 +21,10 @@ from layout_advise.tracer.backends.tool.run import ToolRun
 from layout_advise.tracer.backends.valgrind.run import run_tool
 from layout_advise.tracer.snapshot.park import park
 from tests.support.clone_programs import build, region_of
-from tests.support.parked_programs import entry_of
 from tests.support.paths import ROOT
-from tests.support.trace_requests import request
-from tests.support.unfolding import unfolded
+from tests.support.tracing.parked_programs import entry_of
+from tests.support.tracing.trace_requests import request
+from tests.support.tracing.unfolding import unfolded
 
 STUB = Path(__file__).with_name("pin_stub")
 NLR, PIN = ROOT / "tracer" / "nlr", ROOT / "tracer" / "backends" / "pin"

@@ -16,8 +16,8 @@ from layout_advise.tracer.backends.protocol import Rerun, TracedCall
 from layout_advise.tracer.backends.step.record import StepBackend
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.park import park
-from tests.support.trace_requests import request
-from tests.support.window_programs import BODIES, LOOP, MAIN, PROGRAMS, accessed, compiled
+from tests.support.tracing.trace_requests import request
+from tests.support.tracing.window_programs import BODIES, LOOP, MAIN, PROGRAMS, accessed, compiled
 
 FORKS = "static void forks() { pid_t p = fork(); int s; if (!p) { hot(7); _exit(9); } waitpid(p, &s, 0); if (!WIFEXITED(s) || WEXITSTATUS(s) != 9) abort(); }"
 HANDLER = "static volatile long runs; static void handler(int) { data[998] = 7; runs++; }"

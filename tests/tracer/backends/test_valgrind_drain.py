@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from layout_advise.layoutalgebra.sets.nests import FoldedStream
-from tests.support.traced_kernels import KERNELS, traced
+from tests.support.tracing.traced_kernels import KERNELS, traced
 
 O2, HASWELL = ("-O2",), ("-O3", "-march=haswell")
 

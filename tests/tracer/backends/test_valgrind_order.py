@@ -20,10 +20,10 @@ from layout_advise.tracer.backends.valgrind.run import run_tool
 from layout_advise.tracer.folding.execution_order import count_nodes, fold_control
 from layout_advise.tracer.trace.trace import Control, Trace
 from tests.support.clone_programs import PROGRAMS, build, region_of
-from tests.support.parked_programs import DEAD_LOADS, HASWELL, MANY, O2, entry_of, parked
-from tests.support.trace_requests import request
-from tests.support.traced_kernels import KERNELS, traced
-from tests.support.unfolding import partition, unfolded
+from tests.support.tracing.parked_programs import DEAD_LOADS, HASWELL, MANY, O2, entry_of, parked
+from tests.support.tracing.trace_requests import request
+from tests.support.tracing.traced_kernels import KERNELS, traced
+from tests.support.tracing.unfolding import partition, unfolded
 
 QUICK = ("particles", "triangle", "conditional")
 LANES = ("gather", "masked")  # Valgrind takes masked moves apart

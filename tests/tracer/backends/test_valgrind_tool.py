@@ -25,8 +25,8 @@ from layout_advise.tracer.folding.relocate import Process
 from layout_advise.tracer.process.ptraced import PtracedProgram
 from layout_advise.tracer.trace.trace import Mapping
 from tests.support.clone_programs import PROGRAMS, build, region_of
-from tests.support.parked_programs import DEAD_LOADS, HASWELL, MANY, O2, entry_of, parked
-from tests.support.trace_requests import request
+from tests.support.tracing.parked_programs import DEAD_LOADS, HASWELL, MANY, O2, entry_of, parked
+from tests.support.tracing.trace_requests import request
 
 Place = tuple[int, int, str, int]  # instruction (relative to the program), operand, kind of memory, place in it
 

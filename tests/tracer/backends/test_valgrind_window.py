@@ -19,8 +19,8 @@ from layout_advise.tracer.backends.valgrind.run import run_tool
 from layout_advise.tracer.process.patching import Entry
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.snapshot.park import park
-from tests.support.trace_requests import request
-from tests.support.window_programs import BODIES, HEAD
+from tests.support.tracing.trace_requests import request
+from tests.support.tracing.window_programs import BODIES, HEAD
 
 
 def traced(program: Path, call: int, module: Path | None = None) -> tuple[ToolRun, dict[str, int]]:

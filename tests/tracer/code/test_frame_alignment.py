@@ -15,7 +15,7 @@ from layout_advise.tracer.process.patching import Entry
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.snapshot.park import park
 from tests.support.clone_programs import region_of
-from tests.support.trace_requests import request
+from tests.support.tracing.trace_requests import request
 
 SOURCE = """
 #include <string.h>

@@ -13,8 +13,8 @@ from layout_advise.mockup.ir.effects import LoadEffect, MaskBit, Read, StoreEffe
 from layout_advise.mockup.machine.disassembly import Insn, MemoryOperand, decode_one
 from layout_advise.mockup.machine.semantics import semantics
 from layout_advise.tracer.code.instructions import decode as decode_traced
-from tests.support.assembled import BASE, assemble
 from tests.support.lifting import wide_forms
+from tests.support.tracing.assembled import BASE, assemble
 
 REFUSED = {
     "vrcp14pd zmm1, zmm2": "depends on the processor",

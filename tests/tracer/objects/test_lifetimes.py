@@ -17,8 +17,8 @@ from layout_advise.tracer.folding.relocate import NOWHERE, Process
 from layout_advise.tracer.objects.lifetimes import translated
 from layout_advise.tracer.trace.trace import Allocation, Mapping, Registers
 from tests.support.clone_programs import region_of
-from tests.support.parked_programs import HEAP, MANY, entry_of, parked
-from tests.support.trace_requests import request
+from tests.support.tracing.parked_programs import HEAP, MANY, entry_of, parked
+from tests.support.tracing.trace_requests import request
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.logger_program import Stopped, logger, stop
+from tests.support.tracing.logger_program import Stopped, logger, stop
 
 __all__ = ["logger"]  # a fixture
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Loop, Node, Point
 from layout_advise.layoutalgebra.sets.spans import addresses, spans
-from tests.support.logger_program import stop
+from tests.support.tracing.logger_program import stop
 
 PARTICLES = """
 #include <stdlib.h>

@@ -26,7 +26,7 @@ from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.compare import compare
 from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.snapshot.snapshots import ForkSnapshots
-from tests.support.symbol_entries import entry_of
+from tests.support.tracing.symbol_entries import entry_of
 
 N = 20000
 

@@ -29,8 +29,8 @@ from layout_advise.tracer.trace.trace import (
     TracedObject,
 )
 from layout_advise.tracer.trace.trace_file import checksum, read_trace, read_what_is_there, write_trace
-from tests.support.endless_trace import endless, example
 from tests.support.paths import ROOT
+from tests.support.tracing.endless_trace import endless, example
 
 
 def full_example(found: tuple[object, ...]) -> Trace:
@@ -190,7 +190,7 @@ import sys
 from pathlib import Path
 from layout_advise.tracer.trace.chunks import ChunkWriter, pack
 from layout_advise.tracer.trace import trace_file as t
-from tests.support.endless_trace import endless
+from tests.support.tracing.endless_trace import endless
 trace = endless()
 with ChunkWriter(Path(sys.argv[1])) as writer:
     for kind, content in t._tables(trace):
