@@ -34,14 +34,12 @@ def trace_call(
     cap: int = DEFAULT_CAP,
     *,
     folder: Path | None = None,
-    fork: bool = True,
 ) -> Trace:
     """The folded trace of the call that ``program`` is about to make; ``program`` itself stays as it is.
 
     ``cap`` is the most records taken; it shrinks to what the tmpfs has room for (``limits`` tells where that cut the trace).
     The raw records go to a temporary folder in ``folder`` (default /dev/shm, where it exists), which is removed in any case.
-    With ``fork=False`` the clone runs in ``program`` itself, which must not be used afterwards. Parallel regions:
-    :mod:`layout_advise.tracer.backends.clone.record_team`.
+    Parallel regions: :mod:`layout_advise.tracer.backends.clone.record_team`.
     Raises :class:`TraceError` and the errors of ``program``.
     """
     image = build_clone(region, choose_address(program.mappings(), region.entry))
@@ -49,10 +47,7 @@ def trace_call(
         records = Path(temporary) / "records"
         require(Path(temporary), RECORDS_ROOM, "the records of one call", "free some space there")
         capacity = min(cap, room_for_records(Path(temporary)))
-        if fork:
-            done = _in_fork(program, image, records, capacity, region.symbol)
-        else:
-            done = _run(program, image, records, capacity)
+        done = _in_fork(program, image, records, capacity, region.symbol)
         count = len(image.references)
         streams = tuple(fold_records(records, count)) if done.taken else (None,) * count
         control = fold_control(records, count) if done.taken else None
