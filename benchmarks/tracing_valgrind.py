@@ -30,6 +30,7 @@ from tracing import HOTSPOTS, INSIDE, RESULTS, ROOT, Row, entry_of, row, table
 
 from layout_advise.layoutalgebra.sets.nests import AddressSet
 from layout_advise.observe.observe import count_nodes
+from layout_advise.tracer.backends.protocol import Rerun
 from layout_advise.tracer.backends.tool.run import file_offset
 from layout_advise.tracer.backends.valgrind.build import TOOL, tool_folder
 from layout_advise.tracer.backends.valgrind.install import find_valgrind
@@ -230,7 +231,7 @@ def random(program: Path, gigabytes: int) -> Row:
     """What sets of random addresses take, and what of them is known."""
     places = gigabytes * (1 << 27)
     wide, narrow = (ours([str(program), "random", str(n)], "scattered", 1).megabytes for n in (places, 512))
-    run = run_tool([str(program), "random", str(places)], entry_of(program, "scattered"), 1, 1 << 60)
+    run = run_tool(Rerun([str(program), "random", str(places)], entry_of(program, "scattered"), 1, 1 << 60))
     found = max((r.stream for r in run.references if r.stream), key=lambda stream: stream.count)
     if not isinstance(found, AddressSet):
         raise SystemExit("random reads folded")

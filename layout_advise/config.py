@@ -10,9 +10,6 @@ from typing import Literal
 STAGES = ("sample", "trace", "explore", "measure", "report")
 Stage = Literal["sample", "trace", "explore", "measure", "report"]
 
-BACKENDS = ("auto", "clone", "valgrind", "pin", "step")
-Backend = Literal["auto", "clone", "valgrind", "pin", "step"]
-
 STDIN = Path("/dev/stdin")
 
 DEFAULT_TIMEOUT = 600.0
@@ -30,7 +27,7 @@ class Settings:
     force: bool = False
     hotspot: str | None = None
     call: int | None = None
-    backend: Backend = "auto"
+    backend: str = "auto"
     snapshot: Literal["auto", "criu", "fork"] = "auto"
     until: Stage = "report"
     timeout: float = DEFAULT_TIMEOUT

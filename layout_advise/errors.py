@@ -58,6 +58,10 @@ class TraceError(LayoutAdviseError):
     """The trace could not be recorded, written or read."""
 
 
+class RefusedError(TraceError):
+    """A tracing backend cannot trace this code; another one may."""
+
+
 class AlgebraError(LayoutAdviseError):
     """A term does not parse, or a rule does not apply."""
 

@@ -11,6 +11,7 @@ from layout_advise.config import Settings
 from layout_advise.errors import BinaryError, UsageError
 from layout_advise.progress import Progress
 from layout_advise.rundir import open_run, scratch
+from layout_advise.tracer.backends.protocol import Rerun
 from layout_advise.tracer.backends.valgrind.record import trace_alone
 from layout_advise.tracer.backends.valgrind.run import check_instructions
 from layout_advise.tracer.code.region import Region
@@ -39,19 +40,12 @@ def trace_static(settings: Settings, main: ElfBinary, progress: Progress) -> Non
     with open_run(settings.output, settings.force) as run, scratch() as work:
         progress.stage("trace", "recording the accesses of one call under Valgrind")
         stdin = spool(settings, work)
-        found = trace_alone(
-            settings.command,
-            entry,
-            region_at,
-            settings.call or 1,
-            settings.max_refs,
-            stdin_path=stdin,
-            timeout=settings.timeout,
-            folder=work,
+        rerun = Rerun(
+            settings.command, entry, settings.call or 1, settings.max_refs, stdin, timeout=settings.timeout, folder=work
         )
-        trace = found.trace
-        for text in (*found.notes, *([f"layout-advise: {OTHERS}"] if trace.others else [])):
-            progress.note(text)
+        trace = trace_alone(rerun, region_at)
+        if trace.others:
+            progress.note(f"layout-advise: {OTHERS}")
         if trace.truncated:
             trace = replace(trace, limits=(f"cut after {trace.accesses:,} accesses (--max-refs {settings.max_refs})",))
         kept = write_trace(trace, run.region(function.name).trace, settings.max_bytes)

@@ -18,7 +18,6 @@ from typing import get_args
 
 from layout_advise.commands import common
 from layout_advise.config import (
-    BACKENDS,
     DEFAULT_CANDIDATES,
     DEFAULT_MAX_REFS,
     DEFAULT_TIMEOUT,
@@ -32,6 +31,7 @@ from layout_advise.errors import UsageError
 from layout_advise.progress import Progress
 from layout_advise.reports.model.contract import Report
 from layout_advise.rundir import default_path
+from layout_advise.tracer.backends.registry import backend_names
 
 FAIL_ON_REACHED = 3
 
@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--backend",
-        choices=BACKENDS,
+        choices=("auto", *backend_names()),
         default="auto",
         help="how to trace (default: auto, an instrumented copy of the code, and Valgrind for code that cannot be copied)",
     )

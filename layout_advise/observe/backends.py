@@ -1,40 +1,33 @@
-"""The choice of a tracing backend, and the part of the trace that the later stages get."""
+"""Chooses the backend that traces a call, and keeps of its trace what the later stages need."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from layout_advise.config import Settings
-from layout_advise.errors import LayoutAdviseError, MachineError, ProgramError, TraceError
+from layout_advise.errors import LayoutAdviseError, MachineError, ProgramError, RefusedError, TraceError
 from layout_advise.layoutalgebra.sets.spans import AddressSpan, spans
 from layout_advise.tracer.backends.clone.record import trace_call
-from layout_advise.tracer.backends.clone.record_team import trace_region
-from layout_advise.tracer.backends.pin.run import find_kit, trace_with_pin
-from layout_advise.tracer.backends.step.record import trace_step_by_step
-from layout_advise.tracer.backends.valgrind.install import find_valgrind
-from layout_advise.tracer.backends.valgrind.record import trace_under_valgrind
+from layout_advise.tracer.backends.protocol import Rerun, TracedCall, TraceRequest
+from layout_advise.tracer.backends.registry import automatic_backends, backend_named
 from layout_advise.tracer.code.instructions import functions_of
 from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.folding.execution_order import of_kept
-from layout_advise.tracer.folding.relocate import Foreign
 from layout_advise.tracer.process.disk_space import RECORD_BYTES
 from layout_advise.tracer.process.patching import Entry
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.trace.trace import Trace
 
 RSP = 4
-_NO_CLONE = "no clone"  # how the clone's refusals begin
 _ELSEWHERE = "ask for another call or hotspot with --call or --hotspot"
 
 
 def check_backend(settings: Settings) -> None:
-    """Raise :class:`MachineError` where the backend that the user names is not there, before anything runs."""
-    if settings.backend == "valgrind":
-        find_valgrind()
-    if settings.backend == "pin":
-        find_kit()
+    """Raises :class:`MachineError` where the backend that the user names is not there, before anything runs."""
+    if settings.backend != "auto":
+        backend_named(settings.backend).check()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +42,29 @@ class Tracer:
     note: Callable[[str], None]
 
     def trace(self, program: AgentProcess, call: int) -> Trace:
-        """The trace of the call at which ``program`` is parked, ``limits`` telling why it was cut where it was. Raises the
-        errors of the backend."""
-        return self._limited(self._trace(program, call))
+        """The trace of the call at which ``program`` is parked, by the backend that the user names or else by the first that
+        can. ``limits`` tells why it was cut where it was. Raises the errors of the backend."""
+        settings = self.settings
+        rerun = Rerun(
+            settings.command, self.entry, call, settings.max_refs, self.stdin, timeout=settings.timeout, folder=self.work
+        )
+        request = TraceRequest(program, self.region_at, rerun, self.records)
+        found = self._by_first_able(request) if settings.backend == "auto" else self._by_named(request)
+        for text in found.notes:
+            self.note(text)
+        trace = found.trace if settings.until == "trace" else relevant(found.trace, request.region)
+        return self._limited(trace)
 
     def clone(self, program: AgentProcess, call: int, calls: int = 1) -> Trace:
         """The same by the clone and nothing else: loops, and batches of so many ``calls``, are traced in no other way."""
         found = trace_call(program, self.region_at(program.load_base), call, self.records, folder=self.work)
         return self._limited(replace(found, calls=calls))
+
+    @property
+    def records(self) -> int:
+        """Records at most, of a backend that keeps them."""
+        room = self.settings.max_bytes
+        return self.settings.max_refs if room is None else max(1, min(self.settings.max_refs, room // RECORD_BYTES))
 
     def _limited(self, found: Trace) -> Trace:
         """``found`` with its ``limits`` where it was cut, which are told."""
@@ -68,113 +76,43 @@ class Tracer:
             self.note(f"layout-advise: the trace was {text}")
         return replace(found, limits=limits)
 
-    @property
-    def records(self) -> int:
-        """Records of the clone at most."""
-        room = self.settings.max_bytes
-        return self.settings.max_refs if room is None else max(1, min(self.settings.max_refs, room // RECORD_BYTES))
-
     def _limit(self, backend: str) -> str:
         """The option that cuts a trace first."""
-        if backend == "clone" and self.records < self.settings.max_refs:
+        if backend_named(backend).keeps_records and self.records < self.settings.max_refs:
             return f"--max-bytes {self.settings.max_bytes}, {RECORD_BYTES} a record"
         return f"--max-refs {self.settings.max_refs}"
 
-    def _trace(self, program: AgentProcess, call: int) -> Trace:
-        region = self.region_at(program.load_base)
-        backend = self.settings.backend
-        if self.entry.outlined is not None:
-            return self._team(program, region, call)
-        if backend == "valgrind":
-            return self._said(self._valgrind(program, region, call), region)
-        if backend == "pin":
-            return self._said(self._pin(program, region, call), region)
-        if backend == "step":
-            return self._said(self._step(program, call), region)
-        try:
-            return trace_call(program, region, call, self.records, folder=self.work)
-        except TraceError as error:
-            if backend != "auto" or not error.what.startswith(_NO_CLONE):
-                raise
-            return self._instead(program, region, call, error)
-
-    def _team(self, program: AgentProcess, region: Region, call: int) -> Trace:
-        if self.settings.backend not in ("auto", "clone"):
-            what = f"no trace of the parallel region {region.symbol} with --backend {self.settings.backend}"
+    def _by_named(self, request: TraceRequest) -> TracedCall:
+        backend = backend_named(self.settings.backend)
+        if request.team and not backend.teams:
+            what = f"no trace of the parallel region {request.region.symbol} with --backend {backend.name}"
             raise TraceError(what, "only the clone traces all its threads", "leave --backend out")
-        with program.fork() as copy:
-            return trace_region(program, copy, region, call, self.records, folder=self.work)
+        return backend.trace(request)
 
-    def _instead(self, program: AgentProcess, region: Region, call: int, refused: TraceError) -> Trace:
-        """Under Valgrind what the clone refused, else step by step; where neither works, one error with all reasons, that of
-        the clone first."""
+    def _by_first_able(self, request: TraceRequest) -> TracedCall:
+        """By the first automatic backend, or by the next one where that refuses the code; where none works, one error with
+        all reasons, that of the first in front."""
+        first, *others = automatic_backends(team=request.team)
         try:
-            found = self._valgrind(program, region, call)
-        except (MachineError, TraceError, ProgramError) as error:
-            valgrind = error
-        else:
-            self.note(f"{refused.what}: {refused.why}; traced under Valgrind instead")
-            return self._said(found, region)
-        try:
-            found = self._step(program, call)
-        except (TraceError, ProgramError) as error:
-            step = "the same" if error.what == refused.what else _reason(error)
-            why = f"{refused.why}; under Valgrind: {_reason(valgrind)}; step by step: {step}"
-            hint = _ELSEWHERE if isinstance(valgrind, TraceError) else valgrind.hint  # not "use the clone"
-            raise TraceError(refused.what, why, hint) from error
-        reasons = f"{refused.what}: {refused.why}; under Valgrind: {_reason(valgrind)}"
-        self.note(f"{reasons}; traced step by step instead")
-        return self._said(found, region)
-
-    def _valgrind(self, program: AgentProcess, region: Region, call: int) -> Foreign:
-        return trace_under_valgrind(
-            program,
-            self._command(),
-            self.entry,
-            region,
-            call,
-            self.settings.max_refs,
-            stdin_path=self.stdin,
-            timeout=self.settings.timeout,
-            folder=self.work,
-        )
-
-    def _pin(self, program: AgentProcess, region: Region, call: int) -> Foreign:
-        return trace_with_pin(
-            program,
-            self._command(),
-            self.entry,
-            region,
-            call,
-            self.settings.max_refs,
-            stdin_path=self.stdin,
-            timeout=self.settings.timeout,
-            folder=self.work,
-        )
-
-    def _step(self, program: AgentProcess, call: int) -> Foreign:
-        return trace_step_by_step(
-            program,
-            self._command(),
-            self.entry,
-            self.region_at,
-            program.load_base,
-            call,
-            stdin_path=self.stdin,
-            timeout=self.settings.timeout,
-        )
-
-    def _command(self) -> Sequence[str]:
-        return self.settings.command
-
-    def _said(self, found: Foreign, region: Region) -> Trace:
-        for text in found.notes:
-            self.note(text)
-        return found.trace if self.settings.until == "trace" else relevant(found.trace, region)
+            return first.trace(request)
+        except RefusedError as error:
+            refused = error
+        reasons, hint = [refused.why], refused.hint
+        for backend in others:
+            try:
+                found = backend.trace(request)
+            except (MachineError, TraceError, ProgramError) as error:
+                if len(reasons) == 1:
+                    hint = _ELSEWHERE if isinstance(error, TraceError) else error.hint  # not "use the clone"
+                reasons.append(f"{backend.manner}: {'the same' if error.what == refused.what else _reason(error)}")
+            else:
+                self.note(f"{refused.what}: {'; '.join(reasons)}; traced {backend.manner} instead")
+                return found
+        raise TraceError(refused.what, "; ".join(reasons), hint) from refused
 
 
 def _reason(error: LayoutAdviseError) -> str:
-    """An error's what and why, without what to do."""
+    """The error without what to do."""
     return f"{error.what}: {error.why}" if error.why else error.what
 
 
@@ -183,6 +121,8 @@ def relevant(trace: Trace, region: Region) -> Trace:
     table, tables of the mathematical library. What does touch the same memory stays, and stands in the way of a change."""
     code = functions_of(region)
     own = [any(function.contains(r.pc) for function in code) for r in trace.references]
+    if all(own):
+        return trace
     touched = [
         span
         for reference, inside in zip(trace.references, own, strict=True)

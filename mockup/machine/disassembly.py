@@ -9,38 +9,23 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from functools import cache
-from typing import Any, Literal
+from typing import Any
 
-import capstone
 from capstone import x86_const as x86
 
 from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.ir.effects import Gpr
-from layout_advise.tracer.code.evex import overshoot
+from layout_advise.tracer.code.decoder import LONGEST_INSTRUCTION, REGISTERS, disassemble
+from layout_advise.tracer.code.decoder import Register as Register
+from layout_advise.tracer.code.decoder import register as register
+from layout_advise.tracer.code.evex import Evex, evex_of, opcode_at, overshoot
 from layout_advise.tracer.code.region import Region
 
-_LEGACY = ("ax", "cx", "dx", "bx", "sp", "bp", "si", "di")
 _COMPARE = re.compile(r"(v?cmp)[a-z_]*(ps|pd|ss|sd)")
 _INTEGER_COMPARE = re.compile(r"vpcmp(?:eq|neq|n?lt|n?le)?(u?[bwdq])")
 _PREDICATES = 32
 _INTEGER_PREDICATES = 8
 _ROUNDINGS = ("sae", "rn-sae", "rd-sae", "ru-sae", "rz-sae")
-
-
-@dataclass(frozen=True, slots=True)
-class Register:
-    """A register operand of ``bytes`` bytes (gpr 1, 2, 4, 8; vector 16, 32, 64; mask 8).
-
-    ``number`` as encoded; ``high`` for ah, ch, dh, bh (numbers 0 to 3). ``other`` are registers that are never lifted
-    (segment, x87, control), with their name.
-    """
-
-    kind: Literal["gpr", "vector", "mask", "other"]
-    number: int
-    bytes: int
-    high: bool = False
-    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,42 +96,12 @@ class Insn:
         return NotLiftedError(self.address, self.text, reason)
 
 
-@cache
-def _decoder() -> Any:
-    decoder = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
-    decoder.detail = True
-    return decoder
-
-
-@cache
-def register(name: str) -> Register:
-    """The register called ``name`` in Intel syntax."""
-    if name[:3] in ("xmm", "ymm", "zmm"):
-        return Register("vector", int(name[3:]), {"x": 16, "y": 32, "z": 64}[name[0]], name=name)
-    if name[:1] == "k" and name[1:].isdigit():
-        return Register("mask", int(name[1:]), 8, name=name)
-    if name[:1] == "r" and name[1:].rstrip("dwb").isdigit():
-        return Register("gpr", int(name[1:].rstrip("dwb")), {"d": 4, "w": 2, "b": 1}.get(name[-1], 8), name=name)
-    for number, stem in enumerate(_LEGACY):
-        if name in (stem, f"e{stem}", f"r{stem}"):
-            return Register("gpr", number, {"e": 4, "r": 8}.get(name[0], 2) if len(name) == 3 else 2, name=name)
-        if name in (f"{stem[0]}l", f"{stem}l") and (len(name) == 3) == (number >= 4):
-            return Register("gpr", number, 1, name=name)
-        if number < 4 and name == f"{stem[0]}h":
-            return Register("gpr", number, 1, high=True, name=name)
-    return Register("other", 0, 0, name=name)
-
-
 def _memory(insn: Any, operand: Any) -> MemoryOperand:
-    def gpr(number: int) -> Gpr | None:
-        found = register(insn.reg_name(number)) if number else None
-        return Gpr(found.number) if found is not None and found.kind == "gpr" else None
-
-    index = register(insn.reg_name(operand.mem.index)) if operand.mem.index else None
+    base, index = REGISTERS.get(operand.mem.base), REGISTERS.get(operand.mem.index)
     relative = operand.mem.base in (x86.X86_REG_RIP, x86.X86_REG_EIP)
     segment = insn.reg_name(operand.mem.segment) if operand.mem.segment else None
     return MemoryOperand(
-        base=None if relative else gpr(operand.mem.base),
+        base=Gpr(base.number) if base is not None and base.kind == "gpr" else None,
         index=Gpr(index.number) if index is not None and index.kind == "gpr" else None,
         scale=operand.mem.scale,
         displacement=(operand.mem.disp - overshoot(bytes(insn.bytes)) + (insn.address + insn.size if relative else 0))
@@ -160,7 +115,7 @@ def _memory(insn: Any, operand: Any) -> MemoryOperand:
 
 def _operand(insn: Any, operand: Any) -> Operand:
     if operand.type == x86.X86_OP_REG:
-        return register(insn.reg_name(operand.reg))
+        return REGISTERS[operand.reg]
     if operand.type == x86.X86_OP_IMM:
         return Immediate(operand.imm)
     return _memory(insn, operand)
@@ -170,8 +125,8 @@ def _convert(insn: Any) -> Insn:
     operands = tuple(_operand(insn, operand) for operand in insn.operands)
     code = bytes(insn.bytes)
     words = insn.mnemonic.split()
-    start = next((i for i, byte in enumerate(code) if byte not in b"\x26\x2e\x36\x3e\x64\x65\x67"), 0)
-    mnemonic, operands = _named_predicate(words[-1], operands, code, code[start] == 0x62 and code[start + 1] & 7 == 3)
+    evex = evex_of(code)
+    mnemonic, operands = _named_predicate(words[-1], operands, code, evex is not None and evex.opcode_map == 3)
     names = {"lock": "lock", "rep": "rep", "repe": "rep", "repz": "rep", "repne": "repne", "repnz": "repne"}
     prefixes = {names[word] for word in words[:-1] if word in names}
     if mnemonic == "ret":
@@ -183,9 +138,9 @@ def _convert(insn: Any) -> Insn:
         text=f"{insn.mnemonic} {insn.op_str}".strip(),
         operands=operands,
         prefixes=frozenset(prefixes),
-        vex=code[start] in (0xC4, 0xC5),
+        vex=code[opcode_at(code)] in (0xC4, 0xC5),
     )
-    return _extended(plain, start, insn.avx_rm) if code[start] == 0x62 else plain
+    return plain if evex is None else _extended(plain, evex, insn.avx_rm)
 
 
 def _named_predicate(
@@ -202,35 +157,33 @@ def _named_predicate(
     return mnemonic, operands
 
 
-def _extended(insn: Insn, start: int, rounding: int) -> Insn:
+def _extended(insn: Insn, evex: Evex, rounding: int) -> Insn:
     """What the prefix of an AVX-512 instruction says; read here, since capstone has not all of it. The governing mask, which
     capstone gives as the second operand, is taken out."""
-    last = insn.bytes[start + 3]
-    mask, vector_bytes = last & 7, 16 << (last >> 5 & 3)
     operands = insn.operands
-    if mask:
+    if evex.mask:
         assert len(operands) > 1, insn.text
         governing = operands[1]
         assert isinstance(governing, Register), insn.text
-        assert (governing.kind, governing.number) == ("mask", mask), insn.text
+        assert (governing.kind, governing.number) == ("mask", evex.mask), insn.text
         operands = (operands[0], *operands[2:])
     memory = any(isinstance(op, MemoryOperand) for op in operands)
-    said = bool(last & 16) and not memory
+    said = evex.broadcast and not memory
     return replace(
         insn,
         operands=operands,
         evex=True,
-        mask=mask,
-        zeroing=bool(last & 128),
-        broadcast=bool(last & 16) and memory,
+        mask=evex.mask,
+        zeroing=evex.zeroing,
+        broadcast=evex.broadcast and memory,
         rounding=_ROUNDINGS[rounding] if said else "",
-        vector_bytes=64 if said else vector_bytes,  # the bits of the width tell the rounding then
+        vector_bytes=64 if said else evex.vector_bytes,  # the bits of the width tell the rounding then
     )
 
 
 def decode_one(code: bytes, address: int) -> Insn:
     """The instruction at the start of ``code``; raises :class:`NotLiftedError` where the bytes are no instruction."""
-    for insn in _decoder().disasm(code[:16], address, 1):
+    for insn in disassemble(code[:LONGEST_INSTRUCTION], address, 1):
         return _convert(insn)
     half = code[:1] == b"\x62" and len(code) > 1 and code[1] & 7 in (5, 6)  # the maps that EVEX got for it
     why = "an instruction of AVX-512 FP16; rebuild with -mno-avx512fp16" if half else "not a known x86-64 instruction"
@@ -245,6 +198,6 @@ def decode(region: Region) -> dict[int, Insn]:
     """
     found: dict[int, Insn] = {}
     for piece in sorted(region.ranges, key=lambda r: r.start):
-        for insn in _decoder().disasm(piece.code, piece.start):
+        for insn in disassemble(piece.code, piece.start):
             found[insn.address] = _convert(insn)
     return found

@@ -196,7 +196,7 @@ void la_unpack_vectors(const uint8_t *xsave, struct la_registers *registers);
 extern uint8_t *la_stack;
 #define LA_STACK_BYTES (8ull << 20)
 
-/* loop.c */
+/* commands.c */
 enum {
     LA_CMD_PING = 1, LA_CMD_REGISTERS, LA_CMD_BLOCKS, LA_CMD_FORK, LA_CMD_TRACE, LA_CMD_LOAD, LA_CMD_RUN,
     LA_CMD_PREPARE, LA_CMD_BLOCK, LA_CMD_MOVE, LA_CMD_REAP, LA_CMD_INFO, LA_CMD_CONVERT, LA_CMD_TEAM, LA_CMD_TRACE_TEAM,

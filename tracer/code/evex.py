@@ -1,4 +1,4 @@
-"""Which parts of its memory operand a masked AVX-512 instruction accesses.
+"""The parts of its memory operand that a masked AVX-512 instruction accesses.
 
 A mask register has a bit for each element that the instruction works on. An element of memory is accessed where one of the
 bits of the elements that it goes into is set; what is broadcast is one element here. Instructions that are not known here
@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+EVEX_BYTE = 0x62
+"""The first byte of an EVEX prefix."""
 _PREFIXES = frozenset(b"\x26\x2e\x36\x3e\x64\x65\x66\x67\xf2\xf3")
 _BYTES = {"b": 1, "w": 2, "d": 4, "q": 8, "ps": 4, "pd": 8, "ph": 2, "dq": 4, "udq": 4, "qq": 8, "uqq": 8}
 
@@ -33,12 +35,15 @@ _COUNTED = re.compile(r"vp?(?:compress|expand)(p[sd]|[bwdq])$")
 
 @dataclass(frozen=True, slots=True)
 class Evex:
-    """What the prefix says: the number of the mask register (0: none), whether the memory operand is one element for all,
-    and the bytes of a vector."""
+    """An EVEX prefix: the number of the mask register (0: none), the bit that makes the memory operand one element for all
+    (with register operands it says how to round), the bytes of a vector, whether elements that are not governed become
+    zero, and the opcode map."""
 
     mask: int
     broadcast: bool
     vector_bytes: int
+    zeroing: bool = False
+    opcode_map: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,20 +56,25 @@ class Elements:
     counted: bool = False
 
 
+def opcode_at(code: bytes) -> int:
+    """The offset of the opcode in an instruction, or of its VEX or EVEX prefix: behind all legacy prefixes."""
+    return next((k for k, byte in enumerate(code) if byte not in _PREFIXES), 0)
+
+
 def evex_of(code: bytes) -> Evex | None:
     """The EVEX prefix of an instruction, or ``None``."""
-    at = next((k for k, byte in enumerate(code) if byte not in _PREFIXES), 0)
-    if code[at] != 0x62:
+    at = opcode_at(code)
+    if code[at] != EVEX_BYTE:
         return None
     last = code[at + 3]
-    return Evex(last & 7, bool(last & 16), 16 << (last >> 5 & 3))
+    return Evex(last & 7, bool(last & 16), 16 << (last >> 5 & 3), bool(last & 128), code[at + 1] & 7)
 
 
 def overshoot(code: bytes) -> int:
     """By how much capstone gives the displacement of a memory operand too great: it multiplies the short displacement of
     ``vmovq [m], xmm`` (66 0F 7E) by 16 instead of 8."""
-    at = next((k for k, byte in enumerate(code) if byte not in _PREFIXES), 0)
-    if code[at] != 0x62 or code[at + 1] & 7 != 1 or code[at + 2] & 0x83 != 0x81 or code[at + 4] != 0x7E:
+    at = opcode_at(code)
+    if code[at] != EVEX_BYTE or code[at + 1] & 7 != 1 or code[at + 2] & 0x83 != 0x81 or code[at + 4] != 0x7E:
         return 0
     if code[at + 5] >> 6 != 1:
         return 0

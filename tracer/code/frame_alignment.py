@@ -7,9 +7,9 @@ distances from the stack pointer at the function's entry.
 
 from __future__ import annotations
 
-import capstone
 from capstone import x86
 
+from layout_advise.tracer.code.decoder import disassemble
 from layout_advise.tracer.code.instructions import functions_of
 from layout_advise.tracer.code.region import Region
 
@@ -20,12 +20,10 @@ _PAGE = 4096
 def frame_alignment(region: Region) -> int:
     """The greatest rounding, in bytes, in the code of ``region`` and its callees; what the ABI gives anyway where there is
     none. Any register that is rounded down by 32 to 4096 bytes counts: most are on their way to ``rsp``."""
-    engine = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
-    engine.detail = True
     found = ABI
     for function in functions_of(region):
         for place in function.ranges:
-            for insn in engine.disasm(place.code, place.start):
+            for insn in disassemble(place.code, place.start):
                 if insn.id == x86.X86_INS_AND and insn.operands[0].size == 8:
                     found = max(found, _rounding(insn.operands[1]))
     return found

@@ -8,68 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-import capstone
-from capstone import x86_const as x86
-
-from layout_advise.errors import TraceError
+from layout_advise.errors import RefusedError
+from layout_advise.tracer.code.decoder import disassemble
+from layout_advise.tracer.code.flow import (
+    Flow,
+    flow_of,
+    kills_flags,
+    reads_flags,
+    relative_displacement,
+    repeat_prefix,
+    stands_alone,
+    used_registers,
+)
 from layout_advise.tracer.code.operands import (
-    GPR,
-    RAX,
-    RBX,
-    RCX,
-    RDI,
-    RDX,
-    RSI,
     MaskedElements,
     OperandAccess,
     UnsupportedOperand,
     accesses_of,
     bare,
-    is_string,
     lanes_of,
-    words,
 )
 from layout_advise.tracer.code.region import CodeRange, Region
 from layout_advise.tracer.trace.trace import Reference
 
-Flow = Literal["next", "jump", "branch", "loop", "call", "return", "jump-indirect", "call-indirect", "stop"]
-
-_STOPS = frozenset({"ud2", "ud1", "ud0", "hlt", "int3"})
-_BREAKS = frozenset(
-    {"syscall", "sysenter", "int", "cpuid", "xgetbv", "rdtsc", "rdtscp", "rdpkru", "wrpkru", "monitor", "mwait"}
-)
 _BATCH = 16
-_LOOPS = frozenset({"loop", "loope", "loopne", "jrcxz", "jecxz"})
-_FLAG_READERS = (
-    "j",
-    "set",
-    "cmov",
-    "fcmov",
-    "adc",
-    "sbb",
-    "rcl",
-    "rcr",
-    "lahf",
-    "pushf",
-    "cmc",
-    "loop",
-    "ado",
-    "int",
-    "sys",
-)
-_FLAG_KILLERS = words(
-    "cmp test add sub and or xor neg xadd ucomiss ucomisd comiss comisd vucomiss vucomisd vcomiss vcomisd ptest vptest "
-    "call ret"
-)
-# capstone's lists of implicit registers are not always complete; these are added to them
-_IMPLICIT: dict[str, tuple[int, ...]] = {
-    **dict.fromkeys(("mul", "imul", "div", "idiv", "cwd", "cdq", "cqo", "cbw", "cwde", "cdqe", "cmpxchg"), (RAX, RDX)),
-    **dict.fromkeys(("cmpxchg8b", "cmpxchg16b"), (RAX, RBX, RCX, RDX)),
-    **dict.fromkeys(("lahf", "sahf", "fnstsw", "fstsw"), (RAX,)),
-    "mulx": (RDX,),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +70,7 @@ class Instruction:
 
     @property
     def falls_through(self) -> bool:
-        """Whether the next instruction in memory may run next."""
+        """Returns whether the next instruction in memory may run next."""
         return self.flow not in ("jump", "jump-indirect", "return", "stop")
 
 
@@ -125,7 +89,7 @@ def functions_of(region: Region) -> tuple[Region, ...]:
 def decode(region: Region) -> dict[int, Instruction]:
     """Every instruction of ``region`` and its callees by address, ascending.
 
-    Raises :class:`TraceError` where code that is reached does not decode, overlaps itself, or cannot be instrumented.
+    Raises :class:`RefusedError` where code that is reached does not decode, overlaps itself, or cannot be instrumented.
     """
     functions = functions_of(region)
     ranges = sorted({(r.start, r.code) for function in functions for r in function.ranges})
@@ -149,8 +113,6 @@ class _Code:
     def __init__(self, ranges: list[CodeRange]) -> None:
         self.ranges = ranges
         self.found: dict[int, Instruction] = {}
-        self.engine = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
-        self.engine.detail = True
 
     def range_at(self, address: int) -> CodeRange | None:
         return next((r for r in self.ranges if r.start <= address < r.end), None)
@@ -163,7 +125,7 @@ class _Code:
         at = address
         while at < place.end:
             before = at
-            for insn in self.engine.disasm(place.code[at - place.start :], at, _BATCH):
+            for insn in disassemble(place.code[at - place.start :], at, _BATCH):
                 yield instruction(insn)
                 at = insn.address + insn.size
             if at == before:
@@ -191,11 +153,11 @@ class _Code:
             # a call that never returns may be followed by anything, so only what a jump leads to must decode
             if reached == address and place is not None:
                 raw = place.code[reached - place.start :][:15].hex(" ")
-                raise TraceError(f"no clone of the code at {reached:#x}", f"capstone does not decode {raw}")
+                raise RefusedError(f"no clone of the code at {reached:#x}", f"capstone does not decode {raw}")
         end = 0
         for insn in (self.found[a] for a in sorted(self.found)):
             if insn.address < end:
-                raise TraceError(f"no clone of the code at {insn.address:#x}", "its instructions overlap")
+                raise RefusedError(f"no clone of the code at {insn.address:#x}", "its instructions overlap")
             end = insn.end
 
     def sweep(self) -> None:
@@ -216,23 +178,23 @@ class _Code:
                 self.found[insn.address] = insn
                 if insn.end == limit:
                     return
-        except TraceError:
+        except RefusedError:
             return  # unreached bytes that happen to look like an unsupported instruction
 
 
 def instruction(insn: Any) -> Instruction:
-    """What the clone has to know of a capstone instruction (with detail). Raises :class:`TraceError`."""
+    """A capstone instruction (with detail) as the clone needs it. Raises :class:`RefusedError`."""
     name = bare(insn.mnemonic)
     try:
         accesses = accesses_of(insn)
         lanes = lanes_of(insn)
-        repeat = _repeat(insn)
+        repeat = repeat_prefix(insn)
     except UnsupportedOperand as reason:
-        raise TraceError(
+        raise RefusedError(
             f"no clone of `{insn.mnemonic} {insn.op_str}` at {insn.address:#x}", str(reason), "use --backend valgrind"
         ) from None
-    flow, target, register = _flow(insn, name)
-    relative_at, relative_to = _relative(insn)
+    flow, target, register = flow_of(insn, name)
+    relative_at, relative_to = relative_displacement(insn)
     return Instruction(
         address=insn.address,
         code=bytes(insn.bytes),
@@ -240,77 +202,16 @@ def instruction(insn: Any) -> Instruction:
         flow=flow,
         target=target,
         accesses=accesses,
-        uses=_uses(insn, name),
+        uses=used_registers(insn, name),
         relative_at=relative_at,
         relative_to=relative_to,
-        reads_flags=name.startswith(_FLAG_READERS) and name != "jmp",
-        kills_flags=name in _FLAG_KILLERS,
+        reads_flags=reads_flags(name),
+        kills_flags=kills_flags(name),
         repeat=repeat,
         lanes=lanes,
         register=register,
-        alone=name in _BREAKS or bool(repeat) or lanes is not None,
+        alone=stands_alone(name) or bool(repeat) or lanes is not None,
     )
-
-
-def _repeat(insn: Any) -> int:
-    if not is_string(insn) or insn.prefix[0] not in (0xF2, 0xF3):
-        return 0
-    if insn.addr_size != 8:
-        raise UnsupportedOperand("it is a repeated string instruction with 32-bit addresses")
-    return int(insn.prefix[0])
-
-
-def _flow(insn: Any, name: str) -> tuple[Flow, int | None, int | None]:
-    if name == "ret":
-        return "return", None, None
-    if name in _STOPS:
-        return ("stop" if name != "int3" else "next"), None, None
-    direct: dict[str, Flow] = {"jmp": "jump", "call": "call"}
-    if name in direct:
-        operand = insn.operands[0]
-        if operand.type == x86.X86_OP_IMM:
-            return direct[name], operand.imm, None
-        register = GPR[operand.reg] if operand.type == x86.X86_OP_REG else None
-        return ("jump-indirect" if name == "jmp" else "call-indirect"), None, register
-    if name in _LOOPS:
-        return "loop", insn.operands[0].imm, None
-    if name.startswith("j"):
-        return "branch", insn.operands[0].imm, None
-    return "next", None, None
-
-
-def _relative(insn: Any) -> tuple[int, int]:
-    """Offset and meaning of a rip-relative displacement.
-
-    capstone's own ``disp_offset`` is wrong for several prefixed and VEX forms, but the displacement always stands before the
-    immediate, and behind a ModRM byte with mod 00 and rm 101.
-    """
-    for operand in insn.operands:
-        if operand.type == x86.X86_OP_MEM and operand.mem.base in (x86.X86_REG_RIP, x86.X86_REG_EIP):
-            code, disp = bytes(insn.bytes), operand.mem.disp
-            text = (disp & 0xFFFFFFFF).to_bytes(4, "little")
-            places = [len(code) - 4 - immediate for immediate in (0, 1, 2, 4)]
-            found = [at for at in places if at >= 2 and code[at : at + 4] == text and code[at - 1] & 0xC7 == 5]
-            if len(found) != 1:
-                raise TraceError(f"no clone of the code at {insn.address:#x}", f"no displacement found in {code.hex(' ')}")
-            return found[0], insn.address + insn.size + disp
-    return -1, 0
-
-
-def _uses(insn: Any, name: str) -> int:
-    numbers = set(_IMPLICIT.get(name, ()))
-    if is_string(insn):
-        numbers |= {RAX, RCX, RSI, RDI}
-    if "cmpe" in name or "cmpi" in name:  # pcmpestri and its kin
-        numbers |= {RAX, RCX, RDX}
-    ids = [*insn.regs_read, *insn.regs_write]
-    for operand in insn.operands:
-        if operand.type == x86.X86_OP_REG:
-            ids.append(operand.reg)
-        elif operand.type == x86.X86_OP_MEM:
-            ids += (operand.mem.base, operand.mem.index)
-    numbers |= {GPR[i] for i in ids if i in GPR}
-    return sum(1 << number for number in numbers)
 
 
 def leaders(code: Mapping[int, Instruction], entries: Iterable[int]) -> set[int]:

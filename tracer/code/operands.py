@@ -1,4 +1,4 @@
-"""Which memory an instruction accesses, how, and where the address comes from.
+"""The memory accesses of an instruction: kind, size, and how the address is made.
 
 capstone's access flags are wrong for some stores (``movlps``, ``vmovss``, ``vmaskmovps`` are given as reads), so reading and
 writing is decided here by the operand's position and two small tables of mnemonics.
@@ -7,39 +7,22 @@ writing is decided here by the operand's position and two small tables of mnemon
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from capstone import x86_const as x86
 
+from layout_advise.tracer.code.decoder import GPR, REGISTERS, VECTOR
 from layout_advise.tracer.code.evex import Elements, elements_of, evex_of, overshoot
 
 Kind = Literal["read", "write", "both"]
 
-GPR_NAMES = ("rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", *(f"r{n}" for n in range(8, 16)))
 RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI = range(8)
+_WORD = (1 << 64) - 1
 
 
-def _gpr_numbers() -> dict[int, int]:
-    """capstone's register id -> number, for every width (``ah`` is part of rax)."""
-    spelling: dict[str, int] = {}
-    for number, name in enumerate(GPR_NAMES):
-        if number < 8:
-            short = name[1:]
-            spelling |= {name: number, f"e{short}": number, short: number}
-            spelling |= {f"{short[0]}l": number, f"{short[0]}h": number} if number < 4 else {f"{short}l": number}
-        else:
-            spelling |= {name + suffix: number for suffix in ("", "d", "w", "b")}
-    return {getattr(x86, f"X86_REG_{name.upper()}"): number for name, number in spelling.items()}
-
-
-GPR = _gpr_numbers()
-VECTOR = {
-    getattr(x86, f"X86_REG_{width}{number}"): number for width in ("XMM", "YMM", "ZMM") for number in range(32)
-}  # fmt: skip
-_NARROW = {getattr(x86, f"X86_REG_{name}") for name in ("EAX", "ECX", "EDX", "EBX", "ESP", "EBP", "ESI", "EDI", "EIP")} | {
-    getattr(x86, f"X86_REG_R{number}D") for number in range(8, 16)
-}
+_NARROW = {x86.X86_REG_EIP} | {number for number, found in REGISTERS.items() if (found.kind, found.bytes) == ("gpr", 4)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +39,22 @@ class OperandAddress:
     narrow: bool = False
     """32-bit address arithmetic (prefix 67)."""
 
+    def effective(self, gpr: Sequence[int], fs_base: int) -> int:
+        """The address with these general registers, without the index of a gather."""
+        if self.target is not None:
+            return self.target
+        address = self.disp
+        if self.base is not None:
+            address += gpr[self.base]
+        if self.index is not None:
+            address += gpr[self.index] * self.scale
+        address &= 0xFFFFFFFF if self.narrow else _WORD
+        return address + (fs_base if self.fs else 0) & _WORD
+
 
 @dataclass(frozen=True, slots=True)
 class MaskedElements:
-    """Which accesses of a gather, a scatter or a masked move are made, and where those of the first two are.
+    """The condition under which each access of a gather, a scatter or a masked move is made, and its address.
 
     ``mask`` is a mask register where ``opmask``; access k is made if one of the bits ``bits[k]`` is set in it, or in as many
     low bits as it has among ``bits``, where they are ``counted``. Else it is a vector: access k is made if the sign of its
@@ -77,7 +72,7 @@ class MaskedElements:
     """Of the vectors that have to be looked at."""
 
     def made(self, mask: int) -> list[bool]:
-        """Which accesses are made where the mask (of a vector: the signs of its elements) is this."""
+        """For each access, whether it is made with this mask (of a vector: the signs of its elements)."""
         if self.counted:
             mask = (1 << (mask & sum(self.bits)).bit_count()) - 1
         return [bool(mask & bits) for bits in self.bits]
@@ -126,7 +121,7 @@ def bare(mnemonic: str) -> str:
 
 
 def is_string(insn: Any) -> bool:
-    """Whether ``insn`` is a string instruction (``movsd`` is also the name of an SSE move)."""
+    """Returns whether ``insn`` is a string instruction (``movsd`` is also the name of an SSE move)."""
     return (
         bare(insn.mnemonic) in _STRING and insn.opcode[0] in (*range(0xA4, 0xA8), *range(0xAA, 0xB0)) and not insn.opcode[1]
     )
@@ -281,5 +276,5 @@ def _stack_access(insn: Any, name: str) -> tuple[Kind, int, OperandAddress] | No
 
 
 def _is_word(insn: Any) -> bool:
-    """Whether a push or pop has the operand-size prefix (the size of an immediate says nothing)."""
+    """Returns whether a push or pop has the operand-size prefix (the size of an immediate says nothing)."""
     return bool(insn.prefix[2] == 0x66)

@@ -41,5 +41,5 @@ class Region:
     """Of a loop: the code of its function, of which its own is a part."""
 
     def contains(self, address: int) -> bool:
-        """Whether ``address`` lies in the region itself (not in a callee)."""
+        """Returns whether ``address`` lies in the region itself (not in a callee)."""
         return any(r.start <= address < r.end for r in self.ranges)

@@ -72,7 +72,7 @@ def _longer(loop: Loop) -> Loop:
 
 
 def _steady(loop: Loop, depth: int) -> bool:
-    """Whether all iterations are the same; ``depth`` is that of the loop."""
+    """Returns whether all iterations are the same; ``depth`` is that of the loop."""
     return all(_raised(node, depth) is not None for node in loop.body)
 
 

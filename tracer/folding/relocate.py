@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Loop, Node, Point, Stream
 from layout_advise.layoutalgebra.sets.spans import hull
 from layout_advise.tracer.folding.fold import fold
-from layout_advise.tracer.trace.trace import Allocation, Mapping, Registers, Trace
+from layout_advise.tracer.trace.trace import Allocation, Mapping, Registers
 
 NOWHERE = 1 << 44
 """Added to addresses that correspond to nothing: there they are no part of any object of the other process."""
@@ -31,7 +31,7 @@ _GAP = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """What has to be known of a process at the hotspot's entry."""
+    """A process at the hotspot's entry, as far as translating addresses needs it."""
 
     mappings: tuple[Mapping, ...]
     allocations: tuple[Allocation, ...]
@@ -50,7 +50,7 @@ class _Piece:
 
 
 class AddressMap:
-    """Where the bytes of ``source`` are in ``target``. ``blocks`` of the heap correspond, ``strangers`` do not.
+    """Maps the bytes of ``source`` to those of ``target``. ``blocks`` of the heap correspond, ``strangers`` do not.
 
     The blocks ``born`` afterwards, which the target does not have, are taken to ``NOWHERE`` as they are, without what lies
     on a block that does correspond."""
@@ -68,7 +68,8 @@ class AddressMap:
         self._lookup = _Lookup([piece for layer in reversed(layers) for piece in layer])
 
     def delta(self, low: int, high: int) -> int | None:
-        """What to add to every address in ``low`` .. ``high`` (both included); ``None`` where that is not one number."""
+        """The number to add to every address in ``low`` .. ``high`` (both included); ``None`` where that is not one
+        number."""
         return self._lookup.delta(low, high)
 
     def address(self, address: int) -> int | None:
@@ -248,16 +249,8 @@ def _move_set(stream: AddressSet, to: AddressMap) -> Moved:
     return Moved(AddressSet(low, high, gcd, stream.count, bitmap), lost if not lost else None)
 
 
-@dataclass(frozen=True, slots=True)
-class Foreign:
-    """A trace taken in another process, and in ``notes`` what of it could not be translated."""
-
-    trace: Trace
-    notes: tuple[str, ...]
-
-
 def notes_of(to: AddressMap, lost: Sequence[int]) -> tuple[str, ...]:
-    """What is to be said of a translation; ``lost`` are the instructions whose accesses were not all translated."""
+    """The notes on a translation; ``lost`` are the instructions whose accesses were not all translated."""
     notes = []
     if to.strangers:
         every = to.strangers + to.blocks

@@ -1,4 +1,4 @@
-"""Which pieces of the program's memory a trace touches, and which reference touches which."""
+"""Assigns the references of a trace to the pieces of the program's memory that they touch."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Attribution:
     inexact: tuple[str | None, ...]
 
     def mixed(self, reference: int) -> bool:
-        """Whether the reference touches several objects."""
+        """Returns whether the reference touches several objects."""
         return len(self.touches[reference]) > 1
 
 

@@ -1,4 +1,5 @@
-"""Which heap block of a trace an address lies in: one that was there at the entry, else one that the call left behind."""
+"""Finds the heap block of a trace that an address lies in: one that was there at the entry, else one that the call left
+behind."""
 
 from __future__ import annotations
 
@@ -49,7 +50,7 @@ class HeapBlocks:
 
 
 def _between(born: Sequence[Allocation], blocks: Sequence[Allocation]) -> Iterator[BlockPiece]:
-    """What of the new blocks lies in none of ``blocks``, which are sorted."""
+    """The parts of the new blocks that lie in none of ``blocks``, which are sorted."""
     taken: list[tuple[int, int]] = []
     for block in blocks if born else ():
         end = block.address + block.bytes

@@ -1,4 +1,4 @@
-"""Which heap blocks come and go in a traced call: the table of live blocks before and after it."""
+"""The heap blocks that come and go in a traced call: the table of live blocks before and after it."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class MemoryObject:
 
     @property
     def key(self) -> Key:
-        """What tells it apart: a block may begin where its mapping does."""
+        """A key that tells it apart: a block may begin where its mapping does."""
         return self.base, self.end
 
 

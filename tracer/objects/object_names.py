@@ -1,4 +1,4 @@
-"""What pieces of memory are called and declared as in the source: by the variables and pointers that lead to them."""
+"""Names and declarations of pieces of memory in the source: by the variables and pointers that lead to them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Types:
         self._known: dict[tuple[int, int], Declared | None] = {}
 
     def of(self, target: DIE | None) -> Declared | None:
-        """What a target's debugging entry declares; ``None`` where it says nothing."""
+        """The declaration in a target's debugging entry; ``None`` where it says nothing."""
         if target is None:
             return describe(target)
         key = id(target.dwarfinfo), target.offset

@@ -1,4 +1,4 @@
-"""Which variables of the source point where, at the entry of the hotspot: what gives a heap block its name and type.
+"""The pointers of the source at the entry of the hotspot and their targets: they give heap blocks their names and types.
 
 Looked at are the hotspot's parameters, the globals of its unit and its caller's, the caller's live locals, and one level
 of indirection: the pointer members of what those point to (``s->x``; the start pointer of a ``std::vector``).
@@ -118,7 +118,7 @@ def variables(entry: EntryState) -> tuple[list[Pointer], list[Held]]:
 def _place(
     entry: EntryState, caller: Module, variable: Variable, pointers: list[Pointer], held: list[Held], *, inside: bool = False
 ) -> None:
-    """Where a local of the hotspot's caller is; with ``inside`` of the function that the hotspot is a loop in."""
+    """The address of a local of the hotspot's caller; with ``inside`` of the function that the hotspot is a loop in."""
     place: VariablePlace = variable.place
     gpr = entry.registers.gpr
     if place.kind == "register":
@@ -166,13 +166,13 @@ def _other_units(module: Module, searched: set[tuple[str, int]]) -> Iterator[Hel
 
 
 def is_pointer(die: DIE | None) -> bool:
-    """Whether the type is a pointer or a reference."""
+    """Returns whether the type is a pointer or a reference."""
     bare = strip(die)
     return bare is not None and bare.tag in _POINTERS
 
 
 def _names_block(die: DIE) -> bool:
-    """Whether what holds a variable of this type is named after it: a lone scalar may be any part of anything."""
+    """Returns whether what holds a variable of this type is named after it: a lone scalar may be any part of anything."""
     bare = strip(die)
     return bare is not None and bare.tag in _AGGREGATES and not is_descriptor(bare)
 

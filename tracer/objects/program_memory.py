@@ -41,7 +41,7 @@ class ProgramMemory:
         return found.address + found.bytes if found is not None else None
 
     def life(self, key: Key) -> Life | None:
-        """What becomes of an object that was found, where it is a heap block and that was watched."""
+        """The fate in the call of an object that was found, where it is a heap block and blocks were watched."""
         return self.known[key].life
 
     def take_apart(self, records: Sequence[Record]) -> None:

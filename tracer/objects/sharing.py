@@ -81,7 +81,7 @@ def _hulls(trace: Trace) -> list[tuple[Interval, ...]]:
 def _windows(
     thread: int, own: Iterable[Interval], writes: bool, trace: Trace, hulls: Sequence[tuple[Interval, ...]]
 ) -> list[Interval]:
-    """Where a reference can meet another thread, so that one of both writes."""
+    """The addresses of a reference at which it can meet another thread, one of both writing."""
     others = [
         interval
         for reference in trace.references

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import subprocess
-import tempfile
 from functools import cache
 from pathlib import Path
 
 from layout_advise.errors import MachineError
+from layout_advise.tracer.process.build_cache import cache_folder, cached_library
 
 SOURCES = Path(__file__).resolve().parent.parent / "agent"
 ABI_HEADER = SOURCES / "abi.h"
@@ -22,17 +22,8 @@ FLAGS = [
 ]
 
 
-def cache_folder() -> Path:
-    """Where compiled parts are kept: ``LAYOUT_ADVISE_CACHE``, else ``XDG_CACHE_HOME/layout-advise``."""
-    own = os.environ.get("LAYOUT_ADVISE_CACHE")
-    if own:
-        return Path(own)
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(base) / "layout-advise"
-
-
 def _sources() -> list[Path]:
-    return sorted(path for path in SOURCES.iterdir() if path.suffix in {".c", ".h", ".S"})
+    return sorted(path for path in SOURCES.rglob("*") if path.suffix in {".c", ".h", ".S"})
 
 
 def _key(compiler: str) -> str:
@@ -51,21 +42,12 @@ def _key(compiler: str) -> str:
 def agent_path() -> Path:
     """The compiled agent; builds it when the sources or the compiler are new. Raises :class:`MachineError`."""
     compiler = os.environ.get("LAYOUT_ADVISE_CC", "gcc")
-    folder = cache_folder() / "agent"
-    target = folder / f"agent-{_key(compiler)}.so"
-    if target.exists():
-        return target
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=folder, suffix=".so")
-        os.close(handle)
+
+    def build(target: Path) -> None:
         inputs = [str(path) for path in _sources() if path.suffix != ".h"]
-        done = subprocess.run([compiler, *FLAGS, "-o", name, *inputs, "-ldl"], capture_output=True, text=True)
+        command = [compiler, *FLAGS, f"-I{SOURCES}", "-o", str(target), *inputs, "-ldl"]
+        done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
-            Path(name).unlink()
             raise MachineError("cannot compile the agent", done.stderr.strip()[:300], "install gcc and libc6-dev")
-        Path(name).chmod(0o755)
-        Path(name).rename(target)  # atomic: two runs at once build it twice and keep one
-    except OSError as error:
-        raise MachineError("cannot compile the agent", str(error), "set LAYOUT_ADVISE_CACHE to a writable folder") from error
-    return target
+
+    return cached_library(cache_folder() / "agent" / f"agent-{_key(compiler)}.so", build, "cannot compile the agent")

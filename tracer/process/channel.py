@@ -20,7 +20,7 @@ from enum import IntEnum
 from pathlib import Path
 
 from layout_advise.errors import SnapshotError
-from layout_advise.tracer.process.patching import MAX_EXITS, Entry, Patch, plan_exit
+from layout_advise.tracer.process.patching import MAX_EXITS, Entry, Patch, plan_exit, plan_patch
 
 MAGIC = 0x3167617561796C61
 MAX_TIMED = 4096
@@ -58,7 +58,7 @@ class Verb(IntEnum):
 
 
 class Mode(IntEnum):
-    """What the agent is there for."""
+    """The agent's purpose in one run."""
 
     SAMPLE = 1
     PROBE = 2
@@ -91,6 +91,22 @@ class Status:
     ns_per_tick: float | None
     empty: int
     error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """The agent's task: it parks at call ``first`` (from 1) of the hotspot at ``entry``, or times or records ``timed`` calls
+    from there on, and ends the program after ``max_calls`` (0: never). ``quick``: only the time stamp counter is read.
+    ``calm``: ticks of the canary and ns of patience. ``interval_ns`` is the sampler's."""
+
+    mode: Mode
+    entry: Entry | None = None
+    first: int = 1
+    timed: int = 0
+    max_calls: int = 0
+    interval_ns: int = 0
+    quick: bool = False
+    calm: tuple[int, int] = (0, 0)
 
 
 def _tmpfs() -> Path:
@@ -126,26 +142,23 @@ class RunFolder:
         """A channel name not used before in this folder."""
         return f"{prefix}{next(self._numbers)}"
 
-    def configure(
-        self, mode: Mode, entry: Entry | None, patch: Patch | None, *, first: int = 1, timed: int = 0, max_calls: int = 0,
-        interval_ns: int = 0, preload: str = "", quick: bool = False, calm: tuple[int, int] = (0, 0),
-    ) -> None:  # fmt: skip
-        """Write the agent's orders and an empty status file."""
-        size, blob, fixes, original, int3 = (
-            (patch.size, patch.blob, patch.fixes, patch.original, patch.int3) if patch else (0, b"", (), b"", False)
-        )
+    def configure(self, orders: Orders, preload: str) -> None:
+        """Write the agent's orders and an empty status file. ``preload`` is what the user has preloaded."""
+        entry = orders.entry
+        patch = plan_patch(entry) if entry else Patch(0, b"", (), b"", False)
+        outlined = entry.outlined if entry else None
         data = _CONFIG.pack(
-            MAGIC, mode, os.getpid(), entry.address if entry else 0, first, timed, max_calls, interval_ns,
-            size, len(blob), int3, len(fixes), quick, original, blob,
+            MAGIC, orders.mode, os.getpid(), entry.address if entry else 0, orders.first, orders.timed, orders.max_calls,
+            orders.interval_ns, patch.size, len(patch.blob), patch.int3, len(patch.fixes), orders.quick, patch.original,
+            patch.blob,
         )  # fmt: skip
-        data += b"".join(_FIX.pack(fix.at, fix.end, fix.target) for fix in fixes).ljust(8 * _FIX.size, b"\0")
+        data += _fixes(patch, 8)
         data += os.fsencode(entry.path.resolve() if entry else "").ljust(4096, b"\0")
         data += os.fsencode(preload).ljust(4096, b"\0")
-        outlined = entry.outlined if entry else None
         data += struct.pack("<Q", outlined.address if outlined else 0)
         data += os.fsencode(outlined.path.resolve() if outlined else "").ljust(4096, b"\0")
         data += _exits(entry.exits if entry else ())
-        data += struct.pack("<3Q", *calm, outlined.register if outlined else 0)
+        data += struct.pack("<3Q", *orders.calm, outlined.register if outlined else 0)
         (self.path / "config").write_bytes(data)
         (self.path / "status").write_bytes(bytes(_STATUS.size + MAX_TIMED * _SAMPLE.size + 8))
 
@@ -172,13 +185,17 @@ class RunFolder:
         self._alive.close()
 
 
+def _fixes(patch: Patch, room: int) -> bytes:
+    return b"".join(_FIX.pack(fix.at, fix.end, fix.target) for fix in patch.fixes).ljust(room * _FIX.size, b"\0")
+
+
 def _exits(places: Sequence[Entry]) -> bytes:
     """The part of the orders that tells where a loop is left."""
     data = struct.pack("<Q", len(places))
     for place in places:
         plan = plan_exit(place)
         data += _EXIT.pack(place.address, plan.size, len(plan.blob), len(plan.fixes), 0, plan.original, plan.blob)
-        data += b"".join(_FIX.pack(fix.at, fix.end, fix.target) for fix in plan.fixes).ljust(4 * _FIX.size, b"\0")
+        data += _fixes(plan, 4)
     return data.ljust(8 + MAX_EXITS * (_EXIT.size + 4 * _FIX.size), b"\0")
 
 

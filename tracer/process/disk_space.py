@@ -18,7 +18,7 @@ RECORDS_ROOM = KEEP_FREE + (8 << 20)
 
 
 def free_bytes(folder: Path) -> int:
-    """What may still be written to the file system of ``folder``, or of the nearest folder above it that exists."""
+    """Bytes that may still be written to the file system of ``folder``, or of the nearest folder above it that exists."""
     place = folder.absolute()
     while not place.exists() and place != place.parent:
         place = place.parent
@@ -27,7 +27,7 @@ def free_bytes(folder: Path) -> int:
 
 
 def is_full(folder: Path) -> bool:
-    """Whether next to nothing can be written there any more."""
+    """Returns whether next to nothing can be written there any more."""
     return free_bytes(folder) < 1 << 16
 
 

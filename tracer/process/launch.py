@@ -10,12 +10,12 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from layout_advise.errors import ProgramError
 from layout_advise.tracer.process.agent import agent_path
-from layout_advise.tracer.process.channel import RunFolder
 
 
 @cache
@@ -33,47 +33,72 @@ def fixed_addresses() -> tuple[str, ...]:
     return ()
 
 
-def launch(
-    folder: RunFolder,
-    command: Sequence[str],
-    *,
-    stdin_path: Path | None,
-    cwd: Path | None,
-    env: Mapping[str, str] | None,
-    discard: bool,
-    stdout: Path | None = None,
-) -> subprocess.Popen[bytes]:
-    """Start ``command`` under the agent that ``folder`` configures. ``discard``: its output goes nowhere;
-    ``stdout``: its standard output goes into this file.
+@dataclass(frozen=True, slots=True)
+class Start:
+    """How a program is started: ``command``, its standard input (None: empty), its environment (None: ours).
+
+    ``discard``: its output goes nowhere, else where ours goes; with ``stdout`` its standard output goes into that file.
+    """
+
+    command: Sequence[str]
+    stdin: Path | None = None
+    env: Mapping[str, str] | None = None
+    discard: bool = True
+    stdout: Path | None = None
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment as a new dictionary."""
+        return dict(os.environ if self.env is None else self.env)
+
+    @property
+    def preload(self) -> str:
+        """The user's own preloaded libraries."""
+        return self.environment.get("LD_PRELOAD", "")
+
+
+def launch(start: Start, folder: Path) -> subprocess.Popen[bytes]:
+    """Start the program with the agent, which finds its orders in ``folder``.
 
     Raises :class:`ProgramError` if it cannot be started at all.
     """
-    environment = dict(os.environ if env is None else env)
-    program = shutil.which(command[0], path=environment.get("PATH")) if "/" not in command[0] else command[0]
-    base = Path(cwd) if cwd else Path.cwd()
-    if program is None or not (base / program).is_file():
-        raise ProgramError(f"cannot start {command[0]}", "no such program")
-    preload = ":".join(filter(None, (str(agent_path()), environment.get("LD_PRELOAD", ""))))
-    # `env` comes between, because setarch would otherwise load the agent itself and use it up.
-    variables = [f"LD_PRELOAD={preload}", f"LAYOUT_ADVISE_AGENT={folder.path}"]
-    full = [*fixed_addresses(), shutil.which("env") or "/usr/bin/env", *variables, str(program), *command[1:]]
-    environment.pop("LD_PRELOAD", None)
-    output = subprocess.DEVNULL if discard else None
+    full, environment = _under_agent(start, folder)
+    output = subprocess.DEVNULL if start.discard else None
     with ExitStack() as files:
-        source = files.enter_context(open(stdin_path or os.devnull, "rb"))
-        target = files.enter_context(open(stdout, "wb")) if stdout is not None else output
-        try:
-            return (
-                _launcher()
-                .submit(
-                    lambda: subprocess.Popen(
-                        full, stdin=source, stdout=target, stderr=output, cwd=cwd, env=environment, start_new_session=True
-                    )
-                )
-                .result()
+        source = files.enter_context(open(start.stdin or os.devnull, "rb"))
+        target = files.enter_context(open(start.stdout, "wb")) if start.stdout is not None else output
+
+        def begin() -> subprocess.Popen[bytes]:
+            return subprocess.Popen(
+                full, stdin=source, stdout=target, stderr=output, env=environment, start_new_session=True
             )
+
+        try:
+            return _launcher().submit(begin).result()
         except OSError as error:
-            raise ProgramError(f"cannot start {command[0]}", str(error)) from error
+            raise ProgramError(f"cannot start {start.command[0]}", str(error)) from error
+
+
+def _under_agent(start: Start, folder: Path) -> tuple[list[str], dict[str, str]]:
+    """The command that starts the program with the agent, and its environment."""
+    environment = start.environment
+    name, *arguments = start.command
+    program = name if "/" in name else shutil.which(name, path=environment.get("PATH"))
+    if program is None or not Path(program).is_file():
+        raise ProgramError(f"cannot start {name}", "no such program")
+    preload = ":".join(filter(None, (str(agent_path()), start.preload)))
+    # `env` comes between, because setarch would otherwise load the agent itself and use it up.
+    variables = [f"LD_PRELOAD={preload}", f"LAYOUT_ADVISE_AGENT={folder}"]
+    environment.pop("LD_PRELOAD", None)
+    return [*fixed_addresses(), shutil.which("env") or "/usr/bin/env", *variables, program, *arguments], environment
+
+
+def wait_for_end(process: subprocess.Popen[bytes], timeout: float | None, what: str, hint: str = "raise --timeout") -> None:
+    """Wait for the program's end. Raises :class:`ProgramError` after ``timeout`` seconds: it hung while ``what``."""
+    try:
+        process.wait(timeout)
+    except subprocess.TimeoutExpired:
+        raise ProgramError(f"the program hung while {what}", f"still running after {timeout:g} s", hint) from None
 
 
 def kill_session(process: subprocess.Popen[bytes]) -> None:

@@ -1,4 +1,4 @@
-"""What to overwrite at a hotspot's entry, and the displaced instructions relocated, decided offline on the file's bytes.
+"""The patch at a hotspot's entry, with the displaced instructions relocated; planned offline from the file's bytes.
 
 A five-byte jump leads to a stub that counts and then runs the displaced instructions; where those cannot be moved or a
 branch leads between them, a one-byte ``int3`` and a signal handler do the same, some hundred times slower.
@@ -43,7 +43,7 @@ class Entry:
     symbol: str = ""
     outlined: Outlined | None = None
     exits: tuple[Entry, ...] = ()
-    """Where control goes on after a loop; a function returns instead."""
+    """The places where control goes on after a loop; a function returns instead."""
 
 
 @dataclass(frozen=True, slots=True)

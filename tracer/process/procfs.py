@@ -1,4 +1,4 @@
-"""What /proc tells about a process: mappings, memory, namespaces, how it ended."""
+"""A process as /proc shows it: mappings, memory, namespaces, how it ended."""
 
 from __future__ import annotations
 

@@ -12,32 +12,19 @@ import os
 import signal
 import time
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Self
 
 from layout_advise.errors import SnapshotError
-from layout_advise.tracer.code.operands import GPR_NAMES
-from layout_advise.tracer.process.tracee import UserRegisters, libc
+from layout_advise.tracer.code.decoder import GPR_NAMES
+from layout_advise.tracer.process import ptrace
+from layout_advise.tracer.process.launch import describe_end
+from layout_advise.tracer.process.ptrace import CALL_ARGUMENTS, NO_SYSTEM_CALL, TracedProcess, libc, next_stop, signed
+from layout_advise.tracer.process.xstate import restored
 from layout_advise.tracer.trace.trace import Registers
 
-_CONT, _STEP, _GETREGS, _SETREGS, _SYSCALL = 7, 9, 12, 13, 24
-_GETSIGINFO, _GETREGSET, _SETREGSET, _SEIZE, _INTERRUPT, _SETSIGMASK, _SYSCALL_INFO = (
-    *(0x4202, 0x4204, 0x4205, 0x4206, 0x4207, 0x420B, 0x420E),
-)
-_SYSGOOD, _FORK, _VFORK, _CLONE, _EXEC, _EXITKILL = 1, 2, 4, 8, 16, 0x100000
-EVENT_FORK, EVENT_VFORK, EVENT_CLONE, EVENT_EXEC, EVENT_STOP = 1, 2, 3, 4, 128
-_NT_X86_XSTATE = 0x202
-_XSAVE_BITS = 512  # where the header with the components present stands
-_XSAVE_KEPT = slice(464, 512)  # the kernel's own
-_WALL = 0x40000000
-_NONE = (1 << 64) - 1
-_SPINS = 40
-_PAUSE = 5e-5
 SYSTEM_CALL = signal.SIGTRAP | 0x80
-
-
-class _Vector(ctypes.Structure):
-    _fields_ = [("base", ctypes.c_void_p), ("length", ctypes.c_size_t)]
+_FOLLOWED = ptrace.OPTION_FORK | ptrace.OPTION_VFORK | ptrace.OPTION_CLONE | ptrace.OPTION_EXEC
+_OPTIONS = _FOLLOWED | ptrace.OPTION_SYSGOOD | ptrace.OPTION_EXITKILL
+_LONGEST_PAUSE = 5e-5
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +39,8 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class ParkedState:
-    """What a parked thread needs, besides its general registers, to go on: its id, its signal mask, and the vector state as
-    XSAVE wrote it (``components`` of it are valid)."""
+    """The state of a parked thread, besides its general registers, that it needs to go on: its id, its signal mask, and the
+    vector state as XSAVE wrote it (``components`` of it are valid)."""
 
     thread: int
     signals: int
@@ -61,27 +48,20 @@ class ParkedState:
     components: int
 
 
-class Seized:
+class Seized(TracedProcess):
     """The program ``pid``, which leads a process group of its own. Raises :class:`SnapshotError` where that is forbidden.
 
     It is killed by :meth:`close`, and by the kernel should we end first.
     """
 
     def __init__(self, pid: int) -> None:
+        super().__init__()
         self.pid = pid
-        self._memory = -1
         self._late: dict[int, list[int]] = {}
-        options = _SYSGOOD | _FORK | _VFORK | _CLONE | _EXEC | _EXITKILL
         for name in os.listdir(f"/proc/{pid}/task"):
-            if libc.ptrace(_SEIZE, int(name), None, options):
+            if libc.ptrace(ptrace.SEIZE, int(name), None, _OPTIONS):
                 raise SnapshotError("cannot watch the program", f"ptrace: {os.strerror(ctypes.get_errno())}")
-        self._memory = os.open(f"/proc/{pid}/mem", os.O_RDWR)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
+        self._open_memory()
 
     def close(self) -> None:
         """Kill it and wait for all its threads; may be called twice."""
@@ -96,34 +76,16 @@ class Seized:
             while (stop := self.wait(deadline)) is not None and not (stop.ended and stop.thread == self.pid):
                 pass
 
-    def read(self, address: int, size: int) -> bytes:
-        """Memory of the program, whatever its protection."""
-        return os.pread(self._memory, size, address)
-
-    def write(self, address: int, data: bytes) -> None:
-        """Writes memory of the program, code too."""
-        os.pwrite(self._memory, data, address)
-
-    def registers(self, thread: int) -> UserRegisters:
-        """The general registers of a stopped thread."""
-        found = UserRegisters()
-        self._ask(_GETREGS, thread, None, ctypes.byref(found))
-        return found
-
-    def set_registers(self, thread: int, registers: UserRegisters) -> None:
-        """Sets the general registers of a stopped thread."""
-        self._ask(_SETREGS, thread, None, ctypes.byref(registers))
-
     def fault_address(self, thread: int) -> int:
-        """Where the access went that SIGSEGV stopped the thread for."""
+        """The address of the access that SIGSEGV stopped the thread for."""
         info = ctypes.create_string_buffer(128)
-        self._ask(_GETSIGINFO, thread, None, info)
+        self._ask(ptrace.GETSIGINFO, thread, None, info)
         return int.from_bytes(info.raw[16:24], "little")
 
     def enters_call(self, thread: int) -> bool:
-        """Whether the stop at a system call is that before it."""
+        """Returns whether the stop at a system call is that before it."""
         info = ctypes.create_string_buffer(128)
-        self._ask(_SYSCALL_INFO, thread, len(info), info)
+        self._ask(ptrace.SYSCALL_INFO, thread, len(info), info)
         return info.raw[0] == 1
 
     def resume(self, thread: int, *, calls: bool, signal_number: int = 0) -> None:
@@ -131,31 +93,23 @@ class Seized:
         late = self._late.get(thread)
         if not signal_number and late:
             signal_number = late.pop(0)
-        libc.ptrace(_SYSCALL if calls else _CONT, thread, None, signal_number)
+        libc.ptrace(ptrace.SYSCALL if calls else ptrace.CONT, thread, None, signal_number)
 
     def interrupt(self, thread: int) -> None:
         """The running thread will stop with EVENT_STOP."""
-        libc.ptrace(_INTERRUPT, thread, None, None)
+        libc.ptrace(ptrace.INTERRUPT, thread, None, None)
 
     def wait(self, deadline: float | None) -> Stop | None:
         """The next stop of any thread; None at ``deadline`` (of the monotonic clock). Raises ChildProcessError when all is
         over."""
-        spins = 0
-        while True:
-            thread, status = os.waitpid(-self.pid, _WALL | os.WNOHANG)
-            if thread:
-                return _stop(thread, status)
-            if deadline is not None and time.monotonic() >= deadline:
-                return None
-            spins += 1
-            if spins > _SPINS:
-                time.sleep(_PAUSE)
+        found = next_stop([-self.pid], deadline, _LONGEST_PAUSE)
+        return _stop(*found) if found is not None else None
 
     def step(self, thread: int) -> Stop:
         """One instruction of the thread (one iteration of a repeated string instruction), and its stop: SIGTRAP after it, or
         SIGSEGV instead of it. Other signals that come meanwhile are delivered when the thread is resumed."""
         while True:
-            self._ask(_STEP, thread, None, None)
+            self._ask(ptrace.STEP, thread)
             stop = self.wait_for(thread)
             if stop.ended or (not stop.event and stop.signal in (signal.SIGTRAP, signal.SIGSEGV)):
                 return stop
@@ -164,21 +118,20 @@ class Seized:
 
     def wait_for(self, thread: int) -> Stop:
         """The next stop of this thread, which comes soon."""
-        return _stop(*os.waitpid(thread, _WALL))
+        return _stop(*os.waitpid(thread, ptrace.WALL))
 
     def system_call(self, thread: int, at: int, number: int, *arguments: int) -> int:
         """Have the stopped thread make a system call by the instruction at ``at``; the registers are the caller's to set
         again. Returns what it returned, negative for an error."""
-        registers = self.registers(thread)
-        registers.rip, registers.rax, registers.orig_rax = at, number, _NONE
-        for name, value in zip(("rdi", "rsi", "rdx", "r10", "r8", "r9"), arguments, strict=False):
+        registers = self.registers_of(thread)
+        registers.rip, registers.rax, registers.orig_rax = at, number, NO_SYSTEM_CALL
+        for name, value in zip(CALL_ARGUMENTS, arguments, strict=False):
             setattr(registers, name, value)
-        self.set_registers(thread, registers)
+        self.set_registers_of(thread, registers)
         stop = self.step(thread)
         if stop.ended or stop.signal != signal.SIGTRAP:
             raise SnapshotError("the watched program did not obey", stop.ended or f"signal {stop.signal}")
-        result = int(self.registers(thread).rax)
-        return result - (1 << 64) if result >> 63 else result
+        return signed(self.registers_of(thread).rax)
 
     def unpark(self, state: ParkedState, registers: Registers) -> None:
         """Stop the thread that the agent parked and put it where the program was, as if it had never been parked."""
@@ -186,39 +139,21 @@ class Seized:
         stop = self.wait_for(state.thread)
         if stop.ended:
             raise SnapshotError("the parked program is gone", stop.ended)
-        own = self.registers(state.thread)
+        own = self.registers_of(state.thread)
         for name, value in zip(GPR_NAMES, registers.gpr, strict=True):
             setattr(own, name, value)
-        own.rip, own.eflags, own.orig_rax = registers.rip, registers.rflags, _NONE
-        self.set_registers(state.thread, own)
-        self._set_vectors(state)
+        own.rip, own.eflags, own.orig_rax = registers.rip, registers.rflags, NO_SYSTEM_CALL
+        self.set_registers_of(state.thread, own)
+        kernels = self.vector_state(state.thread)
+        self.set_vector_state(state.thread, restored(state.vectors, state.components, kernels))
         mask = ctypes.c_uint64(state.signals)
-        self._ask(_SETSIGMASK, state.thread, 8, ctypes.byref(mask))
+        self._ask(ptrace.SETSIGMASK, state.thread, 8, ctypes.byref(mask))
 
-    def _set_vectors(self, state: ParkedState) -> None:
-        buffer = ctypes.create_string_buffer(16384)
-        vector = _Vector(ctypes.cast(buffer, ctypes.c_void_p), len(buffer))
-        self._ask(_GETREGSET, state.thread, _NT_X86_XSTATE, ctypes.byref(vector))
-        kernel, size = buffer.raw, min(vector.length, len(state.vectors))
-        data = bytearray(kernel[: vector.length])
-        data[:size] = state.vectors[:size]
-        data[_XSAVE_KEPT] = kernel[_XSAVE_KEPT]
-        bits = [int.from_bytes(source[_XSAVE_BITS : _XSAVE_BITS + 8], "little") for source in (state.vectors, kernel)]
-        present = bits[0] & state.components | bits[1] & ~state.components
-        data[_XSAVE_BITS : _XSAVE_BITS + 8] = present.to_bytes(8, "little")
-        data[_XSAVE_BITS + 8 : _XSAVE_BITS + 64] = kernel[_XSAVE_BITS + 8 : _XSAVE_BITS + 64]
-        ctypes.memmove(buffer, bytes(data), len(data))
-        self._ask(_SETREGSET, state.thread, _NT_X86_XSTATE, ctypes.byref(vector))
-
-    def _ask(self, request: int, thread: int, address: object, data: object) -> None:
-        if libc.ptrace(request, thread, address, data) < 0:
-            error = os.strerror(ctypes.get_errno())
-            raise SnapshotError("the watched program is out of reach", f"ptrace {request:#x}: {error}")
+    def _refused(self, request: int, why: str) -> None:
+        raise SnapshotError("the watched program is out of reach", f"ptrace {request:#x}: {why}")
 
 
 def _stop(thread: int, status: int) -> Stop:
     if os.WIFSTOPPED(status):
         return Stop(thread, os.WSTOPSIG(status), status >> 16)
-    if os.WIFSIGNALED(status):
-        return Stop(thread, ended=f"killed by {signal.Signals(os.WTERMSIG(status)).name}")
-    return Stop(thread, ended=f"exit status {os.WEXITSTATUS(status)}")
+    return Stop(thread, ended=describe_end(os.waitstatus_to_exitcode(status)))

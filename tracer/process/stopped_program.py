@@ -32,7 +32,7 @@ class CloneImage:
 
 @dataclass(frozen=True, slots=True)
 class TeamMember:
-    """What one thread of a team recorded with its clone. ``entered`` is False where the region had fewer threads.
+    """The outcome of one thread of a team with its clone. ``entered`` is False where the region had fewer threads.
     ``arguments`` are those of the region's body in registers: rdi rsi rdx rcx r8 r9, or fewer where the runtime hands over
     fewer."""
 
@@ -65,7 +65,7 @@ class Sample:
     canary: int = 0
     memory: int = 0
     between_ns: int = 0
-    """What passed since the call timed before ended, in the running program; 0: not known."""
+    """Nanoseconds since the end of the call timed before, in the running program; 0: not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +84,8 @@ class Calm:
 AT_ONCE = Calm()
 Clock = Literal["thread-cpu", "wall"]
 Mode = Literal["steady", "cold", "fresh"]
-"""What a timed call finds: the caches and the processor's memory of branches as the same call left them before; flushed
-caches; or branches that are not known (``docs/decisions/0052``)."""
+"""The state that a timed call finds: the caches and the processor's memory of branches as the same call left them before;
+flushed caches; or branches that are not known (``docs/decisions/0052``)."""
 MODES: tuple[Mode, ...] = ("steady", "cold", "fresh")
 """By the agent's numbers."""
 
@@ -114,7 +114,7 @@ class StoppedProgram(Protocol):
 
     @property
     def others_ran(self) -> bool:
-        """Whether threads other than the one that made it ran during the last :meth:`trace`."""
+        """Returns whether threads other than the one that made it ran during the last :meth:`trace`."""
         ...
 
     def registers(self) -> Registers:
@@ -210,7 +210,7 @@ class StoppedProgram(Protocol):
 
 
 class Snapshots(Protocol):
-    """Where fresh copies of the parked program come from. ``close`` ends all of them, not the parked program."""
+    """A source of fresh copies of the parked program. ``close`` ends all of them, not the parked program."""
 
     kind: Literal["criu", "fork"]
 

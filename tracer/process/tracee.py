@@ -15,41 +15,22 @@ import time
 from collections.abc import Mapping as Env
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from layout_advise.errors import ProgramError
+from layout_advise.tracer.process import ptrace
 from layout_advise.tracer.process.launch import describe_end, signal_name
 from layout_advise.tracer.process.procfs import parse_mappings
+from layout_advise.tracer.process.ptrace import INT3, TracedProcess, UserRegisters, libc, next_stop
 from layout_advise.tracer.trace.trace import Mapping
 
-_TRACEME, _CONT, _STEP, _GETREGS, _SETREGS, _DETACH, _SETOPTIONS, _GETEVENTMSG = 0, 7, 9, 12, 13, 17, 0x4200, 0x4201
-_FORK, _VFORK, _CLONE, _EXEC, _EXITKILL = 2, 4, 8, 16, 0x100000
-_EVENT_VFORK, _EVENT_EXEC = 2, 4
 _NO_RANDOM = 0x0040000
-_WALL = 0x40000000
 _TGKILL = 234
-_SPINS = 40  # polls before the first sleep: a step takes a few microseconds
-_PAUSE, _LONGEST_PAUSE = 2e-5, 2e-3
+_LONGEST_PAUSE = 2e-3
+_FOLLOWED = ptrace.OPTION_FORK | ptrace.OPTION_VFORK | ptrace.OPTION_CLONE | ptrace.OPTION_EXEC | ptrace.OPTION_EXITKILL
 _FAULTS = frozenset({signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSYS})
 
-_NAMES = (
-    *("r15", "r14", "r13", "r12", "rbp", "rbx", "r11", "r10", "r9", "r8", "rax", "rcx", "rdx", "rsi", "rdi"),
-    *("orig_rax", "rip", "cs", "eflags", "rsp", "ss", "fs_base", "gs_base", "ds", "es", "fs", "gs"),
-)  # fmt: skip
 
-libc = ctypes.CDLL(None, use_errno=True)
-libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
-libc.ptrace.restype = ctypes.c_long
-
-
-class UserRegisters(ctypes.Structure):
-    """``struct user_regs_struct``."""
-
-    _fields_ = [(name, ctypes.c_uint64) for name in _NAMES]
-
-
-class Tracee:
+class Tracee(TracedProcess):
     """A stopped child process, its output discarded. Registers and steps are those of ``thread``; between two calls of the
     methods all ``threads`` that are traced stand still.
 
@@ -65,13 +46,13 @@ class Tracee:
     ) -> None:
         def prepare() -> None:
             libc.personality(_NO_RANDOM)
-            libc.ptrace(_TRACEME, 0, None, None)
+            libc.ptrace(ptrace.TRACEME, 0, None, None)
 
+        super().__init__()
         self._timeout = timeout
         self._deadline = None if timeout is None else time.monotonic() + timeout
         self._planted: dict[int, bytes] = {}
         self._still: dict[int, int] = {}  # threads to be set off, with a signal or 0; all others run
-        self._memory = -1
         with open(stdin or os.devnull, "rb") as source:
             self._process = subprocess.Popen(
                 list(command),
@@ -85,14 +66,8 @@ class Tracee:
         self.pid = self.thread = self._process.pid
         self.threads = [self.pid]
         self._heard(*self._next(self.threads))
-        libc.ptrace(_SETOPTIONS, self.pid, None, _FORK | _VFORK | _CLONE | _EXEC | _EXITKILL)
-        self._memory = os.open(f"/proc/{self.pid}/mem", os.O_RDWR)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
+        self._ask(ptrace.SETOPTIONS, self.pid, None, _FOLLOWED)
+        self._open_memory()
 
     def close(self) -> None:
         """Kills the program and what it started in its process group; may be called twice."""
@@ -105,34 +80,26 @@ class Tracee:
             os.kill(self.pid, signal.SIGKILL)
             for thread in [*(t for t in self.threads if t != self.pid), self.pid]:  # the first thread's end comes last
                 with contextlib.suppress(ChildProcessError):
-                    while os.WIFSTOPPED(os.waitpid(thread, _WALL)[1]):
+                    while os.WIFSTOPPED(os.waitpid(thread, ptrace.WALL)[1]):
                         pass
             self._process.returncode = -signal.SIGKILL
 
     def registers(self) -> UserRegisters:
         """The general registers of ``thread``."""
-        return self._registers(self.thread)
+        return self.registers_of(self.thread)
 
     def set_registers(self, registers: UserRegisters) -> None:
         """Sets the general registers of ``thread``."""
-        libc.ptrace(_SETREGS, self.thread, None, ctypes.byref(registers))
-
-    def read(self, address: int, size: int) -> bytes:
-        """Memory of the program."""
-        return os.pread(self._memory, size, address)
-
-    def write(self, address: int, data: bytes) -> None:
-        """Writes memory of the program, read-only code too."""
-        os.pwrite(self._memory, data, address)
+        self.set_registers_of(self.thread, registers)
 
     def mappings(self) -> tuple[Mapping, ...]:
         """/proc/PID/maps."""
-        return parse_mappings(Path(f"/proc/{self.thread}/maps").read_text())
+        return parse_mappings(Path(f"/proc/{self.thread}/maps").read_text())  # the first thread's is empty once it ended
 
     def plant(self, address: int) -> None:
         """Sets a breakpoint."""
         self._planted[address] = self.read(address, 1)
-        self.write(address, b"\xcc")
+        self.write(address, INT3)
 
     def remove(self, address: int) -> None:
         """Takes the breakpoint away."""
@@ -143,7 +110,7 @@ class Tracee:
         self._still = dict.fromkeys(self.threads, 0)
         while True:
             for thread, number in self._still.items():
-                libc.ptrace(_CONT, thread, None, number)
+                self._ask(ptrace.CONT, thread, None, number)
             self._still = {}
             thread, status = self._next(self.threads)
             found = self._heard(thread, status)
@@ -168,34 +135,23 @@ class Tracee:
 
     def detach_others(self) -> None:
         """From now on only ``thread`` is traced, and no breakpoint may be set any more."""
-        libc.ptrace(_SETOPTIONS, self.thread, None, _EXITKILL)
+        self._ask(ptrace.SETOPTIONS, self.thread, None, ptrace.OPTION_EXITKILL)
         for other in self.threads:
             if other != self.thread:
-                libc.ptrace(_DETACH, other, None, None)
+                self._ask(ptrace.DETACH, other)
         self.threads = [self.thread]
 
-    def _registers(self, thread: int) -> UserRegisters:
-        found = UserRegisters()
-        libc.ptrace(_GETREGS, thread, None, ctypes.byref(found))
-        return found
+    def _refused(self, request: int, why: str) -> None:
+        pass  # the thread was killed: that is found when it is waited for
 
     def _next(self, threads: Sequence[int]) -> tuple[int, int]:
         """The next stop or end of one of ``threads``, and its wait status."""
-        polls = 0
-        while True:
-            if self._deadline is not None and time.monotonic() >= self._deadline:
-                hint = "raise --timeout, or ask for an earlier --call"
-                raise ProgramError("the traced program was killed", f"not done after {self._timeout:g} s", hint)
-            for thread in threads:
-                try:
-                    found, status = os.waitpid(thread, _WALL | os.WNOHANG)
-                except ChildProcessError:  # another thread's exec took it away
-                    return thread, 0
-                if found:
-                    return thread, status
-            polls += 1
-            if polls > _SPINS:
-                time.sleep(min(_PAUSE * (polls - _SPINS), _LONGEST_PAUSE))
+        late = self._deadline is not None and time.monotonic() >= self._deadline  # though there is always a next stop
+        found = None if late else next_stop(threads, self._deadline, _LONGEST_PAUSE)
+        if found is None:
+            hint = "raise --timeout, or ask for an earlier --call"
+            raise ProgramError("the traced program was killed", f"not done after {self._timeout:g} s", hint)
+        return found
 
     def _heard(self, thread: int, status: int) -> int | None:
         """The signal that stopped the thread; 0 for an event, which is dealt with; None where the thread ended."""
@@ -213,27 +169,27 @@ class Tracee:
 
     def _event(self, thread: int, event: int) -> None:
         """A new thread is traced too, a new process is let go."""
-        if event == _EVENT_EXEC:
+        if event == ptrace.EVENT_EXEC:
             raise ProgramError("the traced program cannot be followed", "it calls exec", "give the program that it becomes")
         message = ctypes.c_ulong()
-        libc.ptrace(_GETEVENTMSG, thread, None, ctypes.byref(message))
+        self._ask(ptrace.GETEVENTMSG, thread, None, ctypes.byref(message))
         new = message.value
-        if not os.WIFSTOPPED(os.waitpid(new, _WALL)[1]):
+        if not os.WIFSTOPPED(os.waitpid(new, ptrace.WALL)[1]):
             return
         if os.path.exists(f"/proc/{self.pid}/task/{new}"):
             self.threads.append(new)
             self._still[new] = 0
             return
-        if event != _EVENT_VFORK:  # which shares the memory until it calls exec, and may call nothing else
+        if event != ptrace.EVENT_VFORK:  # which shares the memory until it calls exec, and may call nothing else
             self._clean(new)
-        libc.ptrace(_DETACH, new, None, None)
+        self._ask(ptrace.DETACH, new)
 
     def _clean(self, child: int) -> None:
         """Takes the breakpoints out of a forked child."""
         with open(f"/proc/{child}/mem", "r+b", buffering=0) as memory:
             for address, saved in self._planted.items():
                 os.pwrite(memory.fileno(), saved, address)
-                if self.read(address, 1) != b"\xcc":
+                if self.read(address, 1) != INT3:
                     why = "it shares its memory with a process that it started"
                     raise ProgramError("the traced program cannot be followed", why, "use --backend valgrind")
 
@@ -247,19 +203,19 @@ class Tracee:
                 return
             if number == signal.SIGSTOP:
                 break
-            registers = self._registers(thread)
+            registers = self.registers_of(thread)
             if number == signal.SIGTRAP and registers.rip - 1 in self._planted:
                 registers.rip -= 1
-                libc.ptrace(_SETREGS, thread, None, ctypes.byref(registers))
+                self.set_registers_of(thread, registers)
             elif number and number not in _FAULTS:  # a fault comes again by itself
                 late.append(number)
-            libc.ptrace(_CONT, thread, None, None)
+            self._ask(ptrace.CONT, thread)
         for number in late:
             libc.syscall(_TGKILL, self.pid, thread, number)
 
     def _single(self, number: int) -> int:
         """One step, the signal ``number`` delivered first; the signal that came instead of it, or 0."""
-        libc.ptrace(_STEP, self.thread, None, number)
+        self._ask(ptrace.STEP, self.thread, None, number)
         while True:
             thread, status = self._next([self.thread])
             found = self._heard(thread, status)
@@ -267,10 +223,10 @@ class Tracee:
                 raise ProgramError("the traced thread ended", "the call did not return")
             if found:
                 return 0 if found == signal.SIGTRAP else found
-            libc.ptrace(_STEP, self.thread, None, None)
+            self._ask(ptrace.STEP, self.thread)
 
     def _catches(self, number: int) -> bool:
-        """Whether the program has a handler for the signal."""
+        """Returns whether the program has a handler for the signal."""
         status = Path(f"/proc/{self.thread}/status").read_text()
         caught = next(line for line in status.splitlines() if line.startswith("SigCgt:"))
         return bool(int(caught.split()[1], 16) >> number - 1 & 1)

@@ -5,7 +5,6 @@ All addresses are those of the file; add the load base (:meth:`ElfBinary.load_ba
 
 from __future__ import annotations
 
-import difflib
 import io
 import os
 from bisect import bisect_right
@@ -27,6 +26,7 @@ from layout_advise.tracer.program import producer as producers
 from layout_advise.tracer.program.dwarf import DebugInfo
 from layout_advise.tracer.program.dwarf_types import ResultKind, result_kind
 from layout_advise.tracer.program.elf_checks import check_dynamic, check_executable, check_file, check_header, parse
+from layout_advise.tracer.program.function_names import named, near_names
 from layout_advise.tracer.program.lines import InlinedAt, LineTable, SourceLine
 from layout_advise.tracer.program.symbols import (
     DataSymbol,
@@ -79,12 +79,12 @@ class ElfBinary:
 
     @property
     def pie(self) -> bool:
-        """Whether it is loaded anywhere (position-independent program or shared library)."""
+        """Returns whether it is loaded anywhere (position-independent program or shared library)."""
         return bool(self._elf["e_type"] == "ET_DYN")
 
     @cached_property
     def dynamic(self) -> bool:
-        """Whether the dynamic loader starts it."""
+        """Returns whether the dynamic loader starts it."""
         return any(segment["p_type"] == "PT_INTERP" for segment in self._elf.iter_segments())
 
     @cached_property
@@ -98,12 +98,12 @@ class ElfBinary:
 
     @cached_property
     def stripped(self) -> bool:
-        """Whether the full symbol table is missing: static functions then have no names."""
+        """Returns whether the full symbol table is missing: static functions then have no names."""
         return self._elf.get_section_by_name(".symtab") is None
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """What will be missing from the report because of how the file was built."""
+        """Notes on what the report will lack because of how the file was built."""
         if self.stripped:
             return (f"{self.path} is stripped: only exported functions have names and no type is known; rebuild with -g",)
         if not self.debug.present:
@@ -160,37 +160,17 @@ class ElfBinary:
 
         Raises :class:`BinaryError` with near names where there is none, and with the choices where there are several.
         """
-        for match in (self._by_symbol, self._by_source, self._by_demangled, self._by_fortran):
-            found = [f for f in match(symbol) if not f.piece]
-            if len(found) == 1:
-                return found[0]
-            if found:
-                names = ", ".join(f.name for f in found[:6])
-                raise BinaryError(f"{symbol} is not one function", f"{self.path} has {names}", "give one of these")
-        near = difflib.get_close_matches(symbol, self._known_names(), n=4, cutoff=0.5)
+        found = named(symbol, self.functions, self.demangled)
+        if len(found) == 1:
+            return found[0]
+        if found:
+            names = ", ".join(f.name for f in found[:6])
+            raise BinaryError(f"{symbol} is not one function", f"{self.path} has {names}", "give one of these")
+        near = near_names(symbol, self.functions, self.demangled)
         hint = f"did you mean {', '.join(near)}?" if near else "nm lists its functions"
         if self.stripped:
             hint += " (the file is stripped: rebuild with -g)"
         raise BinaryError(f"no function {symbol}", f"{self.path} has none of that name", hint)
-
-    def _known_names(self) -> list[str]:
-        names = {f.parent for f in self.functions if not f.anonymous}
-        return sorted(names | {bare_name(n) for s, n in self.demangled.items() if n != s})
-
-    def _by_symbol(self, symbol: str) -> list[Function]:
-        return [f for f in self.functions if f.name == symbol]
-
-    def _by_source(self, symbol: str) -> list[Function]:
-        return [f for f in self.functions if f.parent == symbol]
-
-    def _by_demangled(self, symbol: str) -> list[Function]:
-        human = [(f, self.demangled[f.name]) for f in self.functions if f.name.startswith(("_Z", "_R"))]
-        exact = [f for f, name in human if symbol in (name, name.split(" [clone")[0], bare_name(name))]
-        return exact or [f for f, name in human if bare_name(name).rsplit("::", 1)[-1] == symbol]
-
-    def _by_fortran(self, symbol: str) -> list[Function]:
-        lower = symbol.lower()
-        return [f for f in self.functions if f.parent == f"{lower}_" or f.parent.endswith(f"_MOD_{lower}")]
 
     def line(self, address: int) -> SourceLine | None:
         """File and line of the instruction at ``address``."""
@@ -209,7 +189,7 @@ class ElfBinary:
         return self._lines.inlined(address)
 
     def frame_at(self, address: int) -> Frame | None:
-        """Where the frame of the function at an instruction lies; None where the unwind table does not tell."""
+        """The frame of the function at an instruction; None where the unwind table does not tell."""
         table = self.debug.unwinding
         return table.frame_at(address) if table is not None else None
 
@@ -242,8 +222,8 @@ class ElfBinary:
             yield self.read(begin, end - begin)
 
     def result_kind(self, function: Function) -> ResultKind:
-        """Which register holds what ``function`` returns, from its debug information; "any" where there is none. Clones
-        that the compiler made may return something else than the function, but nothing where that does."""
+        """The kind of register that holds the result of ``function``, from its debug information; "any" where there is none.
+        Clones that the compiler made may return something else than the function, but nothing where that does."""
         die = self.debug.function_at(function.start) if self.debug.present and function.clone != "omp" else None
         kind = "any" if die is None else result_kind(die)
         return kind if function.name == function.parent or kind == "none" else "any"
@@ -293,7 +273,7 @@ class ElfBinary:
         return found
 
     def load_base(self, mappings: Iterable[Mapping]) -> int | None:
-        """What to add to the file's addresses in a process with these mappings; ``None`` where it is not mapped."""
+        """The load base: added to the file's addresses in a process with these mappings; ``None`` where it is not mapped."""
         mine = os.path.realpath(self.path)
         page = os.sysconf("SC_PAGE_SIZE")
         for mapping in mappings:

@@ -93,7 +93,7 @@ class DebugInfo:
 
     @property
     def present(self) -> bool:
-        """Whether the file has ``.debug_info``."""
+        """Returns whether the file has ``.debug_info``."""
         return self._info is not None and self._info.has_debug_info
 
     @property
@@ -212,7 +212,7 @@ class DebugInfo:
         return text(unit.get_top_DIE(), "DW_AT_producer") if unit is not None else None
 
     def split_unit(self, unit: CompileUnit) -> bool:
-        """Whether the unit's information stands in a separate ``.dwo`` file (``-gsplit-dwarf``)."""
+        """Returns whether the unit's information stands in a separate ``.dwo`` file (``-gsplit-dwarf``)."""
         return any(name in unit.get_top_DIE().attributes for name in _SPLIT)
 
     def location(self, die: DIE, address: int | None = None, name: str = "DW_AT_location") -> list[DWARFExprOp]:

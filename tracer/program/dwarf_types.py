@@ -1,4 +1,4 @@
-"""What DWARF says about a type, flattened to atomic members (:class:`layout_advise.layoutalgebra.derive.declared.Declared`).
+"""A type as DWARF describes it, flattened to atomic members (:class:`layout_advise.layoutalgebra.derive.declared.Declared`).
 
 Names are those of the source: ``struct f1 {...} f1_neuron`` reads ``f1_neuron`` through its typedef, a scalar reads as its
 base type whatever typedefs stand before it. A complex number is two members, ``re`` and ``im``: code accesses them singly.
@@ -85,7 +85,8 @@ def pointee(die: DIE | None) -> DIE | None:
 
 
 def is_descriptor(die: DIE | None) -> bool:
-    """Whether the type is a Fortran array that is reached through a descriptor (allocatable, pointer, assumed shape)."""
+    """Returns whether the type is a Fortran array that is reached through a descriptor (allocatable, pointer, assumed
+    shape)."""
     bare = strip(die)
     return bare is not None and bare.tag == "DW_TAG_array_type" and "DW_AT_data_location" in bare.attributes
 
@@ -139,7 +140,8 @@ def size_of(die: DIE | None) -> int:
 
 
 def result_kind(function: DIE) -> ResultKind:
-    """Where a function of this entry leaves its result: "none" for void; "any" where more than one register may hold it."""
+    """The place where a function of this entry leaves its result: "none" for void; "any" where more than one register may
+    hold it."""
     bare = strip(follow(function, "DW_AT_type"))
     if bare is None:
         return "none" if not any("DW_AT_type" in holder.attributes for holder in chain(function)) else "any"

@@ -1,4 +1,4 @@
-"""Which vector extensions, and how wide vectors, code was compiled for where nothing records it: what its instructions use.
+"""The vector extensions and widths that code was compiled for, read from its instructions where nothing records them.
 
 A hotspot often shows less than its compiler was allowed: scalar code on floats has nothing of AVX-512's masks, yet a layout
 in which it becomes vectors would be given them. The flags of a file are those of all its functions, so the whole compile
@@ -35,9 +35,9 @@ _EXTENSIONS = {
 _WITH_FMA = frozenset(
     (capstone.x86.X86_GRP_AVX, capstone.x86.X86_GRP_AVX2, capstone.x86.X86_GRP_BMI, capstone.x86.X86_GRP_BMI2)
 )
-"""What a compiler may use too where it may use FMA: they came together (Haswell, Zen; x86-64-v3), and are switched on
-together (``-march``). A loop over floats shows FMA, and nothing of AVX2's integers: its mock-ups in vectors were half as
-wide as those written by hand and compiled as the program was."""
+"""Extensions that a compiler may use too where it may use FMA: they came together (Haswell, Zen; x86-64-v3), and are
+switched on together (``-march``). A loop over floats shows FMA, and nothing of AVX2's integers: its mock-ups in vectors were
+half as wide as those written by hand and compiled as the program was."""
 
 _AVX512 = frozenset(
     (
@@ -52,8 +52,8 @@ _WITH_AVX512 = _AVX512 | _WITH_FMA | {capstone.x86.X86_GRP_FMA}
 """So it is with AVX-512 (Skylake's servers, Zen 4; x86-64-v4): without the others there was only the Xeon Phi."""
 
 NARROW = "-mprefer-vector-width=256"
-"""What ``-march=skylake-avx512`` and its successors imply in gcc and clang; with AVX-512 switched on alone, both take
-64 bytes. So the unchanged ``pixels`` by clang ran 1.5 times as fast as the original."""
+"""The extensions that ``-march=skylake-avx512`` and its successors imply in gcc and clang; with AVX-512 switched on alone,
+both take 64 bytes. So the unchanged ``pixels`` by clang ran 1.5 times as fast as the original."""
 
 _MOST_CODE = 256 << 10
 """Bytes of a compile unit that are looked at: half a second."""

@@ -23,7 +23,7 @@ CALLEE_LEVELS = 2
 
 @dataclass(frozen=True, slots=True)
 class CodeFile:
-    """What is asked of the file: code by address (of the file, no load base), and the function that holds an address."""
+    """The questions asked of a file: code by address (of the file, no load base), and the function that holds an address."""
 
     path: str
     read: Callable[[int, int], bytes]
@@ -62,7 +62,7 @@ def _region(file: CodeFile, function: Function, load_base: int, levels: int, see
 
 
 def belongs(other: Function, function: Function, target: int) -> bool:
-    """Whether a jump from ``function`` to ``target`` in ``other`` stays in the same source function.
+    """Returns whether a jump from ``function`` to ``target`` in ``other`` stays in the same source function.
 
     Symbols say so (``.cold``, ``.part``). In a stripped file the unwind table gives a cold part no name: there, a jump into
     the middle of a nameless piece tells, since a call or tail call goes to a start.

@@ -26,7 +26,7 @@ class SourceLine:
 
     @property
     def in_system_header(self) -> bool:
-        """Whether it is code of a library that was compiled into the program, as ``std::vector``."""
+        """Returns whether it is code of a library that was compiled into the program, as ``std::vector``."""
         return self.file.startswith(("/usr/include/", "/usr/lib/")) or "/include/c++/" in self.file
 
 
@@ -62,7 +62,7 @@ class LineTable:
         return SourceLine(name, rows[index][3]) if name else None
 
     def inlined(self, address: int) -> tuple[InlinedAt, ...]:
-        """What was inlined into what at ``address``, innermost first; ``()`` where nothing was."""
+        """The chain of inlined calls at ``address``, innermost first; ``()`` where nothing was inlined."""
         function = self._debug.function_at(address)
         unit = self._debug.unit_at(address)
         if function is None or unit is None:

@@ -38,7 +38,7 @@ _REACH = 16
 
 
 def is_region_body(function: Function) -> bool:
-    """Whether the function is the body of a parallel region, or of a task, as gcc or clang makes them."""
+    """Returns whether the function is the body of a parallel region, or of a task, as gcc or clang makes them."""
     return bool(_BODY.search(function.name) or _CLANGS_BODY.search(function.name))
 
 
@@ -162,7 +162,7 @@ def _next_call(module: ElfBinary, code: bytes, address: int) -> str:
 
 
 def _symbol(module: ElfBinary, insn: capstone.CsInsn) -> str | None:
-    """What a call or jump leads to: through a pointer that the loader filled in, or through a stub that does so."""
+    """The target of a call or jump: through a pointer that the loader filled in, or through a stub that does so."""
     operand = insn.operands[0]
     if operand.type == x86.X86_OP_MEM and operand.mem.base == x86.X86_REG_RIP:
         return module.slots.get(insn.address + insn.size + operand.mem.disp)

@@ -1,4 +1,4 @@
-"""Which compiler made a piece of code, and with which flags a mock-up must be compiled to be comparable with it."""
+"""The compiler that made a piece of code, and the flags with which a mock-up is comparable with it."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Function:
 
     @property
     def piece(self) -> bool:
-        """Whether it is a part of another function without an entry of its own (``.cold``)."""
+        """Returns whether it is a part of another function without an entry of its own (``.cold``)."""
         return self.clone == "cold"
 
 

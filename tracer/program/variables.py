@@ -21,8 +21,8 @@ _INTEGER_ARGUMENTS = (7, 6, 2, 1, 8, 9)  # rdi rsi rdx rcx r8 r9
 
 @dataclass(frozen=True, slots=True)
 class VariablePlace:
-    """Where a variable is. ``register``: its value is in general register ``number`` (as encoded). ``memory``: it stands at
-    the file address ``offset``. ``indirect``: it stands at the value of register ``number`` plus ``offset``."""
+    """The location of a variable. ``register``: its value is in general register ``number`` (as encoded). ``memory``: it
+    stands at the file address ``offset``. ``indirect``: it stands at the value of register ``number`` plus ``offset``."""
 
     kind: Literal["register", "memory", "indirect"]
     number: int = 0

@@ -1,4 +1,5 @@
-"""Who had called what a sample fell in: return addresses found in the copy of the stack that was kept with it."""
+"""The callers of the function that a sample fell in: return addresses found in the copy of the stack that was kept with
+it."""
 
 from __future__ import annotations
 
@@ -59,6 +60,6 @@ class _Unwinder:
 
 
 def _word(words: Sequence[int], bottom: int, address: int) -> int | None:
-    """What the kept stack has at an address; None beyond it."""
+    """The word of the kept stack at an address; None beyond it."""
     index, odd = divmod(address - bottom, 8)
     return words[index] if not odd and 0 <= index < len(words) else None

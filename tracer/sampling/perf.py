@@ -21,6 +21,7 @@ from layout_advise.tracer.trace.trace import Mapping
 
 # cpu-clock needs no hardware counters, so it works in virtual machines; :u keeps the kernel out where it is forbidden
 _EVENT = "cpu-clock"
+_FREQUENCY = "997"  # samples a second
 _MMAP = re.compile(
     r"PERF_RECORD_MMAP2? (-?\d+)/\d+: \[(0x[0-9a-f]+)\((0x[0-9a-f]+)\) @ (0x[0-9a-f]+|0)[^\]]*\]: (\S+) (.+)$"
 )
@@ -38,7 +39,7 @@ class Samples:
 
 @cache
 def perf_available() -> bool:
-    """Whether ``perf record`` works here (it is installed, and the kernel lets this user sample)."""
+    """Returns whether ``perf record`` works here (it is installed, and the kernel lets this user sample)."""
     if shutil.which("perf") is None:
         return False
     with tempfile.TemporaryDirectory() as directory:
@@ -54,7 +55,6 @@ def sample_with_perf(
     stderr: IO[bytes] | int | None = None,
     env: Environment[str, str] | None = None,
     timeout: float | None = None,
-    frequency: int = 997,
 ) -> Samples:
     """Run ``command`` to its end under ``perf record`` and return the samples of its busiest process.
 
@@ -64,7 +64,7 @@ def sample_with_perf(
         raise MachineError("perf cannot sample here", "it is missing or not allowed", "use the agent's sampler")
     with tempfile.TemporaryDirectory() as directory:
         data = Path(directory) / "data"
-        record = ["perf", "record", "-q", "-e", _EVENT, "-F", str(frequency), "-o", str(data), "--", *command]
+        record = ["perf", "record", "-q", "-e", _EVENT, "-F", _FREQUENCY, "-o", str(data), "--", *command]
         try:
             done = subprocess.run(record, stdin=stdin, stdout=stdout, stderr=stderr, env=env, timeout=timeout, check=False)
         except subprocess.TimeoutExpired:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import struct
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -14,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from layout_advise.errors import ProgramError
-from layout_advise.tracer.process.channel import MAX_TIMED, Mode, RunFolder, State, Status
-from layout_advise.tracer.process.launch import describe_end, kill_session, launch
-from layout_advise.tracer.process.patching import Entry, plan_patch
+from layout_advise.tracer.process.agent_run import agent_run
+from layout_advise.tracer.process.channel import MAX_TIMED, Mode, Orders, State, Status
+from layout_advise.tracer.process.launch import Start, describe_end, wait_for_end
+from layout_advise.tracer.process.patching import Entry
 from layout_advise.tracer.process.procfs import parse_mappings
 from layout_advise.tracer.process.stopped_program import AT_ONCE, Calm, Sample
 from layout_advise.tracer.sampling.call_chains import SAMPLED
@@ -61,12 +60,10 @@ class Probe:
     """Of a quick probe: the time of each timed call, less what timing a call that does nothing takes."""
 
 
-def _finish(process: subprocess.Popen[bytes], start: float, timeout: float | None, what: str) -> float:
-    try:
-        process.wait(timeout)
-    except subprocess.TimeoutExpired:
-        why = f"still running after {timeout:g} s"
-        raise ProgramError(f"the program hung while {what}", why, "raise --timeout or give it a smaller input") from None
+def _run_to_end(process: subprocess.Popen[bytes], timeout: float | None, what: str) -> float:
+    """Waits for the end; returns the seconds until then."""
+    start = time.monotonic()
+    wait_for_end(process, timeout, what, "raise --timeout or give it a smaller input")
     return time.monotonic() - start
 
 
@@ -78,7 +75,6 @@ def sample(
     command: Sequence[str],
     *,
     stdin_path: Path | None = None,
-    cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
     timeout: float | None = None,
     interval: float = 0.001,
@@ -90,34 +86,26 @@ def sample(
 
     Raises :class:`ProgramError` if it cannot be started or exceeds ``timeout`` seconds (it is killed then).
     """
-    folder = RunFolder()
-    process: subprocess.Popen[bytes] | None = None
-    try:
-        preload = (os.environ if env is None else env).get("LD_PRELOAD", "")
-        folder.configure(Mode.SAMPLE, None, None, interval_ns=max(1, int(interval * 1e9)), preload=preload)
-        with open(folder.path / "samples", "wb") as handle:
-            handle.truncate(16 + 8 * MAX_SAMPLES)  # sparse
-        with open(folder.path / "sampled", "wb") as handle:
-            handle.truncate(SAMPLED.itemsize * MAX_STACKS)
-        start = time.monotonic()
-        process = launch(folder, command, stdin_path=stdin_path, cwd=cwd, env=env, discard=discard, stdout=stdout)
-        seconds = _finish(process, start, timeout, "it was sampled")
+    start = Start(command, stdin_path, env, discard, stdout)
+    orders = Orders(Mode.SAMPLE, interval_ns=max(1, int(interval * 1e9)))
+    tables = {"samples": 16 + 8 * MAX_SAMPLES, "sampled": SAMPLED.itemsize * MAX_STACKS}
+    with agent_run(start, orders, tables=tables, spare_children=True) as (folder, process):
+        seconds = _run_to_end(process, timeout, "it was sampled")
         status = folder.status()
-        with open(folder.path / "samples", "rb") as handle:
-            (count,) = struct.unpack("<Q", handle.read(8))
-            handle.seek(16)
-            samples = np.frombuffer(handle.read(8 * min(count, MAX_SAMPLES)), dtype=np.uint64)
-        sampled = np.fromfile(folder.path / "sampled", SAMPLED, min(count, MAX_STACKS))
+        samples, sampled = _samples(folder.path)
         maps = folder.path / "maps"
         mappings = parse_mappings(maps.read_text()) if maps.exists() else ()
         error = status.error
         if status.state == State.ABSENT:
             error = "the agent was not loaded into the program (static or setuid?)"
         return SampleRun(*_end(process.returncode), seconds, samples, mappings, error, sampled)
-    finally:
-        if process is not None:
-            kill_session(process) if process.poll() is None else process.wait()
-        folder.close()
+
+
+def _samples(folder: Path) -> tuple[NDArray[np.uint64], NDArray[np.void]]:
+    """The addresses that the sampler left, and those with stacks."""
+    count = int(np.fromfile(folder / "samples", np.uint64, 1)[0])
+    addresses = np.fromfile(folder / "samples", np.uint64, min(count, MAX_SAMPLES), offset=16)
+    return addresses, np.fromfile(folder / "sampled", SAMPLED, min(count, MAX_STACKS))
 
 
 def _quick(times: Sequence[Sample], status: Status) -> tuple[float, ...]:
@@ -130,7 +118,6 @@ def probe(
     entry: Entry,
     *,
     stdin_path: Path | None = None,
-    cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
     timeout: float | None = None,
     first: int = 1,
@@ -148,40 +135,24 @@ def probe(
     """
     if first < 1 or not 0 <= timed <= MAX_TIMED:
         raise ValueError(f"calls are numbered from 1, and at most {MAX_TIMED} are timed")
-    folder = RunFolder()
-    process: subprocess.Popen[bytes] | None = None
-    try:
-        preload = (os.environ if env is None else env).get("LD_PRELOAD", "")
-        patch = plan_patch(entry)
-        folder.configure(
-            Mode.PROBE, entry, patch, first=first, timed=timed, max_calls=max_calls or 0, preload=preload, quick=quick,
-            calm=(calm.ticks, calm.patience_ns),
-        )  # fmt: skip
-        start = time.monotonic()
-        process = launch(folder, command, stdin_path=stdin_path, cwd=cwd, env=env, discard=True)
-        seconds = _finish(process, start, timeout, "its hotspot was timed")
+    orders = Orders(
+        Mode.PROBE, entry, first=first, timed=timed, max_calls=max_calls or 0, quick=quick,
+        calm=(calm.ticks, calm.patience_ns),
+    )  # fmt: skip
+    with agent_run(Start(command, stdin_path, env), orders) as (folder, process):
+        seconds = _run_to_end(process, timeout, "its hotspot was timed")
         status = folder.status()
         if status.state < State.PATCHED:
-            why = status.error or (
-                f"{entry.path.name} was not loaded" if status.state else "the agent was not loaded (static or setuid?)"
-            )
-            raise ProgramError(f"cannot watch {entry.symbol or hex(entry.address)}", why, describe_end(process.returncode))
+            raise _never_patched(entry, status, process.returncode)
         times = tuple(Sample(*values) for values in folder.samples(min(status.timed, MAX_TIMED)))
-        stopped = status.state == State.STOPPED
-        calls = min(status.calls, max_calls) if stopped and max_calls else status.calls
-        exit_status, number = _end(process.returncode)
-        return Probe(
-            calls,
-            times,
-            exit_status,
-            number,
-            stopped,
-            status.threads,
-            status.recursive,
-            seconds,
-            _quick(times, status) if quick else (),
-        )
-    finally:
-        if process is not None:
-            kill_session(process)
-        folder.close()
+    stopped = status.state == State.STOPPED
+    calls = min(status.calls, max_calls) if stopped and max_calls else status.calls
+    exit_status, number = _end(process.returncode)
+    quick_ns = _quick(times, status) if quick else ()
+    return Probe(calls, times, exit_status, number, stopped, status.threads, status.recursive, seconds, quick_ns)
+
+
+def _never_patched(entry: Entry, status: Status, returncode: int) -> ProgramError:
+    absent = "the agent was not loaded (static or setuid?)"
+    why = status.error or (f"{entry.path.name} was not loaded" if status.state else absent)
+    return ProgramError(f"cannot watch {entry.symbol or hex(entry.address)}", why, describe_end(returncode))

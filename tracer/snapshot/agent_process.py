@@ -10,17 +10,14 @@ import contextlib
 import os
 import signal
 import struct
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, Self
 
-from layout_advise.errors import HungError, SnapshotError
-from layout_advise.tracer.process.block_table import read_blocks
-from layout_advise.tracer.process.channel import Channel, RunFolder, Verb
-from layout_advise.tracer.process.procfs import how_it_ended, outer_pid, read_mappings, read_memory, thread_count
-from layout_advise.tracer.process.seized import ParkedState
+from layout_advise.errors import SnapshotError
+from layout_advise.tracer.process.channel import RunFolder, Verb
+from layout_advise.tracer.process.procfs import outer_pid, thread_count
 from layout_advise.tracer.process.stopped_program import (
     AT_ONCE,
     MODES,
@@ -33,20 +30,10 @@ from layout_advise.tracer.process.stopped_program import (
     Sample,
     TeamMember,
 )
+from layout_advise.tracer.snapshot.agent_client import REGISTERS, AgentClient, unpack_registers
 from layout_advise.tracer.snapshot.recorded_calls import RETURNED, Calls
-from layout_advise.tracer.trace import trace
-from layout_advise.tracer.trace.trace import Allocation, Registers
 
-_REGISTERS = struct.Struct("<16QQQQII2048s")
 _RUN_TAIL = struct.Struct("<6Q")
-XSAVE_BYTES = 4096
-BLOCK_BYTES = 32
-
-
-def _registers(data: bytes) -> Registers:
-    *gpr, rip, rflags, fs_base, mxcsr, _, vectors = _REGISTERS.unpack_from(data)
-    lanes = tuple(vectors[64 * n : 64 * n + 64] for n in range(32))
-    return Registers(tuple(gpr), rip, rflags, mxcsr, fs_base, lanes)
 
 
 def _words(calm: Calm) -> tuple[int, ...]:
@@ -58,7 +45,7 @@ def _flat(ranges: Sequence[Range]) -> list[int]:
 
 
 class Copies(Protocol):
-    """Where whole copies of a parked process come from: :class:`layout_advise.tracer.snapshot.snapshots.CriuSnapshots`."""
+    """A source of whole copies of a parked process: :class:`layout_advise.tracer.snapshot.snapshots.CriuSnapshots`."""
 
     def restore(self) -> AgentProcess:
         """A fresh copy, stopped at the same point."""
@@ -69,29 +56,17 @@ class Copies(Protocol):
         ...
 
 
-class AgentProcess:
-    """See :class:`~layout_advise.tracer.process.stopped_program.StoppedProgram`. ``timeout`` (seconds) holds for each
-    command. Several threads may command one process; it does one thing after the other."""
+class AgentProcess(AgentClient):
+    """See :class:`~layout_advise.tracer.process.stopped_program.StoppedProgram`."""
 
     def __init__(
         self, folder: RunFolder, channel: str, pid: int, *, on_close: Callable[[], None], timeout: float,
         ended: Callable[[], str | None] | None = None,
     ) -> None:  # fmt: skip
-        self.folder = folder
-        self.timeout = timeout
-        self._channel = Channel(folder, channel)
-        self._pid = pid
+        super().__init__(folder, channel, pid, timeout, ended)
         self._on_close = on_close
-        self._ended = ended or (lambda: how_it_ended(pid))
         self._children: list[AgentProcess] = []
         self._copies: Copies | None = None
-        self._registers: Registers | None = None
-        self._allocations: tuple[Allocation, ...] | None = None
-        self._info: tuple[int, ...] | None = None
-        self._born: tuple[trace.Mapping, ...] | None = None
-        self._closed = False
-        self._lock = threading.Lock()
-        self._batch = 0
         self.traced_ns: float | None = None
         """Thread-CPU ns of the last traced call, what its page faults cost included."""
         self.others_ran = False
@@ -111,105 +86,9 @@ class AgentProcess:
         restored._inherit(parked)
         return restored
 
-    def _inherit(self, other: AgentProcess) -> None:
-        self._registers, self._allocations, self._info = other._registers, other._allocations, other._info
-        self._born = other.mappings_at_park()
-        self._batch = other._batch
-
-    def _call(self, verb: Verb, words: Sequence[int] = (), path: str = "") -> bytes:
-        if self._closed:
-            raise SnapshotError("the program is closed already")
-        try:
-            with self._lock:
-                return self._channel.call(verb, words, path, self.timeout, self._ended)
-        except TimeoutError:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self._pid, signal.SIGKILL)
-            what = f"the program hung in command {verb.name.lower()}"
-            raise HungError(what, f"no answer within {self.timeout:g} s") from None
-
-    @property
-    def pid(self) -> int:
-        """Process id as seen from here."""
-        return self._pid
-
-    @property
-    def load_base(self) -> int:
-        """What to add to an address of the hotspot's ELF file."""
-        return self._words()[0]
-
-    def _words(self) -> tuple[int, ...]:
-        if self._info is None:
-            self._info = struct.unpack("<18Q", self._call(Verb.INFO))
-        return self._info
-
-    def own_ranges(self) -> tuple[Range, ...]:
-        """Memory of the agent: stack, block table, status, its own code and data, the stubs of a loop's exits, the stacks of
-        allocations."""
-        words = self._words()
-        return tuple(Range(words[i], words[i] + words[i + 1]) for i in (2, 4, 6, 8, 10, 12))
-
-    def parked_state(self) -> ParkedState:
-        """What lets the parked thread go on under ptrace (:mod:`layout_advise.tracer.process.seized`), in this very
-        process."""
-        thread, signals, vectors, components = self._words()[14:]
-        return ParkedState(thread, signals, self.read(vectors, XSAVE_BYTES), components)
-
-    def keep_table(self) -> tuple[int, int]:
-        """Have the table of heap blocks kept up to date when the program goes on; its address and number of slots."""
-        path = self.folder.path / self.folder.fresh_name("blocks")
-        self._call(Verb.BLOCKS, (1,), str(path))
-        path.unlink()
-        return self._words()[4], self._words()[5] // BLOCK_BYTES
-
-    def mappings_at_park(self) -> tuple[trace.Mapping, ...]:
-        """The mappings before anything was loaded or allocated for a mock-up: what can be the program's own."""
-        if self._born is None:
-            self._born = self.mappings()
-        return self._born
-
-    def ping(self) -> None:
-        """Returns once the process obeys."""
-        self._call(Verb.PING)
-
-    def move(self) -> None:
-        """Listen on another channel from now on (the old name is free for restored copies)."""
-        name = self.folder.fresh_name("m")
-        self._call(Verb.MOVE, (), name)
-        self._channel = Channel(self.folder, name)
-
-    def registers(self) -> Registers:
-        """The registers at the hotspot's entry."""
-        if self._registers is None:
-            self._registers = _registers(self._call(Verb.REGISTERS))
-        return self._registers
-
-    def mappings(self) -> tuple[trace.Mapping, ...]:
-        """/proc/PID/maps now."""
-        return read_mappings(self._pid)
-
-    def allocations(self) -> tuple[Allocation, ...]:
-        """The heap blocks alive at the entry, ascending by address."""
-        if self._allocations is None:
-            self._allocations = self.live_blocks()
-        return self._allocations
-
-    def live_blocks(self) -> tuple[Allocation, ...]:
-        """The heap blocks alive now: after :meth:`trace`, those at the end of the call."""
-        path = self.folder.path / self.folder.fresh_name("blocks")
-        try:
-            (slots,) = struct.unpack("<Q", self._call(Verb.BLOCKS, (), str(path)))
-            return read_blocks(path, slots)
-        finally:
-            path.unlink(missing_ok=True)
-
-    def read(self, address: int, size: int) -> bytes:
-        """Memory of the process."""
-        return read_memory(self._pid, address, size)
-
     @property
     def copies(self) -> Copies | None:
-        """What :meth:`fork` takes its copies from; None: the kernel."""
+        """The source of the copies of :meth:`fork`; None: the kernel."""
         return self._copies
 
     def copy_with(self, copies: Copies) -> None:
@@ -301,11 +180,11 @@ class AgentProcess:
         """See the protocol. The original's registers are those at its return."""
         path, capacity = (str(records[0].resolve()), records[1]) if records else ("", 0)
         data = self._call(Verb.RUN, (variant, capacity, len(forbidden), *_flat(forbidden)), path)
-        count, mismatches, site, old, new, remapped = _RUN_TAIL.unpack_from(data, _REGISTERS.size)
+        count, mismatches, site, old, new, remapped = _RUN_TAIL.unpack_from(data, REGISTERS.size)
         first = (site, old, new) if mismatches else None
-        returned = data[_REGISTERS.size + _RUN_TAIL.size :]
+        returned = data[REGISTERS.size + _RUN_TAIL.size :]
         each = tuple(returned[k : k + RETURNED] for k in range(0, len(returned), RETURNED))
-        return RunResult(_registers(data), count, mismatches, first, remapped, each)
+        return RunResult(unpack_registers(data), count, mismatches, first, remapped, each)
 
     def prepare(
         self, variant: int, written: Sequence[Range], original: Sequence[Range] = (), *, like_original: bool = False

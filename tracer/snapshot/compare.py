@@ -60,7 +60,7 @@ def _subtract(ranges: list[tuple[int, int]], holes: Sequence[tuple[int, int]]) -
 
 
 class _Plan:
-    """Which bytes decide: per mapping a list of ranges, or the heap blocks within it."""
+    """The bytes that decide: per mapping a list of ranges, or the heap blocks within it."""
 
     def __init__(self, before: StoppedProgram, exclude: Sequence[Range]) -> None:
         blocks = before.allocations()
@@ -88,14 +88,14 @@ class _Plan:
         return _subtract([(mapping.start, mapping.end)], self.holes)
 
     def in_blocks(self, addresses: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Which addresses lie in a heap block."""
+        """A mask of the addresses that lie in a heap block."""
         position = np.searchsorted(self.starts, addresses, side="right")
         hit = position > 0
         hit[hit] &= addresses[hit] < self.ends[position[hit] - 1]
         return hit
 
     def one_block(self, low: int, high: int) -> bool:
-        """Whether a single heap block holds all of [low, high)."""
+        """Returns whether a single heap block holds all of [low, high)."""
         at = int(np.searchsorted(self.starts, np.uint64(low), side="right")) - 1
         return at >= 0 and high <= int(self.ends[at])
 
@@ -156,7 +156,7 @@ class _Memory:
         return data
 
     def same(self, one: int, other: int) -> bool:
-        """Whether two of them are one process."""
+        """Returns whether two of them are one process."""
         return self._pids[one] == self._pids[other]
 
     def close(self) -> None:

@@ -31,7 +31,7 @@ class Criu:
 
 
 def private_folder() -> Path:
-    """Where the private CRIU lives: ``.tools/criu`` in a checkout, else below the user's cache."""
+    """The folder of the private CRIU: ``.tools/criu`` in a checkout, else below the user's cache."""
     checkout = Path(__file__).resolve().parents[2]
     if (checkout / "pyproject.toml").is_file():
         return checkout / ".tools" / "criu"
@@ -50,7 +50,7 @@ def find_criu() -> Criu | None:
 
 
 def check(program: Path) -> Criu | None:
-    """What ``program`` is, if it can dump and restore here; ``None`` if it is missing or says that it cannot."""
+    """``program`` and its version, if it can dump and restore here; ``None`` if it is missing or says that it cannot."""
     try:
         if _run([str(program), "check"]).returncode != 0:
             return None

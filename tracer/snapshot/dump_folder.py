@@ -1,4 +1,4 @@
-"""Where a dump is kept: on a tmpfs if memory allows, else on disk; never left behind."""
+"""The folder of a dump: on a tmpfs if memory allows, else on disk; never left behind."""
 
 from __future__ import annotations
 

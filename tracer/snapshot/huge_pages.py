@@ -1,4 +1,4 @@
-"""Which parts of a process lie in huge pages, and putting a restored copy back into them.
+"""Finds the parts of a process that lie in huge pages, and puts a restored copy back into them.
 
 A restore loses the huge pages, and a gather over small pages then runs up to 1.35 times slower than in the program;
 collapsing where there were none makes it faster than the truth. So exactly the ranges that were huge are collapsed again.

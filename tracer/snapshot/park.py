@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from layout_advise.errors import ProgramError
-from layout_advise.tracer.process.channel import Mode, RunFolder, State
-from layout_advise.tracer.process.launch import describe_end, kill_session, launch
-from layout_advise.tracer.process.patching import Entry, plan_patch
+from layout_advise.tracer.process.agent_run import agent_run
+from layout_advise.tracer.process.channel import Mode, Orders, RunFolder, State
+from layout_advise.tracer.process.launch import Start, describe_end
+from layout_advise.tracer.process.patching import Entry
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
 
 
@@ -57,7 +58,6 @@ def park(
     call: int,
     *,
     stdin_path: Path | None = None,
-    cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
     timeout: float | None = None,
     command_timeout: float = 120.0,
@@ -67,25 +67,13 @@ def park(
     ``timeout`` (seconds) holds until it is parked, ``command_timeout`` for every command afterwards. Raises
     :class:`ProgramError` if the program ends or hangs before, :class:`SnapshotError` if the entry cannot be patched.
     """
-    folder = RunFolder()
-    process: subprocess.Popen[bytes] | None = None
-    try:
-        folder.configure(Mode.PARK, entry, plan_patch(entry), first=call, preload=(env or os.environ).get("LD_PRELOAD", ""))
-        process = launch(folder, command, stdin_path=stdin_path, cwd=cwd, env=env, discard=True)
+    with ExitStack() as stack:
+        orders = Orders(Mode.PARK, entry, first=call)
+        folder, process = stack.enter_context(agent_run(Start(command, stdin_path, env), orders))
         _await_parked(folder, process, entry, call, timeout)
         pid = folder.status().pid
-    except BaseException:
-        if process is not None:
-            kill_session(process)
-        folder.close()
-        raise
-    started = process
-
-    def end() -> None:
-        kill_session(started)
-        folder.close()
-
-    program = AgentProcess(folder, "0", pid, on_close=end, timeout=command_timeout, ended=lambda: _ended(started))
+        end = stack.pop_all().close
+    program = AgentProcess(folder, "0", pid, on_close=end, timeout=command_timeout, ended=lambda: _ended(process))
     try:
         program.ping()
         program.registers()  # asked here, so that forks and restored copies need not ask again

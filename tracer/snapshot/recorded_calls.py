@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import struct
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
 from pathlib import Path
 
 from layout_advise.errors import ProgramError
-from layout_advise.tracer.process.channel import Mode, RunFolder, State
-from layout_advise.tracer.process.launch import describe_end, kill_session, launch
-from layout_advise.tracer.process.patching import Entry, plan_patch
+from layout_advise.tracer.process.agent_run import agent_run
+from layout_advise.tracer.process.channel import Mode, Orders, State
+from layout_advise.tracer.process.launch import Start, describe_end, wait_for_end
+from layout_advise.tracer.process.patching import Entry
 from layout_advise.tracer.trace.trace import Registers
 
 RSP = 4
@@ -59,7 +58,8 @@ class Calls:
         return max(((s, length) for s, (_, length) in zip(starts, runs, strict=False)), key=lambda r: r[1], default=(0, 0))
 
     def starts_like(self, registers: Registers, used: Sequence[int]) -> bool:
-        """Whether the first call is the one that a stopped program is at, as far as the general registers ``used`` go."""
+        """Returns whether the first call is the one that a stopped program is at, as far as the general registers ``used``
+        go."""
         own = self.gpr(0)
         return all(own[n] == registers.gpr[n] for n in used)
 
@@ -78,27 +78,13 @@ def record_calls(
     Fewer where the program ends before. Raises :class:`ProgramError` if it cannot be started, crashes or exceeds
     ``timeout`` seconds.
     """
-    folder = RunFolder()
-    process: subprocess.Popen[bytes] | None = None
-    try:
-        count = min(count, MAX_CALLS)
-        preload = os.environ.get("LD_PRELOAD", "")
-        folder.configure(Mode.RECORD, entry, plan_patch(entry), first=first, timed=count, preload=preload)
-        table = folder.path / "calls"
-        with open(table, "wb") as handle:
-            handle.truncate(-(-count * RECORDED // 4096) * 4096)
-        process = launch(folder, command, stdin_path=stdin_path, cwd=None, env=None, discard=True)
-        try:
-            process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            why = f"still running after {timeout:g} s"
-            raise ProgramError("the program hung while its calls were recorded", why, "raise --timeout") from None
+    count = min(count, MAX_CALLS)
+    orders = Orders(Mode.RECORD, entry, first=first, timed=count)
+    table = {"calls": -(-count * RECORDED // 4096) * 4096}
+    with agent_run(Start(command, stdin_path), orders, tables=table) as (folder, process):
+        wait_for_end(process, timeout, "its calls were recorded")
         status = folder.status()
         if process.returncode < 0 or status.state < State.PATCHED:
             why = status.error or describe_end(process.returncode)
             raise ProgramError(f"cannot record calls of {entry.symbol or hex(entry.address)}", why)
-        return Calls(first, table.read_bytes()[: status.timed * RECORDED])
-    finally:
-        if process is not None:
-            kill_session(process)
-        folder.close()
+        return Calls(first, (folder.path / "calls").read_bytes()[: status.timed * RECORDED])

@@ -12,7 +12,7 @@ _MORE = (6, 2, 1, 8, 9)
 
 
 OTHERS = "other threads ran during the call; their accesses are not in the trace"
-"""What is to be said where :attr:`Trace.others` holds."""
+"""The note for a trace whose :attr:`Trace.others` holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Thread:
         return max(self.rsp + 8, self.top)
 
     def owns(self, address: int) -> bool:
-        """Whether the address lies in the frames that the thread had in the region."""
+        """Returns whether the address lies in the frames that the thread had in the region."""
         return self.stack <= address < self.end
 
 
@@ -111,7 +111,7 @@ class InlinedCall:
 
 @dataclass(frozen=True, slots=True)
 class SourcePlace:
-    """Where the instruction at ``pc`` stands in the source: ``function`` is the one whose machine code it is, ``inlined``
+    """The source line of the instruction at ``pc``: ``function`` is the one whose machine code it is, ``inlined``
     what was inlined into it there, innermost first. ``loop`` numbers the innermost loop around it (:attr:`Trace.loops`)."""
 
     pc: int
@@ -206,7 +206,7 @@ class Control:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What one call of the hotspot touched, or a batch of ``calls`` of them, the first of which is ``call`` (from 1).
+    """The accesses of one call of the hotspot, or of a batch of ``calls`` of them, the first of which is ``call`` (from 1).
 
     ``streams[i]`` belongs to ``references[i]``; ``None`` where the reference was never executed. Addresses are those of
     the parked process, and so of every snapshot of it. ``truncated`` tells that something was cut; ``limits`` says what and
@@ -222,7 +222,7 @@ class Trace:
 
     symbol: str
     call: int
-    backend: Literal["clone", "valgrind", "pin", "step"]
+    backend: str
     references: tuple[Reference, ...]
     streams: tuple[Stream | None, ...]
     accesses: int
@@ -244,7 +244,7 @@ class Trace:
     team_control: tuple[Control, ...] = ()
 
     def of_thread(self, thread: Thread) -> Trace:
-        """What one thread of the team did, as the trace of a call by itself: its references are numbered from 0."""
+        """One thread of the team as the trace of a call by itself: its references are numbered from 0."""
         control = next((c for t, c in zip(self.threads, self.team_control, strict=False) if t == thread), None)
         mine = [(r, s) for r, s in zip(self.references, self.streams, strict=True) if r.thread == thread.number]
         gpr = list(self.registers.gpr)

@@ -43,7 +43,7 @@ _TABLES = {name: kind for name, kind in get_type_hints(Trace).items() if name no
 
 @dataclass(frozen=True, slots=True)
 class TraceFile:
-    """What a file holds. ``missing`` says in one line what is not there where it was cut, else it is ``None``."""
+    """The contents of a trace file. ``missing`` says in one line what is not there where it was cut, else it is ``None``."""
 
     trace: Trace
     missing: str | None = None

@@ -1,4 +1,4 @@
-"""Which memory a system call reads or writes for the program, where its arguments say so."""
+"""The memory that a system call reads or writes for the program, as far as its arguments tell."""
 
 from __future__ import annotations
 

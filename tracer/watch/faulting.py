@@ -1,4 +1,4 @@
-"""What an instruction that faulted was about to access."""
+"""The accesses that a faulting instruction was about to make."""
 
 from __future__ import annotations
 
@@ -6,11 +6,8 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-import capstone
-
-from layout_advise.tracer.backends.step.single_steps import effective
+from layout_advise.tracer.code.decoder import GPR_NAMES, LONGEST_INSTRUCTION, disassemble
 from layout_advise.tracer.code.operands import (
-    GPR_NAMES,
     Kind,
     OperandAccess,
     UnsupportedOperand,
@@ -18,9 +15,8 @@ from layout_advise.tracer.code.operands import (
     bare,
     lanes_of,
 )
-from layout_advise.tracer.process.tracee import UserRegisters
+from layout_advise.tracer.process.ptrace import UserRegisters
 
-LONGEST = 16
 _STRINGS = re.compile(r"rep (movs|stos|lods)[bdqw]$")
 _RCX, _DOWNWARDS = 1, 1 << 10
 _WRITES = ("xsave", "maskmov", "vmaskmovdqu", "ins", "enter")
@@ -31,13 +27,11 @@ class Operands:
 
     def __init__(self, read: Callable[[int, int], bytes]) -> None:
         self._read = read
-        self._decoder = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
-        self._decoder.detail = True
         self._decoded: dict[int, tuple[OperandAccess, ...] | Kind] = {}
         self._repeated: set[int] = set()
 
     def repeats(self, registers: UserRegisters) -> bool:
-        """Whether the instruction at ``rip`` is a string instruction that goes on upwards until ``rcx`` is 0."""
+        """Returns whether the instruction at ``rip`` is a string instruction that goes on upwards until ``rcx`` is 0."""
         self._known(registers.rip)
         return registers.rip in self._repeated and not registers.eflags & _DOWNWARDS
 
@@ -49,7 +43,7 @@ class Operands:
             return [(known, address, 1)]
         gpr = [int(getattr(registers, name)) for name in GPR_NAMES]
         times = gpr[_RCX] if self.repeats(registers) else 1
-        places = [(a.kind, effective(a, gpr, registers.fs_base), a.bytes * times) for a in known]
+        places = [(a.kind, a.memory.effective(gpr, registers.fs_base), a.bytes * times) for a in known]
         if not any(at <= address < at + size for _, at, size in places):
             return [(known[0].kind if known else "read", address, 1)]
         return places
@@ -60,7 +54,7 @@ class Operands:
         return self._decoded[pc]
 
     def _decode(self, pc: int) -> tuple[OperandAccess, ...] | Kind:
-        insn = next(self._decoder.disasm(self._read(pc, LONGEST), pc), None)
+        insn = next(disassemble(self._read(pc, LONGEST_INSTRUCTION), pc, 1), None)
         if insn is None:
             return "read"
         name = bare(insn.mnemonic)

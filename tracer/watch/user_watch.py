@@ -1,4 +1,4 @@
-"""Which code touches given memory between the calls of the hotspot, seen in a program under ptrace.
+"""Finds the code that touches given memory between the calls of the hotspot, in a program under ptrace.
 
 Outside the hotspot the memory is inaccessible (mprotect). Each access to it faults: the instruction and the address are
 noted, its page is opened for that one instruction. After ``BURST`` accesses an instruction is known; from then on it opens a
@@ -12,32 +12,28 @@ from __future__ import annotations
 
 import signal
 import time
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from layout_advise.tracer.process.patching import RDX
-from layout_advise.tracer.process.seized import EVENT_CLONE, EVENT_STOP, SYSTEM_CALL, Seized, Stop
-from layout_advise.tracer.process.tracee import UserRegisters
+from layout_advise.tracer.process.ptrace import (
+    CALL_ARGUMENTS,
+    EVENT_CLONE,
+    EVENT_STOP,
+    INT3,
+    NO_SYSTEM_CALL,
+    UserRegisters,
+    signed,
+)
+from layout_advise.tracer.process.seized import SYSTEM_CALL, Seized, Stop
 from layout_advise.tracer.watch.call_buffers import EFAULT, buffers, call_name
 from layout_advise.tracer.watch.faulting import Operands
-from layout_advise.tracer.watch.watched import PAGE, Course, OwnCode, Pages, Watched, WatchedTouch
+from layout_advise.tracer.watch.guarded_memory import GuardedMemory, WatchOver
+from layout_advise.tracer.watch.watched import Course, OwnCode, Pages, Watched, WatchedTouch
 
 BURST = 64
 """Accesses of one instruction that are looked at one by one."""
-FLIPS = 512
-"""Parts opened after one call, above which all are opened at a time."""
-SLICE = 5e-4
-LONGEST_SLICE = 0.02
-_MPROTECT, _GETPID = 10, 39
-_NONE = (1 << 64) - 1
-_INT3 = b"\xcc"
-_SPANNED = 4
-"""Pages that one instruction touches at most."""
-
-
-class _Over(Exception):
-    """The watch ends; the text says why, if it is not the program's end."""
+_GETPID = 39
 
 
 class UserWatch:
@@ -48,17 +44,12 @@ class UserWatch:
         self, process: Seized, thread: int, course: Course, memory: Sequence[Pages], own: OwnCode, gone: Callable[[], str]
     ) -> None:
         self._process, self._thread, self._course, self._own, self._gone = process, thread, course, own, gone
-        self._memory = sorted(memory, key=lambda p: p.start)
-        self._starts = [p.start for p in self._memory]
+        self._memory = GuardedMemory(process, own.gate, memory)
         self._call = course.call
         self._inside, self._slot = True, 0
         self._touches: list[WatchedTouch] = []
         self._seen: dict[int, int] = {}
         self._last = thread
-        self._open: Pages | None = None
-        self._everything = False
-        self._slice, self._slice_end, self._flips = SLICE, 0.0, 0
-        self._missed = False  # since the last entry
         self._gapless = True
         self._breakpoints: dict[int, bytes] = {}
         self._granted: dict[int, UserRegisters | None] = {}
@@ -71,14 +62,14 @@ class UserWatch:
         """Let the program run for so long, and up to ``most`` seconds where the next call has not come by then."""
         begun, reason, ended = time.monotonic(), "", False
         try:
-            self._enter(self._thread, self._process.registers(self._thread))
+            self._enter(self._thread, self._process.registers_of(self._thread))
             while (now := time.monotonic()) < (end := begun + (seconds if self._call > self._course.call else most)):
-                stop = self._process.wait(min(end, self._slice_end) if self._slice_end else end)
+                stop = self._process.wait(min(end, self._memory.slice_end) if self._memory.slice_end else end)
                 if stop is not None:
                     self._on(stop)
-                elif self._slice_end and now >= self._slice_end:
+                elif self._memory.slice_end and now >= self._memory.slice_end:
                     self._expire()
-        except _Over as over:
+        except WatchOver as over:
             reason = str(over)
             ended = not reason
         except ChildProcessError:
@@ -89,13 +80,13 @@ class UserWatch:
         thread = stop.thread
         if stop.ended:
             if thread == self._process.pid:
-                raise _Over("" if stop.ended.startswith("exit") else f"it was {stop.ended} while it was watched")
-        elif stop.event == EVENT_STOP and self._open is not None and not self._slice_end and thread not in self._calling:
+                raise WatchOver("" if stop.ended.startswith("exit") else f"it was {stop.ended} while it was watched")
+        elif stop.event == EVENT_STOP and self._memory.expired and thread not in self._calling:
             self._on_time(thread)
         elif stop.event in (EVENT_CLONE, EVENT_STOP):
             self._resume(thread)
         elif stop.event:
-            raise _Over("it starts other processes between the calls, which are not followed")
+            raise WatchOver("it starts other processes between the calls, which are not followed")
         elif stop.signal == SYSTEM_CALL:
             self._on_call(thread)
         elif stop.signal == signal.SIGTRAP:
@@ -108,36 +99,12 @@ class UserWatch:
     def _resume(self, thread: int, signal_number: int = 0) -> None:
         self._process.resume(thread, calls=not self._inside or thread in self._calling, signal_number=signal_number)
 
-    def _with(self, thread: int, act: Callable[[int], None]) -> None:
-        """``act`` makes system calls in the thread's name."""
-        registers = self._process.registers(thread)
-        act(thread)
-        self._process.set_registers(thread, registers)
-
-    def _protect(self, thread: int, pages: Pages, protection: int) -> None:
-        size = pages.end - pages.start
-        if self._process.system_call(thread, self._own.gate, _MPROTECT, pages.start, size, protection):
-            raise _Over("its memory was given back to the system between the calls")
-
-    def _protect_all(self, thread: int, accessible: bool) -> None:
-        for pages in self._memory:
-            self._protect(thread, pages, pages.protection if accessible else 0)
-        self._open, self._slice_end, self._everything = None, 0.0, accessible
-
-    def _close(self, thread: int) -> None:
-        """What is open is inaccessible again."""
-        if self._everything:
-            self._protect_all(thread, False)
-        elif self._open is not None:
-            self._protect(thread, self._open, 0)
-        self._open, self._slice_end = None, 0.0
-
     # the hotspot
 
     def _break(self, address: int) -> None:
         if address not in self._breakpoints:
             self._breakpoints[address] = self._process.read(address, 1)
-            self._process.write(address, _INT3)
+            self._process.write(address, INT3)
 
     def _unbreak(self) -> None:
         for address, byte in self._breakpoints.items():
@@ -147,13 +114,13 @@ class UserWatch:
     def _enter(self, thread: int, registers: UserRegisters) -> None:
         why = self._gone()
         if why:
-            raise _Over(why)
+            raise WatchOver(why)
         self._unbreak()
-        self._gapless = self._gapless and not self._missed
+        self._gapless = self._gapless and not self._memory.missed
         self._thread, self._slot, self._inside = thread, registers.rsp, True
-        self._process.set_registers(thread, registers)
+        self._process.set_registers_of(thread, registers)
         if self._call > self._course.call:
-            self._with(thread, lambda t: self._protect_all(t, True))
+            self._memory.keeping_registers(thread, self._memory.open_all)
         back = int.from_bytes(self._process.read(registers.rsp, 8), "little")
         for address in self._course.exits or (back,):
             self._break(address)
@@ -161,9 +128,10 @@ class UserWatch:
 
     def _leave(self, thread: int, registers: UserRegisters) -> None:
         self._unbreak()
-        self._process.set_registers(thread, registers)
-        self._inside, self._flips = False, 0
-        self._with(thread, lambda t: self._protect_all(t, False))
+        self._process.set_registers_of(thread, registers)
+        self._inside = False
+        self._memory.after_call()
+        self._memory.keeping_registers(thread, self._memory.close_all)
         self._break(self._course.entry)
         self._resume(thread)
 
@@ -172,7 +140,7 @@ class UserWatch:
         return int(registers.rdx if self._course.register == RDX else registers.rdi)
 
     def _on_trap(self, thread: int) -> None:
-        registers = self._process.registers(thread)
+        registers = self._process.registers_of(thread)
         address = registers.rip - 1
         if address not in self._breakpoints:
             self._resume(thread, signal.SIGTRAP)
@@ -185,80 +153,42 @@ class UserWatch:
             self._leave(thread, registers)
         else:
             self._process.write(address, self._breakpoints[address])
-            self._process.set_registers(thread, registers)
+            self._process.set_registers_of(thread, registers)
             self._process.step(thread)
-            self._process.write(address, _INT3)
+            self._process.write(address, INT3)
             self._resume(thread)
 
     # accesses
 
-    def _find(self, address: int) -> Pages | None:
-        index = bisect_right(self._starts, address) - 1
-        return self._memory[index] if index >= 0 and address < self._memory[index].end else None
-
     def _on_fault(self, thread: int) -> None:
-        address, registers = self._process.fault_address(thread), self._process.registers(thread)
+        address, registers = self._process.fault_address(thread), self._process.registers_of(thread)
         if self._shut and address == registers.rip and self._own.holds(address):
-            self._with(thread, self._unshut)
+            self._memory.keeping_registers(thread, self._unshut)
             self._returned(thread, registers.rip)
             self._resume(thread)
             return
-        pages = self._find(address)
+        pages = self._memory.find(address)
         if pages is None:
             self._resume(thread, signal.SIGSEGV)
             return
-        if self._inside or self._everything:  # opened since: it goes on
+        if self._inside or self._memory.everything:  # opened since: it goes on
             self._resume(thread)
             return
-        self._close(thread)
+        self._memory.close(thread)
         self._record(registers, address)
         self._ask_for_caller(thread, registers.rip)
         self._seen[registers.rip] = count = self._seen.get(registers.rip, 0) + 1
         if count <= BURST:
-            self._single(thread, registers, address)
+            self._memory.step(thread, registers, address)
         else:
-            self._open_part(thread, pages, address)
-            self._process.set_registers(thread, registers)
+            self._memory.open_part(thread, pages, address)
+            self._last = thread
+            self._process.set_registers_of(thread, registers)
         self._resume(thread)
 
-    def _single(self, thread: int, registers: UserRegisters, address: int) -> None:
-        """One instruction with what it touches open."""
-        opened: list[Pages] = []
-        while len(opened) < _SPANNED and (pages := self._find(address)) is not None:
-            page = Pages(address // PAGE * PAGE, address // PAGE * PAGE + PAGE, pages.protection)
-            if page in opened:
-                break
-            self._protect(thread, page, page.protection)
-            opened.append(page)
-            self._process.set_registers(thread, registers)
-            stop = self._process.step(thread)
-            if stop.ended or stop.signal != signal.SIGSEGV:
-                break
-            address = self._process.fault_address(thread)
-        after = self._process.registers(thread)
-        for page in opened:
-            self._protect(thread, page, 0)
-        self._process.set_registers(thread, after)
-
-    def _open_part(self, thread: int, pages: Pages, address: int) -> None:
-        """A part of the memory, or all of it where parts would be opened too often; for a short time."""
-        self._missed = True
-        self._flips += 1
-        if self._flips > FLIPS:
-            self._protect_all(thread, True)
-            self._slice = min(2 * self._slice, LONGEST_SLICE)
-            self._open = self._memory[0]
-        else:
-            start = pages.start + (address - pages.start) // pages.part * pages.part
-            part = Pages(start, min(start + pages.part, pages.end), pages.protection)
-            self._protect(thread, part, part.protection)
-            self._open = part
-        self._slice_end = time.monotonic() + self._slice
-        self._last = thread
-
     def _expire(self) -> None:
-        """What was opened for a short time is to be closed: its thread will stop for that."""
-        self._slice_end = 0.0
+        """Stops the thread for which memory was opened for a short time, so that it can be closed."""
+        self._memory.slice_end = 0.0
         if self._last not in self._calling:
             self._process.interrupt(self._last)
 
@@ -267,10 +197,10 @@ class UserWatch:
         stop = self._process.step(thread)
         if stop.ended or stop.signal == signal.SIGSEGV:
             self._on(stop)
-        elif self._process.registers(thread).rip - 1 in self._breakpoints:
+        elif self._process.registers_of(thread).rip - 1 in self._breakpoints:
             self._on_trap(thread)
         else:
-            self._with(thread, self._close)
+            self._memory.keeping_registers(thread, self._memory.close)
             self._resume(thread)
 
     def _record(self, registers: UserRegisters, address: int) -> None:
@@ -281,7 +211,7 @@ class UserWatch:
             self._string = registers.rip, registers.rcx, [at + size for _, at, size in accesses]
         goes_on = before and self._string and self._string[::2] == before[::2] and self._string[1] < before[1]
         for kind, at, size in () if goes_on else accesses:
-            found = self._find(at) or self._find(at + size - 1)
+            found = self._memory.find(at) or self._memory.find(at + size - 1)
             if found is not None:
                 self._touches.append(WatchedTouch(found.structure, registers.rip, kind, at, size, self._call))
 
@@ -295,12 +225,12 @@ class UserWatch:
         if not self._shut:
             self._shut, self._shut_by = True, thread
             for pages in self._own.pages:
-                self._protect(thread, pages, 1)
+                self._memory.protect(thread, pages, 1)
 
     def _unshut(self, thread: int) -> None:
         self._shut = False
         for pages in self._own.pages:
-            self._protect(thread, pages, pages.protection)
+            self._memory.protect(thread, pages, pages.protection)
 
     def _returned(self, thread: int, address: int) -> None:
         if thread == self._shut_by and address not in self._own.starts:  # else the library calls the program
@@ -311,37 +241,37 @@ class UserWatch:
     # system calls
 
     def _on_call(self, thread: int) -> None:
-        registers = self._process.registers(thread)
+        registers = self._process.registers_of(thread)
         if self._process.enters_call(thread):
             self._calling.add(thread)
             if thread not in self._granted and not self._inside and self._given(registers):
                 self._granted[thread] = registers
                 held = UserRegisters.from_buffer_copy(registers)
                 held.orig_rax = _GETPID  # the call itself comes when the memory is open
-                self._process.set_registers(thread, held)
+                self._process.set_registers_of(thread, held)
             self._resume(thread)
             return
         self._calling.discard(thread)
-        result = registers.rax - (1 << 64) if registers.rax >> 63 else registers.rax
+        result = signed(registers.rax)
         if thread not in self._granted:
             if result == EFAULT and not self._inside:  # perhaps for our sake: once more, with the memory open
-                self._missed = True
+                self._memory.missed = True
                 self._again(thread, registers, registers.orig_rax)
         elif (held_back := self._granted[thread]) is not None:
             self._again(thread, held_back, held_back.orig_rax)
         else:
             del self._granted[thread]
             if not self._inside:
-                self._with(thread, lambda t: self._protect_all(t, False))
+                self._memory.keeping_registers(thread, self._memory.close_all)
         self._resume(thread)
 
     def _again(self, thread: int, registers: UserRegisters, number: int) -> None:
         """The thread makes the system call (once more) with all memory open."""
         if not self._inside:
-            self._protect_all(thread, True)
+            self._memory.open_all(thread)
             self._ask_for_caller_of_call(thread, registers.rip)
-        registers.rip, registers.rax, registers.orig_rax = registers.rip - 2, number, _NONE
-        self._process.set_registers(thread, registers)
+        registers.rip, registers.rax, registers.orig_rax = registers.rip - 2, number, NO_SYSTEM_CALL
+        self._process.set_registers_of(thread, registers)
         self._granted[thread] = None
 
     def _ask_for_caller_of_call(self, thread: int, after: int) -> None:
@@ -349,11 +279,11 @@ class UserWatch:
             self._ask_for_caller(thread, after)
 
     def _given(self, registers: UserRegisters) -> bool:
-        """Whether the call reads or writes watched memory; noted if so."""
-        arguments = (registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9)
+        """Returns whether the call reads or writes watched memory; noted if so."""
+        arguments = tuple(int(getattr(registers, name)) for name in CALL_ARGUMENTS)
         name, found = call_name(registers.orig_rax), False
         for buffer in buffers(registers.orig_rax, arguments, self._process.read):
-            for pages in self._memory:
+            for pages in self._memory.pages:
                 low, high = max(buffer.address, pages.start), min(buffer.address + buffer.bytes, pages.end)
                 if low < high:
                     found = True

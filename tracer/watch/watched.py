@@ -1,4 +1,4 @@
-"""What is watched outside the hotspot (:mod:`layout_advise.tracer.watch.user_watch`), and what was seen of it."""
+"""Input and result of a watch between calls (:mod:`layout_advise.tracer.watch.user_watch`), as values."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class OwnCode:
     gate: int
 
     def holds(self, address: int) -> bool:
-        """Whether the instruction at ``address`` is of the program itself."""
+        """Returns whether the instruction at ``address`` is of the program itself."""
         return any(p.start <= address < p.end for p in self.pages)
 
 

@@ -1,4 +1,4 @@
-"""Regions from assembly text."""
+"""Functions from assembly text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from layout_advise.tracer.code.region import CodeRange, Region
 
-CODE_AT = 0x401000
+BASE = 0x401000
 
 
 def assemble(tmp_path: Path, text: str) -> Region:
@@ -16,4 +16,4 @@ def assemble(tmp_path: Path, text: str) -> Region:
     source = f".intel_syntax noprefix\n{text}\n"
     subprocess.run(["as", "-o", str(thing), "-"], input=source.encode(), check=True)
     subprocess.run(["objcopy", "-O", "binary", "-j", ".text", str(thing), str(flat)], check=True)
-    return Region("f", "function", CODE_AT, (CodeRange(CODE_AT, flat.read_bytes()),), "none", 0)
+    return Region("f", "function", BASE, (CodeRange(BASE, flat.read_bytes()),), "none", 0)

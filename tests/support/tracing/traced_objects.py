@@ -8,7 +8,7 @@ from pathlib import Path
 
 from layout_advise.layoutalgebra.sets.nests import Affine, FoldedStream, Loop, Node, Point, Stream
 from layout_advise.tracer.backends.step.single_steps import trace_by_steps
-from layout_advise.tracer.code.operands import GPR_NAMES
+from layout_advise.tracer.code.decoder import GPR_NAMES
 from layout_advise.tracer.objects.attribution import Attribution, attribute
 from layout_advise.tracer.objects.memory_object import MemoryObject
 from layout_advise.tracer.process.ptraced import PtracedProgram

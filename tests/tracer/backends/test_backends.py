@@ -8,19 +8,23 @@ import re
 import stat
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from layout_advise.cli import main
-from layout_advise.errors import MachineError, TraceError
+from layout_advise.errors import MachineError, RefusedError, TraceError
 from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from layout_advise.observe.backends import relevant
 from layout_advise.rundir import find_trace
+from layout_advise.tracer.backends import registry
+from layout_advise.tracer.backends.clone.backend import CloneBackend
 from layout_advise.tracer.backends.clone.record import trace_call
-from layout_advise.tracer.backends.step.record import trace_step_by_step
+from layout_advise.tracer.backends.protocol import Backend, Rerun, TracedCall, TraceRequest
+from layout_advise.tracer.backends.step.record import StepBackend
 from layout_advise.tracer.backends.valgrind.install import find_valgrind
+from layout_advise.tracer.backends.valgrind.record import ValgrindBackend
 from layout_advise.tracer.backends.valgrind.run import check_instructions
 from layout_advise.tracer.code.region import CodeRange, Region
 from layout_advise.tracer.folding.fold import fold
@@ -32,6 +36,7 @@ from layout_advise.tracer.trace.trace_file import read_trace
 from tests.support.clone_programs import build, region_of
 from tests.support.paths import ROOT
 from tests.support.run_folders import studied_region
+from tests.support.tracing.trace_requests import request
 
 EXAMPLES = ROOT / "examples"
 
@@ -85,6 +90,54 @@ def test_every_backend_leads_to_the_same_candidates(run: Run, tmp_path: Path, pa
     assert len(json.loads(clone)) > 1
     assert candidates(run, tmp_path, particles, "valgrind", *size) == clone
     assert candidates(run, tmp_path, particles, "step", *size) == clone
+
+
+@dataclass(frozen=True)
+class ReplayBackend(Backend):
+    """Replays the trace of a file, which must be of the same call."""
+
+    file: Path
+
+    name = "replay"
+    manner = "from a file"
+
+    def check(self) -> None:
+        if not self.file.exists():
+            raise MachineError("cannot replay a trace", f"no {self.file}")
+
+    def trace(self, request: TraceRequest) -> TracedCall:
+        trace = read_trace(self.file)
+        if trace.call != request.rerun.call:
+            raise RefusedError("no trace in the file", f"it is of call {trace.call}")
+        return TracedCall(replace(trace, backend=self.name), ("replayed",))
+
+
+def test_a_new_backend_is_one_entry(run: Run, tmp_path: Path, particles: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = ("--until", "trace", "--hotspot", "update_pressure", "--call", "3", "--", str(particles), "1000", "20", "1")
+    assert run(*asked).returncode == 0
+    file = (tmp_path / "run" / "trace.lat").rename(tmp_path / "kept.lat")
+    monkeypatch.setattr(registry, "BACKENDS", (ReplayBackend(file), *registry.BACKENDS))
+    for chosen in (("--backend", "replay"), ("--backend", "auto")):
+        done = run(*chosen, *asked)
+        assert done.returncode == 0, done.stderr
+        assert "replayed" in done.stderr
+        mine, kept = read_trace(tmp_path / "run" / "trace.lat"), read_trace(file)
+        assert mine == replace(kept, backend="replay")
+    file.rename(tmp_path / "moved.lat")
+    assert "cannot replay a trace: no " in line(run("--backend", "replay", *asked))
+
+
+def test_a_backend_that_refuses_is_replaced_by_the_next_one(
+    run: Run, tmp_path: Path, particles: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = (str(particles), "1000", "20", "1")
+    asked = ("--until", "trace", "--hotspot", "update_pressure", "--call")
+    assert run(*asked, "3", "--", *size).returncode == 0
+    file = (tmp_path / "run" / "trace.lat").rename(tmp_path / "kept.lat")
+    monkeypatch.setattr(registry, "BACKENDS", (ReplayBackend(file), *registry.BACKENDS))
+    done = run(*asked, "4", "--", *size)
+    assert "no trace in the file: it is of call 3; traced by the clone instead" in done.stderr
+    assert read_trace(tmp_path / "run" / "trace.lat").backend == "clone"
 
 
 @pytest.mark.slow
@@ -189,8 +242,8 @@ def test_what_neither_clone_nor_valgrind_takes_is_stepped(run: Run, tmp_path: Pa
 
 @pytest.mark.usefixtures("no_valgrind")
 def test_too_long_for_steps_tells_all_reasons(run: Run, left: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    limited = functools.partial(trace_step_by_step, limit=500)  # as with 100,000, but soon
-    monkeypatch.setattr("layout_advise.observe.backends.trace_step_by_step", limited)
+    backends = (CloneBackend(), ValgrindBackend(), StepBackend(500))  # as with 100,000, but soon
+    monkeypatch.setattr(registry, "BACKENDS", backends)
     done = run(*left, "501")
     assert done.returncode == 1
     assert line(done).startswith("layout-advise: no clone of hot: ")
@@ -203,7 +256,7 @@ def test_when_nothing_works_no_other_backend_is_recommended(
     def fails(*_: object, **__: object) -> None:
         raise TraceError("hot cannot be traced under Valgrind", "it has AVX-512 code", "use --backend clone")
 
-    monkeypatch.setattr("layout_advise.observe.backends.trace_under_valgrind", fails)
+    monkeypatch.setattr(ValgrindBackend, "trace", fails)
     done = run(*refused)
     assert "AVX-512 code; step by step: the same; ask for another call or hotspot" in line(done)
     assert "use --backend" not in line(done)
@@ -252,9 +305,8 @@ def test_too_many_accesses_for_single_steps(tmp_path: Path) -> None:
     with park([str(program)], entry, 2, timeout=60) as parked:
 
         def steps(limit: int) -> Trace:
-            at = parked.load_base
             region = functools.partial(region_of, program)
-            return trace_step_by_step(parked, [str(program)], entry, region, at, 2, limit=limit).trace
+            return StepBackend(limit).trace(request(parked, region, Rerun([str(program)], entry, 2, 100_000))).trace
 
         whole = steps(100_000)
         clone = trace_call(parked, region_of(program, parked.load_base), 2, folder=tmp_path)

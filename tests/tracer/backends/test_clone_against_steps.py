@@ -11,11 +11,12 @@ from layout_advise.tracer.backends.clone.address import choose_address
 from layout_advise.tracer.backends.clone.image import build_clone
 from layout_advise.tracer.backends.step.single_steps import trace_by_steps
 from layout_advise.tracer.code.instructions import decode
+from layout_advise.tracer.process.ptrace import UserRegisters
 from layout_advise.tracer.process.ptraced import PtracedProgram
 from layout_advise.tracer.process.stopped_program import CloneImage
-from layout_advise.tracer.process.tracee import UserRegisters
 from tests.support.clone_programs import PROGRAMS, WIDE_PROGRAMS, build, region_of
-from tests.support.compilers import HAS_AVX512
+from tests.support.tracing.processor import HAS_WIDE
+from tests.support.tracing.ptraced_clone import run_clone
 
 FLAGS = {
     "O2": ("-O2",),
@@ -34,7 +35,7 @@ def clone_run(program: Path, call: int, capacity: int) -> tuple[Accesses, bool, 
         region = region_of(program, base)
         process.run_to(region.entry, call)
         image = build_clone(region, choose_address(process.mappings(), region.entry))
-        records, full, after = process.run_clone(image, capacity)
+        records, full, after = run_clone(process, image, capacity)
     sites = [(r.pc, r.operand) for r in image.references]
     numbers, addresses = (records >> np.uint64(48)).tolist(), (records & np.uint64((1 << 48) - 1)).tolist()
     return [(*sites[n], a) for n, a in zip(numbers, addresses, strict=True)], full, after, image
@@ -64,7 +65,7 @@ def test_same_accesses_and_result(tmp_path: Path, name: str, flags: str) -> None
     compare_runs(build(tmp_path, name, *FLAGS[flags]))
 
 
-@pytest.mark.skipif(not HAS_AVX512, reason="this processor has no AVX-512 (avx512f, bw, dq, vl, cd)")
+@pytest.mark.skipif(not HAS_WIDE, reason="this processor has no AVX-512 (avx512f, bw, dq, vl, cd)")
 @pytest.mark.parametrize("name", [*PROGRAMS, *WIDE_PROGRAMS])
 def test_same_accesses_and_result_with_avx512(tmp_path: Path, name: str) -> None:
     compare_runs(build(tmp_path, name, *WIDE))

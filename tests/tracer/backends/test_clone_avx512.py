@@ -16,18 +16,20 @@ from pathlib import Path
 import pytest
 
 from layout_advise.tracer.backends.clone.assembler import Assembler
-from layout_advise.tracer.backends.clone.image import HEADER_BYTES, build_clone
+from layout_advise.tracer.backends.clone.header import HEADER_BYTES
+from layout_advise.tracer.backends.clone.image import build_clone
 from layout_advise.tracer.backends.clone.lane_code import INDEX_AT, MASK_AT, LaneCode
-from layout_advise.tracer.backends.step.single_steps import effective
+from layout_advise.tracer.code.decoder import GPR_NAMES
 from layout_advise.tracer.code.instructions import Instruction, decode
-from layout_advise.tracer.code.operands import GPR_NAMES, MaskedElements
+from layout_advise.tracer.code.operands import MaskedElements
+from layout_advise.tracer.process.ptrace import UserRegisters
 from layout_advise.tracer.process.ptraced import PtracedProgram
 from layout_advise.tracer.process.stopped_program import CloneImage
-from layout_advise.tracer.process.tracee import UserRegisters
 from layout_advise.tracer.process.xstate import Components, avx512_vector, opmask
 from layout_advise.tracer.watch.faulting import Operands
 from tests.support.clone_programs import build
-from tests.support.tracing.assembled import CODE_AT, assemble
+from tests.support.tracing.assembled import BASE, assemble
+from tests.support.tracing.ptraced_clone import run_clone
 
 VECTORS = {16: "xmm", 32: "ymm", 64: "zmm"}
 INDEXED = [
@@ -100,7 +102,7 @@ COUNTED = {
 
 
 def first_of(tmp_path: Path, text: str) -> Instruction:
-    return decode(assemble(tmp_path, text + "\nret"))[CODE_AT]
+    return decode(assemble(tmp_path, text + "\nret"))[BASE]
 
 
 def disassembled(code: bytes, address: int, tmp_path: Path) -> list[str]:
@@ -134,7 +136,7 @@ def _absolute(line: str) -> str:
 def test_operands_are_those_that_objdump_sees(tmp_path: Path) -> None:
     forms = [form for seed in range(12) for form in indexed_forms(seed)]
     region = assemble(tmp_path, "\n".join(forms) + "\nret")
-    seen = disassembled(region.ranges[0].code, CODE_AT, tmp_path)
+    seen = disassembled(region.ranges[0].code, BASE, tmp_path)
     assert len(forms) == 12 * 16 * 3
     for insn, text in zip(decode(region).values(), seen[:-1], strict=False):
         name = text.split()[0]
@@ -170,7 +172,7 @@ def test_a_mask_says_which_elements_are_accessed(tmp_path: Path, text: str) -> N
     assert [a.bytes for a in insn.accesses] == [size] * len(bits or [0])
     assert (None if insn.lanes is None else list(insn.lanes.bits)) == bits
     assert insn.lanes is None or insn.lanes.counted == (text in COUNTED)
-    starts = [effective(access, [0] * 16, 0) for access in insn.accesses]
+    starts = [access.memory.effective([0] * 16, 0) for access in insn.accesses]
     assert starts == [starts[0] + k * size for k in range(len(starts))]
     assert {a.kind for a in insn.accesses} == {"write" if text.split()[1].startswith("[") else "read"}
 
@@ -230,7 +232,7 @@ class Case:
             made = [self.mask & bits != 0 for bits in lanes.bits]
         found = []
         for number, access in enumerate(self.insn.accesses):
-            address = effective(access, list(self.gpr), 0)
+            address = access.memory.effective(list(self.gpr), 0)
             if lanes.index is not None:
                 at = number * lanes.index_bytes
                 index = int.from_bytes(self.index[at : at + lanes.index_bytes], "little", signed=True)
@@ -263,13 +265,13 @@ def cases(tmp_path: Path, r: random.Random) -> Iterator[Case]:
     texts = [*indexed_forms(r.randrange(1000)), *(t for t in MASKED if MASKED[t][1] is not None), *COUNTED]
     for number, text in enumerate(texts):
         region = assemble(tmp_path, f"{text}\nlahf\nseto al\nret")
-        insn = decode(region)[CODE_AT]
+        insn = decode(region)[BASE]
         assert insn.lanes is not None
         choices = [0, r.getrandbits(64), r.getrandbits(64) & r.getrandbits(64), (1 << 64) - 1, 1 << r.randrange(16)]
         mask, index = r.choice(choices), r.randbytes(64)
         gpr = tuple(r.getrandbits(64) for _ in range(16))
         stored = 1 + (insn.lanes.index is not None)
-        image = build_clone(region, CODE_AT + (64 << 20) + (number << 20))
+        image = build_clone(region, BASE + (64 << 20) + (number << 20))
         yield Case(insn, prepared(image, tmp_path, mask, index, stored + 2), mask, index, gpr)
 
 
@@ -287,7 +289,7 @@ def test_the_lanes_that_are_recorded_are_those_of_the_mask(tmp_path: Path, seed:
             case = Case(case.insn, case.image, case.mask, case.index, (*case.gpr[:4], start.rsp, *case.gpr[5:]))
             before.eflags = start.eflags & ~0x8D5 | r.getrandbits(12) & 0x8D5
             process.set_registers(before)
-            records, full, after = process.run_clone(case.image, 200)
+            records, full, after = run_clone(process, case.image, 200)
             assert not full
             first = len(case.insn.accesses)  # the return's is the last record
             mine = [(int(record) >> 48, int(record) & (1 << 48) - 1) for record in records]
@@ -300,9 +302,9 @@ def test_the_lanes_that_are_recorded_are_those_of_the_mask(tmp_path: Path, seed:
 
 def test_a_full_buffer_leaves_no_lane_half_recorded(tmp_path: Path) -> None:
     region = assemble(tmp_path, "vmovdqu8 [rdi]{k1}, zmm1\nret")
-    image = prepared(build_clone(region, CODE_AT + (64 << 20)), tmp_path, (1 << 64) - 1, bytes(64), 3)
+    image = prepared(build_clone(region, BASE + (64 << 20)), tmp_path, (1 << 64) - 1, bytes(64), 3)
     with PtracedProgram([str(build(tmp_path, "flags", "-O1"))]) as process:
-        records, full, _ = process.run_clone(image, 63)
+        records, full, _ = run_clone(process, image, 63)
     assert full
     assert not len(records)
 
@@ -353,7 +355,7 @@ def test_the_processor_says_where_what_is_in_the_saved_state(tmp_path: Path) -> 
 )
 def test_what_faults_is_told_without_its_mask(tmp_path: Path, text: str, places: list[tuple[str, int, int]]) -> None:
     code = assemble(tmp_path, text).ranges[0].code
-    registers = UserRegisters(rip=CODE_AT, rdi=0x8000)
-    operands = Operands(lambda at, size: code[at - CODE_AT : at - CODE_AT + size])
+    registers = UserRegisters(rip=BASE, rdi=0x8000)
+    operands = Operands(lambda at, size: code[at - BASE : at - BASE + size])
     found = operands.accesses(registers, 0x8000 + places[0][1])
     assert [(kind, at - 0x8000, size) for kind, at, size in found] == places

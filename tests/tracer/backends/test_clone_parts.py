@@ -22,7 +22,8 @@ from layout_advise.tracer.process.ptraced import PtracedProgram
 from layout_advise.tracer.process.stopped_program import CloneImage, StoppedProgram
 from layout_advise.tracer.trace.trace import Allocation, Mapping, Registers
 from tests.support.clone_programs import PROGRAMS, build, region_of
-from tests.support.tracing.assembled import CODE_AT, assemble
+from tests.support.tracing.assembled import BASE, assemble
+from tests.support.tracing.ptraced_clone import run_clone
 
 
 @pytest.mark.parametrize(
@@ -81,7 +82,7 @@ from tests.support.tracing.assembled import CODE_AT, assemble
     ],
 )
 def test_accesses(tmp_path: Path, text: str, accesses: list[str]) -> None:
-    first = decode(assemble(tmp_path, text + "\nret"))[CODE_AT]
+    first = decode(assemble(tmp_path, text + "\nret"))[BASE]
     assert [f"{a.kind} {a.bytes}" for a in first.accesses] == accesses
     assert [a.operand for a in first.accesses] == list(range(len(accesses)))
 
@@ -93,12 +94,12 @@ def test_accesses(tmp_path: Path, text: str, accesses: list[str]) -> None:
 )  # fmt: skip
 def test_what_cannot_be_copied_is_named(tmp_path: Path, text: str) -> None:
     with pytest.raises(TraceError, match=text.split()[0]):
-        build_clone(assemble(tmp_path, text + "\nret"), CODE_AT + (64 << 20))
+        build_clone(assemble(tmp_path, text + "\nret"), BASE + (64 << 20))
 
 
 def test_garbage_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="does not decode"):
-        build_clone(assemble(tmp_path, "jmp 1f\n1: .byte 6, 6, 6"), CODE_AT + (64 << 20))
+        build_clone(assemble(tmp_path, "jmp 1f\n1: .byte 6, 6, 6"), BASE + (64 << 20))
 
 
 def test_data_behind_the_code_is_left_alone(tmp_path: Path) -> None:
@@ -149,7 +150,7 @@ class Ptraced:
         return Ptraced(self.program, self.call)
 
     def trace(self, image: CloneImage, records: Path, capacity: int) -> tuple[int, bool]:
-        found, full, _ = self.process.run_clone(image, min(capacity, 1 << 20))
+        found, full, _ = run_clone(self.process, image, min(capacity, 1 << 20))
         if capacity < 10:
             raise TraceError("broken on purpose")
         found.tofile(records)
@@ -228,7 +229,7 @@ def test_lackey_sees_the_same(tmp_path: Path) -> None:
         region = region_of(program, 0)
         process.run_to(region.entry)
         image = build_clone(region, choose_address(process.mappings(), region.entry))
-        records, _, _ = process.run_clone(image, 100_000)
+        records, _, _ = run_clone(process, image, 100_000)
     letters = {"read": "L", "write": "S", "both": "M"}
     mine: list[tuple[str, int, int]] = []
     for record in records.tolist():
@@ -246,7 +247,7 @@ def test_a_large_function_is_copied_whole(tmp_path: Path) -> None:
     body = "\n".join(f"mov rax, [rdi + {8 * k}]\nadd [rsi + rax * 4], ecx\ncmp rax, {k}\nje .L{k % 7}" for k in range(900))
     labels = "\n".join(f".L{k}: dec rcx" for k in range(7))
     region = assemble(tmp_path, f"{body}\n{labels}\nret")
-    image = build_clone(region, CODE_AT + (64 << 20))
+    image = build_clone(region, BASE + (64 << 20))
     assert len(image.references) == 1801
     assert [r.pc for r in image.references] == sorted(r.pc for r in image.references)
     assert np.frombuffer(image.code[:24], dtype=np.uint64).sum() == 0

@@ -12,8 +12,7 @@ from layout_advise.tracer.backends.clone.record import trace_call
 from layout_advise.tracer.backends.step.single_steps import trace_by_steps
 from layout_advise.tracer.process.ptraced import PtracedProgram
 from tests.support.clone_programs import build, region_of
-from tests.support.tracing.heap_programs import BLOCKS_OF_A_CALL
-from tests.support.tracing.hot_function import parked
+from tests.support.tracing.parked_programs import HEAP, parked
 
 GLOBALS = 1 << 20
 """Code and globals of the small programs end before this distance from the load base."""
@@ -60,7 +59,7 @@ def test_a_full_buffer_is_reported_and_the_parked_program_unchanged(tmp_path: Pa
 
 
 def test_the_calls_own_blocks_are_told(tmp_path: Path) -> None:
-    (tmp_path / "heap.c").write_text(BLOCKS_OF_A_CALL)
+    (tmp_path / "heap.c").write_text(HEAP)
     subprocess.run(["gcc", "-O1", "-g", "-o", "heap", "heap.c"], cwd=tmp_path, check=True)
     program = tmp_path / "heap"
     for _ in range(2):  # watching leaves nothing in the parked program

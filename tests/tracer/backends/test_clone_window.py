@@ -13,26 +13,23 @@ from layout_advise.errors import TraceError
 from layout_advise.observe.annotate import annotated
 from layout_advise.observe.observe import Observation, observed
 from layout_advise.tracer.backends.clone.record import trace_call
-from layout_advise.tracer.backends.step.record import trace_step_by_step
-from layout_advise.tracer.backends.valgrind.record import trace_under_valgrind
+from layout_advise.tracer.backends.protocol import Rerun, TracedCall
+from layout_advise.tracer.backends.step.record import StepBackend
+from layout_advise.tracer.backends.valgrind.record import ValgrindBackend
 from layout_advise.tracer.code.region import Region
-from layout_advise.tracer.folding.relocate import Foreign
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.trace.trace import Trace
-from tests.support.tracing.unusual_calls import (
-    LOOP,
-    MAIN,
-    PROGRAMS,
-    accesses_of_variables,
-    compiled_hot,
-)
+from tests.support.tracing.trace_requests import request
+from tests.support.tracing.window_programs import LOOP, MAIN, PROGRAMS, accessed, compiled
 
 
-def traces(folder: Path, text: str, call: int, patience: float = 60) -> tuple[Trace | TraceError, Foreign, ElfBinary, int]:
+def traces(
+    folder: Path, text: str, call: int, patience: float = 60
+) -> tuple[Trace | TraceError, TracedCall, ElfBinary, int]:
     """By the clone, which may refuse, and under Valgrind; the program, and where it was loaded. The clone has ``patience``
     seconds."""
-    program, binary, entry = compiled_hot(folder, text)
+    program, binary, entry = compiled(folder, text)
     work = folder / "work"
     work.mkdir()
     with park([str(program)], entry, call, timeout=60, command_timeout=patience) as parked:
@@ -42,7 +39,9 @@ def traces(folder: Path, text: str, call: int, patience: float = 60) -> tuple[Tr
             clone = trace_call(parked, region, call, folder=work)
         except TraceError as error:
             clone = error
-        found = trace_under_valgrind(parked, [str(program)], entry, region, call, 1 << 40, folder=work, timeout=60)
+        found = ValgrindBackend().trace(
+            request(parked, region, Rerun([str(program)], entry, call, 1 << 40, folder=work, timeout=60))
+        )
         base = parked.load_base
         assert parked.registers().rip == region.entry  # it is as it was
     assert not list(work.iterdir())
@@ -66,8 +65,8 @@ def test_the_clone_and_valgrind_agree(tmp_path: Path, name: str, call: int, data
     clone, found, binary, base = traces(tmp_path, PROGRAMS[name], call)
     assert isinstance(clone, Trace)
     expected = {"data": data, "other": 0, "elsewhere": elsewhere}
-    assert accesses_of_variables(clone, binary, base) == expected
-    assert accesses_of_variables(found.trace, binary, base) == expected
+    assert accessed(clone, binary, base) == expected
+    assert accessed(found.trace, binary, base) == expected
     assert not clone.truncated
     assert (clone.others, found.trace.others) == (False, False)
     assert found.trace.watched
@@ -79,7 +78,7 @@ def test_the_clone_and_valgrind_agree(tmp_path: Path, name: str, call: int, data
 
 def seen_in(folder: Path, text: str) -> tuple[Observation, ElfBinary]:
     """The second call as the later stages see it."""
-    program, binary, entry = compiled_hot(folder, text)
+    program, binary, entry = compiled(folder, text)
     with park([str(program)], entry, 2, timeout=60) as parked:
         region = binary.region(binary.find("hot"), parked.load_base, callees=True)
         trace = trace_call(parked, region, 2, folder=folder)
@@ -130,7 +129,7 @@ def told(
     """A function that traces the second call of a program: what ``trace`` says on standard error, what ``show`` prints."""
 
     def run(name: str) -> tuple[str, str]:
-        compiled_hot(tmp_path, PROGRAMS[name])
+        compiled(tmp_path, PROGRAMS[name])
         monkeypatch.chdir(tmp_path)
         assert main(["trace", "-f", "-o", "run", "--until", "trace", "--hotspot", "hot", "--call", "2", "--", "./p"]) == 0
         said = capfd.readouterr().err
@@ -154,7 +153,7 @@ LEFT_RUNNING = f"static void *work(void *) {{ pause(); return 0; }} {LOOP} pthre
 
 @pytest.mark.parametrize("text", [PROGRAMS["starts inside"], LEFT_RUNNING])
 def test_threads_that_the_call_starts_are_told_of(tmp_path: Path, text: str) -> None:
-    program, binary, entry = compiled_hot(tmp_path, text)
+    program, binary, entry = compiled(tmp_path, text)
     with park([str(program)], entry, 2, timeout=60) as parked:
         base = parked.load_base
 
@@ -162,9 +161,9 @@ def test_threads_that_the_call_starts_are_told_of(tmp_path: Path, text: str) -> 
             return binary.region(binary.find("hot"), at, callees=True)
 
         clone = trace_call(parked, region_at(base), 2, folder=tmp_path)
-        step = trace_step_by_step(parked, [str(program)], entry, region_at, base, 2).trace
+        step = StepBackend().trace(request(parked, region_at, Rerun([str(program)], entry, 2, 100_000))).trace
     for trace in (clone, step):
-        assert accesses_of_variables(trace, binary, base) == {"data": 101, "other": 0, "elsewhere": 0}
+        assert accessed(trace, binary, base) == {"data": 101, "other": 0, "elsewhere": 0}
         assert (trace.others, trace.truncated) == (True, False)
 
 
@@ -175,7 +174,7 @@ def test_a_call_that_waits_for_another_thread_has_no_clone(tmp_path: Path) -> No
         "no clone of hot: the traced call did not return (no answer within 3 s): it may wait for another thread, and a fork "
         "has none; use --backend valgrind"
     )
-    assert accesses_of_variables(found.trace, binary, base)["data"] == 101
+    assert accessed(found.trace, binary, base)["data"] == 101
     assert found.trace.others
 
 
@@ -191,8 +190,8 @@ def test_the_command_tells_of_threads_that_are_not_traced(told: Callable[[str], 
 def test_a_signal_handler_is_none_of_the_hotspots_code(tmp_path: Path) -> None:
     clone, found, binary, base = traces(tmp_path, PROGRAMS["signal"], 2)
     assert isinstance(clone, Trace)
-    assert accesses_of_variables(clone, binary, base)["data"] == 101
-    assert accesses_of_variables(found.trace, binary, base)["data"] == 101 + 1  # Valgrind sees the handler, too
+    assert accessed(clone, binary, base)["data"] == 101
+    assert accessed(found.trace, binary, base)["data"] == 101 + 1  # Valgrind sees the handler, too
 
 
 @pytest.mark.parametrize(
@@ -210,7 +209,7 @@ def test_a_call_that_does_not_return_has_no_clone(tmp_path: Path, name: str, why
     assert clone.what == "no clone of hot"  # with --backend auto: Valgrind takes over
     assert why in str(clone)
     assert "the program died in the traced call" in str(clone)
-    assert accesses_of_variables(found.trace, binary, base)["data"] == data
+    assert accessed(found.trace, binary, base)["data"] == data
 
 
 def test_an_exception_that_stays_in_code_outside_the_set_is_nobodys_business(tmp_path: Path) -> None:
@@ -218,11 +217,11 @@ def test_an_exception_that_stays_in_code_outside_the_set_is_nobodys_business(tmp
         "static int compare(const void *, const void *) { try { throw 1L; } catch (long x) { data[998] = x; } return 0; }"
     )
     text = f"{caught} {LOOP} long pair[2] = {{2, 1}}; qsort(pair, 2, 8, compare); data[999] = 1; }} int main() {{ {MAIN}"
-    program, binary, entry = compiled_hot(tmp_path, text)
+    program, binary, entry = compiled(tmp_path, text)
     with park([str(program)], entry, 2, timeout=60) as parked:
         region = binary.region(binary.find("hot"), parked.load_base, callees=True)
         assert [c.symbol for c in region.callees] == []  # libc calls it, through a pointer
         trace = trace_call(parked, region, 2, folder=tmp_path)
         base = parked.load_base
-    assert accesses_of_variables(trace, binary, base)["data"] == 101 + 1
+    assert accessed(trace, binary, base)["data"] == 101 + 1
     assert not trace.truncated

@@ -14,15 +14,17 @@ import pytest
 from layout_advise.errors import MachineError, ProgramError, TraceError
 from layout_advise.layoutalgebra.sets.nests import AddressSet
 from layout_advise.tracer.backends.clone.record import trace_call
-from layout_advise.tracer.backends.pin.run import find_kit, run_pin, tool_path, trace_with_pin
+from layout_advise.tracer.backends.pin.run import PinBackend, find_kit, run_pin, tool_path
+from layout_advise.tracer.backends.protocol import Rerun
 from layout_advise.tracer.backends.tool.result import read_result
 from layout_advise.tracer.backends.tool.run import ToolRun
 from layout_advise.tracer.backends.valgrind.run import run_tool
 from layout_advise.tracer.snapshot.park import park
 from tests.support.clone_programs import build, region_of
 from tests.support.paths import ROOT
-from tests.support.tracing.execution_order import unfolded
-from tests.support.tracing.hot_function import entry_of
+from tests.support.tracing.parked_programs import entry_of
+from tests.support.tracing.trace_requests import request
+from tests.support.tracing.unfolding import unfolded
 
 STUB = Path(__file__).with_name("pin_stub")
 NLR, PIN = ROOT / "tracer" / "nlr", ROOT / "tracer" / "backends" / "pin"
@@ -98,11 +100,11 @@ def record(kit: Path, replay: Path, run: ToolRun, calls: int = 2, outcome: int =
 
 def test_a_recording_becomes_the_clones_trace(tmp_path: Path, kit: Path, replay: Path) -> None:
     program = build(tmp_path, "recursion", "-O2")
-    record(kit, replay, run_tool([str(program)], entry_of(program), 2, 1 << 40, raw=True))
+    record(kit, replay, run_tool(Rerun([str(program)], entry_of(program), 2, 1 << 40), raw=True))
     with park([str(program)], entry_of(program), 2, timeout=60) as process:
         region = region_of(program, process.load_base)
         clone = trace_call(process, region, 2, folder=tmp_path)
-        found = trace_with_pin(process, [str(program)], entry_of(program), region, 2, 1 << 40)
+        found = PinBackend().trace(request(process, region, Rerun([str(program)], entry_of(program), 2, 1 << 40)))
     assert found.notes == ()
     assert found.trace.backend == "pin"
     assert found.trace.accesses == clone.accesses > 500
@@ -128,18 +130,18 @@ def test_an_irregular_order_is_given_up(tmp_path: Path, replay: Path) -> None:
 
 def test_sets_caps_and_missing_calls(tmp_path: Path, kit: Path, replay: Path) -> None:
     program = build(tmp_path, "switch", "-O2")
-    whole = run_tool([str(program)], entry_of(program), 2, 1 << 40, raw=True)
+    whole = run_tool(Rerun([str(program)], entry_of(program), 2, 1 << 40), raw=True)
     record(kit, replay, whole)
-    played = run_pin([str(program)], entry_of(program), 2, 1 << 40)
+    played = run_pin(Rerun([str(program)], entry_of(program), 2, 1 << 40))
     executed = [r for r in whole.references if r.stream is not None]
     order = [r for r in played.references if r.stream is not None]
     assert sorted(order, key=lambda r: (r.pc, r.ordinal)) == sorted(executed, key=lambda r: (r.pc, r.ordinal))
-    part = run_pin([str(program)], entry_of(program), 2, 100)
+    part = run_pin(Rerun([str(program)], entry_of(program), 2, 100))
     assert (part.truncated, part.accesses) == (True, 100)
     assert sum(r.stream.count for r in part.references if r.stream) == 100
     record(kit, replay, whole, calls=1, outcome=0)
     with pytest.raises(ProgramError, match=r"no call 2 under Pin: hot was entered once; .* exit status 0"):
-        run_pin([str(program)], entry_of(program), 2, 1 << 40)
+        run_pin(Rerun([str(program)], entry_of(program), 2, 1 << 40))
 
 
 @pytest.mark.parametrize(
@@ -155,14 +157,14 @@ def test_files_that_did_not_fit_on_the_disk(
     tmp_path: Path, kit: Path, replay: Path, name: str, bytes_left: int | None, why: str
 ) -> None:
     program = build(tmp_path, "recursion", "-O2")
-    record(kit, replay, run_tool([str(program)], entry_of(program), 2, 1 << 40, raw=True))
+    record(kit, replay, run_tool(Rerun([str(program)], entry_of(program), 2, 1 << 40), raw=True))
     data = (kit / name).read_bytes()
     (kit / name).write_bytes(data[:bytes_left])
     if bytes_left is None:
         left = "maps" if name == "blocks" else "blocks"
         (kit / "pin").write_text((kit / "pin").read_text().replace("cp maps blocks", f"cp {left}"))
     with pytest.raises(TraceError, match=why):
-        run_pin([str(program)], entry_of(program), 2, 1 << 40)
+        run_pin(Rerun([str(program)], entry_of(program), 2, 1 << 40))
 
 
 def test_a_result_that_does_not_fit_is_removed(tmp_path: Path, replay: Path, small_disk: Path) -> None:
@@ -220,10 +222,10 @@ def test_the_tool_compiles_against_the_documented_interface(kit: Path) -> None:
 def test_a_kit_that_does_not_work(tmp_path: Path, kit: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = build(tmp_path, "triangle", "-O2")
     with pytest.raises(TraceError, match="the tool left no result; pin ended with exit status 7"):
-        run_pin([str(program)], entry_of(program), 1, 100)
+        run_pin(Rerun([str(program)], entry_of(program), 1, 100))
     (kit / "source/include/pin/pin.H").write_text("#error broken\n")
     with pytest.raises(MachineError, match=r"cannot build the Pin tool.*broken"):
-        run_pin([str(program)], entry_of(program), 1, 100)
+        run_pin(Rerun([str(program)], entry_of(program), 1, 100))
     (kit / "pin").unlink()
     with pytest.raises(MachineError, match="is no Pin kit: it has no pin"):
         find_kit()

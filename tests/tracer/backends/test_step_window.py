@@ -12,11 +12,12 @@ from typing import cast
 import pytest
 
 from layout_advise.errors import ProgramError
-from layout_advise.tracer.backends.step.record import trace_step_by_step
-from layout_advise.tracer.folding.relocate import Foreign
-from layout_advise.tracer.process.stopped_program import StoppedProgram
+from layout_advise.tracer.backends.protocol import Rerun, TracedCall
+from layout_advise.tracer.backends.step.record import StepBackend
+from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.park import park
-from tests.support.tracing.unusual_calls import LOOP, MAIN, PROGRAMS, UNUSUAL_CALLS, accesses_of_variables, compiled_hot
+from tests.support.tracing.trace_requests import request
+from tests.support.tracing.window_programs import BODIES, LOOP, MAIN, PROGRAMS, accessed, compiled
 
 FORKS = "static void forks() { pid_t p = fork(); int s; if (!p) { hot(7); _exit(9); } waitpid(p, &s, 0); if (!WIFEXITED(s) || WEXITSTATUS(s) != 9) abort(); }"
 HANDLER = "static volatile long runs; static void handler(int) { data[998] = 7; runs++; }"
@@ -27,7 +28,7 @@ DECLARED = 'extern "C" void hot(long);'
 CALLS = DECLARED + " static void *calls(void *) { for (int i = 0; i < 40; i++) hot(100); return 0; }"
 STEPPED = {
     **PROGRAMS,
-    **{name: UNUSUAL_CALLS[name] for name in ("plain", "worker", "threads")},
+    **{name: BODIES[name] for name in ("plain", "worker", "threads")},
     "fork before": f"{LOOP} }} {FORKS} int main() {{ hot(100); forks(); {MAIN}",
     "child of a call": f"{LOOP} if (n == 100) for (int i = 0; i < 3; i++) {{ pid_t p = fork(); int s; if (!p) _exit(4); waitpid(p, &s, 0); if (s != 4 << 8) abort(); }} }} int main() {{ {MAIN}",
     "spawned before": f"{LOOP} }} {SPAWN} int main() {{ hot(100); spawn(); {MAIN}",
@@ -49,13 +50,13 @@ STEPPED = {
 }  # fmt: skip
 
 
-def stepped(folder: Path, name: str, call: int) -> tuple[Foreign, dict[str, int]]:
+def stepped(folder: Path, name: str, call: int) -> tuple[TracedCall, dict[str, int]]:
     """The trace, and how often the program's own code accessed each variable."""
-    program, binary, entry = compiled_hot(folder, "#include <sys/time.h>\n" + STEPPED[name])
+    program, binary, entry = compiled(folder, "#include <sys/time.h>\n" + STEPPED[name])
     with park([str(program)], entry, call, timeout=60) as parked:
         region = functools.partial(binary.region, binary.find("hot"), callees=True)
-        found = trace_step_by_step(parked, [str(program)], entry, region, parked.load_base, call, timeout=60)
-        counts = accesses_of_variables(found.trace, binary, parked.load_base)
+        found = StepBackend().trace(request(parked, region, Rerun([str(program)], entry, call, 100_000, timeout=60)))
+        counts = accessed(found.trace, binary, parked.load_base)
     return found, counts
 
 
@@ -125,11 +126,11 @@ def running(program: Path) -> list[Path]:
     ],
 )
 def test_what_cannot_be_stepped_says_why(tmp_path: Path, name: str, call: int, why: str) -> None:
-    program, binary, entry = compiled_hot(tmp_path, STEPPED[name])
+    program, binary, entry = compiled(tmp_path, STEPPED[name])
     region = functools.partial(binary.region, binary.find("hot"), callees=True)
-    parked = cast(StoppedProgram, None)  # it is not asked before the call is traced
+    parked = cast(AgentProcess, None)  # it is not asked before the call is traced
     timeout, begun = 1 if " 1 s" in why else 60, time.monotonic()
     with pytest.raises(ProgramError, match=why):
-        trace_step_by_step(parked, [str(program)], entry, region, 0, call, timeout=timeout)
+        StepBackend().trace(request(parked, region, Rerun([str(program)], entry, call, 100_000, timeout=timeout)))
     assert time.monotonic() - begun < 60
     assert not running(program)

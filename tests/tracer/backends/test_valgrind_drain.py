@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from layout_advise.layoutalgebra.sets.nests import FoldedStream
-from tests.support.compilers import HASWELL
-from tests.support.tracing.loop_nests import KERNELS, O2, tool_run
+from tests.support.tracing.traced_kernels import KERNELS, traced
+
+O2, HASWELL = ("-O2",), ("-O3", "-march=haswell")
 
 
 @pytest.mark.parametrize(
@@ -26,7 +27,7 @@ def test_what_is_folded_is_what_was_recorded(tmp_path: Path, name: str, flags: t
     main = "int main(void) { for (long k = 0; k < 3; k++) hot(k + 22); return 0; }\n"
     source.write_text(KERNELS[name].replace("void hot", "__attribute__((noipa)) void hot", 1) + "\n" + main)
     subprocess.run(["gcc", *flags, "-o", str(program), str(source)], check=True)
-    raw, folded = tool_run(program, raw=True), tool_run(program, raw=False)
+    raw, folded = traced(program, raw=True), traced(program, raw=False)
     assert raw.records is not None
     assert raw.accesses == folded.accesses == len(raw.records) > 2000
     numbers, addresses = raw.records >> np.uint64(48), raw.records & np.uint64((1 << 48) - 1)

@@ -12,17 +12,18 @@ import pytest
 
 from layout_advise.layoutalgebra.sets.nests import expand
 from layout_advise.tracer.backends.clone.record import trace_call
+from layout_advise.tracer.backends.protocol import Rerun
 from layout_advise.tracer.backends.tool.order import order_of
 from layout_advise.tracer.backends.tool.run import ToolRun
-from layout_advise.tracer.backends.valgrind.record import trace_under_valgrind
+from layout_advise.tracer.backends.valgrind.record import ValgrindBackend
 from layout_advise.tracer.backends.valgrind.run import run_tool
 from layout_advise.tracer.folding.execution_order import count_nodes, fold_control
 from layout_advise.tracer.trace.trace import Control, Trace
 from tests.support.clone_programs import PROGRAMS, build, region_of
-from tests.support.compilers import HASWELL
-from tests.support.tracing.execution_order import partition, unfolded
-from tests.support.tracing.hot_function import DEAD_LOADS, MANY, entry_of, parked
-from tests.support.tracing.loop_nests import KERNELS, O2, tool_run
+from tests.support.tracing.parked_programs import DEAD_LOADS, HASWELL, MANY, O2, entry_of, parked
+from tests.support.tracing.trace_requests import request
+from tests.support.tracing.traced_kernels import KERNELS, traced
+from tests.support.tracing.unfolding import partition, unfolded
 
 QUICK = ("particles", "triangle", "conditional")
 LANES = ("gather", "masked")  # Valgrind takes masked moves apart
@@ -63,7 +64,7 @@ def kernel(folder: Path, name: str, *flags: str) -> Path:
 )
 def test_the_folded_order_is_that_of_the_records(tmp_path: Path, name: str, flags: tuple[str, ...]) -> None:
     program = kernel(tmp_path, name, *flags)
-    raw, folded = tool_run(program, raw=True), tool_run(program, raw=False)
+    raw, folded = traced(program, raw=True), traced(program, raw=False)
     expected = recorded(raw)
     assert ordered(raw) == expected
     assert ordered(folded) == expected
@@ -103,7 +104,8 @@ def test_the_order_is_the_clones(tmp_path: Path, name: str, flags: tuple[str, ..
     with parked(program, 2) as process:
         region = region_of(program, process.load_base)
         clone = trace_call(process, region, 2, folder=tmp_path)
-        mine = trace_under_valgrind(process, [str(program)], entry_of(program), region, 2, MANY, folder=tmp_path).trace
+        rerun = Rerun([str(program)], entry_of(program), 2, MANY, folder=tmp_path)
+        mine = ValgrindBackend().trace(request(process, region, rerun)).trace
     assert clone.control is not None
     assert mine.control is not None
     if clone.control.nodes is None:
@@ -125,8 +127,8 @@ def test_the_order_is_the_clones(tmp_path: Path, name: str, flags: tuple[str, ..
 @pytest.mark.parametrize("cap", [1, 7, 500, 900])
 def test_a_cap_ends_the_order_where_it_ends_the_trace(tmp_path: Path, cap: int) -> None:
     program = build(tmp_path, "particles", *O2)
-    whole = run_tool([str(program)], entry_of(program), 1, MANY, raw=True)
-    part = run_tool([str(program)], entry_of(program), 1, cap)
+    whole = run_tool(Rerun([str(program)], entry_of(program), 1, MANY), raw=True)
+    part = run_tool(Rerun([str(program)], entry_of(program), 1, cap))
     assert part.accesses == cap
     assert ordered(part) == recorded(whole)[:cap]
     control = control_of(part)
@@ -160,14 +162,14 @@ def branches(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_an_irregular_order_is_left_out_with_the_reason(branches: Path) -> None:
-    run = run_tool([str(branches), "c", "40000"], entry_of(branches, "chance"), 2, MANY)
+    run = run_tool(Rerun([str(branches), "c", "40000"], entry_of(branches, "chance"), 2, MANY))
     assert control_of(run) == Control(None, (), "the order of execution is irregular: it does not fold")
-    short = run_tool([str(branches), "c", "200"], entry_of(branches, "chance"), 2, MANY, raw=True)
+    short = run_tool(Rerun([str(branches), "c", "200"], entry_of(branches, "chance"), 2, MANY), raw=True)
     assert ordered(short) == recorded(short)
 
 
 def test_many_buffers_of_one_loop_and_another_thread(branches: Path) -> None:
-    run = run_tool([str(branches), "r", "20000", "too"], entry_of(branches, "rows"), 2, MANY)
+    run = run_tool(Rerun([str(branches), "r", "20000", "too"], entry_of(branches, "rows"), 2, MANY))
     control = control_of(run)
     assert control.nodes is not None
     assert run.accesses > 1_600_000

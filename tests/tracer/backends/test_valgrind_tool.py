@@ -13,21 +13,21 @@ from elftools.elf.elffile import ELFFile
 from layout_advise.errors import ProgramError
 from layout_advise.layoutalgebra.sets.nests import AddressSet, FoldedStream, Stream
 from layout_advise.tracer.backends.clone.record import trace_call
+from layout_advise.tracer.backends.protocol import Rerun
 from layout_advise.tracer.backends.step.single_steps import trace_by_steps
 from layout_advise.tracer.backends.tool.run import ToolRun
 from layout_advise.tracer.backends.tool.trace import assigned
-from layout_advise.tracer.backends.valgrind.record import trace_under_valgrind
+from layout_advise.tracer.backends.valgrind.record import ValgrindBackend
 from layout_advise.tracer.backends.valgrind.run import run_tool
-from layout_advise.tracer.code.operands import GPR_NAMES
+from layout_advise.tracer.code.decoder import GPR_NAMES
 from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.folding.relocate import Process
 from layout_advise.tracer.process.ptraced import PtracedProgram
 from layout_advise.tracer.trace.trace import Mapping
 from tests.support.clone_programs import PROGRAMS, build, region_of
-from tests.support.compilers import HASWELL
-from tests.support.tracing.hot_function import DEAD_LOADS, MANY, entry_of, parked
+from tests.support.tracing.parked_programs import DEAD_LOADS, HASWELL, MANY, O2, entry_of, parked
+from tests.support.tracing.trace_requests import request
 
-O2 = ("-O2",)
 Place = tuple[int, int, str, int]  # instruction (relative to the program), operand, kind of memory, place in it
 
 
@@ -69,7 +69,7 @@ def by_steps(program: Path, call: int) -> list[Place]:
 
 
 def by_tool(program: Path, call: int) -> tuple[list[Place], ToolRun]:
-    run = run_tool([str(program)], entry_of(program), call, MANY, raw=True, timeout=60)
+    run = run_tool(Rerun([str(program)], entry_of(program), call, MANY, timeout=60), raw=True)
     base = base_of(run.process.mappings, program)
     region = region_of(program, base)
     names: dict[tuple[int, int], tuple[int, int]] = {}
@@ -126,7 +126,9 @@ def test_folded_and_translated_it_is_the_clones_trace(tmp_path: Path, name: str,
     with parked(program, 2) as process:
         region = region_of(program, process.load_base)
         clone = trace_call(process, region, 2, folder=tmp_path)
-        found = trace_under_valgrind(process, [str(program)], entry_of(program), region, 2, MANY, folder=tmp_path)
+        found = ValgrindBackend().trace(
+            request(process, region, Rerun([str(program)], entry_of(program), 2, MANY, folder=tmp_path))
+        )
     assert found.notes == ()
     mine, count = found.trace, len(clone.references)
     assert mine.references[:count] == clone.references
@@ -178,7 +180,7 @@ def test_lackey_sees_the_same(tmp_path: Path, name: str, flags: tuple[str, ...])
     program = build(tmp_path, name, *flags, "-fno-pic", "-no-pie")
     region = region_of(program, 0)
     letters = {"read": "L", "write": "S", "both": "M"}
-    run = run_tool([str(program)], entry_of(program), 1, MANY, raw=True, timeout=60)
+    run = run_tool(Rerun([str(program)], entry_of(program), 1, MANY, timeout=60), raw=True)
     assert run.records is not None
     mine = []
     for word in run.records.tolist():
@@ -199,7 +201,7 @@ def test_what_other_code_does_within_the_call_is_in_the_trace(tmp_path: Path) ->
     program = build(tmp_path, "frame", *O2, "-fno-builtin")  # memset is a call into libc
     with parked(program, 2) as process:
         region = region_of(program, process.load_base)
-        trace = trace_under_valgrind(process, [str(program)], entry_of(program), region, 2, MANY).trace
+        trace = ValgrindBackend().trace(request(process, region, Rerun([str(program)], entry_of(program), 2, MANY))).trace
         libc = [m for m in process.mappings() if "/libc" in m.path]
     outside = [r for r in trace.references if libc[0].start <= r.pc < libc[-1].end]
     assert any(r.kind == "write" and trace.streams[r.id] is not None for r in outside)
@@ -207,9 +209,9 @@ def test_what_other_code_does_within_the_call_is_in_the_trace(tmp_path: Path) ->
 
 def test_a_cap_ends_the_trace_exactly(tmp_path: Path) -> None:
     program = build(tmp_path, "particles", *O2)
-    whole = run_tool([str(program)], entry_of(program), 1, MANY, raw=True)
+    whole = run_tool(Rerun([str(program)], entry_of(program), 1, MANY), raw=True)
     for cap in (1, 7, 500):
-        part = run_tool([str(program)], entry_of(program), 1, cap, raw=True)
+        part = run_tool(Rerun([str(program)], entry_of(program), 1, cap), raw=True)
         assert part.truncated
         assert part.records is not None
         assert whole.records is not None
@@ -222,22 +224,22 @@ def test_a_cap_ends_the_trace_exactly(tmp_path: Path) -> None:
 def test_a_call_that_never_comes(tmp_path: Path) -> None:
     program = build(tmp_path, "particles", *O2)
     with pytest.raises(ProgramError, match=r"no call 4 under Valgrind: hot was entered 3 times; .* exit status 0"):
-        run_tool([str(program)], entry_of(program), 4, MANY)
+        run_tool(Rerun([str(program)], entry_of(program), 4, MANY))
 
 
 def test_nothing_is_left_behind(tmp_path: Path) -> None:
     program = build(tmp_path, "particles", *O2)
     work = tmp_path / "work"
     work.mkdir()
-    run_tool([str(program)], entry_of(program), 1, MANY, folder=work)
+    run_tool(Rerun([str(program)], entry_of(program), 1, MANY, folder=work))
     with pytest.raises(ProgramError, match="not done after 0"):
-        run_tool([str(program)], entry_of(program), 1, MANY, folder=work, timeout=0.01)
+        run_tool(Rerun([str(program)], entry_of(program), 1, MANY, folder=work, timeout=0.01))
     assert not list(work.iterdir())
 
 
 def test_heap_blocks_are_those_of_the_parked_program(tmp_path: Path) -> None:
     program = build(tmp_path, "recursion", *O2)
-    run = run_tool([str(program)], entry_of(program), 2, MANY)
+    run = run_tool(Rerun([str(program)], entry_of(program), 2, MANY))
     with parked(program, 2) as process:
         theirs = process.allocations()
     assert isinstance(run.process, Process)
@@ -264,11 +266,13 @@ def test_heaps_at_other_addresses_are_those_of_the_parked_program(tmp_path: Path
     source, program = tmp_path / "p.c", tmp_path / "p"
     source.write_text(HEAPS)
     subprocess.run(["gcc", "-O1", "-o", str(program), str(source)], check=True)
-    there = {a.order: a.address for a in run_tool([str(program)], entry_of(program), 2, MANY).process.allocations}
+    there = {a.order: a.address for a in run_tool(Rerun([str(program)], entry_of(program), 2, MANY)).process.allocations}
     with parked(program, 2) as process:
         region = region_of(program, process.load_base)
         clone = trace_call(process, region, 2, folder=tmp_path)
-        found = trace_under_valgrind(process, [str(program)], entry_of(program), region, 2, MANY, folder=tmp_path)
+        found = ValgrindBackend().trace(
+            request(process, region, Rerun([str(program)], entry_of(program), 2, MANY, folder=tmp_path))
+        )
     here = {a.order: a.address for a in clone.allocations}
     assert here.keys() == there.keys()
     assert len(here) > 350

@@ -12,14 +12,15 @@ import pytest
 from layout_advise.cli import main
 from layout_advise.errors import ProgramError, TraceError
 from layout_advise.layoutalgebra.sets.nests import FoldedStream
+from layout_advise.tracer.backends.protocol import Rerun
 from layout_advise.tracer.backends.tool.run import ToolRun
-from layout_advise.tracer.backends.valgrind.record import trace_under_valgrind
+from layout_advise.tracer.backends.valgrind.record import ValgrindBackend
 from layout_advise.tracer.backends.valgrind.run import run_tool
 from layout_advise.tracer.process.patching import Entry
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.snapshot.park import park
-from tests.support.tracing.hot_function import entry_of
-from tests.support.tracing.unusual_calls import HEAD, UNUSUAL_CALLS
+from tests.support.tracing.trace_requests import request
+from tests.support.tracing.window_programs import BODIES, HEAD
 
 
 def traced(program: Path, call: int, module: Path | None = None) -> tuple[ToolRun, dict[str, int]]:
@@ -28,7 +29,7 @@ def traced(program: Path, call: int, module: Path | None = None) -> tuple[ToolRu
     binary = ElfBinary.open_module(module)
     function = binary.find("hot")
     entry = Entry(module, function.start, binary.read(function.start, function.size), "hot")
-    run = run_tool([str(program)], entry, call, 1 << 40, timeout=60)
+    run = run_tool(Rerun([str(program)], entry, call, 1 << 40, timeout=60))
     base = binary.load_base(run.process.mappings)
     assert base is not None
     counts = {"data": 0, "other": 0}
@@ -44,7 +45,7 @@ def traced(program: Path, call: int, module: Path | None = None) -> tuple[ToolRu
 
 def compiled(folder: Path, name: str) -> Path:
     source, program = folder / "p.cpp", folder / "p"
-    source.write_text(HEAD + UNUSUAL_CALLS[name])
+    source.write_text(HEAD + BODIES[name])
     subprocess.run(["g++", "-O1", "-w", "-g", "-o", str(program), str(source), "-lpthread"], check=True)
     return program
 
@@ -130,7 +131,7 @@ def test_a_program_that_allocates_otherwise_under_valgrind(tmp_path: Path) -> No
     entry = Entry(program, function.start, binary.read(function.start, function.size), "hot")
     with park([str(program)], entry, 2, timeout=60) as parked:
         region = binary.region(function, parked.load_base)
-        found = trace_under_valgrind(parked, [str(program)], entry, region, 2, 1 << 40)
+        found = ValgrindBackend().trace(request(parked, region, Rerun([str(program)], entry, 2, 1 << 40)))
         first, second = parked.allocations()
     assert any("1 of 2 heap blocks have no counterpart" in note for note in found.notes)
     assert any("1 references touch memory that the parked program does not have" in note for note in found.notes)
@@ -163,6 +164,12 @@ def scattered(folder: Path) -> Path:
     return program
 
 
+def entry_of(program: Path) -> Entry:
+    binary = ElfBinary.open(program)
+    function = binary.find("hot")
+    return Entry(program, function.start, binary.read(function.start, function.size), "hot")
+
+
 @pytest.mark.parametrize("raw", [False, True])
 def test_a_disk_that_is_full_while_the_tool_writes(tmp_path: Path, small_disk: Path, raw: bool) -> None:
     program = scattered(tmp_path)
@@ -171,7 +178,7 @@ def test_a_disk_that_is_full_while_the_tool_writes(tmp_path: Path, small_disk: P
     with pytest.raises(
         TraceError, match=r"cannot write what was traced to .*small-disk: No space left on device; free some"
     ):
-        run_tool([str(program)], entry_of(program), 2, 1 << 40, raw=raw, folder=small_disk, timeout=60)
+        run_tool(Rerun([str(program)], entry_of(program), 2, 1 << 40, folder=small_disk, timeout=60), raw=raw)
     assert list(small_disk.iterdir()) == [filler]
 
 
@@ -181,7 +188,7 @@ def test_a_disk_that_is_full_when_the_tool_begins(tmp_path: Path, small_disk: Pa
         while file.write(bytes(4096)):
             pass
     with pytest.raises(TraceError, match=r"cannot write .* to .*small-disk: No space left on device; free some space"):
-        run_tool([str(program)], entry_of(program), 2, 1 << 40, folder=small_disk, timeout=60)
+        run_tool(Rerun([str(program)], entry_of(program), 2, 1 << 40, folder=small_disk, timeout=60))
     assert [path.name for path in small_disk.iterdir()] == ["filler"]
 
 

@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 
 from layout_advise.tracer.backends.clone.record import trace_call
-from layout_advise.tracer.backends.valgrind.record import trace_under_valgrind
+from layout_advise.tracer.backends.protocol import Rerun
+from layout_advise.tracer.backends.valgrind.record import ValgrindBackend
 from layout_advise.tracer.code.frame_alignment import frame_alignment
 from layout_advise.tracer.process.patching import Entry
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.snapshot.park import park
 from tests.support.clone_programs import region_of
+from tests.support.tracing.trace_requests import request
 
 SOURCE = """
 #include <string.h>
@@ -57,7 +59,7 @@ def test_the_run_under_valgrind_has_the_variables_where_the_parked_program_has_t
         region = region_of(program, process.load_base)
         clone = trace_call(process, region, 2, folder=tmp_path)
         monkeypatch.setenv("MOVED", "x" * more)
-        found = trace_under_valgrind(process, [str(program)], entry, region, 2, 1 << 40, folder=tmp_path)
+        found = ValgrindBackend().trace(request(process, region, Rerun([str(program)], entry, 2, 1 << 40, folder=tmp_path)))
     assert found.notes == ()
     assert found.trace.references[: len(clone.references)] == clone.references
     assert found.trace.streams[: len(clone.references)] == clone.streams

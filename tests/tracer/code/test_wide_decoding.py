@@ -14,7 +14,7 @@ from layout_advise.mockup.machine.disassembly import Insn, MemoryOperand, decode
 from layout_advise.mockup.machine.semantics import semantics
 from layout_advise.tracer.code.instructions import decode as decode_traced
 from tests.support.lifting import wide_forms
-from tests.support.tracing.assembled import CODE_AT, assemble
+from tests.support.tracing.assembled import BASE, assemble
 
 REFUSED = {
     "vrcp14pd zmm1, zmm2": "depends on the processor",
@@ -88,11 +88,11 @@ def test_masked_accesses_are_numbered_as_the_tracer_numbers_them(tmp_path: Path)
     traced = decode_traced(region)
     assert len(traced) > 300
     for at, instruction in traced.items():
-        if not instruction.accesses or at == CODE_AT + len(code) - 1:
+        if not instruction.accesses or at == BASE + len(code) - 1:
             continue
         bounds = {a.operand: (a.memory.disp, a.bytes) for a in instruction.accesses}
         done: dict[int, int] = {}
-        for effect in semantics(decode_one(code[at - CODE_AT :], at)).effects:
+        for effect in semantics(decode_one(code[at - BASE :], at)).effects:
             if isinstance(effect, LoadEffect | StoreEffect):
                 size = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "f32": 4, "f64": 8}[effect.ty]
                 assert effect.operand in bounds, instruction

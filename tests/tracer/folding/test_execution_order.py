@@ -20,8 +20,8 @@ from layout_advise.tracer.folding.execution_order import fold_control, of_kept, 
 from layout_advise.tracer.process.ptraced import PtracedProgram
 from layout_advise.tracer.trace.trace import Control
 from tests.support.clone_programs import build, region_of
-from tests.support.tracing.execution_order import partition, unfolded
-from tests.support.tracing.hot_function import parked
+from tests.support.tracing.parked_programs import parked
+from tests.support.tracing.unfolding import partition, unfolded
 
 
 def folded(sites: list[int], references: int) -> Control:

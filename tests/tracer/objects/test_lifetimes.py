@@ -3,38 +3,38 @@
 from __future__ import annotations
 
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from layout_advise.tracer.backends.clone.record import trace_call
-from layout_advise.tracer.backends.step.record import trace_step_by_step
-from layout_advise.tracer.backends.valgrind.record import trace_under_valgrind
+from layout_advise.tracer.backends.protocol import Rerun
+from layout_advise.tracer.backends.step.record import StepBackend
+from layout_advise.tracer.backends.valgrind.record import ValgrindBackend
 from layout_advise.tracer.backends.valgrind.run import run_tool
 from layout_advise.tracer.folding.relocate import NOWHERE, Process
 from layout_advise.tracer.objects.lifetimes import translated
 from layout_advise.tracer.trace.trace import Allocation, Mapping, Registers
 from tests.support.clone_programs import region_of
-from tests.support.tracing.heap_programs import BLOCKS_OF_A_CALL
-from tests.support.tracing.hot_function import MANY, entry_of, parked
+from tests.support.tracing.parked_programs import HEAP, MANY, entry_of, parked
+from tests.support.tracing.trace_requests import request
 
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("heap")
-    (folder / "heap.c").write_text(BLOCKS_OF_A_CALL)
+    (folder / "heap.c").write_text(HEAP)
     subprocess.run(["gcc", "-O1", "-g", "-o", "heap", "heap.c"], cwd=folder, check=True)
     return folder / "heap"
 
 
 def test_all_backends_tell_the_same(program: Path, tmp_path: Path) -> None:
     with parked(program, 1) as process:
-        region, base = region_of(program, process.load_base), process.load_base
+        region = region_of(program, process.load_base)
         clone = trace_call(process, region, 1, folder=tmp_path)
-        valgrind = trace_under_valgrind(process, [str(program)], entry_of(program), region, 1, MANY, folder=tmp_path).trace
-        step = trace_step_by_step(
-            process, [str(program)], entry_of(program), lambda b: region_of(program, b), base, 1, timeout=60
-        ).trace
+        asked = request(process, partial(region_of, program), Rerun([str(program)], entry_of(program), 1, MANY, timeout=60))
+        valgrind, step = (backend.trace(asked).trace for backend in (ValgrindBackend(), StepBackend()))
     assert len(clone.freed) == 2
     for other in (valgrind, step):
         assert other.watched
@@ -44,9 +44,9 @@ def test_all_backends_tell_the_same(program: Path, tmp_path: Path) -> None:
 
 
 def test_a_trace_that_was_cut_does_not_tell(program: Path) -> None:
-    assert run_tool([str(program)], entry_of(program), 1, MANY).after is not None
-    assert run_tool([str(program)], entry_of(program), 1, 3).after is None
-    assert run_tool([str(program)], entry_of(program), 1, MANY, preload=False).after is None
+    assert run_tool(Rerun([str(program)], entry_of(program), 1, MANY)).after is not None
+    assert run_tool(Rerun([str(program)], entry_of(program), 1, 3)).after is None
+    assert run_tool(Rerun([str(program)], entry_of(program), 1, MANY), preload=False).after is None
 
 
 def process_with(*blocks: Allocation, at: int = 0) -> Process:

@@ -12,7 +12,7 @@ from layout_advise.tracer.process.patching import plan_patch
 from layout_advise.tracer.sampling.probe import probe, sample
 from layout_advise.tracer.snapshot.compare import compare
 from layout_advise.tracer.snapshot.park import park
-from tests.support.tracing.hot_function import entry_of
+from tests.support.tracing.parked_programs import entry_of
 
 PROGRAM = r"""
 #define _GNU_SOURCE

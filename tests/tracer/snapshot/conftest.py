@@ -9,7 +9,7 @@ import pytest
 
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.park import park
-from tests.support.tracing.hot_function import entry_of
+from tests.support.tracing.parked_programs import entry_of
 from tests.support.tracing.snapshot_programs import PROGRAM, N, build_program
 
 

@@ -14,7 +14,7 @@ from layout_advise.tracer.snapshot import compare as compare_module
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.compare import compare
 from layout_advise.tracer.snapshot.park import park
-from tests.support.tracing.hot_function import entry_of
+from tests.support.tracing.parked_programs import entry_of
 from tests.support.tracing.snapshot_programs import (
     N,
     as_double,

@@ -13,7 +13,7 @@ from layout_advise.tracer.process.stopped_program import MODES, Calm
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.snapshot.snapshots import ForkSnapshots
-from tests.support.tracing.hot_function import entry_of
+from tests.support.tracing.parked_programs import entry_of
 from tests.support.tracing.snapshot_programs import (
     IDENTITY,
     N,

@@ -30,7 +30,7 @@ from layout_advise.tracer.trace.trace import (
 )
 from layout_advise.tracer.trace.trace_file import checksum, read_trace, read_what_is_there, write_trace
 from tests.support.paths import ROOT
-from tests.support.tracing.example_trace import endless, example, streams
+from tests.support.tracing.endless_trace import endless, example
 
 
 def full_example(found: tuple[object, ...]) -> Trace:
@@ -50,6 +50,18 @@ def full_example(found: tuple[object, ...]) -> Trace:
         control=Control(nest, ((0, 0), (1, 1))),
         team_control=(Control(nest, ((0, 0), (1, 1))), Control(None, ((2, 3),), "it does not fold")),
         calls=60,
+    )
+
+
+def streams() -> tuple[object, ...]:
+    scattered = fold([(n * 7919) % 100_003 * 8 for n in range(60_000)])
+    return (
+        fold([8 * i + 1000 * j for j in range(9) for i in range(j)]),
+        None,
+        scattered,
+        fold([]),
+        fold([5]),
+        *[None] * 200,
     )
 
 
@@ -178,7 +190,7 @@ import sys
 from pathlib import Path
 from layout_advise.tracer.trace.chunks import ChunkWriter, pack
 from layout_advise.tracer.trace import trace_file as t
-from tests.support.tracing.example_trace import endless
+from tests.support.tracing.endless_trace import endless
 trace = endless()
 with ChunkWriter(Path(sys.argv[1])) as writer:
     for kind, content in t._tables(trace):

@@ -1,4 +1,4 @@
-"""Where a clone can stand."""
+"""Finds a free place in memory for a clone."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from layout_advise.errors import TraceError
+from layout_advise.errors import RefusedError
 from layout_advise.tracer.code.operands import RSP, OperandAddress
 
 
@@ -45,7 +45,7 @@ class Assembler:
         """Appends the 32-bit distance to ``target`` from the end of the instruction (``after`` more bytes follow)."""
         distance = target - (self.here + 4 + after)
         if not _fits(distance):
-            raise TraceError(
+            raise RefusedError(
                 f"no clone at {self.address:#x}", f"{target:#x} is more than 2 GB away", "choose an address near the code"
             )
         self.text += distance.to_bytes(4, "little", signed=True)
@@ -108,7 +108,7 @@ def _address_bytes(field: int, memory: OperandAddress) -> bytes:
     if memory.narrow:  # capstone gives the displacement of a 32-bit address either way
         disp = (disp + (1 << 31)) % (1 << 32) - (1 << 31)
     if not _fits(disp):
-        raise TraceError("no clone", f"the displacement {disp:#x} does not fit in 32 bits")
+        raise RefusedError("no clone", f"the displacement {disp:#x} does not fit in 32 bits")
     offset = disp.to_bytes(4, "little", signed=True)
     scale = {1: 0, 2: 1, 4: 2, 8: 3}[memory.scale] << 6
     index = 4 if memory.index is None else memory.index & 7  # 4 in the SIB byte means none

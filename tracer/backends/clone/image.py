@@ -20,8 +20,25 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 
-from layout_advise.errors import TraceError
+from layout_advise.errors import RefusedError
 from layout_advise.tracer.backends.clone.assembler import Assembler
+from layout_advise.tracer.backends.clone.dispatcher import write_dispatcher
+from layout_advise.tracer.backends.clone.header import (
+    CALL,
+    END,
+    GIVE_FLAGS,
+    HEADER_BYTES,
+    JMP,
+    KEEP_FLAGS,
+    LIMIT,
+    NEXT,
+    SAVE1,
+    SAVE2,
+    SAVED_RAX,
+    TARGET,
+    slot,
+    stop_recording,
+)
 from layout_advise.tracer.backends.clone.lane_code import LaneCode
 from layout_advise.tracer.backends.clone.segments import Segment, cut, live_flags, segment
 from layout_advise.tracer.code.instructions import Instruction, decode, functions_of, leaders, references_of
@@ -29,17 +46,8 @@ from layout_advise.tracer.code.operands import RAX, RCX, RSP, OperandAddress
 from layout_advise.tracer.code.region import CodeRange, Region
 from layout_advise.tracer.process.stopped_program import CloneImage
 
-HEADER_BYTES = 4096
-
 MOST_LEFT = 64
 """Records for which a buffer that is full may have room left: those of one instruction, or of one segment."""
-
-_NEXT, _END, _FULL = 0, 8, 16
-_LIMIT, _SAVE1, _SAVE2, _RAX, _FLAGS, _TARGET, _RCX = range(64, 64 + 7 * 8, 8)
-
-_KEEP_FLAGS = bytes.fromhex("9f 0f90c0")  # lahf; seto al
-_GIVE_FLAGS = bytes.fromhex("047f 9e")  # add al, 127 (sets OF again); sahf (the others)
-_JMP, _CALL = b"\xe9", b"\xe8"
 
 
 def build_clone(region: Region, address: int) -> CloneImage:
@@ -47,14 +55,14 @@ def build_clone(region: Region, address: int) -> CloneImage:
 
     ``CloneImage.references`` are all memory operands of the code in the order of their addresses. A segment records all
     or nothing: when the record buffer is full, room for fewer than :data:`MOST_LEFT` may be left in it.
-    Raises :class:`TraceError` for code that cannot be copied, by the name of the instruction.
+    Raises :class:`RefusedError` for code that cannot be copied, by the name of the instruction.
     """
     code = decode(region)
     if region.entry not in code:
-        raise TraceError(f"no clone of {region.symbol}", "its entry is not in its code")
+        raise RefusedError(f"no clone of {region.symbol}", "its entry is not in its code")
     references = references_of(code)
     if len(references) >= 1 << 16:
-        raise TraceError(f"no clone of {region.symbol}", f"{len(references)} memory operands are too many to number")
+        raise RefusedError(f"no clone of {region.symbol}", f"{len(references)} memory operands are too many to number")
     builder = _CloneBuilder(region, code, address)
     return CloneImage(address, builder.build(), address + HEADER_BYTES, references)
 
@@ -94,7 +102,7 @@ class _CloneBuilder:
             insn = self.code[address]
             self.segment(segment((insn,)), "slow")
             if insn.falls_through:
-                self.go(_JMP, "slow" if insn.end in slow else "fast", insn.end)
+                self.go(JMP, "slow" if insn.end in slow else "fast", insn.end)
         for stub in self.overflows:
             self.overflow(*stub)
         for insn in self.code.values():
@@ -102,22 +110,20 @@ class _CloneBuilder:
             self.copy(insn, "plain")
             self.connect(insn, "plain")
         if self.indirect:
-            self.dispatcher("fast", slow)
-            self.dispatcher("plain", set())
+            ranges = tuple(self.ranges.values())
+            write_dispatcher(out, "fast", ranges, lambda a: ("slow" if a in slow else "fast", a) if a in self.code else None)
+            write_dispatcher(out, "plain", ranges, lambda a: ("plain", a) if a in self.code else None)
         for value, place in self.constants.items():
             out.text[place : place + 8] = value.to_bytes(8, "little")
         return out.finish()
 
-    def slot(self, offset: int) -> OperandAddress:
-        return OperandAddress(target=self.address + offset)
-
     def entry(self) -> None:
         out = self.out
-        out.store(self.slot(_RAX), RAX)
-        out.load(RAX, self.slot(_END))
-        out.store(self.slot(_LIMIT), RAX)
-        out.load(RAX, self.slot(_RAX))
-        self.go(_JMP, "fast", self.region.entry)
+        out.store(slot(out, SAVED_RAX), RAX)
+        out.load(RAX, slot(out, END))
+        out.store(slot(out, LIMIT), RAX)
+        out.load(RAX, slot(out, SAVED_RAX))
+        self.go(JMP, "fast", self.region.entry)
 
     def go(self, opcode: bytes, copy: str, target: int) -> None:
         """A direct branch to the instruction at ``target``: in this image if it is here, else where it has always been."""
@@ -126,7 +132,7 @@ class _CloneBuilder:
     def connect(self, insn: Instruction, copy: str) -> None:
         """A jump where the next instruction in memory is not the next one in the image."""
         if insn.falls_through and insn.end not in self.code:
-            self.go(_JMP, copy, insn.end)
+            self.go(JMP, copy, insn.end)
 
     # ---- one segment ----
 
@@ -138,7 +144,7 @@ class _CloneBuilder:
             after: Hashable = (copy, insn.address, "after")
             if insn.repeat:  # one round for every iteration; the plain copy can take over between any two
                 out.raw(b"\xe3\x02\xeb\x05")  # jrcxz +2; jmp +5
-                out.branch(_JMP, after)
+                out.branch(JMP, after)
             if position == seg.first:
                 self.head(seg, insn)
             if insn.lanes:
@@ -161,26 +167,26 @@ class _CloneBuilder:
         keep = insn.address in self.live
         label: Hashable = ("overflow", len(self.overflows))
         self.overflows.append((label, insn, seg.scratch, keep))
-        out.store(self.slot(_SAVE1), place)
-        out.store(self.slot(_SAVE2), other)
+        out.store(slot(out, SAVE1), place)
+        out.store(slot(out, SAVE2), other)
         if keep:
-            out.store(self.slot(_RAX), RAX)
-            out.raw(_KEEP_FLAGS)
-        out.load(place, self.slot(_NEXT))
+            out.store(slot(out, SAVED_RAX), RAX)
+            out.raw(KEEP_FLAGS)
+        out.load(place, slot(out, NEXT))
         out.lea(other, OperandAddress(base=place, disp=8 * seg.records))
-        out.operate(b"\x3b", other, self.slot(_LIMIT))
+        out.operate(b"\x3b", other, slot(out, LIMIT))
         out.branch(b"\x0f\x87", label)  # ja
         if keep:
-            out.raw(_GIVE_FLAGS)
-            out.load(RAX, self.slot(_RAX))
+            out.raw(GIVE_FLAGS)
+            out.load(RAX, slot(out, SAVED_RAX))
 
     def tail(self, seg: Segment, records: int) -> None:
         out, (place, other) = self.out, seg.scratch
         if records:
             out.lea(place, OperandAddress(base=place, disp=8 * records))
-        out.store(self.slot(_NEXT), place)
-        out.load(place, self.slot(_SAVE1))
-        out.load(other, self.slot(_SAVE2))
+        out.store(slot(out, NEXT), place)
+        out.load(place, slot(out, SAVE1))
+        out.load(other, slot(out, SAVE2))
 
     def record(self, scratch: tuple[int, int], memory: OperandAddress, number: int, offset: int) -> None:
         """Stores the address, then the number over its two highest bytes, which are 0 in user space."""
@@ -188,9 +194,9 @@ class _CloneBuilder:
         if memory.fs:  # the control block's first word is its own address (System V ABI, TLS variant II)
             out.load(other, OperandAddress(fs=True))
             if memory.base == RSP:  # which no address can have as its index
-                raise TraceError("no clone", "an rsp-relative operand in the thread's control block")
+                raise RefusedError("no clone", "an rsp-relative operand in the thread's control block")
             if memory.target is not None:
-                raise TraceError("no clone", "a rip-relative operand in the thread's control block")
+                raise RefusedError("no clone", "a rip-relative operand in the thread's control block")
             out.lea(other, OperandAddress(base=other, index=memory.base, disp=memory.disp))
             if memory.index is not None:
                 out.lea(other, OperandAddress(base=other, index=memory.index, scale=memory.scale))
@@ -222,7 +228,7 @@ class _CloneBuilder:
         out.lea(RCX, OperandAddress(base=RCX, disp=-1))
         if insn.name[:4] in ("cmps", "scas"):  # repe ends at a difference, repne at a match
             out.branch(b"\x0f\x85" if insn.repeat == 0xF3 else b"\x0f\x84", after)
-        out.branch(_JMP, (copy, insn.address))
+        out.branch(JMP, (copy, insn.address))
         out.label(after)
 
     def overflow(self, label: Hashable, insn: Instruction, scratch: tuple[int, int], keep: bool) -> None:
@@ -230,16 +236,12 @@ class _CloneBuilder:
         out, (place, other) = self.out, scratch
         out.label(label)
         if keep:
-            out.raw(_GIVE_FLAGS)
-            out.load(RAX, self.slot(_RAX))
-        out.load(place, self.slot(_SAVE1))
-        out.load(other, self.slot(_SAVE2))
-        self.stop_recording()
-        out.branch(_JMP, ("plain", insn.address))
-
-    def stop_recording(self) -> None:
-        self.out.operate(b"\xc7", 0, self.slot(_FULL), imm=(1).to_bytes(4, "little"))
-        self.out.operate(b"\xc7", 0, self.slot(_LIMIT), imm=bytes(4))
+            out.raw(GIVE_FLAGS)
+            out.load(RAX, slot(out, SAVED_RAX))
+        out.load(place, slot(out, SAVE1))
+        out.load(other, slot(out, SAVE2))
+        stop_recording(out)
+        out.branch(JMP, ("plain", insn.address))
 
     # ---- the original instructions ----
 
@@ -248,17 +250,17 @@ class _CloneBuilder:
         out = self.out
         if insn.flow == "jump":
             assert insn.target is not None
-            self.go(_JMP, copy, insn.target)
+            self.go(JMP, copy, insn.target)
         elif insn.flow == "call":
             assert insn.target is not None
-            self.go(_CALL, copy, insn.target)
+            self.go(CALL, copy, insn.target)
         elif insn.flow == "branch":
             assert insn.target is not None
             self.go(bytes([0x0F, 0x80 | _condition(insn.code)]), copy, insn.target)
         elif insn.flow == "loop":
             assert insn.target is not None
             out.raw(insn.code[:-1] + b"\x02\xeb\x05")  # loop +2; jmp +5
-            self.go(_JMP, copy, insn.target)
+            self.go(JMP, copy, insn.target)
         elif insn.flow in ("jump-indirect", "call-indirect"):
             self.indirectly(insn, copy)
         elif insn.relative_at >= 0:
@@ -275,56 +277,14 @@ class _CloneBuilder:
     def indirectly(self, insn: Instruction, copy: str) -> None:
         """Fetches the original target; the dispatcher finds out where it is in this image."""
         out = self.out
-        out.store(self.slot(_RAX), RAX)
+        out.store(slot(out, SAVED_RAX), RAX)
         if insn.register is not None:
-            out.store(self.slot(_TARGET), insn.register)
+            out.store(slot(out, TARGET), insn.register)
         else:
             out.load(RAX, insn.accesses[0].memory)
-            out.store(self.slot(_TARGET), RAX)
-            out.load(RAX, self.slot(_RAX))
-        out.branch(_JMP if insn.flow == "jump-indirect" else _CALL, f"dispatch {copy}")
-
-    def dispatcher(self, copy: str, slow: set[int]) -> None:
-        """Jumps to the copy of the code address in the target slot; addresses outside the region stay what they are.
-
-        Each range has a table with the distance of every byte's copy from the table, 0 for what is no instruction: control
-        then leaves the clone, which is as much a cut in the trace as a full buffer.
-        """
-        out = self.out
-        out.label(f"dispatch {copy}")
-        out.store(self.slot(_RAX), RAX)
-        out.store(self.slot(_RCX), RCX)
-        out.raw(_KEEP_FLAGS)
-        out.store(self.slot(_FLAGS), RAX)
-        for start, place in self.ranges.items():
-            out.load(RCX, self.slot(_TARGET))
-            out.constant(RAX, start)
-            out.raw(bytes.fromhex("4829c1 4881f9") + len(place.code).to_bytes(4, "little"))  # sub rcx, rax; cmp rcx, length
-            out.branch(b"\x0f\x82", f"hit {copy} {start}")  # jb
-        out.label(f"leave {copy}")
-        out.load(RAX, self.slot(_FLAGS))
-        out.raw(_GIVE_FLAGS)
-        out.load(RAX, self.slot(_RAX))
-        out.load(RCX, self.slot(_RCX))
-        out.operate(b"\xff", 4, self.slot(_TARGET))  # jmp [target]
-        out.label(f"lost {copy}")
-        self.stop_recording()
-        out.branch(_JMP, f"leave {copy}")
-        for start in self.ranges:
-            out.label(f"hit {copy} {start}")
-            out.branch(b"\x48\x8d\x05", f"table {copy} {start}")  # lea rax, [rip + table]
-            out.raw(bytes.fromhex("48630c88 e302 eb05"))  # movsxd rcx, [rax + rcx * 4]; jrcxz +2; jmp +5
-            out.branch(_JMP, f"lost {copy}")
-            out.raw(bytes.fromhex("4801c1"))  # add rcx, rax
-            out.store(self.slot(_TARGET), RCX)
-            out.branch(_JMP, f"leave {copy}")
-        for start, place in self.ranges.items():
-            out.label(f"table {copy} {start}")
-            table = len(out.text)
-            for address in range(start, place.end):
-                key = ("slow" if address in slow else copy, address)
-                distance = out.labels[key] - table if address in self.code else 0
-                out.raw(distance.to_bytes(4, "little", signed=True))
+            out.store(slot(out, TARGET), RAX)
+            out.load(RAX, slot(out, SAVED_RAX))
+        out.branch(JMP if insn.flow == "jump-indirect" else CALL, f"dispatch {copy}")
 
 
 def _condition(code: bytes) -> int:
@@ -334,4 +294,4 @@ def _condition(code: bytes) -> int:
             return code[at + 1] & 15
         if 0x70 <= byte < 0x80:
             return byte & 15
-    raise TraceError("no clone", f"{code.hex()} is no conditional jump")
+    raise RefusedError("no clone", f"{code.hex()} is no conditional jump")

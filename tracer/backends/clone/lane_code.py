@@ -12,10 +12,10 @@ from layout_advise.tracer.backends.clone.assembler import Assembler
 from layout_advise.tracer.code.operands import MaskedElements, OperandAddress
 
 INDEX_AT, MASK_AT = 128, 192
-"""Where in the header's page the index (64 bytes) and the mask (8 bytes, or a vector of 32) are stored."""
+"""Offsets in the header's page of the index (64 bytes) and the mask (8 bytes, or a vector of 32)."""
 
 CONSTANTS_AT = 256
-"""Where the constants begin, 8 bytes each."""
+"""The offset at which the constants begin, 8 bytes each."""
 
 _MOST_WITH_WORD = 16
 _MOV, _MOVSXD, _MOVZX_WORD = b"\x8b", b"\x63", b"\x0f\xb7"
@@ -48,7 +48,7 @@ class LaneCode:
             self.out.store(self._slot(MASK_AT), self.other)
 
     def memory(self, number: int, memory: OperandAddress) -> OperandAddress:
-        """Where the access is; its index is loaded."""
+        """The address of the access; its index is loaded."""
         lanes = self.lanes
         if lanes.index is None:
             return memory
@@ -73,7 +73,7 @@ class LaneCode:
 
     @property
     def _short(self) -> bool:
-        """Whether 16 bits of the mask are enough: storing more takes AVX512BW."""
+        """Returns whether 16 bits of the mask are enough: storing more takes AVX512BW."""
         return max(self.lanes.bits) >> _MOST_WITH_WORD == 0
 
     def _slot(self, offset: int) -> OperandAddress:

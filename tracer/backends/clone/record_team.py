@@ -16,8 +16,9 @@ from layout_advise.errors import SnapshotError, TraceError
 from layout_advise.layoutalgebra.sets.nests import Stream
 from layout_advise.tracer.backends.clone.address import choose_address
 from layout_advise.tracer.backends.clone.image import build_clone
-from layout_advise.tracer.backends.clone.record import (
+from layout_advise.tracer.backends.clone.records import (
     DEFAULT_CAP,
+    clone_trace,
     cut_by_jump,
     cut_for_room,
     disk_full,
@@ -28,7 +29,6 @@ from layout_advise.tracer.backends.clone.record import (
 from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.folding.execution_order import fold_control, renumbered
 from layout_advise.tracer.folding.fold import BITMAP_BUDGET, fold_records
-from layout_advise.tracer.objects.lifetimes import changes
 from layout_advise.tracer.process.disk_space import is_full
 from layout_advise.tracer.process.stopped_program import CloneImage, TeamMember
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
@@ -55,46 +55,44 @@ def trace_region(
     the body more than once (a region inside the region), and the errors of ``copy``.
     """
     images = _images(copy, region)
-    count = len(images[0].references)
     with tempfile.TemporaryDirectory(prefix="layout-advise-", dir=records_folder(folder)) as temporary:
         records = Path(temporary) / "records"
         room = room_for_records(records.parent)
         capacity = _share(region, min(cap, room), len(images), for_room=records.parent.parent if room < cap else None)
         mappings = copy.mappings()
-        try:
-            members, stray = copy.trace_team(images, records, capacity)
-        except SnapshotError as error:
-            if is_full(records.parent):
-                raise disk_full(region.symbol, records.parent) from error
-            raise
-        if stray:
-            why = f"its body was entered {stray} times more than the team has threads"
-            raise TraceError(f"no trace of {region.symbol}", why, "regions inside regions are not handled")
+        members = _run(copy, region, images, records, capacity)
         present = [number for number, member in enumerate(members) if member.entered]
         after = copy.live_blocks()
-        streams, orders = _folded(records, present, [members[number].records for number in present], count)
-    before = program.allocations()
-    born, freed = changes(before, after, images)
+        taken = [members[number].records for number in present]
+        streams, orders = _folded(records, present, taken, len(images[0].references))
     left = any(member.truncated and left_copy(member.records, capacity) for member in members)
-    taken, truncated = sum(member.records for member in members), any(member.truncated for member in members)
-    return Trace(
-        symbol=region.symbol,
-        call=call,
-        backend="clone",
+    total, truncated = sum(member.records for member in members), any(member.truncated for member in members)
+    return replace(
+        clone_trace(program, region, call, images, after),
         references=_references(images[0], present),
         streams=streams,
-        accesses=taken,
+        accesses=total,
         truncated=truncated,
-        registers=program.registers(),
-        mappings=program.mappings(),
-        allocations=before,
-        watched=True,
-        born=born,
-        freed=freed,
         team_control=orders,
-        limits=(cut_by_jump(taken),) if left else (cut_for_room(taken, records),) if truncated and room < cap else (),
+        limits=(cut_by_jump(total),) if left else (cut_for_room(total, records),) if truncated and room < cap else (),
         threads=tuple(_thread(number, members[number], mappings) for number in present),
     )
+
+
+def _run(
+    copy: AgentProcess, region: Region, images: Sequence[CloneImage], records: Path, capacity: int
+) -> tuple[TeamMember, ...]:
+    """Every thread has run its clone, with room for ``capacity`` records each."""
+    try:
+        members, stray = copy.trace_team(images, records, capacity)
+    except SnapshotError as error:
+        if is_full(records.parent):
+            raise disk_full(region.symbol, records.parent) from error
+        raise
+    if stray:
+        why = f"its body was entered {stray} times more than the team has threads"
+        raise TraceError(f"no trace of {region.symbol}", why, "regions inside regions are not handled")
+    return members
 
 
 def _folded(

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
-import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 from layout_advise.errors import MachineError, TraceError
-from layout_advise.tracer.backends.tool.run import ToolRun, read_run, run_to_end
+from layout_advise.tracer.backends.protocol import Backend, Rerun, TracedCall, TraceRequest
+from layout_advise.tracer.backends.tool.run import ToolRun, preload_blocks, read_run, run_to_end
 from layout_advise.tracer.backends.tool.trace import parked_trace
 from layout_advise.tracer.backends.valgrind.build import blocks_library, blocks_symbols
-from layout_advise.tracer.code.region import Region
-from layout_advise.tracer.folding.relocate import Foreign
-from layout_advise.tracer.process.agent import cache_folder
-from layout_advise.tracer.process.launch import describe_end, fixed_addresses
-from layout_advise.tracer.process.patching import Entry
-from layout_advise.tracer.process.stopped_program import StoppedProgram
+from layout_advise.tracer.process.build_cache import cache_folder, cached_folder
+from layout_advise.tracer.process.launch import describe_end
 
 _HERE = Path(__file__).resolve().parent
 _HINT = "unpack Intel's Pin kit and set PIN_ROOT to it, or use --backend valgrind"
@@ -46,73 +40,51 @@ def tool_path(kit: Path) -> Path:
     ):
         digest.update(path.name.encode() + path.read_bytes())
     target = cache_folder() / "pin" / digest.hexdigest()[:20]
-    if not (target / "tool.so").exists():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(dir=target.parent))
-        try:
-            command = ["make", "-C", str(_HERE), f"PIN_ROOT={kit}", f"OBJDIR={fresh}/", f"{fresh}/tool.so"]
-            done = subprocess.run(command, capture_output=True, text=True)
-            if done.returncode:
-                raise MachineError("cannot build the Pin tool", done.stderr.strip()[:300], "use --backend valgrind")
-            with contextlib.suppress(OSError):  # another run was faster
-                fresh.rename(target)
-        except OSError as error:
-            raise MachineError("cannot build the Pin tool", str(error), "install make and g++") from error
-        finally:
-            shutil.rmtree(fresh, ignore_errors=True)
-    return target / "tool.so"
+
+    def build(folder: Path) -> None:
+        command = ["make", "-C", str(_HERE), f"PIN_ROOT={kit}", f"OBJDIR={folder}/", f"{folder}/tool.so"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            raise MachineError("cannot build the Pin tool", done.stderr.strip()[:300], "use --backend valgrind")
+
+    return cached_folder(target, build, "cannot build the Pin tool", "install make and g++") / "tool.so"
 
 
-def run_pin(
-    command: Sequence[str],
-    entry: Entry,
-    call: int,
-    cap: int,
-    *,
-    stdin_path: Path | None = None,
-    timeout: float | None = None,
-    folder: Path | None = None,
-) -> ToolRun:
+def run_pin(rerun: Rerun) -> ToolRun:
     """As :func:`layout_advise.tracer.backends.valgrind.run.run_tool`, under Pin."""
     kit = find_kit()
     tool = tool_path(kit)
     table, slots = blocks_symbols()
-    with tempfile.TemporaryDirectory(prefix="layout-advise-", dir=folder) as temporary:
+    with tempfile.TemporaryDirectory(prefix="layout-advise-", dir=rerun.folder) as temporary:
         knobs = {
             "out": temporary,
-            "entry_file": entry.path.resolve(),
-            "entry_address": entry.address,
+            "entry_file": rerun.entry.path.resolve(),
+            "entry_address": rerun.entry.address,
             "blocks_file": blocks_library().resolve(),
             "blocks_at": table,
             "slots_at": slots,
-            "call": call,
-            "cap": cap,
+            "call": rerun.call,
+            "cap": rerun.most_accesses,
         }
         given = [word for name, value in knobs.items() for word in (f"-{name}", str(value))]
-        preload = ":".join(filter(None, (str(blocks_library()), os.environ.get("LD_PRELOAD", ""))))
-        env = shutil.which("env") or "/usr/bin/env"
-        under = [*fixed_addresses(), env, f"LD_PRELOAD={preload}", str(kit / "pin"), "-t", str(tool), *given]
-        full = [*under, "--", *command]
-        code = run_to_end(full, stdin=stdin_path, cwd=None, timeout=timeout, entry=entry, under="Pin")
+        code = run_to_end(rerun, [preload_blocks()], [str(kit / "pin"), "-t", str(tool), *given, "--"], under="Pin")
         if not (Path(temporary) / "result").exists():
             why = f"the tool left no result; pin ended with {describe_end(code)}"
-            raise TraceError(f"{entry.symbol} was not traced under Pin", why, "use --backend valgrind")
-        return read_run(Path(temporary), code, entry, call, "Pin")
+            raise TraceError(f"{rerun.entry.symbol} was not traced under Pin", why, "use --backend valgrind")
+        return read_run(Path(temporary), code, rerun, "Pin")
 
 
-def trace_with_pin(
-    program: StoppedProgram,
-    command: Sequence[str],
-    entry: Entry,
-    region: Region,
-    call: int,
-    cap: int,
-    *,
-    stdin_path: Path | None = None,
-    timeout: float | None = None,
-    folder: Path | None = None,
-) -> Foreign:
-    """Trace the call at which ``program`` is parked, in a run of ``command`` under Pin. Raises the errors of
-    :func:`run_pin`."""
-    seen = run_pin(command, entry, call, cap, stdin_path=stdin_path, timeout=timeout, folder=folder)
-    return parked_trace(seen, program, region, call, "pin")
+class PinBackend(Backend):
+    """Runs the program once more, under Pin with our tool."""
+
+    name = "pin"
+    manner = "under Pin"
+    automatic = False
+
+    def check(self) -> None:
+        """Raises the error of :func:`find_kit`."""
+        find_kit()
+
+    def trace(self, request: TraceRequest) -> TracedCall:
+        """Raises the errors of :func:`run_pin`."""
+        return parked_trace(run_pin(request.rerun), request, self.name)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -14,79 +15,91 @@ from numpy.typing import NDArray
 
 from layout_advise.errors import ProgramError
 from layout_advise.layoutalgebra.sets.nests import Stream
+from layout_advise.tracer.backends.protocol import Backend, TracedCall, TraceRequest
 from layout_advise.tracer.backends.step.single_steps import MOST_REFERENCES, SingleStep, trace_by_steps
 from layout_advise.tracer.backends.valgrind.build import blocks_library, blocks_symbols
+from layout_advise.tracer.code.decoder import GPR_NAMES
 from layout_advise.tracer.code.instructions import decode, references_of
-from layout_advise.tracer.code.operands import GPR_NAMES
-from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.folding.execution_order import fold_control
 from layout_advise.tracer.folding.fold import ADDRESS_BITS, fold_records
-from layout_advise.tracer.folding.relocate import AddressMap, Foreign, Process, move, notes_of
+from layout_advise.tracer.folding.relocate import AddressMap, Process, move, notes_of
 from layout_advise.tracer.objects.lifetimes import translated
 from layout_advise.tracer.process.patching import Entry
 from layout_advise.tracer.process.procfs import thread_count
 from layout_advise.tracer.process.ptraced import PtracedProgram
-from layout_advise.tracer.process.stopped_program import StoppedProgram
 from layout_advise.tracer.trace.trace import Allocation, Registers, Trace
 
 _PROCESS_CLOCK = 2
 """With the process's id, inverted, in the bits above: CPU time of another process, as ``clock_getcpuclockid`` gives it."""
 
 
-def trace_step_by_step(
-    program: StoppedProgram,
-    command: Sequence[str],
-    entry: Entry,
-    region_at: Callable[[int], Region],
-    load_base: int,
-    call: int,
-    *,
-    stdin_path: Path | None = None,
-    timeout: float | None = None,
-    limit: int = MOST_REFERENCES,
-) -> Foreign:
-    """Trace the call at which ``program`` is parked, in a run of ``command`` under ptrace; its output goes nowhere.
+@dataclass(frozen=True, slots=True)
+class StepBackend(Backend):
+    """Single-steps another run of the program, its output discarded. Calls by all threads count; the one that makes the call
+    is followed (:attr:`Trace.others` tells of the rest)."""
 
-    ``region_at`` gives the hotspot's code at a load base, ``load_base`` is that of ``program``. Calls by all threads count;
-    the one that makes this call is followed (:attr:`Trace.others` tells of the rest). Raises :class:`TraceError` beyond
-    ``limit`` accesses, :class:`ProgramError` where the program ends before, or is not done after ``timeout`` seconds (it is
-    killed then).
-    """
+    most_accesses: int = MOST_REFERENCES
+
+    name = "step"
+    manner = "step by step"
+
+    def trace(self, request: TraceRequest) -> TracedCall:
+        """Raises :class:`TraceError` beyond ``most_accesses``, :class:`ProgramError` where the program ends before, or is
+        not done in time (it is killed then)."""
+        stepped = _step(request, self.most_accesses)
+        program, region = request.program, request.region
+        target = Process(program.mappings(), program.allocations(), program.registers())
+        to, lives = translated(stepped.source, target, None if stepped.others else stepped.after)
+        references = references_of(decode(region))
+        numbers = {(r.pc, r.operand): r.id for r in references}
+        records = _records(stepped.steps, numbers, program.load_base - stepped.base)
+        streams, lost = _streams(records, len(references), to)
+        trace = Trace(
+            symbol=region.symbol,
+            call=request.rerun.call,
+            backend=self.name,
+            references=references,
+            streams=streams,
+            accesses=len(stepped.steps),
+            truncated=False,
+            registers=target.registers,
+            mappings=target.mappings,
+            allocations=target.allocations,
+            control=fold_control(records, len(references)) if stepped.steps else None,
+            watched=lives.watched,
+            born=lives.born,
+            freed=lives.freed,
+            others=stepped.others,
+        )
+        return TracedCall(trace, notes_of(to, [references[number].pc for number in lost]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Stepped:
+    """The accesses of the stepped call, and of its process: the load base of the hotspot's file, its state at the call's
+    entry, the heap's blocks after the call, and whether other threads ran during it."""
+
+    steps: tuple[SingleStep, ...]
+    base: int
+    source: Process
+    after: tuple[Allocation, ...]
+    others: bool
+
+
+def _step(request: TraceRequest, most_accesses: int) -> _Stepped:
+    rerun = request.rerun
     environment = dict(os.environ) | {"LD_BIND_NOW": "1", "LD_PRELOAD": str(blocks_library())}
-    told = f"call {call} of {entry.symbol} was not"
-    with PtracedProgram(command, environment, stdin_path, timeout) as process:
+    told = f"call {rerun.call} of {rerun.entry.symbol} was not"
+    with PtracedProgram(rerun.command, environment, rerun.stdin, rerun.timeout) as process:
         with _saying(f"{told} reached step by step"):
-            base = _stop_at(process, Path(command[0]), entry, call)
+            base = _stop_at(process, Path(rerun.command[0]), rerun.entry, rerun.call)
         source = _state(process)
         before = _others(process)
         with _saying(f"{told} traced step by step"):
-            steps = trace_by_steps(process, region_at(base), limit)
+            steps = trace_by_steps(process, request.region_at(base), most_accesses)
             after = _blocks(process)
         others = any(now > then for now, then in zip(_others(process), before, strict=True))
-    target = Process(program.mappings(), program.allocations(), program.registers())
-    to, lives = translated(source, target, None if others else after)
-    region = region_at(load_base)
-    references = references_of(decode(region))
-    records = _records(steps, {(r.pc, r.operand): r.id for r in references}, load_base - base)
-    streams, lost = _streams(records, len(references), to)
-    trace = Trace(
-        symbol=region.symbol,
-        call=call,
-        backend="step",
-        references=references,
-        streams=streams,
-        accesses=len(steps),
-        truncated=False,
-        registers=target.registers,
-        mappings=target.mappings,
-        allocations=target.allocations,
-        control=fold_control(records, len(references)) if steps else None,
-        watched=lives.watched,
-        born=lives.born,
-        freed=lives.freed,
-        others=others,
-    )
-    return Foreign(trace, notes_of(to, [references[number].pc for number in lost]))
+    return _Stepped(steps, base, source, after, others)
 
 
 @contextlib.contextmanager

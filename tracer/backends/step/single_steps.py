@@ -6,13 +6,15 @@ Twenty thousand times slower than the program; meant for checking the other back
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import compress
 
 from layout_advise.errors import TraceError
+from layout_advise.tracer.code.decoder import GPR_NAMES
 from layout_advise.tracer.code.instructions import Instruction, decode
-from layout_advise.tracer.code.operands import GPR_NAMES, RCX, MaskedElements, OperandAccess
+from layout_advise.tracer.code.operands import RCX, MaskedElements
 from layout_advise.tracer.code.region import Region
+from layout_advise.tracer.process.ptrace import UserRegisters
 from layout_advise.tracer.process.ptraced import PtracedProgram
-from layout_advise.tracer.process.tracee import UserRegisters
 
 MOST_REFERENCES = 100_000
 _WORD = (1 << 64) - 1
@@ -57,18 +59,14 @@ def addresses(program: PtracedProgram, insn: Instruction, registers: UserRegiste
     gpr = [int(getattr(registers, name)) for name in GPR_NAMES]
     if insn.repeat and gpr[RCX] == 0:
         return []
-    if insn.lanes is None:
-        return [
-            SingleStep(insn.address, access.operand, effective(access, gpr, registers.fs_base)) for access in insn.accesses
-        ]
-    lanes = insn.lanes
-    made = lanes.made(program.mask(lanes.mask) if lanes.opmask else _signs(program.vector(lanes.mask), lanes))
-    fs_base = registers.fs_base
     steps = [
-        SingleStep(insn.address, a.operand, effective(a, gpr, fs_base))
-        for a, now in zip(insn.accesses, made, strict=True)
-        if now
+        SingleStep(insn.address, access.operand, access.memory.effective(gpr, registers.fs_base)) for access in insn.accesses
     ]
+    lanes = insn.lanes
+    if lanes is None:
+        return steps
+    made = lanes.made(program.mask(lanes.mask) if lanes.opmask else _signs(program.vector(lanes.mask), lanes))
+    steps = list(compress(steps, made))
     if lanes.index is None:
         return steps
     read = program.wide_vector if lanes.opmask else program.vector
@@ -84,17 +82,3 @@ def _signs(mask: bytes, lanes: MaskedElements) -> int:
 def _element(index: bytes, lane: int, lanes: MaskedElements) -> int:
     at = lane * lanes.index_bytes
     return int.from_bytes(index[at : at + lanes.index_bytes], "little", signed=True)
-
-
-def effective(access: OperandAccess, gpr: list[int], fs_base: int) -> int:
-    """The address of ``access`` with these general registers, without the index of a gather."""
-    memory = access.memory
-    if memory.target is not None:
-        return memory.target
-    address = memory.disp
-    if memory.base is not None:
-        address += gpr[memory.base]
-    if memory.index is not None:
-        address += gpr[memory.index] * memory.scale
-    address &= 0xFFFFFFFF if memory.narrow else _WORD
-    return address + (fs_base if memory.fs else 0) & _WORD

@@ -1,8 +1,9 @@
-"""What a tracing tool that runs the whole program (Valgrind, Pin) leaves behind in its folder."""
+"""Runs a program under a tracing tool (Valgrind, Pin) and reads the folder that the tool leaves behind."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 from collections.abc import Sequence
@@ -14,9 +15,11 @@ from elftools.elf.elffile import ELFFile
 from numpy.typing import NDArray
 
 from layout_advise.errors import MachineError, ProgramError, TraceError
+from layout_advise.tracer.backends.protocol import Rerun
 from layout_advise.tracer.backends.tool.result import Seen, SeenOrder, ToolResult, read_result
+from layout_advise.tracer.backends.valgrind.build import blocks_library
 from layout_advise.tracer.folding.relocate import Process
-from layout_advise.tracer.process.launch import describe_end
+from layout_advise.tracer.process.launch import describe_end, fixed_addresses
 from layout_advise.tracer.process.patching import Entry
 from layout_advise.tracer.process.procfs import parse_mappings
 from layout_advise.tracer.trace.trace import Allocation
@@ -27,7 +30,7 @@ _AGAIN = "free some space on the disk and trace again"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ToolRun:
-    """What one call touched, in the addresses of the process that the tool ran. ``records`` (raw mode) are words
+    """The accesses of one call, in the addresses of the process that the tool ran. ``records`` (raw mode) are words
     ``address | position in references << 48``, in the order of the accesses. ``after`` are the heap's blocks when the call
     was done, where the tool tells."""
 
@@ -42,7 +45,8 @@ class ToolRun:
 
 
 def file_offset(entry: Entry) -> int:
-    """Where the entry's first instruction stands in its file. Raises :class:`TraceError` where the file does not load it."""
+    """The offset of the entry's first instruction in its file. Raises :class:`TraceError` where the file does not load
+    it."""
     with entry.path.open("rb") as file:
         for segment in ELFFile(file).iter_segments("PT_LOAD"):
             offset = entry.address - int(segment["p_vaddr"])
@@ -51,34 +55,42 @@ def file_offset(entry: Entry) -> int:
     raise TraceError(f"{entry.symbol} was not traced", f"{entry.path} does not load {entry.address:#x}")
 
 
-def run_to_end(
-    command: Sequence[str], *, stdin: Path | None, cwd: Path | None, timeout: float | None, entry: Entry, under: str
-) -> int:
-    """Run ``command``, its output discarded; its exit code. Raises :class:`MachineError` where it cannot be started and
-    :class:`ProgramError` after ``timeout`` seconds; it is killed then. ``under`` names the tool in messages."""
-    with open(stdin or os.devnull, "rb") as source:
+def preload_blocks() -> str:
+    """The variable that has the table of heap blocks preloaded, as an argument of ``env``."""
+    return "LD_PRELOAD=" + ":".join(filter(None, (str(blocks_library()), os.environ.get("LD_PRELOAD", ""))))
+
+
+def run_to_end(rerun: Rerun, variables: Sequence[str], tool: Sequence[str], under: str) -> int:
+    """Runs the program under ``tool``, its output discarded, at fixed addresses and with ``variables`` (``NAME=value``).
+
+    Returns its exit code. Raises :class:`MachineError` where it cannot be started and :class:`ProgramError` when its time is
+    over; it is killed then. ``under`` names the tool in messages.
+    """
+    command = [*fixed_addresses(), shutil.which("env") or "/usr/bin/env", *variables, *tool, *rerun.command]
+    with open(rerun.stdin or os.devnull, "rb") as source:
         try:
             process = subprocess.Popen(
-                command, stdin=source, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=cwd, start_new_session=True
+                command, stdin=source, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
             )
         except OSError as error:
             raise MachineError(f"cannot trace under {under}", f"{command[0]}: {error}") from error
     try:
-        return process.wait(timeout)
+        return process.wait(rerun.timeout)
     except subprocess.TimeoutExpired:
-        why = f"not done after {timeout:g} s"
+        why = f"not done after {rerun.timeout:g} s"
         hint = "raise --timeout, or ask for an earlier --call"
-        raise ProgramError(f"the call of {entry.symbol} was not traced under {under}", why, hint) from None
+        raise ProgramError(f"the call of {rerun.entry.symbol} was not traced under {under}", why, hint) from None
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
 
-def read_run(out: Path, code: int, entry: Entry, call: int, under: str) -> ToolRun:
+def read_run(out: Path, code: int, rerun: Rerun, under: str) -> ToolRun:
     """The tool's folder ``out`` after the program ended with exit code ``code``. Raises :class:`ProgramError` where it ended
     before the call, :class:`TraceError` where the tool gave up or its files are damaged."""
     result = read_result(out / "result")
+    entry, call = rerun.entry, rerun.call
     if result.outcome == "never":
         times = "once" if result.calls == 1 else f"{result.calls} times"
         why = f"{entry.symbol} was entered {times}; the program ended with {describe_end(code)}"

@@ -4,39 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
 
 from layout_advise.errors import TraceError
 from layout_advise.layoutalgebra.sets.nests import Stream
+from layout_advise.tracer.backends.protocol import TracedCall, TraceRequest
 from layout_advise.tracer.backends.tool.order import order_of
 from layout_advise.tracer.backends.tool.result import Seen
 from layout_advise.tracer.backends.tool.run import ToolRun
 from layout_advise.tracer.code.frame_alignment import frame_alignment
 from layout_advise.tracer.code.instructions import Instruction, decode, references_of
 from layout_advise.tracer.code.region import Region
-from layout_advise.tracer.folding.relocate import RSP, AddressMap, Foreign, Process, move, notes_of
+from layout_advise.tracer.folding.relocate import RSP, AddressMap, Process, move, notes_of
 from layout_advise.tracer.objects.lifetimes import translated
-from layout_advise.tracer.process.stopped_program import StoppedProgram
 from layout_advise.tracer.trace.trace import Control, Reference, Trace
 
 OTHER_OPERANDS = 64
 """Accesses that match no operand of their instruction are numbered from here."""
 
 
-def parked_trace(
-    seen: ToolRun, program: StoppedProgram, region: Region, call: int, backend: Literal["valgrind", "pin"]
-) -> Foreign:
-    """The trace in the addresses of ``program``, which is parked at the same call; ``region`` is its hotspot's code.
+def parked_trace(seen: ToolRun, request: TraceRequest, backend: str) -> TracedCall:
+    """The trace in the addresses of the parked program.
 
-    The references of ``region`` and its callees come first, numbered as the clone numbers them; those of other code that ran
-    within the call follow.
+    The references of the hotspot and its callees come first, numbered as the clone numbers them; those of other code that
+    ran within the call follow.
     """
+    program, region = request.program, request.region
     target = Process(program.mappings(), program.allocations(), program.registers())
     to, lives = translated(seen.process, target, seen.after)
     references, streams, ids, lost = _translated(seen.references, region, to)
     trace = Trace(
         symbol=region.symbol,
-        call=call,
+        call=request.rerun.call,
         backend=backend,
         references=references,
         streams=streams,
@@ -55,7 +53,7 @@ def parked_trace(
     notes = notes_of(to, lost)
     if off:
         notes += (f"the stack begins {off} bytes off: rounded addresses on it may be reported off by that",)
-    return Foreign(trace, notes)
+    return TracedCall(trace, notes)
 
 
 def control_of(seen: ToolRun, ids: Mapping[int, int], references: int) -> Control | None:

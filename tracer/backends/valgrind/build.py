@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
-import shutil
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -19,7 +16,7 @@ from layout_advise.errors import MachineError
 from layout_advise.tracer.backends.valgrind.install import PLATFORM, Valgrind
 from layout_advise.tracer.process.agent import FLAGS as AGENT_FLAGS
 from layout_advise.tracer.process.agent import SOURCES as AGENT
-from layout_advise.tracer.process.agent import cache_folder
+from layout_advise.tracer.process.build_cache import cache_folder, cached_folder, cached_library
 
 TOOL = "layout-advise"
 _HERE = Path(__file__).resolve().parent
@@ -38,7 +35,7 @@ def _compiler() -> str:
     return os.environ.get("LAYOUT_ADVISE_CC", "gcc")
 
 
-def _run(command: Sequence[str | Path]) -> str:
+def _output(command: Sequence[str | Path]) -> str:
     try:
         done = subprocess.run(command, capture_output=True, text=True)
     except OSError as error:
@@ -48,8 +45,12 @@ def _run(command: Sequence[str | Path]) -> str:
     return done.stdout
 
 
+def _run(command: Sequence[str | Path]) -> None:
+    _output(command)
+
+
 def _key(text: Sequence[str], files: Sequence[Path]) -> str:
-    digest = hashlib.sha256("\0".join((_run([_compiler(), "--version"]), *text)).encode())
+    digest = hashlib.sha256("\0".join((_output([_compiler(), "--version"]), *text)).encode())
     for path in files:
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:20]
@@ -65,20 +66,7 @@ def tool_folder(valgrind: Valgrind) -> Path:
     headers = [_HERE / "tool" / "tool.h", *sorted(_NLR.glob("*.h"))]
     place = (valgrind.version, str(valgrind.headers), str(valgrind.libraries), str(valgrind.support), *_CFLAGS, *_LINK)
     target = cache_folder() / "valgrind" / _key(place, [*sources, *headers])
-    if target.is_dir():
-        return target
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(dir=target.parent))
-        try:
-            _build_tool(valgrind, sources, fresh)
-            with contextlib.suppress(OSError):  # another run was faster: its folder is as good
-                fresh.rename(target)
-        finally:
-            shutil.rmtree(fresh, ignore_errors=True)
-    except OSError as error:
-        raise MachineError(_FAILED, str(error), "set LAYOUT_ADVISE_CACHE to a writable folder") from error
-    return target
+    return cached_folder(target, lambda folder: _build_tool(valgrind, sources, folder), _FAILED)
 
 
 def _build_tool(valgrind: Valgrind, sources: Sequence[Path], folder: Path) -> None:
@@ -99,24 +87,11 @@ def _build_tool(valgrind: Valgrind, sources: Sequence[Path], folder: Path) -> No
 @cache
 def blocks_library() -> Path:
     """The shared object that, preloaded, keeps the table of heap blocks. Raises :class:`MachineError`."""
-    sources = [_HERE / "preload.c", AGENT / "blocks.c"]
+    sources = [_HERE / "preload.c", AGENT / "heap" / "blocks.c"]
     headers = [AGENT / name for name in ("agent.h", "abi.h", "sys.h")]
     target = cache_folder() / "valgrind" / f"blocks-{_key(AGENT_FLAGS, [*sources, *headers])}.so"
-    if target.exists():
-        return target
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=target.parent, suffix=".so")
-        os.close(handle)
-        try:
-            _run([_compiler(), *AGENT_FLAGS, "-I", AGENT, "-o", name, *sources, "-ldl"])
-            Path(name).chmod(0o755)
-            Path(name).rename(target)
-        finally:
-            Path(name).unlink(missing_ok=True)
-    except OSError as error:
-        raise MachineError(_FAILED, str(error), "set LAYOUT_ADVISE_CACHE to a writable folder") from error
-    return target
+    command: list[str | Path] = [_compiler(), *AGENT_FLAGS, "-I", AGENT, "-o"]
+    return cached_library(target, lambda library: _run([*command, library, *sources, "-ldl"]), _FAILED)
 
 
 @cache

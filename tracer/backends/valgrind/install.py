@@ -1,4 +1,4 @@
-"""Where Valgrind is installed, and whether our tool can be built against it."""
+"""Finds the installed Valgrind, and checks that our tool can be built against it."""
 
 from __future__ import annotations
 

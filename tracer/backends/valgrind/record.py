@@ -3,67 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
+from layout_advise.tracer.backends.protocol import Backend, Rerun, TracedCall, TraceRequest
 from layout_advise.tracer.backends.tool.trace import assigned, control_of, parked_trace
+from layout_advise.tracer.backends.valgrind.install import find_valgrind
 from layout_advise.tracer.backends.valgrind.run import check_instructions, run_tool
 from layout_advise.tracer.code.frame_alignment import ABI, frame_alignment
 from layout_advise.tracer.code.region import Region
-from layout_advise.tracer.folding.relocate import RSP, Foreign
-from layout_advise.tracer.process.patching import Entry
-from layout_advise.tracer.process.stopped_program import StoppedProgram
+from layout_advise.tracer.folding.relocate import RSP
 from layout_advise.tracer.trace.trace import Mapping, Trace
 
 
-def trace_under_valgrind(
-    program: StoppedProgram,
-    command: Sequence[str],
-    entry: Entry,
-    region: Region,
-    call: int,
-    cap: int,
-    *,
-    stdin_path: Path | None = None,
-    timeout: float | None = None,
-    folder: Path | None = None,
-) -> Foreign:
-    """Trace the call at which ``program`` is parked, in a run of ``command`` under Valgrind.
+class ValgrindBackend(Backend):
+    """Runs the program once more, under Valgrind with our tool."""
 
-    Where the code rounds addresses on its stack and the stacks lie otherwise modulo that, the program is run once more.
-    Raises the errors of :func:`run_tool` and of :func:`check_instructions`.
-    """
-    check_instructions(region)
-    seen = run_tool(command, entry, call, cap, stdin_path=stdin_path, timeout=timeout, folder=folder)
-    off = seen.process.registers.gpr[RSP] - program.registers().gpr[RSP]
-    lower = off % frame_alignment(region)
-    if lower and lower % ABI == 0:
-        seen = run_tool(command, entry, call, cap, stdin_path=stdin_path, timeout=timeout, folder=folder, lower=lower)
-    return parked_trace(seen, program, region, call, "valgrind")
+    name = "valgrind"
+    manner = "under Valgrind"
+
+    def check(self) -> None:
+        """Raises the error of :func:`find_valgrind`."""
+        find_valgrind()
+
+    def trace(self, request: TraceRequest) -> TracedCall:
+        """Traces the call. The program runs twice where the code rounds addresses on its stack and the stacks differ modulo
+        that. Raises the errors of :func:`run_tool` and of :func:`check_instructions`."""
+        region = request.region
+        check_instructions(region)
+        run = run_tool(request.rerun)
+        off = run.process.registers.gpr[RSP] - request.program.registers().gpr[RSP]
+        lower = off % frame_alignment(region)
+        if lower and lower % ABI == 0:
+            run = run_tool(request.rerun, lower=lower)
+        return parked_trace(run, request, self.name)
 
 
-def trace_alone(
-    command: Sequence[str],
-    entry: Entry,
-    region_at: Callable[[Sequence[Mapping]], Region],
-    call: int,
-    cap: int,
-    *,
-    stdin_path: Path | None = None,
-    timeout: float | None = None,
-    folder: Path | None = None,
-) -> Foreign:
-    """Trace a call of a statically linked program, which cannot be parked.
+def trace_alone(rerun: Rerun, region_at: Callable[[Sequence[Mapping]], Region]) -> Trace:
+    """Traces a call of a statically linked program, which cannot be parked.
 
     The addresses are those of the run under Valgrind, and the heap's blocks are not known. ``region_at`` gives the hotspot's
     code in a process with these mappings.
     """
-    seen = run_tool(command, entry, call, cap, stdin_path=stdin_path, timeout=timeout, folder=folder, preload=False)
+    seen = run_tool(rerun, preload=False)
     region = region_at(seen.process.mappings)
     references, streams, ids = assigned(seen.references, region)
-    trace = Trace(
+    return Trace(
         symbol=region.symbol,
-        call=call,
-        backend="valgrind",
+        call=rerun.call,
+        backend=ValgrindBackend.name,
         references=references,
         streams=streams,
         accesses=seen.accesses,
@@ -74,4 +60,3 @@ def trace_alone(
         control=control_of(seen, ids, len(references)),
         others=seen.foreign > 0,
     )
-    return Foreign(trace, ())

@@ -5,92 +5,66 @@ from __future__ import annotations
 import errno
 import os
 import re
-import shutil
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
-import capstone
-
 from layout_advise.errors import ProgramError, TraceError
-from layout_advise.tracer.backends.tool.run import ToolRun, file_offset, read_run, run_to_end
+from layout_advise.tracer.backends.protocol import Rerun
+from layout_advise.tracer.backends.tool.run import ToolRun, file_offset, preload_blocks, read_run, run_to_end
 from layout_advise.tracer.backends.valgrind.build import TOOL, blocks_library, blocks_symbols, tool_folder
-from layout_advise.tracer.backends.valgrind.install import Valgrind, find_valgrind
+from layout_advise.tracer.backends.valgrind.install import find_valgrind
+from layout_advise.tracer.code.decoder import disassemble
+from layout_advise.tracer.code.evex import EVEX_BYTE
 from layout_advise.tracer.code.instructions import functions_of
 from layout_advise.tracer.code.region import CodeRange, Region
 from layout_advise.tracer.process.disk_space import free_bytes
-from layout_advise.tracer.process.launch import describe_end, fixed_addresses
+from layout_advise.tracer.process.launch import describe_end
 from layout_advise.tracer.process.patching import Entry
 
-_EVEX = 0x62
 _UNWRITTEN = re.compile(r"cannot write ([\w ]+): error (\d+)")
 _LOG_BYTES = 4096
 _UNKNOWN = re.compile(r"unhandled instruction bytes: ([0-9A-Fx ]+)")
 
 
-def run_tool(
-    command: Sequence[str],
-    entry: Entry,
-    call: int,
-    cap: int,
-    *,
-    stdin_path: Path | None = None,
-    cwd: Path | None = None,
-    timeout: float | None = None,
-    raw: bool = False,
-    preload: bool = True,
-    lower: int = 0,
-    folder: Path | None = None,
-) -> ToolRun:
-    """Run ``command`` under the tool, its output discarded, and end it when call ``call`` (from 1) of ``entry`` is done.
+def run_tool(rerun: Rerun, *, raw: bool = False, preload: bool = True, lower: int = 0) -> ToolRun:
+    """Runs the program under the tool, its output discarded, and ends it when the call is done.
 
-    At most ``cap`` accesses are taken. ``preload=False`` for statically linked programs: the heap's blocks are then unknown.
-    ``lower``: by how many bytes, a multiple of 16, the stack begins below where it would. Temporary files go to ``folder``.
+    ``preload=False`` for statically linked programs: the heap's blocks are then unknown.
+    ``lower``: by how many bytes, a multiple of 16, the stack begins below where it would.
     Raises :class:`MachineError` without a fit Valgrind, :class:`ProgramError` where the program ends or hangs before,
     :class:`TraceError` where the tool fails.
     """
     valgrind = find_valgrind()
-    with tempfile.TemporaryDirectory(prefix="layout-advise-", dir=folder) as temporary:
+    with tempfile.TemporaryDirectory(prefix="layout-advise-", dir=rerun.folder) as temporary:
         out = Path(temporary)
-        full = _command(valgrind, out, command, entry, call, cap, raw, preload, lower)
-        code = run_to_end(full, stdin=stdin_path, cwd=cwd, timeout=timeout, entry=entry, under="Valgrind")
+        # The environment lies above the stack: what is added to it moves the stack down.
+        variables = [f"VALGRIND_LIB={tool_folder(valgrind)}", f"LAYOUT_ADVISE_ROOT={'.' * lower}"]
+        if preload:
+            variables.append(preload_blocks())
+        quiet = ["--command-line-only=yes", "-q", "--sigill-diagnostics=yes", "--vgdb=no"]
+        options = [f"--{name}={value}" for name, value in _options(out, rerun, raw, preload).items()]
+        code = run_to_end(rerun, variables, [str(valgrind.launcher), *quiet, *options], under="Valgrind")
         log = (out / "log").read_text(errors="replace") if (out / "log").exists() else ""
         if not (out / "result").exists() or (code < 0 and _UNKNOWN.search(log)):
-            raise _failed(out, log, code, entry)
-        return read_run(out, code, entry, call, "Valgrind")
+            raise _failed(out, log, code, rerun.entry)
+        return read_run(out, code, rerun, "Valgrind")
 
 
-def _command(
-    valgrind: Valgrind,
-    out: Path,
-    command: Sequence[str],
-    entry: Entry,
-    call: int,
-    cap: int,
-    raw: bool,
-    preload: bool,
-    lower: int,
-) -> list[str]:
-    options = {
+def _options(out: Path, rerun: Rerun, raw: bool, preload: bool) -> dict[str, object]:
+    options: dict[str, object] = {
         "tool": TOOL,
         "log-file": out / "log",
         "out": out,
-        "entry-file": entry.path,
-        "entry-offset": file_offset(entry),
-        "call": call,
-        "cap": cap,
+        "entry-file": rerun.entry.path,
+        "entry-offset": file_offset(rerun.entry),
+        "call": rerun.call,
+        "cap": rerun.most_accesses,
         "raw": "yes" if raw else "no",
     }
-    # The environment lies above the stack: what is added to it moves the stack down.
-    variables = [f"VALGRIND_LIB={tool_folder(valgrind)}", f"LAYOUT_ADVISE_ROOM={'.' * lower}"]
     if preload:
         table, slots = blocks_symbols()
         options |= {"blocks-file": blocks_library(), "blocks-at": table, "slots-at": slots}
-        variables.append(":".join(filter(None, (f"LD_PRELOAD={blocks_library()}", os.environ.get("LD_PRELOAD", "")))))
-    given = [f"--{name}={value}" for name, value in options.items()]
-    env = shutil.which("env") or "/usr/bin/env"
-    quiet = ["--command-line-only=yes", "-q", "--sigill-diagnostics=yes", "--vgdb=no"]
-    return [*fixed_addresses(), env, *variables, str(valgrind.launcher), *quiet, *given, *command]
+    return options
 
 
 def _failed(out: Path, log: str, code: int, entry: Entry) -> ProgramError | TraceError:
@@ -122,8 +96,7 @@ def check_instructions(region: Region) -> None:
 
 
 def _evex(place: CodeRange) -> str | None:
-    engine = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
-    for insn in engine.disasm(place.code, place.start):
-        if insn.bytes[0] == _EVEX:
+    for insn in disassemble(place.code, place.start, detail=False):
+        if insn.bytes[0] == EVEX_BYTE:
             return f"{insn.mnemonic} {insn.op_str} at {insn.address:#x}"
     return None

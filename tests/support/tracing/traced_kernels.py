@@ -1,13 +1,15 @@
 # ruff: noqa: E501  (C source, a line a statement list)
-"""Loop nests for the Valgrind tool, and its run of them."""
+"""Kernels of loops, traced under Valgrind."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from layout_advise.tracer.backends.protocol import Rerun
 from layout_advise.tracer.backends.tool.run import ToolRun
 from layout_advise.tracer.backends.valgrind.run import run_tool
-from tests.support.tracing.hot_function import MANY, entry_of
+from layout_advise.tracer.process.patching import Entry
+from layout_advise.tracer.program.binary import ElfBinary
 
 KERNELS = {
     # rows of a nest around rows; 4-D, so that the nests end and begin again
@@ -23,9 +25,8 @@ KERNELS = {
     "masked": "#include <immintrin.h>\nint a[80][640]; volatile int some[8] = {-1, 0, -1, -1, 0, 0, -1, 0}; void hot(long n) { for (long i = 0; i < 80; i++) for (long j = 0; j < 160; j += 8) _mm256_maskstore_epi32(a[i] + j, _mm256_loadu_si256((void *)some), _mm256_set1_epi32(n)); }",
 }
 
-O2 = ("-O2",)
 
-
-def tool_run(program: Path, raw: bool) -> ToolRun:
-    """The second call of ``hot``, recorded one by one (``raw``) or folded."""
-    return run_tool([str(program)], entry_of(program), 2, MANY, raw=raw, timeout=60)
+def traced(program: Path, raw: bool) -> ToolRun:
+    function = ElfBinary.open(program).find("hot")
+    entry = Entry(program, function.start, ElfBinary.open(program).read(function.start, function.size), "hot")
+    return run_tool(Rerun([str(program)], entry, 2, 1 << 40, timeout=60), raw=raw)

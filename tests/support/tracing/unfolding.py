@@ -1,4 +1,4 @@
-"""The folded order of execution, unfolded and checked."""
+"""Folded orders of execution, written out again."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # ruff: noqa: E501  (C source, a line a statement list)
-"""C++ programs whose hotspot does more within a call than read and write: it throws, forks, starts threads, allocates."""
+"""Programs whose hotspot is left, entered and disturbed in all ways: exceptions, jumps, threads, forks, signals."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ HEAD = """
 #define HOT __attribute__((noipa))
 extern "C" { volatile long data[1000], other[1000]; }
 """
-
-UNUSUAL_CALLS = {
+BODIES = {
     "plain": """
 extern "C" HOT void hot(long n) { for (long i = 0; i < n; i++) data[i] = i; }
 int main() { for (int k = 0; k < 3; k++) { hot(100 + k); for (int i = 0; i < 500; i++) other[i]++; } }
@@ -82,12 +81,10 @@ int main() { for (int k = 0; k < 3; k++) hot(100 + k); }
 }
 
 LOOP = 'extern "C" HOT void hot(long n) { for (long i = 0; i < n; i++) data[i] = i;'
-
 MAIN = "for (int k = 0; k < 3; k++) { hot(100 + k); for (int i = 0; i < 500; i++) other[i]++; } }"
-
 PROGRAMS = {
     **{
-        name: UNUSUAL_CALLS[name]
+        name: BODIES[name]
         for name in (
             "exception",
             "longjmp",
@@ -109,7 +106,7 @@ PROGRAMS = {
 }
 
 
-def compiled_hot(folder: Path, text: str) -> tuple[Path, ElfBinary, Entry]:
+def compiled(folder: Path, text: str) -> tuple[Path, ElfBinary, Entry]:
     source, program = folder / "p.cpp", folder / "p"
     source.write_text(f"{HEAD}#include <sys/mman.h>\n{text}")
     subprocess.run(["g++", "-O1", "-w", "-g", "-o", str(program), str(source), "-lpthread"], check=True)
@@ -118,7 +115,7 @@ def compiled_hot(folder: Path, text: str) -> tuple[Path, ElfBinary, Entry]:
     return program, binary, Entry(program, function.start, binary.read(function.start, function.size), "hot")
 
 
-def accesses_of_variables(trace: Trace, binary: ElfBinary, base: int) -> dict[str, int]:
+def accessed(trace: Trace, binary: ElfBinary, base: int) -> dict[str, int]:
     """How often the program's own code accessed each of its variables, and memory that is neither a variable nor stack."""
     own = [m for m in trace.mappings if m.path == str(binary.path)]
     counts = {"data": 0, "other": 0, "elsewhere": 0}

@@ -1,9 +1,15 @@
-"""Traces with made-up content."""
+"""Traces made up for the tests of their file."""
 
 from __future__ import annotations
 
 from layout_advise.tracer.folding.fold import fold
-from layout_advise.tracer.trace.trace import Allocation, Mapping, Reference, Registers, Trace
+from layout_advise.tracer.trace.trace import (
+    Allocation,
+    Mapping,
+    Reference,
+    Registers,
+    Trace,
+)
 
 
 def example(streams: tuple[object, ...]) -> Trace:
@@ -20,18 +26,6 @@ def example(streams: tuple[object, ...]) -> Trace:
         ),
         mappings=(Mapping(0x400000, 0x500000, "r-xp", 4096, "/tmp/äpp with blank"),),
         allocations=tuple(Allocation(0x10000 + 64 * n, 48, n, 0x401234) for n in range(500)),
-    )
-
-
-def streams() -> tuple[object, ...]:
-    scattered = fold([(n * 7919) % 100_003 * 8 for n in range(60_000)])
-    return (
-        fold([8 * i + 1000 * j for j in range(9) for i in range(j)]),
-        None,
-        scattered,
-        fold([]),
-        fold([5]),
-        *[None] * 200,
     )
 
 

@@ -1,0 +1,26 @@
+"""The header's page of a clone's image: what its words hold, and the code that saves flags and stops the recording."""
+
+from __future__ import annotations
+
+from layout_advise.tracer.backends.clone.assembler import Assembler
+from layout_advise.tracer.code.operands import OperandAddress
+
+HEADER_BYTES = 4096
+
+NEXT, END, FULL = 0, 8, 16
+LIMIT, SAVE1, SAVE2, SAVED_RAX, SAVED_FLAGS, TARGET, SAVED_RCX = range(64, 64 + 7 * 8, 8)
+
+KEEP_FLAGS = bytes.fromhex("9f 0f90c0")  # lahf; seto al
+GIVE_FLAGS = bytes.fromhex("047f 9e")  # add al, 127 (sets OF again); sahf (the others)
+JMP, CALL = b"\xe9", b"\xe8"
+
+
+def slot(out: Assembler, offset: int) -> OperandAddress:
+    """The word at ``offset`` of the header of the image that ``out`` assembles."""
+    return OperandAddress(target=out.address + offset)
+
+
+def stop_recording(out: Assembler) -> None:
+    """From now on there is no room for records."""
+    out.operate(b"\xc7", 0, slot(out, FULL), imm=(1).to_bytes(4, "little"))
+    out.operate(b"\xc7", 0, slot(out, LIMIT), imm=bytes(4))

@@ -1,0 +1,74 @@
+"""The records of a trace by clones: where they lie, how many there is room for, what cut them, and the trace around them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from layout_advise.errors import TraceError
+from layout_advise.tracer.backends.clone.image import MOST_LEFT
+from layout_advise.tracer.code.region import Region
+from layout_advise.tracer.objects.lifetimes import changes
+from layout_advise.tracer.process.disk_space import KEEP_FREE, free_bytes
+from layout_advise.tracer.process.stopped_program import CloneImage, StoppedProgram
+from layout_advise.tracer.trace.trace import Allocation, Trace
+
+DEFAULT_CAP = 64 << 20
+"""Records of one trace at most: 512 MB on tmpfs."""
+
+
+def records_folder(wanted: Path | None) -> Path | None:
+    """The folder in which a temporary folder for records goes: ``wanted``, else tmpfs where there is one (None: the system's
+    default)."""
+    return wanted if wanted is not None else Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else None
+
+
+def room_for_records(folder: Path) -> int:
+    """How many records fit there, others' room left free."""
+    return (free_bytes(folder) - KEEP_FREE) // 8
+
+
+def left_copy(taken: int, capacity: int) -> bool:
+    """Returns whether a clone whose trace was cut had room for more records."""
+    return taken <= capacity - MOST_LEFT
+
+
+def cut_by_jump(taken: int) -> str:
+    """The limit of a trace that ends after ``taken`` accesses because control left the clone."""
+    return f"cut after {taken:,} accesses: an indirect jump led to where no instruction is known"
+
+
+def cut_for_room(taken: int, records: Path) -> str:
+    """The limit of a trace that ends after ``taken`` accesses because the disk of the file ``records``, which lies in a
+    temporary folder, has no room for more."""
+    return f"cut after {taken:,} accesses: no room for more in {records.parent.parent}"
+
+
+def disk_full(symbol: str, folder: Path) -> TraceError:
+    """The error of a call while which the disk of the records was filled."""
+    why = f"{folder.parent} was filled while its call was recorded"
+    return TraceError(f"no trace of {symbol}", why, "free some space there, or lower --max-refs")
+
+
+def clone_trace(
+    program: StoppedProgram, region: Region, call: int, images: Sequence[CloneImage], after: Sequence[Allocation]
+) -> Trace:
+    """A trace by the clones ``images`` but for their records; ``after`` are the heap's blocks at the end of the call."""
+    before = program.allocations()
+    born, freed = changes(before, after, images)
+    return Trace(
+        symbol=region.symbol,
+        call=call,
+        backend="clone",
+        references=images[0].references,
+        streams=(),
+        accesses=0,
+        truncated=False,
+        registers=program.registers(),
+        mappings=program.mappings(),
+        allocations=before,
+        watched=True,
+        born=born,
+        freed=freed,
+    )

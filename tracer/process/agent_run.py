@@ -1,0 +1,37 @@
+"""One run of a program with the agent in it, from the folder of its orders to the end of all that it started."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+from layout_advise.tracer.process.channel import Orders, RunFolder
+from layout_advise.tracer.process.launch import Start, kill_session, launch
+
+_NO_TABLES: Mapping[str, int] = MappingProxyType({})
+
+
+@contextlib.contextmanager
+def agent_run(
+    start: Start, orders: Orders, *, tables: Mapping[str, int] = _NO_TABLES, spare_children: bool = False
+) -> Iterator[tuple[RunFolder, subprocess.Popen[bytes]]]:
+    """The started program and the folder that it shares with us; at the end it is killed and the folder removed.
+
+    ``tables`` are files of the folder that the agent fills, with their bytes. ``spare_children``: what the program started
+    lives on where the program itself has ended.
+    """
+    folder = RunFolder()
+    process: subprocess.Popen[bytes] | None = None
+    try:
+        folder.configure(orders, start.preload)
+        for name, size in tables.items():
+            with open(folder.path / name, "wb") as handle:
+                handle.truncate(size)  # sparse
+        process = launch(start, folder.path)
+        yield folder, process
+    finally:
+        if process is not None and not (spare_children and process.poll() is not None):
+            kill_session(process)
+        folder.close()
