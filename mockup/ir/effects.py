@@ -10,7 +10,7 @@ and the like, so that a shuffle becomes renaming and a lane that nobody reads va
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 Ty = Literal["i1", "i8", "i16", "i32", "i64", "f32", "f64", "flags"]
 """``flags`` is the type of the flags location only; see :class:`Op`."""
@@ -62,6 +62,14 @@ class Const:
     ty: Ty
     value: int
 
+    op: ClassVar[str] = "const"
+    args: ClassVar[tuple[Expr, ...]] = ()
+
+    @property
+    def imm(self) -> int:
+        """The bit pattern, under the name that the rules read (:mod:`layout_advise.mockup.ir.rules.form`)."""
+        return self.value
+
 
 @dataclass(frozen=True, slots=True)
 class Read:
@@ -70,6 +78,10 @@ class Read:
     location: Location
     ty: Ty  # "i64", "i1" of a mask's bit, or "flags"
 
+    op: ClassVar[str] = "read"
+    args: ClassVar[tuple[Expr, ...]] = ()
+    imm: ClassVar[Any] = None
+
 
 @dataclass(frozen=True, slots=True)
 class Temp:
@@ -77,6 +89,10 @@ class Temp:
 
     number: int
     ty: Ty
+
+    op: ClassVar[str] = "temp"
+    args: ClassVar[tuple[Expr, ...]] = ()
+    imm: ClassVar[Any] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +121,13 @@ class Op:
     name: str
     ty: Ty
     args: tuple[Expr, ...]
+
+    imm: ClassVar[Any] = None
+
+    @property
+    def op(self) -> str:
+        """The operation, under the name that the rules read (:mod:`layout_advise.mockup.ir.rules.form`)."""
+        return self.name
 
 
 Expr = Const | Read | Temp | Op

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.ir.effects import Flags, Gpr, Lane, MaskBit, Ty
 from layout_advise.mockup.ir.lifted import Origin
-from layout_advise.mockup.ir.simplify import bitcast, build, hi32, lo32
-from layout_advise.mockup.ir.value_graph import Node
+from layout_advise.mockup.ir.node import Node
 from layout_advise.mockup.lift.flow import RSP, FlowStep
 from layout_advise.mockup.lift.machine_state import FrameEscapes, MachineState, Slot, State
 from layout_advise.mockup.lift.runtime_arguments import FramePart, held, low_half, part_at, put, stored_at
@@ -63,15 +62,15 @@ def named_call(owner: MachineState, state: State, step: FlowStep, events: list[N
         return
     ty, count = (PURE | TEAM)[step.call or ""]
     raw = (owner.read(state, Lane(i, 0)) for i in range(count))
-    args = tuple(bitcast(g, ty, x if ty == "f64" else lo32(g, x)) for x in raw)
+    args = tuple(g.bitcast(ty, x if ty == "f64" else g.lo32(x)) for x in raw)
     call = g.raw("call", ty, args, step.call)
     events.append(call)
     lost = _clobber(owner, state, Clobbered(step.call))
     if ty == "i32":
-        state[RAX] = build(g, "pair", "i64", (call, hi32(g, state[RAX])))
+        state[RAX] = g.pair(call, g.hi32(state[RAX]))
         return
-    bits = bitcast(g, "i64" if ty == "f64" else "i32", call)
-    state[Lane(0, 0)] = bits if ty == "f64" else build(g, "pair", "i64", (bits, hi32(g, lost)))
+    bits = g.bitcast("i64" if ty == "f64" else "i32", call)
+    state[Lane(0, 0)] = bits if ty == "f64" else g.pair(bits, g.hi32(lost))
 
 
 def _runtime(owner: MachineState, state: State, step: FlowStep, events: list[Node]) -> None:

@@ -38,7 +38,7 @@ def build_flow(region: Region, semantics: Semantic, pure: Callable[[str], bool],
     flow = Flow(builder.blocks, start.id, exit_block.id)
     _reduce(flow, builder)
     analyse(flow)
-    if exit_block.id not in flow.preds:
+    if exit_block.id not in flow.graph.predecessors:
         raise NotLiftedError(region.entry, region.symbol, "never returns")
     _normalise(flow, builder)
     analyse(flow)
@@ -205,12 +205,12 @@ def _normalise(flow: Flow, builder: _FlowBuilder) -> None:
         middle.term = Go(target)
 
     for head, loop in list(flow.loops.items()):
-        between([p for p in flow.preds[head] if p in loop.blocks], head)
-        between([p for p in flow.preds[head] if p not in loop.blocks], head)
+        between([p for p in flow.graph.predecessors[head] if p in loop.blocks], head)
+        between([p for p in flow.graph.predecessors[head] if p not in loop.blocks], head)
     analyse(flow)
     exits = {edge for loop in flow.loops.values() for edge in loop.exits}
-    for block in list(flow.order):
+    for block in list(flow.graph.order):
         following = flow.blocks[block].successors
         for target in following:
-            if (block, target) in exits or (len(following) > 1 and len(flow.preds[target]) > 1):
+            if (block, target) in exits or (len(following) > 1 and len(flow.graph.predecessors[target]) > 1):
                 between([block], target)

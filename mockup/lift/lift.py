@@ -7,7 +7,7 @@ from typing import Literal
 
 from layout_advise.mockup.ir.effects import Gpr, Lane
 from layout_advise.mockup.ir.lifted import Atomic, Item, Lifted, LiftedLoop, Load, Store
-from layout_advise.mockup.ir.value_graph import Node
+from layout_advise.mockup.ir.node import Node
 from layout_advise.mockup.lift.calls import CALLED
 from layout_advise.mockup.lift.flow import RIP
 from layout_advise.mockup.lift.inline_calls import build_flow

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from layout_advise.mockup.ir.effects import Const, Expr, Flags, Lane, Location, MaskBit, Op, Read, Temp, Ty
-from layout_advise.mockup.ir.simplify import build
-from layout_advise.mockup.ir.value_graph import Graph, Node
+from layout_advise.mockup.ir.node import Node
+from layout_advise.mockup.ir.value_graph import Graph
 from layout_advise.mockup.lift.flow import RSP
 from layout_advise.mockup.machine.conditions import UndefinedFlagError, resolve
 
@@ -129,7 +129,7 @@ def make(g: Graph, name: str, ty: Ty, args: tuple[Node, ...]) -> Node:
             return _from_expr(g, resolve(name.removeprefix("cond."), _flags_expr(args[0], leaves)), leaves)
         except UndefinedFlagError:
             return g.raw(name, ty, args)
-    return build(g, name, ty, args)
+    return g.build(name, ty, *args)
 
 
 def _flags_expr(node: Node, leaves: dict[int, Node]) -> Expr:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from layout_advise.mockup.ir.simplify import build, hi32, lo32
-from layout_advise.mockup.ir.value_graph import Graph, Node, StoreTo
+from layout_advise.mockup.ir.node import Node, StoreTo
+from layout_advise.mockup.ir.value_graph import Graph
 from layout_advise.mockup.lift.machine_state import FrameEscapes, MachineState, Slot, State
 
 
@@ -36,8 +36,8 @@ def held(owner: MachineState, state: State, part: FramePart) -> Node:
     g, cell = owner.graph, owner.read(state, part.slot)
     if part.bytes == 8:
         return cell
-    half = hi32(g, cell) if part.inside else lo32(g, cell)
-    return half if half.op == "undef" else build(g, "zext", "i64", (half,))
+    half = g.hi32(cell) if part.inside else g.lo32(cell)
+    return half if half.op == "undef" else g.zext("i64", half)
 
 
 def put(owner: MachineState, state: State, part: FramePart, value: Node) -> None:
@@ -46,15 +46,15 @@ def put(owner: MachineState, state: State, part: FramePart, value: Node) -> None
     if part.bytes == 8:
         state[part.slot] = value
         return
-    low = lo32(g, value)
-    halves = (lo32(g, cell), low) if part.inside else (low, hi32(g, cell))
-    state[part.slot] = build(g, "pair", "i64", halves)
+    low = g.lo32(value)
+    halves = (g.lo32(cell), low) if part.inside else (low, g.hi32(cell))
+    state[part.slot] = g.build("pair", "i64", *halves)
 
 
 def low_half(g: Graph, value: Node) -> Node:
     """An argument of 32 bits: what stands above it in its register or on the stack may never have been set."""
-    half = lo32(g, value)
-    return half if half.op == "undef" else build(g, "zext", "i64", (half,))
+    half = g.lo32(value)
+    return half if half.op == "undef" else g.zext("i64", half)
 
 
 def stored_at(g: Graph, events: Sequence[Node], address: Node) -> Node | None:
@@ -72,7 +72,7 @@ def stored_at(g: Graph, events: Sequence[Node], address: Node) -> Node | None:
             return None
         if distance.imm == 0 and kind.ty in ("i64", "i32"):
             value = event.args[1]
-            return value if kind.ty == "i64" else build(g, "zext", "i64", (value,))
+            return value if kind.ty == "i64" else g.zext("i64", value)
         if -8 < signed_distance(distance.imm) < 8:
             return None
     return None

@@ -19,7 +19,8 @@ from layout_advise.mockup.ir.effects import (
     StoreEffect,
 )
 from layout_advise.mockup.ir.lifted import Origin
-from layout_advise.mockup.ir.value_graph import LASTING, PINNED, Graph, GraphAccess, Node
+from layout_advise.mockup.ir.node import LASTING, PINNED, GraphAccess, Node
+from layout_advise.mockup.ir.value_graph import Graph
 from layout_advise.mockup.lift.flow import RSP, Cond, Flow, Switch
 from layout_advise.mockup.lift.machine_state import MachineState, Place, ReadOnly, State, make
 from layout_advise.mockup.lift.translate import translate
@@ -77,7 +78,7 @@ def build_ssa(
 
     Raises :class:`layout_advise.mockup.lift.machine_state.FrameEscapes` where frame cells do not work.
     """
-    steps = [step.semantics for block in flow.order for step in flow.blocks[block].steps]
+    steps = [step.semantics for block in flow.graph.order for step in flow.blocks[block].steps]
     masks = any(isinstance(e, SetEffect) and isinstance(e.location, MaskBit) for each in steps for e in each.effects)
     frames, written = _frame_states(flow, frame_cells, constant, masks)
     program = SsaProgram(flow, Graph())
@@ -85,7 +86,7 @@ def build_ssa(
     builder = _SsaBuilder(
         program, MachineState(program.graph, frame_cells, constant, wide, dict(known), masks), frames, written
     )
-    for block in flow.order:
+    for block in flow.graph.order:
         builder.block(block)
     builder.close_loops()
     last = builder.out[flow.exit]
@@ -110,11 +111,11 @@ def _frame_states(
     graph = Graph()
     owner = MachineState(graph, frame_cells, constant, wide=False, masks=masks)
     at: dict[int, State] = {flow.entry: {RSP: owner.default(RSP)} if frame_cells else {}}
-    written: dict[int, set[Place]] = {block: set() for block in flow.order}
+    written: dict[int, set[Place]] = {block: set() for block in flow.graph.order}
     changed = True
     while changed:
         changed = False
-        for block in flow.order:
+        for block in flow.graph.order:
             if block not in at:
                 continue
             state = dict(at[block])
@@ -176,7 +177,7 @@ class _SsaBuilder:
 
     def _entry_state(self, block: int) -> State:
         flow = self.program.flow
-        before = flow.preds[block]
+        before = flow.graph.predecessors[block]
         known = self.frames.get(block, {})
         if not before:
             return dict(known)
@@ -220,13 +221,13 @@ class _SsaBuilder:
         return phi
 
     def close_loops(self) -> None:
-        """Give every loop phi its value from the latch. Phi arguments are in the order of ``Flow.preds``."""
+        """Give every loop phi its value from the latch. Phi arguments are in the order of ``FlowGraph.predecessors``."""
         flow = self.program.flow
         for head, phis in self.heads.items():
             loop = flow.loops[head]
             for place, phi in phis.items():
                 latest = self.owner.read(self.out[loop.latch], place)
-                phi.args = tuple(latest if before == loop.latch else phi.args[0] for before in flow.preds[head])
+                phi.args = tuple(latest if before == loop.latch else phi.args[0] for before in flow.graph.predecessors[head])
 
 
 def rebuilt(g: Graph, node: Node, args: tuple[Node, ...]) -> Node:

@@ -24,7 +24,8 @@ from layout_advise.mockup.ir.lifted import (
     Val,
     Var,
 )  # fmt: skip
-from layout_advise.mockup.ir.value_graph import Node, parts
+from layout_advise.mockup.ir.node import Node
+from layout_advise.mockup.ir.value_graph import parts
 from layout_advise.mockup.lift.machine_state import UNWRITTEN, FrameEscapes
 from layout_advise.mockup.lift.schedule import stored_value
 from layout_advise.mockup.lift.translate import AtomicAt

@@ -69,7 +69,7 @@ def known_vectors(cfg: Cfg, block: int, address: int, constant: ReadOnly) -> Kno
     """What vector registers hold before the instruction at ``address`` of ``block``; ``constant`` gives bytes that cannot
     change, as in :meth:`layout_advise.mockup.machine.image.Image.read`."""
     before: dict[int, State] = {cfg.entry: {}}
-    predecessors = cfg.predecessors
+    predecessors = cfg.graph.predecessors
     work = [cfg.entry]
     while work:
         at = work.pop()

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.ir.effects import Gpr, Lane
-from layout_advise.mockup.ir.natural_loops import NaturalLoop
 from layout_advise.mockup.machine.cfg import Block, Branch, Cfg, Jump, build_cfg
 from layout_advise.mockup.machine.disassembly import Register
 from layout_advise.mockup.machine.entry_values import Known, ReadOnly, known_vectors
 from layout_advise.mockup.machine.image import open_image
 from layout_advise.mockup.machine.liveness import FLAGS, Liveness, places
+from layout_advise.tracer.code.flow_graph import NaturalLoop
 from layout_advise.tracer.code.region import CodeRange, Region
 from layout_advise.tracer.process.patching import JUMP_BYTES, MAX_EXITS
 
@@ -78,7 +78,7 @@ def _weight(cfg: Cfg, loop: NaturalLoop, samples: Mapping[int, int]) -> int:
 
 
 def _nest(cfg: Cfg, loop: NaturalLoop, live: Liveness, constant: ReadOnly) -> LoopNest:
-    before = [p for p in cfg.predecessors[loop.head] if p not in loop.blocks]
+    before = [p for p in cfg.graph.predecessors[loop.head] if p not in loop.blocks]
     if len(before) != 1:
         raise NotLiftedError(loop.head, "loop", f"it is entered in {len(before)} ways")
     preheader = cfg.blocks[before[0]]

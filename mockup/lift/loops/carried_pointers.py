@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import gcd
 
-from layout_advise.mockup.ir.value_graph import LASTING, Graph, Node, parts
+from layout_advise.mockup.ir.node import LASTING, Node
+from layout_advise.mockup.ir.value_graph import Graph, parts
 from layout_advise.mockup.lift.ssa import SsaProgram, rewrite
 
 _CARRIES = ("phi", "exitphi")

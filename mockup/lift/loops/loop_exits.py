@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from layout_advise.mockup.ir.value_graph import LASTING, PINNED, Graph, Node
+from layout_advise.mockup.ir.node import LASTING, PINNED, Node
+from layout_advise.mockup.ir.value_graph import Graph
 from layout_advise.mockup.lift.flow import FlowLoop
 from layout_advise.mockup.lift.ssa import SsaProgram, rebuilt
 
@@ -57,7 +58,7 @@ class _Exits:
     def run(self) -> None:
         program, inside = self.program, self.loop.blocks
         live = program.live()
-        for block in self.flow.order:
+        for block in self.flow.graph.order:
             if block in inside:
                 continue
             for node in program.events[block]:
@@ -68,7 +69,7 @@ class _Exits:
             if block in program.switches:
                 program.switches[block] = self.outside(program.switches[block], block)
             for phi in list(program.phis.get(block, ())):
-                before = self.flow.preds[block]
+                before = self.flow.graph.predecessors[block]
                 if phi in live:
                     phi.args = tuple(self.outside(a, b) for a, b in zip(phi.args, before, strict=True))
         for head, trip in program.trips.items():
@@ -77,7 +78,7 @@ class _Exits:
                 program.trips[head] = self.outside(trip, preheader)
         program.outs = {place: self.outside(node, self.flow.exit) for place, node in program.outs.items()}
         for pad, nodes in program.exits.items():
-            source = self.flow.preds[pad][0]
+            source = self.flow.graph.predecessors[pad][0]
             if source not in inside:
                 for node in nodes:
                     node.args = (self.outside(node.args[0], source),)
@@ -96,8 +97,8 @@ class _Exits:
         """The block above ``block`` that is the first outside on every path from the loop."""
         if block not in self.anchors:
             at: int | None = block
-            while at is not None and self.flow.idom[at] not in self.loop.blocks:
-                at = self.flow.idom[at]
+            while at is not None and self.flow.graph.idom[at] not in self.loop.blocks:
+                at = self.flow.graph.idom[at]
             self.anchors[block] = at
         return self.anchors[block]
 
@@ -115,7 +116,7 @@ class _Exits:
         if (node, anchor) in self.values:
             return self.values[node, anchor]
         g = self.program.graph
-        before = self.flow.preds[anchor]
+        before = self.flow.graph.predecessors[anchor]
         if len(before) == 1:
             value = self._at_pad(node, anchor)
         else:

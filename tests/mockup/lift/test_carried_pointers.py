@@ -15,7 +15,8 @@ from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
 from layout_advise.mockup.emit import emit_mockup
 from layout_advise.mockup.evidence.binding import accesses
 from layout_advise.mockup.ir.lifted import Assign, LiftedLoop, everything
-from layout_advise.mockup.ir.value_graph import Graph, Node, parts
+from layout_advise.mockup.ir.node import Node
+from layout_advise.mockup.ir.value_graph import Graph, parts
 from layout_advise.mockup.lift.loops.carried_pointers import index_of, web_of
 from tests.support.mockup_case import FLAGS, Case, verify
 from tests.support.mockup_native import candidate, relayout
