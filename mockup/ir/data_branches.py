@@ -1,4 +1,4 @@
-"""Whether the way that a lifted hotspot takes in its loops depends on the data it loads.
+"""Data-dependent branches: jumps and trip counts in the loops of a lifted hotspot that depend on loaded data.
 
 A processor predicts such branches from those before. Where the same call runs again and again it learns some ten thousand
 of them, which the running program's calls do not repeat (``docs/decisions/0035``).
@@ -25,8 +25,8 @@ from layout_advise.mockup.ir.loop_body import defined
 
 
 def branches_on_data(lifted: Lifted) -> bool:
-    """Whether a jump in a loop, or how often an inner loop runs, depends on a value that was loaded in a loop, each time
-    from another address: what is loaded before (sizes that Fortran hands over by reference) always says the same."""
+    """Returns whether a jump in a loop, or an inner loop's trip count, depends on a value that is loaded in a loop, from
+    another address each time; what is loaded before the loop (sizes that Fortran passes by reference) does not count."""
     loops = [item for item in lifted.body if isinstance(item, LiftedLoop)]
     inside = [item for loop in loops for item in (loop, *everything(loop.body))]
     loaded = _from_loads(inside)

@@ -1,4 +1,4 @@
-"""What the statements of a hotspot do not need goes: labels without a jump, formulas that nobody reads."""
+"""Dead-code removal: labels without a jump, formulas without a use."""
 
 from __future__ import annotations
 

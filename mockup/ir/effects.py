@@ -1,10 +1,10 @@
-"""What one instruction does, as data: the output of the semantics table, the input of the SSA builder.
+"""The effects of one instruction, as data: the output of the semantics table, the input of the SSA builder.
 
 Machine state is a set of 64-bit *locations*: 16 general registers, 32 vector registers of eight 64-bit lanes each, and
 the flags; and the single bits (``i1``) of the eight mask registers, of which each governs an element by itself. A location
-holds a raw 64-bit integer (``i64``); floating point values are reached by ``bitcast``, 32-bit halves by ``lo32``/``hi32``
-and rejoined by ``pair``. Builders in ``expr.py`` simplify ``bitcast(bitcast(x))``, ``lo32(pair(a, b))``
-and the like, so that a shuffle becomes renaming and a lane that nobody reads vanishes.
+holds a raw 64-bit integer (``i64``); floating-point values are reached by ``bitcast``, 32-bit halves by ``lo32``/``hi32``
+and rejoined by ``pair``. The rules (:mod:`layout_advise.mockup.ir.rules`) simplify ``bitcast(bitcast(x))``,
+``lo32(pair(a, b))`` and the like, so that a shuffle becomes renaming and an unread lane vanishes.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Op:
     spelling (``o no b ae e ne be a s ns p np l ge le g``); it is resolved to compares once the SSA builder knows which flags
     reach it
     (:mod:`layout_advise.mockup.machine.conditions` lists the flags operations and resolves). ``wide.udiv wide.urem wide.sdiv
-    wide.srem (high, low, divisor)``: x86's 128-bit divisions; ``expr.build`` turns them into plain ones as soon as the high
+    wide.srem (high, low, divisor)``: x86's 128-bit divisions; the rules turn them into plain ones as soon as the high
     half is seen to extend the low one, and what stays wide cannot be lifted.
     """
 

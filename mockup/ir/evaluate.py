@@ -46,7 +46,7 @@ def default_nan(ty: Ty) -> int:
 
 
 def is_nan(value: int, ty: Ty) -> bool:
-    """Whether the pattern is a NaN."""
+    """Returns whether the pattern is a NaN."""
     fraction = _FRACTION_BITS[ty]
     magnitude = value & ((1 << (BITS[ty] - 1)) - 1)
     infinity = ((1 << (BITS[ty] - 1 - fraction)) - 1) << fraction

@@ -50,7 +50,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class GraphAccess:
-    """What a load node remembers of its LoadEffect."""
+    """``imm`` of a load node: the operand of its LoadEffect."""
 
     operand: int
     part: int

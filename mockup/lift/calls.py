@@ -120,7 +120,7 @@ def _argument(owner: MachineState, state: State, number: int, step: FlowStep, ev
 
 
 def _clobber(owner: MachineState, state: State, gone: Clobbered | str) -> Node:
-    """What a call may change is unknown after it; the node that stands for it in vector registers."""
+    """Makes unknown what a call may change; returns the node that stands for it in vector registers."""
     g = owner.graph
     for register in CALLER_SAVED:
         state[register] = g.raw("undef", "i64", (), gone)
@@ -169,7 +169,7 @@ def opaque_call(owner: MachineState, state: State, step: FlowStep, call: Opaque,
 
 
 def _holds(value: Node) -> bool:
-    """Whether a lane may hold something that was computed: not what the caller's caller left, nor zeros."""
+    """Returns whether a lane may hold a computed value, rather than its value at the entry or zeros."""
     seen: set[Node] = set()
     work = [value]
     while work:

@@ -106,8 +106,8 @@ def _hand_over_kept(program: SsaProgram) -> None:
 
 
 def _spoilt(out: Node, guess: bool) -> bool:
-    """Whether a call or an undefined result may have left what is there. Of what an unknown function returned it is not
-    known whether it is more than what happened to be in the register, unless the result's kind is known (no ``guess``)."""
+    """Returns whether a result register may hold what a call or an undefined result left there. The value an unknown function
+    left may be no result, unless the kind of the result is known (no ``guess``)."""
     seen: set[int] = set()
     work = [out]
     while work:

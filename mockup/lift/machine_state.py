@@ -1,4 +1,4 @@
-"""What registers, flags and the cells of the frame hold at a place of the code, as nodes of the value graph.
+"""The contents of registers, flags and cells of the frame at a point of the code, as nodes of the value graph.
 
 The hotspot's own stack frame is a set of 64-bit cells (:class:`Slot`), locations like registers: spills and the pushes of
 callee-saved registers vanish in renaming, and a cell that holds two floats splits like a vector lane does.
@@ -41,7 +41,7 @@ ReadOnly = Callable[[int, int], bytes | None]
 
 
 class MachineState:
-    """What places hold, as nodes of ``graph``; ``frame_cells`` False leaves the frame in memory; ``wide``: there are
+    """The contents of places, as nodes of ``graph``; ``frame_cells`` False leaves the frame in memory; ``wide``: there are
     instructions on whole 256-bit registers; ``masks``: there are some that write mask registers. ``known`` is what lanes and
     bits of masks hold at the entry, in terms of the first one that holds it."""
 
@@ -64,7 +64,7 @@ class MachineState:
         self._defaults: dict[Place, Node] = {}
 
     def default(self, place: Place) -> Node:
-        """What ``place`` holds at the entry."""
+        """The value of ``place`` at the entry."""
         if place not in self._defaults:
             g, saved = self.graph, self.graph.block
             g.block = None

@@ -1,4 +1,4 @@
-"""What a function of the runtime is handed: numbers in the frame that it has pointers to, arguments on the stack."""
+"""Arguments of the OpenMP runtime's functions: numbers in the frame that they have pointers to, and words on the stack."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class FramePart:
     bytes: int
 
     def overlaps(self, other: FramePart) -> bool:
-        """Whether both have a byte in common."""
+        """Returns whether both have a byte in common."""
         return self.slot == other.slot and (self.bytes == 8 or other.bytes == 8 or self.inside == other.inside)
 
 
@@ -32,7 +32,7 @@ def part_at(address: Node, size: int) -> FramePart:
 
 
 def held(owner: MachineState, state: State, part: FramePart) -> Node:
-    """What the part holds, as an i64 whose upper half says nothing where the part has 4 bytes."""
+    """The value of the part, as an i64 whose upper half has no meaning where the part has 4 bytes."""
     g, cell = owner.graph, owner.read(state, part.slot)
     if part.bytes == 8:
         return cell
@@ -58,7 +58,7 @@ def low_half(g: Graph, value: Node) -> Node:
 
 
 def stored_at(g: Graph, events: Sequence[Node], address: Node) -> Node | None:
-    """What the last of ``events`` that stores left at ``address`` and 7 bytes on (or 3), where that is certain: where
+    """The value that the last store among ``events`` left in the 8 (or 4) bytes at ``address``, where that is certain: where
     nothing but stores at known distances from there came since."""
     for event in reversed(events):
         if event.op == "load":

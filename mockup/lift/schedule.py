@@ -1,4 +1,4 @@
-"""Where each value is computed: the block, and the order inside it.
+"""Code motion: the block in which each value is computed, and the order inside it.
 
 Loads, stores and calls stay where they were. A pure value may move between the first block where its operands are known
 and the last one that dominates its uses (Click, Global code motion, PLDI 1995): it takes the one with the fewest loops
@@ -116,7 +116,7 @@ class Schedule:
         return best
 
     def _is_beyond_a_call(self, home: int, block: int) -> bool:
-        """Whether a value that the machine code computes in ``home`` would be computed behind a call only, in ``block``: no
+        """Returns whether a value that the machine code computes in ``home`` would come behind a call in ``block``: no
         compiler moves anything across one, and what a source computes before it runs beside it (``options``: 1.07)."""
         at: int | None = block
         called = False
@@ -191,6 +191,6 @@ def operands(node: Node) -> tuple[Node, ...]:
 
 
 def stored_value(node: Node) -> Node:
-    """What a store writes; the type of its bits does not matter."""
+    """The value that a store writes, whatever the type of its bits."""
     value = node.args[1]
     return value.args[0] if value.op == "bitcast" else value

@@ -49,7 +49,7 @@ class SsaProgram:
     framed: set[tuple[int, int]] = field(default_factory=set)
 
     def roots(self) -> Iterator[Node]:
-        """What must be computed whatever happens: stores, unknown calls, conditions, jump targets, results."""
+        """The roots of liveness: stores, unknown calls, conditions, jump targets, results."""
         for events in self.events.values():
             yield from (node for node in events if node.op in LASTING)
         yield from self.conds.values()
@@ -96,7 +96,7 @@ def build_ssa(
 
 
 def _widens(semantics: Semantics) -> bool:
-    """Whether something other than zeros goes to the upper half of a 256-bit register."""
+    """Returns whether something other than zeros goes to the upper half of a 256-bit register."""
     sets = (e for e in semantics.effects if isinstance(e, SetEffect))
     return any(isinstance(s.location, Lane) and s.location.index > 1 and s.value != Const("i64", 0) for s in sets)
 
@@ -104,7 +104,7 @@ def _widens(semantics: Semantics) -> bool:
 def _frame_states(
     flow: Flow, frame_cells: bool, constant: ReadOnly, masks: bool
 ) -> tuple[dict[int, State], dict[int, set[Place]]]:
-    """Which places hold frame addresses at the start of each block, and what each block writes.
+    """The places that hold frame addresses at the start of each block, and the places that each block writes.
 
     A forward analysis to a fixed point: places whose frame address differs between predecessors are dropped.
     """

@@ -52,7 +52,7 @@ class Statements:
         return self.numbers
 
     def operand(self, node: Node) -> Operand:
-        """What stands for ``node`` in statements; it is numbered when it is first used."""
+        """The operand that stands for ``node`` in statements; it is numbered when it is first used."""
         if node.op == "const":
             return Imm(node.ty, node.imm)
         if node in self.operands:

@@ -48,12 +48,12 @@ def parity(result: Expr) -> Expr:
 
 
 def zero(result: Expr) -> Expr:
-    """Whether ``result`` is 0."""
+    """The zero flag of ``result``."""
     return build("eq", "i1", result, Const(result.ty, 0))
 
 
 def negative(result: Expr) -> Expr:
-    """The sign bit of ``result``."""
+    """The sign flag of ``result``."""
     return build("slt", "i1", result, Const(result.ty, 0))
 
 

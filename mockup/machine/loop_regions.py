@@ -37,7 +37,7 @@ class LoopNest:
     known: Known = ()
 
     def contains(self, address: int) -> bool:
-        """Whether an address of the file is in the nest."""
+        """Returns whether an address of the file is in the nest."""
         return any(start <= address < end for start, end in self.ranges)
 
     def region(self, function: Region) -> Region:
@@ -139,7 +139,7 @@ def _entry(preheader: Block, live: Liveness, exits: tuple[int, ...]) -> int:
 
 
 def _has_room(cfg: Cfg, place: int, entry: int) -> bool:
-    """Whether a jump fits at the start of the block ``place``, without reaching into another block or beyond ``entry``."""
+    """Returns whether a jump fits at the start of block ``place``, without reaching another block or passing ``entry``."""
     block = cfg.blocks[place]
     end = place
     for insn in block.insns:

@@ -41,7 +41,7 @@ class Invoked:
 
 
 def _loops() -> dict[str, Routine]:
-    """How gcc's threads get their iterations: first, increment, end, size of a chunk (and upwards or not); from and to."""
+    """The loop functions of libgomp: first, increment, end, size of a chunk (and upwards or not); from and to."""
     kinds = ("static", "dynamic", "guided", "nonmonotonic_dynamic", "nonmonotonic_guided")
     without_chunk = ("runtime", "nonmonotonic_runtime", "maybe_nonmonotonic_runtime")
     found = {}
@@ -54,7 +54,7 @@ def _loops() -> dict[str, Routine]:
 
 
 def _clangs_loops() -> dict[str, Routine]:
-    """How clang's threads do: place in the source, thread, schedule; whether it is the last part, from, to, stride,
+    """The loop functions of libomp: place in the source, thread, schedule; whether it is the last part, from, to, stride,
     increment, size of a chunk. Under a static schedule there is one call, else one for each part."""
     found = {}
     for kind, number, pointer in (("4", "i", "w"), ("4u", "i", "w"), ("8", "n", "q"), ("8u", "n", "q")):
@@ -127,12 +127,12 @@ _REFUSED = (
 
 
 def why_not(name: str | None) -> str:
-    """What to add to the name of a function of an OpenMP runtime that is not called; empty for other functions."""
+    """A remark on a function of an OpenMP runtime that is not called, to follow its name; empty for other functions."""
     return next((f" ({why})" for pattern, why in _REFUSED if re.match(pattern, name or "")), "")
 
 
 def shared_out(body: Sequence[Item]) -> bool:
-    """Whether the runtime gives the work to whichever thread asks for it first: the next run may share it out otherwise."""
+    """Returns whether the schedule is dynamic: the next run may share the work out otherwise."""
     return any(
         (isinstance(item, RuntimeCall) and bool(_SHARED_OUT.match(item.function)))
         or (isinstance(item, LiftedLoop) and shared_out(item.body))

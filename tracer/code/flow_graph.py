@@ -39,7 +39,7 @@ class FlowGraph:
     level: Mapping[int, int]
 
     def dominates(self, above: int, below: int) -> bool:
-        """Whether every path from the entry to ``below`` passes ``above``."""
+        """Returns whether every path from the entry to ``below`` passes ``above``."""
         at: int | None = below
         while at is not None and self.level[at] > self.level[above]:
             at = self.idom[at]

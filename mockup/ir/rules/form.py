@@ -35,7 +35,7 @@ class Form(ABC, Generic[T]):
 
     @abstractmethod
     def own_rule(self, op: str, ty: Ty, args: tuple[T, ...]) -> T | None:
-        """What this form alone knows about ``op(args)``; tried before the table."""
+        """``op(args)`` simplified by a rule of this form alone, tried before the table; None where there is none."""
 
     @abstractmethod
     def ordered(self, op: str, a: T, b: T) -> tuple[T, T]:
@@ -95,10 +95,10 @@ def sign_bit(ty: Ty) -> int:
 
 
 def is_const(x: T, value: int) -> bool:
-    """Whether ``x`` is the constant ``value``, a bit pattern taken modulo the width."""
+    """Returns whether ``x`` is the constant ``value``, a bit pattern taken modulo the width."""
     return x.op == "const" and bool(x.imm == value & mask(x.ty))
 
 
 def widens_bit(x: T) -> bool:
-    """Whether ``x`` is an i1 widened by its sign: a mask of all ones or none, as vector compares make it."""
+    """Returns whether ``x`` is an i1 widened by its sign: a mask of all ones or none, as vector compares make it."""
     return x.op == "sext" and x.args[0].ty == "i1"

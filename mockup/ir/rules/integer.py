@@ -87,7 +87,7 @@ def divide(narrow: str) -> ExpressionRule:
 
 
 def nonnegative(x: T) -> bool:
-    """Whether the sign bit of an integer is known to be clear."""
+    """Returns whether the sign bit of an integer is known to be clear."""
     if x.op == "const":
         return not x.imm & sign_bit(x.ty)
     return x.op == "zext" or (x.op == "lshr" and x.args[1].op == "const" and bool(x.args[1].imm > 0))

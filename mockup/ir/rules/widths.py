@@ -43,7 +43,7 @@ def _less_widened(f: Form[T], ty: Ty, widened: T) -> T:
 
 
 def _chooses(a: T, *ops: str) -> bool:
-    """Whether ``a`` is a choice between constants and results of ``ops``."""
+    """Returns whether ``a`` is a choice between constants and results of ``ops``."""
     return a.op == "select" and all(x.op == "const" or x.op in ops for x in a.args[1:])
 
 

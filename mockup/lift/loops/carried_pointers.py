@@ -200,7 +200,7 @@ def index_of(g: Graph, web: Web, value: Node, indices: Mapping[Node, Node]) -> N
 
 
 def _share(program: SsaProgram, made: list[Node]) -> None:
-    """Where the loop carries the same index already (the source's own) take that one."""
+    """Replaces a made index by an equal one that the loop carries already (the source's own)."""
     live = program.live()
     variables = [n for n in live if n.op in _CARRIES and n.ty == "i64"]
     kinds = _alike(variables)

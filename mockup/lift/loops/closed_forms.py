@@ -78,7 +78,7 @@ def _count(program: SsaProgram, counted: Counted) -> None:
 
 
 def _leads_to_latch(program: SsaProgram, loop: FlowLoop, block: int, live: Container[Node]) -> bool:
-    """Whether nothing but register moves stands between the test in ``block`` and the next iteration: then it does no harm
+    """Returns whether only register moves stand between the test in ``block`` and the next iteration: then it does no harm
     that they happen once more than in the machine code."""
     flow = program.flow
     stays = [s for s in flow.blocks[block].successors if s in loop.blocks]
@@ -146,7 +146,7 @@ def _divided(g: Graph, node: Node, step: int, alone: bool) -> Node:
 
 
 def lower_exact(program: SsaProgram) -> None:
-    """What did not become linear is a shift or a division."""
+    """Lowers the ``exact`` and ``upto`` quotients that did not become linear to shifts and divisions."""
     g = program.graph
     replace: dict[Node, Node] = {}
     for node in program.live():
@@ -227,7 +227,7 @@ def _widen(program: SsaProgram, counted: Counted) -> None:
 
 
 def _stays_below(program: SsaProgram, counted: Counted, first: Node, sign: bool, facts: list[Node]) -> bool:
-    """Whether ``first + k`` (32 bits) does not wrap for any iteration: it starts below the bound that ends the loop."""
+    """Returns whether ``first + k`` (32 bits) never wraps: it starts below the bound that ends the loop."""
     g = program.graph
     stay = program.stays[counted.loop.head]
     prefix = "s" if sign else "u"

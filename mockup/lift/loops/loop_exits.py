@@ -13,7 +13,7 @@ from layout_advise.mockup.lift.ssa import SsaProgram, rebuilt
 
 @dataclass(slots=True)
 class Counted:
-    """What is known of one loop; its trip count is ``SsaProgram.trips[head]`` (absent where not counted). ``test`` is the
+    """A loop and its main exit; its trip count is ``SsaProgram.trips[head]`` (absent where not counted). ``test`` is the
     block whose condition the count replaces, ``pad`` where that exit leads; ``bottom``: the test ends the body (else it
     begins it)."""
 
@@ -25,7 +25,7 @@ class Counted:
 
 
 def varies(loop: FlowLoop, node: Node, memo: dict[Node, bool]) -> bool:
-    """Whether ``node`` depends on anything that happens inside ``loop``."""
+    """Returns whether ``node`` depends on anything that happens inside ``loop``."""
     stack = [node]
     while stack:
         top = stack[-1]

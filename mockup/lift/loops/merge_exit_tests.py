@@ -47,7 +47,7 @@ def _copies(program: SsaProgram, loop: FlowLoop) -> tuple[tuple[int, ...], list[
 
 
 def _lands(program: SsaProgram, pad: int) -> tuple[int, int]:
-    """Where a pad leads through blocks that do nothing (every ``ret`` is such a block of its own): the last of them (or the
+    """Follows a pad through empty blocks (every ``ret`` is such a block of its own): the last of them (or the
     pad), and what comes then."""
     last, at = pad, program.flow.blocks[pad].successors[0]
     while at not in program.flow.loops and not program.events[at] and not program.phis.get(at):

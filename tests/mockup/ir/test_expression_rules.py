@@ -163,7 +163,7 @@ def check(plain: Expr, values: list[int]) -> None:
 
 
 def fits(division: Op, state: State) -> bool:
-    """Whether the quotient fits: where it does not, the processor traps."""
+    """Returns whether the quotient fits: where it does not, the processor traps."""
     high, low, divisor = (compute(a, state, {}) for a in division.args)
     bits = BITS[division.ty]
     whole = high << bits | low

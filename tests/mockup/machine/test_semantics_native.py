@@ -180,7 +180,7 @@ def differences(case: Case) -> list[str]:
 
 
 def equal_but_for_nans(form: str, have: int, want: int) -> bool:
-    """Which of several NaN operands a fused multiply-add or a dot product returns, and the sign of a negated one, are left
+    """The NaN that a fused multiply-add or a dot product returns of several, and the sign of a negated one, are left
     open: processors differ."""
     single = form.split()[0].endswith("s") and form.split()[0][-2:] in ("ps", "ss")
     parts = [(have & 0xFFFFFFFF, want & 0xFFFFFFFF), (have >> 32, want >> 32)] if single else [(have, want)]
