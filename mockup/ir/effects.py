@@ -18,6 +18,16 @@ Ty = Literal["i1", "i8", "i16", "i32", "i64", "f32", "f64", "flags"]
 BITS: dict[Ty, int] = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "f32": 32, "f64": 64, "flags": 0}
 
 
+def mask(ty: Ty) -> int:
+    """All ones of ``ty``."""
+    return (1 << BITS[ty]) - 1
+
+
+def sign_bit(ty: Ty) -> int:
+    """The highest bit of ``ty``."""
+    return 1 << (BITS[ty] - 1)
+
+
 @dataclass(frozen=True, slots=True)
 class Gpr:
     """General register, numbered as encoded: rax rcx rdx rbx rsp rbp rsi rdi r8 .. r15."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from layout_advise.mockup.ir.effects import Const, Expr, Op, Read, Temp, Ty
-from layout_advise.mockup.ir.rules.form import Form, mask
+from layout_advise.mockup.ir.effects import Const, Expr, Op, Read, Temp, Ty, mask
+from layout_advise.mockup.ir.rules.form import Form
 from layout_advise.mockup.ir.rules.table import simplified
 
 TRUE, FALSE = Const("i1", 1), Const("i1", 0)

@@ -17,7 +17,7 @@ PINNED = frozenset(
 )
 """Nodes that are never merged with an equal one: each stands for an event or a place, not for a formula."""
 
-LASTING = frozenset({"store", "opaque", "atomic", "runtime"})
+SIDE_EFFECTS = frozenset({"store", "opaque", "atomic", "runtime"})
 """Events that happen whether or not anybody reads what they give: stores, and calls that are more than a formula."""
 
 FAULTING = frozenset({"udiv", "urem", "sdiv", "srem"})

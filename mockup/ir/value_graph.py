@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from layout_advise.mockup.ir.effects import BITS, Ty
+from layout_advise.mockup.ir.effects import BITS, Ty, mask
 from layout_advise.mockup.ir.node import FAULTING, NOWHERE, PINNED, Node
-from layout_advise.mockup.ir.rules.form import Form, mask
+from layout_advise.mockup.ir.rules.form import Form
 from layout_advise.mockup.ir.rules.table import simplified
 
 LINEAR = ("i32", "i64")

@@ -56,11 +56,11 @@ class Switch:
 
 
 @dataclass(frozen=True, slots=True)
-class Hang:
+class Unreachable:
     """Never goes on (the code after it was an abort)."""
 
 
-Term = Go | Cond | Switch | Hang
+Term = Go | Cond | Switch | Unreachable
 
 
 @dataclass(slots=True)
@@ -70,7 +70,7 @@ class FlowBlock:
     id: int
     start: int
     steps: list[FlowStep] = field(default_factory=list)
-    term: Term = field(default_factory=Hang)
+    term: Term = field(default_factory=Unreachable)
 
     @property
     def successors(self) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.ir.effects import CALL_TARGET, Const, Expr, Op, Read, Semantics, SetEffect
-from layout_advise.mockup.lift.flow import RIP, RSP, Cond, Flow, FlowBlock, FlowStep, Go, Hang, Switch, analyse
+from layout_advise.mockup.lift.flow import RIP, RSP, Cond, Flow, FlowBlock, FlowStep, Go, Switch, Unreachable, analyse
 from layout_advise.mockup.lift.reducible import make_reducible
 from layout_advise.mockup.machine import cfg as control
 from layout_advise.mockup.machine.call_abi import STRING_OPERATIONS, Opaque, refusal
@@ -105,7 +105,7 @@ class _FlowBuilder:
             case control.TailCall(target, name):
                 self._tail(block, at, (pc, text), control.Called(target, name), after, active)
             case control.Trap():
-                block.term = Hang()
+                block.term = Unreachable()
 
     def _tail(
         self,

@@ -72,8 +72,8 @@ def _lift(
     program = build_ssa(flow, frame_cells=frame_cells, results=results, constant=constant, known=known)
     merge_tests(program)
     retype(program)
-    # a result register that a call or an undefined result has spoilt, on any path, cannot be what the function returns
-    program.outs = {place: node for place, node in program.outs.items() if not _spoilt(node, guess)}
+    # a result register that a call or an undefined result has clobbered, on any path, cannot be what the function returns
+    program.outs = {place: node for place, node in program.outs.items() if not _clobbered(node, guess)}
     loops = close_loops(program)
     indexed = carried and index_carried(program)
     lower_exact(program)
@@ -105,9 +105,9 @@ def _hand_over_kept(program: SsaProgram) -> None:
             result.args = (call,)
 
 
-def _spoilt(out: Node, guess: bool) -> bool:
-    """Returns whether a result register may hold what a call or an undefined result left there. The value an unknown function
-    left may be no result, unless the kind of the result is known (no ``guess``)."""
+def _clobbered(out: Node, guess: bool) -> bool:
+    """Returns whether a result register may hold what a call or an undefined result left there. A value of an unknown
+    function may be no result, unless the kind of the result is known (no ``guess``)."""
     seen: set[int] = set()
     work = [out]
     while work:

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from layout_advise.mockup.ir.effects import BITS, Ty
+from layout_advise.mockup.ir.effects import Ty, mask, sign_bit
 from layout_advise.mockup.ir.node import GraphAccess, Node, StoreTo
-from layout_advise.mockup.ir.rules.form import mask
 from layout_advise.mockup.ir.value_graph import Graph
 from layout_advise.mockup.lift.ssa import SsaProgram, rewrite
 
@@ -55,7 +54,7 @@ def _kind(user: Node, index: int) -> str:
         return "copy"
     if user.op == "bitcast" and user.ty in ("f64", "f32"):
         return "float"
-    if user.op == "xor" and user.args[1 - index].op == "const" and user.args[1 - index].imm == 1 << (BITS[user.ty] - 1):
+    if user.op == "xor" and user.args[1 - index].op == "const" and user.args[1 - index].imm == sign_bit(user.ty):
         return "sign"  # of a float as of an integer: does not decide
     return "half" if user.op in ("lo32", "hi32") else "integer"
 

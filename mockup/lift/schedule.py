@@ -12,15 +12,15 @@ import heapq
 from collections.abc import Iterator
 from itertools import pairwise
 
-from layout_advise.mockup.ir.node import FAULTING, LASTING, PINNED, Node
-from layout_advise.mockup.lift.loops.loop_exits import Counted
+from layout_advise.mockup.ir.node import FAULTING, PINNED, SIDE_EFFECTS, Node
+from layout_advise.mockup.lift.loops.loop_exits import CountedLoop
 from layout_advise.mockup.lift.ssa import SsaProgram
 
 
 class Schedule:
     """``nodes[block]``: what is computed there, in order."""
 
-    def __init__(self, program: SsaProgram, loops: dict[int, Counted]) -> None:
+    def __init__(self, program: SsaProgram, loops: dict[int, CountedLoop]) -> None:
         self.program, self.loops, self.flow = program, loops, program.flow
         self.live = program.live()
         self.uses: dict[Node, list[int]] = {}
@@ -38,7 +38,7 @@ class Schedule:
         flow, program = self.flow, self.program
         for block in flow.graph.order:
             for event in program.events[block]:
-                if event.op in LASTING or event in self.live:
+                if event.op in SIDE_EFFECTS or event in self.live:
                     yield from ((block, a) for a in operands(event))
             if block in program.conds:
                 yield block, program.conds[block]
@@ -145,7 +145,7 @@ class Schedule:
         return self.known[node]
 
     def _ordered(self, block: int) -> list[Node]:
-        events = [e for e in self.program.events[block] if e.op in LASTING or e in self.live]
+        events = [e for e in self.program.events[block] if e.op in SIDE_EFFECTS or e in self.live]
         nodes = [*self.nodes[block], *events]
         here = set(nodes)
         waiting: dict[Node, int] = {}

@@ -19,7 +19,7 @@ from layout_advise.mockup.ir.effects import (
     StoreEffect,
 )
 from layout_advise.mockup.ir.lifted import Origin
-from layout_advise.mockup.ir.node import LASTING, PINNED, GraphAccess, Node
+from layout_advise.mockup.ir.node import PINNED, SIDE_EFFECTS, GraphAccess, Node
 from layout_advise.mockup.ir.value_graph import Graph
 from layout_advise.mockup.lift.flow import RSP, Cond, Flow, Switch
 from layout_advise.mockup.lift.machine_state import MachineState, Place, ReadOnly, State, make
@@ -51,7 +51,7 @@ class SsaProgram:
     def roots(self) -> Iterator[Node]:
         """The roots of liveness: stores, unknown calls, conditions, jump targets, results."""
         for events in self.events.values():
-            yield from (node for node in events if node.op in LASTING)
+            yield from (node for node in events if node.op in SIDE_EFFECTS)
         yield from self.conds.values()
         yield from self.switches.values()
         yield from self.trips.values()

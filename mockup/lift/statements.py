@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from layout_advise.errors import NotLiftedError
-from layout_advise.mockup.ir.effects import BITS, MaskBit, Ty
+from layout_advise.mockup.ir.effects import MaskBit, Ty, mask
 from layout_advise.mockup.ir.lifted import (
     Assign,
     Atomic,
@@ -149,14 +149,14 @@ class Statements:
     def _narrow_linear(self, node: Node, items: list[Item]) -> None:
         """32-bit sums, written out operation by operation."""
         const, terms = parts(node)
-        total: Operand | None = Imm(node.ty, const % (1 << BITS[node.ty])) if const or not terms else None
+        total: Operand | None = Imm(node.ty, const & mask(node.ty)) if const or not terms else None
         for index, (atom, coef) in enumerate(sorted(terms, key=lambda t: t[1] < 0)):
             value: Operand = self.operand(atom)
             name = "add"
             if coef == -1 and total is not None:
                 name = "sub"
             elif coef != 1:
-                value = self.let("mul", node.ty, (value, Imm(node.ty, coef % (1 << BITS[node.ty]))), node, items)
+                value = self.let("mul", node.ty, (value, Imm(node.ty, coef & mask(node.ty))), node, items)
             if total is None:
                 total = value
             elif index == len(terms) - 1:

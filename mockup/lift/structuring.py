@@ -20,7 +20,7 @@ from layout_advise.mockup.ir.lifted import (
 )  # fmt: skip
 from layout_advise.mockup.ir.node import Node
 from layout_advise.mockup.lift.flow import Cond, Go, Switch
-from layout_advise.mockup.lift.loops.loop_exits import Counted
+from layout_advise.mockup.lift.loops.loop_exits import CountedLoop
 from layout_advise.mockup.lift.schedule import Schedule
 from layout_advise.mockup.lift.ssa import SsaProgram
 from layout_advise.mockup.lift.statements import Statements
@@ -30,7 +30,7 @@ from layout_advise.tracer.code.flow_graph import reverse_postorder
 class StatementWriter:
     """Writes the statements of one hotspot."""
 
-    def __init__(self, program: SsaProgram, loops: dict[int, Counted]) -> None:
+    def __init__(self, program: SsaProgram, loops: dict[int, CountedLoop]) -> None:
         self.program, self.loops, self.flow = program, loops, program.flow
         self.placement = Schedule(program, loops)
         self.live = self.placement.live

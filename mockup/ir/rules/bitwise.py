@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from layout_advise.mockup.ir.effects import Ty
-from layout_advise.mockup.ir.rules.form import ExpressionRule, Form, T, is_const, mask, widens_bit
+from layout_advise.mockup.ir.effects import Ty, mask
+from layout_advise.mockup.ir.rules.form import ExpressionRule, Form, T, is_const, widens_bit
 
 BITWISE = ("and", "or", "xor")
 _OPPOSITE = {"eq": "ne", "ne": "eq"}

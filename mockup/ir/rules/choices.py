@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from layout_advise.mockup.ir.effects import Ty
-from layout_advise.mockup.ir.rules.form import ExpressionRule, Form, T, is_const, mask, sign_bit, widens_bit
+from layout_advise.mockup.ir.effects import Ty, mask, sign_bit
+from layout_advise.mockup.ir.rules.form import ExpressionRule, Form, T, is_const, widens_bit
 
 
 def equal(name: str) -> ExpressionRule:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Generic, Protocol, TypeVar
 
-from layout_advise.mockup.ir.effects import BITS, Expr, Ty
+from layout_advise.mockup.ir.effects import Expr, Ty, mask
 from layout_advise.mockup.ir.node import Node
 
 T = TypeVar("T", Expr, Node)
@@ -82,16 +82,6 @@ class ExpressionRule(Protocol):
     """An equality of bit patterns: the simpler value of an operation on ``args``, or None where the rule does not apply."""
 
     def __call__(self, f: Form[T], ty: Ty, args: tuple[T, ...], /) -> T | None: ...
-
-
-def mask(ty: Ty) -> int:
-    """All ones of ``ty``."""
-    return (1 << BITS[ty]) - 1
-
-
-def sign_bit(ty: Ty) -> int:
-    """The highest bit of ``ty``."""
-    return 1 << (BITS[ty] - 1)
 
 
 def is_const(x: T, value: int) -> bool:

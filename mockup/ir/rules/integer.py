@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from layout_advise.mockup.ir.effects import BITS, Ty
-from layout_advise.mockup.ir.rules.form import ExpressionRule, Form, T, is_const, sign_bit
+from layout_advise.mockup.ir.effects import BITS, Ty, sign_bit
+from layout_advise.mockup.ir.rules.form import ExpressionRule, Form, T, is_const
 
 
 def add(f: Form[T], ty: Ty, args: tuple[T, ...]) -> T | None:

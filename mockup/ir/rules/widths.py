@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from layout_advise.mockup.ir.effects import BITS, Ty
+from layout_advise.mockup.ir.effects import BITS, Ty, sign_bit
 from layout_advise.mockup.ir.rules.bitwise import BITWISE
-from layout_advise.mockup.ir.rules.form import ExpressionRule, Form, T, is_const, sign_bit, widens_bit
+from layout_advise.mockup.ir.rules.form import ExpressionRule, Form, T, is_const, widens_bit
 
 
 def extend(name: str) -> ExpressionRule:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import gcd
 
-from layout_advise.mockup.ir.node import LASTING, Node
+from layout_advise.mockup.ir.node import SIDE_EFFECTS, Node
 from layout_advise.mockup.ir.value_graph import Graph, parts
 from layout_advise.mockup.lift.ssa import SsaProgram, rewrite
 
@@ -66,7 +66,7 @@ def _next_web(program: SsaProgram, head: int, done: set[Node]) -> Web | None:
         atom
         for events in program.events.values()
         for event in events
-        if event.op in ("load", "store", "atomic") and (event.op in LASTING or event in live)
+        if event.op in ("load", "store", "atomic") and (event.op in SIDE_EFFECTS or event in live)
         for atom, _ in parts(event.args[0])[1]
     }
     for phi in program.phis.get(head, ()):

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from layout_advise.mockup.ir.node import LASTING, NOWHERE, Node
+from layout_advise.mockup.ir.node import NOWHERE, SIDE_EFFECTS, Node
 from layout_advise.mockup.ir.rules.form import is_const
 from layout_advise.mockup.ir.value_graph import Graph, parts, signed
 from layout_advise.mockup.lift.flow import Cond, Flow, FlowLoop, Go
-from layout_advise.mockup.lift.loops.loop_exits import Counted, carry_out, varies
+from layout_advise.mockup.lift.loops.loop_exits import CountedLoop, carry_out, varies
 from layout_advise.mockup.lift.ssa import SsaProgram, rewrite
 
 
-def close_loops(program: SsaProgram) -> dict[int, Counted]:
+def close_loops(program: SsaProgram) -> dict[int, CountedLoop]:
     """Bring every loop, inner before outer, into closed form (in place); what is known of each, by head. What did not
     become linear is left to :func:`lower_exact`."""
-    found: dict[int, Counted] = {}
+    found: dict[int, CountedLoop] = {}
     for head, loop in program.flow.loops.items():
         g = program.graph
         g.block, g.origin = head, NOWHERE
-        counted = Counted(loop, g.raw("counter", "i64", (), head))
+        counted = CountedLoop(loop, g.raw("counter", "i64", (), head))
         found[head] = counted
         _close_phis(program, counted)
         _count(program, counted)
@@ -30,7 +30,7 @@ def close_loops(program: SsaProgram) -> dict[int, Counted]:
     return found
 
 
-def _close_phis(program: SsaProgram, counted: Counted) -> None:
+def _close_phis(program: SsaProgram, counted: CountedLoop) -> None:
     """Replace every phi whose step does not vary by ``first + step * counter``."""
     g, loop = program.graph, counted.loop
     latch = program.flow.graph.predecessors[loop.head].index(loop.latch)
@@ -54,7 +54,7 @@ def _close_phis(program: SsaProgram, counted: Counted) -> None:
         rewrite(program, replace)
 
 
-def _count(program: SsaProgram, counted: Counted) -> None:
+def _count(program: SsaProgram, counted: CountedLoop) -> None:
     """Find the exit that bounds the loop, and after how many iterations it is taken."""
     flow, loop = program.flow, counted.loop
     live = program.live()
@@ -62,7 +62,7 @@ def _count(program: SsaProgram, counted: Counted) -> None:
         if not isinstance(flow.blocks[block].term, Cond) or flow.loop_of[block] != loop.head:
             continue
         bottom = _leads_to_latch(program, loop, block, live)
-        top = block == loop.head and not any(e.op in LASTING or e in live for e in program.events[block])
+        top = block == loop.head and not any(e.op in SIDE_EFFECTS or e in live for e in program.events[block])
         if not (bottom or top):
             continue
         term = flow.blocks[block].term
@@ -84,14 +84,14 @@ def _leads_to_latch(program: SsaProgram, loop: FlowLoop, block: int, live: Conta
     stays = [s for s in flow.blocks[block].successors if s in loop.blocks]
     before, at = block, stays[0]
     while at != loop.latch:
-        busy = any(e.op in LASTING or e in live for e in program.events[at])
+        busy = any(e.op in SIDE_EFFECTS or e in live for e in program.events[at])
         if busy or flow.graph.predecessors[at] != (before,) or not isinstance(flow.blocks[at].term, Go):
             return False
         before, at = at, flow.blocks[at].successors[0]
     return flow.graph.predecessors[at] == (before,)
 
 
-def _along(counted: Counted, node: Node) -> tuple[Node | None, int]:
+def _along(counted: CountedLoop, node: Node) -> tuple[Node | None, int]:
     """``node`` as (invariant part, coefficient of the counter); the part is None where it is not linear in the counter."""
     memo: dict[Node, bool] = {}
     coefficient = 0
@@ -103,12 +103,12 @@ def _along(counted: Counted, node: Node) -> tuple[Node | None, int]:
     return node, coefficient
 
 
-def _without(g: Graph, counted: Counted, node: Node, coefficient: int) -> Node:
+def _without(g: Graph, counted: CountedLoop, node: Node, coefficient: int) -> Node:
     index = counted.counter if node.ty == "i64" else g.lo32(counted.counter)
     return g.lin(node.ty, 0, ((node, 1), (index, -coefficient)))
 
 
-def _trip(program: SsaProgram, counted: Counted, stay: Node, bottom: bool) -> Node | None:
+def _trip(program: SsaProgram, counted: CountedLoop, stay: Node, bottom: bool) -> Node | None:
     """Number of whole iterations, where ``stay`` is the condition to go on after (bottom) or before (top) one."""
     if stay.op not in ("ne", "slt", "sle", "ult", "ule") or stay.args[0].ty not in ("i32", "i64"):
         return None
@@ -203,7 +203,7 @@ def _facts(flow: Flow, program: SsaProgram, block: int) -> list[Node]:
     return found
 
 
-def _widen(program: SsaProgram, counted: Counted) -> None:
+def _widen(program: SsaProgram, counted: CountedLoop) -> None:
     """``sext(a + k)`` and ``zext(a + k)`` of 32-bit counters become ``sext(a) + k`` where they are seen not to wrap."""
     g, loop = program.graph, counted.loop
     if counted.test is None:
@@ -226,7 +226,7 @@ def _widen(program: SsaProgram, counted: Counted) -> None:
         rewrite(program, replace)
 
 
-def _stays_below(program: SsaProgram, counted: Counted, first: Node, sign: bool, facts: list[Node]) -> bool:
+def _stays_below(program: SsaProgram, counted: CountedLoop, first: Node, sign: bool, facts: list[Node]) -> bool:
     """Returns whether ``first + k`` (32 bits) never wraps: it starts below the bound that ends the loop."""
     g = program.graph
     stay = program.stays[counted.loop.head]

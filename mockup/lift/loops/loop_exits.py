@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from layout_advise.mockup.ir.node import LASTING, PINNED, Node
+from layout_advise.mockup.ir.node import PINNED, SIDE_EFFECTS, Node
 from layout_advise.mockup.ir.value_graph import Graph
 from layout_advise.mockup.lift.flow import FlowLoop
 from layout_advise.mockup.lift.ssa import SsaProgram, rebuilt
 
 
 @dataclass(slots=True)
-class Counted:
+class CountedLoop:
     """A loop and its main exit; its trip count is ``SsaProgram.trips[head]`` (absent where not counted). ``test`` is the
     block whose condition the count replaces, ``pad`` where that exit leads; ``bottom``: the test ends the body (else it
     begins it)."""
@@ -40,7 +40,7 @@ def varies(loop: FlowLoop, node: Node, memo: dict[Node, bool]) -> bool:
     return memo[node]
 
 
-def carry_out(program: SsaProgram, counted: Counted) -> None:
+def carry_out(program: SsaProgram, counted: CountedLoop) -> None:
     """Replace every use behind the loop of something computed inside (in place)."""
     _Exits(program, counted).run()
 
@@ -49,7 +49,7 @@ class _Exits:
     """Uses behind a loop of what was computed inside: closed forms at the last iteration, else variables (``exitphi``)
     that are assigned on the way out."""
 
-    def __init__(self, program: SsaProgram, counted: Counted) -> None:
+    def __init__(self, program: SsaProgram, counted: CountedLoop) -> None:
         self.program, self.counted, self.loop, self.flow = program, counted, counted.loop, program.flow
         self.memo: dict[Node, bool] = {}
         self.values: dict[tuple[Node, int], Node] = {}
@@ -62,7 +62,7 @@ class _Exits:
             if block in inside:
                 continue
             for node in program.events[block]:
-                if node.op in LASTING or node in live:
+                if node.op in SIDE_EFFECTS or node in live:
                     node.args = tuple(self.outside(a, block) for a in node.args)
             if block in program.conds:
                 program.conds[block] = self.outside(program.conds[block], block)

@@ -6,11 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from layout_advise.mockup.ir.effects import BITS, Const, Expr, Gpr, Op, Read, Ty
+from layout_advise.mockup.ir.effects import BITS, Const, Expr, Gpr, Op, Read, Ty, mask
 from layout_advise.mockup.ir.evaluate import evaluate, is_nan, signed
 from layout_advise.mockup.ir.expressions import build, rewrite
 from layout_advise.mockup.ir.node import Node
-from layout_advise.mockup.ir.rules.form import mask
 from layout_advise.mockup.ir.rules.table import RULES
 from layout_advise.mockup.ir.value_graph import Graph, parts
 from tests.support.lifting.interpret import State, compute
