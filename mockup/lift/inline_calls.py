@@ -89,6 +89,11 @@ class _FlowBuilder:
                 following = self.new(insn.end)
                 self._call(block, insn, called, following.id, active)
                 block = following
+        self._terminate(block, source, ids, after, active)
+
+    def _terminate(
+        self, block: FlowBlock, source: control.Block, ids: dict[int, int], after: int, active: tuple[int, ...]
+    ) -> None:
         at = source.insns[-1] if source.insns else None
         pc, text = (at.address, at.text) if at else (source.start, "jump")
         match source.terminator:

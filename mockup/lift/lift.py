@@ -8,6 +8,7 @@ from typing import Literal
 from layout_advise.mockup.ir.effects import Gpr, Lane
 from layout_advise.mockup.ir.lifted import Atomic, Item, Lifted, LiftedLoop, Load, Store
 from layout_advise.mockup.ir.node import Node
+from layout_advise.mockup.lift.build_ssa import build_ssa
 from layout_advise.mockup.lift.calls import CALLED
 from layout_advise.mockup.lift.flow import RIP
 from layout_advise.mockup.lift.inline_calls import build_flow
@@ -16,7 +17,7 @@ from layout_advise.mockup.lift.loops.closed_forms import close_loops, lower_exac
 from layout_advise.mockup.lift.loops.merge_exit_tests import merge_tests
 from layout_advise.mockup.lift.machine_state import FrameEscapes
 from layout_advise.mockup.lift.retype import retype
-from layout_advise.mockup.lift.ssa import SsaProgram, build_ssa
+from layout_advise.mockup.lift.ssa import SsaProgram
 from layout_advise.mockup.lift.structuring import StatementWriter
 from layout_advise.mockup.machine.entry_values import Known
 from layout_advise.mockup.machine.image import open_image
