@@ -54,7 +54,7 @@ CALLED = frozenset((*PURE, *TEAM, *ROUTINES))
 
 
 def named_call(owner: MachineState, state: State, step: FlowStep, events: list[Node]) -> None:
-    """A call that stays one (:data:`CALLED`): its result, and what is unknown after it."""
+    """Translates a call of a pure function (:data:`CALLED`): its result, and the places that are unknown after it."""
     g = owner.graph
     g.origin = Origin(step.pc)
     if step.call in ROUTINES:

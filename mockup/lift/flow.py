@@ -31,14 +31,14 @@ class FlowStep:
 
 @dataclass(frozen=True, slots=True)
 class Go:
-    """On to ``target``; None: the hotspot returns."""
+    """Goes on at ``target``; None: the hotspot returns."""
 
     target: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class Cond:
-    """To ``taken`` where ``cc`` holds, else to ``other``."""
+    """Goes to ``taken`` where ``cc`` holds, else to ``other``."""
 
     cc: str
     taken: int
@@ -57,7 +57,7 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class Unreachable:
-    """Never goes on (the code after it was an abort)."""
+    """Ends a block that never goes on: it called abort or the like."""
 
 
 Term = Go | Cond | Switch | Unreachable
@@ -133,7 +133,7 @@ class Flow:
 
 
 def analyse(flow: Flow) -> None:
-    """Compute graph and loops anew from the blocks."""
+    """Computes graph and loops anew from the blocks (in place)."""
     graph = flow.graph = flow_graph(flow.entry, {block.id: block.successors for block in flow.blocks.values()})
     if (edge := graph.second_entry()) is not None:
         raise NotLiftedError(flow.blocks[edge[0]].start, "jump", "irreducible control flow (a loop with two entries)")

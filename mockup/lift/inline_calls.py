@@ -1,4 +1,4 @@
-"""From a region to the control flow that is lifted: callees inlined, and edges split where the later stages put something.
+"""The control flow of a region with its callees inlined, and edges split where later stages put statements.
 
 After :func:`build_flow` every loop has one preheader and one latch (both with a single successor), no edge runs from a
 block with several successors to one with several predecessors, every edge out of a loop passes a block of its own (the
@@ -121,7 +121,7 @@ class _FlowBuilder:
         after: int,
         active: tuple[int, ...],
     ) -> None:
-        """A jump to a function: it returns to our caller itself. Or the end of a loop."""
+        """Ends a block by a tail call, which returns to the region's caller, or by leaving a loop region."""
         if called.target in self.exits and len(active) == 1:
             assert called.target is not None
             block.steps.append(FlowStep(at[0], at[1], Semantics((SetEffect(RIP, Const("i64", called.target)),))))
@@ -159,7 +159,7 @@ class _FlowBuilder:
     def _unknown(
         self, block: FlowBlock, insn: Insn | None, at: tuple[int, str], called: control.Called, *, tail: bool
     ) -> None:
-        """A call that stays one."""
+        """Adds a call that is not inlined."""
         why = refusal(called.name)
         if why is not None:
             raise NotLiftedError(*at, why)
@@ -183,7 +183,7 @@ def _move_stack(pc: int, amount: int) -> FlowStep:
 
 
 def _reduce(flow: Flow, builder: _FlowBuilder) -> None:
-    """Give every loop one entry."""
+    """Makes the flow reducible: every loop gets one entry."""
 
     def copy(block: int) -> int:
         source, made = flow.blocks[block], builder.new(flow.blocks[block].start)

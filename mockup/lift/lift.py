@@ -1,4 +1,4 @@
-"""From machine code to statements: the whole lifter in one call."""
+"""The whole lifter in one call: from machine code to statements."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _lift(
 
 
 def _hand_over_kept(program: SsaProgram) -> None:
-    """Registers that are used behind a call as if it had not been: their values are handed over with the arguments."""
+    """Passes registers that are used after a call as if it had kept them: their values become arguments of the call."""
     live = program.live()
     for events in program.events.values():
         for result in events:

@@ -120,7 +120,7 @@ class MachineState:
 
 
 def make(g: Graph, name: str, ty: Ty, args: tuple[Node, ...]) -> Node:
-    """:func:`build`, and conditions resolved where the flags are known (they are tried again after each rewriting)."""
+    """The simplified node for ``name(args)``. A condition is resolved once the flags are known (each rewriting tries again)."""
     if name == "undefined":
         return g.raw("undef", ty, (), "an undefined result")
     if name.startswith("cond."):

@@ -25,7 +25,7 @@ def make_reducible(
     redirect: Callable[[int, int, int], None],
     entry: int,
 ) -> int | None:
-    """Split nodes until every cycle has one entry; the graph is reached through the functions alone.
+    """Splits nodes until every cycle has one entry; the graph is reached through the functions alone.
 
     ``copy(node)`` makes a node with the same successors, ``redirect(node, old, new)`` moves its edges from ``old`` to
     ``new``.

@@ -1,4 +1,4 @@
-"""Give raw 64-bit values the type that they are used as.
+"""Type inference: raw 64-bit values get the type that they are used as.
 
 A location is a raw i64. Where every use reads it as a double it becomes one; where its halves are read it is split in two
 (and each half becomes a float likewise); where a 32-bit register is carried round a loop it becomes an i32. The use is
@@ -19,7 +19,7 @@ _THROUGH = frozenset(("phi", "select"))
 
 
 def retype(program: SsaProgram) -> None:
-    """Type every load, live-in, phi and select of ``program`` by its uses."""
+    """Types every load, live-in, phi and select of ``program`` by its uses (in place)."""
     for _ in range(4):
         replace = _decide(program)
         if not replace:

@@ -41,7 +41,7 @@ def held(owner: MachineState, state: State, part: FramePart) -> Node:
 
 
 def put(owner: MachineState, state: State, part: FramePart, value: Node) -> None:
-    """Have the part hold ``value``, the other half of its cell what it held."""
+    """Writes ``value`` to the part; the other half of its cell is unchanged."""
     g, cell = owner.graph, owner.read(state, part.slot)
     if part.bytes == 8:
         state[part.slot] = value

@@ -43,7 +43,7 @@ class SsaProgram:
         yield from self.outs.values()
 
     def live(self) -> dict[Node, None]:
-        """Everything that the roots need, through phis and memory addresses, in an order that is the same every time (a
+        """The nodes that the roots need, through phis and memory addresses, in an order that is the same every time (a
         set's is that of the nodes' addresses, and what is made in it would differ from one lifting to the next)."""
         seen: dict[Node, None] = {}
         work = list(self.roots())
@@ -65,7 +65,7 @@ def rebuilt(g: Graph, node: Node, args: tuple[Node, ...]) -> Node:
 
 
 def rewrite(program: SsaProgram, replace: dict[Node, Node]) -> None:
-    """Replace nodes everywhere and simplify again, until no phi is left whose arguments are all the same.
+    """Replaces nodes everywhere and simplifies again, until no phi is left whose arguments are all the same.
 
     Pinned nodes keep their identity, only their arguments change.
     """

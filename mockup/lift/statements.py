@@ -1,4 +1,4 @@
-"""One value of the graph after another becomes a statement, or the operand of one."""
+"""Values of the graph as statements, or as operands of statements."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Statements:
         return Linear(const, tuple((self.operand(a), c) for a, c in terms))
 
     def define(self, node: Node, items: list[Item]) -> None:
-        """Append the statements that compute ``node``, or do what it does."""
+        """Appends the statements that compute ``node``, or have its effect."""
         origin = node.origin
         match node.op:
             case "load":

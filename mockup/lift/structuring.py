@@ -1,4 +1,4 @@
-"""From placed values and control flow to statements: real loops, forward jumps, variables for what differs by path."""
+"""Structured statements from placed values and control flow: loops, forward jumps, variables for phis."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class StatementWriter:
         return tuple(found)
 
     def _region(self, head: int | None) -> list[Item]:
-        """The statements of a loop body (or of all: ``head`` None), inner loops as one statement each."""
+        """The statements of a loop body (``head`` None: of the hotspot), inner loops as one statement each."""
         members = self._members(head)
         order = self._order(head, members)
         items: list[Item] = []

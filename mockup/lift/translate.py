@@ -1,4 +1,4 @@
-"""One instruction after another: effects (:mod:`layout_advise.mockup.ir.effects`) become nodes of the value graph."""
+"""Translation of one instruction: its effects (:mod:`layout_advise.mockup.ir.effects`) become nodes of the value graph."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class AtomicAt:
 
 
 def translate(owner: MachineState, state: State, step: FlowStep, events: list[Node], framed: set[tuple[int, int]]) -> None:
-    """Apply one instruction to ``state``; its loads, stores and calls are appended to ``events``, its operands that are
+    """Applies one instruction to ``state``; its loads, stores and calls are appended to ``events``, its operands that are
     cells of the frame are added to ``framed``."""
     if step.call is not None:
         named_call(owner, state, step, events)
@@ -146,7 +146,7 @@ class _OneStep:
         self.events.append(g.raw("store", "i64", args, StoreTo(_INTEGER_OF[size], effect.operand, effect.part)))
 
     def _atomic(self, effect: AtomicEffect) -> Node:
-        """An event, and what stood there before it."""
+        """Translates an atomic operation: an event whose value is the memory's old content."""
         g, size = self.owner.graph, BITS[effect.ty] // 8
         address = self._value(effect.address)
         if self._frame(address, size) is not None:

@@ -45,8 +45,8 @@ class Web:
 
 
 def index_carried(program: SsaProgram) -> bool:
-    """Replace the pointers that loops carry by indices (in place); whether there were any. All loops are closed before: what
-    is left varies."""
+    """Replaces the pointers that loops carry by indices (in place); returns whether there were any. Pointers with a closed
+    form are gone before."""
     found = False
     for head in program.flow.loops:
         done: set[Node] = set()

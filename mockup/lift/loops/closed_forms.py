@@ -13,8 +13,8 @@ from layout_advise.mockup.lift.ssa import SsaProgram, rewrite
 
 
 def close_loops(program: SsaProgram) -> dict[int, CountedLoop]:
-    """Bring every loop, inner before outer, into closed form (in place); what is known of each, by head. What did not
-    become linear is left to :func:`lower_exact`."""
+    """Brings every loop, inner before outer, into closed form (in place); returns the loops by head. Quotients that did not
+    become linear are left to :func:`lower_exact`."""
     found: dict[int, CountedLoop] = {}
     for head, loop in program.flow.loops.items():
         g = program.graph
@@ -55,7 +55,7 @@ def _close_phis(program: SsaProgram, counted: CountedLoop) -> None:
 
 
 def _count(program: SsaProgram, counted: CountedLoop) -> None:
-    """Find the exit that bounds the loop, and after how many iterations it is taken."""
+    """Finds the exit that bounds the loop, and the trip count at which it is taken."""
     flow, loop = program.flow, counted.loop
     live = program.live()
     for block, pad in loop.exits:

@@ -41,7 +41,7 @@ def varies(loop: FlowLoop, node: Node, memo: dict[Node, bool]) -> bool:
 
 
 def carry_out(program: SsaProgram, counted: CountedLoop) -> None:
-    """Replace every use behind the loop of something computed inside (in place)."""
+    """Replaces every use behind the loop of a value computed inside (in place)."""
     _Exits(program, counted).run()
 
 

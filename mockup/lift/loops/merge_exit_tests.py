@@ -12,7 +12,7 @@ from layout_advise.mockup.lift.ssa import SsaProgram, rewrite
 
 
 def merge_tests(program: SsaProgram) -> None:
-    """Merge copied bottom tests (in place); loops without any stay as they are."""
+    """Merges copied bottom tests (in place); loops without any are unchanged."""
     for head in list(program.flow.loops):
         found = _copies(program, program.flow.loops[head])
         if found is not None:
