@@ -59,7 +59,7 @@ class MaskBit:
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """The status flags as one symbolic value: what set them, not the bits."""
+    """The status flags as one symbolic value: the operation that set them, not the bits."""
 
 
 Location = Gpr | Lane | MaskBit | Flags

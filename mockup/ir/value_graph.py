@@ -100,7 +100,7 @@ class Graph(Form[Node]):
 
     def _quotient(self, a: Node, divisor: Node) -> Node | None:
         """``exact(a, step)``, a quotient known to have no remainder, is linear as soon as every coefficient divides;
-        ``upto`` is one of which that is not known before."""
+        ``upto`` is a quotient that may have one."""
         const, terms = parts(a)
         if any(c % divisor.imm for c in (const, *(c for _, c in terms))):
             return None

@@ -20,10 +20,10 @@ from layout_advise.mockup.machine.call_abi import (
     VECTORS,
     WIDE_VECTORS,
     Clobbered,
-    Handed,
     Opaque,
+    OpaqueArguments,
 )
-from layout_advise.mockup.machine.openmp_runtime import PLACE_ARGUMENTS, POINTERS, ROUTINES, Invoked
+from layout_advise.mockup.machine.openmp_runtime import PLACE_ARGUMENTS, POINTERS, ROUTINES, RuntimeArguments
 
 RAX = Gpr(0)
 MASKS, MASK_BITS = 8, 64
@@ -95,7 +95,7 @@ def _runtime(owner: MachineState, state: State, step: FlowStep, events: list[Nod
         elif kind == "i":
             value = low_half(g, value)
         args.append(value)
-    event = g.raw("runtime", "i64", args, Invoked(name, len(places)))
+    event = g.raw("runtime", "i64", args, RuntimeArguments(name, len(places)))
     events.append(event)
     _clobber(owner, state, Clobbered(name))
     given = [g.raw("given", "i64", (event,), number) for number in range(not routine.result, len(places) + 1)]
@@ -155,7 +155,7 @@ def opaque_call(owner: MachineState, state: State, step: FlowStep, call: Opaque,
         handed.append((place, value))
     target = owner.expression(state, call.target, {})
     args = (target, *(() if stack is None else (stack,)), *(value for _, value in handed))
-    event = g.raw("opaque", "i64", args, Handed(call.name, stack is not None, tuple(place for place, _ in handed)))
+    event = g.raw("opaque", "i64", args, OpaqueArguments(call.name, stack is not None, tuple(place for place, _ in handed)))
     events.append(event)
     before = {place: owner.read(state, place) for place in KEPT} if call.local else {}
     gone = Clobbered(call.name)
@@ -191,7 +191,7 @@ def _string(owner: MachineState, state: State, call: Opaque, events: list[Node])
     source = Gpr(6) if name.startswith("movs") else Gpr(0)
     places = (to, source, count)
     args = (g.const("i64", 0), *(owner.read(state, place) for place in places))
-    events.append(g.raw("opaque", "i64", args, Handed(call.name, False, places)))
+    events.append(g.raw("opaque", "i64", args, OpaqueArguments(call.name, False, places)))
     for place in (to, source) if source != Gpr(0) else (to,):
         moved = g.scale(owner.read(state, count), size)
         state[place] = g.add(owner.read(state, place), moved)

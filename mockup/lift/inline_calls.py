@@ -17,7 +17,7 @@ from layout_advise.mockup.machine import cfg as control
 from layout_advise.mockup.machine.call_abi import STRING_OPERATIONS, Opaque, refusal
 from layout_advise.mockup.machine.disassembly import Insn
 from layout_advise.mockup.machine.image import open_image
-from layout_advise.mockup.machine.openmp_runtime import why_not
+from layout_advise.mockup.machine.openmp_runtime import refusal_remark
 from layout_advise.mockup.machine.semantics.control import call_target
 from layout_advise.tracer.code.region import Region
 
@@ -136,7 +136,7 @@ class _FlowBuilder:
         elif self.opaque:
             self._unknown(block, insn, at, called, tail=True)
         else:
-            raise NotLiftedError(*at, f"leaves by a jump to {_label(called)}{why_not(called.name)}")
+            raise NotLiftedError(*at, f"leaves by a jump to {_label(called)}{refusal_remark(called.name)}")
         block.steps.append(_move_stack(at[0], 8))
         block.term = Go(after)
 
@@ -154,7 +154,7 @@ class _FlowBuilder:
         elif callee is not None:
             raise insn.refuse(f"recursive call of {callee.symbol}")
         else:
-            raise insn.refuse(f"calls {_label(called)}{why_not(called.name)}")
+            raise insn.refuse(f"calls {_label(called)}{refusal_remark(called.name)}")
 
     def _unknown(
         self, block: FlowBlock, insn: Insn | None, at: tuple[int, str], called: control.Called, *, tail: bool

@@ -120,7 +120,7 @@ class MachineState:
 
 
 def make(g: Graph, name: str, ty: Ty, args: tuple[Node, ...]) -> Node:
-    """The simplified node for ``name(args)``. A condition is resolved once the flags are known (each rewriting tries again)."""
+    """The simplified node for ``name(args)``. Conditions are resolved once their flags are known."""
     if name == "undefined":
         return g.raw("undef", ty, (), "an undefined result")
     if name.startswith("cond."):

@@ -29,7 +29,7 @@ from layout_advise.mockup.ir.value_graph import parts
 from layout_advise.mockup.lift.machine_state import UNWRITTEN, FrameEscapes
 from layout_advise.mockup.lift.schedule import stored_value
 from layout_advise.mockup.lift.translate import AtomicAt
-from layout_advise.mockup.machine.call_abi import Clobbered, Handed, register_name
+from layout_advise.mockup.machine.call_abi import Clobbered, OpaqueArguments, register_name
 
 _INVERSE = {"eq": "ne", "ne": "eq"}
 _SWAPPED = {"slt": "sle", "sle": "slt", "ult": "ule", "ule": "ult"}
@@ -135,7 +135,7 @@ class Statements:
                 items.append(Let(value, node.op, tuple(self.operand(a) for a in node.args), origin))
 
     def _opaque(self, node: Node) -> OpaqueCall:
-        handed: Handed = node.imm
+        handed: OpaqueArguments = node.imm
         operands = [Imm(a.ty, 0) if a.op == "undef" else self.operand(a) for a in node.args]
         stack = operands[1] if handed.stack else None
         args = tuple(zip(handed.places, operands[2 if handed.stack else 1 :], strict=True))

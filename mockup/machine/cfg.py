@@ -50,7 +50,7 @@ class Jump:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """To ``target`` where condition ``cc`` (canonical spelling) holds at the end of the block, else to ``fallthrough``."""
+    """Goes to ``target`` where condition ``cc`` (canonical spelling) holds at the block's end, else to ``fallthrough``."""
 
     cc: str
     target: int
@@ -262,7 +262,7 @@ class _Descent:
         return IndirectJump(*jump_targets(insn, self._before(insn), self.image, self.region.contains, self._known()))
 
     def _known(self) -> Iterable[Insn]:
-        """All instructions that were found so far; of a loop those of the function around it."""
+        """All instructions found so far; for a loop region those of its whole function."""
         if not self.region.around:
             return self.insns.values()
         return decode(replace(self.region, ranges=self.region.around)).values()
@@ -282,7 +282,7 @@ class _Descent:
         return found
 
     def blocks(self) -> dict[int, Block]:
-        """Cut the reached instructions at leaders."""
+        """The reached instructions as basic blocks, cut at leaders."""
         found: dict[int, Block] = {}
         for start in self.leaders:
             if start not in self.insns:

@@ -1,4 +1,4 @@
-"""x86 conditions as compares, once it is known what set the flags.
+"""x86 conditions as compares of the operands that set the flags.
 
 The flags operations (type ``flags``):
 

@@ -100,7 +100,7 @@ def _through(cfg: Cfg, block: int, before: State, constant: ReadOnly, until: int
 
 
 def _step(insn: Insn, state: dict[Place, Expr], constant: ReadOnly) -> None:
-    """Apply one instruction to ``state``."""
+    """Applies one instruction to ``state``."""
     try:
         effects = semantics(insn).effects
     except NotLiftedError:
@@ -173,7 +173,7 @@ def _size(value: Expr) -> int:
 
 
 def _described(state: State) -> Known:
-    """The state without names: only what is constant or equal says something to the lifter."""
+    """The state without names of values: constants, and places that are equal to another one."""
     found: list[tuple[Lane | MaskBit, Expr]] = []
     first: dict[Expr, Lane] = {}
     masks = [place for place in state if isinstance(place, MaskBit)]

@@ -151,7 +151,7 @@ def uses_and_kills(insn: Insn) -> tuple[set[Name], set[Name]]:
 
 
 def _by_effects(insn: Insn) -> tuple[set[Name], set[Name]]:
-    """The same of an AVX-512 instruction: capstone does not say what masks leave alone. One that is not lifted reads all
+    """The same of an AVX-512 instruction: capstone does not report masked writes. One that is not lifted reads all
     that it names."""
     try:
         effects = semantics(insn).effects

@@ -1,4 +1,4 @@
-"""Functions of OpenMP's runtimes that a mock-up calls as the original does, and why it does not call the others.
+"""Functions of OpenMP's runtimes that a mock-up calls as the original does, and the reasons why it calls no others.
 
 They touch none of the program's data but the numbers that they are handed pointers to (gcc's ``libgomp/libgomp_g.h``, for
 clang libomp's ``kmp.h``), so that no layout concerns them. A mock-up runs in a region of the program's own runtime, started
@@ -33,7 +33,7 @@ class Routine:
 
 
 @dataclass(frozen=True, slots=True)
-class Invoked:
+class RuntimeArguments:
     """``imm`` of a ``runtime`` node, whose args are what it is handed; ``places`` are those that are cells of the frame."""
 
     function: str
@@ -126,16 +126,16 @@ _REFUSED = (
 )
 
 
-def why_not(name: str | None) -> str:
+def refusal_remark(name: str | None) -> str:
     """A remark on a function of an OpenMP runtime that is not called, to follow its name; empty for other functions."""
     return next((f" ({why})" for pattern, why in _REFUSED if re.match(pattern, name or "")), "")
 
 
-def shared_out(body: Sequence[Item]) -> bool:
+def is_dynamic(body: Sequence[Item]) -> bool:
     """Returns whether the schedule is dynamic: the next run may share the work out otherwise."""
     return any(
         (isinstance(item, RuntimeCall) and bool(_SHARED_OUT.match(item.function)))
-        or (isinstance(item, LiftedLoop) and shared_out(item.body))
+        or (isinstance(item, LiftedLoop) and is_dynamic(item.body))
         for item in body
     )
 

@@ -12,7 +12,7 @@ from layout_advise.mockup.emit.scope import operands
 from layout_advise.mockup.evidence.binding import accesses
 from layout_advise.mockup.ir.lifted import Atomic, Lifted, RuntimeCall
 from layout_advise.mockup.ir.loop_body import read_by
-from layout_advise.mockup.machine.openmp_runtime import ROUTINES, shared_out, why_not
+from layout_advise.mockup.machine.openmp_runtime import ROUTINES, is_dynamic, refusal_remark
 from layout_advise.tracer.backends.clone.record_team import trace_region
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.program.openmp_regions import is_region_body
@@ -127,7 +127,7 @@ def test_every_kind_of_region_is_lifted_with_its_calls(tmp_path: Path, name: str
     assert calls
     assert all(set(read_by(i)) == set(operands(i)) for i in items(region.body) if isinstance(i, Atomic | RuntimeCall))
     assert {len(call.args) - len(ROUTINES[call.function].parameters) for call in calls} == {0}
-    assert shared_out(region.body) == any("dispatch" in c.function or "single" in c.function for c in calls)
+    assert is_dynamic(region.body) == any("dispatch" in c.function or "single" in c.function for c in calls)
     trace = trace_of([{access.origin.pc: [4096] for access in accesses(region.body)}])
     assert order_dependent(region, trace) == ()
 
@@ -156,7 +156,7 @@ def test_what_cannot_be_repeated_is_refused_by_name_and_says_why(tmp_path: Path,
         except NotLiftedError as error:
             refusals.append(error.line())
     assert refusals
-    assert all(f"{REFUSED[name]} ({why_not(REFUSED[name])[2:-1]})" in line for line in refusals)
+    assert all(f"{REFUSED[name]} ({refusal_remark(REFUSED[name])[2:-1]})" in line for line in refusals)
 
 
 def compared(folder: Path, body: str, threads: int, *flags: str) -> None:
