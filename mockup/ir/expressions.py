@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from layout_advise.mockup.ir.effects import Const, Expr, Op, Read, Temp, Ty, mask
-from layout_advise.mockup.ir.rules.form import Form
+from layout_advise.mockup.ir.rules.form import ValueForm
 from layout_advise.mockup.ir.rules.table import simplified
 
 TRUE, FALSE = Const("i1", 1), Const("i1", 0)
 
 
-class ExpressionForm(Form[Expr]):
+class ExpressionForm(ValueForm[Expr]):
     """Makes expressions over machine state."""
 
     def raw(self, op: str, ty: Ty, args: tuple[Expr, ...] = ()) -> Expr:

@@ -12,14 +12,14 @@ from typing import Any
 
 from layout_advise.mockup.ir.effects import BITS, Ty, mask
 from layout_advise.mockup.ir.node import FAULTING, NOWHERE, PINNED, Node
-from layout_advise.mockup.ir.rules.form import Form
+from layout_advise.mockup.ir.rules.form import ValueForm
 from layout_advise.mockup.ir.rules.table import simplified
 
 LINEAR = ("i32", "i64")
 """Types whose sums are kept as linear forms."""
 
 
-class Graph(Form[Node]):
+class Graph(ValueForm[Node]):
     """Makes nodes. ``block`` and ``origin`` tell which instruction is being translated."""
 
     def __init__(self) -> None:

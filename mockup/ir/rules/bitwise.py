@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from layout_advise.mockup.ir.effects import Ty, mask
-from layout_advise.mockup.ir.rules.form import ExpressionRule, Form, T, is_const, widens_bit
+from layout_advise.mockup.ir.rules.form import ExpressionRule, T, ValueForm, is_const, widens_bit
 
 BITWISE = ("and", "or", "xor")
 _OPPOSITE = {"eq": "ne", "ne": "eq"}
@@ -13,7 +13,7 @@ _OPPOSITE_SWAPPED = {"slt": "sle", "sle": "slt", "ult": "ule", "ule": "ult"}
 def bitwise(name: str) -> ExpressionRule:
     """The rule of ``and``, ``or`` or ``xor``."""
 
-    def rule(f: Form[T], ty: Ty, args: tuple[T, ...]) -> T | None:
+    def rule(f: ValueForm[T], ty: Ty, args: tuple[T, ...]) -> T | None:
         a, b = args
         if a == b:
             return f.const(ty, 0) if name == "xor" else a
@@ -26,7 +26,7 @@ def bitwise(name: str) -> ExpressionRule:
     return rule
 
 
-def _with_constant(f: Form[T], name: str, ty: Ty, a: T, b: T) -> T | None:
+def _with_constant(f: ValueForm[T], name: str, ty: Ty, a: T, b: T) -> T | None:
     if b.imm == 0:
         return b if name == "and" else a
     if b.imm == mask(ty):
@@ -38,7 +38,7 @@ def _with_constant(f: Form[T], name: str, ty: Ty, a: T, b: T) -> T | None:
     return None
 
 
-def _by_mask(f: Form[T], name: str, ty: Ty, a: T, b: T) -> T | None:
+def _by_mask(f: ValueForm[T], name: str, ty: Ty, a: T, b: T) -> T | None:
     """The choice that ``and`` with a mask ``a`` makes, or the union of what two such choices leave."""
     if name == "and":
         return f.select(ty, a.args[0], b, f.const(ty, 0)) if widens_bit(a) else None
@@ -48,12 +48,12 @@ def _by_mask(f: Form[T], name: str, ty: Ty, a: T, b: T) -> T | None:
     return None
 
 
-def _halves(f: Form[T], name: str, a: T, b: T) -> T:
+def _halves(f: ValueForm[T], name: str, a: T, b: T) -> T:
     low = f.build(name, "i32", f.lo32(a), f.lo32(b))
     return f.pair(low, f.build(name, "i32", f.hi32(a), f.hi32(b)))
 
 
-def bit_not(f: Form[T], ty: Ty, args: tuple[T, ...]) -> T | None:
+def bit_not(f: ValueForm[T], ty: Ty, args: tuple[T, ...]) -> T | None:
     (a,) = args
     if a.op == "not":
         return a.args[0]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from layout_advise.mockup.ir.effects import Ty, mask, sign_bit
-from layout_advise.mockup.ir.rules.form import ExpressionRule, Form, T, is_const, widens_bit
+from layout_advise.mockup.ir.rules.form import ExpressionRule, T, ValueForm, is_const, widens_bit
 
 
 def equal(name: str) -> ExpressionRule:
     """The rule of ``eq`` or ``ne``."""
 
-    def rule(f: Form[T], ty: Ty, args: tuple[T, ...]) -> T | None:
+    def rule(f: ValueForm[T], ty: Ty, args: tuple[T, ...]) -> T | None:
         a, b = args
         if a == b:
             return f.const("i1", int(name == "eq"))
@@ -32,7 +32,7 @@ def less(name: str) -> ExpressionRule:
     """The rule of ``slt``, ``sle``, ``ult`` or ``ule``; against a constant ``<=`` becomes ``<``."""
     greatest = sign_bit if name[0] == "s" else lambda ty: 0  # one past the greatest value, modulo the width
 
-    def rule(f: Form[T], ty: Ty, args: tuple[T, ...]) -> T | None:
+    def rule(f: ValueForm[T], ty: Ty, args: tuple[T, ...]) -> T | None:
         a, b = args
         if a == b:
             return f.const("i1", int(name[2] == "e"))
@@ -49,7 +49,7 @@ def less(name: str) -> ExpressionRule:
     return rule
 
 
-def _unsigned(f: Form[T], name: str, a: T, b: T) -> T | None:
+def _unsigned(f: ValueForm[T], name: str, a: T, b: T) -> T | None:
     if name == "ult" and is_const(a, 0):
         return f.build("ne", "i1", b, a)
     if name == "ult" and is_const(b, 1):
@@ -59,7 +59,7 @@ def _unsigned(f: Form[T], name: str, a: T, b: T) -> T | None:
     return f.build(name, "i1", a.args[0], b.args[0]) if _widened_alike(a, b) else None
 
 
-def select(f: Form[T], ty: Ty, args: tuple[T, ...]) -> T | None:
+def select(f: ValueForm[T], ty: Ty, args: tuple[T, ...]) -> T | None:
     condition, yes, no = args
     if yes == no:
         return yes
@@ -84,7 +84,7 @@ def _same_choice(x: T, condition: T) -> T | None:
     return inner if inner.op == "select" and inner.args[0] == condition else None
 
 
-def _select_moved(f: Form[T], ty: Ty, condition: T, yes: T, no: T) -> T | None:
+def _select_moved(f: ValueForm[T], ty: Ty, condition: T, yes: T, no: T) -> T | None:
     """The choice between the operands of a conversion that both arms go through (a constant goes through any)."""
     ops = {x.op for x in (yes, no)} - {"const"}
     if ty == "i64" and ops == {"zext"} and (narrow := _narrow_type(yes, no)) is not None:

@@ -4,7 +4,7 @@
 * :class:`layout_advise.mockup.ir.node.Node`: the hash-consed values of a whole region.
 
 Of both a rule reads ``op`` (``const`` for constants), ``ty``, ``args`` and ``imm`` (the bit pattern of a constant), and
-``==`` tells whether two are the same value. It makes new ones through a :class:`Form`.
+``==`` tells whether two are the same value. It makes new ones through a :class:`ValueForm`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from layout_advise.mockup.ir.node import Node
 T = TypeVar("T", Expr, Node)
 
 
-class Form(ABC, Generic[T]):
+class ValueForm(ABC, Generic[T]):
     """Makes the values of one form, simplified or not."""
 
     @abstractmethod
@@ -81,7 +81,7 @@ class Form(ABC, Generic[T]):
 class ExpressionRule(Protocol):
     """An equality of bit patterns: the simpler value of an operation on ``args``, or None where the rule does not apply."""
 
-    def __call__(self, f: Form[T], ty: Ty, args: tuple[T, ...], /) -> T | None: ...
+    def __call__(self, f: ValueForm[T], ty: Ty, args: tuple[T, ...], /) -> T | None: ...
 
 
 def is_const(x: T, value: int) -> bool:

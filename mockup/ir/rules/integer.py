@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from layout_advise.mockup.ir.effects import BITS, Ty, sign_bit
-from layout_advise.mockup.ir.rules.form import ExpressionRule, Form, T, is_const
+from layout_advise.mockup.ir.rules.form import ExpressionRule, T, ValueForm, is_const
 
 
-def add(f: Form[T], ty: Ty, args: tuple[T, ...]) -> T | None:
+def add(f: ValueForm[T], ty: Ty, args: tuple[T, ...]) -> T | None:
     a, b = args
     if is_const(b, 0):
         return a
@@ -15,7 +15,7 @@ def add(f: Form[T], ty: Ty, args: tuple[T, ...]) -> T | None:
     return None
 
 
-def sub(f: Form[T], ty: Ty, args: tuple[T, ...]) -> T | None:
+def sub(f: ValueForm[T], ty: Ty, args: tuple[T, ...]) -> T | None:
     a, b = args
     if a == b:
         return f.const(ty, 0)
@@ -24,26 +24,26 @@ def sub(f: Form[T], ty: Ty, args: tuple[T, ...]) -> T | None:
     return f.build("neg", ty, b) if is_const(a, 0) else None
 
 
-def mul(f: Form[T], ty: Ty, args: tuple[T, ...]) -> T | None:
+def mul(f: ValueForm[T], ty: Ty, args: tuple[T, ...]) -> T | None:
     a, b = args
     if is_const(b, 1):
         return a
     return b if is_const(b, 0) else None
 
 
-def shift(f: Form[T], ty: Ty, args: tuple[T, ...]) -> T | None:
+def shift(f: ValueForm[T], ty: Ty, args: tuple[T, ...]) -> T | None:
     a, count = args
     return a if is_const(count, 0) or is_const(a, 0) else None
 
 
-def shl(f: Form[T], ty: Ty, args: tuple[T, ...]) -> T | None:
+def shl(f: ValueForm[T], ty: Ty, args: tuple[T, ...]) -> T | None:
     a, count = args
     if ty == "i64" and is_const(count, 32):
         return f.pair(f.const("i32", 0), f.lo32(a))
     return shift(f, ty, args)
 
 
-def lshr(f: Form[T], ty: Ty, args: tuple[T, ...]) -> T | None:
+def lshr(f: ValueForm[T], ty: Ty, args: tuple[T, ...]) -> T | None:
     a, count = args
     if ty == "i64" and is_const(count, 32):
         return f.zext("i64", f.hi32(a))
@@ -52,7 +52,7 @@ def lshr(f: Form[T], ty: Ty, args: tuple[T, ...]) -> T | None:
     return shift(f, ty, args)
 
 
-def ashr(f: Form[T], ty: Ty, args: tuple[T, ...]) -> T | None:
+def ashr(f: ValueForm[T], ty: Ty, args: tuple[T, ...]) -> T | None:
     a, count = args
     if ty == "i64" and is_const(count, 32):
         return f.sext("i64", f.hi32(a))
@@ -62,7 +62,7 @@ def ashr(f: Form[T], ty: Ty, args: tuple[T, ...]) -> T | None:
 def inverse(name: str) -> ExpressionRule:
     """The rule of an operation that undoes itself."""
 
-    def rule(f: Form[T], ty: Ty, args: tuple[T, ...]) -> T | None:
+    def rule(f: ValueForm[T], ty: Ty, args: tuple[T, ...]) -> T | None:
         return args[0].args[0] if args[0].op == name else None
 
     return rule
@@ -72,7 +72,7 @@ def divide(narrow: str) -> ExpressionRule:
     """``wide.*(high, low, divisor)``: the plain division ``narrow`` where the high half only extends the low one."""
     unsigned = narrow[0] == "u"
 
-    def rule(f: Form[T], ty: Ty, args: tuple[T, ...]) -> T | None:
+    def rule(f: ValueForm[T], ty: Ty, args: tuple[T, ...]) -> T | None:
         high, low, divisor = args
         sign = f.build("ashr", ty, low, f.const(ty, BITS[ty] - 1))
         extends = is_const(high, 0) if unsigned else (high == sign or (is_const(high, 0) and nonnegative(low)))

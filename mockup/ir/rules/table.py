@@ -11,7 +11,7 @@ from __future__ import annotations
 from layout_advise.mockup.ir.effects import Ty
 from layout_advise.mockup.ir.evaluate import evaluate
 from layout_advise.mockup.ir.rules import bitwise, choices, integer, widths
-from layout_advise.mockup.ir.rules.form import ExpressionRule, Form, T
+from layout_advise.mockup.ir.rules.form import ExpressionRule, T, ValueForm
 
 COMMUTATIVE = frozenset(
     ("add", "mul", "and", "or", "xor", "umin", "umax", "smin", "smax", "eq", "ne", "umulhi", "smulhi")
@@ -36,7 +36,7 @@ RULES: dict[str, ExpressionRule] = {
 }  # fmt: skip
 
 
-def simplified(f: Form[T], op: str, ty: Ty, args: tuple[T, ...]) -> T:
+def simplified(f: ValueForm[T], op: str, ty: Ty, args: tuple[T, ...]) -> T:
     """``op(args)`` of type ``ty`` in form ``f``: folded, by the form's own rule, by the table, or as it stands."""
     if args and all(a.op == "const" for a in args) and (value := _folded(op, ty, args)) is not None:
         return f.const(ty, value)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from layout_advise.mockup.ir.effects import BITS, Ty, sign_bit
 from layout_advise.mockup.ir.rules.bitwise import BITWISE
-from layout_advise.mockup.ir.rules.form import ExpressionRule, Form, T, is_const, widens_bit
+from layout_advise.mockup.ir.rules.form import ExpressionRule, T, ValueForm, is_const, widens_bit
 
 
 def extend(name: str) -> ExpressionRule:
     """The rule of ``zext`` or ``sext``."""
 
-    def rule(f: Form[T], ty: Ty, args: tuple[T, ...]) -> T | None:
+    def rule(f: ValueForm[T], ty: Ty, args: tuple[T, ...]) -> T | None:
         (a,) = args
         if a.ty == ty:
             return a
@@ -19,7 +19,7 @@ def extend(name: str) -> ExpressionRule:
     return rule
 
 
-def trunc(f: Form[T], ty: Ty, args: tuple[T, ...]) -> T | None:
+def trunc(f: ValueForm[T], ty: Ty, args: tuple[T, ...]) -> T | None:
     (a,) = args
     if a.ty == ty:
         return a
@@ -36,7 +36,7 @@ def trunc(f: Form[T], ty: Ty, args: tuple[T, ...]) -> T | None:
     return None
 
 
-def _less_widened(f: Form[T], ty: Ty, widened: T) -> T:
+def _less_widened(f: ValueForm[T], ty: Ty, widened: T) -> T:
     """A zext or sext cut to ``ty``: the inner value cut, as it is, or widened less."""
     inner = widened.args[0]
     return f.build("trunc" if BITS[inner.ty] >= BITS[ty] else widened.op, ty, inner)
@@ -47,7 +47,7 @@ def _chooses(a: T, *ops: str) -> bool:
     return a.op == "select" and all(x.op == "const" or x.op in ops for x in a.args[1:])
 
 
-def lo32(f: Form[T], ty: Ty, args: tuple[T, ...]) -> T | None:
+def lo32(f: ValueForm[T], ty: Ty, args: tuple[T, ...]) -> T | None:
     (a,) = args
     if a.op == "pair":
         return a.args[0]
@@ -60,7 +60,7 @@ def lo32(f: Form[T], ty: Ty, args: tuple[T, ...]) -> T | None:
     return None
 
 
-def hi32(f: Form[T], ty: Ty, args: tuple[T, ...]) -> T | None:
+def hi32(f: ValueForm[T], ty: Ty, args: tuple[T, ...]) -> T | None:
     (a,) = args
     if a.op == "pair":
         return a.args[1]
@@ -76,7 +76,7 @@ def hi32(f: Form[T], ty: Ty, args: tuple[T, ...]) -> T | None:
     return None
 
 
-def pair(f: Form[T], ty: Ty, args: tuple[T, ...]) -> T | None:
+def pair(f: ValueForm[T], ty: Ty, args: tuple[T, ...]) -> T | None:
     low, high = args
     if low.op == "lo32" and high.op == "hi32" and low.args == high.args:
         return low.args[0]
@@ -93,7 +93,7 @@ def pair(f: Form[T], ty: Ty, args: tuple[T, ...]) -> T | None:
     return None
 
 
-def bitcast(f: Form[T], ty: Ty, args: tuple[T, ...]) -> T | None:
+def bitcast(f: ValueForm[T], ty: Ty, args: tuple[T, ...]) -> T | None:
     (a,) = args
     if a.ty == ty:
         return a
@@ -108,7 +108,7 @@ def bitcast(f: Form[T], ty: Ty, args: tuple[T, ...]) -> T | None:
     return None
 
 
-def _sign_operation(f: Form[T], ty: Ty, a: T) -> T | None:
+def _sign_operation(f: ValueForm[T], ty: Ty, a: T) -> T | None:
     """fabs and fneg, which are compiled to operations on bits, as operations on floats again."""
     number, bits = f.bitcast(ty, a.args[0]), a.args[1].imm
     if a.op == "and" and bits == sign_bit(ty) - 1:
