@@ -35,7 +35,7 @@ ORDERS = (1 << 40) - 1
 
 def find_users(case: Case, seen: Observation) -> dict[str, Usage]:
     """By structure: who else was seen to use it; never raises, what is not known has its reason."""
-    watchable = {d.structure.id: why_not(d.structure) for d in seen.derived}
+    watchable = {d.structure.id: refusal_remark(d.structure) for d in seen.derived}
     structures = [d.structure for d in seen.derived if watchable[d.structure.id] is None]
     found = {name: Usage(reason=reason) for name, reason in watchable.items() if reason is not None}
     if not structures:
@@ -47,7 +47,7 @@ def find_users(case: Case, seen: Observation) -> dict[str, Usage]:
         return found | {s.id: Usage(reason=why) for s in structures}
 
 
-def why_not(structure: Structure) -> str | None:
+def refusal_remark(structure: Structure) -> str | None:
     """Why a structure cannot be watched, or None."""
     if structure.via is not None:
         return "its objects lie scattered over the heap"

@@ -16,7 +16,7 @@ import numpy as np
 from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from layout_advise.mockup.evidence.streams import expand_array
 from layout_advise.mockup.ir.lifted import Atomic, Item, Let, Lifted, LiftedLoop, Operand, RuntimeCall, Store
-from layout_advise.mockup.machine.openmp_runtime import shared_out
+from layout_advise.mockup.machine.openmp_runtime import is_dynamic
 from layout_advise.tracer.process.stopped_program import Range
 from layout_advise.tracer.trace.trace import Trace
 
@@ -70,7 +70,7 @@ def allowed(spread: int, lifted: Lifted, trace: Trace) -> int:
     """How far a mock-up's sums may be from the original's for rounding to explain it. ``spread`` is how far two runs of the
     original were apart. Each thread rounds once as it adds its part; where the runtime shares out the work anew, the parts
     themselves are other sums, whose errors add up like steps to random sides."""
-    steps = math.isqrt(trace.accesses) if shared_out(lifted.body) else 0
+    steps = math.isqrt(trace.accesses) if is_dynamic(lifted.body) else 0
     return max(8 * spread, 4 * len(trace.threads) + steps)
 
 

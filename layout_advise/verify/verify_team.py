@@ -17,7 +17,7 @@ from layout_advise.errors import SnapshotError
 from layout_advise.layoutalgebra.sets.spans import spans
 from layout_advise.mockup.evidence.check_records import check_records, check_shared
 from layout_advise.mockup.ir.lifted import Lifted
-from layout_advise.mockup.machine.openmp_runtime import shared_out
+from layout_advise.mockup.machine.openmp_runtime import is_dynamic
 from layout_advise.mockup.timing.variants import Variant
 from layout_advise.tracer.process.stopped_program import Range, StoppedProgram
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
@@ -155,7 +155,7 @@ def _check(program: AgentProcess, subject: Subject, trace: Trace, lifted: Lifted
         return None
     file = folder / "check.records"
     alone = [trace.of_thread(thread) for thread in trace.threads]
-    anew = shared_out(lifted.body)  # then one thread may do all
+    anew = is_dynamic(lifted.body)  # then one thread may do all
     part = (sum if anew else max)(2 * t.accesses for t in alone) + 4096
     try:
         with program.fork() as copy:

@@ -1,7 +1,8 @@
-"""The two intermediate forms, and what is computed on them.
+"""The intermediate forms between machine code and C, and the analyses that every stage uses.
 
-``effects`` say what one instruction does, with ``expressions`` that simplify as they are built; ``value_graph`` holds
-hash-consed values, simplified by ``simplify``; ``lifted`` is the structured form that passes rewrite and ``emit/``
-writes. ``evaluate`` gives every operation its value. Analyses: ``natural_loops``, ``loop_body``, ``linear_forms``,
-``data_branches``; helpers of passes: ``substitution``, ``dead_code``.
+1. ``effects``: the effects of one instruction on registers and memory; ``expressions`` builds its expressions.
+2. ``node``, ``value_graph``: the values of a whole region, hash-consed. ``rules`` is one table of simplifications for both
+   forms of expressions; ``evaluate`` gives the value of every operation on concrete bits.
+3. ``lifted``: structured, typed statements, the lifter's output; ``linear_forms``, ``loop_body``, ``substitution``,
+   ``dead_code`` and ``data_branches`` analyse and change them.
 """

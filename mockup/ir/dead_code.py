@@ -13,7 +13,7 @@ from layout_advise.mockup.ir.lifted import (
 
 
 def without_idle_labels(items: list[Item] | tuple[Item, ...], wanted: set[int]) -> tuple[Item, ...]:
-    """Labels that nothing jumps to go."""
+    """Removes labels without a jump."""
     found: list[Item] = []
     for item in items:
         if isinstance(item, Label) and item.number not in wanted:
@@ -25,7 +25,7 @@ def without_idle_labels(items: list[Item] | tuple[Item, ...], wanted: set[int]) 
 
 
 def without_unused(items: tuple[Item, ...], used: set[Operand]) -> tuple[Item, ...]:
-    """Formulas that only an inverted condition or a stripped bitcast needed go."""
+    """Removes formulas without a use (left by inverted conditions and stripped bitcasts)."""
     found: list[Item] = []
     for item in items:
         if isinstance(item, Let | LetLinear) and item.value not in used:

@@ -1,21 +1,31 @@
-"""What one instruction does, as data: the output of the semantics table, the input of the SSA builder.
+"""The effects of one instruction, as data: the output of the semantics table, the input of the SSA builder.
 
 Machine state is a set of 64-bit *locations*: 16 general registers, 32 vector registers of eight 64-bit lanes each, and
 the flags; and the single bits (``i1``) of the eight mask registers, of which each governs an element by itself. A location
-holds a raw 64-bit integer (``i64``); floating point values are reached by ``bitcast``, 32-bit halves by ``lo32``/``hi32``
-and rejoined by ``pair``. Builders in ``expr.py`` simplify ``bitcast(bitcast(x))``, ``lo32(pair(a, b))``
-and the like, so that a shuffle becomes renaming and a lane that nobody reads vanishes.
+holds a raw 64-bit integer (``i64``); floating-point values are reached by ``bitcast``, 32-bit halves by ``lo32``/``hi32``
+and rejoined by ``pair``. The rules (:mod:`layout_advise.mockup.ir.rules`) simplify ``bitcast(bitcast(x))``,
+``lo32(pair(a, b))`` and the like, so that a shuffle becomes renaming and an unread lane vanishes.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 Ty = Literal["i1", "i8", "i16", "i32", "i64", "f32", "f64", "flags"]
 """``flags`` is the type of the flags location only; see :class:`Op`."""
 
 BITS: dict[Ty, int] = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "f32": 32, "f64": 64, "flags": 0}
+
+
+def mask(ty: Ty) -> int:
+    """All ones of ``ty``."""
+    return (1 << BITS[ty]) - 1
+
+
+def sign_bit(ty: Ty) -> int:
+    """The highest bit of ``ty``."""
+    return 1 << (BITS[ty] - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +59,7 @@ class MaskBit:
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """The status flags as one symbolic value: what set them, not the bits."""
+    """The status flags as one symbolic value: the operation that set them, not the bits."""
 
 
 Location = Gpr | Lane | MaskBit | Flags
@@ -62,6 +72,14 @@ class Const:
     ty: Ty
     value: int
 
+    op: ClassVar[str] = "const"
+    args: ClassVar[tuple[Expr, ...]] = ()
+
+    @property
+    def imm(self) -> int:
+        """The bit pattern, under the name that the rules read (:mod:`layout_advise.mockup.ir.rules.form`)."""
+        return self.value
+
 
 @dataclass(frozen=True, slots=True)
 class Read:
@@ -70,6 +88,10 @@ class Read:
     location: Location
     ty: Ty  # "i64", "i1" of a mask's bit, or "flags"
 
+    op: ClassVar[str] = "read"
+    args: ClassVar[tuple[Expr, ...]] = ()
+    imm: ClassVar[Any] = None
+
 
 @dataclass(frozen=True, slots=True)
 class Temp:
@@ -77,6 +99,10 @@ class Temp:
 
     number: int
     ty: Ty
+
+    op: ClassVar[str] = "temp"
+    args: ClassVar[tuple[Expr, ...]] = ()
+    imm: ClassVar[Any] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +124,20 @@ class Op:
     spelling (``o no b ae e ne be a s ns p np l ge le g``); it is resolved to compares once the SSA builder knows which flags
     reach it
     (:mod:`layout_advise.mockup.machine.conditions` lists the flags operations and resolves). ``wide.udiv wide.urem wide.sdiv
-    wide.srem (high, low, divisor)``: x86's 128-bit divisions; ``expr.build`` turns them into plain ones as soon as the high
+    wide.srem (high, low, divisor)``: x86's 128-bit divisions; the rules turn them into plain ones as soon as the high
     half is seen to extend the low one, and what stays wide cannot be lifted.
     """
 
     name: str
     ty: Ty
     args: tuple[Expr, ...]
+
+    imm: ClassVar[Any] = None
+
+    @property
+    def op(self) -> str:
+        """The operation, under the name that the rules read (:mod:`layout_advise.mockup.ir.rules.form`)."""
+        return self.name
 
 
 Expr = Const | Read | Temp | Op

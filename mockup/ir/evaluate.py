@@ -12,7 +12,7 @@ import struct
 from collections.abc import Callable
 from fractions import Fraction
 
-from layout_advise.mockup.ir.effects import BITS, Ty
+from layout_advise.mockup.ir.effects import BITS, Ty, mask, sign_bit
 
 Values = tuple[int, ...]
 _FLOATS = ("f32", "f64")
@@ -46,9 +46,9 @@ def default_nan(ty: Ty) -> int:
 
 
 def is_nan(value: int, ty: Ty) -> bool:
-    """Whether the pattern is a NaN."""
+    """Returns whether the pattern is a NaN."""
     fraction = _FRACTION_BITS[ty]
-    magnitude = value & ((1 << (BITS[ty] - 1)) - 1)
+    magnitude = value & (sign_bit(ty) - 1)
     infinity = ((1 << (BITS[ty] - 1 - fraction)) - 1) << fraction
     return magnitude > infinity
 
@@ -222,10 +222,6 @@ def _integral(compute: Callable[[float], int]) -> Callable[[Ty, Values], int]:
     return run
 
 
-def _sign_bit(ty: Ty) -> int:
-    return 1 << (BITS[ty] - 1)
-
-
 _FLOAT: dict[str, Callable[[Ty, Values], int]] = {
     "fadd": _arithmetic(lambda a, b: a + b),
     "fsub": _arithmetic(lambda a, b: a - b),
@@ -233,8 +229,8 @@ _FLOAT: dict[str, Callable[[Ty, Values], int]] = {
     "fdiv": _arithmetic(_quotient),
     "fsqrt": _sqrt,
     "fma": _fma,
-    "fneg": lambda ty, v: v[0] ^ _sign_bit(ty),
-    "fabs": lambda ty, v: v[0] & ~_sign_bit(ty),
+    "fneg": lambda ty, v: v[0] ^ sign_bit(ty),
+    "fabs": lambda ty, v: v[0] & ~sign_bit(ty),
     "fmin": lambda ty, v: v[0] if _COMPARES["folt"](v, ty) else v[1],
     "fmax": lambda ty, v: v[0] if _COMPARES["folt"](v[::-1], ty) else v[1],
     "floor": _integral(math.floor),
@@ -252,7 +248,7 @@ def _resize(ty: Ty, v: Values, types: tuple[Ty, ...]) -> int:
     sign = v[0] >> (BITS[source] - 1) << (BITS[ty] - 1)
     fraction = v[0] & ((1 << _FRACTION_BITS[source]) - 1)
     fraction = fraction << shift if ty == "f64" else fraction >> shift
-    return sign | default_nan(ty) & ~_sign_bit(ty) | fraction
+    return sign | default_nan(ty) & ~sign_bit(ty) | fraction
 
 
 def _to_integer(compute: Callable[[float], int]) -> Callable[[Ty, Values, tuple[Ty, ...]], int]:
@@ -268,7 +264,7 @@ def _to_integer(compute: Callable[[float], int]) -> Callable[[Ty, Values, tuple[
 
 def _to_unsigned(compute: Callable[[float], int]) -> Callable[[Ty, Values, tuple[Ty, ...]], int]:
     def run(ty: Ty, v: Values, types: tuple[Ty, ...]) -> int:
-        most = (1 << BITS[ty]) - 1
+        most = mask(ty)
         number = to_float(v[0], types[0])
         return whole if math.isfinite(number) and 0 <= (whole := compute(number)) <= most else most
 
@@ -281,8 +277,8 @@ def _integer_to_float(number: int, ty: Ty) -> int:
 
 _CONVERSIONS: dict[str, Callable[[Ty, Values, tuple[Ty, ...]], int]] = {
     "zext": lambda ty, v, t: v[0],
-    "sext": lambda ty, v, t: signed(v[0], BITS[t[0]]) & ((1 << BITS[ty]) - 1),
-    "trunc": lambda ty, v, t: v[0] & ((1 << BITS[ty]) - 1),
+    "sext": lambda ty, v, t: signed(v[0], BITS[t[0]]) & mask(ty),
+    "trunc": lambda ty, v, t: v[0] & mask(ty),
     "bitcast": lambda ty, v, t: v[0],
     "lo32": lambda ty, v, t: v[0] & 0xFFFFFFFF,
     "hi32": lambda ty, v, t: v[0] >> 32,

@@ -2,78 +2,25 @@
 
 Every value is a :class:`Node`. Integer additions, subtractions and multiplications by constants are kept in one canonical
 form, ``lin``: ``const + sum(coef * atom)`` modulo 2**bits. Induction variables, trip counts and address decomposition are
-then comparisons of coefficients. Other operations simplify where they are built (:mod:`layout_advise.mockup.ir.simplify`).
+then comparisons of coefficients. Other operations simplify where they are built (:mod:`layout_advise.mockup.ir.rules`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
-from layout_advise.mockup.ir.effects import BITS, Ty
-from layout_advise.mockup.ir.lifted import Origin
+from layout_advise.mockup.ir.effects import BITS, Ty, mask
+from layout_advise.mockup.ir.node import FAULTING, NOWHERE, PINNED, Node
+from layout_advise.mockup.ir.rules.form import ValueForm
+from layout_advise.mockup.ir.rules.table import simplified
 
-NOWHERE = Origin(0)
-"""Origin of values that no single instruction computed (trip counts, exit values)."""
-
-PINNED = frozenset(
-    {"load", "store", "phi", "call", "opaque", "result", "atomic", "runtime", "given", "counter", "exitphi", "livein"}
-    | {"undef", "frame"}
-)
-"""Nodes that are never merged with an equal one: each stands for an event or a place, not for a formula."""
-
-LASTING = frozenset({"store", "opaque", "atomic", "runtime"})
-"""Events that happen whether or not anybody reads what they give: stores, and calls that are more than a formula."""
-
-FAULTING = frozenset({"udiv", "urem", "sdiv", "srem"})
-"""Operations that may trap: they stay in the block that computed them, behind its guards."""
+LINEAR = ("i32", "i64")
+"""Types whose sums are kept as linear forms."""
 
 
-class Node:
-    """One value. ``imm`` is the constant, ``(const, coefs)`` of a ``lin``, or what identifies a pinned node.
-
-    ``block`` is the block that computed the value first (None: known at the entry), ``seq`` the place in program order.
-    ``args`` of a phi are set when its predecessors are known; nothing else is ever changed.
-    """
-
-    __slots__ = ("args", "block", "imm", "op", "origin", "seq", "ty", "uid")
-
-    def __init__(self, uid: int, op: str, ty: Ty, args: tuple[Node, ...], imm: Any, block: int | None, seq: int) -> None:
-        self.uid = uid
-        self.op = op
-        self.ty: Ty = ty
-        self.args = args
-        self.imm = imm
-        self.block = block
-        self.seq = seq
-        self.origin = NOWHERE
-
-    def __repr__(self) -> str:
-        inside = ", ".join(f"%{a.uid}" for a in self.args)
-        return f"%{self.uid}:{self.ty}={self.op}({inside}){'' if self.imm is None else f'[{self.imm}]'}"
-
-
-@dataclass(frozen=True, slots=True)
-class GraphAccess:
-    """What a load node remembers of its LoadEffect."""
-
-    operand: int
-    part: int
-    guarded: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class StoreTo:
-    """``imm`` of a store node (args: address, value, and the guard where there is one)."""
-
-    ty: Ty
-    operand: int
-    part: int
-
-
-class Graph:
-    """Makes nodes. ``at`` and ``origin`` tell which instruction is being translated."""
+class Graph(ValueForm[Node]):
+    """Makes nodes. ``block`` and ``origin`` tell which instruction is being translated."""
 
     def __init__(self) -> None:
         self._table: dict[tuple[Any, ...], Node] = {}
@@ -102,6 +49,62 @@ class Graph:
     def const(self, ty: Ty, value: int) -> Node:
         """The constant with bit pattern ``value`` modulo 2**bits."""
         return self.raw("const", ty, (), value & mask(ty))
+
+    def build(self, op: str, ty: Ty, *args: Node) -> Node:
+        """The simplified node for ``op(args)``; names as in :class:`layout_advise.mockup.ir.effects.Op`."""
+        return simplified(self, op, ty, args)
+
+    def ordered(self, op: str, a: Node, b: Node) -> tuple[Node, Node]:
+        """The older operand first, so that both orders give one node."""
+        return (a, b) if a.uid <= b.uid or op[1:] in ("min", "max", "mulhi") else (b, a)
+
+    def own_rule(self, op: str, ty: Ty, args: tuple[Node, ...]) -> Node | None:
+        """Rules of undefined values, linear forms, and addresses in the frame."""
+        first = args[0] if args else None
+        match op:
+            case "add" | "sub" | "neg" | "mul" | "shl" if ty in LINEAR:
+                return self._linear(op, *args)
+            case "exact" | "upto":
+                return self._quotient(*args)
+            case "lo32" | "hi32" if first is not None and first.op == "lin":
+                return self._half(op, first)
+            case "bitcast" | "lo32" | "hi32" | "trunc" if first is not None and first.op == "undef":
+                return self.raw("undef", ty, (), first.imm)
+            case "pair" if all(a.op == "undef" for a in args):
+                return self.raw("undef", ty, (), args[0].imm)
+            case "eq" | "ne" if args[0] is not args[1] and args[0].ty in LINEAR:
+                difference = self.sub(*args)
+                return self.const("i1", int((difference.imm == 0) == (op == "eq"))) if difference.op == "const" else None
+            case "and" if args[0].op == "frame" and args[1].op == "const" and signed(args[1].imm, ty) < 0:
+                return self.aligned(args[0], args[1].imm)
+        return None
+
+    def _linear(self, op: str, a: Node, b: Node | None = None) -> Node | None:
+        """A sum, or a product with a constant."""
+        if b is None:
+            return self.scale(a, -1)
+        if op in ("add", "sub"):
+            return self.add(a, b) if op == "add" else self.sub(a, b)
+        if b.op != "const":
+            return None
+        return self.scale(a, b.imm) if op == "mul" else self.scale(a, 1 << b.imm if b.imm < BITS[a.ty] else 0)
+
+    def _half(self, op: str, a: Node) -> Node | None:
+        """The low half of a linear form; the high half where all of it is a multiple of 2**32."""
+        const, terms = parts(a)
+        if op == "lo32":
+            return self.lin("i32", const, ((self.lo32(x), c) for x, c in terms))
+        if any(c & mask("i32") for c in (const, *(c for _, c in terms))):
+            return None
+        return self.lin("i32", const >> 32, ((self.lo32(x), c >> 32) for x, c in terms))
+
+    def _quotient(self, a: Node, divisor: Node) -> Node | None:
+        """``exact(a, step)``, a quotient known to have no remainder, is linear as soon as every coefficient divides;
+        ``upto`` is a quotient that may have one."""
+        const, terms = parts(a)
+        if any(c % divisor.imm for c in (const, *(c for _, c in terms))):
+            return None
+        return self.lin(a.ty, const // divisor.imm, ((x, c // divisor.imm) for x, c in terms))
 
     def lin(self, ty: Ty, const: int, terms: Iterable[tuple[Node, int]]) -> Node:
         """``const + sum(coef * atom)``, flattened: an atom that is itself linear is expanded."""
@@ -161,11 +164,6 @@ class Graph:
         """``frame & alignment``: the start of a new stack area, somewhere below ``frame``."""
         key = (frame.imm[0], frame.imm[1], alignment)
         return self.frame(self.bases.setdefault(key, len(self.bases) + 1), 0)
-
-
-def mask(ty: Ty) -> int:
-    """All ones of ``ty``."""
-    return (1 << BITS[ty]) - 1
 
 
 def signed(value: int, ty: Ty) -> int:

@@ -1,8 +1,7 @@
-"""The lifter: from machine code to structured, typed statements.
+"""The lifter: in comes a region of machine code, out comes :class:`layout_advise.mockup.ir.lifted.Lifted`.
 
-In comes a region, out comes a :class:`~layout_advise.mockup.ir.lifted.Lifted`. ``lift`` runs the steps in order:
-``inline_calls`` makes the ``flow`` (every loop with one entry, by ``reducible``), ``ssa`` builds static single assignment
-over ``machine_state`` while ``translate`` turns effects into values (``calls`` and ``runtime_arguments`` for what stays a
-call), ``retype`` gives values their types, ``loops/`` gives loops counters and trip counts, ``schedule`` places values,
-``structuring`` and ``statements`` write loops, branches and statements.
+``lift`` calls the steps in this order: ``inline_calls`` makes the control flow (``flow``, ``reducible``); ``build_ssa``
+translates it to a value graph in SSA form (``ssa``, ``translate``, ``machine_state``, ``calls``, ``runtime_arguments``);
+``loops`` finds trip counts and closed forms; ``retype`` gives values their types; ``schedule`` places them in blocks;
+``structuring`` and ``statements`` write statements.
 """

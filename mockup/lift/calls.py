@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.ir.effects import Flags, Gpr, Lane, MaskBit, Ty
 from layout_advise.mockup.ir.lifted import Origin
-from layout_advise.mockup.ir.simplify import bitcast, build, hi32, lo32
-from layout_advise.mockup.ir.value_graph import Node
+from layout_advise.mockup.ir.node import Node
 from layout_advise.mockup.lift.flow import RSP, FlowStep
 from layout_advise.mockup.lift.machine_state import FrameEscapes, MachineState, Slot, State
 from layout_advise.mockup.lift.runtime_arguments import FramePart, held, low_half, part_at, put, stored_at
@@ -21,10 +20,10 @@ from layout_advise.mockup.machine.call_abi import (
     VECTORS,
     WIDE_VECTORS,
     Clobbered,
-    Handed,
     Opaque,
+    OpaqueArguments,
 )
-from layout_advise.mockup.machine.openmp_runtime import PLACE_ARGUMENTS, POINTERS, ROUTINES, Invoked
+from layout_advise.mockup.machine.openmp_runtime import PLACE_ARGUMENTS, POINTERS, ROUTINES, RuntimeArguments
 
 RAX = Gpr(0)
 MASKS, MASK_BITS = 8, 64
@@ -55,7 +54,7 @@ CALLED = frozenset((*PURE, *TEAM, *ROUTINES))
 
 
 def named_call(owner: MachineState, state: State, step: FlowStep, events: list[Node]) -> None:
-    """A call that stays one (:data:`CALLED`): its result, and what is unknown after it."""
+    """Translates a call of a pure function (:data:`CALLED`): its result, and the places that are unknown after it."""
     g = owner.graph
     g.origin = Origin(step.pc)
     if step.call in ROUTINES:
@@ -63,15 +62,15 @@ def named_call(owner: MachineState, state: State, step: FlowStep, events: list[N
         return
     ty, count = (PURE | TEAM)[step.call or ""]
     raw = (owner.read(state, Lane(i, 0)) for i in range(count))
-    args = tuple(bitcast(g, ty, x if ty == "f64" else lo32(g, x)) for x in raw)
+    args = tuple(g.bitcast(ty, x if ty == "f64" else g.lo32(x)) for x in raw)
     call = g.raw("call", ty, args, step.call)
     events.append(call)
     lost = _clobber(owner, state, Clobbered(step.call))
     if ty == "i32":
-        state[RAX] = build(g, "pair", "i64", (call, hi32(g, state[RAX])))
+        state[RAX] = g.pair(call, g.hi32(state[RAX]))
         return
-    bits = bitcast(g, "i64" if ty == "f64" else "i32", call)
-    state[Lane(0, 0)] = bits if ty == "f64" else build(g, "pair", "i64", (bits, hi32(g, lost)))
+    bits = g.bitcast("i64" if ty == "f64" else "i32", call)
+    state[Lane(0, 0)] = bits if ty == "f64" else g.pair(bits, g.hi32(lost))
 
 
 def _runtime(owner: MachineState, state: State, step: FlowStep, events: list[Node]) -> None:
@@ -96,7 +95,7 @@ def _runtime(owner: MachineState, state: State, step: FlowStep, events: list[Nod
         elif kind == "i":
             value = low_half(g, value)
         args.append(value)
-    event = g.raw("runtime", "i64", args, Invoked(name, len(places)))
+    event = g.raw("runtime", "i64", args, RuntimeArguments(name, len(places)))
     events.append(event)
     _clobber(owner, state, Clobbered(name))
     given = [g.raw("given", "i64", (event,), number) for number in range(not routine.result, len(places) + 1)]
@@ -121,7 +120,7 @@ def _argument(owner: MachineState, state: State, number: int, step: FlowStep, ev
 
 
 def _clobber(owner: MachineState, state: State, gone: Clobbered | str) -> Node:
-    """What a call may change is unknown after it; the node that stands for it in vector registers."""
+    """Makes unknown what a call may change; returns the node that stands for it in vector registers."""
     g = owner.graph
     for register in CALLER_SAVED:
         state[register] = g.raw("undef", "i64", (), gone)
@@ -156,7 +155,7 @@ def opaque_call(owner: MachineState, state: State, step: FlowStep, call: Opaque,
         handed.append((place, value))
     target = owner.expression(state, call.target, {})
     args = (target, *(() if stack is None else (stack,)), *(value for _, value in handed))
-    event = g.raw("opaque", "i64", args, Handed(call.name, stack is not None, tuple(place for place, _ in handed)))
+    event = g.raw("opaque", "i64", args, OpaqueArguments(call.name, stack is not None, tuple(place for place, _ in handed)))
     events.append(event)
     before = {place: owner.read(state, place) for place in KEPT} if call.local else {}
     gone = Clobbered(call.name)
@@ -170,7 +169,7 @@ def opaque_call(owner: MachineState, state: State, step: FlowStep, call: Opaque,
 
 
 def _holds(value: Node) -> bool:
-    """Whether a lane may hold something that was computed: not what the caller's caller left, nor zeros."""
+    """Returns whether a lane may hold a computed value, rather than its value at the entry or zeros."""
     seen: set[Node] = set()
     work = [value]
     while work:
@@ -192,7 +191,7 @@ def _string(owner: MachineState, state: State, call: Opaque, events: list[Node])
     source = Gpr(6) if name.startswith("movs") else Gpr(0)
     places = (to, source, count)
     args = (g.const("i64", 0), *(owner.read(state, place) for place in places))
-    events.append(g.raw("opaque", "i64", args, Handed(call.name, False, places)))
+    events.append(g.raw("opaque", "i64", args, OpaqueArguments(call.name, False, places)))
     for place in (to, source) if source != Gpr(0) else (to,):
         moved = g.scale(owner.read(state, count), size)
         state[place] = g.add(owner.read(state, place), moved)

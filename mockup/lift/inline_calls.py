@@ -1,4 +1,4 @@
-"""From a region to the control flow that is lifted: callees inlined, and edges split where the later stages put something.
+"""The control flow of a region with its callees inlined, and edges split where later stages put statements.
 
 After :func:`build_flow` every loop has one preheader and one latch (both with a single successor), no edge runs from a
 block with several successors to one with several predecessors, every edge out of a loop passes a block of its own (the
@@ -11,13 +11,13 @@ from collections.abc import Callable
 
 from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.ir.effects import CALL_TARGET, Const, Expr, Op, Read, Semantics, SetEffect
-from layout_advise.mockup.lift.flow import RIP, RSP, Cond, Flow, FlowBlock, FlowStep, Go, Hang, Switch, analyse
+from layout_advise.mockup.lift.flow import RIP, RSP, Cond, Flow, FlowBlock, FlowStep, Go, Switch, Unreachable, analyse
 from layout_advise.mockup.lift.reducible import make_reducible
 from layout_advise.mockup.machine import cfg as control
 from layout_advise.mockup.machine.call_abi import STRING_OPERATIONS, Opaque, refusal
 from layout_advise.mockup.machine.disassembly import Insn
 from layout_advise.mockup.machine.image import open_image
-from layout_advise.mockup.machine.openmp_runtime import why_not
+from layout_advise.mockup.machine.openmp_runtime import refusal_remark
 from layout_advise.mockup.machine.semantics.control import call_target
 from layout_advise.tracer.code.region import Region
 
@@ -38,7 +38,7 @@ def build_flow(region: Region, semantics: Semantic, pure: Callable[[str], bool],
     flow = Flow(builder.blocks, start.id, exit_block.id)
     _reduce(flow, builder)
     analyse(flow)
-    if exit_block.id not in flow.preds:
+    if exit_block.id not in flow.graph.predecessors:
         raise NotLiftedError(region.entry, region.symbol, "never returns")
     _normalise(flow, builder)
     analyse(flow)
@@ -89,6 +89,11 @@ class _FlowBuilder:
                 following = self.new(insn.end)
                 self._call(block, insn, called, following.id, active)
                 block = following
+        self._terminate(block, source, ids, after, active)
+
+    def _terminate(
+        self, block: FlowBlock, source: control.Block, ids: dict[int, int], after: int, active: tuple[int, ...]
+    ) -> None:
         at = source.insns[-1] if source.insns else None
         pc, text = (at.address, at.text) if at else (source.start, "jump")
         match source.terminator:
@@ -105,7 +110,7 @@ class _FlowBuilder:
             case control.TailCall(target, name):
                 self._tail(block, at, (pc, text), control.Called(target, name), after, active)
             case control.Trap():
-                block.term = Hang()
+                block.term = Unreachable()
 
     def _tail(
         self,
@@ -116,7 +121,7 @@ class _FlowBuilder:
         after: int,
         active: tuple[int, ...],
     ) -> None:
-        """A jump to a function: it returns to our caller itself. Or the end of a loop."""
+        """Ends a block by a tail call, which returns to the region's caller, or by leaving a loop region."""
         if called.target in self.exits and len(active) == 1:
             assert called.target is not None
             block.steps.append(FlowStep(at[0], at[1], Semantics((SetEffect(RIP, Const("i64", called.target)),))))
@@ -131,7 +136,7 @@ class _FlowBuilder:
         elif self.opaque:
             self._unknown(block, insn, at, called, tail=True)
         else:
-            raise NotLiftedError(*at, f"leaves by a jump to {_label(called)}{why_not(called.name)}")
+            raise NotLiftedError(*at, f"leaves by a jump to {_label(called)}{refusal_remark(called.name)}")
         block.steps.append(_move_stack(at[0], 8))
         block.term = Go(after)
 
@@ -149,12 +154,12 @@ class _FlowBuilder:
         elif callee is not None:
             raise insn.refuse(f"recursive call of {callee.symbol}")
         else:
-            raise insn.refuse(f"calls {_label(called)}{why_not(called.name)}")
+            raise insn.refuse(f"calls {_label(called)}{refusal_remark(called.name)}")
 
     def _unknown(
         self, block: FlowBlock, insn: Insn | None, at: tuple[int, str], called: control.Called, *, tail: bool
     ) -> None:
-        """A call that stays one."""
+        """Adds a call that is not inlined."""
         why = refusal(called.name)
         if why is not None:
             raise NotLiftedError(*at, why)
@@ -178,7 +183,7 @@ def _move_stack(pc: int, amount: int) -> FlowStep:
 
 
 def _reduce(flow: Flow, builder: _FlowBuilder) -> None:
-    """Give every loop one entry."""
+    """Makes the flow reducible: every loop gets one entry."""
 
     def copy(block: int) -> int:
         source, made = flow.blocks[block], builder.new(flow.blocks[block].start)
@@ -205,12 +210,12 @@ def _normalise(flow: Flow, builder: _FlowBuilder) -> None:
         middle.term = Go(target)
 
     for head, loop in list(flow.loops.items()):
-        between([p for p in flow.preds[head] if p in loop.blocks], head)
-        between([p for p in flow.preds[head] if p not in loop.blocks], head)
+        between([p for p in flow.graph.predecessors[head] if p in loop.blocks], head)
+        between([p for p in flow.graph.predecessors[head] if p not in loop.blocks], head)
     analyse(flow)
     exits = {edge for loop in flow.loops.values() for edge in loop.exits}
-    for block in list(flow.order):
+    for block in list(flow.graph.order):
         following = flow.blocks[block].successors
         for target in following:
-            if (block, target) in exits or (len(following) > 1 and len(flow.preds[target]) > 1):
+            if (block, target) in exits or (len(following) > 1 and len(flow.graph.predecessors[target]) > 1):
                 between([block], target)

@@ -1,4 +1,4 @@
-"""From machine code to statements: the whole lifter in one call."""
+"""The whole lifter in one call: from machine code to statements."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Literal
 
 from layout_advise.mockup.ir.effects import Gpr, Lane
 from layout_advise.mockup.ir.lifted import Atomic, Item, Lifted, LiftedLoop, Load, Store
-from layout_advise.mockup.ir.value_graph import Node
+from layout_advise.mockup.ir.node import Node
+from layout_advise.mockup.lift.build_ssa import build_ssa
 from layout_advise.mockup.lift.calls import CALLED
 from layout_advise.mockup.lift.flow import RIP
 from layout_advise.mockup.lift.inline_calls import build_flow
@@ -16,7 +17,7 @@ from layout_advise.mockup.lift.loops.closed_forms import close_loops, lower_exac
 from layout_advise.mockup.lift.loops.merge_exit_tests import merge_tests
 from layout_advise.mockup.lift.machine_state import FrameEscapes
 from layout_advise.mockup.lift.retype import retype
-from layout_advise.mockup.lift.ssa import SsaProgram, build_ssa
+from layout_advise.mockup.lift.ssa import SsaProgram
 from layout_advise.mockup.lift.structuring import StatementWriter
 from layout_advise.mockup.machine.entry_values import Known
 from layout_advise.mockup.machine.image import open_image
@@ -72,8 +73,8 @@ def _lift(
     program = build_ssa(flow, frame_cells=frame_cells, results=results, constant=constant, known=known)
     merge_tests(program)
     retype(program)
-    # a result register that a call or an undefined result has spoilt, on any path, cannot be what the function returns
-    program.outs = {place: node for place, node in program.outs.items() if not _spoilt(node, guess)}
+    # a result register that a call or an undefined result has clobbered, on any path, cannot be what the function returns
+    program.outs = {place: node for place, node in program.outs.items() if not _clobbered(node, guess)}
     loops = close_loops(program)
     indexed = carried and index_carried(program)
     lower_exact(program)
@@ -92,7 +93,7 @@ def _lift(
 
 
 def _hand_over_kept(program: SsaProgram) -> None:
-    """Registers that are used behind a call as if it had not been: their values are handed over with the arguments."""
+    """Passes registers that are used after a call as if it had kept them: their values become arguments of the call."""
     live = program.live()
     for events in program.events.values():
         for result in events:
@@ -105,9 +106,9 @@ def _hand_over_kept(program: SsaProgram) -> None:
             result.args = (call,)
 
 
-def _spoilt(out: Node, guess: bool) -> bool:
-    """Whether a call or an undefined result may have left what is there. Of what an unknown function returned it is not
-    known whether it is more than what happened to be in the register, unless the result's kind is known (no ``guess``)."""
+def _clobbered(out: Node, guess: bool) -> bool:
+    """Returns whether a result register may hold what a call or an undefined result left there. A value of an unknown
+    function may be no result, unless the kind of the result is known (no ``guess``)."""
     seen: set[int] = set()
     work = [out]
     while work:

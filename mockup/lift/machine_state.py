@@ -1,4 +1,4 @@
-"""What registers, flags and the cells of the frame hold at a place of the code, as nodes of the value graph.
+"""The contents of registers, flags and cells of the frame at a point of the code, as nodes of the value graph.
 
 The hotspot's own stack frame is a set of 64-bit cells (:class:`Slot`), locations like registers: spills and the pushes of
 callee-saved registers vanish in renaming, and a cell that holds two floats splits like a vector lane does.
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from layout_advise.mockup.ir.effects import Const, Expr, Flags, Lane, Location, MaskBit, Op, Read, Temp, Ty
-from layout_advise.mockup.ir.simplify import build
-from layout_advise.mockup.ir.value_graph import Graph, Node
+from layout_advise.mockup.ir.node import Node
+from layout_advise.mockup.ir.value_graph import Graph
 from layout_advise.mockup.lift.flow import RSP
 from layout_advise.mockup.machine.conditions import UndefinedFlagError, resolve
 
@@ -41,7 +41,7 @@ ReadOnly = Callable[[int, int], bytes | None]
 
 
 class MachineState:
-    """What places hold, as nodes of ``graph``; ``frame_cells`` False leaves the frame in memory; ``wide``: there are
+    """The contents of places, as nodes of ``graph``; ``frame_cells`` False leaves the frame in memory; ``wide``: there are
     instructions on whole 256-bit registers; ``masks``: there are some that write mask registers. ``known`` is what lanes and
     bits of masks hold at the entry, in terms of the first one that holds it."""
 
@@ -64,7 +64,7 @@ class MachineState:
         self._defaults: dict[Place, Node] = {}
 
     def default(self, place: Place) -> Node:
-        """What ``place`` holds at the entry."""
+        """The value of ``place`` at the entry."""
         if place not in self._defaults:
             g, saved = self.graph, self.graph.block
             g.block = None
@@ -120,7 +120,7 @@ class MachineState:
 
 
 def make(g: Graph, name: str, ty: Ty, args: tuple[Node, ...]) -> Node:
-    """:func:`build`, and conditions resolved where the flags are known (they are tried again after each rewriting)."""
+    """The simplified node for ``name(args)``. Conditions are resolved once their flags are known."""
     if name == "undefined":
         return g.raw("undef", ty, (), "an undefined result")
     if name.startswith("cond."):
@@ -129,7 +129,7 @@ def make(g: Graph, name: str, ty: Ty, args: tuple[Node, ...]) -> Node:
             return _from_expr(g, resolve(name.removeprefix("cond."), _flags_expr(args[0], leaves)), leaves)
         except UndefinedFlagError:
             return g.raw(name, ty, args)
-    return build(g, name, ty, args)
+    return g.build(name, ty, *args)
 
 
 def _flags_expr(node: Node, leaves: dict[int, Node]) -> Expr:

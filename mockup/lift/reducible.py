@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable
 
 import networkx as nx
 
+from layout_advise.tracer.code.flow_graph import reachable
+
 GROWTH = 4
 """So many times larger the graph may become."""
 
@@ -23,7 +25,7 @@ def make_reducible(
     redirect: Callable[[int, int, int], None],
     entry: int,
 ) -> int | None:
-    """Split nodes until every cycle has one entry; the graph is reached through the functions alone.
+    """Splits nodes until every cycle has one entry; the graph is reached through the functions alone.
 
     ``copy(node)`` makes a node with the same successors, ``redirect(node, old, new)`` moves its edges from ``old`` to
     ``new``.
@@ -31,7 +33,7 @@ def make_reducible(
     """
     first: int | None = None
     while True:
-        graph = _reached(successors, entry)
+        graph = reachable(entry, successors)
         first = first or graph.number_of_nodes()
         cycle = _several_entries(graph, set(graph.nodes), entry)
         if cycle is None:
@@ -47,21 +49,6 @@ def make_reducible(
             for before in list(graph.predecessors(node)):
                 if before not in cycle[0]:
                     redirect(before, node, made[node])
-
-
-def _reached(successors: Callable[[int], Iterable[int]], entry: int) -> nx.DiGraph[int]:
-    graph: nx.DiGraph[int] = nx.DiGraph()
-    graph.add_node(entry)
-    work = [entry]
-    seen = {entry}
-    while work:
-        at = work.pop()
-        for following in successors(at):
-            graph.add_edge(at, following)
-            if following not in seen:
-                seen.add(following)
-                work.append(following)
-    return graph
 
 
 def _several_entries(graph: nx.DiGraph[int], nodes: set[int], entry: int) -> Cycle | None:

@@ -1,4 +1,4 @@
-"""Give raw 64-bit values the type that they are used as.
+"""Type inference: raw 64-bit values get the type that they are used as.
 
 A location is a raw i64. Where every use reads it as a double it becomes one; where its halves are read it is split in two
 (and each half becomes a float likewise); where a 32-bit register is carried round a loop it becomes an i32. The use is
@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from layout_advise.mockup.ir.effects import BITS, Ty
-from layout_advise.mockup.ir.simplify import bitcast, build, hi32, lo32
-from layout_advise.mockup.ir.value_graph import Graph, GraphAccess, Node, StoreTo, mask
+from layout_advise.mockup.ir.effects import Ty, mask, sign_bit
+from layout_advise.mockup.ir.node import GraphAccess, Node, StoreTo
+from layout_advise.mockup.ir.value_graph import Graph
 from layout_advise.mockup.lift.ssa import SsaProgram, rewrite
 
 _SOURCES = frozenset(("load", "livein", "phi", "select"))
@@ -19,7 +19,7 @@ _THROUGH = frozenset(("phi", "select"))
 
 
 def retype(program: SsaProgram) -> None:
-    """Type every load, live-in, phi and select of ``program`` by its uses."""
+    """Types every load, live-in, phi and select of ``program`` by its uses (in place)."""
     for _ in range(4):
         replace = _decide(program)
         if not replace:
@@ -54,7 +54,7 @@ def _kind(user: Node, index: int) -> str:
         return "copy"
     if user.op == "bitcast" and user.ty in ("f64", "f32"):
         return "float"
-    if user.op == "xor" and user.args[1 - index].op == "const" and user.args[1 - index].imm == 1 << (BITS[user.ty] - 1):
+    if user.op == "xor" and user.args[1 - index].op == "const" and user.args[1 - index].imm == sign_bit(user.ty):
         return "sign"  # of a float as of an integer: does not decide
     return "half" if user.op in ("lo32", "hi32") else "integer"
 
@@ -102,18 +102,18 @@ def _retyped(program: SsaProgram, node: Node, how: str) -> Node:
     g.block, g.origin = node.block, node.origin
     real: Ty = "f64" if node.ty == "i64" else "f32"
     if how == "float":
-        return bitcast(g, node.ty, _like(program, node, real, lambda a: bitcast(g, real, a), None))
-    low = _like(program, node, "i32", lambda a: lo32(g, a), 0)
-    high = _like(program, node, "i32", lambda a: hi32(g, a), 1)
+        return g.bitcast(node.ty, _like(program, node, real, lambda a: g.bitcast(real, a), None))
+    low = _like(program, node, "i32", lambda a: g.lo32(a), 0)
+    high = _like(program, node, "i32", lambda a: g.hi32(a), 1)
     _drop(program, node)
-    return build(g, "pair", "i64", (low, high))
+    return g.pair(low, high)
 
 
 def _like(program: SsaProgram, node: Node, ty: Ty, view: Callable[[Node], Node], half: int | None) -> Node:
     """``node`` made again as type ``ty``: the whole of it, or one half."""
     g = program.graph
     if node.op == "select":
-        return build(g, "select", ty, (node.args[0], view(node.args[1]), view(node.args[2])))
+        return g.select(ty, node.args[0], view(node.args[1]), view(node.args[2]))
     if node.op == "livein":
         place, which = node.imm if isinstance(node.imm, tuple) else (node.imm, None)
         return _livein(g, ty, place, which if half is None else half)
@@ -192,8 +192,8 @@ def _narrow_phis(program: SsaProgram) -> dict[Node, Node]:
         if all(a.op == "const" or a in narrow for a in phi.args):
             continue  # a choice between constants: nothing gained
         g.block, g.origin = phi.block, phi.origin
-        made = g.raw("phi", "i32", tuple(lo32(g, a) for a in phi.args))
+        made = g.raw("phi", "i32", tuple(g.lo32(a) for a in phi.args))
         assert phi.block is not None
         program.phis[phi.block].append(made)
-        replace[phi] = build(g, "zext", "i64", (made,))
+        replace[phi] = g.zext("i64", made)
     return replace

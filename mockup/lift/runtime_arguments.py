@@ -1,12 +1,12 @@
-"""What a function of the runtime is handed: numbers in the frame that it has pointers to, arguments on the stack."""
+"""Arguments of the OpenMP runtime's functions: numbers in the frame that they have pointers to, and words on the stack."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from layout_advise.mockup.ir.simplify import build, hi32, lo32
-from layout_advise.mockup.ir.value_graph import Graph, Node, StoreTo
+from layout_advise.mockup.ir.node import Node, StoreTo
+from layout_advise.mockup.ir.value_graph import Graph
 from layout_advise.mockup.lift.machine_state import FrameEscapes, MachineState, Slot, State
 
 
@@ -19,7 +19,7 @@ class FramePart:
     bytes: int
 
     def overlaps(self, other: FramePart) -> bool:
-        """Whether both have a byte in common."""
+        """Returns whether both have a byte in common."""
         return self.slot == other.slot and (self.bytes == 8 or other.bytes == 8 or self.inside == other.inside)
 
 
@@ -32,33 +32,33 @@ def part_at(address: Node, size: int) -> FramePart:
 
 
 def held(owner: MachineState, state: State, part: FramePart) -> Node:
-    """What the part holds, as an i64 whose upper half says nothing where the part has 4 bytes."""
+    """The value of the part, as an i64 whose upper half has no meaning where the part has 4 bytes."""
     g, cell = owner.graph, owner.read(state, part.slot)
     if part.bytes == 8:
         return cell
-    half = hi32(g, cell) if part.inside else lo32(g, cell)
-    return half if half.op == "undef" else build(g, "zext", "i64", (half,))
+    half = g.hi32(cell) if part.inside else g.lo32(cell)
+    return half if half.op == "undef" else g.zext("i64", half)
 
 
 def put(owner: MachineState, state: State, part: FramePart, value: Node) -> None:
-    """Have the part hold ``value``, the other half of its cell what it held."""
+    """Writes ``value`` to the part; the other half of its cell is unchanged."""
     g, cell = owner.graph, owner.read(state, part.slot)
     if part.bytes == 8:
         state[part.slot] = value
         return
-    low = lo32(g, value)
-    halves = (lo32(g, cell), low) if part.inside else (low, hi32(g, cell))
-    state[part.slot] = build(g, "pair", "i64", halves)
+    low = g.lo32(value)
+    halves = (g.lo32(cell), low) if part.inside else (low, g.hi32(cell))
+    state[part.slot] = g.build("pair", "i64", *halves)
 
 
 def low_half(g: Graph, value: Node) -> Node:
     """An argument of 32 bits: what stands above it in its register or on the stack may never have been set."""
-    half = lo32(g, value)
-    return half if half.op == "undef" else build(g, "zext", "i64", (half,))
+    half = g.lo32(value)
+    return half if half.op == "undef" else g.zext("i64", half)
 
 
 def stored_at(g: Graph, events: Sequence[Node], address: Node) -> Node | None:
-    """What the last of ``events`` that stores left at ``address`` and 7 bytes on (or 3), where that is certain: where
+    """The value that the last store among ``events`` left in the 8 (or 4) bytes at ``address``, where that is certain: where
     nothing but stores at known distances from there came since."""
     for event in reversed(events):
         if event.op == "load":
@@ -72,7 +72,7 @@ def stored_at(g: Graph, events: Sequence[Node], address: Node) -> Node | None:
             return None
         if distance.imm == 0 and kind.ty in ("i64", "i32"):
             value = event.args[1]
-            return value if kind.ty == "i64" else build(g, "zext", "i64", (value,))
+            return value if kind.ty == "i64" else g.zext("i64", value)
         if -8 < signed_distance(distance.imm) < 8:
             return None
     return None

@@ -1,4 +1,4 @@
-"""Where each value is computed: the block, and the order inside it.
+"""Code motion: the block in which each value is computed, and the order inside it.
 
 Loads, stores and calls stay where they were. A pure value may move between the first block where its operands are known
 and the last one that dominates its uses (Click, Global code motion, PLDI 1995): it takes the one with the fewest loops
@@ -12,33 +12,33 @@ import heapq
 from collections.abc import Iterator
 from itertools import pairwise
 
-from layout_advise.mockup.ir.value_graph import FAULTING, LASTING, PINNED, Node
-from layout_advise.mockup.lift.loops.loop_exits import Counted
+from layout_advise.mockup.ir.node import FAULTING, PINNED, SIDE_EFFECTS, Node
+from layout_advise.mockup.lift.loops.loop_exits import CountedLoop
 from layout_advise.mockup.lift.ssa import SsaProgram
 
 
 class Schedule:
     """``nodes[block]``: what is computed there, in order."""
 
-    def __init__(self, program: SsaProgram, loops: dict[int, Counted]) -> None:
+    def __init__(self, program: SsaProgram, loops: dict[int, CountedLoop]) -> None:
         self.program, self.loops, self.flow = program, loops, program.flow
         self.live = program.live()
         self.uses: dict[Node, list[int]] = {}
         self.users: dict[Node, list[Node]] = {}
         self.at: dict[Node, int] = {}
         self.known: dict[Node, int] = {}
-        self.nodes: dict[int, list[Node]] = {block: [] for block in self.flow.order}
-        self.calling = {b for b in self.flow.order if any(e.op in ("call", "opaque") for e in program.events[b])}
+        self.nodes: dict[int, list[Node]] = {block: [] for block in self.flow.graph.order}
+        self.calling = {b for b in self.flow.graph.order if any(e.op in ("call", "opaque") for e in program.events[b])}
         self._place()
-        for block in self.flow.order:
+        for block in self.flow.graph.order:
             self.nodes[block] = self._ordered(block)
 
     def _roots(self) -> Iterator[tuple[int, Node]]:
         """(block, value): each value that must be at hand in the block."""
         flow, program = self.flow, self.program
-        for block in flow.order:
+        for block in flow.graph.order:
             for event in program.events[block]:
-                if event.op in LASTING or event in self.live:
+                if event.op in SIDE_EFFECTS or event in self.live:
                     yield from ((block, a) for a in operands(event))
             if block in program.conds:
                 yield block, program.conds[block]
@@ -46,7 +46,7 @@ class Schedule:
                 yield block, program.switches[block]
             for phi in program.phis.get(block, ()):
                 if phi in self.live:
-                    yield from zip(flow.preds[block], phi.args, strict=True)
+                    yield from zip(flow.graph.predecessors[block], phi.args, strict=True)
             for carried in program.exits.get(block, ()):
                 if carried in self.live:
                     yield self.leaves_from(block), carried.args[0]
@@ -59,7 +59,7 @@ class Schedule:
         for counted in self.loops.values():
             if counted.pad == pad:
                 return counted.loop.latch if counted.bottom else pad
-        return self.flow.preds[pad][0]
+        return self.flow.graph.predecessors[pad][0]
 
     def _place(self) -> None:
         for block, node in self._roots():
@@ -69,7 +69,7 @@ class Schedule:
                 continue
             late = None
             for block in self.uses[node]:
-                late = block if late is None else self.flow.meet(late, block)
+                late = block if late is None else self.flow.graph.common_dominator(late, block)
             assert late is not None
             chosen = self._choose(node, late)
             self.at[node] = chosen
@@ -100,28 +100,28 @@ class Schedule:
 
     def _choose(self, node: Node, late: int) -> int:
         if node.op in FAULTING and node.block is not None:
-            return node.block if self.flow.dominates(node.block, late) else late
+            return node.block if self.flow.graph.dominates(node.block, late) else late
         early = self.earliest(node)
         best = at = late
         while at != early:
-            up = self.flow.idom[at]
+            up = self.flow.graph.idom[at]
             if up is None:
                 break
             at = up
             if self._depth(at) < self._depth(best):
                 best = at
         home = node.block
-        if home is not None and self._is_beyond_a_call(home, best) and self.flow.dominates(early, home):
+        if home is not None and self._is_beyond_a_call(home, best) and self.flow.graph.dominates(early, home):
             return home
         return best
 
     def _is_beyond_a_call(self, home: int, block: int) -> bool:
-        """Whether a value that the machine code computes in ``home`` would be computed behind a call only, in ``block``: no
+        """Returns whether a value that the machine code computes in ``home`` would come behind a call in ``block``: no
         compiler moves anything across one, and what a source computes before it runs beside it (``options``: 1.07)."""
         at: int | None = block
         called = False
         while at is not None and at != home:
-            at = self.flow.idom[at]
+            at = self.flow.graph.idom[at]
             called = called or (at is not None and at in self.calling)
         return at == home and called and self._depth(home) <= self._depth(block)
 
@@ -141,11 +141,11 @@ class Schedule:
             elif missing := [a for a in top.args if a not in self.known]:
                 stack.extend(missing)
             else:
-                self.known[top] = max((self.known[a] for a in top.args), key=lambda b: self.flow.level[b])
+                self.known[top] = max((self.known[a] for a in top.args), key=lambda b: self.flow.graph.level[b])
         return self.known[node]
 
     def _ordered(self, block: int) -> list[Node]:
-        events = [e for e in self.program.events[block] if e.op in LASTING or e in self.live]
+        events = [e for e in self.program.events[block] if e.op in SIDE_EFFECTS or e in self.live]
         nodes = [*self.nodes[block], *events]
         here = set(nodes)
         waiting: dict[Node, int] = {}
@@ -191,6 +191,6 @@ def operands(node: Node) -> tuple[Node, ...]:
 
 
 def stored_value(node: Node) -> Node:
-    """What a store writes; the type of its bits does not matter."""
+    """The value that a store writes, whatever the type of its bits."""
     value = node.args[1]
     return value.args[0] if value.op == "bitcast" else value

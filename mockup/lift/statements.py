@@ -1,9 +1,9 @@
-"""One value of the graph after another becomes a statement, or the operand of one."""
+"""Values of the graph as statements, or as operands of statements."""
 
 from __future__ import annotations
 
 from layout_advise.errors import NotLiftedError
-from layout_advise.mockup.ir.effects import BITS, MaskBit, Ty
+from layout_advise.mockup.ir.effects import MaskBit, Ty, mask
 from layout_advise.mockup.ir.lifted import (
     Assign,
     Atomic,
@@ -24,11 +24,12 @@ from layout_advise.mockup.ir.lifted import (
     Val,
     Var,
 )  # fmt: skip
-from layout_advise.mockup.ir.value_graph import Node, parts
+from layout_advise.mockup.ir.node import Node
+from layout_advise.mockup.ir.value_graph import parts
 from layout_advise.mockup.lift.machine_state import UNWRITTEN, FrameEscapes
 from layout_advise.mockup.lift.schedule import stored_value
 from layout_advise.mockup.lift.translate import AtomicAt
-from layout_advise.mockup.machine.call_abi import Clobbered, Handed, register_name
+from layout_advise.mockup.machine.call_abi import Clobbered, OpaqueArguments, register_name
 
 _INVERSE = {"eq": "ne", "ne": "eq"}
 _SWAPPED = {"slt": "sle", "sle": "slt", "ult": "ule", "ule": "ult"}
@@ -51,7 +52,7 @@ class Statements:
         return self.numbers
 
     def operand(self, node: Node) -> Operand:
-        """What stands for ``node`` in statements; it is numbered when it is first used."""
+        """The operand that stands for ``node`` in statements; it is numbered when it is first used."""
         if node.op == "const":
             return Imm(node.ty, node.imm)
         if node in self.operands:
@@ -94,7 +95,7 @@ class Statements:
         return Linear(const, tuple((self.operand(a), c) for a, c in terms))
 
     def define(self, node: Node, items: list[Item]) -> None:
-        """Append the statements that compute ``node``, or do what it does."""
+        """Appends the statements that compute ``node``, or have its effect."""
         origin = node.origin
         match node.op:
             case "load":
@@ -134,7 +135,7 @@ class Statements:
                 items.append(Let(value, node.op, tuple(self.operand(a) for a in node.args), origin))
 
     def _opaque(self, node: Node) -> OpaqueCall:
-        handed: Handed = node.imm
+        handed: OpaqueArguments = node.imm
         operands = [Imm(a.ty, 0) if a.op == "undef" else self.operand(a) for a in node.args]
         stack = operands[1] if handed.stack else None
         args = tuple(zip(handed.places, operands[2 if handed.stack else 1 :], strict=True))
@@ -148,14 +149,14 @@ class Statements:
     def _narrow_linear(self, node: Node, items: list[Item]) -> None:
         """32-bit sums, written out operation by operation."""
         const, terms = parts(node)
-        total: Operand | None = Imm(node.ty, const % (1 << BITS[node.ty])) if const or not terms else None
+        total: Operand | None = Imm(node.ty, const & mask(node.ty)) if const or not terms else None
         for index, (atom, coef) in enumerate(sorted(terms, key=lambda t: t[1] < 0)):
             value: Operand = self.operand(atom)
             name = "add"
             if coef == -1 and total is not None:
                 name = "sub"
             elif coef != 1:
-                value = self.let("mul", node.ty, (value, Imm(node.ty, coef % (1 << BITS[node.ty]))), node, items)
+                value = self.let("mul", node.ty, (value, Imm(node.ty, coef & mask(node.ty))), node, items)
             if total is None:
                 total = value
             elif index == len(terms) - 1:

@@ -1,4 +1,4 @@
-"""From placed values and control flow to statements: real loops, forward jumps, variables for what differs by path."""
+"""Structured statements from placed values and control flow: loops, forward jumps, variables for phis."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ from layout_advise.mockup.ir.lifted import (
     Var,
 )  # fmt: skip
 from layout_advise.mockup.ir.loop_body import used
-from layout_advise.mockup.ir.value_graph import Node
+from layout_advise.mockup.ir.node import Node
 from layout_advise.mockup.lift.flow import Cond, Go, Switch
-from layout_advise.mockup.lift.loops.loop_exits import Counted
+from layout_advise.mockup.lift.loops.loop_exits import CountedLoop
 from layout_advise.mockup.lift.schedule import Schedule
 from layout_advise.mockup.lift.ssa import SsaProgram
 from layout_advise.mockup.lift.statements import Statements
+from layout_advise.tracer.code.flow_graph import reverse_postorder
 
 
 class StatementWriter:
     """Writes the statements of one hotspot."""
 
-    def __init__(self, program: SsaProgram, loops: dict[int, Counted]) -> None:
+    def __init__(self, program: SsaProgram, loops: dict[int, CountedLoop]) -> None:
         self.program, self.loops, self.flow = program, loops, program.flow
         self.placement = Schedule(program, loops)
         self.live = self.placement.live
@@ -63,7 +64,7 @@ class StatementWriter:
         return tuple(found)
 
     def _region(self, head: int | None) -> list[Item]:
-        """The statements of a loop body (or of all: ``head`` None), inner loops as one statement each."""
+        """The statements of a loop body (``head`` None: of the hotspot), inner loops as one statement each."""
         members = self._members(head)
         order = self._order(head, members)
         items: list[Item] = []
@@ -78,7 +79,7 @@ class StatementWriter:
 
     def _members(self, head: int | None) -> list[int]:
         found: list[int] = []
-        for block in self.flow.order:
+        for block in self.flow.graph.order:
             if block in self.pads:
                 continue
             inner = self.flow.loop_of[block]
@@ -98,7 +99,7 @@ class StatementWriter:
                 if at in inside and at != head:
                     graph.add_edge(member, at)
         start = self.flow.entry if head is None else head
-        order = list(reversed(list(nx.dfs_postorder_nodes(graph, start))))
+        order = list(reverse_postorder(graph, start))
         if head is not None:
             latch = self.flow.loops[head].latch
             order.remove(latch)
@@ -171,7 +172,7 @@ class StatementWriter:
 
     def _moves(self, block: int, target: int, items: list[Item]) -> None:
         group = self.make.group()
-        index = self.flow.preds[target].index(block)
+        index = self.flow.graph.predecessors[target].index(block)
         for phi in self.program.phis.get(target, ()):
             if phi in self.live:
                 self._assign(phi, phi.args[index], group, items)
@@ -185,7 +186,7 @@ class StatementWriter:
         """The loop variable that holds ``node.args[0]`` once the loop is done (it is what the latch assigns)."""
         for head, counted in self.loops.items():
             if counted.bottom and counted.pad == node.block:
-                latch = self.flow.preds[head].index(counted.loop.latch)
+                latch = self.flow.graph.predecessors[head].index(counted.loop.latch)
                 for phi in self.program.phis.get(head, ()):
                     if phi in self.live and phi.args[latch] is node.args[0]:
                         return phi

@@ -1,4 +1,4 @@
-"""One instruction after another: effects (:mod:`layout_advise.mockup.ir.effects`) become nodes of the value graph."""
+"""Translation of one instruction: its effects (:mod:`layout_advise.mockup.ir.effects`) become nodes of the value graph."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from layout_advise.mockup.ir.effects import (
     Ty,
 )  # fmt: skip
 from layout_advise.mockup.ir.lifted import Origin
-from layout_advise.mockup.ir.simplify import bitcast, build, hi32, is_const, lo32
-from layout_advise.mockup.ir.value_graph import GraphAccess, Node, StoreTo
+from layout_advise.mockup.ir.node import GraphAccess, Node, StoreTo
+from layout_advise.mockup.ir.rules.form import is_const
 from layout_advise.mockup.lift.calls import named_call, opaque_call
 from layout_advise.mockup.lift.flow import FlowStep
 from layout_advise.mockup.lift.machine_state import FrameEscapes, MachineState, Place, Slot, State
@@ -36,7 +36,7 @@ class AtomicAt:
 
 
 def translate(owner: MachineState, state: State, step: FlowStep, events: list[Node], framed: set[tuple[int, int]]) -> None:
-    """Apply one instruction to ``state``; its loads, stores and calls are appended to ``events``, its operands that are
+    """Applies one instruction to ``state``; its loads, stores and calls are appended to ``events``, its operands that are
     cells of the frame are added to ``framed``."""
     if step.call is not None:
         named_call(owner, state, step, events)
@@ -104,7 +104,7 @@ class _OneStep:
         for half, arg in enumerate(expr.args):
             g.origin = replace(origin, lane=2 * origin.lane + half)
             halves.append(self._value(arg))
-        return build(g, "pair", "i64", tuple(halves))
+        return g.build("pair", "i64", *halves)
 
     def _load(self, ty: Ty, address: Node, access: GraphAccess, guard: Expr | None) -> Node:
         g = self.owner.graph
@@ -119,14 +119,14 @@ class _OneStep:
             if not unguarded:
                 raise FrameEscapes
             self.framed.add((self.step.pc, access.operand))
-            return bitcast(g, ty, self._read_cells(where, size))
+            return g.bitcast(ty, self._read_cells(where, size))
         data = self.owner.constant(address.imm, size) if unguarded and address.op == "const" else None
         if data is not None:  # shuffles by such indices, masks and signs become known
-            return bitcast(g, ty, g.const(raw, int.from_bytes(data, "little")))
+            return g.bitcast(ty, g.const(raw, int.from_bytes(data, "little")))
         args = (self._plain(address),) if unguarded or permit is None else (self._plain(address), permit)
         node = g.raw("load", raw, args, access)
         self.events.append(node)
-        return bitcast(g, ty, node)
+        return g.bitcast(ty, node)
 
     def _store(self, effect: StoreEffect, address: Node, value: Node, permit: Node | None) -> None:
         g = self.owner.graph
@@ -134,7 +134,7 @@ class _OneStep:
         if permit is not None and is_const(permit, 0):
             return
         unguarded = permit is None or is_const(permit, 1)
-        value = bitcast(g, _INTEGER_OF[size], value)
+        value = g.bitcast(_INTEGER_OF[size], value)
         where = self._frame(address, size)
         if where is not None:
             if not unguarded:
@@ -146,7 +146,7 @@ class _OneStep:
         self.events.append(g.raw("store", "i64", args, StoreTo(_INTEGER_OF[size], effect.operand, effect.part)))
 
     def _atomic(self, effect: AtomicEffect) -> Node:
-        """An event, and what stood there before it."""
+        """Translates an atomic operation: an event whose value is the memory's old content."""
         g, size = self.owner.graph, BITS[effect.ty] // 8
         address = self._value(effect.address)
         if self._frame(address, size) is not None:
@@ -155,7 +155,7 @@ class _OneStep:
         event = g.raw("atomic", "i64", args, AtomicAt(effect.ty, effect.operation, effect.operand))
         given = g.raw("given", "i64", (event,), "before")
         self.events += (event, given)
-        return given if size == 8 else build(g, "trunc", effect.ty, (given,))
+        return given if size == 8 else g.build("trunc", effect.ty, given)
 
     def _frame(self, address: Node, size: int) -> Slot | None:
         """The frame place that ``address`` is; None for other memory (also the caller's part of the stack)."""
@@ -181,11 +181,11 @@ class _OneStep:
         value = self.owner.read(self.state, cell)
         if size == 8 and inside == 4:
             above = self.owner.read(self.state, Slot(cell.base, cell.offset + 8))
-            return build(g, "pair", "i64", (hi32(g, value), lo32(g, above)))
+            return g.pair(g.hi32(value), g.lo32(above))
         if inside + size > 8:
             raise FrameEscapes
-        moved = build(g, "lshr", "i64", (value, g.const("i64", 8 * inside)))
-        return value if size == 8 else build(g, "trunc", _INTEGER_OF[size], (moved,))
+        moved = g.build("lshr", "i64", value, g.const("i64", 8 * inside))
+        return value if size == 8 else g.build("trunc", _INTEGER_OF[size], moved)
 
     def _write_cells(self, at: Slot, size: int, value: Node) -> None:
         g = self.owner.graph
@@ -193,21 +193,21 @@ class _OneStep:
         old = self.owner.read(self.state, cell)
         if size == 8 and inside == 4:
             above = Slot(cell.base, cell.offset + 8)
-            self.state[cell] = build(g, "pair", "i64", (lo32(g, old), lo32(g, value)))
-            upper = hi32(g, self.owner.read(self.state, above))
-            self.state[above] = build(g, "pair", "i64", (hi32(g, value), upper))
+            self.state[cell] = g.pair(g.lo32(old), g.lo32(value))
+            upper = g.hi32(self.owner.read(self.state, above))
+            self.state[above] = g.pair(g.hi32(value), upper)
         elif inside + size > 8:
             raise FrameEscapes
         elif size == 4 and inside in (0, 4):
-            halves = (value, hi32(g, old)) if inside == 0 else (lo32(g, old), value)
-            self.state[cell] = build(g, "pair", "i64", halves)
+            halves = (value, g.hi32(old)) if inside == 0 else (g.lo32(old), value)
+            self.state[cell] = g.build("pair", "i64", *halves)
         elif size == 8:
             self.state[cell] = value
         else:
             keep = g.const("i64", ~(((1 << (8 * size)) - 1) << (8 * inside)))
             if old.op == "undef":  # the other bytes of the cell: nobody reads what was never written
                 old = g.const("i64", 0)
-            kept = build(g, "and", "i64", (old, keep))
-            wide = build(g, "zext", "i64", (value,))
-            moved = build(g, "shl", "i64", (wide, g.const("i64", 8 * inside)))
-            self.state[cell] = build(g, "or", "i64", (kept, moved))
+            kept = g.build("and", "i64", old, keep)
+            wide = g.zext("i64", value)
+            moved = g.build("shl", "i64", wide, g.const("i64", 8 * inside))
+            self.state[cell] = g.build("or", "i64", kept, moved)

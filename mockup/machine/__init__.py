@@ -1,8 +1,7 @@
-"""Machine code: decoding, control flow, and what each instruction does.
+"""Machine code of a region, decoded: in comes a region of a binary, out come blocks of instructions and their effects.
 
-In come a region's bytes, out come instructions, a control-flow graph and effects. ``disassembly`` decodes, ``image``
-reads the file around the region, ``cfg`` builds the graph with ``jump_tables``, ``semantics/`` gives each instruction
-its effects, ``conditions`` resolves flags. ``liveness`` and ``entry_values`` say what a loop leaves and finds in
-registers, ``loop_regions`` where a loop can stand for its function, ``call_abi`` and ``openmp_runtime`` what calls take
-and return.
+``disassembly`` decodes instructions, ``image`` reads the ELF file around them; ``cfg`` makes basic blocks (``jump_tables``
+resolves indirect jumps); ``semantics`` gives the effects of an instruction, ``conditions`` reads flags, ``call_abi`` and
+``openmp_runtime`` describe calls. Over the graph ``liveness`` and ``entry_values`` analyse registers, and ``loop_regions``
+picks the loop nests that can be regions by themselves.
 """

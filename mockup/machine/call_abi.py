@@ -1,4 +1,4 @@
-"""Calls of functions that are not lifted: which registers they are handed, and what is known after them (SysV ABI, 3.2).
+"""Calls of functions that are not lifted: their argument registers, and the places they clobber (SysV ABI, 3.2).
 
 Such a call stays a call of the machine code. Every register that may hold an argument is handed over as it is; the stack
 pointer too where the frame is memory, so that arguments on the stack are where the callee looks for them.
@@ -57,7 +57,7 @@ class Clobbered:
 
 
 @dataclass(frozen=True, slots=True)
-class Handed:
+class OpaqueArguments:
     """``imm`` of an ``opaque`` node, whose args are the target, the stack pointer where ``stack``, and what ``places``
     hold."""
 
@@ -67,7 +67,7 @@ class Handed:
 
 
 def refusal(name: str | None) -> str | None:
-    """Why a function of this name cannot even be called; None where it can."""
+    """The reason why a function of this name cannot even be called; None where it can."""
     bare = (name or "").lstrip("_")
     if bare in _TWICE:
         return f"calls {name}, which returns twice"

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-import networkx as nx
-
+from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.ir.effects import Expr
-from layout_advise.mockup.ir.natural_loops import NaturalLoop, natural_loops
 from layout_advise.mockup.machine.disassembly import Immediate, Insn, MemoryOperand, decode, decode_one
 from layout_advise.mockup.machine.image import Image, open_image
 from layout_advise.mockup.machine.jump_tables import jump_targets
+from layout_advise.tracer.code.flow_graph import FlowGraph, NaturalLoop, flow_graph
 from layout_advise.tracer.code.region import Region
 
 CONDITIONS: Mapping[str, str] = {
@@ -51,7 +50,7 @@ class Jump:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """To ``target`` where condition ``cc`` (canonical spelling) holds at the end of the block, else to ``fallthrough``."""
+    """Goes to ``target`` where condition ``cc`` (canonical spelling) holds at the block's end, else to ``fallthrough``."""
 
     cc: str
     target: int
@@ -130,7 +129,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Cfg:
-    """The graph. ``blocks`` are in reverse postorder from the entry; ``idom[entry]`` is None.
+    """The basic blocks, in reverse postorder from the entry, and the ``graph`` of their starts.
 
     ``loops`` are outermost first (a parent comes before its children). ``calls`` maps the address of each call
     instruction to what it calls.
@@ -138,27 +137,9 @@ class Cfg:
 
     entry: int
     blocks: Mapping[int, Block]
-    idom: Mapping[int, int | None]
+    graph: FlowGraph
     loops: tuple[NaturalLoop, ...]
     calls: Mapping[int, Called] = field(default_factory=dict)
-
-    @property
-    def predecessors(self) -> dict[int, tuple[int, ...]]:
-        """For each block the blocks that may come before it."""
-        found: dict[int, list[int]] = {start: [] for start in self.blocks}
-        for block in self.blocks.values():
-            for successor in block.successors:
-                found[successor].append(block.start)
-        return {start: tuple(before) for start, before in found.items()}
-
-    def dominates(self, above: int, below: int) -> bool:
-        """Whether every path from the entry to ``below`` passes ``above``."""
-        at: int | None = below
-        while at is not None:
-            if at == above:
-                return True
-            at = self.idom[at]
-        return False
 
 
 Names = Callable[[int], str | None]
@@ -183,18 +164,11 @@ def build_cfg(
     walk = _Descent(region, image, names or image.name_of, indirect_calls)
     walk.run()
     blocks = walk.blocks()
-    graph: nx.DiGraph[int] = nx.DiGraph()
-    graph.add_nodes_from(blocks)
-    graph.add_edges_from((b.start, s) for b in blocks.values() for s in b.successors)
-    order = list(reversed(list(nx.dfs_postorder_nodes(graph, region.entry))))
-    idom = dict(nx.immediate_dominators(graph, region.entry))
-    parents: dict[int, int | None] = {n: idom.get(n) if n != region.entry else None for n in order}
-    ordered = {start: blocks[start] for start in order}
-    cfg = Cfg(region.entry, ordered, parents, (), walk.calls)
-    if not loops:
-        return cfg
-    found = natural_loops(graph, order, cfg.dominates, lambda start: _text(blocks[start]), strict=strict)
-    return Cfg(region.entry, ordered, parents, found, walk.calls)
+    graph = flow_graph(region.entry, {start: block.successors for start, block in blocks.items()})
+    if loops and strict and (edge := graph.second_entry()) is not None:
+        raise NotLiftedError(edge[0], _text(blocks[edge[0]]), "irreducible control flow (a loop with two entries)")
+    ordered = {start: blocks[start] for start in graph.order}
+    return Cfg(region.entry, ordered, graph, graph.natural_loops() if loops else (), walk.calls)
 
 
 def _text(block: Block) -> str:
@@ -288,7 +262,7 @@ class _Descent:
         return IndirectJump(*jump_targets(insn, self._before(insn), self.image, self.region.contains, self._known()))
 
     def _known(self) -> Iterable[Insn]:
-        """All instructions that were found so far; of a loop those of the function around it."""
+        """All instructions found so far; for a loop region those of its whole function."""
         if not self.region.around:
             return self.insns.values()
         return decode(replace(self.region, ranges=self.region.around)).values()
@@ -308,7 +282,7 @@ class _Descent:
         return found
 
     def blocks(self) -> dict[int, Block]:
-        """Cut the reached instructions at leaders."""
+        """The reached instructions as basic blocks, cut at leaders."""
         found: dict[int, Block] = {}
         for start in self.leaders:
             if start not in self.insns:

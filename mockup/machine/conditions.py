@@ -1,4 +1,4 @@
-"""x86 conditions as compares, once it is known what set the flags.
+"""x86 conditions as compares of the operands that set the flags.
 
 The flags operations (type ``flags``):
 
@@ -11,7 +11,7 @@ The flags operations (type ``flags``):
 
 from __future__ import annotations
 
-from layout_advise.mockup.ir.effects import BITS, Const, Expr, Op
+from layout_advise.mockup.ir.effects import Const, Expr, Op, sign_bit
 from layout_advise.mockup.ir.expressions import FALSE, TRUE, build, const, negate, trunc
 
 _POSITIVE = {"no": "o", "ae": "b", "ne": "e", "a": "be", "ns": "s", "np": "p", "ge": "l", "g": "le"}
@@ -48,12 +48,12 @@ def parity(result: Expr) -> Expr:
 
 
 def zero(result: Expr) -> Expr:
-    """Whether ``result`` is 0."""
+    """The zero flag of ``result``."""
     return build("eq", "i1", result, Const(result.ty, 0))
 
 
 def negative(result: Expr) -> Expr:
-    """The sign bit of ``result``."""
+    """The sign flag of ``result``."""
     return build("slt", "i1", result, Const(result.ty, 0))
 
 
@@ -167,9 +167,9 @@ def _overflow(flags: Op) -> Expr:
         case "flags.logic":
             return FALSE
         case "flags.inc":
-            return build("eq", "i1", args[0], const(ty, 1 << (BITS[ty] - 1)))
+            return build("eq", "i1", args[0], const(ty, sign_bit(ty)))
         case "flags.dec":
-            return build("eq", "i1", args[0], const(ty, (1 << (BITS[ty] - 1)) - 1))
+            return build("eq", "i1", args[0], const(ty, sign_bit(ty) - 1))
         case "flags.sub" | "flags.sbb":
             changed = build("xor", ty, args[0], args[1])
         case "flags.add" | "flags.adc":

@@ -158,7 +158,7 @@ def _named_predicate(
 
 
 def _extended(insn: Insn, evex: Evex, rounding: int) -> Insn:
-    """What the prefix of an AVX-512 instruction says; read here, since capstone has not all of it. The governing mask, which
+    """Adds the fields of an EVEX prefix, of which capstone reports only some. The governing mask, which
     capstone gives as the second operand, is taken out."""
     operands = insn.operands
     if evex.mask:

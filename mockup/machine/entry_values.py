@@ -1,4 +1,4 @@
-"""What the code before a loop is known to leave in the vector registers: constants, and lanes that hold one value.
+"""Known contents of the vector registers at a loop's entry: constants, and lanes that hold one value.
 
 A compiler loads the constants of a loop, and spreads factors over the lanes of a register, before the loop. Of a loop that
 is lifted by itself these registers are live-ins; that their lanes are equal is what makes its lanes copies of one another
@@ -66,10 +66,10 @@ LARGEST = 12
 
 
 def known_vectors(cfg: Cfg, block: int, address: int, constant: ReadOnly) -> Known:
-    """What vector registers hold before the instruction at ``address`` of ``block``; ``constant`` gives bytes that cannot
-    change, as in :meth:`layout_advise.mockup.machine.image.Image.read`."""
+    """The known contents of vector registers before the instruction at ``address`` of ``block``; ``constant`` gives the
+    bytes that cannot change, as in :meth:`layout_advise.mockup.machine.image.Image.read`."""
     before: dict[int, State] = {cfg.entry: {}}
-    predecessors = cfg.predecessors
+    predecessors = cfg.graph.predecessors
     work = [cfg.entry]
     while work:
         at = work.pop()
@@ -100,7 +100,7 @@ def _through(cfg: Cfg, block: int, before: State, constant: ReadOnly, until: int
 
 
 def _step(insn: Insn, state: dict[Place, Expr], constant: ReadOnly) -> None:
-    """Apply one instruction to ``state``."""
+    """Applies one instruction to ``state``."""
     try:
         effects = semantics(insn).effects
     except NotLiftedError:
@@ -173,7 +173,7 @@ def _size(value: Expr) -> int:
 
 
 def _described(state: State) -> Known:
-    """The state without names: only what is constant or equal says something to the lifter."""
+    """The state without names of values: constants, and places that are equal to another one."""
     found: list[tuple[Lane | MaskBit, Expr]] = []
     first: dict[Expr, Lane] = {}
     masks = [place for place in state if isinstance(place, MaskBit)]

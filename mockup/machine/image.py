@@ -1,4 +1,4 @@
-"""What the lifter must know of the ELF file around a region: read-only bytes, and the names of call targets."""
+"""The ELF file around a region, as the lifter needs it: read-only bytes, and the names of call targets."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Image:
         return None if slot is None else self.slot_name(slot)
 
     def is_stub(self, address: int) -> bool:
-        """Whether the code at ``address`` does nothing but jump to what a slot holds: a call of another file's function."""
+        """Returns whether the code at ``address`` is a PLT stub: it only jumps to the address in a slot."""
         return self._stub(address) is not None
 
     def _stub(self, address: int) -> int | None:

@@ -1,4 +1,4 @@
-"""Jump tables: where an indirect jump of a compiled ``switch`` may go.
+"""Jump tables: the targets of the indirect jump of a compiled ``switch``.
 
 Two shapes are known: ``jmp [table + 8 * index]`` with absolute entries, and ``movsxd r, [table + 4 * index]; add r, table;
 jmp r`` with entries relative to the table. The number of entries comes from the bounds check (``cmp index, N; ja``).

@@ -1,4 +1,4 @@
-"""Which registers the code after a loop may read: what a mock-up of the loop has to leave there.
+"""Live registers: those that the code after a loop may read, and a mock-up of the loop has to leave.
 
 A backward analysis over the whole function. It errs towards more registers: what a call may read counts as read, and only
 what certainly writes a whole register ends its life.
@@ -108,8 +108,8 @@ def _call(name: str | None, before: Sequence[Insn]) -> tuple[set[Name], set[Name
 
 
 def _vector_count(before: Sequence[Insn]) -> int:
-    """What al is where the instructions ``before`` have been executed, the last one that writes it being among them and
-    giving it a constant; else 8."""
+    """The value of al after the instructions ``before``, where the last one that writes it is among them and
+    gives it a constant; else 8."""
     for insn in reversed(before):
         decoded = next(_decoder().disasm(insn.bytes, insn.address, 1))
         if insn.mnemonic == "call" or ("g", 0) in _names(decoded, list(decoded.regs_access()[1])):
@@ -151,7 +151,7 @@ def uses_and_kills(insn: Insn) -> tuple[set[Name], set[Name]]:
 
 
 def _by_effects(insn: Insn) -> tuple[set[Name], set[Name]]:
-    """The same of an AVX-512 instruction: capstone does not say what masks leave alone. One that is not lifted reads all
+    """The same of an AVX-512 instruction: capstone does not report masked writes. One that is not lifted reads all
     that it names."""
     try:
         effects = semantics(insn).effects
@@ -195,7 +195,7 @@ def _reads(effect: Effect) -> set[Location]:
 
 
 def _flags_read(mnemonic: str) -> frozenset[Name]:
-    """Which flags an instruction that reads flags depends on."""
+    """The flags that an instruction reads."""
     for prefix in ("cmov", "set", "j"):
         condition = CONDITIONS.get(mnemonic.removeprefix(prefix)) if mnemonic.startswith(prefix) else None
         if condition is not None:
@@ -206,7 +206,7 @@ def _flags_read(mnemonic: str) -> frozenset[Name]:
 
 
 class Liveness:
-    """What is live where in a function."""
+    """The live places at each point of a function."""
 
     def __init__(self, cfg: Cfg) -> None:
         self.cfg = cfg
@@ -240,7 +240,7 @@ class Liveness:
         return frozenset(live)
 
     def before(self, start: int, address: int) -> frozenset[Name]:
-        """What is live before the instruction at ``address`` of the block that begins at ``start``."""
+        """The places that are live before the instruction at ``address`` of the block that begins at ``start``."""
         return self._through(start, address)
 
 

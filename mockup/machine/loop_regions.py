@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.ir.effects import Gpr, Lane
-from layout_advise.mockup.ir.natural_loops import NaturalLoop
 from layout_advise.mockup.machine.cfg import Block, Branch, Cfg, Jump, build_cfg
 from layout_advise.mockup.machine.disassembly import Register
 from layout_advise.mockup.machine.entry_values import Known, ReadOnly, known_vectors
 from layout_advise.mockup.machine.image import open_image
 from layout_advise.mockup.machine.liveness import FLAGS, Liveness, places
+from layout_advise.tracer.code.flow_graph import NaturalLoop
 from layout_advise.tracer.code.region import CodeRange, Region
 from layout_advise.tracer.process.patching import JUMP_BYTES, MAX_EXITS
 
@@ -37,7 +37,7 @@ class LoopNest:
     known: Known = ()
 
     def contains(self, address: int) -> bool:
-        """Whether an address of the file is in the nest."""
+        """Returns whether an address of the file is in the nest."""
         return any(start <= address < end for start, end in self.ranges)
 
     def region(self, function: Region) -> Region:
@@ -78,7 +78,7 @@ def _weight(cfg: Cfg, loop: NaturalLoop, samples: Mapping[int, int]) -> int:
 
 
 def _nest(cfg: Cfg, loop: NaturalLoop, live: Liveness, constant: ReadOnly) -> LoopNest:
-    before = [p for p in cfg.predecessors[loop.head] if p not in loop.blocks]
+    before = [p for p in cfg.graph.predecessors[loop.head] if p not in loop.blocks]
     if len(before) != 1:
         raise NotLiftedError(loop.head, "loop", f"it is entered in {len(before)} ways")
     preheader = cfg.blocks[before[0]]
@@ -139,7 +139,7 @@ def _entry(preheader: Block, live: Liveness, exits: tuple[int, ...]) -> int:
 
 
 def _has_room(cfg: Cfg, place: int, entry: int) -> bool:
-    """Whether a jump fits at the start of the block ``place``, without reaching into another block or beyond ``entry``."""
+    """Returns whether a jump fits at the start of block ``place``, without reaching another block or passing ``entry``."""
     block = cfg.blocks[place]
     end = place
     for insn in block.insns:

@@ -1,4 +1,4 @@
-"""Functions of OpenMP's runtimes that a mock-up calls as the original does, and why it does not call the others.
+"""Functions of OpenMP's runtimes that a mock-up calls as the original does, and the reasons why it calls no others.
 
 They touch none of the program's data but the numbers that they are handed pointers to (gcc's ``libgomp/libgomp_g.h``, for
 clang libomp's ``kmp.h``), so that no layout concerns them. A mock-up runs in a region of the program's own runtime, started
@@ -33,7 +33,7 @@ class Routine:
 
 
 @dataclass(frozen=True, slots=True)
-class Invoked:
+class RuntimeArguments:
     """``imm`` of a ``runtime`` node, whose args are what it is handed; ``places`` are those that are cells of the frame."""
 
     function: str
@@ -41,7 +41,7 @@ class Invoked:
 
 
 def _loops() -> dict[str, Routine]:
-    """How gcc's threads get their iterations: first, increment, end, size of a chunk (and upwards or not); from and to."""
+    """The loop functions of libgomp: first, increment, end, size of a chunk (and upwards or not); from and to."""
     kinds = ("static", "dynamic", "guided", "nonmonotonic_dynamic", "nonmonotonic_guided")
     without_chunk = ("runtime", "nonmonotonic_runtime", "maybe_nonmonotonic_runtime")
     found = {}
@@ -54,7 +54,7 @@ def _loops() -> dict[str, Routine]:
 
 
 def _clangs_loops() -> dict[str, Routine]:
-    """How clang's threads do: place in the source, thread, schedule; whether it is the last part, from, to, stride,
+    """The loop functions of libomp: place in the source, thread, schedule; whether it is the last part, from, to, stride,
     increment, size of a chunk. Under a static schedule there is one call, else one for each part."""
     found = {}
     for kind, number, pointer in (("4", "i", "w"), ("4u", "i", "w"), ("8", "n", "q"), ("8u", "n", "q")):
@@ -126,16 +126,16 @@ _REFUSED = (
 )
 
 
-def why_not(name: str | None) -> str:
-    """What to add to the name of a function of an OpenMP runtime that is not called; empty for other functions."""
+def refusal_remark(name: str | None) -> str:
+    """A remark on a function of an OpenMP runtime that is not called, to follow its name; empty for other functions."""
     return next((f" ({why})" for pattern, why in _REFUSED if re.match(pattern, name or "")), "")
 
 
-def shared_out(body: Sequence[Item]) -> bool:
-    """Whether the runtime gives the work to whichever thread asks for it first: the next run may share it out otherwise."""
+def is_dynamic(body: Sequence[Item]) -> bool:
+    """Returns whether the schedule is dynamic: the next run may share the work out otherwise."""
     return any(
         (isinstance(item, RuntimeCall) and bool(_SHARED_OUT.match(item.function)))
-        or (isinstance(item, LiftedLoop) and shared_out(item.body))
+        or (isinstance(item, LiftedLoop) and is_dynamic(item.body))
         for item in body
     )
 

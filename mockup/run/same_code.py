@@ -1,4 +1,4 @@
-"""Whether two mock-ups are the same program: variants that promise the compiler more often are."""
+"""Comparison of two built mock-ups: variants that promise the compiler more are often the same program."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ EXECUTED = (".text", ".rodata", ".data")
 
 
 def same_code(first: Path, second: Path) -> bool:
-    """Whether code and data of two shared objects are equal; names and debug information are not looked at."""
+    """Returns whether code and data of two shared objects are equal; names and debug information are not looked at."""
     return _code(first, first.stat().st_mtime_ns) == _code(second, second.stat().st_mtime_ns)
 
 

@@ -1,4 +1,4 @@
-"""How much of a binary the lifter takes: one function after another, lifted, emitted and compiled, or what stopped it."""
+"""The lifter's coverage of a binary: each function lifted, emitted and compiled, or the reason why not."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ONWARD = frozenset(("jmp", "ret", "ud2", "hlt"))
 
 @dataclass(frozen=True, slots=True)
 class LiftStop:
-    """What stops the lifter: ``address`` in the file, the instruction or construct there, and why."""
+    """The reason why a function is not lifted: ``address`` in the file, the instruction or construct there, and why."""
 
     address: int
     instruction: str
@@ -57,7 +57,7 @@ class SurveyOutcome:
 
 
 def computes(insn: Insn) -> bool:
-    """Whether the instruction works on floating-point numbers, x87 included; mere moves of whole vectors do not count."""
+    """Returns whether the instruction computes with floating-point numbers, x87 included; vector moves do not count."""
     name = insn.mnemonic
     if name.startswith("f") and insn.bytes.lstrip(b"\x66\x9b")[:1] >= b"\xd8":
         return name not in ("fnstcw", "fldcw", "fnstsw", "fwait", "fninit")
@@ -71,7 +71,7 @@ def _on_vectors(insn: Insn) -> bool:
 
 
 def has_float_loop(region: Region) -> bool:
-    """Whether a cycle of the control flow (by direct jumps) holds an instruction that computes with floats."""
+    """Returns whether a cycle of the control flow (by direct jumps) holds an instruction that computes with floats."""
     return bool(float_loop_insns(decode(region)))
 
 

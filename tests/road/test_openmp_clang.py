@@ -10,7 +10,7 @@ import pytest
 from layout_advise.errors import NotLiftedError, TraceError
 from layout_advise.mockup.evidence.binding import accesses
 from layout_advise.mockup.ir.lifted import Lifted, RuntimeCall
-from layout_advise.mockup.machine.openmp_runtime import ROUTINES, shared_out, why_not
+from layout_advise.mockup.machine.openmp_runtime import ROUTINES, is_dynamic, refusal_remark
 from layout_advise.tracer.backends.clone.record_team import trace_region
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.program.openmp_regions import is_region_body
@@ -122,7 +122,7 @@ def test_every_kind_of_region_is_lifted_with_its_calls(tmp_path: Path, name: str
     calls = [i for i in nested_items(region.body) if isinstance(i, RuntimeCall)]
     assert calls
     assert {len(call.args) - len(ROUTINES[call.function].parameters) for call in calls} == {0}
-    assert shared_out(region.body) == any("dispatch" in c.function or "single" in c.function for c in calls)
+    assert is_dynamic(region.body) == any("dispatch" in c.function or "single" in c.function for c in calls)
     trace = trace_of_threads([{access.origin.pc: [4096] for access in accesses(region.body)}])
     assert order_dependent(region, trace) == ()
 
@@ -151,7 +151,7 @@ def test_what_cannot_be_repeated_is_refused_by_name_and_says_why(tmp_path: Path,
         except NotLiftedError as error:
             refusals.append(error.line())
     assert refusals
-    assert all(f"{REFUSED[name]} ({why_not(REFUSED[name])[2:-1]})" in line for line in refusals)
+    assert all(f"{REFUSED[name]} ({refusal_remark(REFUSED[name])[2:-1]})" in line for line in refusals)
 
 
 def compared(folder: Path, body: str, threads: int, *flags: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from layout_advise.errors import NotLiftedError, TraceError
 from layout_advise.mockup.ir.lifted import Atomic, RuntimeCall
-from layout_advise.mockup.machine.openmp_runtime import why_not
+from layout_advise.mockup.machine.openmp_runtime import refusal_remark
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.program.openmp_regions import is_region_body, region_entry
 from tests.support.compilers import HASWELL
@@ -32,8 +32,8 @@ def test_what_cannot_be_repeated_is_refused_by_name_and_says_why(tmp_path: Path,
     with pytest.raises(NotLiftedError) as refused:
         lifted_region(build(tmp_path, body))
     assert f"calls {function}" in refused.value.line()
-    assert why_not(function) in refused.value.line()
-    assert why_not(function)
+    assert refusal_remark(function) in refused.value.line()
+    assert refusal_remark(function)
 
 
 def test_a_body_that_no_runtime_is_handed_is_refused_by_name(tmp_path: Path) -> None:

@@ -1,5 +1,2 @@
-"""Loops of the value graph: counters, trip counts, and what leaves them.
-
-In order: ``merge_exit_tests`` merges copied tests at the bottom of a loop, ``closed_forms`` finds induction variables and
-trip counts, ``carried_pointers`` turns pointers that a loop carries into indices, ``loop_exits`` gives the values after it.
-"""
+"""Loops of the value graph, in this order: ``merge_exit_tests`` gives a loop one exit test, ``loop_exits`` finds the test
+that counts, ``closed_forms`` expresses induction variables by a counter, ``carried_pointers`` makes pointers indices."""

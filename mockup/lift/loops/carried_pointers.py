@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import gcd
 
-from layout_advise.mockup.ir.value_graph import LASTING, Graph, Node, parts
+from layout_advise.mockup.ir.node import SIDE_EFFECTS, Node
+from layout_advise.mockup.ir.value_graph import Graph, parts
 from layout_advise.mockup.lift.ssa import SsaProgram, rewrite
 
 _CARRIES = ("phi", "exitphi")
@@ -44,8 +45,8 @@ class Web:
 
 
 def index_carried(program: SsaProgram) -> bool:
-    """Replace the pointers that loops carry by indices (in place); whether there were any. All loops are closed before: what
-    is left varies."""
+    """Replaces the pointers that loops carry by indices (in place); returns whether there were any. Pointers with a closed
+    form are gone before."""
     found = False
     for head in program.flow.loops:
         done: set[Node] = set()
@@ -65,7 +66,7 @@ def _next_web(program: SsaProgram, head: int, done: set[Node]) -> Web | None:
         atom
         for events in program.events.values()
         for event in events
-        if event.op in ("load", "store", "atomic") and (event.op in LASTING or event in live)
+        if event.op in ("load", "store", "atomic") and (event.op in SIDE_EFFECTS or event in live)
         for atom, _ in parts(event.args[0])[1]
     }
     for phi in program.phis.get(head, ()):
@@ -199,7 +200,7 @@ def index_of(g: Graph, web: Web, value: Node, indices: Mapping[Node, Node]) -> N
 
 
 def _share(program: SsaProgram, made: list[Node]) -> None:
-    """Where the loop carries the same index already (the source's own) take that one."""
+    """Replaces a made index by an equal one that the loop carries already (the source's own)."""
     live = program.live()
     variables = [n for n in live if n.op in _CARRIES and n.ty == "i64"]
     kinds = _alike(variables)

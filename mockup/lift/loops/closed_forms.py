@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from layout_advise.mockup.ir.simplify import build, is_const, lo32, negate
-from layout_advise.mockup.ir.value_graph import LASTING, NOWHERE, Graph, Node, parts, signed
+from layout_advise.mockup.ir.node import NOWHERE, SIDE_EFFECTS, Node
+from layout_advise.mockup.ir.rules.form import is_const
+from layout_advise.mockup.ir.value_graph import Graph, parts, signed
 from layout_advise.mockup.lift.flow import Cond, Flow, FlowLoop, Go
-from layout_advise.mockup.lift.loops.loop_exits import Counted, carry_out, varies
+from layout_advise.mockup.lift.loops.loop_exits import CountedLoop, carry_out, varies
 from layout_advise.mockup.lift.ssa import SsaProgram, rewrite
 
 
-def close_loops(program: SsaProgram) -> dict[int, Counted]:
-    """Bring every loop, inner before outer, into closed form (in place); what is known of each, by head. What did not
-    become linear is left to :func:`lower_exact`."""
-    found: dict[int, Counted] = {}
+def close_loops(program: SsaProgram) -> dict[int, CountedLoop]:
+    """Brings every loop, inner before outer, into closed form (in place); returns the loops by head. Quotients that did not
+    become linear are left to :func:`lower_exact`."""
+    found: dict[int, CountedLoop] = {}
     for head, loop in program.flow.loops.items():
         g = program.graph
         g.block, g.origin = head, NOWHERE
-        counted = Counted(loop, g.raw("counter", "i64", (), head))
+        counted = CountedLoop(loop, g.raw("counter", "i64", (), head))
         found[head] = counted
         _close_phis(program, counted)
         _count(program, counted)
@@ -29,10 +30,10 @@ def close_loops(program: SsaProgram) -> dict[int, Counted]:
     return found
 
 
-def _close_phis(program: SsaProgram, counted: Counted) -> None:
+def _close_phis(program: SsaProgram, counted: CountedLoop) -> None:
     """Replace every phi whose step does not vary by ``first + step * counter``."""
     g, loop = program.graph, counted.loop
-    latch = program.flow.preds[loop.head].index(loop.latch)
+    latch = program.flow.graph.predecessors[loop.head].index(loop.latch)
     while True:
         memo: dict[Node, bool] = {}
         replace: dict[Node, Node] = {}
@@ -45,28 +46,28 @@ def _close_phis(program: SsaProgram, counted: Counted) -> None:
                 continue
             first = phi.args[1 - latch]
             g.block, g.origin = loop.head, phi.origin
-            index = counted.counter if phi.ty == "i64" else lo32(g, counted.counter)
-            steps = [(index, const), *((build(g, "mul", phi.ty, (index, a)), c) for a, c in rest)]
+            index = counted.counter if phi.ty == "i64" else g.lo32(counted.counter)
+            steps = [(index, const), *((g.build("mul", phi.ty, index, a), c) for a, c in rest)]
             replace[phi] = g.lin(phi.ty, 0, [(first, 1), *steps])
         if not replace:
             return
         rewrite(program, replace)
 
 
-def _count(program: SsaProgram, counted: Counted) -> None:
-    """Find the exit that bounds the loop, and after how many iterations it is taken."""
+def _count(program: SsaProgram, counted: CountedLoop) -> None:
+    """Finds the exit that bounds the loop, and the trip count at which it is taken."""
     flow, loop = program.flow, counted.loop
     live = program.live()
     for block, pad in loop.exits:
         if not isinstance(flow.blocks[block].term, Cond) or flow.loop_of[block] != loop.head:
             continue
         bottom = _leads_to_latch(program, loop, block, live)
-        top = block == loop.head and not any(e.op in LASTING or e in live for e in program.events[block])
+        top = block == loop.head and not any(e.op in SIDE_EFFECTS or e in live for e in program.events[block])
         if not (bottom or top):
             continue
         term = flow.blocks[block].term
         assert isinstance(term, Cond)
-        stay = program.conds[block] if term.other == pad else negate(program.graph, program.conds[block])
+        stay = program.conds[block] if term.other == pad else program.graph.negate(program.conds[block])
         trip = _trip(program, counted, stay, bottom)
         if trip is not None:
             counted.test, counted.pad, counted.bottom = block, pad, bottom
@@ -77,20 +78,20 @@ def _count(program: SsaProgram, counted: Counted) -> None:
 
 
 def _leads_to_latch(program: SsaProgram, loop: FlowLoop, block: int, live: Container[Node]) -> bool:
-    """Whether nothing but register moves stands between the test in ``block`` and the next iteration: then it does no harm
+    """Returns whether only register moves stand between the test in ``block`` and the next iteration: then it does no harm
     that they happen once more than in the machine code."""
     flow = program.flow
     stays = [s for s in flow.blocks[block].successors if s in loop.blocks]
     before, at = block, stays[0]
     while at != loop.latch:
-        busy = any(e.op in LASTING or e in live for e in program.events[at])
-        if busy or flow.preds[at] != [before] or not isinstance(flow.blocks[at].term, Go):
+        busy = any(e.op in SIDE_EFFECTS or e in live for e in program.events[at])
+        if busy or flow.graph.predecessors[at] != (before,) or not isinstance(flow.blocks[at].term, Go):
             return False
         before, at = at, flow.blocks[at].successors[0]
-    return flow.preds[at] == [before]
+    return flow.graph.predecessors[at] == (before,)
 
 
-def _along(counted: Counted, node: Node) -> tuple[Node | None, int]:
+def _along(counted: CountedLoop, node: Node) -> tuple[Node | None, int]:
     """``node`` as (invariant part, coefficient of the counter); the part is None where it is not linear in the counter."""
     memo: dict[Node, bool] = {}
     coefficient = 0
@@ -102,12 +103,12 @@ def _along(counted: Counted, node: Node) -> tuple[Node | None, int]:
     return node, coefficient
 
 
-def _without(g: Graph, counted: Counted, node: Node, coefficient: int) -> Node:
-    index = counted.counter if node.ty == "i64" else lo32(g, counted.counter)
+def _without(g: Graph, counted: CountedLoop, node: Node, coefficient: int) -> Node:
+    index = counted.counter if node.ty == "i64" else g.lo32(counted.counter)
     return g.lin(node.ty, 0, ((node, 1), (index, -coefficient)))
 
 
-def _trip(program: SsaProgram, counted: Counted, stay: Node, bottom: bool) -> Node | None:
+def _trip(program: SsaProgram, counted: CountedLoop, stay: Node, bottom: bool) -> Node | None:
     """Number of whole iterations, where ``stay`` is the condition to go on after (bottom) or before (top) one."""
     if stay.op not in ("ne", "slt", "sle", "ult", "ule") or stay.args[0].ty not in ("i32", "i64"):
         return None
@@ -132,7 +133,7 @@ def _after_equal(g: Graph, distance: Node, step: int, bottom: bool, alone: bool)
     """The test fails when ``step * k == distance``. Where the loop has no other exit (``alone``) that divides exactly, else
     the program would run round the integers."""
     if distance.ty == "i32":
-        taken = build(g, "zext", "i64", (_divided(g, distance, step, alone),))
+        taken = g.zext("i64", _divided(g, distance, step, alone))
         return g.add(taken, g.const("i64", 1)) if bottom else taken
     return _divided(g, g.add(distance, g.const("i64", step if bottom else 0)), step, alone)
 
@@ -141,11 +142,11 @@ def _divided(g: Graph, node: Node, step: int, alone: bool) -> Node:
     """``node / step`` where it is known to divide (``exact``), else so often that another exit is taken before (``upto``):
     a loop that is written out twice may be left in the middle. It stays symbolic until all loops are closed: pointers of an
     outer loop that cancel make it linear."""
-    return build(g, "exact" if alone else "upto", node.ty, (node, g.const(node.ty, step)))
+    return g.build("exact" if alone else "upto", node.ty, node, g.const(node.ty, step))
 
 
 def lower_exact(program: SsaProgram) -> None:
-    """What did not become linear is a shift or a division."""
+    """Lowers the ``exact`` and ``upto`` quotients that did not become linear to shifts and divisions."""
     g = program.graph
     replace: dict[Node, Node] = {}
     for node in program.live():
@@ -154,13 +155,13 @@ def lower_exact(program: SsaProgram) -> None:
         g.block, g.origin = node.block, node.origin
         whole, step = node.args[0], node.args[1].imm
         if step & (step - 1) == 0:
-            quotient = build(g, "lshr", node.ty, (whole, g.const(node.ty, step.bit_length() - 1)))
+            quotient = g.build("lshr", node.ty, whole, g.const(node.ty, step.bit_length() - 1))
         else:  # the divisor is a constant: cannot trap, so may be moved like any formula
-            quotient = build(g, "udiv", node.ty, node.args)
+            quotient = g.build("udiv", node.ty, *node.args)
         if node.op == "upto" and step > 1:
-            divides = build(g, "eq", "i1", (g.lin(node.ty, 0, ((quotient, step),)), whole))
+            divides = g.build("eq", "i1", g.lin(node.ty, 0, ((quotient, step),)), whole)
             most = (1 << (63 if node.ty == "i64" else 32)) - 1
-            quotient = build(g, "select", node.ty, (divides, quotient, g.const(node.ty, most)))
+            quotient = g.select(node.ty, divides, quotient, g.const(node.ty, most))
         replace[node] = quotient
     rewrite(program, replace)
 
@@ -170,7 +171,7 @@ def _after_order(g: Graph, name: str, a: Node, b: Node, step: int, bottom: bool)
     unsigned = name[0] == "u"
     if a.ty == "i32":  # in 64 bits the difference cannot overflow
         widen = "zext" if unsigned else "sext"
-        a, b = (build(g, widen, "i64", (x,)) for x in (a, b))
+        a, b = (g.build(widen, "i64", x) for x in (a, b))
         unsigned = False
     extra = 1 if name[2] == "e" else 0
     least = 1 if bottom else 0
@@ -178,13 +179,13 @@ def _after_order(g: Graph, name: str, a: Node, b: Node, step: int, bottom: bool)
     if step == 1:
         count = room
     elif step & (step - 1) == 0:
-        count = build(g, "ashr", "i64", (room, g.const("i64", step.bit_length() - 1)))
+        count = g.build("ashr", "i64", room, g.const("i64", step.bit_length() - 1))
     else:
-        count = build(g, "sdiv", "i64", (room, g.const("i64", step)))
+        count = g.build("sdiv", "i64", room, g.const("i64", step))
     if unsigned and not is_const(a, 0):
-        enters = build(g, name, "i1", (a, b))
-        return build(g, "select", "i64", (enters, count, g.const("i64", least)))
-    return build(g, "smax", "i64", (count, g.const("i64", least)))
+        enters = g.build(name, "i1", a, b)
+        return g.select("i64", enters, count, g.const("i64", least))
+    return g.build("smax", "i64", count, g.const("i64", least))
 
 
 def _facts(flow: Flow, program: SsaProgram, block: int) -> list[Node]:
@@ -192,22 +193,22 @@ def _facts(flow: Flow, program: SsaProgram, block: int) -> list[Node]:
     found: list[Node] = []
     at: int | None = block
     while at is not None:
-        up = flow.idom[at]
-        if up is not None and flow.preds[at] == [up]:
+        up = flow.graph.idom[at]
+        if up is not None and flow.graph.predecessors[at] == (up,):
             term = flow.blocks[up].term
             if isinstance(term, Cond) and up in program.conds:
                 node = program.conds[up]
-                found.append(node if term.taken == at else negate(program.graph, node))
+                found.append(node if term.taken == at else program.graph.negate(node))
         at = up
     return found
 
 
-def _widen(program: SsaProgram, counted: Counted) -> None:
+def _widen(program: SsaProgram, counted: CountedLoop) -> None:
     """``sext(a + k)`` and ``zext(a + k)`` of 32-bit counters become ``sext(a) + k`` where they are seen not to wrap."""
     g, loop = program.graph, counted.loop
     if counted.test is None:
         return
-    index = lo32(g, counted.counter)
+    index = g.lo32(counted.counter)
     replace: dict[Node, Node] = {}
     facts = _facts(program.flow, program, loop.preheader)
     for node in program.live():
@@ -220,13 +221,13 @@ def _widen(program: SsaProgram, counted: Counted) -> None:
         g.block, g.origin = loop.preheader, NOWHERE
         first = _without(g, counted, inner, coefficient)
         if coefficient == 1 and _stays_below(program, counted, first, node.op == "sext", facts):
-            replace[node] = g.lin("i64", 0, ((build(g, node.op, "i64", (first,)), 1), (counted.counter, 1)))
+            replace[node] = g.lin("i64", 0, ((g.build(node.op, "i64", first), 1), (counted.counter, 1)))
     if replace:
         rewrite(program, replace)
 
 
-def _stays_below(program: SsaProgram, counted: Counted, first: Node, sign: bool, facts: list[Node]) -> bool:
-    """Whether ``first + k`` (32 bits) does not wrap for any iteration: it starts below the bound that ends the loop."""
+def _stays_below(program: SsaProgram, counted: CountedLoop, first: Node, sign: bool, facts: list[Node]) -> bool:
+    """Returns whether ``first + k`` (32 bits) never wraps: it starts below the bound that ends the loop."""
     g = program.graph
     stay = program.stays[counted.loop.head]
     prefix = "s" if sign else "u"
@@ -247,9 +248,9 @@ def _stays_below(program: SsaProgram, counted: Counted, first: Node, sign: bool,
 
 
 def _known_less(g: Graph, prefix: str, first: Node, bound: Node, facts: list[Node], strict: bool) -> bool:
-    wanted = [build(g, f"{prefix}lt", "i1", (first, bound))]
+    wanted = [g.build(f"{prefix}lt", "i1", first, bound)]
     if not strict:
-        wanted.append(build(g, f"{prefix}le", "i1", (first, bound)))
+        wanted.append(g.build(f"{prefix}le", "i1", first, bound))
     if any(w in facts or is_const(w, 1) for w in wanted):
         return True
     if is_const(first, 0) and prefix == "u":

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from layout_advise.mockup.ir.value_graph import LASTING, PINNED, Graph, Node
+from layout_advise.mockup.ir.node import PINNED, SIDE_EFFECTS, Node
+from layout_advise.mockup.ir.value_graph import Graph
 from layout_advise.mockup.lift.flow import FlowLoop
 from layout_advise.mockup.lift.ssa import SsaProgram, rebuilt
 
 
 @dataclass(slots=True)
-class Counted:
-    """What is known of one loop; its trip count is ``SsaProgram.trips[head]`` (absent where not counted). ``test`` is the
+class CountedLoop:
+    """A loop and its main exit; its trip count is ``SsaProgram.trips[head]`` (absent where not counted). ``test`` is the
     block whose condition the count replaces, ``pad`` where that exit leads; ``bottom``: the test ends the body (else it
     begins it)."""
 
@@ -24,7 +25,7 @@ class Counted:
 
 
 def varies(loop: FlowLoop, node: Node, memo: dict[Node, bool]) -> bool:
-    """Whether ``node`` depends on anything that happens inside ``loop``."""
+    """Returns whether ``node`` depends on anything that happens inside ``loop``."""
     stack = [node]
     while stack:
         top = stack[-1]
@@ -39,8 +40,8 @@ def varies(loop: FlowLoop, node: Node, memo: dict[Node, bool]) -> bool:
     return memo[node]
 
 
-def carry_out(program: SsaProgram, counted: Counted) -> None:
-    """Replace every use behind the loop of something computed inside (in place)."""
+def carry_out(program: SsaProgram, counted: CountedLoop) -> None:
+    """Replaces every use behind the loop of a value computed inside (in place)."""
     _Exits(program, counted).run()
 
 
@@ -48,7 +49,7 @@ class _Exits:
     """Uses behind a loop of what was computed inside: closed forms at the last iteration, else variables (``exitphi``)
     that are assigned on the way out."""
 
-    def __init__(self, program: SsaProgram, counted: Counted) -> None:
+    def __init__(self, program: SsaProgram, counted: CountedLoop) -> None:
         self.program, self.counted, self.loop, self.flow = program, counted, counted.loop, program.flow
         self.memo: dict[Node, bool] = {}
         self.values: dict[tuple[Node, int], Node] = {}
@@ -57,18 +58,18 @@ class _Exits:
     def run(self) -> None:
         program, inside = self.program, self.loop.blocks
         live = program.live()
-        for block in self.flow.order:
+        for block in self.flow.graph.order:
             if block in inside:
                 continue
             for node in program.events[block]:
-                if node.op in LASTING or node in live:
+                if node.op in SIDE_EFFECTS or node in live:
                     node.args = tuple(self.outside(a, block) for a in node.args)
             if block in program.conds:
                 program.conds[block] = self.outside(program.conds[block], block)
             if block in program.switches:
                 program.switches[block] = self.outside(program.switches[block], block)
             for phi in list(program.phis.get(block, ())):
-                before = self.flow.preds[block]
+                before = self.flow.graph.predecessors[block]
                 if phi in live:
                     phi.args = tuple(self.outside(a, b) for a, b in zip(phi.args, before, strict=True))
         for head, trip in program.trips.items():
@@ -77,7 +78,7 @@ class _Exits:
                 program.trips[head] = self.outside(trip, preheader)
         program.outs = {place: self.outside(node, self.flow.exit) for place, node in program.outs.items()}
         for pad, nodes in program.exits.items():
-            source = self.flow.preds[pad][0]
+            source = self.flow.graph.predecessors[pad][0]
             if source not in inside:
                 for node in nodes:
                     node.args = (self.outside(node.args[0], source),)
@@ -96,8 +97,8 @@ class _Exits:
         """The block above ``block`` that is the first outside on every path from the loop."""
         if block not in self.anchors:
             at: int | None = block
-            while at is not None and self.flow.idom[at] not in self.loop.blocks:
-                at = self.flow.idom[at]
+            while at is not None and self.flow.graph.idom[at] not in self.loop.blocks:
+                at = self.flow.graph.idom[at]
             self.anchors[block] = at
         return self.anchors[block]
 
@@ -115,7 +116,7 @@ class _Exits:
         if (node, anchor) in self.values:
             return self.values[node, anchor]
         g = self.program.graph
-        before = self.flow.preds[anchor]
+        before = self.flow.graph.predecessors[anchor]
         if len(before) == 1:
             value = self._at_pad(node, anchor)
         else:

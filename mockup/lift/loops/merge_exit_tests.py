@@ -6,14 +6,13 @@ the same and leave to the same place they are merged again, so that the loop can
 
 from __future__ import annotations
 
-from layout_advise.mockup.ir.simplify import negate
-from layout_advise.mockup.ir.value_graph import Node
+from layout_advise.mockup.ir.node import Node
 from layout_advise.mockup.lift.flow import Cond, FlowBlock, FlowLoop, Go, analyse
 from layout_advise.mockup.lift.ssa import SsaProgram, rewrite
 
 
 def merge_tests(program: SsaProgram) -> None:
-    """Merge copied bottom tests (in place); loops without any stay as they are."""
+    """Merges copied bottom tests (in place); loops without any are unchanged."""
     for head in list(program.flow.loops):
         found = _copies(program, program.flow.loops[head])
         if found is not None:
@@ -21,10 +20,10 @@ def merge_tests(program: SsaProgram) -> None:
     rewrite(program, {})
 
 
-def _copies(program: SsaProgram, loop: FlowLoop) -> tuple[list[int], list[int], Node] | None:
+def _copies(program: SsaProgram, loop: FlowLoop) -> tuple[tuple[int, ...], list[int], Node] | None:
     """(test blocks, pads, condition to stay), where the latch is reached by copies of one test only."""
     flow = program.flow
-    tests = flow.preds[loop.latch]
+    tests = flow.graph.predecessors[loop.latch]
     if len(tests) < 2 or program.flow.blocks[loop.latch].steps:
         return None
     stays: list[Node] = []
@@ -38,9 +37,9 @@ def _copies(program: SsaProgram, loop: FlowLoop) -> tuple[list[int], list[int], 
         term = flow.blocks[test].term
         assert isinstance(term, Cond)
         pad = term.other if term.taken == via else term.taken
-        if pad in loop.blocks or flow.preds[pad] != [test]:
+        if pad in loop.blocks or flow.graph.predecessors[pad] != (test,):
             return None
-        stays.append(program.conds[test] if term.taken == via else negate(program.graph, program.conds[test]))
+        stays.append(program.conds[test] if term.taken == via else program.graph.negate(program.conds[test]))
         pads.append(pad)
     targets = {_lands(program, pad)[1] for pad in pads}
     same = len(targets) == 1 and all(stay is stays[0] for stay in stays)
@@ -48,7 +47,7 @@ def _copies(program: SsaProgram, loop: FlowLoop) -> tuple[list[int], list[int], 
 
 
 def _lands(program: SsaProgram, pad: int) -> tuple[int, int]:
-    """Where a pad leads through blocks that do nothing (every ``ret`` is such a block of its own): the last of them (or the
+    """Follows a pad through empty blocks (every ``ret`` is such a block of its own): the last of them (or the
     pad), and what comes then."""
     last, at = pad, program.flow.blocks[pad].successors[0]
     while at not in program.flow.loops and not program.events[at] and not program.phis.get(at):
@@ -62,14 +61,14 @@ def _lands(program: SsaProgram, pad: int) -> tuple[int, int]:
 def _above(program: SsaProgram, loop: FlowLoop, block: int) -> tuple[int, int] | None:
     """(test block, its successor on the way to the latch) for a predecessor of the latch."""
     flow = program.flow
-    before = flow.preds[block]
+    before = flow.graph.predecessors[block]
     empty = not program.events[block] and not program.phis.get(block) and isinstance(flow.blocks[block].term, Go)
     if empty and len(before) == 1 and isinstance(flow.blocks[before[0]].term, Cond) and flow.loop_of[before[0]] == loop.head:
         return before[0], block
     return None
 
 
-def _merge(program: SsaProgram, loop: FlowLoop, tests: list[int], pads: list[int], stay: Node) -> None:
+def _merge(program: SsaProgram, loop: FlowLoop, tests: tuple[int, ...], pads: list[int], stay: Node) -> None:
     """``tests`` (the empty blocks behind the copies) meet in a new block that asks once."""
     flow = program.flow
     middle = FlowBlock(max(flow.blocks) + 1, flow.blocks[loop.latch].start)
@@ -77,9 +76,9 @@ def _merge(program: SsaProgram, loop: FlowLoop, tests: list[int], pads: list[int
     lasts = [_lands(program, pad)[0] for pad in pads]
     target = _lands(program, pads[0])[1]
     flow.blocks[pads[0]].term = Go(target)
-    old_preds = list(flow.preds[target])
+    old_preds = flow.graph.predecessors[target]
     for block in tests:
-        test = flow.preds[block][0]
+        test = flow.graph.predecessors[block][0]
         flow.blocks[test].term = Go(block)
         del program.conds[test]
         flow.blocks[block].term = Go(middle.id)
@@ -93,8 +92,8 @@ def _merge(program: SsaProgram, loop: FlowLoop, tests: list[int], pads: list[int
     analyse(flow)
     for phi, args in carried.items():
         args[pads[0]] = _joined(program, middle.id, [args[last] for last in lasts])
-        phi.args = tuple(args[block] for block in flow.preds[target])
-    for block in set(program.events) - set(flow.order):
+        phi.args = tuple(args[block] for block in flow.graph.predecessors[target])
+    for block in set(program.events) - set(flow.graph.order):
         del program.events[block]
         program.phis.pop(block, None)
 

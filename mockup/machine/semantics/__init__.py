@@ -47,7 +47,7 @@ _REFUSED_WIDE = {
 
 
 def semantics(insn: Insn) -> Semantics:
-    """What ``insn`` does, but for where control goes next; raises NotLiftedError where the table does not know.
+    """The effects of ``insn``, without control flow; raises NotLiftedError where the table has no rule.
 
     A direct call gives one ``CallEffect`` without a name (:attr:`layout_advise.mockup.machine.cfg.Cfg.calls` has it); the
     return address that a call pushes and ``ret`` pops is not shown: rsp is the same before a call and after it.
@@ -66,7 +66,7 @@ def semantics(insn: Insn) -> Semantics:
 
 
 def _is_atomic(insn: Insn) -> bool:
-    """Whether it has the prefix, or is an exchange with memory, which does not need it."""
+    """Returns whether it has the lock prefix, or is an exchange with memory, which does not need it."""
     exchange = insn.mnemonic == "xchg" and any(isinstance(operand, MemoryOperand) for operand in insn.operands)
     return "lock" in insn.prefixes or exchange
 

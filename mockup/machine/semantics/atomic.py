@@ -15,7 +15,7 @@ _RAX = 0
 
 
 def atomic(c: Context) -> Semantics:
-    """What the instruction does; its operand in memory is an effect of its own."""
+    """The effects of an atomic instruction: that on its operand in memory is one of its own."""
     memory, other = _operands(c)
     ty = INTEGER[memory.bytes]
     match c.name:

@@ -1,4 +1,4 @@
-"""What a semantics rule works with: operands as typed expressions in, effects out."""
+"""The working context of a semantics rule: operands as typed expressions in, effects out."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ class Context(Scalars):
         return found
 
     def _any(self, bits: int) -> Expr:
-        """Whether one of these bits of the governing mask is set."""
+        """The i1 that is true where one of these bits of the governing mask is set."""
         total: Expr = FALSE
         for number in range(bits.bit_length()):
             if bits >> number & 1:

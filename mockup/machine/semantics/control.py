@@ -34,7 +34,7 @@ def call(c: Context) -> None:
 
 
 def call_target(insn: Insn) -> Semantics:
-    """What an indirect call or jump does before it goes anywhere: its target into ``CALL_TARGET``."""
+    """The effects of an indirect call or jump before control is transferred: its target goes to ``CALL_TARGET``."""
     c = Context(insn)
     c.sets[CALL_TARGET] = c.integer(insn.operands[0], 8)
     return c.finish()

@@ -1,4 +1,4 @@
-"""Which AVX-512 instructions have a rule, and the type of the elements that their mask bits stand for.
+"""The AVX-512 instructions that have a rule, and the type of the elements that their mask bits govern.
 
 Names are without the ``v``. An instruction encoded with an EVEX prefix that is not here is refused: the rule of its VEX form
 may not know of 64 bytes, masks, or where the new form differs.

@@ -22,7 +22,7 @@ def float_type(mnemonic: str) -> Ty:
 
 
 def is_packed(mnemonic: str) -> bool:
-    """Whether the mnemonic ends in ps or pd."""
+    """Returns whether the mnemonic ends in ps or pd."""
     return mnemonic[-2] == "p"
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from layout_advise.mockup.evidence.binding import accesses
 from layout_advise.mockup.evidence.check_records import check_shared
 from layout_advise.mockup.ir.lifted import Atomic, Imm, Item, Lifted, LiftedLoop, Linear, Load, Origin, RuntimeCall, Val
-from layout_advise.mockup.machine.openmp_runtime import ROUTINES, retried, shared_out, why_not
+from layout_advise.mockup.machine.openmp_runtime import ROUTINES, is_dynamic, refusal_remark, retried
 from layout_advise.tracer.trace.trace import Thread
 from layout_advise.verify.order_dependent_sums import SharedSum, allowed, farthest, order_dependent
 from tests.support.openmp_road import trace_of_threads
@@ -75,9 +75,9 @@ def test_what_is_tried_again_and_what_is_shared_out() -> None:
     anew = ("GOMP_loop_dynamic_next", "GOMP_loop_ull_guided_start", "GOMP_single_start", "GOMP_sections_next")
     for name in (*anew, "GOMP_loop_static_next", "GOMP_barrier"):
         assert name in ROUTINES
-        assert not why_not(name)
+        assert not refusal_remark(name)
         inner = RuntimeCall(name, (), 0, Origin(0))
-        assert shared_out(region(LiftedLoop(Val(9, "i64"), None, (inner,), 0)).body) == (name in anew)
+        assert is_dynamic(region(LiftedLoop(Val(9, "i64"), None, (inner,), 0)).body) == (name in anew)
 
 
 def memory(numbers: Sequence[float], kind: str) -> bytes:

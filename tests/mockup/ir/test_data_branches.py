@@ -1,4 +1,4 @@
-"""Which hotspots the processor's branch predictor can learn, of what gcc makes of them."""
+"""Hotspots that the processor's branch predictor can learn, as gcc compiles them."""
 
 from __future__ import annotations
 

@@ -14,7 +14,8 @@ from layout_advise.errors import RemapError
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
 from layout_advise.mockup.evidence.binding import accesses
 from layout_advise.mockup.ir.lifted import Assign, LiftedLoop, everything
-from layout_advise.mockup.ir.value_graph import Graph, Node, parts
+from layout_advise.mockup.ir.node import Node
+from layout_advise.mockup.ir.value_graph import Graph, parts
 from layout_advise.mockup.lift.loops.carried_pointers import index_of, web_of
 from tests.support.emitted import emit_mockup
 from tests.support.mockup_case import FLAGS, Case, verify
@@ -107,7 +108,7 @@ def rows(source: str, symbol: str, flags: tuple[str, ...], where: Path, buckets:
 
 
 def divisions(case: Case, first: Structure) -> list[int]:
-    """How far the lines are indented in which an address is divided by the size of a row."""
+    """The indentation of the lines in which an address is divided by the size of a row."""
     text = emit_mockup(case.lifted, candidate(relayout(first, "soa")), case.trace, case.structures)
     return [len(found) for found in re.findall(rf"^( +).* / {first.dims[0].stride};", text, re.MULTILINE)]
 
@@ -161,7 +162,7 @@ void uneven(const struct table *t, double *sum)
 
 
 def test_a_pointer_that_goes_on_by_bytes_stays_one(tmp_path: Path) -> None:
-    """How far is read from the row: 80 bytes each time, but that is not known."""
+    """The step is read from the row: 80 bytes each time, but that is not known."""
     case, _, _ = rows(UNEVEN, "uneven", FLAGS["O2"], tmp_path, 2)
     case.arrays[0][:, 36:40].view(np.int32)[...] = 80
     case.prepare()

@@ -1,4 +1,4 @@
-"""Which registers count as the result where the debug information does not say."""
+"""The registers that count as the result where the debug information does not say."""
 
 from __future__ import annotations
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from layout_advise.mockup.ir.effects import Gpr, Ty
-from layout_advise.mockup.ir.value_graph import Graph, Node, StoreTo
+from layout_advise.mockup.ir.node import Node, StoreTo
+from layout_advise.mockup.ir.value_graph import Graph
 from layout_advise.mockup.lift.machine_state import FrameEscapes, MachineState, Slot, State
 from layout_advise.mockup.lift.runtime_arguments import FramePart, held, low_half, part_at, put, stored_at
 

@@ -98,7 +98,7 @@ def test_loops_nest_and_dominate(library: Path) -> None:
     inner = [loop for loop in cfg.loops if loop.parent is not None]
     assert inner
     for loop in cfg.loops:
-        assert all(cfg.dominates(loop.head, block) for block in loop.blocks)
+        assert all(cfg.graph.dominates(loop.head, block) for block in loop.blocks)
         assert all(inside in loop.blocks and outside not in loop.blocks for inside, outside in loop.exits)
         assert all(loop.head in cfg.blocks[latch].successors for latch in loop.latches)
     for loop in inner:

@@ -1,4 +1,4 @@
-"""What a loop finds in the vector registers, and what the code after it reads of them."""
+"""Contents of the vector registers at a loop's entry, and the part of them that the code after it reads."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def cfg_of(folder: Path, callee: str = "printf") -> tuple[Cfg, ElfBinary]:
 
 @pytest.fixture(scope="module")
 def entered(tmp_path_factory: pytest.TempPathFactory) -> list[dict[Lane | MaskBit, Expr]]:
-    """What is known at the heads of the outer and the inner loop."""
+    """The known contents at the heads of the outer and the inner loop."""
     cfg, binary = cfg_of(tmp_path_factory.mktemp("entry"))
     constant = open_image(str(binary.path), 0).read
     return [dict(known_vectors(cfg, loop.head, loop.head, constant)) for loop in cfg.loops]

@@ -1,4 +1,4 @@
-"""What lifted functions take, and what is known of it from the functions that they call, in whichever library those are."""
+"""The arguments of lifted functions, as far as they and the functions that they call (in any library) tell."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def opened(path: Path) -> ElfBinary:
 
 
 def arguments_of(lifted: Lifted, files: tuple[Path, ...], base: int, *, by_reference: bool = False) -> State:
-    """What ``lifted``, of ``files[0]`` loaded at ``base``, takes. The other files are where what it calls may be."""
+    """The arguments of ``lifted``, of ``files[0]`` loaded at ``base``; its callees may be in the other files."""
     return _state(lifted, files, files[0], base, by_reference, DEPTH)
 
 

@@ -109,7 +109,7 @@ def _read(memory: Mapping[int, int], address: int, size: int) -> int:
 
 
 def _left(operation: str, ty: Ty, old: int, args: tuple[int, ...]) -> int:
-    """What an atomic operation leaves in memory."""
+    """The value that an atomic operation leaves in memory."""
     match operation:
         case "xchg":
             return args[0]

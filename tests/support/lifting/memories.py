@@ -25,7 +25,7 @@ BYTES = (16 + 16 + _SLOTS) * _KIND.size + 8 + _NODES * (8 + _FIELDS * (_FIELD.si
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a place holds; of a pointer the memory and how far behind its origin it points; of an integer the numbers
+    """The contents of a place: of a pointer the memory and the offset from its origin; of an integer the numbers
     that it is compared with."""
 
     what: What
@@ -53,7 +53,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Where a function takes arguments from: general registers, vector registers (their low half), 8-byte slots of the stack
+    """The sources of a function's arguments: general registers, vector registers (their low half), 8-byte slots of the stack
     above the return address; and the memories that pointers lead to."""
 
     registers: Mapping[int, Kind]

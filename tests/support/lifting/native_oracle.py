@@ -19,7 +19,7 @@ _RSP = 4
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How many vector registers of how many 64-bit lanes are looked at, and how many mask registers."""
+    """The numbers of vector registers, of 64-bit lanes in each, and of mask registers that are looked at."""
 
     vectors: int
     lanes: int
@@ -27,12 +27,12 @@ class Shape:
 
     @property
     def masks_at(self) -> int:
-        """Where the masks are in the state."""
+        """The offset of the masks in the state."""
         return 128 + 8 * self.vectors * self.lanes
 
     @property
     def flags_at(self) -> int:
-        """Where the flags are."""
+        """The offset of the flags in the state."""
         return self.masks_at + 8 * self.masks
 
     @property

@@ -1,4 +1,4 @@
-"""Which values of a lifted function are addresses, and of what (see lift_state.py)."""
+"""The values of a lifted function that are addresses, and the memories they point into (see ``state.py``)."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class Pointers:
         return const, found
 
     def score(self, operand: Operand, seen: frozenset[Operand] = frozenset()) -> int:
-        """How much speaks for a pointer; 0: it is none."""
+        """The weight of evidence for a pointer; 0: it is none."""
         if operand in self.place:
             return 6
         if operand.ty != "i64" or isinstance(operand, Imm) or operand in seen:

@@ -32,7 +32,7 @@ from layout_advise.mockup.ir.lifted import (
 
 
 class Memory(Protocol):
-    """What the statements read and write; addresses are run-time addresses."""
+    """The memory that the statements read and write; addresses are run-time addresses."""
 
     def read(self, address: int, size: int) -> bytes:
         """``size`` bytes at ``address``."""

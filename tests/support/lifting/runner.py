@@ -65,7 +65,7 @@ def marks_of(region: Region) -> tuple[int, ...]:
 
 
 def results_of(lifted: Lifted) -> tuple[bytes, bytes]:
-    """Which bytes of rax and of xmm0 the lifted function returns: 1 for each."""
+    """The bytes of rax and of xmm0 that the lifted function returns: 1 for each."""
     rax, xmm0 = bytearray(8), bytearray(16)
     for out in lifted.live_outs:
         start = 4 * (out.half or 0) + (0 if isinstance(out.location, Gpr) else 8 * out.location.index)
@@ -94,7 +94,7 @@ def build_runner(folder: Path) -> Path:
 
 
 def load_base(runner: Path, library: Path, search: Sequence[Path] = ()) -> int:
-    """Where the runner has the library; the same in each run, since address randomisation is off."""
+    """The address at which the runner has the library; the same in each run, since address randomisation is off."""
     return int(_run(runner, [str(library)], search).stdout, 16)
 
 

@@ -1,4 +1,4 @@
-"""What a lifted function says of its arguments, for random states on which it does something.
+"""Random states for a lifted function, made from the way it uses its arguments.
 
 Values whose sums are addresses are pointers; what is loaded through a pointer gives the memory behind it its fields, and
 what is loaded and used as an address again is a pointer to further memory (unification after Steensgaard, POPL 1996, with
@@ -182,6 +182,6 @@ def nothing_known(call: OpaqueCall) -> State | None:
 
 
 def state_of(lifted: Lifted, callees: Callees = nothing_known, *, by_reference: bool = False) -> State:
-    """What ``lifted`` takes. ``callees`` tells the same of a function that it calls; ``by_reference``: arguments of which
+    """The arguments of ``lifted``. ``callees`` tells those of a function that it calls; ``by_reference``: arguments of which
     nothing is seen are addresses, as in Fortran."""
     return _Reader(lifted, callees, by_reference).state()

@@ -18,7 +18,7 @@ _ELEMENT: dict[str, Ty] = {"b": "i8", "w": "i16", "d": "i32", "q": "i64"}
 
 
 def _count(c: Context) -> int:
-    """How many bits a mask instruction works on, by its last letter."""
+    """The number of bits that a mask instruction works on, by its last letter."""
     return _COUNTS[c.name[-1]]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from layout_advise.mockup.ir.effects import BITS, Const, Expr, Lane, Ty
+from layout_advise.mockup.ir.effects import BITS, Const, Expr, Lane, Ty, mask
 from layout_advise.mockup.ir.expressions import bitcast, build, const, zext
 from layout_advise.mockup.machine.disassembly import MemoryOperand, Register
 from layout_advise.mockup.machine.semantics.context import Context, rule
@@ -155,7 +155,7 @@ def insert_integer(c: Context) -> None:
     lanes = c.lanes(first, 16)
     if BITS[ty] < 32:  # mask the lane rather than rebuild it from all its elements
         shift = BITS[ty] * (at % per)
-        kept = build("and", "i64", lanes[at // per], const("i64", ~(((1 << BITS[ty]) - 1) << shift)))
+        kept = build("and", "i64", lanes[at // per], const("i64", ~(mask(ty) << shift)))
         placed = build("shl", "i64", zext("i64", value), Const("i64", shift))
         lanes[at // per] = build("or", "i64", kept, placed)
         c.set_vector(dest, lanes)

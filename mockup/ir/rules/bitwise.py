@@ -1,0 +1,66 @@
+"""Rules of ``and``, ``or``, ``xor`` and ``not``: masks made by compares become choices, i64 operations those of halves."""
+
+from __future__ import annotations
+
+from layout_advise.mockup.ir.effects import Ty, mask
+from layout_advise.mockup.ir.rules.form import ExpressionRule, T, ValueForm, is_const, widens_bit
+
+BITWISE = ("and", "or", "xor")
+_OPPOSITE = {"eq": "ne", "ne": "eq"}
+_OPPOSITE_SWAPPED = {"slt": "sle", "sle": "slt", "ult": "ule", "ule": "ult"}
+
+
+def bitwise(name: str) -> ExpressionRule:
+    """The rule of ``and``, ``or`` or ``xor``."""
+
+    def rule(f: ValueForm[T], ty: Ty, args: tuple[T, ...]) -> T | None:
+        a, b = args
+        if a == b:
+            return f.const(ty, 0) if name == "xor" else a
+        if b.op == "const" and (simple := _with_constant(f, name, ty, a, b)) is not None:
+            return simple
+        if (chosen := _by_mask(f, name, ty, a, b) or _by_mask(f, name, ty, b, a)) is not None:
+            return chosen
+        return _halves(f, name, a, b) if ty == "i64" and "pair" in (a.op, b.op) else None
+
+    return rule
+
+
+def _with_constant(f: ValueForm[T], name: str, ty: Ty, a: T, b: T) -> T | None:
+    if b.imm == 0:
+        return b if name == "and" else a
+    if b.imm == mask(ty):
+        return a if name == "and" else b if name == "or" else f.build("not", ty, a)
+    if ty == "i64" and name == "and" and b.imm == mask("i32"):
+        return f.zext("i64", f.lo32(a))
+    if ty == "i64" and (a.op == "pair" or (a.op in ("zext", "sext") and a.args[0].ty == "i32")):
+        return _halves(f, name, a, b)
+    return None
+
+
+def _by_mask(f: ValueForm[T], name: str, ty: Ty, a: T, b: T) -> T | None:
+    """The choice that ``and`` with a mask ``a`` makes, or the union of what two such choices leave."""
+    if name == "and":
+        return f.select(ty, a.args[0], b, f.const(ty, 0)) if widens_bit(a) else None
+    both_choose = a.op == "select" and b.op == "select" and a.args[0] == b.args[0]
+    if both_choose and is_const(a.args[2], 0) and is_const(b.args[1], 0):
+        return f.select(ty, a.args[0], a.args[1], b.args[2])
+    return None
+
+
+def _halves(f: ValueForm[T], name: str, a: T, b: T) -> T:
+    low = f.build(name, "i32", f.lo32(a), f.lo32(b))
+    return f.pair(low, f.build(name, "i32", f.hi32(a), f.hi32(b)))
+
+
+def bit_not(f: ValueForm[T], ty: Ty, args: tuple[T, ...]) -> T | None:
+    (a,) = args
+    if a.op == "not":
+        return a.args[0]
+    if a.op in _OPPOSITE:
+        return f.build(_OPPOSITE[a.op], "i1", *a.args)
+    if a.op in _OPPOSITE_SWAPPED:
+        return f.build(_OPPOSITE_SWAPPED[a.op], "i1", a.args[1], a.args[0])
+    if a.op == "pair":
+        return f.pair(*(f.build("not", "i32", half) for half in a.args))
+    return f.sext(ty, f.negate(a.args[0])) if widens_bit(a) else None
