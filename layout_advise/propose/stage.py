@@ -35,8 +35,7 @@ def propose_layouts(observed: Observed, others: Sequence[Observation], read: Cal
     source: Source | NotLiftedError
     if isinstance(lifted, Lifted):
         seen = gather(select(with_reachable(linearise(seen, lifted), lifted), lifted), lifted, read)
-        verbose = case.space.progress.verbose
-        source = source_of(seen, lifted, case.profiled.module, case.profiled.function, verify=verbose)
+        source = source_of(seen, lifted, case.profiled.module, case.profiled.function)
     else:
         source = lifted
     found = proposed(seen, source, case.settings.candidates, temporary=case.settings.temporary)
