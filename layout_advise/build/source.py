@@ -71,14 +71,14 @@ class Source:
         return forbidden(candidate, self.tables)
 
 
-def source_of(seen: Observation, lifted: Lifted, module: ElfBinary, function: Function) -> Source:
-    """The source of mock-ups for the observed call."""
+def source_of(seen: Observation, lifted: Lifted, module: ElfBinary, function: Function, *, verify: bool = False) -> Source:
+    """The source of mock-ups for the observed call; ``verify``: the lifted form is checked after each pass."""
     loop, branches = hot_loop(seen.region, seen.trace), branches_on_data(lifted)
     hangs = depends_on_place(seen, branches, loop)
     known = compiler_of(module, function)
     compiler = replace(known, short=loop is not None, last=known.family.own_alignment if hangs else ())
     return Source(
-        code_of(seen, lifted),
+        code_of(seen, lifted, verify=verify),
         lifted,
         seen.trace,
         seen.structures,
@@ -108,10 +108,10 @@ def compiler_of(module: ElfBinary, function: Function) -> Compiled:
     return Compiled(known.executable or "gcc", known.flags)
 
 
-def code_of(seen: Observation, lifted: Lifted) -> Code:
+def code_of(seen: Observation, lifted: Lifted, *, verify: bool = False) -> Code:
     """The lifted hotspot in both forms, as far as the trace of ``seen`` shows them to be the same."""
     image = open_image(seen.region.path, seen.region.load_base)
-    forms = rewrite(lifted, Evidence.of(seen.trace, seen.structures, image.read), seen.tables)
+    forms = rewrite(lifted, Evidence.of(seen.trace, seen.structures, image.read), seen.tables, verify=verify)
     return Code(lifted.as_pointers or lifted, forms.elements, forms.gathered, forms.rolled)
 
 

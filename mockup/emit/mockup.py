@@ -173,7 +173,7 @@ def _head(lifted: Lifted, context: WriterContext, arrays: NewArrays, settings: E
     include = '#include "mockup.h"'
     if context.simd.abreast and settings.variant == "simd":
         sides = [(loop, context.simd.abreast[loop.uid]) for loop in loops(lifted.body) if loop.uid in context.simd.abreast]
-        include = vector_include(context.simd.lanes, settings.vector_bytes, compared_bytes(sides))
+        include = vector_include(context.simd.slots, settings.vector_bytes, compared_bytes(sides))
     yield include + ('\n#include "opaque.h"' if context.scope.opaque else "")
     yield libm(context.scope)
     yield runtime_declarations(context.scope)

@@ -59,7 +59,7 @@ class Cut:
 
 
 class Text:
-    """Lines and expressions; ``lines`` is the result."""
+    """Lines and expressions; ``lines`` is the result. All state that the writers change is set here."""
 
     def __init__(self, context: WriterContext) -> None:
         self.context = context
@@ -69,14 +69,22 @@ class Text:
         self.lines: list[str] = []
         self.counters = frozenset((*COUNTERS, *(f"i{k}" for k in range(9, 40))))
         self.depth = 1
+        """Of the indentation."""
         self.labels: dict[int, str] = {}
-        self.counting: list[str] = []  # names of the counters of the loops around
-        self.strip: tuple[str, int, str] | None = None  # number of the block, its size, lane: inside a strip-mined loop
+        """Names of labels in a second copy of a loop's body."""
+        self.counting: list[str] = []
+        """Names of the counters of the loops around."""
+        self.strip: tuple[str, int, str] | None = None
+        """Inside a strip-mined loop: number of the block, its size, lane."""
         self.copies = 0
+        """How many bodies of loops were written a second time."""
         self.starts: set[str] = set()
+        """Names of where plain loops start behind strip-mined ones."""
         self.temporaries = 0
+        """How many variables for parallel moves were declared."""
         self.sites_written: set[int] = set()
         self.cuts: dict[Cut, str] = {}
+        """Indices that are cut already -> their names."""
         self.elements: dict[tuple[str, str], str] = {}
         """(pointer to a field or record, text of an index in bytes) -> pointer to that element."""
         self.bases: dict[int, str] = {}

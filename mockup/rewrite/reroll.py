@@ -104,14 +104,14 @@ class _Reroller:
         if not straight(loop):
             return self._rerolled_copies(loop)
         body = Body(loop, self.names)
-        lanes = find_copies(body, self._grain)
-        if lanes is None or not self._complete(body, lanes) or not self._order_free(body, lanes):
+        unrolled = find_copies(body, self._grain)
+        if unrolled is None or not self._complete(body, unrolled) or not self._order_free(body, unrolled):
             return [], loop, False
-        rolled = SingleElementWriter(body, lanes, self.next).loop()
+        rolled = SingleElementWriter(body, unrolled, self.next).loop()
         if rolled is None:
             return [], loop, False
         self.next = rolled.next
-        return [rolled.trip], rolled.loop, _by_vectors(body, lanes)
+        return [rolled.trip], rolled.loop, _by_vectors(body, unrolled)
 
     def _rerolled_copies(self, loop: LiftedLoop) -> tuple[list[Item], LiftedLoop, bool]:
         """The same of a loop with branches that was unrolled."""
@@ -136,11 +136,11 @@ class _Reroller:
         """Returns whether all copies of an access belong to one structure, or all to none."""
         return len({self.evidence.structure_of(access) for access in group}) == 1
 
-    def _complete(self, body: Body, lanes: UnrolledCopies) -> bool:
+    def _complete(self, body: Body, unrolled: UnrolledCopies) -> bool:
         """Returns whether the lanes are all that the body does, no value of it is used elsewhere, and all copies of an
         access belong to one structure."""
-        covered = {body.items[k].uid for stores in lanes.stores for k in stores}
-        covered |= {body.defined[n].uid for partner in lanes.partners for n in partner.values()}
+        covered = {body.items[k].uid for stores in unrolled.stores for k in stores}
+        covered |= {body.defined[n].uid for partner in unrolled.partners for n in partner.values()}
         covered |= {item.uid for n, item in body.defined.items() if n in body.names}
         if any(item.uid not in covered for item in body.items if isinstance(item, Load | Store | Call)):
             return False
@@ -148,12 +148,14 @@ class _Reroller:
         used = {o: n for o, n in self.uses.items() if isinstance(o, Val) and o.number in body.defined}
         if any(n != inside[o] for o, n in used.items()):
             return False
-        return all(self._one_structure(group) for group in access_copies(body, lanes))
+        return all(self._one_structure(group) for group in access_copies(body, unrolled))
 
-    def _order_free(self, body: Body, lanes: UnrolledCopies) -> bool:
+    def _order_free(self, body: Body, unrolled: UnrolledCopies) -> bool:
         """Returns whether the lanes one after the other load and store the same as in the order of the body."""
         spots = [
-            _LaneAccess(lane, group[0], access) for group in access_copies(body, lanes) for lane, access in enumerate(group)
+            _LaneAccess(lane, group[0], access)
+            for group in access_copies(body, unrolled)
+            for lane, access in enumerate(group)
         ]
         known: dict[tuple[int, int], bool] = {}
         for one in (s for s in spots if isinstance(s.access, Store)):
@@ -198,12 +200,12 @@ class _LaneAccess:
         return (self.lane, body.position[self.first.uid]) < (other.lane, body.position[other.first.uid])
 
 
-def _by_vectors(body: Body, lanes: UnrolledCopies) -> bool:
+def _by_vectors(body: Body, unrolled: UnrolledCopies) -> bool:
     """Returns whether one instruction did something for several lanes: they ran side by side, and were not written out
     only."""
     first, second = (
         {n: item.origin.pack for n in partner.values() if isinstance(item := body.defined[n], Let | Load)}
-        for partner in lanes.partners[:2]
+        for partner in unrolled.partners[:2]
     )
     return bool({p for p in first.values() if p is not None} & set(second.values()))
 

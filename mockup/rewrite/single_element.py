@@ -31,14 +31,14 @@ from layout_advise.mockup.rewrite.unrolled_copies import UnrolledCopies
 _A = TypeVar("_A", bound=Access)
 
 
-def access_copies(body: Body, lanes: UnrolledCopies) -> Iterator[tuple[Access, ...]]:
+def access_copies(body: Body, unrolled: UnrolledCopies) -> Iterator[tuple[Access, ...]]:
     """For every access of lane 0 that access in all lanes."""
-    for k in lanes.stores[0]:
-        chain = next(m for m, first in enumerate(lanes.stores[0]) if first == k)
-        stores = [body.items[stores[chain]] for stores in lanes.stores]
+    for k in unrolled.stores[0]:
+        chain = next(m for m, first in enumerate(unrolled.stores[0]) if first == k)
+        stores = [body.items[stores[chain]] for stores in unrolled.stores]
         yield tuple(s for s in stores if isinstance(s, Store))
-    for number in lanes.partners[0]:
-        loads = [body.defined[partner[number]] for partner in lanes.partners]
+    for number in unrolled.partners[0]:
+        loads = [body.defined[partner[number]] for partner in unrolled.partners]
         if isinstance(loads[0], Load):
             yield tuple(load for load in loads if isinstance(load, Load))
 
@@ -53,9 +53,9 @@ class SingleLoop:
 class SingleElementWriter:
     """Writes lane 0 as a loop of its own."""
 
-    def __init__(self, body: Body, lanes: UnrolledCopies, number: int) -> None:
+    def __init__(self, body: Body, unrolled: UnrolledCopies, number: int) -> None:
         self.body = body
-        self.lanes = lanes
+        self.unrolled = unrolled
         self.next = number
         self.items: list[Item] = []
         self.claimed: set[int] = set()
@@ -67,8 +67,8 @@ class SingleElementWriter:
         assert old.trip is not None
         origin = Origin(old.head)
         trip = Val(self._number(), "i64")
-        stores = set(self.lanes.stores[0])
-        groups = {group[0].uid: group for group in access_copies(self.body, self.lanes)}
+        stores = set(self.unrolled.stores[0])
+        groups = {group[0].uid: group for group in access_copies(self.body, self.unrolled)}
         for k, item in enumerate(self.body.items):
             if isinstance(item, Assign):
                 if not self._assign(item):
@@ -77,11 +77,11 @@ class SingleElementWriter:
                 if k in stores:
                     self.items.append(self._access(item, groups[item.uid]))
             elif isinstance(item, Load) and item.value.number in self.body.names:
-                rest: tuple[Executed | None, ...] = (None,) * (self.lanes.count - 1)
+                rest: tuple[Executed | None, ...] = (None,) * (self.unrolled.count - 1)
                 self.items.append(replace(item, lanes=((*key_of(item), item.part), *rest)))
             elif isinstance(item, Let | LetLinear | Load | Call) and item.value.number in self.wanted:
                 self._value(item, groups)
-        count = scaled_trip(old.trip, self.lanes.count)
+        count = scaled_trip(old.trip, self.unrolled.count)
         loop = LiftedLoop(old.counter, trip, tuple(self.items), old.head)
         return SingleLoop(LetLinear(trip, count, origin), loop, self.next)
 
@@ -89,7 +89,7 @@ class SingleElementWriter:
         """The values of lane 0; of a sum that the counter moves not the steps to it: it is written anew."""
         found: set[int] = set()
         work: list[Operand] = []
-        for k in self.lanes.stores[0]:
+        for k in self.unrolled.stores[0]:
             work += operands(self.body.items[k])
         for item in self.body.items:
             if isinstance(item, Assign) and (source := self._first_lane(item.operand)) is not None:
@@ -108,7 +108,7 @@ class SingleElementWriter:
         return self.next - 1
 
     def _scaled(self, linear: Linear) -> Linear:
-        return form_of(linear, self.body.loop.counter).linear(self.body.loop.counter, self.lanes.count)
+        return form_of(linear, self.body.loop.counter).linear(self.body.loop.counter, self.unrolled.count)
 
     def _access(self, item: _A, group: Sequence[Access]) -> _A:
         lanes: list[Executed | None] = []
@@ -133,7 +133,7 @@ class SingleElementWriter:
         ty: Ty = "i32"
         index = Val(self._number(), ty)
         self.items.append(Let(index, "lo32", (self.body.loop.counter,), origin))
-        terms: list[tuple[Operand, int]] = [(index, form.step // self.lanes.count), *form.atoms]
+        terms: list[tuple[Operand, int]] = [(index, form.step // self.unrolled.count), *form.atoms]
         total: Operand = Imm(ty, form.const)
         for k, (atom, coef) in enumerate(terms):
             scaled = atom
@@ -161,12 +161,12 @@ class SingleElementWriter:
         if (
             form is None
             or form.bits != 64
-            or form.step % self.lanes.count
+            or form.step % self.unrolled.count
             or any(self.body.inside(a) for a, _ in form.atoms)
         ):
             return False
-        behind = form.step // self.lanes.count * (self.lanes.count - 1)
-        first_lane = replace(form, const=form.const - behind).linear(self.body.loop.counter, self.lanes.count)
+        behind = form.step // self.unrolled.count * (self.unrolled.count - 1)
+        first_lane = replace(form, const=form.const - behind).linear(self.body.loop.counter, self.unrolled.count)
         value = Val(self._number(), "i64")
         self.items.append(LetLinear(value, first_lane, Origin(self.body.loop.head)))
         self.items.append(replace(item, operand=value))
@@ -176,7 +176,7 @@ class SingleElementWriter:
         """The value of lane 0 whose copy in the last lane is ``operand``."""
         if not isinstance(operand, Val) or operand.number not in self.body.defined:
             return None
-        for number, last in self.lanes.partners[-1].items():
+        for number, last in self.unrolled.partners[-1].items():
             if last == operand.number:
                 return Val(number, operand.ty)
         return None

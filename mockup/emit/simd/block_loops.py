@@ -100,10 +100,10 @@ class BlockLoopWriter(VectorSlotWriter):
                 self.name_load(item, self.plan.places.get(item.uid))
         variables = {i.variable for i in everything(items) if isinstance(i, Assign) and self.varies(i.variable)}
         for variable in sorted(variables, key=lambda v: v.number):
-            self.put(f"{CTYPE[variable.ty]} {self.vector_name(variable)}[{self.context.simd.lanes}];")
+            self.put(f"{CTYPE[variable.ty]} {self.vector_name(variable)}[{self.context.simd.slots}];")
         for number, value in sorted(self.side.types.items()):
             if number in self.lasting:
-                self.put(f"{CTYPE[value.ty]} {self.vector_name(value)}[{self.context.simd.lanes}];")
+                self.put(f"{CTYPE[value.ty]} {self.vector_name(value)}[{self.context.simd.slots}];")
 
     def point_to_elements(self, loop: LiftedLoop) -> None:
         """Not in a block, where each element would need one."""
@@ -132,7 +132,7 @@ class BlockLoopWriter(VectorSlotWriter):
     def _finish(self) -> None:
         """Write the loop over the block's elements."""
         if self.pending:
-            self.put(f"for (int {ELEMENT} = 0; {ELEMENT} < {self.context.simd.lanes}; ++{ELEMENT}) {{")
+            self.put(f"for (int {ELEMENT} = 0; {ELEMENT} < {self.context.simd.slots}; ++{ELEMENT}) {{")
             self.lines += self.pending
             self.put("}")
         self.pending = []
@@ -154,7 +154,7 @@ class BlockLoopWriter(VectorSlotWriter):
             super().moves(group)
             return
         ours, others = split_moves(group, self.side)
-        self.lane = self.context.simd.lanes - 1  # what is not computed from holds what the last element left
+        self.lane = self.context.simd.slots - 1  # what is not computed from holds what the last element left
         kept = []
         if _reads(others, ours):
             for assign in others:

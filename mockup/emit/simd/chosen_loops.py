@@ -17,11 +17,11 @@ from layout_advise.mockup.remap.plan import RemapPlan
 
 @dataclass(frozen=True, slots=True)
 class SimdLoops:
-    """By number of a loop, how its iterations run side by side; ``lanes`` is how many of them, ``refused`` the reason why
+    """By number of a loop, how its iterations run side by side; ``slots`` is how many of them, ``refused`` the reason why
     another loop's cannot (empty: none was refused)."""
 
     abreast: Mapping[int, SimdIterations] = field(default_factory=dict)
-    lanes: int = 1
+    slots: int = 1
     refused: str = ""
 
 

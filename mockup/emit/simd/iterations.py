@@ -95,11 +95,11 @@ def analyse_iterations(loop: LiftedLoop, lifted: Lifted) -> SimdIterations:
     last = _handed_on(inside, {v for v in changed if v.number in outside}, where)
     if loop.trip is None:
         raise NotVectorisedError(where, "how often it runs is not known before")
-    lanes = _Analysis(loop, where, last).run()
+    found = _Analysis(loop, where, last).run()
     used = {o for item in others for o in operands(item)} | {out.operand for out in lifted.live_outs}
-    defined: set[Val | Var] = {*lanes.types.values(), *changed}
-    lanes.left = tuple(sorted((o for o in defined & used if lanes.varies(o)), key=lambda o: o.number))
-    return lanes
+    defined: set[Val | Var] = {*found.types.values(), *changed}
+    found.left = tuple(sorted((o for o in defined & used if found.varies(o)), key=lambda o: o.number))
+    return found
 
 
 def _handed_on(inside: Sequence[Item], carried: set[Var], where: str) -> frozenset[int]:

@@ -43,7 +43,7 @@ class VectorAccesses(VectorOperands):
             if axis.part == "div" and axis.stride:
                 digit = f"d{place.site.number}_{axis.dim}"
                 terms.append(f"{axis.stride} * (({digit} + {j}) >> {axis.block.bit_length() - 1})")
-            elif axis.part == "mod" and axis.block > self.context.simd.lanes:
+            elif axis.part == "mod" and axis.block > self.context.simd.slots:
                 digit = f"d{place.site.number}_{axis.dim}"
                 terms.append(f"{axis.stride} * (({digit} + {j}) & {axis.block - 1})")
         return terms
@@ -79,7 +79,7 @@ class VectorAccesses(VectorOperands):
         self.within_block = access.uid in self.lined
         if step is None:
             result: list[list[str]] = []
-            for lane in range(self.context.simd.lanes):
+            for lane in range(self.context.simd.slots):
                 self.lane = lane
                 result.append(self.pieces(access, place))
             self.lane, self.within_block = 0, False
@@ -90,11 +90,11 @@ class VectorAccesses(VectorOperands):
             return first, place is not None and self._on_border(place)
         self.temporaries += 1
         self.put(f"uint8_t *const p{self.temporaries} = (uint8_t *)({first});")
-        return [[f"p{self.temporaries} + {integer(step * n % (1 << 64), 'i64')}"] for n in range(self.context.simd.lanes)]
+        return [[f"p{self.temporaries} + {integer(step * n % (1 << 64), 'i64')}"] for n in range(self.context.simd.slots)]
 
     def _on_border(self, place: ElementPlace) -> bool:
         """Returns whether vectors in the new buffers start at multiples of their size."""
-        piece, lanes = place.pieces[0], self.context.simd.lanes
+        piece, lanes = place.pieces[0], self.context.simd.slots
         parts = [self.delta(place, piece) + piece.map.offset, *(a.stride for a in piece.map.axes if a.part != "mod")]
         parts += [a.stride * lanes for a in piece.map.axes if a.part == "mod"]
         return all(part % (piece.bytes * lanes) == 0 for part in parts)

@@ -75,7 +75,7 @@ class VectorOperands(BodyWriter):
     def by_lane(self, text: Callable[[], str], *, guarded: bool = False) -> list[str]:
         """A text for each lane; ``guarded``: 0 in those that are not here."""
         found = []
-        for lane in range(self.context.simd.lanes):
+        for lane in range(self.context.simd.slots):
             self.lane = lane
             one = text()
             found.append(f"{self.on}[{self.lane}] ? {one} : 0" if guarded and self.on is not None else one)

@@ -44,21 +44,21 @@ class VectorSlotWriter(VectorAccesses):
         if side is None:
             return super().begun(loop, name, trip)
         assert self.side is None
-        lanes, start = self.context.simd.lanes, self.start(name)
+        slots, start = self.context.simd.slots, self.start(name)
         kept = dict(self.cuts), dict(self.elements), dict(self.labels), set(self.sites_written)
         self.side, self.counter, self.copies = side, loop.counter, self.copies + 1
         borders = self._borders(loop)
         self.put(f"int64_t {start} = 0;")
         if borders:
-            self.put(f"if ((({' | '.join(sorted(borders))}) & {lanes - 1}) == 0) /* whole vectors from block borders on */")
-        self.put(f"for (; {start} + {lanes} <= {trip}; {start} += {lanes}) {{ /* {lanes} elements side by side */")
+            self.put(f"if ((({' | '.join(sorted(borders))}) & {slots - 1}) == 0) /* whole vectors from block borders on */")
+        self.put(f"for (; {start} + {slots} <= {trip}; {start} += {slots}) {{ /* {slots} elements side by side */")
         self.put(f"    const int64_t {name} = {start};")
         self.depth += 1
         self._declare(loop.body)
         self.depth -= 1
         self.labels = self.labels | {n: f"{self.label(n)}_{self.copies}" for n in _labels(loop.body)}
         self.inner(loop.body)
-        self.lane = lanes - 1
+        self.lane = slots - 1
         for left in side.left:
             self.put(f"    {BodyWriter.text(self, left)} = {self.text(left)};")
         self.put("}")
@@ -96,7 +96,7 @@ class VectorSlotWriter(VectorAccesses):
     def _along(self, place: ElementPlace, piece: RunPiece, axis: Axis, counter: Val) -> bool:
         moving = [t for t in place.terms if t.digits[axis.dim]]
         alone = len(moving) == 1 and moving[0].atom == counter and moving[0].digits[axis.dim] == 1 and not moving[0].shift
-        whole_vectors = axis.block % self.context.simd.lanes == 0 and axis.block & (axis.block - 1) == 0
+        whole_vectors = axis.block % self.context.simd.slots == 0 and axis.block & (axis.block - 1) == 0
         return alone and whole_vectors and not piece.inner and place.relayout.chosen is None
 
     # ---- control --------------------------------------------------------------------------------------------------
@@ -202,7 +202,7 @@ class VectorSlotWriter(VectorAccesses):
         later: list[str] = []
         for assign in group:
             variable, varying = assign.variable, self.varies(assign.variable)
-            self.lane = self.context.simd.lanes - 1 if variable.number in self.side.last else 0
+            self.lane = self.context.simd.slots - 1 if variable.number in self.side.last else 0
             name = self.vector_name(variable) if varying else self.text(variable)
             value = self.vector(assign.operand) if varying else self.text(assign.operand)
             if varying and self.on is not None:
