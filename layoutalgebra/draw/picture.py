@@ -13,8 +13,8 @@ from itertools import product as cartesian
 
 from layout_advise.layoutalgebra.draw.memory import COLOURS, HEIGHT, MARGIN, UNUSED, WIDTH
 from layout_advise.layoutalgebra.draw.term_stages import member_of
+from layout_advise.layoutalgebra.terms.notation import shorten
 from layout_advise.layoutalgebra.terms.term import Term, factors_of, terms_of
-from layout_advise.layoutalgebra.terms.text import shorten, to_unicode
 
 CELLS = 48
 """Places drawn at most (a few more where there are many factors)."""
@@ -37,14 +37,14 @@ def picture(term: Term) -> str:
     cells = _cells(sizes, shown)
     scale = (WIDTH - 2 * MARGIN - LABEL) / (cells[-1].left + 1)
     left = MARGIN + LABEL
-    parts = [_text(MARGIN, 20, shorten(to_unicode(term), 96), 13)]
+    parts = [_text(MARGIN, 20, shorten(str(term), 96), 13)]
     parts.extend(_places(term, sizes, cells, left, scale))
     top = 34 + HEIGHT
     for level in range(len(sizes) - 1, -1, -1):
         parts.append(_text(MARGIN, top + 13, f"{sizes[level]:,}", 11))
         parts.extend(_brackets(cells, level, left, scale, top))
         top += ROW
-    title = escape(f"{shorten(to_unicode(term), 200)}: {term.size:,} places")
+    title = escape(f"{shorten(str(term), 200)}: {term.size:,} places")
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {top + 8}" width="{WIDTH}" '
         f'style="max-width:100%;height:auto" role="img" font-family="sans-serif"><title>{title}</title>'

@@ -55,6 +55,8 @@ def subset(one: IndexSet, other: IndexSet) -> bool:
     """Whether every element of ``one`` is in ``other``."""
     if one.runs == other.runs:
         return True
+    if len(other.runs) == 1 and other.runs[0].step == 1:
+        return other.first <= one.first and one.last <= other.last
     common = one.intersection(other) if one.count <= other.count else None
     return common is not None and common.count == one.count
 
