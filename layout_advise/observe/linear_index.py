@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import pairwise
 from math import gcd
 
-from layout_advise.layoutalgebra.derive.derive import Derived
+from layout_advise.layoutalgebra.derive.accesses import Derived
 from layout_advise.layoutalgebra.derive.structure import Dim, Structure
 from layout_advise.mockup.evidence.binding import accesses, bind, key_of
 from layout_advise.mockup.ir.lifted import Item, Let, LetLinear, Lifted, LiftedLoop, Load, Val

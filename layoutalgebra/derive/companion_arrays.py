@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from layout_advise.layoutalgebra.derive.derive import Access, Derived
+from layout_advise.layoutalgebra.derive.accesses import Access, Derived
 from layout_advise.layoutalgebra.sets.footprints import Box, touched
 
 MOST_AT_ONCE = 16

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import pairwise
 from math import gcd, prod
 from typing import TYPE_CHECKING
 
@@ -109,54 +108,6 @@ def _innermost(stream: FoldedStream) -> int:
         moving = [c for c in nodes[0].address.coefs[:depth] if c]
         best = abs(moving[-1]) if moving else 0
     return best
-
-
-def single_rows(stream: Stream) -> dict[int, int]:
-    """Row strides that stand for several rows each, and the stride of one of them.
-
-    Where the rows of a grid are touched alternately (a checkerboard), folding makes one loop over pairs of rows with a nest
-    for each of the two. Such nests have one shape and begin almost evenly spaced, a few elements off.
-    """
-    found: dict[int, int] = {}
-
-    def look(nodes: tuple[Node, ...], depth: int) -> None:
-        for node in nodes:
-            if isinstance(node, Loop):
-                starts = [(_shape(child), first[0], first[1]) for child in node.body if (first := _first(child, depth))]
-                for shape in {shape for shape, _, _ in starts}:
-                    same = [(const, stride) for s, const, stride in starts if s == shape]
-                    if len({stride for _, stride in same}) == 1:
-                        _evenly([const for const, _ in same], abs(same[0][1]), found)
-                look(node.body, depth + 1)
-
-    if isinstance(stream, FoldedStream):
-        look(stream.nodes, 0)
-    return found
-
-
-def _evenly(starts: list[int], stride: int, found: dict[int, int]) -> None:
-    """Note ``stride / m`` where ``m`` starts lie almost evenly in it; evenly ones are no hint of anything."""
-    m, starts = len(starts), sorted(starts)
-    if m < 2 or stride == 0 or stride % m:
-        return
-    row = stride // m
-    off = [abs(b - a - row) for a, b in pairwise([*starts, starts[0] + stride])]
-    if 0 < max(off) <= row // 4:
-        found[stride] = row
-
-
-def _first(node: Node, depth: int) -> tuple[int, int] | None:
-    """The address at which a nest begins and its stride in loop number ``depth``."""
-    while isinstance(node, Loop):
-        if not node.body:
-            return None
-        node = node.body[0]
-    return node.address.const, node.address.coefs[depth] if depth < len(node.address.coefs) else 0
-
-
-def _shape(node: Node) -> object:
-    """A nest without its addresses; a point alone has no shape to compare."""
-    return (node.trip, tuple(map(_shape, node.body))) if isinstance(node, Loop) else node.address.coefs
 
 
 def _depends(nodes: Iterable[Node], level: int) -> bool:

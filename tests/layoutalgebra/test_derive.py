@@ -14,8 +14,9 @@ from layout_advise.decide.untried import doubt_steps
 from layout_advise.errors import AlgebraError
 from layout_advise.layoutalgebra import derive, explore
 from layout_advise.layoutalgebra.bridges.declarations import declare, declare_structure
+from layout_advise.layoutalgebra.derive.accesses import Access, Derived, MemoryObjectShape
 from layout_advise.layoutalgebra.derive.declared import Declared, Member
-from layout_advise.layoutalgebra.derive.derive import Access, Derived, MemoryObjectShape, derive_structure
+from layout_advise.layoutalgebra.derive.derive import derive_structure
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Relayout, Structure
 from layout_advise.layoutalgebra.draw.memory import draw, draw_ascii, draw_relayout
 from layout_advise.layoutalgebra.explore.relayout import AxisStep, Group, LayoutPlan, is_injective, relayout, whole

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from layout_advise.decide.untried import doubt_unknown
-from layout_advise.layoutalgebra.derive.derive import Derived
+from layout_advise.layoutalgebra.derive.accesses import Derived
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
 from layout_advise.layoutalgebra.sets.nests import Affine, FoldedStream, Loop, Point
 from layout_advise.measure.experiment import Trials
