@@ -41,7 +41,8 @@ class Derived:
     known exactly). ``fastest`` is the dimension that the innermost loops walk, ``gathered`` whether most accesses have no
     regular order; ``note`` says why no rule applies to a plain array. Where each reference to a plain array goes on by a
     multiple of ``steps`` scalars, and that is no power of two as a compiler's unrolling is, records of so many may be stored
-    in it: if they are, only a declaration tells.
+    in it: if they are, only a declaration tells. Where a reference goes to several fields of an element, ``one_field_each``
+    describes the same memory in smaller elements, of which each reference has one field: what code can be re-indexed to.
     """
 
     structure: Structure
@@ -51,6 +52,7 @@ class Derived:
     gathered: bool
     note: str | None = None
     steps: int = 1
+    one_field_each: Derived | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,10 @@ def derive_structure(
     finer = rows | {row: rows[stride] for stride, row in siblings.items() if stride in rows}
     larger = [size for size in walked_sizes(uses) if size > element and size % element == 0]
     others = [_on_grid(obj, uses, declared, size, cut, None) for cut in (finer, rows) for size in larger]
-    return min((found, *others), key=_length)
+    best = min((found, *others), key=_length)
+    if best is not found and best.structure.element_bytes > larger[-1]:  # the last one is no larger than the grain
+        best = replace(best, one_field_each=_on_grid(obj, uses, declared, larger[-1], rows, None))
+    return best
 
 
 def _exact_uses(obj: MemoryObjectShape, accesses: Sequence[Access]) -> tuple[list[Use], str | None]:
