@@ -35,7 +35,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """What :func:`derive_structure` found.
+    """The result of :func:`layout_advise.layoutalgebra.derive.derive.derive_structure`.
 
     ``term`` describes exactly the touched units of ``unit_bytes`` on the structure's grid (``None``: irregular or not
     known exactly). ``fastest`` is the dimension that the innermost loops walk, ``gathered`` whether most accesses have no

@@ -54,7 +54,7 @@ def _by_records(accesses: Sequence[Access], record: int) -> Iterator[tuple[int, 
 
 
 def _apart(accesses: Sequence[Access], one: Derived) -> bool:
-    """Whether the accesses of an iteration take each place of a record, but not in runs of as many numbers."""
+    """True where the accesses of an iteration take each place of a record, but not in runs of as many numbers."""
     iterations: dict[tuple[object, ...], set[int]] = {}
     for access in accesses:
         boxes = _boxes(access)

@@ -143,7 +143,7 @@ def plain_reason(structure: Structure) -> str | None:
 
 
 def _is_plain(structure: Structure) -> bool:
-    """Whether its elements are single numbers."""
+    """True where its elements are single numbers."""
     covered = len(structure.fields) == 1 and structure.fields[0].bytes == structure.element_bytes
     return covered and structure.via is None
 

@@ -34,7 +34,7 @@ def seen_record(uses: Sequence[Use], base: int, total: int, grain: int) -> int:
 
 
 def _inside(use: Use, base: int, record: int) -> bool:
-    """Whether the reference goes from record to record and, in an inner loop, over places of a single one."""
+    """True where the reference goes from record to record and, in an inner loop, over places of a single one."""
     if use.what.chosen is not None and use.what.grain % record:
         return False
     return all(_stays(box, base, record, use.access.bytes) for box in use.what.boxes)
@@ -49,8 +49,8 @@ def _stays(box: Box, base: int, record: int, size: int) -> bool:
 
 
 def _members(uses: Sequence[Use], base: int, record: int) -> bool:
-    """Whether each place is accessed in one width, at a multiple of it, and somewhere a wider one does not just go before
-    narrower ones."""
+    """True where each place is accessed in one width, at a multiple of it, and the widths are not just vectors and their
+    remainder: a wider access that stands directly before narrower ones."""
     spans = sorted({(place, use.access.bytes) for use in uses for place in places_in(use.what, base, record)})
     if any(place % size for place, size in spans):
         return False

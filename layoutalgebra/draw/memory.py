@@ -43,8 +43,10 @@ def draw_relayout(relayout: Relayout) -> str:
 
 
 def _cells(relayout: Relayout, buffer: int, shown: int) -> list[_MemoryCell]:
-    """What lies in the first ``shown`` bytes: walks each dimension alone from the first element, which reaches
-    all of them."""
+    """The fields in the first ``shown`` bytes of a buffer.
+
+    Each dimension is walked alone from the first element, which reaches all of them.
+    """
     structure = relayout.structure
     origin = first_index(relayout)
     found: dict[int, _MemoryCell] = {}

@@ -1,4 +1,4 @@
-"""What a stream touches, without order: boxes of addresses ``start + sum(stride_k * i_k)``, ``0 <= i_k < trip_k``."""
+"""The set of addresses that a stream touches: boxes ``start + sum(stride_k * i_k)``, ``0 <= i_k < trip_k``."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """All that one reference touches. ``boxes`` and ``chosen`` (explicit addresses, ascending) together; exact.
+    """The exact set of addresses of one reference: ``boxes`` and ``chosen`` (explicit addresses, ascending) together.
 
     ``grain`` is the greatest common divisor of all differences of its addresses (0 for a single one), ``rows`` the
     strides of its nests except each nest's smallest one, as far as a good part of the accesses walks by them: folding finds
@@ -86,7 +86,7 @@ def _of_set(stream: AddressSet) -> Touched | None:
 
 
 def places_in(what: Touched, base: int, size: int) -> list[int]:
-    """Where in elements of ``size`` bytes that begin at ``base`` the accesses start, ascending; exact."""
+    """The offsets in elements of ``size`` bytes, from ``base`` on, at which the accesses start, ascending; exact."""
     found: set[int] = set()
     for box in what.boxes:
         here = {(box.start - base) % size}
@@ -111,7 +111,7 @@ def _innermost(stream: FoldedStream) -> int:
 
 
 def _depends(nodes: Iterable[Node], level: int) -> bool:
-    """Whether a trip count inside depends on loop number ``level``."""
+    """True where a trip count inside depends on loop number ``level``."""
     return any(
         isinstance(n, Loop) and ((len(n.trip.coefs) > level and n.trip.coefs[level] != 0) or _depends(n.body, level))
         for n in nodes

@@ -52,7 +52,7 @@ def _enumerated(one: IndexSet, other: IndexSet) -> IndexSet | None:
 
 
 def subset(one: IndexSet, other: IndexSet) -> bool:
-    """Whether every element of ``one`` is in ``other``."""
+    """True where every element of ``one`` is in ``other``."""
     if one.runs == other.runs:
         return True
     if len(other.runs) == 1 and other.runs[0].step == 1:

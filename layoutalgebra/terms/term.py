@@ -115,7 +115,7 @@ class Leaf(Term):
 
     @property
     def is_array(self) -> bool:
-        """Whether every offset is accessed."""
+        """True where every offset is accessed."""
         return self.indices.count == self.diameter
 
     @property
