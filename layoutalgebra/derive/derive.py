@@ -55,14 +55,24 @@ def derive_structure(
     beside = found.steps > 1  # other arrays tell of the records: companion_arrays
     if record or levels or beside or found.structure.inexact or _length(found) == 1:
         return found
+    return _shortest(found, obj, uses, declared, rows)
+
+
+def _shortest(
+    found: Derived, obj: MemoryObjectShape, uses: Sequence[Use], declared: Declared | None, rows: dict[int, int]
+) -> Derived:
+    """The shortest of ``found`` and the normal forms in larger elements, with rows as sibling nests show them or without."""
+    element = found.structure.element_bytes
+    sizes = walked_sizes(uses)
+    larger = [size for size in sizes if size > element and size % element == 0]
     siblings = sibling_rows(box for use in uses for box in use.what.boxes)
     finer = rows | {row: rows[stride] for stride, row in siblings.items() if stride in rows}
-    larger = [size for size in walked_sizes(uses) if size > element and size % element == 0]
     others = [_on_grid(obj, uses, declared, size, cut, None) for cut in (finer, rows) for size in larger]
     best = min((found, *others), key=_length)
-    if best is not found and best.structure.element_bytes > larger[-1]:  # the last one is no larger than the grain
-        best = replace(best, one_field_each=_on_grid(obj, uses, declared, larger[-1], rows, None))
-    return best
+    if best is found or best.structure.element_bytes == sizes[-1]:
+        return best
+    smaller = _on_grid(obj, uses, declared, sizes[-1], rows, None) if sizes[-1] in larger else found
+    return replace(best, one_field_each=smaller)
 
 
 def _exact_uses(obj: MemoryObjectShape, accesses: Sequence[Access]) -> tuple[list[Use], str | None]:
