@@ -1,1 +1,4 @@
-"""."""
+"""The report as data.
+
+``contract`` holds ``hotspot``, ``candidate`` and ``structure``, and reads and writes JSON.
+"""

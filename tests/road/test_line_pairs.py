@@ -87,6 +87,11 @@ def test_the_papers_example_is_found_in_a_program(tmp_path: Path, loops: str, fl
     assert found.term == parse(EXAMPLE)
     assert (found.unit_bytes, found.structure.element_bytes) == (8, 32)
     assert [d.count for d in found.structure.dims] == [100, 2, 256]
+    if loops == "two loops":
+        assert found.one_field_each is None
+    else:  # one instruction goes to the first and to the third number
+        assert found.one_field_each is not None
+        assert found.one_field_each.structure.element_bytes == 16
     assert {f for c in explore([found.structure]) for f in c.families} >= {"soa", "aosoa"}
 
 
