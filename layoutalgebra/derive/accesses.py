@@ -56,7 +56,7 @@ class Derived:
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class ExactAccess:
     """An access whose addresses are known exactly, with what it touches."""
 
     access: Access

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import gcd
 
-from layout_advise.layoutalgebra.derive.accesses import Access, Use
+from layout_advise.layoutalgebra.derive.accesses import Access, ExactAccess
 from layout_advise.layoutalgebra.derive.declared import Declared, Member
 from layout_advise.layoutalgebra.derive.elements import LARGEST_RECORD
 from layout_advise.layoutalgebra.derive.structure import Field
@@ -18,7 +18,7 @@ Span = tuple[int, int]
 
 
 def used_fields(
-    uses: Sequence[Use], base: int, element: int, declared: Declared | None
+    uses: Sequence[ExactAccess], base: int, element: int, declared: Declared | None
 ) -> tuple[tuple[Field, ...], tuple[Field, ...]]:
     """The used and the unused atomic fields of an element."""
     spans: list[tuple[int, int, Access, int]] = []

@@ -11,7 +11,7 @@ from dataclasses import replace
 from math import gcd
 
 from layout_advise.errors import AlgebraError
-from layout_advise.layoutalgebra.derive.accesses import Access, Derived, MemoryObjectShape, Use
+from layout_advise.layoutalgebra.derive.accesses import Access, Derived, ExactAccess, MemoryObjectShape
 from layout_advise.layoutalgebra.derive.atoms import used_fields
 from layout_advise.layoutalgebra.derive.declared import Declared
 from layout_advise.layoutalgebra.derive.elements import declared_strides, element_size, first_element, walked_sizes
@@ -59,7 +59,7 @@ def derive_structure(
 
 
 def _shortest(
-    found: Derived, obj: MemoryObjectShape, uses: Sequence[Use], declared: Declared | None, rows: dict[int, int]
+    found: Derived, obj: MemoryObjectShape, uses: Sequence[ExactAccess], declared: Declared | None, rows: dict[int, int]
 ) -> Derived:
     """The shortest of ``found`` and the normal forms in larger elements, with rows as sibling nests show them or without."""
     element = found.structure.element_bytes
@@ -75,9 +75,9 @@ def _shortest(
     return replace(best, one_field_each=smaller)
 
 
-def _exact_uses(obj: MemoryObjectShape, accesses: Sequence[Access]) -> tuple[list[Use], str | None]:
+def _exact_uses(obj: MemoryObjectShape, accesses: Sequence[Access]) -> tuple[list[ExactAccess], str | None]:
     """The accesses whose addresses are known exactly and lie in ``obj``, and why some do not."""
-    uses: list[Use] = []
+    uses: list[ExactAccess] = []
     inexact: str | None = None
     for access in accesses:
         what = touched(access.stream)
@@ -86,18 +86,18 @@ def _exact_uses(obj: MemoryObjectShape, accesses: Sequence[Access]) -> tuple[lis
         elif what.first < obj.base or what.last + access.bytes > obj.base + obj.bytes:
             inexact = inexact or "a reference leaves the memory object"
         else:
-            uses.append(Use(access, what))
+            uses.append(ExactAccess(access, what))
     return uses, inexact
 
 
-def _with_single_rows(use: Use) -> Use:
+def _with_single_rows(use: ExactAccess) -> ExactAccess:
     single = sibling_rows(use.what.boxes)
     return replace(use, what=replace(use.what, rows=tuple(sorted({single.get(row, row) for row in use.what.rows}))))
 
 
 def _on_grid(
     obj: MemoryObjectShape,
-    uses: Sequence[Use],
+    uses: Sequence[ExactAccess],
     declared: Declared | None,
     element: int,
     strides: dict[int, int],
@@ -132,7 +132,7 @@ def derive_records(
     if not accesses:
         raise AlgebraError(f"no accesses to {obj.name}", "a structure is derived from streams")
     found = [(access, touched(access.stream)) for access in accesses]
-    uses = [Use(access, what) for access, what in found if what is not None]
+    uses = [ExactAccess(access, what) for access, what in found if what is not None]
     inexact = None if len(uses) == len(found) else "a reference's addresses are not known exactly"
     fields, cold = used_fields(uses, obj.base, element, declared)
     dims = (Dim(obj.bytes // element, element),)
@@ -158,7 +158,7 @@ def _is_plain(structure: Structure) -> bool:
     return covered and structure.via is None
 
 
-def _with_term(structure: Structure, uses: Sequence[Use]) -> Derived:
+def _with_term(structure: Structure, uses: Sequence[ExactAccess]) -> Derived:
     """The exact term on the structure's grid, and how the accesses walk."""
     unit = gcd(structure.element_bytes, *(d.stride for d in structure.dims), *(u.access.bytes for u in uses))
     unit = gcd(unit, *(u.what.first - structure.base for u in uses), *(u.what.grain for u in uses if u.what.grain))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import gcd
 
-from layout_advise.layoutalgebra.derive.accesses import MemoryObjectShape, Use
+from layout_advise.layoutalgebra.derive.accesses import ExactAccess, MemoryObjectShape
 from layout_advise.layoutalgebra.derive.declared import Declared
 from layout_advise.layoutalgebra.derive.undeclared_records import seen_record
 from layout_advise.layoutalgebra.sets.footprints import places_in
@@ -36,7 +36,9 @@ def declared_strides(declared: Declared | None, total: int) -> tuple[int, ...]:
     return tuple(s for s in dict.fromkeys(sizes) if s < total)
 
 
-def element_size(uses: Sequence[Use], obj: MemoryObjectShape, declared: Declared | None, strides: tuple[int, ...]) -> int:
+def element_size(
+    uses: Sequence[ExactAccess], obj: MemoryObjectShape, declared: Declared | None, strides: tuple[int, ...]
+) -> int:
     """The element's size in bytes. ``strides`` are those of :func:`declared_strides`."""
     grain = gcd(*(u.what.grain for u in uses))
     if grain == 0:
@@ -62,7 +64,7 @@ def element_size(uses: Sequence[Use], obj: MemoryObjectShape, declared: Declared
     return next((d for d in periods if _periodic(uses, obj.base, grain, d, strict=True)), grain)
 
 
-def walked_sizes(uses: Sequence[Use]) -> tuple[int, ...]:
+def walked_sizes(uses: Sequence[ExactAccess]) -> tuple[int, ...]:
     """Sizes that an undeclared element may have instead of a finer period, the largest first.
 
     They are the greatest common divisor of the strides of all nests, and that of all differences of a reference's addresses.
@@ -76,7 +78,7 @@ def walked_sizes(uses: Sequence[Use]) -> tuple[int, ...]:
     return tuple(dict.fromkeys((stride, grain)))
 
 
-def _declared_record(uses: Sequence[Use], obj: MemoryObjectShape, declared: Declared | None, grain: int) -> int:
+def _declared_record(uses: Sequence[ExactAccess], obj: MemoryObjectShape, declared: Declared | None, grain: int) -> int:
     """The declared record where a reference runs over parts of it (an inner loop over ``position[3]``), so that no stride
     shows it; 0 where an access would straddle two records, or where nothing of one is left untouched."""
     size = declared.element_bytes if declared is not None and len(declared.members) > 1 else 0
@@ -91,7 +93,7 @@ def _declared_record(uses: Sequence[Use], obj: MemoryObjectShape, declared: Decl
     return 0 if all(covered) else size
 
 
-def _periodic(uses: Sequence[Use], base: int, grain: int, period: int, strict: bool) -> bool:
+def _periodic(uses: Sequence[ExactAccess], base: int, grain: int, period: int, strict: bool) -> bool:
     """True where the bytes touched modulo ``grain`` repeat every ``period``; ``strict``: per kind, equally often."""
     if period == grain:
         return True
@@ -111,7 +113,7 @@ def _periodic(uses: Sequence[Use], base: int, grain: int, period: int, strict: b
     return True
 
 
-def first_element(uses: Sequence[Use], obj: MemoryObjectShape, element: int, declared: Declared | None) -> int:
+def first_element(uses: Sequence[ExactAccess], obj: MemoryObjectShape, element: int, declared: Declared | None) -> int:
     """The address of the first element: the object's start, or later where an access would straddle two elements."""
     spans = {((u.what.first - obj.base) % element, min(u.access.bytes, element)) for u in uses if u.access.bytes <= element}
     if declared or all(start + size <= element for start, size in spans):

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from layout_advise.layoutalgebra.derive.accesses import MemoryObjectShape, Use
+from layout_advise.layoutalgebra.derive.accesses import ExactAccess, MemoryObjectShape
 from layout_advise.layoutalgebra.derive.structure import Dim, Field
 from layout_advise.layoutalgebra.sets.footprints import Box
 
@@ -18,7 +18,12 @@ DECLARED = 1 << 62
 
 
 def grid(
-    uses: Sequence[Use], obj: MemoryObjectShape, base: int, strides: dict[int, int], fields: Sequence[Field], element: int
+    uses: Sequence[ExactAccess],
+    obj: MemoryObjectShape,
+    base: int,
+    strides: dict[int, int],
+    fields: Sequence[Field],
+    element: int,
 ) -> tuple[Dim, ...] | None:
     """Dimensions with a chain of strides, each a multiple of the next one; ``None`` where no such grid holds the accesses.
 
@@ -45,7 +50,7 @@ def grid(
     return None
 
 
-def row_strides(uses: Sequence[Use], declared: Iterable[int]) -> dict[int, int]:
+def row_strides(uses: Sequence[ExactAccess], declared: Iterable[int]) -> dict[int, int]:
     """The strides of rows that nests walk by, with the number of accesses that do, and the ``declared`` ones."""
     weight = dict.fromkeys(declared, DECLARED)
     for use in uses:

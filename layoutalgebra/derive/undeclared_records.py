@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from layout_advise.layoutalgebra.derive.accesses import Use
+from layout_advise.layoutalgebra.derive.accesses import ExactAccess
 from layout_advise.layoutalgebra.sets.footprints import Box, places_in
 
 LARGEST = 1 << 10
@@ -19,7 +19,7 @@ WIDEST = 8
 """Bytes of the widest scalar; what is wider are vectors, which say nothing of members."""
 
 
-def seen_record(uses: Sequence[Use], base: int, total: int, grain: int) -> int:
+def seen_record(uses: Sequence[ExactAccess], base: int, total: int, grain: int) -> int:
     """The size of the records that ``uses`` show from ``base`` on, in an object of ``total`` bytes; 0 where they show none,
     or where their strides alone do (``grain``: the greatest common divisor of them all)."""
     widths = {use.access.bytes for use in uses}
@@ -33,7 +33,7 @@ def seen_record(uses: Sequence[Use], base: int, total: int, grain: int) -> int:
     return next((s for s in fitting if all(_inside(use, base, s) for use in uses) and _members(uses, base, s)), 0)
 
 
-def _inside(use: Use, base: int, record: int) -> bool:
+def _inside(use: ExactAccess, base: int, record: int) -> bool:
     """True where the reference goes from record to record and, in an inner loop, over places of a single one."""
     if use.what.chosen is not None and use.what.grain % record:
         return False
@@ -48,7 +48,7 @@ def _stays(box: Box, base: int, record: int, size: int) -> bool:
     )
 
 
-def _members(uses: Sequence[Use], base: int, record: int) -> bool:
+def _members(uses: Sequence[ExactAccess], base: int, record: int) -> bool:
     """True where each place is accessed in one width, at a multiple of it, and the widths are not just vectors and their
     remainder: a wider access that stands directly before narrower ones."""
     spans = sorted({(place, use.access.bytes) for use in uses for place in places_in(use.what, base, record)})
