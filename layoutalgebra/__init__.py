@@ -8,8 +8,11 @@ index maps. The rooms build on each other: ``sets/`` (index sets) → ``terms/``
 
 # derive and explore are names of modules too: importing here, once, binds them to the functions
 from layout_advise.layoutalgebra.derive.stream_terms import derive
+from layout_advise.layoutalgebra.draw.picture import picture
 from layout_advise.layoutalgebra.explore.explore import explore
-from layout_advise.layoutalgebra.terms.term import A, S
+from layout_advise.layoutalgebra.terms.term import A, S, Term
 from layout_advise.layoutalgebra.terms.text import parse
+
+Term.draw_svg = picture
 
 __all__ = ["A", "S", "derive", "explore", "parse"]

@@ -38,9 +38,10 @@ from layout_advise.layoutalgebra.draw.term_stages import Stage, draw_svg, draw_t
 from layout_advise.layoutalgebra.rules import rules
 from layout_advise.layoutalgebra.rules.index_map import IndexMap
 from layout_advise.layoutalgebra.sets.index_set import index_set
+from layout_advise.layoutalgebra.terms.notation import shorten
 from layout_advise.layoutalgebra.terms.simplify import simplify
 from layout_advise.layoutalgebra.terms.term import Leaf, Term, factors_of, terms_of
-from layout_advise.layoutalgebra.terms.text import parse, shorten, to_ascii, to_latex, to_unicode
+from layout_advise.layoutalgebra.terms.text import parse
 from layout_advise.rundir import write_atomically
 
 FIRST = 12
@@ -87,9 +88,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     notation = parser.add_mutually_exclusive_group()
     notation.add_argument(
-        "--ascii", dest="show", action="store_const", const=to_ascii, default=to_unicode, help="print terms in ASCII"
+        "--ascii", dest="show", action="store_const", const=Term.ascii, default=str, help="print terms in ASCII"
     )
-    notation.add_argument("--latex", dest="show", action="store_const", const=to_latex, help="print terms in LaTeX")
+    notation.add_argument("--latex", dest="show", action="store_const", const=Term.latex, help="print terms in LaTeX")
     parser.add_argument("--map", choices=MAPS, help="print where the accessed places have gone")
     parser.add_argument("--svg", metavar="FILE", help="write the drawing of every step to FILE")
     parser.add_argument("-q", "--quiet", action="store_true", help="print the last term only")
@@ -125,14 +126,14 @@ def describe(stage: Stage, show: Callable[[Term], str]) -> list[str]:
         f"  offsets  {shown}",
         f"  drawing  {draw_text(stage)}",
     ]
-    return [line.replace("…", "...") for line in lines] if show is to_ascii else lines
+    return [line.replace("…", "...") for line in lines] if show is Term.ascii else lines
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Carry out ``layout``."""
     found = stages(parse(arguments.term), arguments.rules)
     if arguments.svg:
-        titled = [Stage(" ".join(f"{s.title} {shorten(to_unicode(s.term), 80)}".split()), s.term, s.members) for s in found]
+        titled = [Stage(" ".join(f"{s.title} {shorten(str(s.term), 80)}".split()), s.term, s.members) for s in found]
         write_atomically(Path(arguments.svg), draw_svg(titled).encode())
     shown = [] if arguments.quiet else ["\n".join(describe(stage, arguments.show)) for stage in found]
     if arguments.map:

@@ -6,7 +6,8 @@ from collections.abc import Collection, Sequence
 
 from layout_advise.decide.policy import DECIDE
 from layout_advise.decide.verdict import undecided
-from layout_advise.layoutalgebra.derive.derive import Derived, plain_reason
+from layout_advise.layoutalgebra.derive.accesses import Derived
+from layout_advise.layoutalgebra.derive.derive import plain_reason
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.layoutalgebra.explore.explore import HALF
 from layout_advise.observe.observe import Observation, density

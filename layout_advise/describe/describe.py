@@ -17,7 +17,7 @@ from layout_advise.layoutalgebra.derive.derive import plain_reason
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.layoutalgebra.draw.memory import draw
 from layout_advise.layoutalgebra.explore.explore import can_pad
-from layout_advise.layoutalgebra.terms.text import shorten
+from layout_advise.layoutalgebra.terms.notation import shorten
 from layout_advise.measure.replays import Replays
 from layout_advise.mockup.timing.ratios import identity_ratio, noise_floor
 from layout_advise.mockup.timing.timings import Timings

@@ -8,7 +8,8 @@ from dataclasses import replace
 from itertools import chain
 
 from layout_advise.errors import TraceError
-from layout_advise.layoutalgebra.derive.derive import Derived, covered
+from layout_advise.layoutalgebra.derive.accesses import Derived
+from layout_advise.layoutalgebra.derive.atoms import covered
 from layout_advise.layoutalgebra.sets.spans import spans
 from layout_advise.observe.observe import Observation
 from layout_advise.tracer.code.code_loops import MachineLoop, innermost, loops_of

@@ -10,8 +10,9 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from layout_advise.layoutalgebra.derive.accesses import Access, Derived, MemoryObjectShape
 from layout_advise.layoutalgebra.derive.declared import Declared
-from layout_advise.layoutalgebra.derive.derive import Access, Derived, MemoryObjectShape, derive_records
+from layout_advise.layoutalgebra.derive.derive import derive_records
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.mockup.evidence.gather_objects import base_of, element_bytes, gathered
 from layout_advise.mockup.evidence.pointer_tables import PointerTable, find_tables

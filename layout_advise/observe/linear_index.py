@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import pairwise
 from math import gcd
 
-from layout_advise.layoutalgebra.derive.derive import Derived
+from layout_advise.layoutalgebra.derive.accesses import Derived
 from layout_advise.layoutalgebra.derive.structure import Dim, Structure
 from layout_advise.mockup.evidence.binding import accesses, bind, key_of
 from layout_advise.mockup.ir.lifted import Item, Let, LetLinear, Lifted, LiftedLoop, Load, Val
@@ -19,7 +19,10 @@ from layout_advise.observe.observe import Observation
 
 
 def linearise(seen: Observation, lifted: Lifted) -> Observation:
-    """``seen`` with the dimensions joined that are one loaded index to the lifted code."""
+    """``seen`` with the dimensions joined that are one loaded index to the lifted code.
+
+    Where one reference goes to several fields of an element, the elements are cut into smaller ones in which it has one.
+    """
     grains = loaded_coefficients(seen, lifted)
     derived = tuple(_joined(d, grains.get(d.structure.id, 0)) for d in seen.derived)
     return replace(seen, derived=derived, indexed=frozenset(grains))
@@ -62,6 +65,8 @@ def _items(items: Sequence[Item], *, inside: bool) -> Iterator[tuple[Item, bool]
 
 
 def _joined(derived: Derived, grain: int) -> Derived:
+    if derived.one_field_each is not None:
+        derived = replace(derived.one_field_each, term=derived.term, unit_bytes=derived.unit_bytes)
     structure = derived.structure
     outer = [k for k, dim in enumerate(structure.dims) if grain and dim.stride % grain == 0]
     if len(outer) < 2 or outer != list(range(len(outer))) or not _contiguous(structure, len(outer)):

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from layout_advise import machine
+from layout_advise.layoutalgebra.derive.accesses import Access, Derived, MemoryObjectShape
 from layout_advise.layoutalgebra.derive.companion_arrays import records_beside
 from layout_advise.layoutalgebra.derive.declared import Declared
-from layout_advise.layoutalgebra.derive.derive import Access, Derived, MemoryObjectShape, derive_structure, unknown
+from layout_advise.layoutalgebra.derive.derive import derive_structure, unknown
 from layout_advise.layoutalgebra.derive.structure import Chosen, Structure
 from layout_advise.layoutalgebra.sets.spans import spans
 from layout_advise.mockup.evidence.pointer_tables import PointerTable

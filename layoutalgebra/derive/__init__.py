@@ -1,7 +1,7 @@
-"""From streams to structures: element size, fields, dimensions, and the accessed layout.
+"""From the accesses to a memory object to its structure and its exact term.
 
-In come folded streams of one piece of memory and what the source declares of it (``declared``), out comes a
-``structure`` with its term. ``derive`` does it: fields from ``atoms``, records that nothing declares from
-``undeclared_records`` and ``companion_arrays``, irregular choices from ``chosen_elements``. ``stream_terms`` gives the
-term of streams alone.
+In: ``accesses`` (folded streams) and the ``declared`` type. Out: a ``structure`` and a term. ``derive`` calls, in
+this order, ``elements`` (the size of an element, with ``undeclared_records``), ``atoms`` (its fields), ``grids`` (its
+dimensions) and ``exact_terms``. ``stream_terms`` derives a term of streams alone, ``companion_arrays`` finds records
+by what is used beside them, and ``chosen_elements`` tells irregularly chosen elements.
 """

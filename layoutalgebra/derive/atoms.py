@@ -3,15 +3,70 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from math import gcd
 
+from layout_advise.layoutalgebra.derive.accesses import Access, ExactAccess
 from layout_advise.layoutalgebra.derive.declared import Declared, Member
+from layout_advise.layoutalgebra.derive.elements import LARGEST_RECORD
 from layout_advise.layoutalgebra.derive.structure import Field
+from layout_advise.layoutalgebra.sets.footprints import Touched, places_in, touched
+from layout_advise.layoutalgebra.sets.nests import Stream
 
 Span = tuple[int, int]
 """First byte within the element, and number of bytes, of an access."""
 
 
-def declared_atoms(declared: Declared | None, element: int, spans: Sequence[Span]) -> list[Field]:
+def used_fields(
+    uses: Sequence[ExactAccess], base: int, element: int, declared: Declared | None
+) -> tuple[tuple[Field, ...], tuple[Field, ...]]:
+    """The used and the unused atomic fields of an element."""
+    spans: list[tuple[int, int, Access, int]] = []
+    for use in uses:
+        pieces = _covered(use.what, use.access.bytes, base, element)
+        spans += [(start, size, use.access, use.what.count) for start, size in pieces]
+    used = [(start, size) for start, size, _, _ in spans]
+    atoms = _declared_atoms(declared, element, used) or _seen_atoms(used, element)
+    fields: list[Field] = []
+    cold: list[Field] = []
+    for atom in atoms:
+        hits = [(a, n) for start, size, a, n in spans if start < atom.offset + atom.bytes and atom.offset < start + size]
+        reads = sum(n for a, n in hits if a.kind in ("read", "both"))
+        writes = sum(n for a, n in hits if a.kind in ("write", "both"))
+        (fields if hits else cold).append(replace(atom, reads=reads, writes=writes))
+    return tuple(fields), tuple(cold)
+
+
+def covered(stream: Stream, size: int, base: int, element: int) -> tuple[Span, ...] | None:
+    """The pieces (offset, bytes) of an element of ``element`` bytes that accesses of ``size`` bytes touch.
+
+    ``base`` is where an element begins. ``None`` where the addresses are not known exactly.
+    """
+    what = touched(stream)
+    return tuple(_covered(what, size, base, element)) if what is not None else None
+
+
+def _covered(what: Touched, wide: int, base: int, element: int) -> list[Span]:
+    grain = what.grain or element
+    if grain % element == 0:
+        starts: Sequence[int] = ((what.first - base) % element,)
+    elif element <= LARGEST_RECORD:
+        starts = places_in(what, base, element)
+    else:
+        first = (what.first - base) % element
+        starts = [(first + shift) % element for shift in range(0, element, gcd(grain, element))]
+    found: list[Span] = []
+    for start in starts:
+        if start + wide <= element:
+            found.append((start, wide))
+            continue
+        size = min(wide, element)  # a wide access over several elements
+        found.append((start, element - start))
+        found.append((0, min(element, size if size == element else start + size - element)))
+    return found
+
+
+def _declared_atoms(declared: Declared | None, element: int, spans: Sequence[Span]) -> list[Field]:
     """The declared atomic members of one element (several declared ones, or a part), or nothing if they do not fit."""
     if declared is None or declared.element_bytes < 1:
         return []
@@ -41,7 +96,7 @@ def _index_name(declared: Declared, number: int, total: int) -> str:
     return text or f"[{number}]"
 
 
-def seen_atoms(spans: Sequence[Span], element: int) -> list[Field]:
+def _seen_atoms(spans: Sequence[Span], element: int) -> list[Field]:
     """Atoms from the accesses: the narrowest ones first; what only wider ones cover is cut into pieces of 8 or 4."""
     owner: list[int] = [-1] * element
     atoms: list[tuple[int, int]] = []

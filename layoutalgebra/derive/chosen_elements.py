@@ -30,7 +30,7 @@ POSITIONS = 1 << 23
 
 
 def used_elements(structure: Structure, accesses: Sequence[tuple[Stream, int]]) -> Grid | None:
-    """Which elements ``accesses`` (streams with the bytes of one access) touch, one boolean each on the grid ``dims``.
+    """One boolean for each element on the grid ``dims``: True where ``accesses`` (streams, bytes of one access) touch it.
 
     All streams to the structure have to be given. ``None`` where this is not known exactly: a set without a bitmap, an
     access outside the grid, a structure too large to write out, no accesses.
@@ -62,8 +62,10 @@ def used_elements(structure: Structure, accesses: Sequence[tuple[Stream, int]]) 
 
 
 def in_one_run(used: Grid) -> bool:
-    """Whether the used elements are most of those from the first to the last of them: a part of an array that is not filled
-    to its end, say. Nothing is picked out then."""
+    """True where at least nine tenths of the elements from the first to the last used one are used.
+
+    An array that is not filled to its end is such a case. Nothing is picked out of it.
+    """
     import numpy as np
 
     found = np.flatnonzero(used)
@@ -125,8 +127,11 @@ def first_index(layout: Relayout) -> tuple[int, ...]:
 
 
 def agree(first: Chosen, later: Chosen, count: int) -> bool:
-    """Whether two calls' choices from the same blocks (of a dimension of ``count``) fit one permanent division of the
-    elements into classes: of the blocks that both use, they take the same element everywhere, or another one everywhere."""
+    """True where two calls' choices from the same blocks fit one permanent division of the elements into classes.
+
+    Of the blocks that both use, they take the same element everywhere, or another one everywhere. ``count`` is the size of
+    the dimension.
+    """
     import numpy as np
 
     here, there = positions(first), positions(later)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from layout_advise.layoutalgebra.derive.derive import Access, Derived
+from layout_advise.layoutalgebra.derive.accesses import Access, Derived
 from layout_advise.layoutalgebra.sets.footprints import Box, touched
 
 MOST_AT_ONCE = 16
@@ -54,7 +54,7 @@ def _by_records(accesses: Sequence[Access], record: int) -> Iterator[tuple[int, 
 
 
 def _apart(accesses: Sequence[Access], one: Derived) -> bool:
-    """Whether the accesses of an iteration take each place of a record, but not in runs of as many numbers."""
+    """True where the accesses of an iteration take each place of a record, but not in runs of as many numbers."""
     iterations: dict[tuple[object, ...], set[int]] = {}
     for access in accesses:
         boxes = _boxes(access)

@@ -1,4 +1,4 @@
-"""What the program's source declares about a piece of memory: the type, flattened to atomic members.
+"""The declared type of a piece of memory, flattened to atomic members.
 
 Comes from DWARF (``layout_advise.tracer.program.dwarf_types``); read when layouts are derived, since factors may be cut at
 sizes that the source declares (design, section 4).

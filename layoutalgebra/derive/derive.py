@@ -1,82 +1,24 @@
 """From streams to structures: where elements begin, how large they are, which fields are used, which layout is accessed.
 
 Factors are cut at strides of streams and at declared sizes only, and a field is atomic (design, section 4): the paper's
-rules 1-3 alone are not confluent. One reference stands for one place in the element, so an element's size divides all
-differences of a reference's addresses; where vectorised or unrolled code touches several elements alike, the finest
-period is the element.
+rules 1-3 alone are not confluent.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
-from math import gcd, prod
-from typing import Literal
+from dataclasses import replace
+from math import gcd
 
 from layout_advise.errors import AlgebraError
-from layout_advise.layoutalgebra.derive.atoms import declared_atoms, seen_atoms
+from layout_advise.layoutalgebra.derive.accesses import Access, Derived, ExactAccess, MemoryObjectShape
+from layout_advise.layoutalgebra.derive.atoms import used_fields
 from layout_advise.layoutalgebra.derive.declared import Declared
-from layout_advise.layoutalgebra.derive.structure import Dim, Field, Slots, Structure
-from layout_advise.layoutalgebra.derive.undeclared_records import seen_record
-from layout_advise.layoutalgebra.sets.footprints import Touched, mark, places_in, single_rows, touched
-from layout_advise.layoutalgebra.sets.nests import Stream
-from layout_advise.layoutalgebra.terms.grid_boxes import bounded_term, rows_on_grid
-from layout_advise.layoutalgebra.terms.pattern_term import pattern_term
-from layout_advise.layoutalgebra.terms.term import MATERIAL, Term
-
-SMALL = 1 << 20
-"""Sets of up to this many units are written out: that is faster than arithmetic there."""
-LARGEST_RECORD = 1 << 16
-"""Elements of up to so many bytes are looked into place by place."""
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryObjectShape:
-    """A memory object: ``bytes`` at ``base``; the rest goes into :class:`Structure` as it is."""
-
-    id: str
-    name: str
-    base: int
-    bytes: int
-    kind: Literal["heap", "global", "stack", "mapped"] = "heap"
-    type: str | None = None
-    alloc_site: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """One reference's stream within the object; ``bytes`` of one access."""
-
-    stream: Stream
-    bytes: int
-    kind: Literal["read", "write", "both"] = "read"
-
-
-@dataclass(frozen=True, slots=True)
-class Derived:
-    """What :func:`derive_structure` found.
-
-    ``term`` describes exactly the touched units of ``unit_bytes`` on the structure's grid (``None``: irregular or not
-    known exactly). ``fastest`` is the dimension that the innermost loops walk, ``gathered`` whether most accesses have no
-    regular order; ``note`` says why no rule applies to a plain array. Where each reference to a plain array goes on by a
-    multiple of ``steps`` scalars, and that is no power of two as a compiler's unrolling is, records of so many may be stored
-    in it: if they are, only a declaration tells.
-    """
-
-    structure: Structure
-    term: Term | None
-    unit_bytes: int
-    fastest: int
-    gathered: bool
-    note: str | None = None
-    steps: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class _Use:
-    access: Access
-    what: Touched
+from layout_advise.layoutalgebra.derive.elements import declared_strides, element_size, first_element, walked_sizes
+from layout_advise.layoutalgebra.derive.exact_terms import exact_term, walks
+from layout_advise.layoutalgebra.derive.grids import grid, row_strides, sibling_rows
+from layout_advise.layoutalgebra.derive.structure import Dim, Slots, Structure
+from layout_advise.layoutalgebra.sets.footprints import touched
 
 
 def derive_structure(
@@ -94,34 +36,85 @@ def derive_structure(
     folding has taken together by twos or more (checkerboards). ``record`` is the element's size where it is known from
     elsewhere (:mod:`layout_advise.layoutalgebra.derive.companion_arrays`). Raises :class:`AlgebraError` without accesses
     and without a reason why there are none.
+
+    Where neither a declaration nor ``record`` tells the element, the larger ones that the nests walk by are tried too, with
+    the rows that sibling nests show. The shortest normal form is kept, and the finest element of equally short ones.
     """
     if not accesses and inexact is None:
         raise AlgebraError(f"no accesses to {obj.name}", "a structure is derived from streams")
-    uses: list[_Use] = []
+    uses, why = _exact_uses(obj, accesses)
+    inexact = inexact or why
+    if not uses:
+        return unknown(obj, inexact)
+    if finer_rows:
+        uses = [_with_single_rows(use) for use in uses]
+    levels = declared_strides(declared, obj.bytes)
+    element = record or element_size(uses, obj, declared, levels)
+    rows = row_strides(uses, (s for s in levels if s > element))
+    found = _on_grid(obj, uses, declared, element, rows, inexact)
+    beside = found.steps > 1  # other arrays tell of the records: companion_arrays
+    if record or levels or beside or found.structure.inexact or _length(found) == 1:
+        return found
+    return _shortest(found, obj, uses, declared, rows)
+
+
+def _shortest(
+    found: Derived, obj: MemoryObjectShape, uses: Sequence[ExactAccess], declared: Declared | None, rows: dict[int, int]
+) -> Derived:
+    """The shortest of ``found`` and the normal forms in larger elements, with rows as sibling nests show them or without."""
+    element = found.structure.element_bytes
+    sizes = walked_sizes(uses)
+    larger = [size for size in sizes if size > element and size % element == 0]
+    siblings = sibling_rows(box for use in uses for box in use.what.boxes)
+    finer = rows | {row: rows[stride] for stride, row in siblings.items() if stride in rows}
+    others = [_on_grid(obj, uses, declared, size, cut, None) for cut in (finer, rows) for size in larger]
+    best = min((found, *others), key=_length)
+    if best is found or best.structure.element_bytes == sizes[-1]:
+        return best
+    smaller = _on_grid(obj, uses, declared, sizes[-1], rows, None) if sizes[-1] in larger else found
+    return replace(best, one_field_each=smaller)
+
+
+def _exact_uses(obj: MemoryObjectShape, accesses: Sequence[Access]) -> tuple[list[ExactAccess], str | None]:
+    """The accesses whose addresses are known exactly and lie in ``obj``, and why some do not."""
+    uses: list[ExactAccess] = []
+    inexact: str | None = None
     for access in accesses:
         what = touched(access.stream)
-        if what is not None and finer_rows:
-            finer = single_rows(access.stream)
-            what = replace(what, rows=tuple(sorted({finer.get(stride, stride) for stride in what.rows})))
         if what is None:
             inexact = inexact or "a reference's addresses are not known exactly"
         elif what.first < obj.base or what.last + access.bytes > obj.base + obj.bytes:
             inexact = inexact or "a reference leaves the memory object"
         else:
-            uses.append(_Use(access, what))
-    if not uses:
-        return unknown(obj, inexact)
-    strides = _declared_strides(declared, obj.bytes)
-    element = record or _element(uses, obj, declared, strides)
-    base = obj.base + _phase(uses, obj, element, declared)
-    fields, cold = _fields(uses, base, element, declared)
-    dims = _dims(uses, obj, base, element, strides, fields)
+            uses.append(ExactAccess(access, what))
+    return uses, inexact
+
+
+def _with_single_rows(use: ExactAccess) -> ExactAccess:
+    single = sibling_rows(use.what.boxes)
+    return replace(use, what=replace(use.what, rows=tuple(sorted({single.get(row, row) for row in use.what.rows}))))
+
+
+def _on_grid(
+    obj: MemoryObjectShape,
+    uses: Sequence[ExactAccess],
+    declared: Declared | None,
+    element: int,
+    strides: dict[int, int],
+    inexact: str | None,
+) -> Derived:
+    """The structure with elements of ``element`` bytes, cut at ``strides``, and the term on its grid."""
+    base = first_element(uses, obj, element, declared)
+    fields, cold = used_fields(uses, base, element, declared)
+    dims = grid(uses, obj, base, strides, fields, element)
     if dims is None:
         inexact, dims = inexact or "the accesses fit no regular grid", (Dim(1, element),)
-    structure = Structure(
-        obj.id, obj.name, base, obj.bytes, dims, fields, cold, obj.base, obj.kind, obj.type, obj.alloc_site, inexact
-    )
-    return _with_term(structure, uses)
+    origin = (obj.base, obj.kind, obj.type, obj.alloc_site)
+    return _with_term(Structure(obj.id, obj.name, base, obj.bytes, dims, fields, cold, *origin, inexact), uses)
+
+
+def _length(derived: Derived) -> float:
+    return walks(derived.term, derived.structure.element_bytes // derived.unit_bytes)
 
 
 def unknown(obj: MemoryObjectShape, why: str | None) -> Derived:
@@ -139,9 +132,9 @@ def derive_records(
     if not accesses:
         raise AlgebraError(f"no accesses to {obj.name}", "a structure is derived from streams")
     found = [(access, touched(access.stream)) for access in accesses]
-    uses = [_Use(access, what) for access, what in found if what is not None]
+    uses = [ExactAccess(access, what) for access, what in found if what is not None]
     inexact = None if len(uses) == len(found) else "a reference's addresses are not known exactly"
-    fields, cold = _fields(uses, obj.base, element, declared)
+    fields, cold = used_fields(uses, obj.base, element, declared)
     dims = (Dim(obj.bytes // element, element),)
     origin = (obj.base, obj.kind, obj.type, obj.alloc_site)
     structure = Structure(obj.id, obj.name, obj.base, obj.bytes, dims, fields, cold, *origin, inexact, via)
@@ -160,172 +153,12 @@ def plain_reason(structure: Structure) -> str | None:
 
 
 def _is_plain(structure: Structure) -> bool:
-    """Whether its elements are single numbers."""
+    """True where its elements are single numbers."""
     covered = len(structure.fields) == 1 and structure.fields[0].bytes == structure.element_bytes
     return covered and structure.via is None
 
 
-def _declared_strides(declared: Declared | None, total: int) -> tuple[int, ...]:
-    """Sizes at which the declaration cuts, ascending: the element (if it has several members) and the array levels."""
-    if declared is None or declared.element_bytes < 1:
-        return ()
-    sizes, size = [], declared.element_bytes
-    if len(declared.members) > 1 or declared.dims:
-        sizes.append(size)
-    for count in reversed(declared.dims[1:]):
-        if count < 1:
-            break
-        size *= count
-        sizes.append(size)
-    return tuple(s for s in dict.fromkeys(sizes) if s < total)
-
-
-def _element(uses: list[_Use], obj: MemoryObjectShape, declared: Declared | None, strides: tuple[int, ...]) -> int:
-    """The element's size in bytes."""
-    grain = gcd(*(u.what.grain for u in uses))
-    if grain == 0:
-        if declared and 0 < declared.element_bytes <= obj.bytes:  # a pool may have a rest that holds no element
-            return declared.element_bytes
-        return obj.bytes
-    if record := _record(uses, obj, declared, grain):
-        return record
-    if declared is None and (seen := seen_record([(u.what, u.access.bytes) for u in uses], obj.base, obj.bytes, grain)):
-        return seen
-    if grain < min(u.access.bytes for u in uses):  # sliding windows narrower than an access: the grain is the unit
-        return grain
-    known = [s for s in strides if grain % s == 0 and _periodic(uses, obj.base, grain, s, strict=False)]
-    if known:
-        return max(known)
-    smallest = min(u.access.bytes for u in uses)
-    if smallest > 8:  # vectors, of scalars as declared
-        smallest = declared.element_bytes if declared and not declared.members and declared.element_bytes in (1, 2, 4) else 8
-    if strides and declared and len(declared.members) > 1:
-        return grain
-    periods = (d for d in range(smallest, grain + 1, smallest) if grain % d == 0)
-    return next((d for d in periods if _periodic(uses, obj.base, grain, d, strict=True)), grain)
-
-
-def _record(uses: list[_Use], obj: MemoryObjectShape, declared: Declared | None, grain: int) -> int:
-    """The declared record where a reference runs over parts of it (an inner loop over ``position[3]``), so that no stride
-    shows it; 0 where an access would straddle two records, or where nothing of one is left untouched."""
-    size = declared.element_bytes if declared is not None and len(declared.members) > 1 else 0
-    if not 1 < size <= LARGEST_RECORD or size % grain or grain == size or obj.bytes < 2 * size:
-        return 0
-    covered = bytearray(size)
-    for use in uses:
-        for start in places_in(use.what, obj.base, size):
-            if start + use.access.bytes > size:
-                return 0
-            covered[start : start + use.access.bytes] = b"\1" * use.access.bytes
-    return 0 if all(covered) else size
-
-
-def _periodic(uses: list[_Use], base: int, grain: int, period: int, strict: bool) -> bool:
-    """Whether the bytes touched modulo ``grain`` repeat every ``period``; ``strict``: per kind, equally often."""
-    if period == grain:
-        return True
-    if grain > 1 << 20:
-        return False
-    counts: dict[str, list[int]] = {}
-    for use in uses:
-        row = counts.setdefault(use.access.kind if strict else "any", [0] * grain)
-        start = (use.what.first - base) % grain
-        for k in range(min(use.access.bytes, grain)):
-            row[(start + k) % grain] += use.what.count
-    for row in counts.values():
-        for k in range(grain):
-            here, there = row[k], row[(k + period) % grain]
-            if bool(here) != bool(there) or (strict and abs(here - there) > 16 + max(here, there) // 8):
-                return False
-    return True
-
-
-def _phase(uses: list[_Use], obj: MemoryObjectShape, element: int, declared: Declared | None) -> int:
-    """Where the first element begins: at the object's start, unless an access would straddle two elements."""
-    spans = {((u.what.first - obj.base) % element, min(u.access.bytes, element)) for u in uses if u.access.bytes <= element}
-    if declared or all(start + size <= element for start, size in spans):
-        return 0
-    shifts = sorted({start for start, _ in spans})
-    return next((s for s in shifts if all((a - s) % element + b <= element for a, b in spans)), 0)
-
-
-def _fields(
-    uses: list[_Use], base: int, element: int, declared: Declared | None
-) -> tuple[tuple[Field, ...], tuple[Field, ...]]:
-    """The used and the unused atomic fields of an element."""
-    spans: list[tuple[int, int, Access, int]] = []
-    for use in uses:
-        spans += [
-            (start, size, use.access, use.what.count) for start, size in _covered(use.what, use.access.bytes, base, element)
-        ]
-    covered = [(start, size) for start, size, _, _ in spans]
-    atoms = declared_atoms(declared, element, covered) or seen_atoms(covered, element)
-    fields: list[Field] = []
-    cold: list[Field] = []
-    for atom in atoms:
-        hits = [(a, n) for start, size, a, n in spans if start < atom.offset + atom.bytes and atom.offset < start + size]
-        reads = sum(n for a, n in hits if a.kind in ("read", "both"))
-        writes = sum(n for a, n in hits if a.kind in ("write", "both"))
-        (fields if hits else cold).append(replace(atom, reads=reads, writes=writes))
-    return tuple(fields), tuple(cold)
-
-
-def covered(stream: Stream, size: int, base: int, element: int) -> tuple[tuple[int, int], ...] | None:
-    """The pieces (offset, bytes) of an element of ``element`` bytes that accesses of ``size`` bytes touch; ``base`` is where
-    an element begins. ``None`` where its addresses are not known exactly."""
-    what = touched(stream)
-    return tuple(_covered(what, size, base, element)) if what is not None else None
-
-
-def _covered(what: Touched, wide: int, base: int, element: int) -> list[tuple[int, int]]:
-    grain = what.grain or element
-    if grain % element == 0:
-        starts: Sequence[int] = ((what.first - base) % element,)
-    elif element <= LARGEST_RECORD:
-        starts = places_in(what, base, element)
-    else:
-        first = (what.first - base) % element
-        starts = [(first + shift) % element for shift in range(0, element, gcd(grain, element))]
-    found: list[tuple[int, int]] = []
-    for start in starts:
-        if start + wide <= element:
-            found.append((start, wide))
-            continue
-        size = min(wide, element)  # a wide access over several elements
-        found.append((start, element - start))
-        found.append((0, min(element, size if size == element else start + size - element)))
-    return found
-
-
-def _dims(
-    uses: list[_Use], obj: MemoryObjectShape, base: int, element: int, declared: tuple[int, ...], fields: Sequence[Field]
-) -> tuple[Dim, ...] | None:
-    """The grid: a chain of strides, each a multiple of the next one, and counts from the block (not from the trace)."""
-    weight: dict[int, int] = dict.fromkeys((s for s in declared if s > element), 1 << 62)
-    for use in uses:
-        for stride in use.what.rows:
-            weight[stride] = weight.get(stride, 0) + use.what.count
-    chain = [element]
-    for stride in sorted(weight, key=lambda s: (-weight[s], s)):
-        if stride > element and all(max(s, stride) % min(s, stride) == 0 and s != stride for s in chain):
-            chain.append(stride)
-    chain.sort(reverse=True)
-    end = max((f.offset + f.bytes for f in fields), default=element)
-    high = max(u.what.last + u.access.bytes for u in uses) - base
-    if min(u.what.first for u in uses) < base:
-        return None
-    while chain:
-        counts = [outer // inner for outer, inner in pairwise(chain)]
-        extent = sum((n - 1) * s for n, s in zip(counts, chain[1:], strict=True)) + end
-        outermost = (obj.base + obj.bytes - base - extent) // chain[0] + 1
-        inside = outermost >= 1 and (outermost - 1) * chain[0] + extent >= high
-        if inside:
-            return tuple(Dim(n, s) for n, s in zip([outermost, *counts], chain, strict=True))
-        chain.pop(0)
-    return None
-
-
-def _with_term(structure: Structure, uses: list[_Use]) -> Derived:
+def _with_term(structure: Structure, uses: Sequence[ExactAccess]) -> Derived:
     """The exact term on the structure's grid, and how the accesses walk."""
     unit = gcd(structure.element_bytes, *(d.stride for d in structure.dims), *(u.access.bytes for u in uses))
     unit = gcd(unit, *(u.what.first - structure.base for u in uses), *(u.what.grain for u in uses if u.what.grain))
@@ -338,7 +171,7 @@ def _with_term(structure: Structure, uses: list[_Use]) -> Derived:
     fastest = max(walks, key=lambda k: (walks[k], k)) if walks else len(structure.dims) - 1
     gathered = 2 * sum(u.what.count for u in uses if u.what.chosen is not None) > sum(u.what.count for u in uses)
     sizes = [*(d.count for d in structure.dims), structure.element_bytes // unit]
-    term = None if structure.inexact else _term([(u.what, u.access.bytes) for u in uses], structure.base, unit, sizes)
+    term = None if structure.inexact else exact_term([(u.what, u.access.bytes) for u in uses], structure.base, unit, sizes)
     note, steps = plain_reason(structure), 1
     if _is_plain(structure) and structure.inexact is None and structure.count > 1:
         steps = _odd_part(gcd(*(u.what.grain for u in uses)) // structure.element_bytes)
@@ -349,22 +182,3 @@ def _with_term(structure: Structure, uses: list[_Use]) -> Derived:
 
 def _odd_part(number: int) -> int:
     return number // (number & -number) if number else 1
-
-
-def _term(items: list[tuple[Touched, int]], base: int, unit: int, sizes: list[int]) -> Term | None:
-    """The normal form of what is touched: written out where that is small, else by arithmetic; ``None`` if irregular."""
-    if prod(sizes) > SMALL and (rows := rows_on_grid(items, base, unit, sizes)) is not None:
-        return bounded_term(rows, sizes)
-    return written_out(items, base, unit, sizes)
-
-
-def written_out(items: list[tuple[Touched, int]], base: int, unit: int, sizes: Sequence[int]) -> Term | None:
-    """:func:`pattern_term` of all touched units; ``None`` beyond ``MATERIAL`` of them and for irregular sets."""
-    import numpy as np
-
-    if prod(sizes) > MATERIAL:
-        return None
-    bits = np.zeros(prod(sizes), dtype=np.bool_)
-    for what, size in items:
-        mark(bits, what, base, unit, size)
-    return pattern_term(bits, sizes)

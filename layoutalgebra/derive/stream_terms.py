@@ -6,8 +6,10 @@ from collections.abc import Iterable
 from math import gcd
 
 from layout_advise.errors import AlgebraError
+from layout_advise.layoutalgebra.derive.accesses import Access, MemoryObjectShape
 from layout_advise.layoutalgebra.derive.declared import Declared
-from layout_advise.layoutalgebra.derive.derive import Access, MemoryObjectShape, derive_structure, written_out
+from layout_advise.layoutalgebra.derive.derive import derive_structure
+from layout_advise.layoutalgebra.derive.exact_terms import written_out
 from layout_advise.layoutalgebra.sets.footprints import Touched, touched
 from layout_advise.layoutalgebra.sets.nests import Stream
 from layout_advise.layoutalgebra.terms.grid_boxes import bounded_term, rows_on_grid

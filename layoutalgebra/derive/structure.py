@@ -108,7 +108,7 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class FieldMap:
-    """Where field number ``field`` of the structure goes: ``buffers[buffer] + offset + sum(axis.stride * axis.index)``."""
+    """The new place of a field, by its number: ``buffers[buffer] + offset + sum(axis.stride * axis.index)``."""
 
     field: int
     buffer: int
@@ -149,7 +149,7 @@ class Chosen:
         return number
 
     def holds(self, dims: tuple[Dim, ...], index: tuple[int, ...]) -> bool:
-        """Whether the element at ``index`` of a structure with ``dims`` is used."""
+        """True where the element at ``index`` of a structure with ``dims`` is used."""
         number = self.position(dims, index)
         return bool(self.bits[number // 8] >> number % 8 & 1)
 
@@ -187,7 +187,7 @@ class Relayout:
     chosen: Chosen | None = None
 
     def holds(self, index: tuple[int, ...]) -> bool:
-        """Whether the element at ``index`` is stored in the buffers."""
+        """True where the element at ``index`` is stored in the buffers."""
         return self.chosen is None or self.chosen.holds(self.structure.dims, index)
 
     @property

@@ -10,23 +10,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from layout_advise.layoutalgebra.sets.footprints import Box, Touched, places_in
+from layout_advise.layoutalgebra.derive.accesses import ExactAccess
+from layout_advise.layoutalgebra.sets.footprints import Box, places_in
 
 LARGEST = 1 << 10
 """Records of up to so many bytes: in larger ones, what an inner loop runs over is data with an order of its own."""
 WIDEST = 8
 """Bytes of the widest scalar; what is wider are vectors, which say nothing of members."""
 
-Use = tuple[Touched, int]
-"""What a reference touches, in accesses of so many bytes."""
 
-
-def seen_record(uses: Sequence[Use], base: int, total: int, grain: int) -> int:
+def seen_record(uses: Sequence[ExactAccess], base: int, total: int, grain: int) -> int:
     """The size of the records that ``uses`` show from ``base`` on, in an object of ``total`` bytes; 0 where they show none,
     or where their strides alone do (``grain``: the greatest common divisor of them all)."""
-    if any(size > WIDEST for _, size in uses) or len({size for _, size in uses}) < 2:
+    widths = {use.access.bytes for use in uses}
+    if max(widths) > WIDEST or len(widths) < 2:
         return 0
-    boxes = [box for what, _ in uses for box in what.boxes]
+    boxes = [box for use in uses for box in use.what.boxes]
     if not boxes:
         return 0
     common = set.intersection(*({stride for stride, _ in box.levels} for box in boxes))
@@ -34,12 +33,11 @@ def seen_record(uses: Sequence[Use], base: int, total: int, grain: int) -> int:
     return next((s for s in fitting if all(_inside(use, base, s) for use in uses) and _members(uses, base, s)), 0)
 
 
-def _inside(use: Use, base: int, record: int) -> bool:
-    """Whether the reference goes from record to record and, in an inner loop, over places of a single one."""
-    what, size = use
-    if what.chosen is not None and what.grain % record:
+def _inside(use: ExactAccess, base: int, record: int) -> bool:
+    """True where the reference goes from record to record and, in an inner loop, over places of a single one."""
+    if use.what.chosen is not None and use.what.grain % record:
         return False
-    return all(_stays(box, base, record, size) for box in what.boxes)
+    return all(_stays(box, base, record, use.access.bytes) for box in use.what.boxes)
 
 
 def _stays(box: Box, base: int, record: int, size: int) -> bool:
@@ -50,10 +48,10 @@ def _stays(box: Box, base: int, record: int, size: int) -> bool:
     )
 
 
-def _members(uses: Sequence[Use], base: int, record: int) -> bool:
-    """Whether each place is accessed in one width, at a multiple of it, and somewhere a wider one does not just go before
-    narrower ones."""
-    spans = sorted({(place, size) for what, size in uses for place in places_in(what, base, record)})
+def _members(uses: Sequence[ExactAccess], base: int, record: int) -> bool:
+    """True where each place is accessed in one width, at a multiple of it, and the widths are not just vectors and their
+    remainder: a wider access that stands directly before narrower ones."""
+    spans = sorted({(place, use.access.bytes) for use in uses for place in places_in(use.what, base, record)})
     if any(place % size for place, size in spans):
         return False
     if any(here + size > there for (here, size), (there, _) in pairwise(spans)):

@@ -1,5 +1,5 @@
-"""Terms and structures as SVG.
+"""Drawings of memory as inline SVG.
 
-``picture`` draws a term with its nesting (Jupyter shows it), ``term_stages`` the accessed places after each rewriting,
-``memory`` the first bytes of a structure before and after.
+In: terms and structures. Out: one ``<svg>`` element each. ``svg`` holds the common pieces, ``memory`` draws a
+structure before and after, ``picture`` a term with its nesting, and ``term_stages`` a term on its way through rules.
 """

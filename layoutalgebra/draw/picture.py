@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from itertools import product as cartesian
 
-from layout_advise.layoutalgebra.draw.memory import COLOURS, HEIGHT, MARGIN, UNUSED, WIDTH
+from layout_advise.layoutalgebra.draw.svg import COLOURS, HEIGHT, MARGIN, UNUSED, WIDTH, drawing, label
 from layout_advise.layoutalgebra.draw.term_stages import member_of
+from layout_advise.layoutalgebra.terms.notation import shorten
 from layout_advise.layoutalgebra.terms.term import Term, factors_of, terms_of
-from layout_advise.layoutalgebra.terms.text import shorten, to_unicode
 
 CELLS = 48
 """Places drawn at most (a few more where there are many factors)."""
@@ -37,20 +36,14 @@ def picture(term: Term) -> str:
     cells = _cells(sizes, shown)
     scale = (WIDTH - 2 * MARGIN - LABEL) / (cells[-1].left + 1)
     left = MARGIN + LABEL
-    parts = [_text(MARGIN, 20, shorten(to_unicode(term), 96), 13)]
+    parts = [label(MARGIN, 20, shorten(str(term), 96), 13)]
     parts.extend(_places(term, sizes, cells, left, scale))
     top = 34 + HEIGHT
     for level in range(len(sizes) - 1, -1, -1):
-        parts.append(_text(MARGIN, top + 13, f"{sizes[level]:,}", 11))
+        parts.append(label(MARGIN, top + 13, f"{sizes[level]:,}", 11))
         parts.extend(_brackets(cells, level, left, scale, top))
         top += ROW
-    title = escape(f"{shorten(to_unicode(term), 200)}: {term.size:,} places")
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {top + 8}" width="{WIDTH}" '
-        f'style="max-width:100%;height:auto" role="img" font-family="sans-serif"><title>{title}</title>'
-        + "".join(parts)
-        + "</svg>"
-    )
+    return drawing(parts, top + 8, f"{shorten(str(term), 200)}: {term.size:,} places")
 
 
 def _sizes(term: Term) -> tuple[int, ...]:
@@ -111,9 +104,9 @@ def _places(term: Term, sizes: Sequence[int], cells: list[_Cell], left: float, s
             f"<title>offset {offset:,}: {what}</title></rect>"
         )
         if before is not None and cell.left - before.left > 1.5:
-            parts.append(_text(x - 0.55 * scale, 28 + HEIGHT / 2 + 4, "…", 12))
+            parts.append(label(x - 0.55 * scale, 28 + HEIGHT / 2 + 4, "…", 12))
     if _follows(cells[-1].index, sizes) != (0,) * len(sizes):  # more after the last one
-        parts.append(_text(left + (cells[-1].left + 1) * scale + 1, 28 + HEIGHT / 2 + 4, "…", 12))
+        parts.append(label(left + (cells[-1].left + 1) * scale + 1, 28 + HEIGHT / 2 + 4, "…", 12))
     return parts
 
 
@@ -130,9 +123,5 @@ def _brackets(cells: list[_Cell], level: int, left: float, scale: float, top: fl
             f"<title>index {index[-1]:,} of factor {level}</title></path>"
         )
         if end - begin > 6 * len(str(index[-1])):
-            parts.append(_text((begin + end) / 2, top + 14, str(index[-1]), 9, "middle"))
+            parts.append(label((begin + end) / 2, top + 14, str(index[-1]), 9, anchor="middle"))
     return parts
-
-
-def _text(x: float, y: float, text: str, size: int, anchor: str = "start") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" fill="#333" font-size="{size}" text-anchor="{anchor}">{escape(text)}</text>'

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from layout_advise.layoutalgebra.draw.memory import COLOURS, HEIGHT, MARGIN, UNUSED, WIDTH
+from layout_advise.layoutalgebra.draw.svg import COLOURS, HEIGHT, MARGIN, UNUSED, WIDTH, drawing, label
 from layout_advise.layoutalgebra.terms.term import Leaf, Term, factors_of, terms_of
 
 PLACES = 64
@@ -77,14 +77,10 @@ def draw_svg(stages: Sequence[Stage]) -> str:
     top = 8
     for stage in stages:
         shown = min(PLACES, stage.term.size)
-        parts.append(_text(MARGIN, top + 12, f"{stage.title} (first {shown:,} of {stage.term.size:,})", "#333", 12))
+        parts.append(label(MARGIN, top + 12, f"{stage.title} (first {shown:,} of {stage.term.size:,})", 12))
         parts.extend(_strip(stage, shown, top + 20))
         top += HEIGHT + 40
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {top}" width="{WIDTH}" '
-        f'style="max-width:100%;height:auto" role="img" font-family="sans-serif"><title>{escape(stages[-1].title)}</title>'
-    )
-    return head + "".join(parts) + "</svg>"
+    return drawing(parts, top, stages[-1].title)
 
 
 def _strip(stage: Stage, shown: int, top: int) -> list[str]:
@@ -100,7 +96,3 @@ def _strip(stage: Stage, shown: int, top: int) -> list[str]:
             f"<title>{escape(f'offset {offset}: {what}')}</title></rect>"
         )
     return parts
-
-
-def _text(x: float, y: float, text: str, colour: str, size: int) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" fill="{colour}" font-size="{size}">{escape(text)}</text>'

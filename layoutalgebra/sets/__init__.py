@@ -1,6 +1,6 @@
-"""Sets of offsets and folded streams: what terms and index maps are made of.
+"""Sets of offsets, and the addresses of folded streams as such sets.
 
-``index_set`` holds offsets as unions of arithmetic progressions, ``set_operations`` adds to it; ``nests`` are folded
-address streams, ``spans`` and ``footprints`` say where they lie and what they touch without expanding them.
-``index_expressions`` are the integer expressions of index maps.
+In: loop nests of a trace. Out: index sets and boxes of addresses. ``index_set``, ``set_operations`` and ``products``
+are sets as arithmetic progressions, ``nests`` the folded streams, ``footprints`` and ``spans`` what these touch, and
+``index_expressions`` the integer expressions of which index maps are made.
 """

@@ -1,11 +1,10 @@
-"""What a stream touches, without order: boxes of addresses ``start + sum(stride_k * i_k)``, ``0 <= i_k < trip_k``."""
+"""The set of addresses that a stream touches: boxes ``start + sum(stride_k * i_k)``, ``0 <= i_k < trip_k``."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import pairwise
 from math import gcd, prod
 from typing import TYPE_CHECKING
 
@@ -38,7 +37,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """All that one reference touches. ``boxes`` and ``chosen`` (explicit addresses, ascending) together; exact.
+    """The exact set of addresses of one reference: ``boxes`` and ``chosen`` (explicit addresses, ascending) together.
 
     ``grain`` is the greatest common divisor of all differences of its addresses (0 for a single one), ``rows`` the
     strides of its nests except each nest's smallest one, as far as a good part of the accesses walks by them: folding finds
@@ -87,7 +86,7 @@ def _of_set(stream: AddressSet) -> Touched | None:
 
 
 def places_in(what: Touched, base: int, size: int) -> list[int]:
-    """Where in elements of ``size`` bytes that begin at ``base`` the accesses start, ascending; exact."""
+    """The offsets in elements of ``size`` bytes, from ``base`` on, at which the accesses start, ascending; exact."""
     found: set[int] = set()
     for box in what.boxes:
         here = {(box.start - base) % size}
@@ -111,56 +110,8 @@ def _innermost(stream: FoldedStream) -> int:
     return best
 
 
-def single_rows(stream: Stream) -> dict[int, int]:
-    """Row strides that stand for several rows each, and the stride of one of them.
-
-    Where the rows of a grid are touched alternately (a checkerboard), folding makes one loop over pairs of rows with a nest
-    for each of the two. Such nests have one shape and begin almost evenly spaced, a few elements off.
-    """
-    found: dict[int, int] = {}
-
-    def look(nodes: tuple[Node, ...], depth: int) -> None:
-        for node in nodes:
-            if isinstance(node, Loop):
-                starts = [(_shape(child), first[0], first[1]) for child in node.body if (first := _first(child, depth))]
-                for shape in {shape for shape, _, _ in starts}:
-                    same = [(const, stride) for s, const, stride in starts if s == shape]
-                    if len({stride for _, stride in same}) == 1:
-                        _evenly([const for const, _ in same], abs(same[0][1]), found)
-                look(node.body, depth + 1)
-
-    if isinstance(stream, FoldedStream):
-        look(stream.nodes, 0)
-    return found
-
-
-def _evenly(starts: list[int], stride: int, found: dict[int, int]) -> None:
-    """Note ``stride / m`` where ``m`` starts lie almost evenly in it; evenly ones are no hint of anything."""
-    m, starts = len(starts), sorted(starts)
-    if m < 2 or stride == 0 or stride % m:
-        return
-    row = stride // m
-    off = [abs(b - a - row) for a, b in pairwise([*starts, starts[0] + stride])]
-    if 0 < max(off) <= row // 4:
-        found[stride] = row
-
-
-def _first(node: Node, depth: int) -> tuple[int, int] | None:
-    """The address at which a nest begins and its stride in loop number ``depth``."""
-    while isinstance(node, Loop):
-        if not node.body:
-            return None
-        node = node.body[0]
-    return node.address.const, node.address.coefs[depth] if depth < len(node.address.coefs) else 0
-
-
-def _shape(node: Node) -> object:
-    """A nest without its addresses; a point alone has no shape to compare."""
-    return (node.trip, tuple(map(_shape, node.body))) if isinstance(node, Loop) else node.address.coefs
-
-
 def _depends(nodes: Iterable[Node], level: int) -> bool:
-    """Whether a trip count inside depends on loop number ``level``."""
+    """True where a trip count inside depends on loop number ``level``."""
     return any(
         isinstance(n, Loop) and ((len(n.trip.coefs) > level and n.trip.coefs[level] != 0) or _depends(n.body, level))
         for n in nodes

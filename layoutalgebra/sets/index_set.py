@@ -68,7 +68,7 @@ class IndexSet:
         return IndexSet(tuple(range(r.start + by, r.stop + by, r.step) for r in self.runs))
 
     def isdisjoint(self, other: IndexSet) -> bool:
-        """Whether no element is in both."""
+        """True where no element is in both."""
         return all(not _meet(a, b) for a in self.runs for b in other.runs)
 
     def intersection(self, other: IndexSet) -> IndexSet | None:

@@ -73,7 +73,7 @@ class AddressSet:
 
     @property
     def exact(self) -> bool:
-        """Whether the set is known exactly."""
+        """True where the set is known exactly."""
         return self.bitmap is not None
 
 

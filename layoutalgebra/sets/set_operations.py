@@ -52,9 +52,11 @@ def _enumerated(one: IndexSet, other: IndexSet) -> IndexSet | None:
 
 
 def subset(one: IndexSet, other: IndexSet) -> bool:
-    """Whether every element of ``one`` is in ``other``."""
+    """True where every element of ``one`` is in ``other``."""
     if one.runs == other.runs:
         return True
+    if len(other.runs) == 1 and other.runs[0].step == 1:
+        return other.first <= one.first and one.last <= other.last
     common = one.intersection(other) if one.count <= other.count else None
     return common is not None and common.count == one.count
 

@@ -1,4 +1,4 @@
-"""Where the points of a folded stream lie, without expanding it."""
+"""The address ranges of a folded stream's points, without expanding it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Layout terms as frozen values: functions from places to 0 and 1.
+"""Terms of the layout algebra as frozen values.
 
-``term`` defines them, ``text`` prints and parses them, ``simplify`` merges the terms of a ⊕, ``laws`` states the laws
-as functions. From sets to terms: ``grid_boxes`` (boxes of addresses on a grid), ``pattern_term`` (any set, equal rows
-grouped), ``normal_form`` (one form for one set).
+In: index sets. Out: terms, their normal form and their text. ``notation`` says how terms are written, ``term`` holds
+the classes and the constructors, ``text`` parses, ``simplify`` merges ⊕, ``normal_form`` gives equal sets equal
+terms, ``grid_boxes`` and ``pattern_term`` make terms of touched addresses, and ``laws`` states the algebra's laws.
 """

@@ -8,7 +8,8 @@ from math import prod
 from layout_advise.errors import AlgebraError
 from layout_advise.layoutalgebra.sets.footprints import Box, Touched
 from layout_advise.layoutalgebra.sets.index_set import IndexSet, index_set
-from layout_advise.layoutalgebra.terms.normal_form import Row, normal_rows, term_of_rows
+from layout_advise.layoutalgebra.sets.products import Row
+from layout_advise.layoutalgebra.terms.normal_form import normal_rows, term_of_rows
 from layout_advise.layoutalgebra.terms.pattern_term import RUNS, TERMS
 from layout_advise.layoutalgebra.terms.term import Term
 

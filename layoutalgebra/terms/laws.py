@@ -119,16 +119,6 @@ def simplify_keeps_the_function(term: Term) -> Sides:
     return simplify(term), term
 
 
-def sizes_and_counts_multiply(left: Term, right: Term) -> bool:
-    """#(L ⊗ M) = #L · #M for the domain and for the accessed offsets, and #(L ⊕ M) = #L + #M - #(L ∧ M)."""
-    both = left @ right
-    times = both.size == left.size * right.size and both.count == left.count * right.count
-    if left.size != right.size:
-        return times
-    common = len(set(left.offsets()) & set(right.offsets()))
-    return times and (left + right).count == left.count + right.count - common
-
-
 LAWS: tuple[Law, ...] = (
     Law("⊗ pointwise", 2, times_is_pointwise),
     Law("⊕ pointwise", 2, plus_is_pointwise, (0, 1)),

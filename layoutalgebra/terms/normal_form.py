@@ -13,12 +13,10 @@ from math import lcm, prod
 
 from layout_advise.errors import AlgebraError
 from layout_advise.layoutalgebra.sets.index_set import ENUMERABLE, IndexSet, index_set
+from layout_advise.layoutalgebra.sets.products import Row, common_part, overlap
 from layout_advise.layoutalgebra.sets.set_operations import difference, subset
-from layout_advise.layoutalgebra.terms.simplify import _expand, simplify
-from layout_advise.layoutalgebra.terms.term import Leaf, Term, product, union
-
-Row = tuple[IndexSet, ...]
-"""A product: one index set for each factor."""
+from layout_advise.layoutalgebra.terms.simplify import simplify
+from layout_advise.layoutalgebra.terms.term import Leaf, Term, product, rows_of, union
 
 CELLS, PERIODS = 4096, 4096
 """More disjoint pieces, or a longer period of a cut progression, and the set is called irregular."""
@@ -30,7 +28,7 @@ def normal_form(term: Term, sizes: Sequence[int] | None = None) -> Term:
     Equal functions give equal terms. Raises :class:`AlgebraError` where the sizes do not multiply to the term's size or do
     not refine its factors (nothing is joined), and for irregular sets.
     """
-    rows = _expand(term)
+    rows = rows_of(term)
     shapes = {tuple(leaf.size for leaf in row) for row in rows}
     if sizes is None:
         if len(shapes) > 1:
@@ -163,13 +161,13 @@ def _inserted(cells: list[tuple[Row, IndexSet]], prefix: Row, last: IndexSet) ->
         if not fresh:
             kept.extend(cells[place:])
             break
-        if not any(_meets(box, new) for new in fresh):
+        if not any(overlap(box, new) for new in fresh):
             kept.append((box, inner))
             continue
         old = [box]
         for new in list(fresh):
             for part in list(old):
-                common = _common(part, new)
+                common = common_part(part, new)
                 if common is None:
                     continue
                 kept.append((common, inner if subset(last, inner) else _united([inner, last])))
@@ -180,18 +178,9 @@ def _inserted(cells: list[tuple[Row, IndexSet]], prefix: Row, last: IndexSet) ->
     return kept
 
 
-def _meets(one: Row, other: Row) -> bool:
-    return not any(a.isdisjoint(b) for a, b in zip(one, other, strict=True))
-
-
-def _common(one: Row, other: Row) -> Row | None:
-    found = [a.intersection(b) for a, b in zip(one, other, strict=True)]
-    return None if any(f is None for f in found) else tuple(f for f in found if f is not None)
-
-
 def _minus(one: Row, other: Row) -> list[Row]:
     """The box ``one`` without ``other``: at most one box for each factor."""
-    if not _meets(one, other):
+    if not overlap(one, other):
         return [one]
     parts: list[Row] = []
     for place, (a, b) in enumerate(zip(one, other, strict=True)):

@@ -11,13 +11,16 @@ idempotent; ⊗ distributes over ⊕ on both sides.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from heapq import merge
-from typing import TYPE_CHECKING
+from math import prod
+from typing import TYPE_CHECKING, ClassVar
 
 from layout_advise.errors import AlgebraError
 from layout_advise.layoutalgebra.sets.index_set import LIMIT, IndexSet, index_set, whole_number
+from layout_advise.layoutalgebra.sets.products import count_rows
+from layout_advise.layoutalgebra.terms.notation import ASCII, LATEX, UNICODE, Notation
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,9 +31,14 @@ MATERIAL = 1 << 28
 
 
 class Term(ABC):
-    """A layout term; one of :class:`Leaf`, :class:`Prod`, :class:`Sum`."""
+    """A layout term; one of :class:`Leaf`, :class:`Prod`, :class:`Sum`.
+
+    ``draw_svg`` is what a notebook shows a term with: ``layout_advise.layoutalgebra`` sets it to
+    :func:`layout_advise.layoutalgebra.draw.picture.picture`. Without one a notebook shows the term in LaTeX.
+    """
 
     __slots__ = ()
+    draw_svg: ClassVar[Callable[[Term], str] | None] = None
 
     @property
     @abstractmethod
@@ -70,28 +78,21 @@ class Term(ABC):
 
     def ascii(self) -> str:
         """The term in ASCII syntax: ``A[256] * S[0,1;4]``."""
-        from layout_advise.layoutalgebra.terms.text import to_ascii
-
-        return to_ascii(self)
+        return _text(self, ASCII)
 
     def latex(self) -> str:
         """The term in LaTeX, in the paper's notation."""
-        from layout_advise.layoutalgebra.terms.text import to_latex
-
-        return to_latex(self)
+        return _text(self, LATEX)
 
     def _repr_latex_(self) -> str:
         return f"${self.latex()}$"
 
-    def _repr_svg_(self) -> str:
-        from layout_advise.layoutalgebra.draw.picture import picture
-
-        return picture(self)
+    def _repr_svg_(self) -> str | None:
+        draw = type(self).draw_svg
+        return draw(self) if draw is not None else None
 
     def __str__(self) -> str:
-        from layout_advise.layoutalgebra.terms.text import to_unicode
-
-        return to_unicode(self)
+        return _text(self, UNICODE)
 
     def __repr__(self) -> str:
         return f"parse({self.ascii()!r})"
@@ -114,7 +115,7 @@ class Leaf(Term):
 
     @property
     def is_array(self) -> bool:
-        """Whether every offset is accessed."""
+        """True where every offset is accessed."""
         return self.indices.count == self.diameter
 
     @property
@@ -145,17 +146,11 @@ class Prod(Term):
 
     @property
     def size(self) -> int:
-        total = 1
-        for factor in self.factors:
-            total *= factor.size
-        return total
+        return prod(factor.size for factor in self.factors)
 
     @property
     def count(self) -> int:
-        total = 1
-        for factor in self.factors:
-            total *= factor.count
-        return total
+        return prod(factor.count for factor in self.factors)
 
     def __call__(self, offset: int) -> int:
         if not 0 <= offset < self.size:
@@ -185,9 +180,10 @@ class Sum(Term):
 
     @property
     def count(self) -> int:
-        from layout_advise.layoutalgebra.terms.simplify import union_count
-
-        return union_count(self.terms)
+        rows = rows_of(self)
+        alike = len({tuple(leaf.size for leaf in row) for row in rows}) == 1
+        counted = count_rows([tuple(leaf.indices for leaf in row) for row in rows]) if alike else None
+        return counted if counted is not None else int(self.bitmap().sum())
 
     def __call__(self, offset: int) -> int:
         return int(any(term(offset) for term in self.terms))
@@ -252,6 +248,27 @@ def factors_of(term: Term) -> tuple[Term, ...]:
 def terms_of(term: Term) -> tuple[Term, ...]:
     """The terms of a sum, else the term alone."""
     return term.terms if isinstance(term, Sum) else (term,)
+
+
+def rows_of(term: Term) -> list[tuple[Leaf, ...]]:
+    """The term as a sum of products of leaves: ⊗ distributed over ⊕."""
+    if isinstance(term, Leaf):
+        return [(term,)]
+    if isinstance(term, Sum):
+        return [row for part in term.terms for row in rows_of(part)]
+    rows: list[tuple[Leaf, ...]] = [()]
+    for factor in factors_of(term):
+        rows = [(*row, *more) for row in rows for more in rows_of(factor)]
+    return rows
+
+
+def _text(term: Term, notation: Notation, inside: bool = False) -> str:
+    """The term as ``notation`` writes it; ``inside`` a product, sums stand in parentheses."""
+    if isinstance(term, Leaf):
+        return notation.leaf_text(term.indices, term.diameter)
+    if isinstance(term, Prod):
+        return notation.times.join(_text(factor, notation, True) for factor in term.factors)
+    return notation.sum_text([(_text(part, notation), isinstance(part, Prod)) for part in terms_of(term)], inside)
 
 
 def _bitmap(term: Term) -> NDArray[np.bool_]:

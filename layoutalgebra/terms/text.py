@@ -1,4 +1,4 @@
-"""Text syntax of terms: Unicode ``A_256 ⊗ S_{0,1;4}``, ASCII ``A[256] * S[0,1;4]``, LaTeX. Printing and parsing round-trip.
+"""The parser of terms, Unicode ``A_256 ⊗ S_{0,1;4}`` and ASCII ``A[256] * S[0,1;4]``: the inverse of printing.
 
 Grammar (⊗ binds closer than ⊕; the size after ``A_`` may stand in braces)::
 
@@ -17,59 +17,12 @@ from dataclasses import dataclass
 
 from layout_advise.errors import AlgebraError
 from layout_advise.layoutalgebra.sets.index_set import index_set
-from layout_advise.layoutalgebra.terms.term import A, Leaf, Prod, Term, factors_of, product, terms_of, union
+from layout_advise.layoutalgebra.terms.term import A, Leaf, Term, product, union
 
 _TOKEN = re.compile(r"\s*(?:(?P<number>[0-9]+)|(?P<word>[A-Za-z]+)|(?P<sign>[_{}\[\]();:,⊗⊕*@+]))")
 _TIMES, _PLUS = "⊗*@", "⊕+"
 DEPTH, DIGITS = 100, 20
 """Parentheses within each other, and digits of a number, at most: 2^63 has 19 digits."""
-
-
-def to_unicode(term: Term) -> str:
-    """``A_256 ⊗ S_{0,1;4}``; the inverse of :func:`parse`."""
-    return _show(term, " ⊗ ", " ⊕ ", lambda n: f"A_{n}", lambda items, d: f"S_{{{items};{d}}}")
-
-
-def to_ascii(term: Term) -> str:
-    """``A[256] * S[0,1;4]``; :func:`parse` reads it back."""
-    return _show(term, " * ", " + ", lambda n: f"A[{n}]", lambda items, d: f"S[{items};{d}]")
-
-
-def to_latex(term: Term) -> str:
-    r"""``A_{256} \otimes S_{\{0,1\};4}``: the paper's notation."""
-    return _show(term, r" \otimes ", r" \oplus ", lambda n: f"A_{{{n}}}", lambda items, d: rf"S_{{\{{{items}\}};{d}}}")
-
-
-def shorten(text: str, width: int = 120) -> str:
-    """``text`` cut at a ⊕ or a comma to about ``width`` characters, with the number of characters left out."""
-    if len(text) <= width:
-        return text
-    cut = max(text.rfind(" ⊕ ", 0, width), text.rfind(",", 0, width), width // 2)
-    return f"{text[:cut]} … ({len(text) - cut} more characters)"
-
-
-def _show(term: Term, times: str, plus: str, array: Callable[[int], str], leaf: Callable[[str, int], str]) -> str:
-    def show(part: Term, inside: bool) -> str:
-        if isinstance(part, Leaf):
-            return array(part.size) if part.is_array else leaf(_items(part), part.size)
-        if isinstance(part, Prod):
-            return times.join(show(factor, True) for factor in factors_of(part))
-        text = plus.join(f"({show(t, False)})" if isinstance(t, Prod) else show(t, False) for t in terms_of(part))
-        return f"({text})" if inside else text
-
-    return show(term, False)
-
-
-def _items(leaf: Leaf) -> str:
-    """``0,1`` or ``0:1000:2``; short runs are listed. The stop is a whole step on, or the size where that is less."""
-    parts: list[str] = []
-    for run in leaf.indices.runs:
-        if len(run) <= 3 and run.step == 1:
-            parts.extend(map(str, run))
-        else:
-            stop = min(run[-1] + run.step, leaf.diameter)
-            parts.append(f"{run[0]}:{stop}" + (f":{run.step}" if run.step != 1 else ""))
-    return ",".join(parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ class PartReport(msgspec.Struct, frozen=True):
 
 
 class Verification(msgspec.Struct, frozen=True):
-    """What was compared: calls, bytes compared, bytes that the call changed, greatest ulp difference."""
+    """The extent of a comparison: calls, bytes compared, bytes that the call changed, greatest ulp difference."""
 
     calls: int
     bytes_compared: int
@@ -67,8 +67,8 @@ class Conversion(msgspec.Struct, frozen=True):
 
 
 class KindSpeedup(msgspec.Struct, frozen=True):
-    """What a candidate gains at the calls of one kind: ``kind`` is the place in the hotspot's ``kinds``, from 0; ``speedup``
-    is exactly 1 where these calls do not touch what is re-laid."""
+    """The gain of a candidate at the calls of one kind. ``kind`` is the place in the hotspot's ``kinds``, from 0;
+    ``speedup`` is exactly 1 where these calls do not touch what is re-laid."""
 
     kind: int
     speedup: Interval | None
@@ -133,10 +133,10 @@ class CandidateReport(msgspec.Struct, frozen=True):
     """Time of the loads and stores alone, replayed in the present layout, over that in this one (evidence ``replayed``): no
     speedup of the hotspot."""
     kinds: tuple[KindSpeedup, ...] = ()
-    """Where the hotspot has several kinds of calls: the speedup at each that was measured; ``speedup`` is then that over all
+    """The speedup at each kind of calls that was measured, of hotspots with several. ``speedup`` is then that over all
     of them, weighted by their shares."""
     elsewhere: tuple[Elsewhere, ...] = ()
-    """What the other users of the structures would meet."""
+    """The effects on the other users of the structures."""
     same_code_as: str | None = None
     """The variant of this layout whose machine code this one's is, and whose figures it has: it was not run itself."""
     arrays: tuple[tuple[str, ...], ...] = ()
@@ -147,7 +147,7 @@ class CandidateReport(msgspec.Struct, frozen=True):
 
 
 class Ablation(msgspec.Struct, frozen=True):
-    """What the layout and the vector instructions do each by themselves: speedups over the original of the unchanged layout
+    """The effects of the layout and of the vector instructions apart: speedups over the original of the unchanged layout
     without them (``neither``) and with them (``simd``), of ``candidate`` without (``layout``) and with them (``both``)."""
 
     candidate: str

@@ -19,7 +19,7 @@ SCHEMA = "layout-advise.report/1"
 
 
 class Tool(msgspec.Struct, frozen=True):
-    """What wrote the report."""
+    """The program that wrote the report."""
 
     name: str
     version: str

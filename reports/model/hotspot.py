@@ -47,7 +47,7 @@ class TraceSummary(msgspec.Struct, frozen=True):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What to do. ``candidate`` and ``gain`` only with ``change``; ``reason`` is a stable word, ``text`` a sentence.
+    """The decision. ``candidate`` and ``gain`` only with ``change``; ``reason`` is a stable word, ``text`` a sentence.
     ``gain`` is the winner's median, or the lower end of its interval where that is wide (``docs/decisions/0031``).
 
     ``use``: ``temporary`` where the gain stays although the data is converted before each call and back after it,
@@ -72,7 +72,7 @@ class NotLifted(msgspec.Struct, frozen=True):
 
 
 class CompiledBy(msgspec.Struct, frozen=True):
-    """What compiled the mock-ups: the program's own compiler (its version), with the program's flags where these are
+    """The compiler of the mock-ups: the program's own one (its version), with the program's flags where these are
     ``recorded`` in its debug information, else with -O2 and what its instructions show. ``note``: why it is another
     compiler, or empty."""
 
@@ -182,6 +182,6 @@ class HotspotReport(msgspec.Struct, frozen=True):
     """Empty where all calls looked at do the same work; else that of ``call`` first, of which ``original``, ``trace`` and
     ``identity`` are. The accesses counted in ``structures`` are those of one call of each kind measured."""
     name: str = ""
-    """What to call it: ``symbol`` as in the source, demangled and without its parameters."""
+    """The name to print: ``symbol`` as in the source, demangled and without its parameters."""
     compiled: CompiledBy | None = None
     """None where no mock-up was compiled."""

@@ -38,7 +38,7 @@ class UserReport(msgspec.Struct, frozen=True):
 
 
 class Placement(msgspec.Struct, frozen=True):
-    """Where a conversion of a structure would have to stand. ``periods`` times between two calls were watched, from the
+    """Observations that decide where a structure can be converted. ``periods`` times between calls were watched, from the
     return of call ``first_call`` on; in ``used_periods`` of them something was seen to touch the structure. ``last_write``
     before a call and ``first_read`` after one as they were seen. ``gapless``: nothing can have been missed on the pages
     watched, so that no user seen means that there was none."""
@@ -72,9 +72,9 @@ class StructureReport(msgspec.Struct, frozen=True):
     note: str | None = None
     """Why nothing can be restructured here, or None."""
     used_part: float | None = None
-    """Which part of the elements the call uses, where an index array picks them; None where it is not known."""
+    """The part of the elements that the call uses, where an index array picks them; None where it is not known."""
     users: tuple[UserReport, ...] = ()
-    """Who else was seen to use it, in one more run of the program that was watched from the call on."""
+    """Other code that used it in one more run of the program, watched from the call on."""
     users_unknown: str | None = None
     """Why that is not known, or not to the end; None where it was watched."""
     placement: Placement | None = None

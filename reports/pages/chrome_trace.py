@@ -154,7 +154,7 @@ def _pieces(nodes: Sequence[Node]) -> Iterator[int]:
 
 
 def _constant(nodes: Sequence[Node], depth: int) -> bool:
-    """Whether no trip count within depends on the index of the loop at ``depth``."""
+    """True where no trip count within depends on the index of the loop at ``depth``."""
     return all(
         isinstance(node, Point)
         or (not (depth < len(node.trip.coefs) and node.trip.coefs[depth]) and _constant(node.body, depth))

@@ -66,7 +66,7 @@ def stacked(value: Interval | None) -> Markup:
 
 
 def ticks(text: str) -> Markup:
-    """What stands in backticks as code; all of it escaped."""
+    """``text`` escaped, with the parts in backticks as code."""
     return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
@@ -96,7 +96,7 @@ def sources(found: Sequence[tables.Layout]) -> list[CandidateReport]:
 
 
 def _item(hotspot: HotspotReport) -> dict[str, object]:
-    """What the template needs of one hotspot besides its data."""
+    """The values that the template needs of one hotspot besides its data."""
     best = chosen(hotspot)
     found = tables.layouts(hotspot)
     advised = best is not None and best.id == hotspot.verdict.candidate

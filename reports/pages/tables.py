@@ -75,8 +75,8 @@ def ablation(hotspot: HotspotReport) -> list[tuple[str, str, str]]:
 
 
 def _by_form(hotspot: HotspotReport) -> list[tuple[str, str, str]]:
-    """Whether plain C is enough for the vectors of a layout in blocks, or it takes vector types: the two of the first layout
-    of which both were timed; empty where there is none."""
+    """The rows for a layout in blocks in plain C and with vector types: of the first layout of which both were timed, empty
+    where there is none."""
     forms: dict[str, dict[str, Interval]] = {}
     for candidate in ranked(hotspot):
         if candidate.speedup is not None:
@@ -117,8 +117,7 @@ def by_threads_heads(hotspot: HotspotReport) -> tuple[str, ...]:
 
 
 def by_threads_notes(hotspot: HotspotReport) -> list[str]:
-    """What the table does not say by itself: the program's own number, which numbers were refused, where no scaling is
-    claimed, and why."""
+    """Notes below the table: the program's own number of threads, the refused numbers, and why no scaling is claimed."""
     found = hotspot.by_threads
     if found is None:
         return []

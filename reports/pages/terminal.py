@@ -107,7 +107,7 @@ def _candidates(console: Console, hotspot: HotspotReport, verbose: bool) -> None
 
 
 def _ablation(console: Console, hotspot: HotspotReport) -> None:
-    """What the layout and SIMD do each by themselves."""
+    """Prints the effects of the layout and of SIMD apart."""
     rows = tables.ablation(hotspot)
     if not rows:
         return
@@ -139,7 +139,7 @@ def _by_threads(console: Console, hotspot: HotspotReport) -> None:
 
 
 def _legend(hotspot: HotspotReport, shown: Sequence[tables.Layout]) -> list[str]:
-    """What a reader needs below the table: how sure it is, and why layouts were rejected."""
+    """Prints the notes below the table: how sure it is, and why layouts were rejected."""
     lines = []
     if any(layout.best.speedup for layout in shown):
         noise = hotspot_words.noise(hotspot)

@@ -1,4 +1,4 @@
-"""What a trace's file knows besides the accesses, as text: the structures, the loops, the order of execution."""
+"""The text of a trace's file besides the accesses: the structures, the loops, the order of execution."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def object_lines(trace: Trace, verbose: bool = False) -> list[str]:
 
 
 def heap_line(trace: Trace) -> str | None:
-    """What the call does to the heap; ``None`` where that was not watched."""
+    """The call's heap events as text; ``None`` where they were not watched."""
     if not trace.watched:
         return None
     ending = "s" if trace.calls == 1 else ""
@@ -150,7 +150,7 @@ def loop_lines(trace: Trace) -> list[str]:
 
 
 def loop_place(loop: CodeLoop) -> str:
-    """Where the loop begins, in the source where that is known."""
+    """The place at which the loop begins, in the source where that is known."""
     return f"{os.path.basename(loop.file)}:{loop.line}" if loop.file else loop.function or hex(loop.head)
 
 
@@ -198,7 +198,7 @@ def _order(trace: Trace, control: Control, limit: int | None) -> str:
 
 
 def unknown_text(trace: Trace) -> str | None:
-    """What only other backends record, in one line; ``None`` where the trace has all of it."""
+    """One line on what only other backends record; ``None`` where the trace has all of it."""
     if trace.backend == "clone" and not trace.threads:
         return None
     missing = ["the order of execution"] if trace.control is None and not trace.team_control else []
@@ -239,7 +239,7 @@ def _node(node: Node, names: Sequence[str], depth: int) -> str:
 
 
 def _mentions(nodes: Sequence[Node], depth: int) -> bool:
-    """Whether a trip count within depends on the index of the loop at ``depth``."""
+    """True where a trip count within depends on the index of the loop at ``depth``."""
     for node in nodes:
         if isinstance(node, Point):
             continue

@@ -1,4 +1,4 @@
-"""What the words of the reports mean: the notes on families, variants, evidence and checks."""
+"""The meaning of the reports' words: the notes on families, variants, evidence and checks."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from layout_advise.reports.words.quantities import listing, nanoseconds, number
 
 
 def name(hotspot: HotspotReport) -> str:
-    """What to call the hotspot; reports of older versions have the linker's name only."""
+    """The hotspot's name to print; reports of older versions have the linker's name only."""
     function = hotspot.name or hotspot.symbol
     return f"loop in {function}" if hotspot.region == "loop" else function
 
@@ -114,7 +114,7 @@ def headline(text: str) -> tuple[str, str]:
 
 
 def permanence(candidate: CandidateReport, hotspot: HotspotReport) -> str:
-    """What the user has to do about the rest of the program."""
+    """The sentence on changes in the rest of the program that the layout needs."""
     names = listing([f"`{s.name}`" for s in hotspot.structures if s.id in candidate.structures])
     if candidate.temporary:
         return (
@@ -131,7 +131,7 @@ def permanence(candidate: CandidateReport, hotspot: HotspotReport) -> str:
 
 
 def _others(candidate: CandidateReport, hotspot: HotspotReport) -> str:
-    """Which other code that was seen to be."""
+    """The sentence that names other code that used the structures."""
     concerned = [s for s in hotspot.structures if s.id in candidate.structures]
     names = dict.fromkeys(f"`{user.symbol}`" for s in concerned for user in s.users)
     from_call = f"what runs before call {number(hotspot.call)} was not watched"

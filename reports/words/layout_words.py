@@ -13,7 +13,7 @@ LONGEST_TERM, CUT_TERM = 160, 60
 
 
 def families(candidate: CandidateReport) -> str:
-    """What was done to the layout, in short words: ``AoSoA×4, compact``, ``split, compact: vx m | P``,
+    """The changes to the layout in short words: ``AoSoA×4, compact``, ``split, compact: vx m | P``,
     ``by class, 1 of 2``."""
     groups = candidate.arrays or [part.fields for part in candidate.parts]
     return short(candidate.families, candidate.block, groups, candidate.classes)
@@ -76,7 +76,7 @@ def _shape(kinds: Sequence[str], block: int | None, groups: Sequence[Sequence[st
 
 
 def view(candidate: CandidateReport) -> str:
-    """What a view around a call copies: ``copy x, y in before the call, P back after it``; empty where it is not known."""
+    """The copies of a view around a call: ``copy x, y in before the call, P back after it``; empty where it is not known."""
     costs = candidate.conversion
     if costs is None or not (costs.copied_in or costs.copied_out):
         return ""

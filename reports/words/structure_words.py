@@ -47,7 +47,7 @@ def user_place(user: UserReport) -> str:
 
 
 def conversion_place(structure: StructureReport) -> str:
-    """Where a temporary layout would have to be converted, as far as was seen."""
+    """The sentence on where a temporary layout would have to be converted, as far as was observed."""
     place = structure.placement
     if place is None:
         return ""

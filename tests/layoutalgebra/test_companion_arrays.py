@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from layout_advise.layoutalgebra import explore
+from layout_advise.layoutalgebra.derive.accesses import Access, Derived, MemoryObjectShape
 from layout_advise.layoutalgebra.derive.companion_arrays import records_beside
 from layout_advise.layoutalgebra.derive.declared import Declared
-from layout_advise.layoutalgebra.derive.derive import Access, Derived, MemoryObjectShape, derive_structure
+from layout_advise.layoutalgebra.derive.derive import derive_structure
 from tests.support.streams import BLOCK_AT, check_exact, stream
 
 

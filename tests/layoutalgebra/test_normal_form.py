@@ -21,7 +21,7 @@ from layout_advise.layoutalgebra.terms.normal_form import normal_form
 from layout_advise.layoutalgebra.terms.term import Leaf, Term, factors_of, product, terms_of, union
 from layout_advise.tracer.folding.fold import fold
 
-MODULE = sys.modules["layout_advise.layoutalgebra.derive.derive"]  # the package's attribute of that name is the function
+MODULE = sys.modules["layout_advise.layoutalgebra.derive.exact_terms"]
 
 # --- operations on index sets ------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from layout_advise.decide.untried import doubt_unknown, with_untried_kinds
-from layout_advise.layoutalgebra.derive.derive import Derived
+from layout_advise.layoutalgebra.derive.accesses import Derived
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
 from layout_advise.layoutalgebra.sets.nests import Affine, FoldedStream, Loop, Point
 from layout_advise.observe.observe import Observation

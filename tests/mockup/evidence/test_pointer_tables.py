@@ -13,7 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from layout_advise.layoutalgebra.derive.derive import Access, MemoryObjectShape, derive_records
+from layout_advise.layoutalgebra.derive.accesses import Access, MemoryObjectShape
+from layout_advise.layoutalgebra.derive.derive import derive_records
 from layout_advise.layoutalgebra.derive.structure import Structure
 from layout_advise.layoutalgebra.explore.explore import explore
 from layout_advise.layoutalgebra.sets.nests import AddressSet, FoldedStream, Stream

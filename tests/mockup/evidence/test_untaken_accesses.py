@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from layout_advise.layoutalgebra.derive.derive import Derived
+from layout_advise.layoutalgebra.derive.accesses import Derived
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
 from layout_advise.layoutalgebra.explore.explore import explore
 from layout_advise.mockup.evidence.binding import bind
