@@ -176,7 +176,8 @@ def _extent(layout: Relayout, axis: Axis) -> int:
 
 def _index(axis: Axis) -> str:
     letter = "ijklmn"[axis.dim] if axis.dim < 6 else f"i{axis.dim}"
-    return {"whole": letter, "div": f"{letter} / {axis.block}", "mod": f"{letter} % {axis.block}"}[axis.part]
+    divided = f"{letter} / {axis.div}" if axis.div > 1 else letter
+    return {"whole": letter, "div": f"{letter} / {axis.block}", "mod": f"{divided} % {axis.block}"}[axis.part]
 
 
 def _element(layout: Relayout) -> str:

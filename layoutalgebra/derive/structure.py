@@ -98,12 +98,22 @@ class Structure:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One index of the new layout: of dimension ``dim`` the whole index, its quotient or its remainder by ``block``."""
+    """One index of the new layout: of dimension ``dim`` the whole index, its quotient or its remainder by ``block``.
+
+    A remainder is that of the index divided by ``div``: ``index // div % block``.
+    """
 
     dim: int
     part: Literal["whole", "div", "mod"]
     block: int
     stride: int
+    div: int = 1
+
+    def digit(self, index: int) -> int:
+        """The part of the dimension's ``index`` that this axis is."""
+        if self.part == "div":
+            return index // self.block
+        return index // self.div % self.block if self.part == "mod" else index
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,15 +127,7 @@ class FieldMap:
 
     def place(self, index: tuple[int, ...]) -> int:
         """Byte offset in the buffer of this field of the element at ``index``."""
-        total = self.offset
-        for axis in self.axes:
-            value = index[axis.dim]
-            if axis.part == "div":
-                value //= axis.block
-            elif axis.part == "mod":
-                value %= axis.block
-            total += axis.stride * value
-        return total
+        return self.offset + sum(axis.stride * axis.digit(index[axis.dim]) for axis in self.axes)
 
 
 @dataclass(frozen=True, slots=True)

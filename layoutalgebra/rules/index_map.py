@@ -2,14 +2,14 @@
 
 An index map is a bijection between the accessed offsets of two terms, kept with its inverse. The terms of a ⊕ may move
 differently, so it has one piece for each of them, with the conditions under which it holds. Maps compose
-(``first.then(second)``), invert, and print as Python, sympy and C (:mod:`layout_advise.layoutalgebra.rules.map_printing`).
+(``first.then(second)``), invert, and print as Python; :mod:`layout_advise.layoutalgebra.rules.map_printing` prints
+them with sympy and as C.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from layout_advise.errors import AlgebraError
 from layout_advise.layoutalgebra.sets.index_expressions import (
@@ -119,18 +119,6 @@ class IndexMap:
         """:meth:`at` as a linear form with split dimensions, or ``None`` where it is none (rank in an irregular set)."""
         expr = self.at(*indices)
         return None if expr is None else linear_form(expr)
-
-    def sympy(self) -> Any:
-        """A sympy expression in the integer symbol ``x`` (a ``Piecewise`` where ⊕ terms move differently)."""
-        from layout_advise.layoutalgebra.rules.map_printing import to_sympy
-
-        return to_sympy(self)
-
-    def c(self, name: str = "place") -> str:
-        """A C11 function ``uint64_t name(uint64_t x)``."""
-        from layout_advise.layoutalgebra.rules.map_printing import to_c
-
-        return to_c(self, name)
 
     def __str__(self) -> str:
         if self.uniform is not None:
