@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from layout_advise.decide.verdict import undecided
 from layout_advise.layoutalgebra.derive.derive import Derived
-from layout_advise.layoutalgebra.explore.explore import HALF
+from layout_advise.layoutalgebra.explore.families import HALF
 from layout_advise.measure.experiment import Trials
 from layout_advise.observe.observe import Observation, density
 

@@ -10,7 +10,8 @@ from layout_advise.build.build_and_compare import code_of
 from layout_advise.build.recipes import Recipe
 from layout_advise.errors import RemapError
 from layout_advise.layoutalgebra.derive.structure import Candidate
-from layout_advise.layoutalgebra.explore.explore import Walk, explore
+from layout_advise.layoutalgebra.explore.cost_model import Walk
+from layout_advise.layoutalgebra.explore.explore import explore
 from layout_advise.mockup.evidence.binding import bind
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.remap.plan import plan

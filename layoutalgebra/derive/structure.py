@@ -187,6 +187,8 @@ class Relayout:
     parts: tuple[Part, ...]
     term: str
     chosen: Chosen | None = None
+    rules: tuple[str, ...] = field(default=(), compare=False)
+    """The rewriting rules that lead to it, in order."""
 
     def holds(self, index: tuple[int, ...]) -> bool:
         """Whether the element at ``index`` is stored in the buffers."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import permutations
 
 from layout_advise.layoutalgebra.derive.structure import Structure
-from layout_advise.layoutalgebra.explore.relayout import AxisStep, Group, whole
+from layout_advise.layoutalgebra.explore.plans import AxisStep, Group, whole
 
 
 @dataclass(frozen=True, slots=True)

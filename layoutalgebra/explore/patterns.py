@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from layout_advise.errors import AlgebraError
 from layout_advise.layoutalgebra.derive.structure import Structure
-from layout_advise.layoutalgebra.explore.relayout import Group
+from layout_advise.layoutalgebra.explore.plans import Group
 
 _ATOM = re.compile(r"([AS])(?:_(\d+)|_\{(\d+)\}|\[(\d+)\])?")
 

@@ -1,4 +1,4 @@
-"""The wide search: hundreds or thousands of layouts of one structure, ranked by the cost model of :mod:`explore`.
+"""The wide search: hundreds or thousands of layouts of one structure, ranked by the cost model of :mod:`cost_model`.
 
 The road measures a handful of candidates (:func:`layout_advise.layoutalgebra.explore.explore`); here is the space behind
 them, for people and for programs that want to look further. A layout is a partition of the fields into buffers and one
@@ -12,34 +12,24 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from layout_advise.errors import AlgebraError
-from layout_advise.layoutalgebra.derive.structure import Buffer, Candidate, FieldMap, Part, Relayout, Structure
+from layout_advise.layoutalgebra.derive.structure import Buffer, Candidate, Relayout, Structure
 from layout_advise.layoutalgebra.explore.arrangements import Arrangement, arrangements
-from layout_advise.layoutalgebra.explore.explore import (
+from layout_advise.layoutalgebra.explore.cost_model import (
     LINE_CYCLES,
     LOAD_CYCLES,
     STREAM_CYCLES,
     STREAMS,
     Walk,
-    _cost,
-    _drops,
-    _key,
+    cost_of,
     strides_and_places,
 )
 from layout_advise.layoutalgebra.explore.partitions import Partition, all_partitions, first_partitions, neighbours
 from layout_advise.layoutalgebra.explore.patterns import Shape
-from layout_advise.layoutalgebra.explore.relayout import (
-    LINE,
-    Group,
-    LayoutPlan,
-    _buffer_name,
-    _parts,
-    _place,
-    _share,
-    relayout,
-)
+from layout_advise.layoutalgebra.explore.plans import LINE, Group, LayoutPlan
+from layout_advise.layoutalgebra.explore.relayout import drops_bytes, map_key, place_group, relayout
 from layout_advise.layoutalgebra.explore.traffic import lines_touched
 
 EXHAUSTIVE = 5
@@ -89,21 +79,13 @@ def search(
 
 
 @dataclass(slots=True)
-class _Part:
-    """One buffer: where its fields go, its size, and its part of the cost. Its terms are made when they are asked for."""
+class _BufferCost:
+    """One buffer: its group of fields, and its part of the cost."""
 
     group: Group
-    maps: tuple[FieldMap, ...]
-    bytes: int
     lines: int
     streams: int
     loads: float
-    made: list[Part] = field(default_factory=list)
-
-    def terms(self, structure: Structure) -> list[Part]:
-        """What the report prints for this buffer."""
-        self.made = self.made or _parts(structure, self.group, None, self.maps, self.bytes)
-        return self.made
 
 
 class _Space:
@@ -114,7 +96,7 @@ class _Space:
         self.vector = max(lanes, default=16)
         self.arrangements = list(arrangements(structure, lanes, [s.lanes for s in shapes if s.lanes > 1]))
         self.chunks = [s.members for s in shapes if s.members > 1]
-        self.parts: dict[tuple[tuple[int, ...], int], _Part | None] = {}
+        self.parts: dict[tuple[tuple[int, ...], int], _BufferCost | None] = {}
         self.seen: dict[tuple[Partition, int], _Found | None] = {}
 
     def explored(self, budget: int) -> list[_Found]:
@@ -165,7 +147,7 @@ class _Space:
             self.seen[partition, arrangement] = found
         return self.seen[partition, arrangement]
 
-    def part(self, fields: tuple[int, ...], arrangement: int) -> _Part | None:
+    def part(self, fields: tuple[int, ...], arrangement: int) -> _BufferCost | None:
         """One buffer with its cost; ``None`` where no pattern matches it."""
         key = fields, arrangement
         if key not in self.parts:
@@ -175,10 +157,10 @@ class _Space:
                 self.parts[key] = self.costed(chosen)
         return self.parts[key]
 
-    def costed(self, group: Group) -> _Part:
+    def costed(self, group: Group) -> _BufferCost:
         """The buffer of ``group`` with its part of :mod:`explore`'s model."""
         structure, count = self.structure, self.structure.count
-        maps, size = _place(structure, group, 0)
+        maps, size = place_group(structure, group, 0)
         sizes = [structure.fields[m.field].bytes for m in maps]
         strides, places = strides_and_places(structure, maps, self.walk.fastest)
         if size == count * sum(sizes):  # nothing in it is unused
@@ -189,9 +171,9 @@ class _Space:
             lines = lines_touched(Relayout(alone, renumbered, (Buffer("", size),), (), ""))
         unit = [step == own and not self.walk.gathered for step, own in zip(strides, sizes, strict=True)]
         loads = sum(count * (own / self.vector if dense else 1.0) for own, dense in zip(sizes, unit, strict=True))
-        return _Part(group, tuple(maps), size, lines, len(places), loads)
+        return _BufferCost(group, lines, len(places), loads)
 
-    def cycles(self, parts: Sequence[_Part]) -> float:
+    def cycles(self, parts: Sequence[_BufferCost]) -> float:
         """The model of :mod:`explore`, from the sums over the buffers."""
         lines, streams = sum(p.lines for p in parts), sum(p.streams for p in parts)
         loads, count = sum(p.loads for p in parts), self.structure.count
@@ -202,15 +184,15 @@ class _Space:
 
     def candidates(self, found: Sequence[_Found], budget: int) -> tuple[Candidate, ...]:
         """One candidate for each index map, numbered."""
-        before = _cost(self.structure, Walk(self.walk.fastest, self.walk.gathered), self.vector)["cycles"]
-        dropped = _drops(self.structure)
+        before = cost_of(self.structure, Walk(self.walk.fastest, self.walk.gathered), self.vector)["cycles"]
+        dropped = drops_bytes(self.structure)
         everything = tuple(range(len(self.structure.fields)))
         same = relayout(self.structure, LayoutPlan((self.arrangements[0].group(self.structure, everything),)))
-        seen: set[object] = set() if dropped else {_key(same)}  # the layout as it is is no candidate
+        seen: set[object] = set() if dropped else {map_key(same)}  # the layout as it is is no candidate
         picked: list[Candidate] = []
         for one in found:
             layout = self.layout(one)
-            key = _key(layout)
+            key = map_key(layout)
             if key not in seen:
                 seen.add(key)
                 cost = {"cycles": one.cycles, "relative": one.cycles / max(before, 1e-9)}
@@ -221,13 +203,9 @@ class _Space:
         return tuple(picked)
 
     def layout(self, one: _Found) -> Relayout:
-        """What :func:`relayout` would give, put together from the buffers that are there."""
-        parts = [part for group in one.partition if (part := self.part(group, one.arrangement))]
-        maps = [FieldMap(m.field, number, m.offset, m.axes) for number, part in enumerate(parts) for m in part.maps]
-        buffers = tuple(Buffer(_buffer_name(self.structure, part.group), part.bytes) for part in parts)
-        terms = _share([term for part in parts for term in part.terms(self.structure)])
-        text = " ; ".join(dict.fromkeys(part.term for part in terms))
-        return Relayout(self.structure, tuple(sorted(maps, key=lambda m: m.field)), buffers, tuple(terms), text)
+        """The layout at a point of the space."""
+        parts = [self.part(group, one.arrangement) for group in one.partition]
+        return relayout(self.structure, LayoutPlan(tuple(part.group for part in parts if part is not None)))
 
 
 def _candidate(
@@ -250,13 +228,5 @@ def _candidate(
         "pad": padded,
         "compact": dropped,
     }
-    rules = {
-        "9": names["split"],
-        "8": padded,
-        "5": block is not None,
-        "4": not kept or moved or single or block is not None,
-        "7": dropped,
-    }
     families = tuple(name for name, used in names.items() if used) or ("reorder",)
-    derivation = tuple(rule for rule, used in rules.items() if used)
-    return Candidate(f"w{number}", (layout,), families, derivation, block, False, dropped, cost)
+    return Candidate(f"w{number}", (layout,), families, layout.rules, block, False, dropped, cost)

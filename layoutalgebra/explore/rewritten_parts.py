@@ -1,0 +1,457 @@
+"""A layout plan carried out by the rewriting rules, on the term of the structure that it is for.
+
+Fields of one size make a part, with a term in units of that size. The plan says in which order the part's factors are to
+stand; the rules that bring them there are found here, applied, and named in the report. Two things are no rewriting of one
+term and stay with the bytes (:mod:`layout_advise.layoutalgebra.explore.relayout`): where a record that fields of several
+sizes share has the sub-array of each, since a term has one unit; and which element of each block is a chosen one, since that
+set can have millions of pieces. Both are compared with the rules' places at elements that determine a map of this form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
+from itertools import product as cartesian
+from math import gcd
+
+from layout_advise.errors import AlgebraError
+from layout_advise.layoutalgebra.derive.chosen_elements import positions
+from layout_advise.layoutalgebra.derive.structure import Buffer, Chosen, FieldMap, Part, Structure
+from layout_advise.layoutalgebra.explore.plans import AxisStep, Group, LayoutPlan
+from layout_advise.layoutalgebra.rules.rewriting import Rewrite, Rule, rewrite
+from layout_advise.layoutalgebra.rules.rules import (
+    Compact,
+    CutStride,
+    JoinArrays,
+    Pad,
+    PadUnit,
+    Permute,
+    SplitArray,
+    divide,
+)
+from layout_advise.layoutalgebra.sets.index_set import IndexSet, index_set
+from layout_advise.layoutalgebra.sets.set_operations import quotients
+from layout_advise.layoutalgebra.terms.term import A, Leaf, S, Term, factors_of, product, terms_of, union
+
+Label = tuple[str, int]
+"""A factor on its way: (whole, div, mod or class; the dimension), or one of the following."""
+FIELD: Label = ("field", -1)
+MEMBER: Label = ("member", -1)
+BYTES: Label = ("bytes", -1)
+SAMPLES = 3
+"""Chosen elements at either end of a choice that the rules are applied to; the block alone decides which rules these are."""
+
+
+@dataclass(frozen=True, slots=True)
+class RewrittenPart:
+    """Fields of one size (by number), from their term in the structure to their layout.
+
+    ``stages`` are applied one after the other: the choice of elements, where there is one, and the layout of what is
+    stored. They map units of ``unit_bytes`` of the structure to units of ``buffers``, one laid behind the other. ``labels``
+    name the factors of the last term. ``record`` is the size in bytes of a record that is shared with fields of other sizes
+    and that the term says nothing of, 0 where there is none; then ``inner`` values of each field stand together.
+    """
+
+    fields: tuple[int, ...]
+    buffers: tuple[int, ...]
+    unit_bytes: int
+    stages: tuple[Rewrite, ...]
+    labels: tuple[Label, ...]
+    divided: bool
+    record: int
+    inner: int
+    classes: int
+
+    def place(self, unit: int) -> int:
+        """The new place of an accessed unit of the structure."""
+        for stage in self.stages:
+            unit = stage.place(unit)
+        return unit
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The rules that were applied, in order, each once."""
+        numbers = [number for stage in self.stages for number in stage.number.split(",") if number]
+        return tuple(dict.fromkeys(["9", *numbers] if self.divided else numbers))
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Fields that become one part: those of one size in ``group``, or one from each of several alike groups
+    (``outermost``). ``into`` is the factor that they are to become; where they are ``padded``, with what is inside."""
+
+    fields: tuple[int, ...]
+    group: Group
+    buffers: tuple[int, ...]
+    outermost: bool = False
+    divided: bool = False
+    into: Leaf | None = None
+    padded: bool = False
+    record: int = 0
+
+
+def rewritten_parts(
+    structure: Structure, plan: LayoutPlan, maps: Sequence[FieldMap], buffers: Sequence[Buffer]
+) -> tuple[RewrittenPart, ...]:
+    """The parts of ``plan``; ``maps`` and ``buffers`` say how large its records are in bytes.
+
+    Raises :class:`AlgebraError` where a rule is refused.
+    """
+    return tuple(_rewritten(structure, plan.chosen, piece) for piece in _pieces(structure, plan, maps, buffers))
+
+
+def derivation(parts: Sequence[RewrittenPart]) -> tuple[str, ...]:
+    """The rules of all parts, in the order of the part that takes most of them."""
+    longest = max((part.rules for part in parts), key=len)
+    others = dict.fromkeys(number for part in parts for number in part.rules if number not in longest)
+    first = tuple(number for number in others if number == "9")
+    return (*first, *longest, *(number for number in others if number != "9"))
+
+
+def shown_part(structure: Structure, part: RewrittenPart) -> Part:
+    """The part as the report prints it: with the padding of split dimensions as elements, of chosen elements one class."""
+    columns = zip(*(_leaves(row) for row in terms_of(part.stages[-1].new)), strict=True)
+    size = structure.fields[part.fields[0]].bytes
+    width = 1 if BYTES in part.labels else size // part.unit_bytes  # units of a field that are no factor
+    factors: list[Term] = [S([0], part.classes)] if part.classes else []
+    for label, column in zip(part.labels, columns, strict=True):
+        indices = column[0].indices
+        for leaf in column[1:]:
+            indices = indices.union(leaf.indices)
+        if label == FIELD and width > 1:
+            factors.append(Leaf(quotients(indices, width), column[0].size // width))
+        elif label != BYTES:
+            factors.append(A(column[0].size) if label[0] in ("div", "mod") else Leaf(indices, column[0].size))
+    names = tuple(structure.fields[number].name for number in part.fields)
+    return Part(names, size, str(product(factors)))
+
+
+def check_places(
+    structure: Structure, plan: LayoutPlan, part: RewrittenPart, maps: Sequence[FieldMap], buffers: Sequence[Buffer]
+) -> None:
+    """Raises :class:`AlgebraError` where the places in bytes are not those of the rules.
+
+    Both maps are sums over the digits of the indices, so they are equal where they are equal at the elements tried here.
+    """
+    by_field = {m.field: m for m in maps}
+    begins = dict(zip(part.buffers, accumulate([0, *(buffers[b].bytes for b in part.buffers)]), strict=False))
+    tried = list(_witnesses(structure, plan.chosen, by_field[part.fields[0]]))
+    for number in part.fields:
+        one, field = by_field[number], structure.fields[number]
+        for index in tried if number == part.fields[0] else (tried[0], tried[-1]):
+            old = sum(i * d.stride for i, d in zip(index, structure.dims, strict=True)) + field.offset
+            new = part.place(old // part.unit_bytes) * part.unit_bytes
+            if part.record:
+                run = part.inner * field.bytes
+                record, rest = divmod(new, len(part.fields) * run)
+                new = record * part.record + one.offset + rest % run
+            if new != begins[one.buffer] + one.place(index):
+                why = f"{field.name} of element {index} goes to byte {one.place(index)}, by the rules to {new}"
+                raise AlgebraError(f"the layout of {structure.name} is not what the rules make", why)
+
+
+def _witnesses(structure: Structure, chosen: Chosen | None, mapped: FieldMap) -> Iterator[tuple[int, ...]]:
+    """The first element, elements at which one digit of the map changes, the last one; or the sampled chosen ones."""
+    counts = [dim.count for dim in structure.dims]
+    if chosen is not None:
+        for start in _sampled(structure, chosen):
+            inner = [sorted({0, 1 % n, n - 1}) for n in counts[len(start) :]]
+            yield from ((*start, *rest) for rest in cartesian(*inner))
+        return
+    yield (0,) * len(counts)
+    for axis in mapped.axes:
+        for value in {1, axis.block, axis.block - 1, counts[axis.dim] - 1}:
+            if 0 < value < counts[axis.dim]:
+                yield tuple(value if k == axis.dim else 0 for k in range(len(counts)))
+    yield tuple(n - 1 for n in counts)
+
+
+def _sampled(structure: Structure, chosen: Chosen) -> list[tuple[int, ...]]:
+    """Some chosen positions, as indices of the dimensions up to that of the choice."""
+    found = positions(chosen).tolist()
+    picked = dict.fromkeys([*found[:SAMPLES], *found[-SAMPLES:]])
+    indices = []
+    for position in picked:
+        index: list[int] = []
+        for dim in range(chosen.dim, -1, -1):
+            position, digit = divmod(position, structure.dims[dim].count)
+            index.insert(0, digit)
+        indices.append(tuple(index))
+    return indices
+
+
+def _pieces(structure: Structure, plan: LayoutPlan, maps: Sequence[FieldMap], buffers: Sequence[Buffer]) -> list[_Piece]:
+    """Fields of one size in one buffer; of arrays of one field each, those of one size and one order together."""
+    offsets = {m.field: m.offset for m in maps}
+    single = all(len(group.fields) == 1 for group in plan.groups)
+    alike: dict[object, list[int]] = {}
+    for number, group in enumerate(plan.groups):
+        size = structure.fields[group.fields[0]].bytes
+        several = len(group.fields) > 1 or group.record
+        alike.setdefault(number if several else (size, group.outer, group.inner), []).append(number)
+    found: list[_Piece] = []
+    for numbers in alike.values():
+        group, rest = plan.groups[numbers[0]], len(plan.groups) > len(numbers)
+        fields = tuple(n for k in numbers for n in plan.groups[k].fields)
+        if len(numbers) > 1 and fields == tuple(sorted(fields)):
+            found.append(_Piece(fields, group, tuple(numbers), outermost=True, divided=rest and not single))
+            continue
+        for number in numbers:
+            group = plan.groups[number]
+            record = buffers[number].bytes // _outer_count(structure, group)
+            divided = len(plan.groups) > 1
+            found += (replace(piece, divided=divided) for piece in _of_group(structure, group, number, record, offsets))
+    return found
+
+
+def _outer_count(structure: Structure, group: Group) -> int:
+    total = 1
+    for step in group.outer:
+        total *= step.extent(structure)
+    return total
+
+
+def _of_group(structure: Structure, group: Group, buffer: int, record: int, offsets: dict[int, int]) -> Iterator[_Piece]:
+    """The parts of one buffer with records of ``record`` bytes, by the size of the fields."""
+    by_size: dict[int, list[int]] = {}
+    for number in group.fields:
+        by_size.setdefault(structure.fields[number].bytes, []).append(number)
+    for size, numbers in sorted(by_size.items()):
+        ascending = numbers == sorted(numbers)
+        for fields in [tuple(numbers)] if ascending else [(number,) for number in numbers]:
+            places = [offsets[n] // size for n in fields]
+            own = len(fields) * size * group.inner_count(structure)
+            fits = record % size == 0 and all(offsets[n] % size == 0 for n in fields)
+            if record == own:
+                yield _Piece(fields, group, (buffer,))
+            elif fits and len(fields) == len(group.fields):
+                yield _Piece(fields, group, (buffer,), into=S([range(own // size)], record // size), padded=True)
+            elif fits and not group.inner:
+                yield _Piece(fields, group, (buffer,), into=S(places, record // size))
+            else:
+                yield _Piece(fields, group, (buffer,), record=record)
+
+
+def _rewritten(structure: Structure, chosen: Chosen | None, piece: _Piece) -> RewrittenPart:
+    """The rules for one part."""
+    size = structure.fields[piece.fields[0]].bytes
+    unit = gcd(size, *(structure.fields[n].offset for n in piece.fields), *(d.stride for d in structure.dims))
+    if piece.divided:
+        _check_divided(structure, piece)
+    stages: list[Rewrite] = []
+    counts, steps = [dim.count for dim in structure.dims], list(piece.group.steps)
+    if chosen is not None:
+        chain = _chosen_apart(structure, chosen, piece.fields, unit)
+        counts[chosen.dim] = -(-counts[chosen.dim] // chosen.block)
+        steps = [_of_blocks(step, chosen) for step in steps]
+        stages.append(chain.done)
+    chain = _Chain(*_term(structure, piece.fields, unit, counts, chosen))
+    chain.arrange(counts, steps, piece, size // unit)
+    inner = piece.group.inner_count(structure)
+    divided = piece.divided or (chosen is not None and chosen.elements < _count(structure, chosen))
+    stages.append(chain.done)
+    classes = chosen.block if chosen is not None else 0
+    return RewrittenPart(
+        piece.fields, piece.buffers, unit, tuple(stages), tuple(chain.labels), divided, piece.record, inner, classes
+    )
+
+
+def _count(structure: Structure, chosen: Chosen) -> int:
+    """How many positions there are to choose from."""
+    total = 1
+    for dim in structure.dims[: chosen.dim + 1]:
+        total *= dim.count
+    return total
+
+
+def _of_blocks(step: AxisStep, chosen: Chosen) -> AxisStep:
+    """A step of the structure's dimension as one of the blocks of which one element each is stored."""
+    if step.dim != chosen.dim:
+        return step
+    if step.part == "mod":
+        return replace(step, div=1)
+    block = step.block // chosen.block
+    return AxisStep(step.dim, "div", block) if block > 1 else AxisStep(step.dim)
+
+
+def _check_divided(structure: Structure, piece: _Piece) -> None:
+    """Rule 9 on all accessed fields gives the fields of the piece's buffers as a structure of their own."""
+    fields = piece.fields if piece.outermost else piece.group.fields
+    numbers = range(len(structure.fields))
+    unit = gcd(*(n for f in structure.fields for n in (f.offset, f.bytes)), *(d.stride for d in structure.dims))
+    counts = [dim.count for dim in structure.dims]
+    term, labels = _term(structure, numbers, unit, counts, None)
+    apart = divide(term, len(labels) - 1, _units(structure, fields, unit))[0]
+    if apart != _term(structure, fields, unit, counts, None)[0]:
+        raise AlgebraError("rule 9 does not divide the fields as planned", f"{apart}")
+
+
+def _units(structure: Structure, numbers: Sequence[int], unit: int) -> IndexSet:
+    """The units of an element that the fields take."""
+    fields = [structure.fields[n] for n in numbers]
+    return index_set(range(f.offset // unit, (f.offset + f.bytes) // unit) for f in fields)
+
+
+def _term(
+    structure: Structure, numbers: Sequence[int], unit: int, counts: Sequence[int], chosen: Chosen | None
+) -> tuple[Term, list[Label]]:
+    """The given fields of all elements, in units of ``unit`` bytes, and the labels of the factors."""
+    sizes = _sizes(structure, counts, chosen)
+    factors = [S([range(count)], size) for count, size in zip(counts, sizes, strict=True)]
+    factors.append(Leaf(_units(structure, numbers, unit), structure.element_bytes // unit))
+    labels = [*(("whole", k) for k in range(len(counts))), FIELD]
+    return product(factors), [label for label, factor in zip(labels, factors, strict=True) if factor.size > 1]
+
+
+def _sizes(structure: Structure, counts: Sequence[int], chosen: Chosen | None) -> list[int]:
+    """The places of each dimension: from one index of the next outer one to its next, unused ones too."""
+    strides = [dim.stride for dim in structure.dims]
+    sizes = [counts[0], *(outer // inner for outer, inner in pairwise(strides))]
+    return list(counts) if chosen is not None else sizes  # elements are chosen only where there are no gaps
+
+
+def _chosen_apart(structure: Structure, chosen: Chosen, numbers: Sequence[int], unit: int) -> _Chain:
+    """Of each block only the chosen element: blocks cut (rule 3), the factor within them dropped (rule 7).
+
+    Each sampled position is a term of its own. That rule 7 maps no two of all of them to one place was checked when they
+    were chosen (:func:`layout_advise.layoutalgebra.derive.chosen_elements.choose_by`).
+    """
+    counts = [dim.count for dim in structure.dims]
+    _, labels = _term(structure, numbers, unit, counts, chosen)
+    rows = []
+    for index in _sampled(structure, chosen):
+        own = [S([i], n) for i, n in zip(index, counts, strict=False)]
+        inner = [A(n) for n in counts[len(index) :]]
+        rows.append(product([*own, *inner, Leaf(_units(structure, numbers, unit), structure.element_bytes // unit)]))
+    chain = _Chain(union(rows), labels)
+    label = ("whole", chosen.dim)
+    place, count = chain.labels.index(label), counts[chosen.dim]
+    blocks = -(-count // chosen.block)
+    if count % chosen.block:
+        chain.step(Pad(place, blocks * chosen.block))
+    if blocks > 1:
+        chain.step(CutStride(place, chosen.block))
+        chain.labels[place : place + 1] = [label, ("class", chosen.dim)]
+        place += 1
+    chain.step(Compact(place))
+    del chain.labels[place]
+    return chain
+
+
+class _Chain:
+    """A term on its way: applies rules and keeps the names of the factors."""
+
+    def __init__(self, term: Term, labels: Sequence[Label]) -> None:
+        self.done = rewrite(term, [])
+        self.labels = list(labels)
+
+    def step(self, rule: Rule) -> None:
+        """One rule more."""
+        self.done = self.done.then(rule) if self.done.number else rewrite(self.done.new, [rule])
+
+    def leaf(self, place: int) -> Leaf:
+        """The factor at ``place`` in the first term of the ⊕."""
+        return _leaves(terms_of(self.done.new)[0])[place]
+
+    def arrange(self, counts: Sequence[int], steps: Sequence[AxisStep], piece: _Piece, width: int) -> None:
+        """From the structure's factors to those of ``piece``, of fields that are ``width`` units wide."""
+        for label in [label for label in self.labels if label != FIELD]:
+            if not self.leaf(self.labels.index(label)).is_array:
+                self.compact(label)  # unused places between rows
+        for step in steps:
+            if step.part == "mod":
+                self.split(step.dim, counts[step.dim], step.block)
+        outer, inner = steps[: len(piece.group.outer)], steps[len(piece.group.outer) :]
+        self.split_fields(piece, width)
+        before = [FIELD] if piece.outermost else []
+        wanted = [*before, *map(_label, outer), FIELD, *map(_label, inner), MEMBER, BYTES]
+        self.order([label for label in dict.fromkeys(wanted) if label in self.labels])
+        if FIELD in self.labels and width == 1 and not self.leaf(self.labels.index(FIELD)).is_array:
+            self.compact(FIELD, None if piece.padded else piece.into)
+        if piece.padded and piece.into is not None:
+            self.pad_record(piece.into, list(map(_label, inner)))
+
+    def split(self, dim: int, count: int, block: int) -> None:
+        """Rules 8 and 5: a dimension as blocks of ``block``."""
+        if count < 2:
+            raise AlgebraError(f"blocks of {block} in a dimension of one index", "there is nothing to split")
+        place = self.labels.index(("whole", dim))
+        padded = -(-count // block) * block
+        if padded > count:
+            self.step(Pad(place, padded))
+        if padded == block:
+            self.labels[place] = ("mod", dim)
+            return
+        self.step(SplitArray(place, block))
+        self.labels[place : place + 1] = [("div", dim), ("mod", dim)]
+
+    def split_fields(self, piece: _Piece, width: int) -> None:
+        """Cuts the factor of the fields where some stay together, or where a field has several units."""
+        together = piece.group.together
+        if width * together == 1:
+            return
+        if piece.into is not None and not piece.padded:
+            self.compact(FIELD, Leaf(_widened(piece.into.indices, width), piece.into.size * width))
+            return
+        if FIELD in self.labels and not self.leaf(self.labels.index(FIELD)).is_array:
+            self.compact(FIELD)
+        for size, label in ((together * width, MEMBER), (width, BYTES)):
+            if size > 1 and (label == BYTES or together > 1):
+                self.split_off(size, label)
+
+    def split_off(self, size: int, label: Label) -> None:
+        """The last ``size`` places of the innermost factor as a factor of their own."""
+        place = len(self.labels) - 1
+        leaf = self.leaf(place)
+        if leaf.size == size:
+            self.labels[place] = label
+            return
+        self.step(SplitArray(place, size))
+        self.labels.append(label)
+
+    def order(self, wanted: Sequence[Label]) -> None:
+        """Rule 4 until the factors stand as ``wanted``."""
+        for goal, label in enumerate(wanted):
+            for place in range(self.labels.index(label), goal, -1):
+                self.labels[place - 1 : place + 1] = self.labels[place], self.labels[place - 1]
+                self.step(Permute(place - 1))
+
+    def compact(self, label: Label, into: Leaf | None = None) -> None:
+        """Rule 7, after rule 8 where there are more places than before; a factor ``A_1`` is none."""
+        place = self.labels.index(label)
+        if into is not None and into.size > self.leaf(place).size:
+            self.step(Pad(place, into.size))
+        if self.leaf(place) == into:
+            return
+        if into is None and self.leaf(place).count == 1:
+            del self.labels[place]
+        self.step(Compact(place, into))
+
+    def pad_record(self, into: Leaf, inner: Sequence[Label]) -> None:
+        """Rule 8 on what stands in a record: one factor, or several arrays joined (rule 5 backwards)."""
+        found = [self.labels.index(label) for label in (FIELD, *inner) if label in self.labels]
+        if not found:
+            place = len(self.labels) - (BYTES in self.labels)
+            self.step(PadUnit(place, into.size))
+            self.labels.insert(place, FIELD)
+            return
+        for _ in found[1:]:
+            self.step(JoinArrays(found[0]))
+            del self.labels[found[0] + 1]
+        self.labels[found[0]] = FIELD
+        if self.leaf(found[0]).size < into.size:
+            self.step(Pad(found[0], into.size))
+
+
+def _label(step: AxisStep) -> Label:
+    return step.part, step.dim
+
+
+def _widened(indices: IndexSet, width: int) -> IndexSet:
+    """The units of the given fields of ``width`` units each."""
+    return index_set(range(k * width, (k + 1) * width) for k in indices)
+
+
+def _leaves(term: Term) -> tuple[Leaf, ...]:
+    return tuple(leaf for leaf in factors_of(term) if isinstance(leaf, Leaf) and leaf.size > 1)
