@@ -8,8 +8,9 @@ from math import prod
 
 from layout_advise.layoutalgebra.derive.structure import Chosen, Field, Structure
 from layout_advise.layoutalgebra.explore.cost_model import Walk
-from layout_advise.layoutalgebra.explore.plans import LINE, AxisStep, Group, LayoutPlan, aligned, whole
-from layout_advise.layoutalgebra.explore.relayout import place_group, tight_plan
+from layout_advise.layoutalgebra.explore.placement import aligned, place_group
+from layout_advise.layoutalgebra.explore.plans import LINE, AxisStep, Group, LayoutPlan, whole
+from layout_advise.layoutalgebra.explore.relayout import tight_plan
 
 HALF = 0.6
 """Part of the elements below which it is tried to store every other one apart."""

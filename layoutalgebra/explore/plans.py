@@ -11,7 +11,7 @@ from math import prod
 from typing import Literal
 
 from layout_advise.errors import AlgebraError
-from layout_advise.layoutalgebra.derive.structure import Chosen, Field, Structure
+from layout_advise.layoutalgebra.derive.structure import Chosen, Structure
 
 LINE = 64
 """Bytes of a cache line."""
@@ -72,16 +72,6 @@ class LayoutPlan:
 def whole(structure: Structure) -> tuple[AxisStep, ...]:
     """All dimensions in their order."""
     return tuple(AxisStep(dim) for dim in range(len(structure.dims)))
-
-
-def aligned(value: int, to: int) -> int:
-    """The least multiple of ``to`` that is not below ``value``."""
-    return -(-value // to) * to
-
-
-def alignment(field: Field) -> int:
-    """The natural alignment: the largest power of two that divides the size, at most 16."""
-    return min(field.bytes & -field.bytes, 16)
 
 
 def check_plan(structure: Structure, plan: LayoutPlan) -> None:

@@ -1,19 +1,19 @@
 """From a plan (which field goes where between the dimensions) to the new layout of a structure.
 
-The rules say what the layout is (:mod:`layout_advise.layoutalgebra.explore.rewritten_parts`): its terms, the rules that
-lead to it, and the new place of each accessed unit. A term has one unit. Fields of several sizes share records in bytes, so
-the places in bytes are computed here, for a whole record, and compared with the rules' places.
+The rules say what it is (:mod:`layout_advise.layoutalgebra.explore.rewritten_parts`): its terms, and the new place of each
+accessed unit, with which the places in bytes are compared.
 """
 
 from __future__ import annotations
 
-import re
+from dataclasses import replace
 from itertools import product as cartesian
 
 from layout_advise.errors import AlgebraError
-from layout_advise.layoutalgebra.derive.structure import Axis, Buffer, FieldMap, Relayout, Structure
-from layout_advise.layoutalgebra.explore.plans import AxisStep, Group, LayoutPlan, aligned, alignment, check_plan, whole
-from layout_advise.layoutalgebra.explore.rewritten_parts import check_places, derivation, rewritten_parts, shown_part
+from layout_advise.layoutalgebra.derive.structure import Buffer, FieldMap, Relayout, Structure
+from layout_advise.layoutalgebra.explore.placement import buffer_name, place_group
+from layout_advise.layoutalgebra.explore.plans import Group, LayoutPlan, check_plan, whole
+from layout_advise.layoutalgebra.explore.rewritten_parts import derivation, runs_of
 
 
 def relayout(structure: Structure, plan: LayoutPlan) -> Relayout:
@@ -24,60 +24,18 @@ def relayout(structure: Structure, plan: LayoutPlan) -> Relayout:
     or where the rules refuse it.
     """
     check_plan(structure, plan)
-    maps: list[FieldMap] = []
-    buffers: list[Buffer] = []
-    for group in plan.groups:
-        more, size = place_group(structure, group, len(buffers))
-        buffers.append(Buffer(buffer_name(structure, group), size))
-        maps.extend(more)
-    parts = rewritten_parts(structure, plan, maps, buffers)
-    for part in parts:
-        check_places(structure, plan, part, maps, buffers)
-    shown = tuple(shown_part(structure, part) for part in parts)
-    term = " ; ".join(dict.fromkeys(part.term for part in shown))
-    ordered = tuple(sorted(maps, key=lambda m: m.field))
-    return Relayout(structure, ordered, tuple(buffers), shown, term, plan.chosen, derivation(parts))
-
-
-def place_group(structure: Structure, group: Group, buffer: int) -> tuple[list[FieldMap], int]:
-    """Field maps of one group, and the buffer's size in bytes.
-
-    A field has its own sub-array in the record, so that fields of different sizes may share one; of fields that stay
-    together each run of them has one.
-    """
-    inner_count, together = group.inner_count(structure), group.together
-    offsets: list[int] = []
-    end = 0
-    for place, number in enumerate(group.fields):
-        field = structure.fields[number]
-        if place % together == 0:
-            start = end = aligned(end, alignment(field))
-            end += inner_count * field.bytes * together
-        offsets.append(start + place % together * field.bytes)
-    record = aligned(end, max(alignment(structure.fields[n]) for n in group.fields))
-    record = aligned(record, group.record) if group.record else record
-    outer, total = _axes(structure, group.outer, record)
-    maps = []
-    for number, offset in zip(group.fields, offsets, strict=True):
-        inner, _ = _axes(structure, group.inner, structure.fields[number].bytes * together)
-        maps.append(FieldMap(number, buffer, offset, (*outer, *inner)))
-    return maps, total
-
-
-def _axes(structure: Structure, steps: tuple[AxisStep, ...], stride: int) -> tuple[tuple[Axis, ...], int]:
-    """The axes of ``steps``, the last one going on by ``stride`` bytes, and how many bytes they cover."""
-    found: list[Axis] = []
-    for step in reversed(steps):
-        found.insert(0, Axis(step.dim, step.part, step.block, stride, step.div))
-        stride *= step.extent(structure)
-    return tuple(found), stride
-
-
-def buffer_name(structure: Structure, group: Group) -> str:
-    """``particles_x``, ``particles_x_y``, or ``particles_x_and_3_more``."""
-    names = [structure.fields[number].name or f"f{structure.fields[number].offset}" for number in group.fields]
-    tail = names if len(names) <= 2 else [names[0], f"and_{len(names) - 1}_more"]
-    return re.sub(r"\W+", "_", "_".join([structure.name, *tail])).strip("_")
+    maps: dict[int, FieldMap] = {}
+    buffers: dict[int, Buffer] = {}
+    runs = runs_of(structure, plan)
+    for numbers, run in runs:
+        for number, size, own in zip(numbers, run.bytes, run.maps, strict=True):
+            buffers[number] = Buffer(buffer_name(structure, plan.groups[number]), size)
+            maps |= {m.field: replace(m, buffer=number) for m in own}
+    parts = tuple(part for _, run in runs for part in run.shown)
+    term = " ; ".join(dict.fromkeys(part.term for part in parts))
+    ordered = tuple(maps[number] for number in range(len(maps)))
+    rules = derivation([part for _, run in runs for part in run.parts])
+    return Relayout(structure, ordered, tuple(buffers[k] for k in range(len(buffers))), parts, term, plan.chosen, rules)
 
 
 def map_key(layout: Relayout) -> tuple[object, ...]:

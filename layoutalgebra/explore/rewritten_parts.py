@@ -11,15 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import accumulate, pairwise
 from itertools import product as cartesian
-from math import gcd
+from math import gcd, prod
 
 from layout_advise.errors import AlgebraError
 from layout_advise.layoutalgebra.derive.chosen_elements import positions
-from layout_advise.layoutalgebra.derive.structure import Buffer, Chosen, FieldMap, Part, Structure
+from layout_advise.layoutalgebra.derive.structure import Chosen, FieldMap, Part, Structure
+from layout_advise.layoutalgebra.explore.placement import place_group
 from layout_advise.layoutalgebra.explore.plans import AxisStep, Group, LayoutPlan
-from layout_advise.layoutalgebra.rules.rewriting import Rewrite, Rule, rewrite
+from layout_advise.layoutalgebra.rules.rewriting import Rewrite, Rule
 from layout_advise.layoutalgebra.rules.rules import (
     Compact,
     CutStride,
@@ -47,16 +49,18 @@ SAMPLES = 3
 class RewrittenPart:
     """Fields of one size (by number), from their term in the structure to their layout.
 
-    ``stages`` are applied one after the other: the choice of elements, where there is one, and the layout of what is
-    stored. They map units of ``unit_bytes`` of the structure to units of ``buffers``, one laid behind the other. ``labels``
-    name the factors of the last term. ``record`` is the size in bytes of a record that is shared with fields of other sizes
-    and that the term says nothing of, 0 where there is none; then ``inner`` values of each field stand together.
+    ``steps`` are the rules as applied, one after the other: for the choice of elements, where there is one, then for the
+    layout of what is stored. They map units of ``unit_bytes`` of the structure to units of ``buffers``, one laid behind the
+    other. ``term`` is the last one, ``labels`` name its factors. ``record`` is the size in bytes of a record that is shared
+    with fields of other sizes and that the term says nothing of, 0 where there is none; then ``inner`` values of each field
+    stand together.
     """
 
     fields: tuple[int, ...]
     buffers: tuple[int, ...]
     unit_bytes: int
-    stages: tuple[Rewrite, ...]
+    steps: tuple[Rewrite, ...]
+    term: Term
     labels: tuple[Label, ...]
     divided: bool
     record: int
@@ -65,14 +69,14 @@ class RewrittenPart:
 
     def place(self, unit: int) -> int:
         """The new place of an accessed unit of the structure."""
-        for stage in self.stages:
-            unit = stage.place(unit)
+        for step in self.steps:
+            unit = step.place(unit)
         return unit
 
     @property
     def rules(self) -> tuple[str, ...]:
         """The rules that were applied, in order, each once."""
-        numbers = [number for stage in self.stages for number in stage.number.split(",") if number]
+        numbers = [step.number for step in self.steps]
         return tuple(dict.fromkeys(["9", *numbers] if self.divided else numbers))
 
 
@@ -91,14 +95,52 @@ class _Piece:
     record: int = 0
 
 
-def rewritten_parts(
-    structure: Structure, plan: LayoutPlan, maps: Sequence[FieldMap], buffers: Sequence[Buffer]
-) -> tuple[RewrittenPart, ...]:
-    """The parts of ``plan``; ``maps`` and ``buffers`` say how large its records are in bytes.
+@dataclass(frozen=True, slots=True)
+class LaidOut:
+    """Groups of fields as buffers: the maps of the fields and the bytes of each buffer, and the parts by the rules."""
 
-    Raises :class:`AlgebraError` where a rule is refused.
+    maps: tuple[tuple[FieldMap, ...], ...]
+    bytes: tuple[int, ...]
+    parts: tuple[RewrittenPart, ...]
+    shown: tuple[Part, ...]
+
+
+def runs_of(structure: Structure, plan: LayoutPlan) -> list[tuple[tuple[int, ...], LaidOut]]:
+    """The groups of ``plan`` by number, laid out: those of one field each, of one size and order, with each other.
+
+    Raises :class:`AlgebraError` where a rule is refused, and where the places in bytes are not those of the rules.
     """
-    return tuple(_rewritten(structure, plan.chosen, piece) for piece in _pieces(structure, plan, maps, buffers))
+    single = all(len(group.fields) == 1 for group in plan.groups)
+    alike: dict[object, list[int]] = {}
+    for number, group in enumerate(plan.groups):
+        size = structure.fields[group.fields[0]].bytes
+        several = len(group.fields) > 1 or group.record
+        alike.setdefault(number if several else (size, group.outer, group.inner), []).append(number)
+    found: list[tuple[tuple[int, ...], LaidOut]] = []
+    for numbers in alike.values():
+        fields = [n for k in numbers for n in plan.groups[k].fields]
+        for run in [tuple(numbers)] if fields == sorted(fields) else [(number,) for number in numbers]:
+            divided = len(plan.groups) > len(run) and not (single and len(run) > 1)
+            found.append((run, _laid_out(structure, tuple(plan.groups[k] for k in run), plan.chosen, divided)))
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _laid_out(structure: Structure, groups: tuple[Group, ...], chosen: Chosen | None, divided: bool) -> LaidOut:
+    """One group, or several of one field each. Layouts of one structure have many of them in common."""
+    placed = [place_group(structure, group, number) for number, group in enumerate(groups)]
+    maps, sizes = tuple(tuple(own) for own, _ in placed), tuple(size for _, size in placed)
+    if len(groups) > 1:
+        fields = tuple(n for group in groups for n in group.fields)
+        pieces = [_Piece(fields, groups[0], tuple(range(len(groups))), outermost=True, divided=divided)]
+    else:
+        record = sizes[0] // prod(step.extent(structure) for step in groups[0].outer)
+        offsets = {m.field: m.offset for m in maps[0]}
+        pieces = [replace(p, divided=divided) for p in _of_group(structure, groups[0], record, offsets)]
+    parts = tuple(_rewritten(structure, chosen, piece) for piece in pieces)
+    for part in parts:
+        _check_places(structure, chosen, part, [m for own in maps for m in own], sizes)
+    return LaidOut(maps, sizes, parts, tuple(_shown(structure, part) for part in parts))
 
 
 def derivation(parts: Sequence[RewrittenPart]) -> tuple[str, ...]:
@@ -109,9 +151,9 @@ def derivation(parts: Sequence[RewrittenPart]) -> tuple[str, ...]:
     return (*first, *longest, *(number for number in others if number != "9"))
 
 
-def shown_part(structure: Structure, part: RewrittenPart) -> Part:
+def _shown(structure: Structure, part: RewrittenPart) -> Part:
     """The part as the report prints it: with the padding of split dimensions as elements, of chosen elements one class."""
-    columns = zip(*(_leaves(row) for row in terms_of(part.stages[-1].new)), strict=True)
+    columns = zip(*(_leaves(row) for row in terms_of(part.term)), strict=True)
     size = structure.fields[part.fields[0]].bytes
     width = 1 if BYTES in part.labels else size // part.unit_bytes  # units of a field that are no factor
     factors: list[Term] = [S([0], part.classes)] if part.classes else []
@@ -127,16 +169,16 @@ def shown_part(structure: Structure, part: RewrittenPart) -> Part:
     return Part(names, size, str(product(factors)))
 
 
-def check_places(
-    structure: Structure, plan: LayoutPlan, part: RewrittenPart, maps: Sequence[FieldMap], buffers: Sequence[Buffer]
+def _check_places(
+    structure: Structure, chosen: Chosen | None, part: RewrittenPart, maps: Sequence[FieldMap], sizes: Sequence[int]
 ) -> None:
     """Raises :class:`AlgebraError` where the places in bytes are not those of the rules.
 
     Both maps are sums over the digits of the indices, so they are equal where they are equal at the elements tried here.
     """
     by_field = {m.field: m for m in maps}
-    begins = dict(zip(part.buffers, accumulate([0, *(buffers[b].bytes for b in part.buffers)]), strict=False))
-    tried = list(_witnesses(structure, plan.chosen, by_field[part.fields[0]]))
+    begins = dict(zip(part.buffers, accumulate([0, *(sizes[b] for b in part.buffers)]), strict=False))
+    tried = list(_witnesses(structure, chosen, by_field[part.fields[0]]))
     for number in part.fields:
         one, field = by_field[number], structure.fields[number]
         for index in tried if number == part.fields[0] else (tried[0], tried[-1]):
@@ -181,38 +223,7 @@ def _sampled(structure: Structure, chosen: Chosen) -> list[tuple[int, ...]]:
     return indices
 
 
-def _pieces(structure: Structure, plan: LayoutPlan, maps: Sequence[FieldMap], buffers: Sequence[Buffer]) -> list[_Piece]:
-    """Fields of one size in one buffer; of arrays of one field each, those of one size and one order together."""
-    offsets = {m.field: m.offset for m in maps}
-    single = all(len(group.fields) == 1 for group in plan.groups)
-    alike: dict[object, list[int]] = {}
-    for number, group in enumerate(plan.groups):
-        size = structure.fields[group.fields[0]].bytes
-        several = len(group.fields) > 1 or group.record
-        alike.setdefault(number if several else (size, group.outer, group.inner), []).append(number)
-    found: list[_Piece] = []
-    for numbers in alike.values():
-        group, rest = plan.groups[numbers[0]], len(plan.groups) > len(numbers)
-        fields = tuple(n for k in numbers for n in plan.groups[k].fields)
-        if len(numbers) > 1 and fields == tuple(sorted(fields)):
-            found.append(_Piece(fields, group, tuple(numbers), outermost=True, divided=rest and not single))
-            continue
-        for number in numbers:
-            group = plan.groups[number]
-            record = buffers[number].bytes // _outer_count(structure, group)
-            divided = len(plan.groups) > 1
-            found += (replace(piece, divided=divided) for piece in _of_group(structure, group, number, record, offsets))
-    return found
-
-
-def _outer_count(structure: Structure, group: Group) -> int:
-    total = 1
-    for step in group.outer:
-        total *= step.extent(structure)
-    return total
-
-
-def _of_group(structure: Structure, group: Group, buffer: int, record: int, offsets: dict[int, int]) -> Iterator[_Piece]:
+def _of_group(structure: Structure, group: Group, record: int, offsets: dict[int, int]) -> Iterator[_Piece]:
     """The parts of one buffer with records of ``record`` bytes, by the size of the fields."""
     by_size: dict[int, list[int]] = {}
     for number in group.fields:
@@ -224,13 +235,13 @@ def _of_group(structure: Structure, group: Group, buffer: int, record: int, offs
             own = len(fields) * size * group.inner_count(structure)
             fits = record % size == 0 and all(offsets[n] % size == 0 for n in fields)
             if record == own:
-                yield _Piece(fields, group, (buffer,))
+                yield _Piece(fields, group, (0,))
             elif fits and len(fields) == len(group.fields):
-                yield _Piece(fields, group, (buffer,), into=S([range(own // size)], record // size), padded=True)
+                yield _Piece(fields, group, (0,), into=S([range(own // size)], record // size), padded=True)
             elif fits and not group.inner:
-                yield _Piece(fields, group, (buffer,), into=S(places, record // size))
+                yield _Piece(fields, group, (0,), into=S(places, record // size))
             else:
-                yield _Piece(fields, group, (buffer,), record=record)
+                yield _Piece(fields, group, (0,), record=record)
 
 
 def _rewritten(structure: Structure, chosen: Chosen | None, piece: _Piece) -> RewrittenPart:
@@ -238,31 +249,25 @@ def _rewritten(structure: Structure, chosen: Chosen | None, piece: _Piece) -> Re
     size = structure.fields[piece.fields[0]].bytes
     unit = gcd(size, *(structure.fields[n].offset for n in piece.fields), *(d.stride for d in structure.dims))
     if piece.divided:
-        _check_divided(structure, piece)
-    stages: list[Rewrite] = []
+        _check_divided(structure, piece.fields if piece.outermost else piece.group.fields)
+    taken: list[Rewrite] = []
     counts, steps = [dim.count for dim in structure.dims], list(piece.group.steps)
     if chosen is not None:
         chain = _chosen_apart(structure, chosen, piece.fields, unit)
         counts[chosen.dim] = -(-counts[chosen.dim] // chosen.block)
         steps = [_of_blocks(step, chosen) for step in steps]
-        stages.append(chain.done)
+        taken += chain.taken
     chain = _Chain(*_term(structure, piece.fields, unit, counts, chosen))
     chain.arrange(counts, steps, piece, size // unit)
     inner = piece.group.inner_count(structure)
-    divided = piece.divided or (chosen is not None and chosen.elements < _count(structure, chosen))
-    stages.append(chain.done)
-    classes = chosen.block if chosen is not None else 0
-    return RewrittenPart(
-        piece.fields, piece.buffers, unit, tuple(stages), tuple(chain.labels), divided, piece.record, inner, classes
+    divided = piece.divided or (
+        chosen is not None and chosen.elements < prod(dim.count for dim in structure.dims[: chosen.dim + 1])
     )
-
-
-def _count(structure: Structure, chosen: Chosen) -> int:
-    """How many positions there are to choose from."""
-    total = 1
-    for dim in structure.dims[: chosen.dim + 1]:
-        total *= dim.count
-    return total
+    classes = chosen.block if chosen is not None else 0
+    steps_taken, labels = (*taken, *chain.taken), tuple(chain.labels)
+    return RewrittenPart(
+        piece.fields, piece.buffers, unit, steps_taken, chain.term, labels, divided, piece.record, inner, classes
+    )
 
 
 def _of_blocks(step: AxisStep, chosen: Chosen) -> AxisStep:
@@ -275,9 +280,9 @@ def _of_blocks(step: AxisStep, chosen: Chosen) -> AxisStep:
     return AxisStep(step.dim, "div", block) if block > 1 else AxisStep(step.dim)
 
 
-def _check_divided(structure: Structure, piece: _Piece) -> None:
-    """Rule 9 on all accessed fields gives the fields of the piece's buffers as a structure of their own."""
-    fields = piece.fields if piece.outermost else piece.group.fields
+@lru_cache(maxsize=1024)
+def _check_divided(structure: Structure, fields: tuple[int, ...]) -> None:
+    """Rule 9 on all accessed fields gives ``fields`` as a structure of their own."""
     numbers = range(len(structure.fields))
     unit = gcd(*(n for f in structure.fields for n in (f.offset, f.bytes)), *(d.stride for d in structure.dims))
     counts = [dim.count for dim in structure.dims]
@@ -340,19 +345,21 @@ def _chosen_apart(structure: Structure, chosen: Chosen, numbers: Sequence[int], 
 
 
 class _Chain:
-    """A term on its way: applies rules and keeps the names of the factors."""
+    """A term on its way: applies rules, keeps what they did and the names of the factors."""
 
     def __init__(self, term: Term, labels: Sequence[Label]) -> None:
-        self.done = rewrite(term, [])
+        self.term = term
         self.labels = list(labels)
+        self.taken: list[Rewrite] = []
 
     def step(self, rule: Rule) -> None:
         """One rule more."""
-        self.done = self.done.then(rule) if self.done.number else rewrite(self.done.new, [rule])
+        self.taken.append(rule.apply(self.term))
+        self.term = self.taken[-1].new
 
     def leaf(self, place: int) -> Leaf:
         """The factor at ``place`` in the first term of the ⊕."""
-        return _leaves(terms_of(self.done.new)[0])[place]
+        return _leaves(terms_of(self.term)[0])[place]
 
     def arrange(self, counts: Sequence[int], steps: Sequence[AxisStep], piece: _Piece, width: int) -> None:
         """From the structure's factors to those of ``piece``, of fields that are ``width`` units wide."""

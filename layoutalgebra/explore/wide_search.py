@@ -28,8 +28,9 @@ from layout_advise.layoutalgebra.explore.cost_model import (
 )
 from layout_advise.layoutalgebra.explore.partitions import Partition, all_partitions, first_partitions, neighbours
 from layout_advise.layoutalgebra.explore.patterns import Shape
+from layout_advise.layoutalgebra.explore.placement import place_group
 from layout_advise.layoutalgebra.explore.plans import LINE, Group, LayoutPlan
-from layout_advise.layoutalgebra.explore.relayout import drops_bytes, map_key, place_group, relayout
+from layout_advise.layoutalgebra.explore.relayout import drops_bytes, map_key, relayout
 from layout_advise.layoutalgebra.explore.traffic import lines_touched
 
 EXHAUSTIVE = 5

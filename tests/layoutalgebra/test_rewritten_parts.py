@@ -1,6 +1,7 @@
 """Candidates are what the rules make of the structure's term: the same place for every accessed unit, the rules by name."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -8,13 +9,14 @@ from hypothesis import strategies as st
 
 from layout_advise.errors import AlgebraError
 from layout_advise.layoutalgebra import explore
-from layout_advise.layoutalgebra.derive.structure import Buffer, Dim, Field, FieldMap, Structure
-from layout_advise.layoutalgebra.explore import relayout as relayouts
+from layout_advise.layoutalgebra.derive.structure import Dim, Field, FieldMap, Structure
+from layout_advise.layoutalgebra.explore import rewritten_parts
 from layout_advise.layoutalgebra.explore.cost_model import Walk
 from layout_advise.layoutalgebra.explore.families import proposals
+from layout_advise.layoutalgebra.explore.placement import place_group
 from layout_advise.layoutalgebra.explore.plans import AxisStep, Group, LayoutPlan, whole
-from layout_advise.layoutalgebra.explore.relayout import is_injective, place_group, relayout
-from layout_advise.layoutalgebra.explore.rewritten_parts import RewrittenPart, rewritten_parts
+from layout_advise.layoutalgebra.explore.relayout import is_injective, relayout
+from layout_advise.layoutalgebra.explore.rewritten_parts import runs_of
 from layout_advise.layoutalgebra.terms.text import parse
 
 
@@ -41,25 +43,16 @@ def of_sizes(counts: list[int], sizes: list[int], gaps: list[int], element: int)
     return Structure("s0", "t", 0, stride, tuple(dims), tuple(fields))
 
 
-def rewritten(s: Structure, plan: LayoutPlan) -> tuple[tuple[RewrittenPart, ...], list[FieldMap], list[Buffer]]:
-    maps, buffers = list[FieldMap](), list[Buffer]()
-    for group in plan.groups:
-        more, size = place_group(s, group, len(buffers))
-        maps += more
-        buffers.append(Buffer("", size))
-    return rewritten_parts(s, plan, maps, buffers), maps, buffers
-
-
 def check(s: Structure, plan: LayoutPlan) -> int:
     """Every field of every element goes to the same place both ways; the number of units compared."""
-    parts, maps, buffers = rewritten(s, plan)
-    by_field = {m.field: m for m in maps}
-    assert sorted(n for part in parts for n in part.fields) == list(range(len(s.fields)))
+    parts = [(part, run) for _, run in runs_of(s, plan) for part in run.parts]
+    assert sorted(n for part, _ in parts for n in part.fields) == list(range(len(s.fields)))
     tried = 0
-    for part in parts:
+    for part, run in parts:
         unit, begin = part.unit_bytes, dict[int, int]()
+        by_field = {m.field: m for maps in run.maps for m in maps}
         for b in part.buffers:
-            begin[b] = sum(buffers[a].bytes for a in begin)
+            begin[b] = sum(run.bytes[a] for a in begin)
         moved = set()
         for index in itertools.product(*(range(d.count) for d in s.dims)):
             for number in part.fields:
@@ -68,13 +61,13 @@ def check(s: Structure, plan: LayoutPlan) -> int:
                 for k in range(0, size, unit):
                     new = part.place((old + k) // unit)
                     if not part.record:
-                        assert new * unit == begin[one.buffer] + one.place(index) + k, (part.stages[-1].map, plan)
+                        assert new * unit == begin[one.buffer] + one.place(index) + k, (part.term, plan)
                     moved.add(new)
                     tried += 1
-        assert part.stages[-1].new.offsets() == sorted(moved)
+        assert part.term.offsets() == sorted(moved)
     layout = relayout(s, plan)
     assert is_injective(layout)
-    assert all(parse(part.term).size * part.unit_bytes <= sum(b.bytes for b in buffers) for part in layout.parts)
+    assert all(parse(part.term).size * part.unit_bytes <= layout.bytes for part in layout.parts)
     return tried
 
 
@@ -161,6 +154,6 @@ def test_a_map_that_is_not_the_rules_is_refused(monkeypatch: pytest.MonkeyPatch)
         maps, size = place_group(s, group, buffer)
         return [FieldMap(m.field, m.buffer, maps[-1 - k].offset, m.axes) for k, m in enumerate(maps)], size
 
-    monkeypatch.setattr(relayouts, "place_group", wrong)
+    monkeypatch.setattr(rewritten_parts, "place_group", wrong)
     with pytest.raises(AlgebraError, match="not what the rules make"):
-        explore([CASES[0]])
+        explore([replace(CASES[0], id="other")])
