@@ -14,10 +14,14 @@ from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
 from layout_advise.layoutalgebra.explore.cost_model import Walk, cost_of
 from layout_advise.layoutalgebra.explore.families import can_pad, proposals
 from layout_advise.layoutalgebra.explore.joint_candidates import derivations, in_turn, together
+from layout_advise.layoutalgebra.explore.pattern_proposals import pattern_proposals
 from layout_advise.layoutalgebra.explore.relayout import drops_bytes, map_key, relayout, tight_plan
 
 GATHER = "gather"
 """Family, and step of the derivation: scattered objects put into one array in the order of the pointers to them."""
+
+CHEAPER = 0.9
+"""What a layout may cost at most, of what the best family costs, to be a candidate besides these."""
 
 
 def explore(
@@ -84,7 +88,7 @@ def _of_one(alike: Sequence[Structure], walk: Walk, lanes: tuple[int, ...]) -> l
     if structure.via is None and not dropped:  # the layout as it is is no candidate
         seen.add(map_key(relayout(structure, tight_plan(structure))))
     found: list[Candidate] = []
-    for proposal in proposals(structure, walk, lanes):
+    for proposal in (*proposals(structure, walk, lanes), *pattern_proposals(structure, walk, lanes)):
         layout = relayout(structure, proposal.plan)
         key = map_key(layout)
         if key in seen:
@@ -92,6 +96,8 @@ def _of_one(alike: Sequence[Structure], walk: Walk, lanes: tuple[int, ...]) -> l
         seen.add(key)
         cost = cost_of(layout, walk, vector)
         cost["relative"] = cost["cycles"] / max(before, 1e-9)
+        if proposal.rival and any(cost["relative"] > CHEAPER * c.cost["relative"] for c in found):
+            continue
         gathered = [GATHER] if structure.via is not None else []
         compact = ["compact"] if dropped and proposal.families else []
         families = tuple(dict.fromkeys([*gathered, *proposal.families, *compact]))

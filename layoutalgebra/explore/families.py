@@ -22,11 +22,15 @@ MOST_GROWN, SMALL_PADDED = 2, 64 << 10
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A plan with what the report calls it; ``block`` is the lane count of AoSoA."""
+    """A plan with what the report calls it; ``block`` is the lane count of AoSoA.
+
+    A ``rival`` is a candidate only where the model takes it for cheaper than all others.
+    """
 
     plan: LayoutPlan
     families: tuple[str, ...]
     block: int | None = None
+    rival: bool = False
 
 
 def proposals(structure: Structure, walk: Walk, lanes: tuple[int, ...]) -> Iterator[Proposal]:
@@ -61,7 +65,7 @@ def _apart(structure: Structure, chosen: Chosen, lanes: tuple[int, ...]) -> Iter
     if len(fields) < 2:
         return
     yield Proposal(LayoutPlan(tuple(Group((n,), steps) for n in fields), chosen), ("soa", *families))
-    block = max(lanes, default=0) // _main_size(structure.fields)
+    block = max(lanes, default=0) // main_size(structure.fields)
     if block > 1 and -(-count // chosen.block) > block:
         size = block * chosen.block
         outer = tuple(replace(s, block=size) if s.dim == dim else s for s in steps)
@@ -92,14 +96,14 @@ def _blocked(structure: Structure, lanes: tuple[int, ...]) -> Iterator[Proposal]
     count = structure.dims[last].count
     if len(fields) < 2:
         return
-    for block in dict.fromkeys(vector // _main_size(structure.fields) for vector in lanes):
+    for block in dict.fromkeys(vector // main_size(structure.fields) for vector in lanes):
         if 1 < block < count:
             outer = (*whole(structure)[:last], AxisStep(last, "div", block))
             plan = LayoutPlan((Group(fields, outer, (AxisStep(last, "mod", block),)),))
             yield Proposal(plan, ("aosoa", "pad") if count % block else ("aosoa",), block)
 
 
-def _main_size(fields: Sequence[Field]) -> int:
+def main_size(fields: Sequence[Field]) -> int:
     """The size of the fields that are accessed most."""
     weight: dict[int, int] = {}
     for field in fields:

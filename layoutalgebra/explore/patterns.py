@@ -58,8 +58,9 @@ class Shape:
     def matches(self, group: Group, structure: Structure) -> bool:
         """Whether the buffer of ``group`` has this shape."""
         factors = [("A", step.extent(structure)) for step in group.outer]
-        factors += [("S", len(group.fields))] if len(group.fields) > 1 else []
+        factors.append(("S", len(group.fields) // group.together))
         factors += [("A", step.extent(structure)) for step in group.inner]
+        factors.append(("S", group.together))
         factors = [factor for factor in factors if factor[1] > 1]
         if len(factors) < len(self.atoms) or (not self.open and len(factors) > len(self.atoms)):
             return False

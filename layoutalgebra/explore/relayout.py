@@ -16,8 +16,10 @@ from layout_advise.layoutalgebra.explore.plans import Group, LayoutPlan, check_p
 from layout_advise.layoutalgebra.explore.rewritten_parts import derivation, runs_of
 
 
-def relayout(structure: Structure, plan: LayoutPlan) -> Relayout:
+def relayout(structure: Structure, plan: LayoutPlan, *, checked: bool = True) -> Relayout:
     """The layout that ``plan`` makes of ``structure``: terms and rules by rewriting, the map in bytes checked against them.
+
+    A search that lays out thousands of plans leaves the check out (``checked``) until one of them is to be used.
 
     Chosen elements are stored by rule 7 on the factor that tells the neighbours of a block apart: of the dimension only
     the quotient by the block remains. Raises :class:`AlgebraError` if the plan forgets or repeats a field or a dimension,
@@ -26,7 +28,7 @@ def relayout(structure: Structure, plan: LayoutPlan) -> Relayout:
     check_plan(structure, plan)
     maps: dict[int, FieldMap] = {}
     buffers: dict[int, Buffer] = {}
-    runs = runs_of(structure, plan)
+    runs = runs_of(structure, plan, checked=checked)
     for numbers, run in runs:
         for number, size, own in zip(numbers, run.bytes, run.maps, strict=True):
             buffers[number] = Buffer(buffer_name(structure, plan.groups[number]), size)

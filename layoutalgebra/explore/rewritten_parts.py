@@ -49,8 +49,8 @@ SAMPLES = 3
 class RewrittenPart:
     """Fields of one size (by number), from their term in the structure to their layout.
 
-    ``steps`` are the rules as applied, one after the other: for the choice of elements, where there is one, then for the
-    layout of what is stored. They map units of ``unit_bytes`` of the structure to units of ``buffers``, one laid behind the
+    ``stages`` are terms, each with the rules for it: of the chosen elements, where there are some, then of what is stored.
+    They map units of ``unit_bytes`` of the structure to units of ``buffers``, one laid behind the
     other. ``term`` is the last one, ``labels`` name its factors. ``record`` is the size in bytes of a record that is shared
     with fields of other sizes and that the term says nothing of, 0 where there is none; then ``inner`` values of each field
     stand together.
@@ -59,7 +59,7 @@ class RewrittenPart:
     fields: tuple[int, ...]
     buffers: tuple[int, ...]
     unit_bytes: int
-    steps: tuple[Rewrite, ...]
+    stages: tuple[tuple[Term, tuple[Rule, ...]], ...]
     term: Term
     labels: tuple[Label, ...]
     divided: bool
@@ -67,16 +67,19 @@ class RewrittenPart:
     inner: int
     classes: int
 
-    def place(self, unit: int) -> int:
-        """The new place of an accessed unit of the structure."""
-        for step in self.steps:
-            unit = step.place(unit)
-        return unit
+    def steps(self) -> list[Rewrite]:
+        """The rules applied. Raises :class:`AlgebraError` where one would put two accessed units in one place."""
+        done: list[Rewrite] = []
+        for term, rules in self.stages:
+            for rule in rules:
+                done.append(rule.apply(term))
+                term = done[-1].new
+        return done
 
     @property
     def rules(self) -> tuple[str, ...]:
         """The rules that were applied, in order, each once."""
-        numbers = [step.number for step in self.steps]
+        numbers = [rule.number for _, rules in self.stages for rule in rules]
         return tuple(dict.fromkeys(["9", *numbers] if self.divided else numbers))
 
 
@@ -105,10 +108,10 @@ class LaidOut:
     shown: tuple[Part, ...]
 
 
-def runs_of(structure: Structure, plan: LayoutPlan) -> list[tuple[tuple[int, ...], LaidOut]]:
+def runs_of(structure: Structure, plan: LayoutPlan, *, checked: bool = True) -> list[tuple[tuple[int, ...], LaidOut]]:
     """The groups of ``plan`` by number, laid out: those of one field each, of one size and order, with each other.
 
-    Raises :class:`AlgebraError` where a rule is refused, and where the places in bytes are not those of the rules.
+    Raises :class:`AlgebraError` where a rule is refused and, if ``checked``, where the places in bytes are not the rules'.
     """
     single = all(len(group.fields) == 1 for group in plan.groups)
     alike: dict[object, list[int]] = {}
@@ -121,12 +124,14 @@ def runs_of(structure: Structure, plan: LayoutPlan) -> list[tuple[tuple[int, ...
         fields = [n for k in numbers for n in plan.groups[k].fields]
         for run in [tuple(numbers)] if fields == sorted(fields) else [(number,) for number in numbers]:
             divided = len(plan.groups) > len(run) and not (single and len(run) > 1)
-            found.append((run, _laid_out(structure, tuple(plan.groups[k] for k in run), plan.chosen, divided)))
+            found.append((run, _laid_out(structure, tuple(plan.groups[k] for k in run), plan.chosen, divided, checked)))
     return found
 
 
 @lru_cache(maxsize=4096)
-def _laid_out(structure: Structure, groups: tuple[Group, ...], chosen: Chosen | None, divided: bool) -> LaidOut:
+def _laid_out(
+    structure: Structure, groups: tuple[Group, ...], chosen: Chosen | None, divided: bool, checked: bool
+) -> LaidOut:
     """One group, or several of one field each. Layouts of one structure have many of them in common."""
     placed = [place_group(structure, group, number) for number, group in enumerate(groups)]
     maps, sizes = tuple(tuple(own) for own, _ in placed), tuple(size for _, size in placed)
@@ -137,10 +142,19 @@ def _laid_out(structure: Structure, groups: tuple[Group, ...], chosen: Chosen | 
         record = sizes[0] // prod(step.extent(structure) for step in groups[0].outer)
         offsets = {m.field: m.offset for m in maps[0]}
         pieces = [replace(p, divided=divided) for p in _of_group(structure, groups[0], record, offsets)]
+    if divided and checked:
+        _check_divided(structure, tuple(n for group in groups for n in group.fields))
     parts = tuple(_rewritten(structure, chosen, piece) for piece in pieces)
-    for part in parts:
+    for part in parts if checked else ():
         _check_places(structure, chosen, part, [m for own in maps for m in own], sizes)
     return LaidOut(maps, sizes, parts, tuple(_shown(structure, part) for part in parts))
+
+
+def new_place(steps: Sequence[Rewrite], unit: int) -> int:
+    """Where an accessed unit goes by all of ``steps``."""
+    for step in steps:
+        unit = step.place(unit)
+    return unit
 
 
 def derivation(parts: Sequence[RewrittenPart]) -> tuple[str, ...]:
@@ -179,11 +193,12 @@ def _check_places(
     by_field = {m.field: m for m in maps}
     begins = dict(zip(part.buffers, accumulate([0, *(sizes[b] for b in part.buffers)]), strict=False))
     tried = list(_witnesses(structure, chosen, by_field[part.fields[0]]))
+    steps = part.steps()
     for number in part.fields:
         one, field = by_field[number], structure.fields[number]
         for index in tried if number == part.fields[0] else (tried[0], tried[-1]):
             old = sum(i * d.stride for i, d in zip(index, structure.dims, strict=True)) + field.offset
-            new = part.place(old // part.unit_bytes) * part.unit_bytes
+            new = new_place(steps, old // part.unit_bytes) * part.unit_bytes
             if part.record:
                 run = part.inner * field.bytes
                 record, rest = divmod(new, len(part.fields) * run)
@@ -248,15 +263,13 @@ def _rewritten(structure: Structure, chosen: Chosen | None, piece: _Piece) -> Re
     """The rules for one part."""
     size = structure.fields[piece.fields[0]].bytes
     unit = gcd(size, *(structure.fields[n].offset for n in piece.fields), *(d.stride for d in structure.dims))
-    if piece.divided:
-        _check_divided(structure, piece.fields if piece.outermost else piece.group.fields)
-    taken: list[Rewrite] = []
+    stages: list[tuple[Term, tuple[Rule, ...]]] = []
     counts, steps = [dim.count for dim in structure.dims], list(piece.group.steps)
     if chosen is not None:
         chain = _chosen_apart(structure, chosen, piece.fields, unit)
         counts[chosen.dim] = -(-counts[chosen.dim] // chosen.block)
         steps = [_of_blocks(step, chosen) for step in steps]
-        taken += chain.taken
+        stages.append((chain.start, tuple(chain.rules)))
     chain = _Chain(*_term(structure, piece.fields, unit, counts, chosen))
     chain.arrange(counts, steps, piece, size // unit)
     inner = piece.group.inner_count(structure)
@@ -264,9 +277,10 @@ def _rewritten(structure: Structure, chosen: Chosen | None, piece: _Piece) -> Re
         chosen is not None and chosen.elements < prod(dim.count for dim in structure.dims[: chosen.dim + 1])
     )
     classes = chosen.block if chosen is not None else 0
-    steps_taken, labels = (*taken, *chain.taken), tuple(chain.labels)
+    stages.append((chain.start, tuple(chain.rules)))
+    labels = tuple(chain.labels)
     return RewrittenPart(
-        piece.fields, piece.buffers, unit, steps_taken, chain.term, labels, divided, piece.record, inner, classes
+        piece.fields, piece.buffers, unit, tuple(stages), chain.term, labels, divided, piece.record, inner, classes
     )
 
 
@@ -280,7 +294,6 @@ def _of_blocks(step: AxisStep, chosen: Chosen) -> AxisStep:
     return AxisStep(step.dim, "div", block) if block > 1 else AxisStep(step.dim)
 
 
-@lru_cache(maxsize=1024)
 def _check_divided(structure: Structure, fields: tuple[int, ...]) -> None:
     """Rule 9 on all accessed fields gives ``fields`` as a structure of their own."""
     numbers = range(len(structure.fields))
@@ -345,17 +358,17 @@ def _chosen_apart(structure: Structure, chosen: Chosen, numbers: Sequence[int], 
 
 
 class _Chain:
-    """A term on its way: applies rules, keeps what they did and the names of the factors."""
+    """A term on its way by rules, with the names of its factors. Where each place goes is computed later, if at all."""
 
     def __init__(self, term: Term, labels: Sequence[Label]) -> None:
-        self.term = term
+        self.start = self.term = term
         self.labels = list(labels)
-        self.taken: list[Rewrite] = []
+        self.rules: list[Rule] = []
 
     def step(self, rule: Rule) -> None:
         """One rule more."""
-        self.taken.append(rule.apply(self.term))
-        self.term = self.taken[-1].new
+        self.rules.append(rule)
+        self.term = union(map(product, rule.new_rows(self.term)[1]))
 
     def leaf(self, place: int) -> Leaf:
         """The factor at ``place`` in the first term of the ⊕."""

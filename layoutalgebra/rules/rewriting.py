@@ -89,12 +89,8 @@ class Rule:
 
     def apply(self, term: Term) -> Rewrite:
         """Rewrite ``term``. Raises :class:`AlgebraError` with the condition that failed."""
-        rows = [part for row in self.rows(term) for part in self.parts(row)]
+        rows, new_rows = self.new_rows(term)
         start, stop = self.position, self.position + self.width
-        new_rows = [(*row[:start], *self.leaves(row[start:stop]), *row[stop:]) for row in rows]
-        if len({tuple(leaf.size for leaf in row) for row in new_rows}) > 1:
-            hint = "rewrite terms that use equally many places, or divide the others off first (rule 9)"
-            raise self.refuse("the terms of the ⊕ would get different sizes", hint)
         there, back = [], []
         for row, new_row in zip(rows, new_rows, strict=True):
             old_part, new_part = product(row), product(new_row)
@@ -108,6 +104,16 @@ class Rule:
             self._check(there)
         new = union(piece.image for piece in there)
         return Rewrite(self.number, term, new, IndexMap(term, new, tuple(there), tuple(back)))
+
+    def new_rows(self, term: Term) -> tuple[list[Leaves], list[Leaves]]:
+        """The leaves of every term of the ⊕, before and after. Raises :class:`AlgebraError` if the rule does not match."""
+        rows = [part for row in self.rows(term) for part in self.parts(row)]
+        start, stop = self.position, self.position + self.width
+        new_rows = [(*row[:start], *self.leaves(row[start:stop]), *row[stop:]) for row in rows]
+        if len({tuple(leaf.size for leaf in row) for row in new_rows}) > 1:
+            hint = "rewrite terms that use equally many places, or divide the others off first (rule 9)"
+            raise self.refuse("the terms of the ⊕ would get different sizes", hint)
+        return rows, new_rows
 
     def rows(self, term: Term) -> list[Leaves]:
         """The leaves of every term of the ⊕, of equal sizes, and enough of them."""

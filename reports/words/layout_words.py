@@ -57,7 +57,12 @@ def transformation(
     return " ".join((_shape(kinds, block, groups, used), *extra)).rstrip(",")
 
 
-_EXTRAS = {"permute": "its dimensions in another order", "pad": "padding", "reorder": "the fields in another order"}
+_EXTRAS = {
+    "permute": "its dimensions in another order",
+    "pad": "padding",
+    "reorder": "the fields in another order",
+    "complex": "its fields in pairs, as of complex numbers",
+}
 
 
 def _shape(kinds: Sequence[str], block: int | None, groups: Sequence[Sequence[str]], used: str) -> str:

@@ -16,7 +16,7 @@ from layout_advise.layoutalgebra.explore.families import proposals
 from layout_advise.layoutalgebra.explore.placement import place_group
 from layout_advise.layoutalgebra.explore.plans import AxisStep, Group, LayoutPlan, whole
 from layout_advise.layoutalgebra.explore.relayout import is_injective, relayout
-from layout_advise.layoutalgebra.explore.rewritten_parts import runs_of
+from layout_advise.layoutalgebra.explore.rewritten_parts import new_place, runs_of
 from layout_advise.layoutalgebra.terms.text import parse
 
 
@@ -49,7 +49,7 @@ def check(s: Structure, plan: LayoutPlan) -> int:
     assert sorted(n for part, _ in parts for n in part.fields) == list(range(len(s.fields)))
     tried = 0
     for part, run in parts:
-        unit, begin = part.unit_bytes, dict[int, int]()
+        unit, begin, steps = part.unit_bytes, dict[int, int](), part.steps()
         by_field = {m.field: m for maps in run.maps for m in maps}
         for b in part.buffers:
             begin[b] = sum(run.bytes[a] for a in begin)
@@ -59,7 +59,7 @@ def check(s: Structure, plan: LayoutPlan) -> int:
                 one, size = by_field[number], s.fields[number].bytes
                 old = sum(i * d.stride for i, d in zip(index, s.dims, strict=True)) + s.fields[number].offset
                 for k in range(0, size, unit):
-                    new = part.place((old + k) // unit)
+                    new = new_place(steps, (old + k) // unit)
                     if not part.record:
                         assert new * unit == begin[one.buffer] + one.place(index) + k, (part.term, plan)
                     moved.add(new)
