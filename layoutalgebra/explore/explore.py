@@ -20,7 +20,7 @@ from layout_advise.layoutalgebra.explore.relayout import drops_bytes, map_key, r
 GATHER = "gather"
 """Family, and step of the derivation: scattered objects put into one array in the order of the pointers to them."""
 
-CHEAPER = 0.9
+CHEAPER = 0.95
 """What a layout may cost at most, of what the best family costs, to be a candidate besides these."""
 
 

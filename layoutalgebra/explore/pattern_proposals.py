@@ -14,7 +14,7 @@ from layout_advise.layoutalgebra.explore.cost_model import Walk
 from layout_advise.layoutalgebra.explore.families import HALF, Proposal, complex_pairs, main_size
 from layout_advise.layoutalgebra.explore.wide_search import best_by_pattern
 
-MOST_FIELDS, MOST_DIMS, LOOKED_AT = 12, 3, 16
+MOST_FIELDS, MOST_DIMS, LOOKED_AT = 32, 3, 16
 """Structures with more fields or dimensions are not searched; so many of the layouts that match are looked at."""
 
 
@@ -30,5 +30,6 @@ def pattern_proposals(structure: Structure, walk: Walk, lanes: tuple[int, ...]) 
         return
     if complex_pairs(structure):
         matching = best_by_pattern(structure, walk, (vector,), f"* ⊗ A_{block} ⊗ S_2", LOOKED_AT)
-        yield from [p for p in matching if "complex" in p.families and p.block == block and len(p.plan.groups) == 1][:1]
+        blocks = [p for p in matching if "complex" in p.families and p.block == block and len(p.plan.groups) == 1]
+        yield from sorted(blocks, key=lambda p: p.plan.groups[0].inner[-1].dim != walk.fastest)[:1]
     yield from (replace(p, rival=True) for p in best_by_pattern(structure, walk, (vector,), f"* ⊗ A_{block}", 1))
