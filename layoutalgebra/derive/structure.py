@@ -12,7 +12,13 @@ quotient or remainder of it by a block (AoSoA). A quotient without its remainder
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Indices = TypeVar("Indices", int, NDArray[np.int64])
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +115,8 @@ class Axis:
     stride: int
     div: int = 1
 
-    def digit(self, index: int) -> int:
-        """The part of the dimension's ``index`` that this axis is."""
+    def digit(self, index: Indices) -> Indices:
+        """The part of the dimension's ``index`` (a number, or an array of them) that this axis is."""
         if self.part == "div":
             return index // self.block
         return index // self.div % self.block if self.part == "mod" else index

@@ -15,6 +15,7 @@ from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, 
 from layout_advise.layoutalgebra.explore.cost_model import Walk
 from layout_advise.layoutalgebra.explore.explore import explore
 from layout_advise.layoutalgebra.explore.relayout import is_injective
+from layout_advise.layoutalgebra.explore.traffic import lines_chosen
 from tests.support.mockup_case import FLAGS, Case, f64_fields, verify
 
 SQUARES = """
@@ -71,6 +72,8 @@ def test_chosen_elements_as_records_arrays_and_blocks(block: int, picks: list[in
     for candidate in found:
         (layout,) = candidate.relayouts
         assert is_injective(layout)
+        places = [(m.buffer, m.place((k,))) for k in range(cells.count) if layout.holds((k,)) for m in layout.fields]
+        assert lines_chosen(layout, walk.chosen) == len({(buffer, place // 64) for buffer, place in places})
         for index in range(cells.count):
             if layout.holds((index,)):
                 first, second = (m.place((index,)) for m in layout.fields)
