@@ -9,6 +9,7 @@ from typing import Literal
 
 from layout_advise.choose.calls import Stretch
 from layout_advise.decide.verdict import IDENTITY_RANGE, IN_SITU_TOLERANCE, Mode, amdahl
+from layout_advise.layoutalgebra.bridges.printed_maps import printed_map
 from layout_advise.layoutalgebra.derive.structure import Candidate, Field, Structure
 from layout_advise.mockup.timing.names import IDENTITY, ORIGINAL, PLACED
 from layout_advise.mockup.timing.ratios import identity_ratio, noise_floor
@@ -155,7 +156,9 @@ def candidate_report(
         derivation=candidate.derivation,
         variant=outcome.variant,
         parts=tuple(
-            PartReport(r.structure.id, p.fields, p.unit_bytes, p.term) for r in candidate.relayouts for p in r.parts
+            PartReport(r.structure.id, p.fields, p.unit_bytes, p.term, printed_map(r, p))
+            for r in candidate.relayouts
+            for p in r.parts
         ),
         evidence=outcome.evidence,
         reason=outcome.reason,

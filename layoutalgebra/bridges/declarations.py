@@ -174,12 +174,17 @@ def _extent(layout: Relayout, axis: Axis) -> int:
     return {"whole": count, "div": -(-count // axis.block), "mod": axis.block}[axis.part]
 
 
+def index_letter(dim: int) -> str:
+    """What the index of a dimension is called: i, j, k, ..."""
+    return "ijklmn"[dim] if dim < 6 else f"i{dim}"
+
+
 def _index(axis: Axis) -> str:
-    letter = "ijklmn"[axis.dim] if axis.dim < 6 else f"i{axis.dim}"
+    letter = index_letter(axis.dim)
     divided = f"{letter} / {axis.div}" if axis.div > 1 else letter
     return {"whole": letter, "div": f"{letter} / {axis.block}", "mod": f"{divided} % {axis.block}"}[axis.part]
 
 
 def _element(layout: Relayout) -> str:
-    letters = "".join(f"[{'ijklmn'[k] if k < 6 else f'i{k}'}]" for k in range(len(layout.structure.dims)))
+    letters = "".join(f"[{index_letter(k)}]" for k in range(len(layout.structure.dims)))
     return f"{layout.structure.name}{letters}"

@@ -16,6 +16,7 @@ from layout_advise.layoutalgebra.explore.cost_model import Walk
 from layout_advise.layoutalgebra.explore.explore import explore
 from layout_advise.layoutalgebra.explore.relayout import is_injective
 from layout_advise.layoutalgebra.explore.traffic import lines_chosen
+from tests.support.algebra_structures import chosen_of_blocks
 from tests.support.mockup_case import FLAGS, Case, f64_fields, verify
 
 SQUARES = """
@@ -49,14 +50,6 @@ def one(found: tuple[Candidate, ...], *families: str) -> Candidate:
     (candidate,) = [c for c in found if set(c.families) == set(families)]
     assert all(is_injective(layout) for layout in candidate.relayouts)
     return candidate
-
-
-def chosen_of_blocks(block: int, picks: list[int]) -> tuple[Structure, Walk]:
-    """Cells of 32 bytes, of which one of each ``block`` is used."""
-    used = np.zeros(block * len(picks), np.bool_)
-    used[[block * k + pick % block for k, pick in enumerate(picks)]] = True
-    cells = Structure("s0", "cells", 0, 32 * len(used), (Dim(len(used), 32),), f64_fields(("value", 0), ("rate", 8)))
-    return cells, Walk(0, True, 1 / block, choose(used))
 
 
 @settings(max_examples=30)

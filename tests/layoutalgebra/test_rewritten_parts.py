@@ -18,6 +18,7 @@ from layout_advise.layoutalgebra.explore.plans import AxisStep, Group, LayoutPla
 from layout_advise.layoutalgebra.explore.relayout import is_injective, relayout
 from layout_advise.layoutalgebra.explore.rewritten_parts import new_place, runs_of
 from layout_advise.layoutalgebra.terms.text import parse
+from tests.support.algebra_structures import of_sizes
 
 
 def structure(counts: list[int], used: list[int], size: int, unit: int = 8, gap: int = 0) -> Structure:
@@ -28,19 +29,6 @@ def structure(counts: list[int], used: list[int], size: int, unit: int = 8, gap:
         stride *= count + (gap if k == len(counts) - 1 else 0)
     fields = tuple(Field(f"x{k}", k * unit, unit, None, 1 + k % 3, k % 2) for k in used)
     return Structure("s0", "t", 0, stride, tuple(dims), fields)
-
-
-def of_sizes(counts: list[int], sizes: list[int], gaps: list[int], element: int) -> Structure:
-    """Fields of several sizes, each after a gap, in elements rounded up to ``element`` bytes."""
-    fields, place = list[Field](), 0
-    for number, (size, gap) in enumerate(zip(sizes, gaps, strict=True)):
-        fields.append(Field(f"m{number}", place + gap, size, None, 1 + number % 2, number % 3))
-        place += gap + size
-    stride, dims = -(-place // element) * element, list[Dim]()
-    for count in reversed(counts):
-        dims.insert(0, Dim(count, stride))
-        stride *= count
-    return Structure("s0", "t", 0, stride, tuple(dims), tuple(fields))
 
 
 def check(s: Structure, plan: LayoutPlan) -> int:
