@@ -13,7 +13,7 @@ _KNOWN = {"float": 4, "double": 8, "char": 1, "signed char": 1, "unsigned char":
           "long long": 8, "unsigned long long": 8, "long long int": 8, "long long unsigned int": 8, "_Bool": 1}  # fmt: skip
 _FORTRAN = {"real(kind=4)": "float", "real(kind=8)": "double", **{f"{what}(kind={n})": f"int{8 * n}_t"
             for what in ("integer", "logical") for n in (1, 2, 4, 8)}}  # fmt: skip
-"""What C calls them."""
+"""Fortran's types by their names in C."""
 _KEYWORDS = frozenset(("auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum",
                        "extern", "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return",
                        "short", "signed", "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void",
@@ -60,7 +60,7 @@ def _runs(fields: Iterable[Field]) -> list[tuple[Field, str, int]]:
 
 
 def _follows(first: Field, _: str, count: int, field: Field, head: str, index: int) -> bool:
-    """Whether ``field`` is the next element of the array that ``first`` begins."""
+    """True if ``field`` is the next element of the array that ``first`` begins."""
     alike = (field.type, field.bytes) == (first.type, first.bytes)
     return first.name == head and index == count and alike and field.offset == first.offset + count * first.bytes
 
@@ -86,7 +86,7 @@ def declare_structure(structure: Structure) -> str:
 
 
 def _lies_naturally(structure: Structure) -> bool:
-    """Whether a compiler puts the declared members where they are without being told."""
+    """True if the declared members have the places that a compiler gives them by itself."""
     fields = (*structure.fields, *structure.cold)
     aligned = [(f.offset, f.bytes) for f in fields if f.type in _KNOWN or f.bytes in _SIZED]
     return all(at % size == 0 and structure.element_bytes % size == 0 for at, size in aligned)
@@ -159,7 +159,7 @@ def _declare_cold(structure: Structure, taken: set[str]) -> list[str]:
 
 
 def _others(layout: Relayout, chosen: Chosen) -> list[str]:
-    """What becomes of the elements that are not in the buffers, as a comment."""
+    """A comment on the elements that are not in the buffers."""
     letter = _index(Axis(chosen.dim, "whole", 1, 0))
     more = "a second part like it holds" if chosen.block == 2 else f"{chosen.block - 1} further parts like it hold"
     return [
@@ -175,7 +175,7 @@ def _extent(layout: Relayout, axis: Axis) -> int:
 
 
 def index_letter(dim: int) -> str:
-    """What the index of a dimension is called: i, j, k, ..."""
+    """The name of a dimension's index: i, j, k, ..."""
     return "ijklmn"[dim] if dim < 6 else f"i{dim}"
 
 

@@ -1,4 +1,4 @@
-"""Where a candidate's layout puts each field, as an expression that a reader can check.
+"""The new place of each field in a candidate's layout, as an expression that a reader can check.
 
 An element has the indices i, j, k, ... of its structure's dimensions, a field its number ``f`` among the fields of its part.
 sympy, which simplifies and prints, is imported when an expression is asked for, not before.

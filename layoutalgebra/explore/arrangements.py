@@ -37,7 +37,7 @@ class Arrangement:
 
 
 def _whole_runs(structure: Structure, fields: Sequence[int], together: int) -> bool:
-    """Whether ``fields`` are runs of ``together`` that are neighbours in the element, as the parts of complex numbers."""
+    """True if ``fields`` are runs of ``together`` that are neighbours in the element, as the parts of complex numbers."""
     runs = [fields[k : k + together] for k in range(0, len(fields), together)]
     pairs = [(structure.fields[a], structure.fields[b]) for run in runs for a, b in pairwise(run)]
     return len(fields) % together == 0 and all(a.offset + a.bytes == b.offset for a, b in pairs)

@@ -28,7 +28,7 @@ class Walk:
     density: float = 1.0
     chosen: Chosen | None = None
     shared: bool = False
-    """Whether threads meet in its lines, each at elements of its own (false sharing)."""
+    """True if threads meet in its lines, each at elements of its own (false sharing)."""
 
 
 def cost_of(layout: Structure | Relayout, walk: Walk, vector: int) -> dict[str, float]:
@@ -73,6 +73,6 @@ def strides_and_places(
 
 
 def _unshared(layout: Relayout) -> bool:
-    """Whether what has another outermost index lies on other lines."""
+    """True if elements with different outermost indices lie on different lines."""
     first = [m.axes[0] for m in layout.fields]
     return all((a.dim, a.part) == (0, "whole") and a.stride % LINE == 0 for a in first)

@@ -21,7 +21,7 @@ GATHER = "gather"
 """Family, and step of the derivation: scattered objects put into one array in the order of the pointers to them."""
 
 CHEAPER = 0.95
-"""What a layout may cost at most, of what the best family costs, to be a candidate besides these."""
+"""A rival is a candidate if it costs at most this part of the cheapest family's cycles."""
 
 
 def explore(
@@ -58,8 +58,10 @@ def explore(
 
 
 def _promise(structures: Sequence[Structure]) -> Callable[[Candidate], float]:
-    """What the model leaves of the hotspot's time, if it is spent as the accesses are: a structure of which the hotspot uses
-    little has little to give, however badly it lies."""
+    """The part of the hotspot's time that a candidate leaves, if time is spent as accesses are.
+
+    A structure that the hotspot uses little has little to give, however badly it lies.
+    """
     accesses = {s.id: sum(f.reads + f.writes for f in s.fields) for s in structures}
     total = max(sum(accesses.values()), 1)
 
@@ -71,7 +73,7 @@ def _promise(structures: Sequence[Structure]) -> Callable[[Candidate], float]:
 
 
 def _common(walks: Sequence[Walk]) -> Walk:
-    """How structures that take each other's place are walked, now this one, now that one."""
+    """The walk of structures that are exchanged for each other: the widest use of any of them."""
     first = walks[0]
     if len(walks) == 1:
         return first

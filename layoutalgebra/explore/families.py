@@ -150,7 +150,7 @@ def _reordered(structure: Structure) -> Iterator[Proposal]:
 
 
 def can_pad(structure: Structure) -> bool:
-    """Whether some elements, or rows of them, could get lines of their own."""
+    """True if some elements, or rows of them, could get lines of their own."""
     return structure.inexact is None and structure.count > 1 and any(own_lines(structure))
 
 

@@ -56,7 +56,7 @@ class Shape:
         return max((size for kind, size in self.atoms if kind == "S"), default=0)
 
     def matches(self, group: Group, structure: Structure) -> bool:
-        """Whether the buffer of ``group`` has this shape."""
+        """True if the buffer of ``group`` has this shape."""
         factors = [("A", step.extent(structure)) for step in group.outer]
         factors.append(("S", len(group.fields) // group.together))
         factors += [("A", step.extent(structure)) for step in group.inner]

@@ -1,4 +1,4 @@
-"""Where the fields of one group go in its buffer, in bytes.
+"""Places in bytes of the fields of one group in its buffer.
 
 A term has one unit. Fields of several sizes share records in bytes, each with a sub-array of its own.
 """

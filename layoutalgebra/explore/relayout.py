@@ -54,13 +54,13 @@ def tight_plan(structure: Structure) -> LayoutPlan:
 
 
 def drops_bytes(structure: Structure) -> bool:
-    """Whether unused bytes of the element would be left out (rule 7)."""
+    """True if unused bytes of the element would be left out (rule 7)."""
     _, size = place_group(structure, tight_plan(structure).groups[0], 0)
     return size < structure.count * structure.element_bytes
 
 
 def is_injective(layout: Relayout, limit: int = 1 << 20) -> bool:
-    """Whether no byte of the buffers is used twice and none is out of bounds, by trying every element (up to ``limit``)."""
+    """True if no byte of the buffers is used twice and none is out of bounds: tries every element (up to ``limit``)."""
     used: set[tuple[int, int]] = set()
     structure = layout.structure
     if structure.count > limit:

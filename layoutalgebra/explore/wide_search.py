@@ -88,7 +88,7 @@ def best_by_pattern(structure: Structure, walk: Walk, lanes: Sequence[int], patt
 
 
 def _space(structure: Structure, walk: Walk | None, lanes: Sequence[int], patterns: Sequence[str], budget: int) -> _Space:
-    """What is searched. Raises :class:`AlgebraError` where it cannot be."""
+    """The space of layouts to search. Raises :class:`AlgebraError` for a structure that cannot be searched."""
     if structure.inexact or not structure.fields:
         why = structure.inexact or "it has no accessed field"
         raise AlgebraError(f"no layouts of {structure.name} can be searched", why, "search an exact structure")

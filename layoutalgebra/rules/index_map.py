@@ -1,4 +1,4 @@
-"""Where each accessed offset goes: the map that a rewriting induces, as expressions.
+"""Index maps: the new place of each accessed offset that a rewriting induces, as expressions.
 
 An index map is a bijection between the accessed offsets of two terms, kept with its inverse. The terms of a ⊕ may move
 differently, so it has one piece for each of them, with the conditions under which it holds. Maps compose
@@ -36,14 +36,14 @@ Guard = tuple[tuple[Expr, Term], ...]
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Where all of ``guard`` holds, an offset goes to ``to``, which is an accessed offset of ``image``."""
+    """An offset for which all of ``guard`` holds goes to ``to``, an accessed offset of ``image``."""
 
     guard: Guard
     to: Expr
     image: Term
 
     def holds(self, offset: int) -> bool:
-        """Whether the piece is the one for ``offset``."""
+        """True if the piece is the one for ``offset``."""
         return all(term(evaluate(expr, {OFFSET: offset})) for expr, term in self.guard)
 
 
@@ -153,7 +153,7 @@ def linear_form(expr: Expr) -> LinearForm | None:
 
 
 def _composed(first: Sequence[Piece], second: Sequence[Piece]) -> tuple[Piece, ...]:
-    """Every way through both, without those that cannot be."""
+    """The pieces of both maps one after the other, without impossible pairs."""
     found: list[Piece] = []
     for one in first:
         for two in second:

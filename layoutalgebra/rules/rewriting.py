@@ -1,4 +1,4 @@
-"""What a rewriting rule is: a match on factors, what it makes of them, and where each accessed offset goes.
+"""Rewriting rules: a match on factors, the factors it makes of them, and the new place of each accessed offset.
 
 A rule rewrites the factors at one position, the same in every term of a ⊕ (all its terms are products of leaves with equal
 sizes). A rewrite that would not induce one well-defined injective map on the union of the accessed offsets is refused.
@@ -67,7 +67,7 @@ class Rule:
         return (row,)
 
     def there(self, found: Leaves, offset: Expr) -> Expr:
-        """Where an accessed offset within the matched factors goes within the new ones; by default it stays."""
+        """The place within the new factors of an accessed offset within the matched ones; by default it stays."""
         del found
         return offset
 
