@@ -131,22 +131,39 @@ def _declare_buffer(layout: Relayout, maps: list[FieldMap], name: str) -> list[s
     if len(maps) == 1 and record == fields[maps[0].field].bytes:
         field = fields[maps[0].field]
         return [f"{_declare_field(field, name, dims)};  /* .{field.name} of {_element(layout)}: {name}{index} */", ""]
-    lines, names = [f"struct {name} {{"], set[str]()
-    for m, inner in sorted(zip(maps, own, strict=True), key=lambda p: p[0].offset):
-        member = _unique(identifier(fields[m.field].name), names)
-        count = "".join(f"[{_extent(layout, a)}]" for a in inner)
-        at = "".join(f"[{_index(a)}]" for a in inner)
-        lines.append(f"    {_declare_field(fields[m.field], member, count)};  /* {name}{index}.{member}{at} */")
-    end = max(m.offset + _span(layout, m, inner) for m, inner in zip(maps, own, strict=True))
+    placed = sorted(zip(maps, own, strict=True), key=lambda p: p[0].offset)
+    lines = _members(layout, placed, f"{name}{index}")
+    end = max(_end(layout, m, inner) for m, inner in placed)
     tail = [f"    unsigned char padding[{record - end}];"] if record > end else []
-    return [*lines, *tail, f"}} {name}{dims};", ""]
+    return [f"struct {name} {{", *lines, *tail, f"}} {name}{dims};", ""]
 
 
-def _span(layout: Relayout, m: FieldMap, inner: list[Axis]) -> int:
-    span = layout.structure.fields[m.field].bytes
-    for axis in inner:
-        span *= _extent(layout, axis)
-    return span
+def _members(layout: Relayout, placed: list[tuple[FieldMap, list[Axis]]], element: str) -> list[str]:
+    """The members of a record, each with its inner axes; fields that stay side by side there as a record of their own."""
+    fields, lines, names = layout.structure.fields, list[str](), set[str]()
+    first, axes = placed[0]
+    together = min((a.stride for a in axes), default=0) // fields[first.field].bytes or 1
+    for start in range(0, len(placed), together):
+        run = placed[start : start + together]
+        members = [_unique(identifier(fields[m.field].name), names) for m, _ in run]
+        counts = ["".join(f"[{_extent(layout, a)}]" for a in inner) for _, inner in run]
+        at = ["".join(f"[{_index(a)}]" for a in inner) for _, inner in run]
+        if together == 1:
+            declared = _declare_field(fields[run[0][0].field], members[0], counts[0])
+            lines.append(f"    {declared};  /* {element}.{members[0]}{at[0]} */")
+            continue
+        group = _unique("_".join(members), names)
+        lines.append("    struct {")
+        for (m, _), member in zip(run, members, strict=True):
+            lines.append(f"        {_declare_field(fields[m.field], member)};  /* {element}.{group}{at[0]}.{member} */")
+        lines.append(f"    }} {group}{counts[0]};")
+    return lines
+
+
+def _end(layout: Relayout, m: FieldMap, inner: list[Axis]) -> int:
+    """The first byte of a record behind all values of the field."""
+    last = sum(axis.stride * (_extent(layout, axis) - 1) for axis in inner)
+    return m.offset + last + layout.structure.fields[m.field].bytes
 
 
 def _declare_cold(structure: Structure, taken: set[str]) -> list[str]:

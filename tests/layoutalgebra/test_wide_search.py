@@ -138,6 +138,11 @@ def test_patterns_keep_what_matches() -> None:
     assert len(complex_numbers) >= 100
     for candidate in complex_numbers:
         layout = candidate.relayouts[0]
+        if "complex" in candidate.families:  # the parts side by side behind other dimensions or in blocks
+            pairs = zip(layout.fields[::2], layout.fields[1::2], strict=True)
+            assert all((a.buffer, a.offset + 8, a.axes) == (b.buffer, b.offset, b.axes) for a, b in pairs)
+            assert all(min(axis.stride for axis in m.axes) == 16 for m in layout.fields)
+            continue
         assert len(layout.buffers) == 6
         for buffer in range(6):
             starts = sorted(m.offset for m in layout.fields if m.buffer == buffer)
