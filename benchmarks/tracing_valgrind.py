@@ -168,7 +168,7 @@ def inside(program: Path, kernel: str, rounds: int) -> list[Row]:
         traced = [ours([str(program), kernel, str(n)], "hot", 1).seconds for n in (few, many)]
         ratios.append((traced[1] - traced[0]) / (plain[1] - plain[0]))
         costs.append((traced[1] - traced[0]) / (many - few))
-    one = run_tool([str(program), kernel, "1"], entry_of(program, SYMBOLS.get(kernel, kernel)), 1, 1 << 60)
+    one = run_tool(Rerun([str(program), kernel, "1"], entry_of(program, SYMBOLS.get(kernel, kernel)), 1, 1 << 60))
     rate = one.accesses / statistics.median(costs) / 1e6
     note = f"{rate:.0f} M references/s; {min(ratios):.2f} to {max(ratios):.2f} in {rounds} rounds"
     own = [m for m in one.process.mappings if m.path == str(program)]

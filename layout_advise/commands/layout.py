@@ -37,6 +37,7 @@ from layout_advise.errors import AlgebraError
 from layout_advise.layoutalgebra.draw.term_stages import Stage, draw_svg, draw_text, first_stage, next_stage
 from layout_advise.layoutalgebra.rules import rules
 from layout_advise.layoutalgebra.rules.index_map import IndexMap
+from layout_advise.layoutalgebra.rules.map_printing import to_c, to_sympy
 from layout_advise.layoutalgebra.sets.index_set import index_set
 from layout_advise.layoutalgebra.terms.notation import shorten
 from layout_advise.layoutalgebra.terms.simplify import simplify
@@ -56,7 +57,7 @@ WITH_PARAMETER: dict[str, Callable[[int, int], rules.Rule]] = {
     "8": rules.Pad,
 }
 _RULE = re.compile(r"(?P<number>\d+)@(?P<position>\d+)(?::(?P<parameter>\d+(?:,\d+)*))?")
-MAPS: dict[str, Callable[[IndexMap], str]] = {"text": str, "c": IndexMap.c, "sympy": lambda mapping: str(mapping.sympy())}
+MAPS: dict[str, Callable[[IndexMap], str]] = {"text": str, "c": to_c, "sympy": lambda mapping: str(to_sympy(mapping))}
 
 
 def rule(text: str) -> rules.Rule:

@@ -9,7 +9,7 @@ from layout_advise.decide.verdict import undecided
 from layout_advise.layoutalgebra.derive.accesses import Derived
 from layout_advise.layoutalgebra.derive.derive import plain_reason
 from layout_advise.layoutalgebra.derive.structure import Candidate
-from layout_advise.layoutalgebra.explore.explore import HALF
+from layout_advise.layoutalgebra.explore.families import HALF
 from layout_advise.observe.observe import Observation, density
 from layout_advise.observe.other_kinds import Others, blocks_of
 from layout_advise.reasons import Reason

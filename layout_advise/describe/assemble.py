@@ -11,6 +11,7 @@ from layout_advise.choose.calls import Stretch
 from layout_advise.decide.policy import DECIDE
 from layout_advise.decide.verdict import amdahl
 from layout_advise.describe.policy import CHECKS
+from layout_advise.layoutalgebra.bridges.printed_maps import printed_map
 from layout_advise.layoutalgebra.derive.structure import Candidate, Field, Structure
 from layout_advise.measure.mode import Mode
 from layout_advise.measure.policy import MEASURE
@@ -151,7 +152,9 @@ def candidate_report(
         derivation=candidate.derivation,
         variant=outcome.variant,
         parts=tuple(
-            PartReport(r.structure.id, p.fields, p.unit_bytes, p.term) for r in candidate.relayouts for p in r.parts
+            PartReport(r.structure.id, p.fields, p.unit_bytes, p.term, printed_map(r, p))
+            for r in candidate.relayouts
+            for p in r.parts
         ),
         evidence=outcome.evidence,
         reason=outcome.reason,

@@ -16,7 +16,7 @@ from layout_advise.layoutalgebra.bridges.declarations import declare_structure
 from layout_advise.layoutalgebra.derive.derive import plain_reason
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.layoutalgebra.draw.memory import draw
-from layout_advise.layoutalgebra.explore.explore import can_pad
+from layout_advise.layoutalgebra.explore.families import can_pad
 from layout_advise.layoutalgebra.terms.notation import shorten
 from layout_advise.measure.replays import Replays
 from layout_advise.mockup.timing.ratios import identity_ratio, noise_floor

@@ -11,7 +11,8 @@ from layout_advise.build.recipes import Recipe
 from layout_advise.build.source import Source
 from layout_advise.errors import NotLiftedError, RemapError
 from layout_advise.layoutalgebra.derive.structure import Candidate
-from layout_advise.layoutalgebra.explore.explore import Walk, explore
+from layout_advise.layoutalgebra.explore.cost_model import Walk
+from layout_advise.layoutalgebra.explore.explore import explore
 from layout_advise.mockup.evidence.binding import bind
 from layout_advise.mockup.remap.conversion_view import View, view
 from layout_advise.mockup.remap.plan import plan

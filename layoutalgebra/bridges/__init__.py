@@ -1,5 +1,5 @@
-"""Bridges from layouts to what others use.
+"""Layouts in other notations: C declarations and accessors, NumPy, CuTe, LLAMA and Kokkos, printed index maps.
 
-In come structures, terms and candidates, out come views and text: ``arrays`` (NumPy), ``cute`` (``shape:stride``),
-``declarations`` (C to read), ``source`` (C and C++ to compile), ``names`` (LLAMA's mappings, Kokkos' layouts).
+In: a structure or a candidate's layout. Out: text, arrays or names. Every module stands by itself; ``declarations`` has the
+identifiers of C and the names of indices that the others use.
 """

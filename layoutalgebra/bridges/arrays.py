@@ -107,8 +107,9 @@ def places(layout: Relayout, one: FieldMap) -> NDArray[np.int64]:
     total = np.full(tuple(d.count for d in layout.structure.dims), one.offset, dtype=np.int64)
     for axis in one.axes:
         index = np.arange(layout.structure.dims[axis.dim].count, dtype=np.int64)
-        index = index // axis.block if axis.part == "div" else index % axis.block if axis.part == "mod" else index
-        total += (axis.stride * index).reshape([-1 if k == axis.dim else 1 for k in range(len(layout.structure.dims))])
+        total += (axis.stride * axis.digit(index)).reshape(
+            [-1 if k == axis.dim else 1 for k in range(len(layout.structure.dims))]
+        )
     return total
 
 

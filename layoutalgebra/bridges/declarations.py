@@ -13,7 +13,7 @@ _KNOWN = {"float": 4, "double": 8, "char": 1, "signed char": 1, "unsigned char":
           "long long": 8, "unsigned long long": 8, "long long int": 8, "long long unsigned int": 8, "_Bool": 1}  # fmt: skip
 _FORTRAN = {"real(kind=4)": "float", "real(kind=8)": "double", **{f"{what}(kind={n})": f"int{8 * n}_t"
             for what in ("integer", "logical") for n in (1, 2, 4, 8)}}  # fmt: skip
-"""What C calls them."""
+"""Fortran's types by their names in C."""
 _KEYWORDS = frozenset(("auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum",
                        "extern", "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return",
                        "short", "signed", "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void",
@@ -60,7 +60,7 @@ def _runs(fields: Iterable[Field]) -> list[tuple[Field, str, int]]:
 
 
 def _follows(first: Field, _: str, count: int, field: Field, head: str, index: int) -> bool:
-    """Whether ``field`` is the next element of the array that ``first`` begins."""
+    """True if ``field`` is the next element of the array that ``first`` begins."""
     alike = (field.type, field.bytes) == (first.type, first.bytes)
     return first.name == head and index == count and alike and field.offset == first.offset + count * first.bytes
 
@@ -86,7 +86,7 @@ def declare_structure(structure: Structure) -> str:
 
 
 def _lies_naturally(structure: Structure) -> bool:
-    """Whether a compiler puts the declared members where they are without being told."""
+    """True if the declared members have the places that a compiler gives them by itself."""
     fields = (*structure.fields, *structure.cold)
     aligned = [(f.offset, f.bytes) for f in fields if f.type in _KNOWN or f.bytes in _SIZED]
     return all(at % size == 0 and structure.element_bytes % size == 0 for at, size in aligned)
@@ -131,22 +131,39 @@ def _declare_buffer(layout: Relayout, maps: list[FieldMap], name: str) -> list[s
     if len(maps) == 1 and record == fields[maps[0].field].bytes:
         field = fields[maps[0].field]
         return [f"{_declare_field(field, name, dims)};  /* .{field.name} of {_element(layout)}: {name}{index} */", ""]
-    lines, names = [f"struct {name} {{"], set[str]()
-    for m, inner in sorted(zip(maps, own, strict=True), key=lambda p: p[0].offset):
-        member = _unique(identifier(fields[m.field].name), names)
-        count = "".join(f"[{_extent(layout, a)}]" for a in inner)
-        at = "".join(f"[{_index(a)}]" for a in inner)
-        lines.append(f"    {_declare_field(fields[m.field], member, count)};  /* {name}{index}.{member}{at} */")
-    end = max(m.offset + _span(layout, m, inner) for m, inner in zip(maps, own, strict=True))
+    placed = sorted(zip(maps, own, strict=True), key=lambda p: p[0].offset)
+    lines = _members(layout, placed, f"{name}{index}")
+    end = max(_end(layout, m, inner) for m, inner in placed)
     tail = [f"    unsigned char padding[{record - end}];"] if record > end else []
-    return [*lines, *tail, f"}} {name}{dims};", ""]
+    return [f"struct {name} {{", *lines, *tail, f"}} {name}{dims};", ""]
 
 
-def _span(layout: Relayout, m: FieldMap, inner: list[Axis]) -> int:
-    span = layout.structure.fields[m.field].bytes
-    for axis in inner:
-        span *= _extent(layout, axis)
-    return span
+def _members(layout: Relayout, placed: list[tuple[FieldMap, list[Axis]]], element: str) -> list[str]:
+    """The members of a record, each with its inner axes; fields that stay side by side there as a record of their own."""
+    fields, lines, names = layout.structure.fields, list[str](), set[str]()
+    first, axes = placed[0]
+    together = min((a.stride for a in axes), default=0) // fields[first.field].bytes or 1
+    for start in range(0, len(placed), together):
+        run = placed[start : start + together]
+        members = [_unique(identifier(fields[m.field].name), names) for m, _ in run]
+        counts = ["".join(f"[{_extent(layout, a)}]" for a in inner) for _, inner in run]
+        at = ["".join(f"[{_index(a)}]" for a in inner) for _, inner in run]
+        if together == 1:
+            declared = _declare_field(fields[run[0][0].field], members[0], counts[0])
+            lines.append(f"    {declared};  /* {element}.{members[0]}{at[0]} */")
+            continue
+        group = _unique("_".join(members), names)
+        lines.append("    struct {")
+        for (m, _), member in zip(run, members, strict=True):
+            lines.append(f"        {_declare_field(fields[m.field], member)};  /* {element}.{group}{at[0]}.{member} */")
+        lines.append(f"    }} {group}{counts[0]};")
+    return lines
+
+
+def _end(layout: Relayout, m: FieldMap, inner: list[Axis]) -> int:
+    """The first byte of a record behind all values of the field."""
+    last = sum(axis.stride * (_extent(layout, axis) - 1) for axis in inner)
+    return m.offset + last + layout.structure.fields[m.field].bytes
 
 
 def _declare_cold(structure: Structure, taken: set[str]) -> list[str]:
@@ -159,7 +176,7 @@ def _declare_cold(structure: Structure, taken: set[str]) -> list[str]:
 
 
 def _others(layout: Relayout, chosen: Chosen) -> list[str]:
-    """What becomes of the elements that are not in the buffers, as a comment."""
+    """A comment on the elements that are not in the buffers."""
     letter = _index(Axis(chosen.dim, "whole", 1, 0))
     more = "a second part like it holds" if chosen.block == 2 else f"{chosen.block - 1} further parts like it hold"
     return [
@@ -174,11 +191,17 @@ def _extent(layout: Relayout, axis: Axis) -> int:
     return {"whole": count, "div": -(-count // axis.block), "mod": axis.block}[axis.part]
 
 
+def index_letter(dim: int) -> str:
+    """The name of a dimension's index: i, j, k, ..."""
+    return "ijklmn"[dim] if dim < 6 else f"i{dim}"
+
+
 def _index(axis: Axis) -> str:
-    letter = "ijklmn"[axis.dim] if axis.dim < 6 else f"i{axis.dim}"
-    return {"whole": letter, "div": f"{letter} / {axis.block}", "mod": f"{letter} % {axis.block}"}[axis.part]
+    letter = index_letter(axis.dim)
+    divided = f"{letter} / {axis.div}" if axis.div > 1 else letter
+    return {"whole": letter, "div": f"{letter} / {axis.block}", "mod": f"{divided} % {axis.block}"}[axis.part]
 
 
 def _element(layout: Relayout) -> str:
-    letters = "".join(f"[{'ijklmn'[k] if k < 6 else f'i{k}'}]" for k in range(len(layout.structure.dims)))
+    letters = "".join(f"[{index_letter(k)}]" for k in range(len(layout.structure.dims)))
     return f"{layout.structure.name}{letters}"

@@ -1,4 +1,4 @@
-"""What a layout is called elsewhere: a mapping of LLAMA, a layout of Kokkos; ``None`` where they have no name for it."""
+"""The name of a layout in LLAMA (a mapping) and in Kokkos; ``None`` where they have none for it."""
 
 from __future__ import annotations
 
@@ -69,13 +69,13 @@ def _order(layout: Relayout, one: FieldMap) -> str | None:
 
 
 def _is_record(layout: Relayout, maps: list[FieldMap]) -> bool:
-    """Whether the fields lie side by side in each element."""
+    """True if the fields lie side by side in each element."""
     end = max(m.offset + layout.structure.fields[m.field].bytes for m in maps)
     return end <= min(a.stride for a in maps[0].axes)
 
 
 def _dense(layout: Relayout, one: FieldMap) -> bool:
-    """Whether the field's values lie one behind the other."""
+    """True if the field's values lie one behind the other."""
     return min(a.stride for a in one.axes) == layout.structure.fields[one.field].bytes
 
 

@@ -103,7 +103,7 @@ def _address(layout: Relayout, one: FieldMap) -> str:
         if axis.part == "div":
             index = f"({index} / {axis.block})"
         elif axis.part == "mod":
-            index = f"({index} % {axis.block})"
+            index = f"({index} / {axis.div} % {axis.block})" if axis.div > 1 else f"({index} % {axis.block})"
         parts.append(f"{axis.stride} * {index}")
     return " + ".join(parts) or "0"
 

@@ -12,7 +12,13 @@ quotient or remainder of it by a block (AoSoA). A quotient without its remainder
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Indices = TypeVar("Indices", int, NDArray[np.int64])
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +104,22 @@ class Structure:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One index of the new layout: of dimension ``dim`` the whole index, its quotient or its remainder by ``block``."""
+    """One index of the new layout: of dimension ``dim`` the whole index, its quotient or its remainder by ``block``.
+
+    A remainder is that of the index divided by ``div``: ``index // div % block``.
+    """
 
     dim: int
     part: Literal["whole", "div", "mod"]
     block: int
     stride: int
+    div: int = 1
+
+    def digit(self, index: Indices) -> Indices:
+        """The part of the dimension's ``index`` (a number, or an array of them) that this axis is."""
+        if self.part == "div":
+            return index // self.block
+        return index // self.div % self.block if self.part == "mod" else index
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,15 +133,7 @@ class FieldMap:
 
     def place(self, index: tuple[int, ...]) -> int:
         """Byte offset in the buffer of this field of the element at ``index``."""
-        total = self.offset
-        for axis in self.axes:
-            value = index[axis.dim]
-            if axis.part == "div":
-                value //= axis.block
-            elif axis.part == "mod":
-                value %= axis.block
-            total += axis.stride * value
-        return total
+        return self.offset + sum(axis.stride * axis.digit(index[axis.dim]) for axis in self.axes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +193,8 @@ class Relayout:
     parts: tuple[Part, ...]
     term: str
     chosen: Chosen | None = None
+    rules: tuple[str, ...] = field(default=(), compare=False)
+    """The rewriting rules that lead to it, in order."""
 
     def holds(self, index: tuple[int, ...]) -> bool:
         """True where the element at ``index`` is stored in the buffers."""

@@ -1,8 +1,7 @@
-"""Candidate layouts of structures, ranked by a cost model.
+"""From structures to candidate layouts: plans, carried out by the rewriting rules, ordered by a cost model.
 
-In come structures and how they are walked, out come candidates with index map and derivation. ``explore`` lists the
-families, ``relayout`` makes the index map of a plan, ``joint_candidates`` combines structures that have to be alike,
-``traffic`` counts cache lines, ``rule_chain`` reaches a candidate's map again by the rewriting rules. ``wide_search``
-goes through thousands of layouts instead, over ``partitions`` of the fields and ``arrangements`` of the dimensions,
-guided by ``patterns``.
+In: structures, and how the hotspot walks them. Out: candidates, cheapest first. ``plans`` and ``placement`` (plans and their
+places in bytes), ``factor_chain`` and ``rewritten_parts`` (the rules that carry out a plan), ``relayout`` (plan to layout),
+``traffic`` and ``cost_model``, ``families`` (plans by name), ``wide_search`` with ``arrangements``, ``partitions`` and
+``patterns`` (many plans), ``pattern_proposals`` (the few of them that are measured), ``joint_candidates``, ``explore``.
 """

@@ -17,7 +17,7 @@ Span = tuple[int, int]
 
 
 def used(structure: Structure) -> frozenset[Span]:
-    """Where in an element the fields lie that the hotspot accesses: from, to."""
+    """The spans (from, to) of an element that the hotspot accesses."""
     return frozenset((f.offset, f.offset + f.bytes) for f in structure.fields)
 
 
@@ -33,7 +33,7 @@ def twins(structures: Sequence[Structure]) -> tuple[tuple[Structure, ...], ...]:
 
 
 def unlike(structures: Sequence[Structure]) -> bool:
-    """Whether they have different fields."""
+    """True if they have different fields."""
     return len({used(one) for one in structures}) > 1
 
 
@@ -50,7 +50,7 @@ def taking_turns(before: Sequence[Structure], after: Sequence[Structure]) -> tup
 
 
 def can_be_rearranged(structures: Sequence[Structure]) -> bool:
-    """Whether there is something in them that another layout could move: several fields or dimensions."""
+    """True if another layout could move something in them: several fields or dimensions."""
     return any(len(one.fields) > 1 or len(one.dims) > 1 for one in structures)
 
 
@@ -119,12 +119,12 @@ def derivations(candidate: Candidate) -> tuple[str, ...]:
 
 
 def deinterleaved(layout: Relayout) -> bool:
-    """Whether every other element is stored apart."""
+    """True if every other element is stored apart."""
     return all(m.axes[0].part == "mod" and m.axes[0].dim == 0 for m in layout.fields)
 
 
 def _kind(candidate: Candidate) -> tuple[tuple[str, ...], int | None, bool, int]:
-    """What candidates of several structures must share to be tried together."""
+    """The key that candidates of several structures must share to be tried together."""
     families = tuple(f for f in candidate.families if f not in ("compact", "pad"))
     halves, chosen = deinterleaved(candidate.relayouts[0]), candidate.relayouts[0].chosen
     return families, candidate.block, halves, chosen.block if chosen is not None else 0

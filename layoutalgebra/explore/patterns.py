@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from layout_advise.errors import AlgebraError
 from layout_advise.layoutalgebra.derive.structure import Structure
-from layout_advise.layoutalgebra.explore.relayout import Group
+from layout_advise.layoutalgebra.explore.plans import Group
 
 _ATOM = re.compile(r"([AS])(?:_(\d+)|_\{(\d+)\}|\[(\d+)\])?")
 
@@ -56,10 +56,11 @@ class Shape:
         return max((size for kind, size in self.atoms if kind == "S"), default=0)
 
     def matches(self, group: Group, structure: Structure) -> bool:
-        """Whether the buffer of ``group`` has this shape."""
+        """True if the buffer of ``group`` has this shape."""
         factors = [("A", step.extent(structure)) for step in group.outer]
-        factors += [("S", len(group.fields))] if len(group.fields) > 1 else []
+        factors.append(("S", len(group.fields) // group.together))
         factors += [("A", step.extent(structure)) for step in group.inner]
+        factors.append(("S", group.together))
         factors = [factor for factor in factors if factor[1] > 1]
         if len(factors) < len(self.atoms) or (not self.open and len(factors) > len(self.atoms)):
             return False

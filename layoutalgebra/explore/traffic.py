@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from layout_advise.layoutalgebra.derive.chosen_elements import positions
-from layout_advise.layoutalgebra.derive.structure import Chosen, FieldMap, Relayout, Structure
+from layout_advise.layoutalgebra.derive.structure import Axis, Chosen, FieldMap, Relayout, Structure
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,21 +55,20 @@ def lines_chosen(layout: Structure | Relayout, chosen: Chosen, line: int = 64) -
     for dim in range(chosen.dim, -1, -1):
         rest, index = np.divmod(rest, dims[dim].count)
         outer.insert(0, index)
+    groups: dict[tuple[int, tuple[Axis, ...]], list[tuple[int, int]]] = {}
     if isinstance(layout, Structure):
-        strides = tuple(dim.stride for dim in dims)
-        groups = {(0, strides): [(structure.base + f.offset, f.bytes) for f in structure.fields]}
+        axes = tuple(Axis(k, "whole", 1, dim.stride) for k, dim in enumerate(dims))
+        groups[0, axes] = [(structure.base + f.offset, f.bytes) for f in structure.fields]
     else:
-        outer[chosen.dim] = outer[chosen.dim] // chosen.block
-        groups = {}
         for m in layout.fields:
-            strides = tuple(axis.stride for axis in sorted(m.axes, key=lambda axis: axis.dim))
-            groups.setdefault((m.buffer, strides), []).append((m.offset, structure.fields[m.field].bytes))
+            groups.setdefault((m.buffer, m.axes), []).append((m.offset, structure.fields[m.field].bytes))
     spans: dict[int, list[tuple[Ints, Ints]]] = {}
-    for (buffer, strides), pieces in groups.items():
+    for (buffer, axes), pieces in groups.items():
         at = np.zeros(chosen.elements, dtype=np.int64)
-        for k, index in enumerate(outer):
-            at += strides[k] * index
-        inner = [(strides[k], dims[k].count) for k in range(chosen.dim + 1, len(dims))]
+        for axis in axes:
+            if axis.dim <= chosen.dim:
+                at += axis.stride * axis.digit(outer[axis.dim])
+        inner = [(axis.stride, dims[axis.dim].count) for axis in axes if axis.dim > chosen.dim]
         begins, ends = _intervals(pieces, inner, line)
         spans.setdefault(buffer, []).append(((at[:, None] + begins).ravel(), (at[:, None] + ends).ravel()))
     pairs = [(np.concatenate([b for b, _ in found]), np.concatenate([e for _, e in found])) for found in spans.values()]

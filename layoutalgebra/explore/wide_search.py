@@ -1,4 +1,4 @@
-"""The wide search: hundreds or thousands of layouts of one structure, ranked by the cost model of :mod:`explore`.
+"""The wide search: hundreds or thousands of layouts of one structure, ranked by the cost model of :mod:`cost_model`.
 
 The road measures a handful of candidates (:func:`layout_advise.layoutalgebra.explore.explore`); here is the space behind
 them, for people and for programs that want to look further. A layout is a partition of the fields into buffers and one
@@ -11,35 +11,28 @@ arrangement.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 
 from layout_advise.errors import AlgebraError
-from layout_advise.layoutalgebra.derive.structure import Buffer, Candidate, FieldMap, Part, Relayout, Structure
+from layout_advise.layoutalgebra.derive.structure import Buffer, Candidate, Relayout, Structure
 from layout_advise.layoutalgebra.explore.arrangements import Arrangement, arrangements
-from layout_advise.layoutalgebra.explore.explore import (
+from layout_advise.layoutalgebra.explore.cost_model import (
     LINE_CYCLES,
     LOAD_CYCLES,
     STREAM_CYCLES,
     STREAMS,
     Walk,
-    _cost,
-    _drops,
-    _key,
+    cost_of,
     strides_and_places,
 )
+from layout_advise.layoutalgebra.explore.families import Proposal
 from layout_advise.layoutalgebra.explore.partitions import Partition, all_partitions, first_partitions, neighbours
 from layout_advise.layoutalgebra.explore.patterns import Shape
-from layout_advise.layoutalgebra.explore.relayout import (
-    LINE,
-    Group,
-    LayoutPlan,
-    _buffer_name,
-    _parts,
-    _place,
-    _share,
-    relayout,
-)
+from layout_advise.layoutalgebra.explore.placement import place_group
+from layout_advise.layoutalgebra.explore.plans import LINE, Group, LayoutPlan
+from layout_advise.layoutalgebra.explore.relayout import drops_bytes, map_key, relayout
 from layout_advise.layoutalgebra.explore.traffic import lines_touched
 
 EXHAUSTIVE = 5
@@ -75,35 +68,44 @@ def search(
     layouts of which every buffer matches one of them. ``walk.chosen`` is not looked at. Raises :class:`AlgebraError` for an
     inexact structure, one without fields, a budget below 1, or where no layout matches the patterns.
     """
+    space = _space(structure, walk, lanes, patterns, budget)
+    dropped = drops_bytes(structure)
+    before = cost_of(structure, Walk(space.walk.fastest, space.walk.gathered), space.vector)["cycles"]
+    found = []
+    for number, (proposal, layout, cycles) in enumerate(islice(space.layouts(budget), budget), 1):
+        cost = {"cycles": cycles, "relative": cycles / max(before, 1e-9)}
+        families = (*proposal.families, *(["compact"] if dropped else [])) or ("reorder",)
+        found.append(Candidate(f"w{number}", (layout,), families, layout.rules, proposal.block, False, dropped, cost))
+    if not found:
+        raise AlgebraError("no layout matches", " or ".join(patterns), "try a pattern with fewer factors")
+    return tuple(found)
+
+
+def best_by_pattern(structure: Structure, walk: Walk, lanes: Sequence[int], pattern: str, budget: int) -> list[Proposal]:
+    """The plans of at most ``budget`` distinct layouts that match ``pattern``, the cheapest under the model first."""
+    space = _space(structure, walk, lanes, (pattern,), budget)
+    return [proposal for proposal, _, _ in islice(space.layouts(budget), budget)]
+
+
+def _space(structure: Structure, walk: Walk | None, lanes: Sequence[int], patterns: Sequence[str], budget: int) -> _Space:
+    """The space of layouts to search. Raises :class:`AlgebraError` for a structure that cannot be searched."""
     if structure.inexact or not structure.fields:
         why = structure.inexact or "it has no accessed field"
         raise AlgebraError(f"no layouts of {structure.name} can be searched", why, "search an exact structure")
     if budget < 1:
         raise AlgebraError(f"a budget of {budget} candidates", "it must be at least 1")
     shapes = tuple(map(Shape.parse, patterns))
-    space = _Space(structure, walk or Walk(len(structure.dims) - 1), tuple(sorted(set(lanes))), shapes)
-    found = space.explored(budget)
-    if not found:
-        raise AlgebraError("no layout matches", " or ".join(patterns), "try a pattern with fewer factors")
-    return space.candidates(found, budget)
+    return _Space(structure, walk or Walk(len(structure.dims) - 1), tuple(sorted(set(lanes))), shapes)
 
 
 @dataclass(slots=True)
-class _Part:
-    """One buffer: where its fields go, its size, and its part of the cost. Its terms are made when they are asked for."""
+class _BufferCost:
+    """One buffer: its group of fields, and its part of the cost."""
 
     group: Group
-    maps: tuple[FieldMap, ...]
-    bytes: int
     lines: int
     streams: int
     loads: float
-    made: list[Part] = field(default_factory=list)
-
-    def terms(self, structure: Structure) -> list[Part]:
-        """What the report prints for this buffer."""
-        self.made = self.made or _parts(structure, self.group, None, self.maps, self.bytes)
-        return self.made
 
 
 class _Space:
@@ -112,9 +114,10 @@ class _Space:
     def __init__(self, structure: Structure, walk: Walk, lanes: tuple[int, ...], shapes: tuple[Shape, ...]) -> None:
         self.structure, self.walk, self.shapes = structure, walk, shapes
         self.vector = max(lanes, default=16)
-        self.arrangements = list(arrangements(structure, lanes, [s.lanes for s in shapes if s.lanes > 1]))
-        self.chunks = [s.members for s in shapes if s.members > 1]
-        self.parts: dict[tuple[tuple[int, ...], int], _Part | None] = {}
+        self.chunks = list(dict.fromkeys(s.members for s in shapes if s.members > 1))
+        blocks = [s.lanes for s in shapes if s.lanes > 1]
+        self.arrangements = list(arrangements(structure, lanes, blocks, self.chunks))
+        self.parts: dict[tuple[tuple[int, ...], int], _BufferCost | None] = {}
         self.seen: dict[tuple[Partition, int], _Found | None] = {}
 
     def explored(self, budget: int) -> list[_Found]:
@@ -165,7 +168,7 @@ class _Space:
             self.seen[partition, arrangement] = found
         return self.seen[partition, arrangement]
 
-    def part(self, fields: tuple[int, ...], arrangement: int) -> _Part | None:
+    def part(self, fields: tuple[int, ...], arrangement: int) -> _BufferCost | None:
         """One buffer with its cost; ``None`` where no pattern matches it."""
         key = fields, arrangement
         if key not in self.parts:
@@ -175,10 +178,10 @@ class _Space:
                 self.parts[key] = self.costed(chosen)
         return self.parts[key]
 
-    def costed(self, group: Group) -> _Part:
+    def costed(self, group: Group) -> _BufferCost:
         """The buffer of ``group`` with its part of :mod:`explore`'s model."""
         structure, count = self.structure, self.structure.count
-        maps, size = _place(structure, group, 0)
+        maps, size = place_group(structure, group, 0)
         sizes = [structure.fields[m.field].bytes for m in maps]
         strides, places = strides_and_places(structure, maps, self.walk.fastest)
         if size == count * sum(sizes):  # nothing in it is unused
@@ -189,9 +192,9 @@ class _Space:
             lines = lines_touched(Relayout(alone, renumbered, (Buffer("", size),), (), ""))
         unit = [step == own and not self.walk.gathered for step, own in zip(strides, sizes, strict=True)]
         loads = sum(count * (own / self.vector if dense else 1.0) for own, dense in zip(sizes, unit, strict=True))
-        return _Part(group, tuple(maps), size, lines, len(places), loads)
+        return _BufferCost(group, lines, len(places), loads)
 
-    def cycles(self, parts: Sequence[_Part]) -> float:
+    def cycles(self, parts: Sequence[_BufferCost]) -> float:
         """The model of :mod:`explore`, from the sums over the buffers."""
         lines, streams = sum(p.lines for p in parts), sum(p.streams for p in parts)
         loads, count = sum(p.loads for p in parts), self.structure.count
@@ -200,63 +203,32 @@ class _Space:
         extra = count / 8 * max(0, streams - STREAMS)
         return lines * LINE_CYCLES + loads * LOAD_CYCLES + extra * STREAM_CYCLES
 
-    def candidates(self, found: Sequence[_Found], budget: int) -> tuple[Candidate, ...]:
-        """One candidate for each index map, numbered."""
-        before = _cost(self.structure, Walk(self.walk.fastest, self.walk.gathered), self.vector)["cycles"]
-        dropped = _drops(self.structure)
+    def layouts(self, budget: int) -> Iterator[tuple[Proposal, Relayout, float]]:
+        """Plans with their layouts and cycles, cheapest first, one for each index map."""
         everything = tuple(range(len(self.structure.fields)))
         same = relayout(self.structure, LayoutPlan((self.arrangements[0].group(self.structure, everything),)))
-        seen: set[object] = set() if dropped else {_key(same)}  # the layout as it is is no candidate
-        picked: list[Candidate] = []
-        for one in found:
-            layout = self.layout(one)
-            key = _key(layout)
-            if key not in seen:
+        seen: set[object] = set() if drops_bytes(self.structure) else {map_key(same)}  # as it is is no candidate
+        for one in self.explored(budget):
+            parts = [self.part(group, one.arrangement) for group in one.partition]
+            plan = LayoutPlan(tuple(part.group for part in parts if part is not None))
+            layout = relayout(self.structure, plan, checked=False)
+            if (key := map_key(layout)) not in seen:
                 seen.add(key)
-                cost = {"cycles": one.cycles, "relative": one.cycles / max(before, 1e-9)}
-                arrangement = self.arrangements[one.arrangement]
-                picked.append(_candidate(len(picked) + 1, layout, one.partition, arrangement, dropped, cost))
-            if len(picked) == budget:
-                break
-        return tuple(picked)
+                yield self.named(plan, self.arrangements[one.arrangement]), layout, one.cycles
 
-    def layout(self, one: _Found) -> Relayout:
-        """What :func:`relayout` would give, put together from the buffers that are there."""
-        parts = [part for group in one.partition if (part := self.part(group, one.arrangement))]
-        maps = [FieldMap(m.field, number, m.offset, m.axes) for number, part in enumerate(parts) for m in part.maps]
-        buffers = tuple(Buffer(_buffer_name(self.structure, part.group), part.bytes) for part in parts)
-        terms = _share([term for part in parts for term in part.terms(self.structure)])
-        text = " ; ".join(dict.fromkeys(part.term for part in terms))
-        return Relayout(self.structure, tuple(sorted(maps, key=lambda m: m.field)), buffers, tuple(terms), text)
-
-
-def _candidate(
-    number: int, layout: Relayout, partition: Partition, arrangement: Arrangement, dropped: bool, cost: dict[str, float]
-) -> Candidate:
-    """The report's names for what was done."""
-    block = arrangement.lanes.block if arrangement.lanes else None
-    kept = [step.dim for step in arrangement.order] == sorted(step.dim for step in arrangement.order)
-    single = all(len(group) == 1 for group in partition)
-    several = any(len(group) > 1 for group in partition)
-    padded = block is not None and any(
-        layout.structure.dims[s.dim].count % block for s in arrangement.order if s.part == "div"
-    )
-    moved = several and arrangement.place < len(arrangement.order) and not block
-    names = {
-        "soa": single and len(partition) > 1,
-        "split": len(partition) > 1 and not single,
-        "aosoa": block is not None,
-        "permute": not kept or moved,
-        "pad": padded,
-        "compact": dropped,
-    }
-    rules = {
-        "9": names["split"],
-        "8": padded,
-        "5": block is not None,
-        "4": not kept or moved or single or block is not None,
-        "7": dropped,
-    }
-    families = tuple(name for name, used in names.items() if used) or ("reorder",)
-    derivation = tuple(rule for rule, used in rules.items() if used)
-    return Candidate(f"w{number}", (layout,), families, derivation, block, False, dropped, cost)
+    def named(self, plan: LayoutPlan, arrangement: Arrangement) -> Proposal:
+        """The plan with the report's names for what it does."""
+        block = arrangement.lanes.block if arrangement.lanes else None
+        order = [step.dim for step in arrangement.order]
+        sizes = [len(group.fields) for group in plan.groups]
+        split = [self.structure.dims[step.dim].count for step in arrangement.order if step.part == "div"]
+        moved = max(sizes) > 1 and arrangement.place < len(order) and not block
+        names = {
+            "soa": max(sizes) == 1 and len(sizes) > 1,
+            "split": len(sizes) > 1 and max(sizes) > 1,
+            "aosoa": block is not None,
+            "complex": any(group.together > 1 for group in plan.groups),
+            "permute": order != sorted(order) or moved,
+            "pad": block is not None and any(count % block for count in split),
+        }
+        return Proposal(plan, tuple(name for name, used in names.items() if used), block)

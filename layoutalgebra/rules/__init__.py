@@ -1,6 +1,5 @@
-"""The rewriting rules 1 to 9, each with the index map that it induces.
+"""Rewriting rules on terms, and the index maps that they induce.
 
-In comes a term, out comes another one and a bijection between their accessed offsets. ``rewriting`` says what a rule
-is, ``rules`` holds them, ``index_map`` the maps, which compose and invert, ``map_printing`` prints them as sympy
-expressions and C.
+In: a term. Out: the new term, and a map of accessed offsets that composes, inverts and prints. ``index_map`` (maps as
+pieces), ``rewriting`` (what all rules share), ``rules`` (rules 1-9), ``map_printing`` (sympy and C).
 """

@@ -1,15 +1,15 @@
-"""Where each accessed offset goes: the map that a rewriting induces, as expressions.
+"""Index maps: the new place of each accessed offset that a rewriting induces, as expressions.
 
 An index map is a bijection between the accessed offsets of two terms, kept with its inverse. The terms of a ⊕ may move
 differently, so it has one piece for each of them, with the conditions under which it holds. Maps compose
-(``first.then(second)``), invert, and print as Python, sympy and C (:mod:`layout_advise.layoutalgebra.rules.map_printing`).
+(``first.then(second)``), invert, and print as Python; :mod:`layout_advise.layoutalgebra.rules.map_printing` prints
+them with sympy and as C.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from layout_advise.errors import AlgebraError
 from layout_advise.layoutalgebra.sets.index_expressions import (
@@ -36,14 +36,14 @@ Guard = tuple[tuple[Expr, Term], ...]
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Where all of ``guard`` holds, an offset goes to ``to``, which is an accessed offset of ``image``."""
+    """An offset for which all of ``guard`` holds goes to ``to``, an accessed offset of ``image``."""
 
     guard: Guard
     to: Expr
     image: Term
 
     def holds(self, offset: int) -> bool:
-        """Whether the piece is the one for ``offset``."""
+        """True if the piece is the one for ``offset``."""
         return all(term(evaluate(expr, {OFFSET: offset})) for expr, term in self.guard)
 
 
@@ -120,18 +120,6 @@ class IndexMap:
         expr = self.at(*indices)
         return None if expr is None else linear_form(expr)
 
-    def sympy(self) -> Any:
-        """A sympy expression in the integer symbol ``x`` (a ``Piecewise`` where ⊕ terms move differently)."""
-        from layout_advise.layoutalgebra.rules.map_printing import to_sympy
-
-        return to_sympy(self)
-
-    def c(self, name: str = "place") -> str:
-        """A C11 function ``uint64_t name(uint64_t x)``."""
-        from layout_advise.layoutalgebra.rules.map_printing import to_c
-
-        return to_c(self, name)
-
     def __str__(self) -> str:
         if self.uniform is not None:
             return f"{OFFSET} -> {show(spelled_out(self.uniform))}"
@@ -165,7 +153,7 @@ def linear_form(expr: Expr) -> LinearForm | None:
 
 
 def _composed(first: Sequence[Piece], second: Sequence[Piece]) -> tuple[Piece, ...]:
-    """Every way through both, without those that cannot be."""
+    """The pieces of both maps one after the other, without impossible pairs."""
     found: list[Piece] = []
     for one in first:
         for two in second:

@@ -139,7 +139,7 @@ class _C:
         return "(" + " || ".join(f"among({at}, {run[0]}u, {run.step}u, {run[-1]}u)" for run in indices.runs) + ")"
 
 
-def to_c(mapping: IndexMap, name: str) -> str:
+def to_c(mapping: IndexMap, name: str = "place") -> str:
     """A self-contained piece of C11: ``static inline uint64_t name(uint64_t x)`` and what it needs.
 
     For accessed offsets only, as the map. Raises :class:`AlgebraError` where a table would pass :data:`TABLE` elements.

@@ -1,4 +1,4 @@
-"""What a rewriting rule is: a match on factors, what it makes of them, and where each accessed offset goes.
+"""Rewriting rules: a match on factors, the factors it makes of them, and the new place of each accessed offset.
 
 A rule rewrites the factors at one position, the same in every term of a ⊕ (all its terms are products of leaves with equal
 sizes). A rewrite that would not induce one well-defined injective map on the union of the accessed offsets is refused.
@@ -67,7 +67,7 @@ class Rule:
         return (row,)
 
     def there(self, found: Leaves, offset: Expr) -> Expr:
-        """Where an accessed offset within the matched factors goes within the new ones; by default it stays."""
+        """The place within the new factors of an accessed offset within the matched ones; by default it stays."""
         del found
         return offset
 
@@ -89,12 +89,8 @@ class Rule:
 
     def apply(self, term: Term) -> Rewrite:
         """Rewrite ``term``. Raises :class:`AlgebraError` with the condition that failed."""
-        rows = [part for row in self.rows(term) for part in self.parts(row)]
+        rows, new_rows = self.new_rows(term)
         start, stop = self.position, self.position + self.width
-        new_rows = [(*row[:start], *self.leaves(row[start:stop]), *row[stop:]) for row in rows]
-        if len({tuple(leaf.size for leaf in row) for row in new_rows}) > 1:
-            hint = "rewrite terms that use equally many places, or divide the others off first (rule 9)"
-            raise self.refuse("the terms of the ⊕ would get different sizes", hint)
         there, back = [], []
         for row, new_row in zip(rows, new_rows, strict=True):
             old_part, new_part = product(row), product(new_row)
@@ -108,6 +104,16 @@ class Rule:
             self._check(there)
         new = union(piece.image for piece in there)
         return Rewrite(self.number, term, new, IndexMap(term, new, tuple(there), tuple(back)))
+
+    def new_rows(self, term: Term) -> tuple[list[Leaves], list[Leaves]]:
+        """The leaves of every term of the ⊕, before and after. Raises :class:`AlgebraError` if the rule does not match."""
+        rows = [part for row in self.rows(term) for part in self.parts(row)]
+        start, stop = self.position, self.position + self.width
+        new_rows = [(*row[:start], *self.leaves(row[start:stop]), *row[stop:]) for row in rows]
+        if len({tuple(leaf.size for leaf in row) for row in new_rows}) > 1:
+            hint = "rewrite terms that use equally many places, or divide the others off first (rule 9)"
+            raise self.refuse("the terms of the ⊕ would get different sizes", hint)
+        return rows, new_rows
 
     def rows(self, term: Term) -> list[Leaves]:
         """The leaves of every term of the ⊕, of equal sizes, and enough of them."""

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from layout_advise.layoutalgebra.rules.index_map import OFFSET, IndexMap, Piece
 from layout_advise.layoutalgebra.rules.rewriting import Leaves, Rewrite, Rule, rewrite
-from layout_advise.layoutalgebra.sets.index_expressions import Expr, Index, digit, linear, nth, rank
+from layout_advise.layoutalgebra.sets.index_expressions import Expr, Index, constant, digit, linear, nth, rank
 from layout_advise.layoutalgebra.sets.index_set import IndexSet
 from layout_advise.layoutalgebra.sets.set_operations import difference, nested, quotients, remainders
 from layout_advise.layoutalgebra.terms.term import A, Leaf, S, Term, product, union
@@ -116,6 +116,19 @@ class SplitArray(Rule):
 
 
 @dataclass(frozen=True, slots=True)
+class JoinArrays(Rule):
+    """Rule 5 read backwards: ``A_n ⊗ A_m → A_{n·m}``; every offset stays."""
+
+    number: ClassVar[str] = "5"
+    width: ClassVar[int] = 2
+
+    def leaves(self, found: Leaves) -> Leaves:
+        if not all(leaf.is_array for leaf in found):
+            raise self.refuse("one of the factors is no array", "rule 6 joins two S, rule 7 makes an array of an S")
+        return (A(found[0].size * found[1].size),)
+
+
+@dataclass(frozen=True, slots=True)
 class Fuse(Rule):
     """Rule 6: ``S_{I,n} ⊗ S_{J,m} → S_{I',n·m}`` with I' = {i·m + j}; not for arrays."""
 
@@ -133,20 +146,29 @@ class Fuse(Rule):
 
 @dataclass(frozen=True, slots=True)
 class Compact(Rule):
-    """Rule 7: ``S_{I,d} → A_#I``: the accessed offsets move together, in order; not for arrays."""
+    """Rule 7: ``S_{I,d} → S_{I',d'}`` with #I = #I', d' ≤ d: the accessed offsets move together, in order; not for arrays.
 
+    ``into`` is the new factor; by default the array ``A_#I``, in which nothing is unused.
+    """
+
+    into: Leaf | None = None
     number: ClassVar[str] = "7"
 
     def leaves(self, found: Leaves) -> Leaves:
         if found[0].is_array:
             raise self.refuse("the factor is an array: there is nothing unused in it", "choose a factor S")
-        return (A(found[0].count),)
+        into = self.into or A(found[0].count)
+        if into.count != found[0].count or into.size > found[0].size:
+            raise self.refuse(f"{found[0]} does not fit into {into}", "choose as many indices in at most as many places")
+        return (into,)
 
     def there(self, found: Leaves, offset: Expr) -> Expr:
-        return rank(offset, found[0].indices)
+        number = rank(offset, found[0].indices)
+        return nth(number, self.into.indices) if self.into is not None else number
 
     def back(self, found: Leaves, offset: Expr) -> Expr:
-        return nth(offset, found[0].indices)
+        number = rank(offset, self.into.indices) if self.into is not None else offset
+        return nth(number, found[0].indices)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +182,26 @@ class Pad(Rule):
         if self.d < found[0].size:
             raise self.refuse(f"{self.d} is smaller than {found[0].size}", f"pad to {found[0].size} or more; rule 7 drops")
         return (Leaf(found[0].indices, self.d),)
+
+
+@dataclass(frozen=True, slots=True)
+class PadUnit(Rule):
+    """Rule 8 on the neutral ``A_1`` that may stand before any factor, or after the last one: ``A_1 → S_{0;d}``."""
+
+    d: int
+    number: ClassVar[str] = "8"
+    width: ClassVar[int] = 0
+
+    def leaves(self, found: Leaves) -> Leaves:
+        if self.d < 2:
+            raise self.refuse(f"{self.d} places are no more than one", "pad to 2 or more")
+        return (S([0], self.d),)
+
+    def there(self, found: Leaves, offset: Expr) -> Expr:
+        return constant(0)
+
+    def back(self, found: Leaves, offset: Expr) -> Expr:
+        return constant(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,5 +252,5 @@ def divide(term: Term, position: int, chosen: IndexSet) -> tuple[Term, Term]:
     return union(first), union(second)
 
 
-__all__ = ["Compact", "CutBlocks", "CutPeriods", "CutStride", "Divide", "Fuse", "Pad", "Permute", "Rewrite", "Rule",
-           "SplitArray", "divide", "rewrite"]  # fmt: skip
+__all__ = ["Compact", "CutBlocks", "CutPeriods", "CutStride", "Divide", "Fuse", "JoinArrays", "Pad", "PadUnit", "Permute",
+           "Rewrite", "Rule", "SplitArray", "divide", "rewrite"]  # fmt: skip

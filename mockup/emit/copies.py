@@ -16,6 +16,7 @@ _CELLS = {1: "la_i8", 2: "la_i16", 4: "la_i32", 8: "la_i64"}
 
 def axis_text(axis: Axis, index: str) -> str:
     """``stride * index`` of one axis, where ``index`` is the dimension's index as C text (never negative)."""
+    index = _divided(axis, index)
     if axis.part == "whole":
         return f"{axis.stride} * {index}"
     if axis.block & (axis.block - 1) == 0:
@@ -23,6 +24,11 @@ def axis_text(axis: Axis, index: str) -> str:
     else:
         cut = f"({index} {'/' if axis.part == 'div' else '%'} {axis.block})"
     return f"{axis.stride} * {cut}"
+
+
+def _divided(axis: Axis, index: str) -> str:
+    """``index`` as the axis takes the remainder of it."""
+    return f"({index} / {axis.div})" if axis.div > 1 else index
 
 
 def place_text(mapped: FieldMap, indices: Sequence[str], extra: int = 0) -> str:
@@ -145,7 +151,7 @@ def map_function(relayout: Relayout, start: int, name: str) -> str:
         field = structure.fields[mapped.field]
         lines.append(f"    if (rest >= {field.offset} && rest < {field.offset + field.bytes}) /* {field.name} */")
         plain = [f"({i})" for i in indices]
-        terms = " + ".join(f"{a.stride} * ({plain[a.dim]}{_BY[a.part].format(a.block)})" for a in mapped.axes)
+        terms = " + ".join(f"{a.stride} * ({_divided(a, plain[a.dim])}{_BY[a.part].format(a.block)})" for a in mapped.axes)
         place = f"context->buffers[{start + mapped.buffer}] + {mapped.offset} + (rest - {field.offset})"
         lines.append(f"        return {place}{' + ' + terms if terms else ''};")
     return "\n".join([*lines, "    return 0;", "}"])

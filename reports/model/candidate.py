@@ -37,6 +37,8 @@ class PartReport(msgspec.Struct, frozen=True):
     fields: tuple[str, ...]
     unit_bytes: int
     term: str
+    index_map: str = ""
+    """Where a field of element [i][j]... goes, with a legend: ``byte = 64*(i // 4) + 8*(i % 4) of p_x; i < 1000``."""
 
 
 class Verification(msgspec.Struct, frozen=True):

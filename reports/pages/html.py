@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from layout_advise.reports.model.candidate import CandidateReport, Interval
+from layout_advise.reports.model.candidate import CandidateReport, Interval, PartReport
 from layout_advise.reports.model.contract import Report
 from layout_advise.reports.model.hotspot import HotspotReport
+from layout_advise.reports.model.structure import StructureReport
 from layout_advise.reports.pages import figures, tables
 from layout_advise.reports.words import glossary, hotspot_words, layout_words, quantities, structure_words
 
@@ -19,6 +20,7 @@ SOURCE_BUDGET = 500_000
 """Characters of C in the page altogether: it stays a file that opens at once."""
 MOST_STRUCTURES = 12
 MOST_LAYOUTS = 40
+MOST_MAPS = 20
 
 
 def environment() -> Environment:
@@ -52,6 +54,7 @@ def environment() -> Environment:
     env.filters["user_place"] = structure_words.user_place
     env.filters["conversion_place"] = structure_words.conversion_place
     env.filters["shared_lines"] = structure_words.shared_lines
+    env.filters["index_maps"] = index_maps
     env.filters["drawing"] = drawing
     env.filters["stacked"] = stacked
     env.filters["ticks"] = ticks
@@ -77,6 +80,16 @@ def drawing(svg: str) -> Markup:
     for ink in ("#222", "#333", "#555", "#666"):
         svg = svg.replace(f'"{ink}"', '"currentColor"')
     return Markup(svg)
+
+
+def index_maps(candidate: CandidateReport, structure: StructureReport) -> list[str]:
+    """The index maps of a structure's parts in a candidate's layout, the first ones."""
+    texts = [f"{', '.join(part.fields[:4])}: {part.index_map}" for part in candidate.parts if _maps(part, structure)]
+    return texts[:MOST_MAPS]
+
+
+def _maps(part: PartReport, structure: StructureReport) -> bool:
+    return part.structure == structure.id and bool(part.index_map)
 
 
 def chosen(hotspot: HotspotReport) -> CandidateReport | None:

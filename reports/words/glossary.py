@@ -11,6 +11,7 @@ FAMILY_NAMES = {
     "pad": "padded",
     "reorder": "reordered",
     "gather": "gathered",
+    "complex": "complex",
 }
 
 FAMILY_NOTES = {
@@ -22,6 +23,7 @@ FAMILY_NOTES = {
     "permuted": "the dimensions of the array are in another order",
     "padded": "elements are filled up to a larger size",
     "reordered": "the fields are in another order",
+    "complex": "neighbouring fields, as the two parts of a complex number, stay side by side in the blocks",
     "gathered": "objects that lie anywhere are stored one after another, in the order of the pointers to them",
 }
 

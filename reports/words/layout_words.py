@@ -50,14 +50,23 @@ def transformation(
         used = f"the only used field, {names[0]}," if unused else f"its field {names[0]}"
     if classes is not None:
         others = "the other one in a second part" if classes == 2 else f"the others in {classes - 1} further parts"
-        return f"by class, the one of each {classes} neighbouring elements that the call uses in a first part, {others}"
+        inner = "".join(f", each part {text}" for kind, text in _OF_A_CLASS.items() if kind in kinds)
+        return (
+            f"by class, the one of each {classes} neighbouring elements that the call uses in a first part, {others}{inner}"
+        )
     if list(kinds) == ["permute"]:  # most often a matrix of numbers, which is no array of structures
         return f"with {_EXTRAS['permute']}"
     extra = [f"with {word}" for kind, word in _EXTRAS.items() if kind in kinds]
     return " ".join((_shape(kinds, block, groups, used), *extra)).rstrip(",")
 
 
-_EXTRAS = {"permute": "its dimensions in another order", "pad": "padding", "reorder": "the fields in another order"}
+_OF_A_CLASS = {"soa": "as a structure of arrays", "aosoa": "in blocks (AoSoA)"}
+_EXTRAS = {
+    "permute": "its dimensions in another order",
+    "pad": "padding",
+    "reorder": "the fields in another order",
+    "complex": "its fields in pairs, as of complex numbers",
+}
 
 
 def _shape(kinds: Sequence[str], block: int | None, groups: Sequence[Sequence[str]], used: str) -> str:

@@ -17,8 +17,10 @@ from layout_advise.layoutalgebra.bridges.declarations import declare
 from layout_advise.layoutalgebra.derive.chosen_elements import agree, choose, choose_by, in_one_run, positions, used_elements
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Relayout, Structure
 from layout_advise.layoutalgebra.draw.memory import draw_relayout
-from layout_advise.layoutalgebra.explore.explore import Walk, explore
-from layout_advise.layoutalgebra.explore.relayout import AxisStep, Group, LayoutPlan, is_injective, relayout
+from layout_advise.layoutalgebra.explore.cost_model import Walk
+from layout_advise.layoutalgebra.explore.explore import explore
+from layout_advise.layoutalgebra.explore.plans import AxisStep, Group, LayoutPlan
+from layout_advise.layoutalgebra.explore.relayout import is_injective, relayout
 from layout_advise.layoutalgebra.explore.traffic import lines_chosen
 from layout_advise.layoutalgebra.rules.rules import Compact
 from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Point, Stream
@@ -179,7 +181,7 @@ def test_the_candidate_says_what_it_does(tmp_path: Path) -> None:
     found = explore([shape], walks=walks)[0]
     layout = found.relayouts[0]
     assert found.families == ("split", "compact", "pad")
-    assert found.derivation == ("8", "5", "9", "7")
+    assert found.derivation == ("9", "8", "3", "7")
     assert layout.term == "S_{0;2} ⊗ A_6 ⊗ A_2"
     assert "second part" in declare(found)
     assert ">3<" in draw_relayout(layout)

@@ -19,7 +19,8 @@ from layout_advise.layoutalgebra.derive.declared import Declared, Member
 from layout_advise.layoutalgebra.derive.derive import derive_structure
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Relayout, Structure
 from layout_advise.layoutalgebra.draw.memory import draw, draw_relayout
-from layout_advise.layoutalgebra.explore.relayout import AxisStep, Group, LayoutPlan, is_injective, relayout, whole
+from layout_advise.layoutalgebra.explore.plans import AxisStep, Group, LayoutPlan, whole
+from layout_advise.layoutalgebra.explore.relayout import is_injective, relayout
 from layout_advise.layoutalgebra.explore.traffic import lines_touched
 from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Loop, Point, Stream
 from layout_advise.reports.model.hotspot import Verdict

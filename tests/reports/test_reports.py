@@ -349,3 +349,9 @@ def test_flags_that_the_program_does_not_record_are_told() -> None:
     other = msgspec.structs.replace(hotspot, compiled=stand_in)
     assert hotspot_words.compiled(other).endswith("(it names icc: gcc stands in)")
     assert hotspot_words.compiled(msgspec.structs.replace(hotspot, compiled=None)) == ""
+
+
+def test_the_page_says_where_each_field_goes() -> None:
+    page = html.render(report())
+    assert "as formulas" in page
+    assert "x: byte = 8*i of p_x; i &lt; 1000" in page

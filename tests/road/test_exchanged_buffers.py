@@ -12,7 +12,8 @@ import pytest
 
 from layout_advise.errors import RemapError
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
-from layout_advise.layoutalgebra.explore.explore import Walk, explore
+from layout_advise.layoutalgebra.explore.cost_model import Walk
+from layout_advise.layoutalgebra.explore.explore import explore
 from layout_advise.layoutalgebra.explore.joint_candidates import (
     can_be_rearranged,
     changing_places,

@@ -14,8 +14,11 @@ from layout_advise.build.mockups import make_all
 from layout_advise.build.recipes import Recipe
 from layout_advise.build.source import Source, code_of
 from layout_advise.layoutalgebra.derive.structure import Axis, Candidate, Dim, Field, Relayout, Structure
-from layout_advise.layoutalgebra.explore.explore import SMALL_PADDED, Walk, can_pad, explore
-from layout_advise.layoutalgebra.explore.relayout import LINE, is_injective
+from layout_advise.layoutalgebra.explore.cost_model import Walk
+from layout_advise.layoutalgebra.explore.explore import explore
+from layout_advise.layoutalgebra.explore.families import SMALL_PADDED, can_pad
+from layout_advise.layoutalgebra.explore.plans import LINE
+from layout_advise.layoutalgebra.explore.relayout import is_injective
 from layout_advise.layoutalgebra.terms.text import parse
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.timing.variants import Variant

@@ -28,7 +28,7 @@ def candidate(number: int, speedup: Interval | None, **changes: object) -> Candi
         "layout": {"s0": "S_{0,1;2} ⊗ A_1000"},
         "derivation": ("4", "7"),
         "variant": "plain",
-        "parts": (PartReport("s0", ("x",), 8, "A_1000"),),
+        "parts": (PartReport("s0", ("x",), 8, "A_1000", "byte = 8*i of p_x; i < 1000"),),
         "evidence": "verified" if speedup else "rejected",
         "reason": None if speedup else "crashed: SIGSEGV",
         "verification": Verification(3, 80000, 8000, 0),

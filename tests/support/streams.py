@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 
-from layout_advise.layoutalgebra.derive.derive import Access, Derived
+from layout_advise.layoutalgebra.derive.accesses import Access, Derived
 from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Loop, Node, Point
 
 BLOCK_AT = 0x7F0000000010

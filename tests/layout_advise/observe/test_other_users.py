@@ -14,7 +14,8 @@ from layout_advise.cli import main
 from layout_advise.describe import describe
 from layout_advise.errors import SnapshotError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Structure
-from layout_advise.layoutalgebra.explore.relayout import Group, LayoutPlan, relayout, whole
+from layout_advise.layoutalgebra.explore.plans import Group, LayoutPlan, whole
+from layout_advise.layoutalgebra.explore.relayout import relayout
 from layout_advise.observe.case import Case
 from layout_advise.observe.other_users import (
     CodePlaces,
