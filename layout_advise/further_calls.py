@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from layout_advise.build.recipes import Recipe
-from layout_advise.build.source import Source, source_of
 from layout_advise.build.stage import Built, build_at_call
 from layout_advise.choose.policy import CHOOSE
 from layout_advise.mockup.ir.lifted import Lifted
@@ -15,6 +13,8 @@ from layout_advise.observe.case import Case
 from layout_advise.observe.gather import gather_again
 from layout_advise.observe.observe import Observation
 from layout_advise.observe.other_kinds import Other, blocks_of, concerns, with_structures
+from layout_advise.propose.recipes import Recipe
+from layout_advise.propose.source import Source, source_of
 from layout_advise.tracer.process.stopped_program import StoppedProgram
 from layout_advise.verify.compare import Findings, compared, differing, rejected
 from layout_advise.verify.stage import Verified

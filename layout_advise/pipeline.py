@@ -18,7 +18,7 @@ from layout_advise.choose.policy import CHOOSE
 from layout_advise.choose.profile import Profiled, probe_calls, profile, spool, without_main
 from layout_advise.config import Settings
 from layout_advise.describe.assemble import quality
-from layout_advise.describe.studied import Studied
+from layout_advise.describe.studied import AnotherKind, SmallerRegion, Studied
 from layout_advise.errors import RunDirError, UsageError
 from layout_advise.observe.backends import check_backend
 from layout_advise.observe.case import Case
@@ -27,7 +27,6 @@ from layout_advise.policies import policies
 from layout_advise.progress import Progress
 from layout_advise.reports.model import contract
 from layout_advise.reports.pages import html
-from layout_advise.retry import AnotherKind, SmallerRegion
 from layout_advise.road import study
 from layout_advise.rundir import RunDir, open_run, scratch, write_atomically
 from layout_advise.static_program import trace_static

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
-from layout_advise.build.source import Source
 from layout_advise.build.stage import build_all
 from layout_advise.choose.policy import CHOOSE
 from layout_advise.decide.decision import Decision, leading
@@ -22,7 +21,15 @@ from layout_advise.decide.usage import use_of, with_use
 from layout_advise.decide.verdict import VerdictContext, for_program, undecided
 from layout_advise.decide.verdict_over_kinds import KindRace, decide_over_kinds
 from layout_advise.describe import describe
-from layout_advise.describe.studied import Decided, Studied, conditions_of, modelled_conditions
+from layout_advise.describe.studied import (
+    AnotherKind,
+    Decided,
+    InBatches,
+    SmallerRegion,
+    Studied,
+    conditions_of,
+    modelled_conditions,
+)
 from layout_advise.errors import SnapshotError
 from layout_advise.further_calls import AtKind, verify_further, verify_kind
 from layout_advise.measure.contest import raw
@@ -38,10 +45,10 @@ from layout_advise.observe.other_users import between_calls
 from layout_advise.observe.stage import kinds_of, observe_call
 from layout_advise.observe.watch_users import find_users
 from layout_advise.propose.proposals import Proposed, views_of
+from layout_advise.propose.source import Source
 from layout_advise.propose.stage import propose_layouts
 from layout_advise.reasons import UNLIKE_PROGRAM, Reason
 from layout_advise.reports.model.hotspot import ByThreads, NotLifted, Verdict
-from layout_advise.retry import AnotherKind, InBatches, SmallerRegion
 from layout_advise.rundir import write_atomically
 from layout_advise.tracer.process.stopped_program import Snapshots
 from layout_advise.tracer.snapshot.agent_process import AgentProcess

@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from layout_advise.build.mockups import JOBS, Mockup
-from layout_advise.build.recipes import Recipe
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.mockup.run.build import build
 from layout_advise.mockup.timing.variants import Variant
+from layout_advise.propose.recipes import Recipe
 
 MOVED_BY = (16, 32, 48)
 """How many bytes further into a cache line code lies than in a build of its own: compilers align functions to 16."""

@@ -7,9 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from layout_advise.build.compile_flags import Compiled, flags_of
-from layout_advise.build.recipes import Code, Recipe
-from layout_advise.build.source import Source
+from layout_advise.build.compile_flags import flags_of
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.mockup.emit import EmitSettings, emit
@@ -28,6 +26,9 @@ from layout_advise.mockup.run.code_placement import (
 )
 from layout_advise.mockup.run.same_code import same_code
 from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_UNROLLED, PLACED, Variant
+from layout_advise.propose.compiler import Compiled
+from layout_advise.propose.recipes import Code, Recipe
+from layout_advise.propose.source import Source
 from layout_advise.tracer.trace.trace import Trace
 
 JOBS = 2

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from layout_advise.build.code_places import have_room, moved, moved_identities
 from layout_advise.build.mockups import Mockups, better_kept, identity_of_loops, make_all, place_identity, twins
-from layout_advise.build.recipes import Recipe, recipes
-from layout_advise.build.source import Source
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.mockup.run.code_placement import same_loops
 from layout_advise.mockup.run.same_code import same_code
@@ -17,6 +15,8 @@ from layout_advise.mockup.timing.variants import FORMS_OF_IDENTITY, IDENTITY, ID
 from layout_advise.observe.chosen_elements import choices_at, chooses
 from layout_advise.observe.gather import tables_of
 from layout_advise.observe.observe import Observation
+from layout_advise.propose.recipes import Recipe, recipes
+from layout_advise.propose.source import Source
 from layout_advise.workspace import Workspace
 
 LESS_ALIGNED = ("-falign-functions=32", "-falign-loops=16")

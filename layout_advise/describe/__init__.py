@@ -1,6 +1,7 @@
 """Eighth stage: from what the stages found to the report's data.
 
 In come the results of all stages, out comes the region's part of ``report.json`` (:mod:`layout_advise.reports.model`).
-``describe`` assembles the region, ``candidate_rows`` its layouts, ``shown`` their declarations, drawings and cache
-lines, ``users_report`` who else uses a structure, ``assemble`` the candidates' rows and the checks of quality.
+``studied`` holds the results, and how a study may be taken up again; ``describe`` assembles the region, ``candidate_rows``
+its layouts, ``shown`` their declarations, drawings and cache lines, ``users_report`` who else uses a structure,
+``assemble`` the candidates' rows and the checks of quality, whose limits are in ``policy``.
 """

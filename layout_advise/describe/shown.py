@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Any
-
-import msgspec
 
 from layout_advise.describe.assemble import Drawn
 from layout_advise.layoutalgebra.bridges.declarations import declare
@@ -16,26 +13,6 @@ from layout_advise.layoutalgebra.explore.traffic import lines_chosen, lines_touc
 
 TABLE_ROWS = 2
 """Lines shown of either end of a table in a mock-up's source."""
-
-
-def plain(candidate: Candidate) -> dict[str, Any]:
-    """A candidate as JSON-ready data."""
-    return {
-        "id": candidate.id,
-        "families": candidate.families,
-        "block": candidate.block,
-        "derivation": candidate.derivation,
-        "cost": candidate.cost,
-        "relayouts": [_plain_layout(r) for r in candidate.relayouts],
-    }
-
-
-def _plain_layout(layout: Relayout) -> dict[str, Any]:
-    """Without the bitmap of chosen elements, which can be as long as the rest of the file."""
-    data: dict[str, Any] = msgspec.to_builtins(layout)
-    if data["chosen"] is not None:
-        del data["chosen"]["bits"]
-    return data
 
 
 def drawn(candidate: Candidate) -> Drawn:

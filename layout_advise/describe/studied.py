@@ -1,4 +1,4 @@
-"""The outcome of a region's study, as the report needs it."""
+"""The outcome of a region's study: what the report needs, or a typed request to take it up again in another way."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from layout_advise.mockup.remap.conversion_view import View
 from layout_advise.mockup.timing.policy import TIMING
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.observe.case import Case
+from layout_advise.observe.find_kinds import Kinds
 from layout_advise.observe.observe import Observation
 from layout_advise.reasons import TELLS_NOTHING
 from layout_advise.reports.model.hotspot import ByThreads, HotspotReport, Verdict
-from layout_advise.retry import InBatches, SmallerRegion
 from layout_advise.verify.stage import Verified
 
 
@@ -44,6 +44,23 @@ class Decided:
     def mode(self) -> Mode | None:
         """The mode that counts, steady or cold."""
         return self.decision.mode if self.decision else None
+
+
+@dataclass(frozen=True, slots=True)
+class AnotherKind:
+    """The calls differ, and a call of another kind has to stand for them."""
+
+    kinds: Kinds
+
+
+@dataclass(frozen=True, slots=True)
+class SmallerRegion:
+    """One call makes more accesses than are recorded: a loop in it may make fewer."""
+
+
+@dataclass(frozen=True, slots=True)
+class InBatches:
+    """The same call repeated is quicker than the program's calls, which depend on data: several in a row may not be."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from layout_advise.build.mockups import Mockup, Mockups
-from layout_advise.build.source import Source
 from layout_advise.build.stage import same_program
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.measure.effort import plans_for
@@ -17,6 +16,7 @@ from layout_advise.mockup.timing.plan import Memory
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import CONTROLS, IDENTITY, IDENTITY_UNROLLED, PLACED, SCALAR, Variant
 from layout_advise.observe.observe import Observation, is_beyond_the_l2, leaves_data
+from layout_advise.propose.source import Source
 from layout_advise.propose.titles import title, words
 from layout_advise.tracer.process.stopped_program import Clock, Snapshots
 from layout_advise.verify.compare import Findings

@@ -14,7 +14,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from layout_advise.build.source import forbidden
 from layout_advise.errors import LayoutAdviseError, ReplayError
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.measure.effort import plans_for
@@ -29,6 +28,7 @@ from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import REPLAY, Variant
 from layout_advise.observe.case import Case
 from layout_advise.observe.observe import Observation
+from layout_advise.propose.source import forbidden
 from layout_advise.tracer.backends.clone.address import choose_address
 from layout_advise.tracer.backends.clone.image import build_clone
 from layout_advise.tracer.process.stopped_program import Snapshots, StoppedProgram

@@ -1,6 +1,8 @@
-"""Third stage: which layouts are worth measuring.
+"""Third stage: the lifted code, and which layouts of its structures are worth measuring.
 
-In comes an observation, out come candidate layouts, best under the cost model first. ``proposals`` asks the layout
-algebra for candidates and leaves out those that the lifted code cannot be re-indexed for; ``titles`` words what a
-candidate advises.
+In comes an observation, out come candidate layouts, best under the cost model first, and what mock-ups are made of.
+``stage`` lifts and proposes: ``source`` holds the code in all forms with its trace and ``compiler``, ``proposals`` asks the
+layout algebra for candidates and leaves out those that the lifted code cannot be re-indexed for, ``recipes`` lists which
+mock-ups are made (the identity in its forms, each candidate in its variants, one with a wrong index map).
+``candidates_file`` keeps the candidates in the run directory; ``titles`` words what one advises.
 """

@@ -7,8 +7,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from layout_advise import machine
-from layout_advise.build.recipes import Recipe
-from layout_advise.build.source import Source
 from layout_advise.errors import NotLiftedError, RemapError
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.layoutalgebra.explore.cost_model import Walk
@@ -18,6 +16,8 @@ from layout_advise.mockup.remap.conversion_view import View, view
 from layout_advise.mockup.remap.plan import plan
 from layout_advise.mockup.timing.variants import Variant
 from layout_advise.observe.observe import Observation, density
+from layout_advise.propose.recipes import Recipe
+from layout_advise.propose.source import Source
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 
-from layout_advise.build.source import Source, source_of
-from layout_advise.describe import shown
 from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.ir.effects import Gpr, Lane
 from layout_advise.mockup.ir.lifted import Lifted
@@ -19,7 +17,9 @@ from layout_advise.observe.linear_index import linearise
 from layout_advise.observe.observe import Observation
 from layout_advise.observe.stage import Observed
 from layout_advise.observe.untaken_fields import with_reachable
+from layout_advise.propose.candidates_file import plain
 from layout_advise.propose.proposals import Proposed, proposed
+from layout_advise.propose.source import Source, source_of
 from layout_advise.rundir import write_atomically
 from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.program.dwarf_types import ResultKind
@@ -39,7 +39,7 @@ def propose_layouts(observed: Observed, others: Sequence[Observation], read: Cal
     else:
         source = lifted
     found = proposed(seen, source, case.settings.candidates, temporary=case.settings.temporary)
-    write_atomically(case.space.region.candidates, json.dumps([shown.plain(c) for c in found.candidates], indent=1).encode())
+    write_atomically(case.space.region.candidates, json.dumps([plain(c) for c in found.candidates], indent=1).encode())
     return found
 
 

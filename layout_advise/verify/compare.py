@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from layout_advise.build.mockups import Mockup, Mockups, expected_moves, make_all
-from layout_advise.build.recipes import Recipe
-from layout_advise.build.source import Source
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.mockup.timing.variants import Variant
+from layout_advise.propose.recipes import Recipe
+from layout_advise.propose.source import Source
 from layout_advise.tracer.process.stopped_program import Range, StoppedProgram
 from layout_advise.verify.verify import Finding, Subject, verify
 from layout_advise.verify.verify_team import verify_team

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from layout_advise.build.recipes import Recipe
 from layout_advise.build.stage import Built
 from layout_advise.mockup.timing.variants import IDENTITY
+from layout_advise.propose.recipes import Recipe
 from layout_advise.reasons import Reason
 from layout_advise.tracer.process.stopped_program import Range, StoppedProgram
 from layout_advise.verify.compare import (

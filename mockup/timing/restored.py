@@ -10,7 +10,7 @@ from layout_advise.mockup.timing.canary import Canary, fastest
 from layout_advise.mockup.timing.plan import Memory, Restorer, Timed, TimingPlan
 from layout_advise.mockup.timing.policy import TIMING
 from layout_advise.mockup.timing.statistics import undisturbed
-from layout_advise.mockup.timing.timings import Process, Timings
+from layout_advise.mockup.timing.timings import ProcessTimes, Timings
 from layout_advise.mockup.timing.variants import CONTROLS, ORIGINAL, PLACEMENTS, SHADOW, Variant
 from layout_advise.tracer.process.stopped_program import MODES, Calm, Mode, Range, Sample, StoppedProgram
 
@@ -44,7 +44,7 @@ class Restore:
         self._numbers: dict[Variant, int] = {ORIGINAL: 0, SHADOW: 0}
         self._current = ORIGINAL
 
-    def run(self, snapshots: Restorer) -> Process:
+    def run(self, snapshots: Restorer) -> ProcessTimes:
         """What was timed. Raises BrokenVariant."""
         with snapshots.restore() as program:
             try:
@@ -145,10 +145,10 @@ class _Notes:
     def _time(self, sample: Sample) -> float:
         return float(sample.wall_ns if self._wall else sample.cpu_ns)
 
-    def process(self, conversions: dict[Variant, tuple[float, float]]) -> Process:
+    def process(self, conversions: dict[Variant, tuple[float, float]]) -> ProcessTimes:
         """What was timed, with what converting took."""
         waited = self._given - self._calm.patience_ns
-        return Process(self._times, self._canaries, conversions, waited, self._rejected, self._samples)
+        return ProcessTimes(self._times, self._canaries, conversions, waited, self._rejected, self._samples)
 
 
 def rotated(names: Sequence[Variant], by: int) -> list[Variant]:

@@ -32,7 +32,7 @@ Canaries = Mapping[Variant, Sequence[Canary]]
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
+class ProcessTimes:
     """What was timed in one restored process. ``conversions`` are ns of converting to a layout and back, by variant."""
 
     times: Mapping[Mode, Times]
@@ -80,7 +80,7 @@ class Timings:
     _worked_out: dict[tuple[object, ...], object] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What has been worked out of the times: every ratio needs it."""
 
-    def with_process(self, one: Process) -> Timings:
+    def with_process(self, one: ProcessTimes) -> Timings:
         """These times and those of one more restored process."""
         names = {*self.conversions, *one.conversions}
         none = (None,) * len(self.steady)

@@ -28,8 +28,8 @@ from layout_advise.layoutalgebra.terms.term import A, S, product, union
 from layout_advise.mockup.emit.copies import chosen_tables, copy_function
 from layout_advise.mockup.emit.frame import buffer_specs
 from layout_advise.mockup.run.load import arguments, compile_mockup
-from tests.support.emitted import emit_mockup
-from tests.support.mockup_case import FLAGS, Case, f64_fields, verify
+from tests.support.mockups.case import FLAGS, Case, f64_fields, verify
+from tests.support.mockups.emitted import emit_mockup
 
 BASE = 0x7F0000000010
 

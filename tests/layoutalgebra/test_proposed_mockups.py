@@ -17,7 +17,7 @@ from layout_advise.layoutalgebra.explore.explore import explore
 from layout_advise.layoutalgebra.explore.relayout import is_injective
 from layout_advise.layoutalgebra.explore.traffic import lines_chosen
 from tests.support.algebra_structures import chosen_of_blocks
-from tests.support.mockup_case import FLAGS, Case, f64_fields, verify
+from tests.support.mockups.case import FLAGS, Case, f64_fields, verify
 
 SQUARES = """
 struct q { double re, im, scale_re, scale_im; };

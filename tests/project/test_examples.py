@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.openmp_programs import clang_has_openmp
+from tests.support.openmp.programs import clang_has_openmp
 from tests.support.paths import ROOT
 
 EXAMPLES = ROOT / "examples"

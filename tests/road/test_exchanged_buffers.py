@@ -22,9 +22,9 @@ from layout_advise.layoutalgebra.explore.joint_candidates import (
     twins,
 )
 from tests.support.command import advise
-from tests.support.emitted import emit_mockup
-from tests.support.mockup_case import FLAGS, PARTICLES, Case, f64_fields
-from tests.support.mockup_native import candidate, relayout
+from tests.support.mockups.case import FLAGS, PARTICLES, Case, f64_fields
+from tests.support.mockups.emitted import emit_mockup
+from tests.support.mockups.native import candidate, relayout
 from tests.support.run_folders import studied_region
 
 STATE, WET, HEAT = Field("state", 0, 1), Field("wet", 1, 1), Field("heat", 4, 4)

@@ -12,9 +12,9 @@ from layout_advise.rundir import find_trace
 from layout_advise.tracer.backends.clone.record_team import trace_region
 from layout_advise.tracer.trace.trace_file import read_trace
 from layout_advise.verify.verify_team import verify_team
-from tests.support import openmp_programs as programs
 from tests.support.command import run_command
-from tests.support.openmp_road import advised, build_bodies, trace_and_compare
+from tests.support.openmp import programs as programs
+from tests.support.openmp.road import advised, build_bodies, trace_and_compare
 from tests.support.tracing.openmp_traces import parked_team
 
 

@@ -19,12 +19,12 @@ from layout_advise.tracer.snapshot.snapshots import CriuSnapshots
 from layout_advise.tracer.trace.trace_file import read_trace, write_trace
 from layout_advise.verify.order_dependent_sums import SharedSum, order_dependent
 from layout_advise.verify.verify_team import verify_with
-from tests.support import openmp_programs as programs
-from tests.support import sync_programs as regions
 from tests.support.compilers import HASWELL
-from tests.support.openmp_programs import needs_libomp, with_threads
-from tests.support.openmp_road import advised, assert_same_bytes, build_bodies, trace_and_compare, trace_of_threads
-from tests.support.sync_programs import DETERMINISTIC, ROUNDED, SHAPES, lifted_region, nested_items
+from tests.support.openmp import programs as programs
+from tests.support.openmp import sync_programs as regions
+from tests.support.openmp.programs import needs_libomp, with_threads
+from tests.support.openmp.road import advised, assert_same_bytes, build_bodies, trace_and_compare, trace_of_threads
+from tests.support.openmp.sync_programs import DETERMINISTIC, ROUNDED, SHAPES, lifted_region, nested_items
 from tests.support.tracing.openmp_traces import N, body_of, cells_by_thread, parked_team, share, team_entry, team_trace
 
 pytestmark = needs_libomp

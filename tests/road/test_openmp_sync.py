@@ -13,8 +13,8 @@ from layout_advise.mockup.machine.openmp_runtime import refusal_remark
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.program.openmp_regions import is_region_body, region_entry
 from tests.support.compilers import HASWELL
-from tests.support.openmp_road import assert_same_bytes, trace_and_compare
-from tests.support.sync_programs import DETERMINISTIC, REFUSED, ROUNDED, build, lifted_region, nested_items
+from tests.support.openmp.road import assert_same_bytes, trace_and_compare
+from tests.support.openmp.sync_programs import DETERMINISTIC, REFUSED, ROUNDED, build, lifted_region, nested_items
 
 FAR = [("sum", 3, ("-O2",)), ("dynamic sum", 2, HASWELL), ("critical", 2, HASWELL), ("hits", 3, HASWELL)]
 

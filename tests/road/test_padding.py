@@ -9,10 +9,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layout_advise.build.compile_flags import Compiled
 from layout_advise.build.mockups import make_all
-from layout_advise.build.recipes import Recipe
-from layout_advise.build.source import Source, code_of
 from layout_advise.layoutalgebra.derive.structure import Axis, Candidate, Dim, Field, Relayout, Structure
 from layout_advise.layoutalgebra.explore.cost_model import Walk
 from layout_advise.layoutalgebra.explore.explore import explore
@@ -23,12 +20,15 @@ from layout_advise.layoutalgebra.terms.text import parse
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.timing.variants import Variant
 from layout_advise.observe.observe import observed
+from layout_advise.propose.compiler import Compiled
 from layout_advise.propose.proposals import propose
+from layout_advise.propose.recipes import Recipe
+from layout_advise.propose.source import Source, code_of
 from layout_advise.propose.stage import attempt
 from layout_advise.tracer.backends.clone.record_team import trace_region
 from layout_advise.verify.verify import Subject
 from layout_advise.verify.verify_team import verify_team
-from tests.support.openmp_road import build_bodies, trace_and_compare
+from tests.support.openmp.road import build_bodies, trace_and_compare
 from tests.support.tracing.openmp_traces import parked_team
 
 ZEROS = r"""

@@ -7,7 +7,7 @@ import numpy as np
 from layout_advise.layoutalgebra.derive.chosen_elements import choose
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
 from layout_advise.layoutalgebra.explore.cost_model import Walk
-from tests.support.mockup_case import f64_fields
+from tests.support.mockups.case import f64_fields
 
 
 def of_sizes(counts: list[int], sizes: list[int], gaps: list[int], element: int) -> Structure:

@@ -13,11 +13,8 @@ from typing import cast
 
 import pytest
 
-from layout_advise.build import source as sources
 from layout_advise.build.code_places import MOVED_BY, have_room, moved, moved_identities
-from layout_advise.build.compile_flags import Compiled
 from layout_advise.build.mockups import Mockup
-from layout_advise.build.recipes import Recipe
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
 from layout_advise.measure.contest import controls
 from layout_advise.mockup.ir.data_branches import branches_on_data
@@ -29,11 +26,14 @@ from layout_advise.mockup.timing.ratios import identity_ratio
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import IDENTITY, ORIGINAL, Variant
 from layout_advise.observe.observe import Observation
+from layout_advise.propose import source as sources
+from layout_advise.propose.compiler import Compiled
+from layout_advise.propose.recipes import Recipe
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.verify.verify import Finding
 from tests.support.benchmark_scripts import script
-from tests.support.mockup_native import Native, candidate, relayout
 from tests.support.mockups.branching_kernels import BRANCHING
+from tests.support.mockups.native import Native, candidate, relayout
 
 LAYOUT, KEPT, SAME = Variant("l"), Variant("i"), Variant("s")
 TEXT = """__attribute__((visibility("default"))) double sum_of(const double *x, long n)

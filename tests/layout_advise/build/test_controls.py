@@ -12,15 +12,14 @@ import pytest
 
 from layout_advise import pipeline
 from layout_advise.build.mockups import Mockup
-from layout_advise.build.recipes import Recipe
 from layout_advise.build.stage import worth_timing
 from layout_advise.describe.assemble import Conditions, quality
-from layout_advise.describe.studied import Studied
+from layout_advise.describe.studied import InBatches, Studied
 from layout_advise.measure.contest import controls
 from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_BLOCKS, SCALAR, Variant
 from layout_advise.observe.case import Case
+from layout_advise.propose.recipes import Recipe
 from layout_advise.reports.model.hotspot import Verdict
-from layout_advise.retry import InBatches
 from layout_advise.verify.verify import Finding
 from tests.support.sample_report import report
 

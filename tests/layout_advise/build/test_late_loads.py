@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from layout_advise.build.code_places import moved
-from layout_advise.build.compile_flags import Compiled
 from layout_advise.build.mockups import LateLoads, Mockup, make_all
-from layout_advise.build.recipes import Code, Recipe
-from layout_advise.build.source import Source
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.mockup.timing.variants import IDENTITY, Variant
+from layout_advise.propose.compiler import Compiled
+from layout_advise.propose.recipes import Code, Recipe
+from layout_advise.propose.source import Source
 from layout_advise.verify.compare import without_failed
 from layout_advise.verify.verify import Finding
-from tests.support.mockup_native import Rows, rows
+from tests.support.mockups.native import Rows, rows
 
 C1 = Variant("c1")
 FLAGS = ("-O3", "-march=haswell", "-ffp-contract=off")

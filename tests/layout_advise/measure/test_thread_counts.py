@@ -23,7 +23,7 @@ from layout_advise.reports.pages import html, tables, terminal
 from layout_advise.tracer.backends.clone.record_team import trace_region
 from layout_advise.tracer.snapshot.snapshots import CriuSnapshots
 from layout_advise.verify.verify_team import verify_with
-from tests.support.openmp_road import build_bodies
+from tests.support.openmp.road import build_bodies
 from tests.support.sample_report import report
 from tests.support.tracing.openmp_traces import parked_team
 from tests.support.variants import variant

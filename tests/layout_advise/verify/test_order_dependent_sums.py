@@ -19,8 +19,8 @@ from layout_advise.mockup.ir.lifted import Atomic, Imm, Item, Lifted, LiftedLoop
 from layout_advise.mockup.machine.openmp_runtime import ROUTINES, is_dynamic, refusal_remark, retried
 from layout_advise.tracer.trace.trace import Thread
 from layout_advise.verify.order_dependent_sums import SharedSum, allowed, farthest, order_dependent
-from tests.support.openmp_road import trace_of_threads
-from tests.support.sync_programs import DETERMINISTIC, ROUNDED, build, lifted_region
+from tests.support.openmp.road import trace_of_threads
+from tests.support.openmp.sync_programs import DETERMINISTIC, ROUNDED, build, lifted_region
 
 LOAD, SWAP = 0x100, 0x200
 

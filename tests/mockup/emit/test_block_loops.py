@@ -11,18 +11,18 @@ import pytest
 from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 
-from layout_advise.build.compile_flags import Compiled
 from layout_advise.build.mockups import make_all
-from layout_advise.build.recipes import Code, recipes
-from layout_advise.build.source import Source
 from layout_advise.errors import NotVectorisedError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.run.compilers import GCC
+from layout_advise.propose.compiler import Compiled
+from layout_advise.propose.recipes import Code, recipes
+from layout_advise.propose.source import Source
 from layout_advise.tracer.trace.trace import Trace
 from tests.support.compilers import HASWELL, needs_clang
-from tests.support.emitted import emit_mockup
-from tests.support.mockup_native import candidate, relayout
+from tests.support.mockups.emitted import emit_mockup
+from tests.support.mockups.native import candidate, relayout
 from tests.support.mockups.vector_kernels import FLAGS, KMEANS, NUMBERS, TERMS, VectorKernel, loop_kernel
 
 BLOCKS = ("aosoa", "blocks")

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from layout_advise.mockup.emit.packs.fmaddsub import join_fmaddsub, keeps_lanes
-from tests.support.emitted import emit_mockup
-from tests.support.mockup_native import Native, rows, run_mockup, traced
+from tests.support.mockups.emitted import emit_mockup
+from tests.support.mockups.native import Native, rows, run_mockup, traced
 
 HASWELL = ("-O2", "-march=haswell")
 

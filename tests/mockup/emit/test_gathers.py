@@ -12,9 +12,9 @@ import pytest
 from layout_advise.errors import RemapError
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
 from layout_advise.mockup.run.build import build
-from tests.support.emitted import emit_mockup
-from tests.support.mockup_case import FLAGS, Case, f64_fields, verify
-from tests.support.mockup_native import candidate, relayout, run_mockup
+from tests.support.mockups.case import FLAGS, Case, f64_fields, verify
+from tests.support.mockups.emitted import emit_mockup
+from tests.support.mockups.native import candidate, relayout, run_mockup
 
 GATHER = """
 struct m { double re, im, unused[2]; };

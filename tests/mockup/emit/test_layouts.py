@@ -19,9 +19,9 @@ from layout_advise.mockup.evidence.binding import accesses
 from layout_advise.mockup.evidence.check_records import check_records
 from layout_advise.mockup.ir.lifted import Let
 from layout_advise.mockup.run.build import build
-from tests.support.emitted import emit_mockup
-from tests.support.mockup_case import FLAGS, GRID, PARTICLES, Case, f64_fields, particles, verify
-from tests.support.mockup_native import candidate, relayout
+from tests.support.mockups.case import FLAGS, GRID, PARTICLES, Case, f64_fields, particles, verify
+from tests.support.mockups.emitted import emit_mockup
+from tests.support.mockups.native import candidate, relayout
 
 PIXELS = """
 struct pixel { float r, g, b, a; };

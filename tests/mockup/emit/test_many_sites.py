@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from layout_advise.layoutalgebra.derive.structure import Dim, Structure
-from tests.support.mockup_case import Case, compare, f64_fields
-from tests.support.mockup_native import candidate, relayout
+from tests.support.mockups.case import Case, compare, f64_fields
+from tests.support.mockups.native import candidate, relayout
 
 SUMS = """
 struct row { double x, y; };

@@ -18,8 +18,8 @@ from layout_advise.mockup.emit.packs.find import nothing_packed, packed
 from layout_advise.mockup.ir.effects import Ty
 from layout_advise.mockup.ir.lifted import Item, Let, Lifted, Linear, Load, Origin, Store, Val
 from tests.support.compilers import needs_clang
-from tests.support.emitted import emit_mockup
-from tests.support.mockup_native import Native, rows, run_mockup, traced
+from tests.support.mockups.emitted import emit_mockup
+from tests.support.mockups.native import Native, rows, run_mockup, traced
 
 HASWELL = ("-O2", "-march=haswell")
 REGISTERS = 4

@@ -28,7 +28,7 @@ from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.trace.trace import Trace
 from tests.support.command import advise
-from tests.support.mockup_native import candidate, relayout
+from tests.support.mockups.native import candidate, relayout
 from tests.support.tracing.parked_programs import entry_of
 
 MAIN = r"""

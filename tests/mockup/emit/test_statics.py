@@ -14,9 +14,9 @@ from layout_advise.layoutalgebra.derive.structure import Dim, Structure
 from layout_advise.mockup.emit import statics
 from layout_advise.mockup.run.build import command
 from layout_advise.mockup.run.compilers import GCC
-from tests.support.emitted import emit_mockup
-from tests.support.mockup_case import GRID, Case, compare, f64_fields, particles
-from tests.support.mockup_native import candidate, relayout
+from tests.support.mockups.case import GRID, Case, compare, f64_fields, particles
+from tests.support.mockups.emitted import emit_mockup
+from tests.support.mockups.native import candidate, relayout
 
 
 def stencil(where: Path, flags: tuple[str, ...] = ("-O2",)) -> tuple[Case, Structure]:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from layout_advise.layoutalgebra.derive.structure import Dim, Structure
-from tests.support.emitted import emit_mockup
-from tests.support.mockup_case import Case, f64_fields, verify
-from tests.support.mockup_native import candidate, relayout
+from tests.support.mockups.case import Case, f64_fields, verify
+from tests.support.mockups.emitted import emit_mockup
+from tests.support.mockups.native import candidate, relayout
 
 ROWS = """
 struct cell { double u, v, w; };

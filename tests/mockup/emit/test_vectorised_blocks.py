@@ -9,10 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from layout_advise.build.compile_flags import Compiled
 from layout_advise.build.mockups import make_all
-from layout_advise.build.recipes import Code, Recipe
-from layout_advise.build.source import Source
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Structure
 from layout_advise.mockup.emit import emit
 from layout_advise.mockup.emit.frame import mixes_products
@@ -21,8 +18,11 @@ from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.rewrite.reroll import reroll
 from layout_advise.mockup.run.compilers import GCC
 from layout_advise.mockup.timing.variants import Variant
+from layout_advise.propose.compiler import Compiled
+from layout_advise.propose.recipes import Code, Recipe
+from layout_advise.propose.source import Source
 from layout_advise.tracer.trace.trace import Trace
-from tests.support.mockup_native import Native, candidate, relayout, traced
+from tests.support.mockups.native import Native, candidate, relayout, traced
 
 FLAGS = ("-O3", "-march=haswell", "-ffp-contract=off")
 # gcc unrolls it for two particles and takes their factors in different orders

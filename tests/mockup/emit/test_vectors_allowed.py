@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from layout_advise.build.compile_flags import Compiled, flags_of
-from layout_advise.build.recipes import Recipe
+from layout_advise.build.compile_flags import flags_of
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
 from layout_advise.mockup.emit import Emitted
 from layout_advise.mockup.emit.packs.fmaddsub import brings_together, elements_whole
 from layout_advise.mockup.run.compilers import CLANG, GCC
 from layout_advise.mockup.timing.variants import IDENTITY
-from tests.support.mockup_case import f64_fields
-from tests.support.mockup_native import candidate, relayout
+from layout_advise.propose.compiler import Compiled
+from layout_advise.propose.recipes import Recipe
+from tests.support.mockups.case import f64_fields
+from tests.support.mockups.native import candidate, relayout
 
 FIELDS = f64_fields(("x", 0), ("y", 8), ("m", 24))
 

@@ -26,8 +26,8 @@ from layout_advise.mockup.ir.lifted import Lifted, Store
 from layout_advise.mockup.run.load import MockupCall, arguments, compile_mockup
 from layout_advise.tracer.folding.fold import fold
 from layout_advise.tracer.trace.trace import Allocation, Trace
-from tests.support.emitted import emit_mockup
-from tests.support.mockup_native import Native, references_of, run_mockup, trace_of
+from tests.support.mockups.emitted import emit_mockup
+from tests.support.mockups.native import Native, references_of, run_mockup, trace_of
 
 SOURCE = """
 struct p { double x, v, rest[2]; int n; };

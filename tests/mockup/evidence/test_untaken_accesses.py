@@ -16,7 +16,7 @@ from layout_advise.mockup.evidence.binding import bind
 from layout_advise.mockup.evidence.untaken_accesses import unseen
 from layout_advise.observe.observe import Observation
 from layout_advise.observe.untaken_fields import untaken, with_reachable
-from tests.support.mockup_case import Case, f64_fields
+from tests.support.mockups.case import Case, f64_fields
 
 PATHS = """
 struct path { double spot, vol, knock, out; long hits, first; double rest[2]; };

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from layout_advise.mockup.ir.data_branches import branches_on_data
-from tests.support.mockup_native import Native
 from tests.support.mockups.branching_kernels import BRANCHING
+from tests.support.mockups.native import Native
 
 
 @pytest.mark.parametrize("name", BRANCHING)

@@ -17,9 +17,9 @@ from layout_advise.mockup.ir.lifted import Assign, LiftedLoop, everything
 from layout_advise.mockup.ir.node import Node
 from layout_advise.mockup.ir.value_graph import Graph, parts
 from layout_advise.mockup.lift.loops.carried_pointers import index_of, web_of
-from tests.support.emitted import emit_mockup
-from tests.support.mockup_case import FLAGS, Case, verify
-from tests.support.mockup_native import candidate, relayout
+from tests.support.mockups.case import FLAGS, Case, verify
+from tests.support.mockups.emitted import emit_mockup
+from tests.support.mockups.native import candidate, relayout
 
 ROWS = """
 struct row { long id; int customer, status; double price, discount; int quantity, warehouse; char comment[40]; };

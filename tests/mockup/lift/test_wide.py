@@ -14,8 +14,8 @@ from layout_advise.mockup.ir.lifted import Item, LiftedLoop, Load
 from layout_advise.mockup.lift.lift import lift
 from layout_advise.tracer.code.region import CodeRange, Region
 from tests.support.compilers import HAS_AVX512, HASWELL
-from tests.support.emitted import emit_mockup
-from tests.support.mockup_native import Native, rows, run_mockup, traced
+from tests.support.mockups.emitted import emit_mockup
+from tests.support.mockups.native import Native, rows, run_mockup, traced
 
 pytestmark = pytest.mark.skipif(not HAS_AVX512, reason="this processor has no AVX-512 (avx512f, bw, dq, vl, cd)")
 FLAGS = ("-O3", "-march=skylake-avx512", "-fno-math-errno")

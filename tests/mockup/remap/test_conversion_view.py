@@ -14,8 +14,8 @@ from layout_advise.mockup.evidence.binding import Access, accesses, bind
 from layout_advise.mockup.ir.lifted import Store
 from layout_advise.mockup.remap.conversion_view import View, view
 from layout_advise.mockup.remap.plan import plan
-from tests.support.mockup_case import FLAGS, Case
-from tests.support.mockup_native import candidate, relayout
+from tests.support.mockups.case import FLAGS, Case
+from tests.support.mockups.native import candidate, relayout
 
 SOURCE = """
 struct body { double x, v, e, f; };

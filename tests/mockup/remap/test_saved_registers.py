@@ -12,8 +12,8 @@ from layout_advise.mockup.evidence.binding import bind
 from layout_advise.mockup.ir.lifted import LiftedLoop
 from layout_advise.mockup.remap.plan import plan
 from layout_advise.mockup.remap.saved_registers import spilled_values
-from tests.support.mockup_case import Case, f64_fields, verify
-from tests.support.mockup_native import candidate, relayout
+from tests.support.mockups.case import Case, f64_fields, verify
+from tests.support.mockups.native import candidate, relayout
 
 ROWS, COLUMNS = 6, 10
 SOURCE = """

@@ -35,8 +35,8 @@ from layout_advise.mockup.ir.lifted import (
 from layout_advise.mockup.rewrite.hoist_pointer_loads import hoist_pointer_loads
 from layout_advise.mockup.rewrite.passes import run_passes
 from tests.support.lifting.run_lifted import run_lifted
-from tests.support.mockup_case import Case, f64_fields, verify
-from tests.support.mockup_native import candidate, relayout
+from tests.support.mockups.case import Case, f64_fields, verify
+from tests.support.mockups.native import candidate, relayout
 from tests.support.mockups.small_memory import COUNTER, MEMORY_START, POINTER, SmallMemory, interpreted
 
 HEADER = 256

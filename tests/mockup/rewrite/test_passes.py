@@ -12,7 +12,7 @@ from layout_advise.mockup.ir.lifted import Goto, Lifted
 from layout_advise.mockup.rewrite import passes
 from layout_advise.mockup.rewrite.passes import PASSES, rewrite, run_passes
 from layout_advise.mockup.rewrite.unroll_field_loops import unroll_field_loops
-from tests.support.mockup_native import NO_EVIDENCE
+from tests.support.mockups.native import NO_EVIDENCE
 
 EMPTY = Lifted("f", 0x1000, (), (), ())
 

@@ -39,7 +39,7 @@ from layout_advise.mockup.rewrite.reroll import reroll
 from layout_advise.tracer.trace.trace import Trace
 from tests.support.lifting.kernel_library import ARGUMENTS, RSP, KernelArguments, KernelLibrary, NativeMemory
 from tests.support.lifting.run_lifted import run_lifted
-from tests.support.mockup_native import references_of, trace_of
+from tests.support.mockups.native import references_of, trace_of
 from tests.support.mockups.small_memory import COUNTER, MEMORY_BYTES, MEMORY_START, POINTER, SmallMemory, interpreted
 
 

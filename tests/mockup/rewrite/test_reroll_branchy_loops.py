@@ -39,8 +39,8 @@ from layout_advise.mockup.ir.lifted import (
 from layout_advise.mockup.rewrite.passes import run_passes
 from layout_advise.mockup.rewrite.reroll import reroll
 from tests.support.lifting.run_lifted import run_lifted
-from tests.support.mockup_case import Case, verify
-from tests.support.mockup_native import candidate, relayout
+from tests.support.mockups.case import Case, verify
+from tests.support.mockups.native import candidate, relayout
 from tests.support.mockups.small_memory import COUNTER, MEMORY_START, POINTER, SmallMemory, interpreted
 
 STRIDE, TRIPS = 24, 4

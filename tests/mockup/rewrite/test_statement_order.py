@@ -29,7 +29,7 @@ from layout_advise.mockup.ir.lifted import (
     Var,
 )
 from layout_advise.mockup.rewrite.statement_order import sink_loads, sink_operations
-from tests.support.mockup_native import NO_EVIDENCE
+from tests.support.mockups.native import NO_EVIDENCE
 
 AT = Origin(0x1000)
 BASE = Val(1, "i64")

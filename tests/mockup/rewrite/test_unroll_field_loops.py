@@ -15,9 +15,9 @@ from layout_advise.mockup.evidence.evidence import Evidence
 from layout_advise.mockup.ir.lifted import Load
 from layout_advise.mockup.rewrite.passes import run_passes
 from layout_advise.mockup.rewrite.unroll_field_loops import unroll_field_loops
-from tests.support.emitted import emit_mockup
-from tests.support.mockup_case import FLAGS, Case, f64_fields, verify
-from tests.support.mockup_native import candidate, relayout
+from tests.support.mockups.case import FLAGS, Case, f64_fields, verify
+from tests.support.mockups.emitted import emit_mockup
+from tests.support.mockups.native import candidate, relayout
 
 ENTITIES = """
 struct entity { char name[8]; float x[3], v[3]; unsigned flags; float rest[3]; };

@@ -9,10 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from layout_advise.build.compile_flags import Compiled
 from layout_advise.build.mockups import Mockup, better_kept, place_identity
-from layout_advise.build.recipes import Code, Recipe, recipes
-from layout_advise.build.source import Source
 from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from layout_advise.mockup.lift.lift import lift
 from layout_advise.mockup.machine.cfg import build_cfg
@@ -27,6 +24,9 @@ from layout_advise.mockup.run.code_placement import (
     shift_to,
 )
 from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_UNROLLED
+from layout_advise.propose.compiler import Compiled
+from layout_advise.propose.recipes import Code, Recipe, recipes
+from layout_advise.propose.source import Source
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.trace.trace import Reference, Registers, Trace
 

@@ -19,9 +19,9 @@ from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Structu
 from layout_advise.mockup.run import load
 from layout_advise.mockup.run.fixed_addresses import at_addresses, bytes_at
 from layout_advise.mockup.run.load import LoadedMockup, arguments, compile_mockup
-from tests.support.emitted import emit_mockup
-from tests.support.mockup_case import PARTICLES, f64_fields
-from tests.support.mockup_native import Native, candidate, relayout, traced
+from tests.support.mockups.case import PARTICLES, f64_fields
+from tests.support.mockups.emitted import emit_mockup
+from tests.support.mockups.native import Native, candidate, relayout, traced
 
 N = 37
 DT = 0.5

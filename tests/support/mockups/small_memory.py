@@ -8,7 +8,7 @@ from layout_advise.mockup.ir.effects import Gpr, Lane
 from layout_advise.mockup.ir.lifted import Lifted, Val
 from layout_advise.tracer.trace.trace import Trace
 from tests.support.lifting.run_lifted import run_lifted
-from tests.support.mockup_native import references_of, trace_of
+from tests.support.mockups.native import references_of, trace_of
 
 MEMORY_BYTES, MEMORY_START = 512, 0x10000
 

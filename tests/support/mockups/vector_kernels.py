@@ -16,8 +16,8 @@ from layout_advise.mockup.rewrite.reroll import reroll
 from layout_advise.mockup.rewrite.unroll_field_loops import unroll_field_loops
 from layout_advise.tracer.trace.trace import Trace
 from tests.support.compilers import HASWELL
-from tests.support.emitted import emit_mockup
-from tests.support.mockup_native import Native, candidate, relayout, run_mockup, traced
+from tests.support.mockups.emitted import emit_mockup
+from tests.support.mockups.native import Native, candidate, relayout, run_mockup, traced
 
 FLAGS = {16: ("-O2",), 32: HASWELL}
 

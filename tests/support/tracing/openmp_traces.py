@@ -17,7 +17,7 @@ from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.snapshot.snapshots import whole_copies
 from layout_advise.tracer.trace.trace import Trace
-from tests.support.openmp_programs import with_threads
+from tests.support.openmp.programs import with_threads
 
 N, CELL = 1000, 32
 

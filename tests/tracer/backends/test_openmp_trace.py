@@ -23,7 +23,7 @@ from layout_advise.tracer.sampling.probe import probe
 from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.trace.trace import Trace
 from layout_advise.tracer.trace.trace_file import read_trace, write_trace
-from tests.support.openmp_programs import build, with_threads
+from tests.support.openmp.programs import build, with_threads
 from tests.support.tracing.openmp_traces import CELL, N, body_of, cells_by_thread, parked_team, share, team_entry, team_trace
 
 

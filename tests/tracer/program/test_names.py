@@ -11,7 +11,7 @@ from layout_advise.layoutalgebra.bridges.declarations import declare, declare_st
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.program.symbols import bare_name
-from tests.support.mockup_native import candidate, relayout
+from tests.support.mockups.native import candidate, relayout
 
 VECTOR = """
 #include <vector>

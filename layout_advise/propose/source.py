@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from layout_advise.build.compile_flags import Compiled
-from layout_advise.build.recipes import Code
 from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
 from layout_advise.mockup.emit import kernel_name
 from layout_advise.mockup.evidence.evidence import Evidence
@@ -17,6 +15,8 @@ from layout_advise.mockup.machine.image import open_image
 from layout_advise.mockup.rewrite.passes import rewrite
 from layout_advise.mockup.run.code_placement import InnerLoop, hot_loop
 from layout_advise.observe.observe import Observation, is_beyond_the_l2
+from layout_advise.propose.compiler import Compiled
+from layout_advise.propose.recipes import Code
 from layout_advise.tracer.process.stopped_program import Range
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.program.source_names import in_source

@@ -6,15 +6,15 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from layout_advise.build.compile_flags import Compiled
 from layout_advise.build.mockups import expected_moves, make_all
-from layout_advise.build.recipes import recipes
-from layout_advise.build.source import Source, code_of
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.observe.chosen_elements import select
 from layout_advise.observe.linear_index import linearise
 from layout_advise.observe.observe import Observation, observed
+from layout_advise.propose.compiler import Compiled
 from layout_advise.propose.proposals import propose
+from layout_advise.propose.recipes import recipes
+from layout_advise.propose.source import Source, code_of
 from layout_advise.propose.stage import attempt
 from layout_advise.reports.model.hotspot import HotspotReport
 from layout_advise.tracer.backends.clone.record_team import trace_region

@@ -23,7 +23,7 @@ from layout_advise.mockup.rewrite.reroll import reroll
 from layout_advise.mockup.run.load import MockupCall, arguments, compile_mockup
 from layout_advise.tracer.code.region import CodeRange, Region
 from layout_advise.tracer.trace.trace import Reference, Registers, Trace
-from tests.support.emitted import emit_mockup
+from tests.support.mockups.emitted import emit_mockup
 
 NO_REGISTERS = Registers((0,) * 16, 0, 0, 0, 0)
 NO_EVIDENCE = Evidence.of(Trace("f", 1, "step", (), (), 0, False, NO_REGISTERS, (), ()), ())

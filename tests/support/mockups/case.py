@@ -15,8 +15,8 @@ from layout_advise.mockup.machine.image import open_image
 from layout_advise.mockup.rewrite.passes import run_passes
 from layout_advise.mockup.rewrite.reroll import reroll
 from layout_advise.mockup.run.load import MockupCall
-from tests.support.emitted import emit_mockup
-from tests.support.mockup_native import Native, run_mockup, traced
+from tests.support.mockups.emitted import emit_mockup
+from tests.support.mockups.native import Native, run_mockup, traced
 
 FLAGS = {"O2": ("-O2",), "O3-avx2": ("-O3", "-march=haswell")}
 

@@ -1,0 +1,1 @@
+"""Programs with parallel regions, and their regions traced and compared."""
