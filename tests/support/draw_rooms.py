@@ -103,7 +103,7 @@ def _drawn(band: Band, top: int, width: int) -> list[str]:
     paths = [module.path for module in product_modules() if module.top == band.top and module.room is None]
     beside = sorted(path.stem for path in paths if not path.stem.startswith("_"))
     below = ", ".join(sorted(top_graph().successors(band.top))) or "nothing"
-    note = f"imports {below}" + (f" · beside the rooms: {', '.join(beside)}" if beside else "")
+    note = f"imports {below}" + (f" · {len(beside)} modules beside the rooms" if beside else "")
     lines = [
         f'<rect class="band" x="{MARGIN}" y="{top}" width="{width}" height="{band.height}" rx="6"/>',
         f'<text class="top" x="{2 * MARGIN}" y="{top + 22}">{escape(band.top)}/</text>',
