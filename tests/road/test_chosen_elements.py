@@ -74,7 +74,7 @@ def test_elements_of_one_class_are_stored_together(program: Path, tmp_path: Path
     assert found.traffic is not None
     assert found.traffic.lines_after == 20000 * 16 // 64
     assert "more lines */" in found.source
-    whole = (tmp_path / "run" / "mockups" / f"{found.id}.c").read_text()
+    whole = (tmp_path / "run" / (found.mockup or "")).read_text()
     assert whole.count("0x") > 40000 // 64
     assert hotspot.verdict.reason != "not-all-tried"
     assert [s.used_part for s in hotspot.structures if s.name == "cells"] == [0.5]

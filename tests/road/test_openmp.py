@@ -50,7 +50,7 @@ def test_two_threads_trace_lift_and_compare(tmp_path: Path) -> None:
     assert seen.team is not None
     assert len(seen.team.threads) == 2
     assert seen.trace.accesses == seen.team.accesses
-    assert found.pop("wrong").reason is not None
+    assert found.pop("c1-wrong").reason is not None
     assert len(found) >= 4
     assert {name: finding.reason for name, finding in found.items()} == dict.fromkeys(found)
     assert all(finding.bytes_changed > 0 for finding in found.values())

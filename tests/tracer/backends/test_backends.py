@@ -115,13 +115,13 @@ class ReplayBackend(Backend):
 def test_a_new_backend_is_one_entry(run: Run, tmp_path: Path, particles: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = ("--until", "trace", "--hotspot", "update_pressure", "--call", "3", "--", str(particles), "1000", "20", "1")
     assert run(*asked).returncode == 0
-    file = (tmp_path / "run" / "trace.lat").rename(tmp_path / "kept.lat")
+    file = find_trace(tmp_path / "run").rename(tmp_path / "kept.lat")
     monkeypatch.setattr(registry, "BACKENDS", (ReplayBackend(file), *registry.BACKENDS))
     for chosen in (("--backend", "replay"), ("--backend", "auto")):
         done = run(*chosen, *asked)
         assert done.returncode == 0, done.stderr
         assert "replayed" in done.stderr
-        mine, kept = read_trace(tmp_path / "run" / "trace.lat"), read_trace(file)
+        mine, kept = read_trace(find_trace(tmp_path / "run")), read_trace(file)
         assert mine == replace(kept, backend="replay")
     file.rename(tmp_path / "moved.lat")
     assert "cannot replay a trace: no " in line(run("--backend", "replay", *asked))
@@ -133,11 +133,11 @@ def test_a_backend_that_refuses_is_replaced_by_the_next_one(
     size = (str(particles), "1000", "20", "1")
     asked = ("--until", "trace", "--hotspot", "update_pressure", "--call")
     assert run(*asked, "3", "--", *size).returncode == 0
-    file = (tmp_path / "run" / "trace.lat").rename(tmp_path / "kept.lat")
+    file = find_trace(tmp_path / "run").rename(tmp_path / "kept.lat")
     monkeypatch.setattr(registry, "BACKENDS", (ReplayBackend(file), *registry.BACKENDS))
     done = run(*asked, "4", "--", *size)
     assert "no trace in the file: it is of call 3; traced by the clone instead" in done.stderr
-    assert read_trace(tmp_path / "run" / "trace.lat").backend == "clone"
+    assert read_trace(find_trace(tmp_path / "run")).backend == "clone"
 
 
 @pytest.mark.slow
