@@ -35,7 +35,8 @@ def propose_layouts(observed: Observed, others: Sequence[Observation], read: Cal
     source: Source | NotLiftedError
     if isinstance(lifted, Lifted):
         seen = gather(select(with_reachable(linearise(seen, lifted), lifted), lifted), lifted, read)
-        source = source_of(seen, lifted, case.profiled.module, case.profiled.function)
+        verbose = case.space.progress.verbose
+        source = source_of(seen, lifted, case.profiled.module, case.profiled.function, verify=verbose)
     else:
         source = lifted
     found = proposed(seen, source, case.settings.candidates, temporary=case.settings.temporary)

@@ -22,7 +22,7 @@ from layout_advise.mockup.ir.loop_body import used
 from layout_advise.mockup.ir.node import Node
 from layout_advise.mockup.lift.flow import Cond, Go, Switch
 from layout_advise.mockup.lift.loops.loop_exits import CountedLoop
-from layout_advise.mockup.lift.schedule import Schedule
+from layout_advise.mockup.lift.schedule import Schedule, operands
 from layout_advise.mockup.lift.ssa import SsaProgram
 from layout_advise.mockup.lift.statements import Statements
 from layout_advise.tracer.code.flow_graph import reverse_postorder
@@ -36,8 +36,9 @@ class StatementWriter:
         self.placement = Schedule(program, loops)
         self.live = self.placement.live
         self.make = Statements()
-        self.main_pads = {c.pad for c in loops.values() if c.pad is not None}
-        self.pads = {pad for loop in self.flow.loops.values() for _, pad in loop.exits} - self.main_pads
+        # a pad that leaves several loops at once is written behind the inner one, as all that leave loops are
+        after = {c.pad for c in loops.values() if c.pad is not None and self.flow.loop_of[c.pad] == c.loop.parent}
+        self.pads = {pad for loop in self.flow.loops.values() for _, pad in loop.exits} - after
 
     def body(self) -> tuple[Item, ...]:
         """The statements of the whole hotspot."""
@@ -144,13 +145,29 @@ class StatementWriter:
 
     def _contents(self, block: int) -> list[Item]:
         items: list[Item] = []
+        nodes, first = self.placement.nodes[block], self._carried_sources(block)
+        for node in nodes:
+            if node in first:
+                self.make.define(node, items)
         self._carry(block, items)
-        for node in self.placement.nodes[block]:
-            self.make.define(node, items)
+        for node in nodes:
+            if node not in first:
+                self.make.define(node, items)
         successors = self.flow.blocks[block].successors
         if len(successors) == 1:
             self._moves(block, successors[0], items)
         return items
+
+    def _carried_sources(self, pad: int) -> set[Node]:
+        """The values that ``pad`` itself computes of what it then hands on (closed forms after an inner loop)."""
+        own, found = set(self.placement.nodes[pad]), set[Node]()
+        left = [node.args[0] for node in self.program.exits.get(pad, ())]
+        while left:
+            node = left.pop()
+            if node in own and node not in found:
+                found.add(node)
+                left.extend(operands(node))
+        return found
 
     def _carry(self, pad: int, items: list[Item]) -> None:
         """Values that leave a loop through ``pad``. Behind a counted loop that tests at the bottom only those that a loop

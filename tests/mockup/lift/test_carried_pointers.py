@@ -142,6 +142,17 @@ def test_paths_that_go_on_by_different_numbers_of_rows(kind: str, flags: tuple[s
     assert set(divisions(case, first)) == {4}
 
 
+@pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
+def test_a_value_that_is_computed_where_two_loops_are_left_is_there_before_it_is_handed_on(
+    flags: tuple[str, ...], tmp_path: Path
+) -> None:
+    """The row behind the last one, where the inner search runs to the end: it was read before it was computed."""
+    case, first, _ = rows(SKIPPED, "skip", flags, tmp_path, 2)
+    case.arrays[0][COUNT - 6 : COUNT, 12:16].view(np.int32)[:, 0] = (0, 0, 0, 3, 3, 3)
+    case.structures = (first,)
+    verify(case, candidate(relayout(first, "soa")))
+
+
 def test_the_index_that_is_carried_anyhow_is_taken(tmp_path: Path) -> None:
     """The row's number is carried beside its pointer: no second variable."""
     case, _, _ = rows(GROUPED, "group", FLAGS["O2"], tmp_path, 32)

@@ -74,7 +74,7 @@ def verify(case: Case, chosen: Candidate) -> None:
     case.prepare()
     compare(case, chosen, "plain", "restrict")
     image = open_image(case.native.region.path, case.native.region.load_base)
-    rolled = run_passes(case.lifted, Evidence.of(case.trace, case.structures, image.read), (reroll,))
+    rolled = run_passes(case.lifted, Evidence.of(case.trace, case.structures, image.read), (reroll,), verify=True)
     if rolled != case.lifted:
         case.lifted = rolled
         assert case.run(None, "identity-check", check=True)[0] == case.expected
