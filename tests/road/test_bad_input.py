@@ -69,10 +69,13 @@ def compile_victim(out: Path, *flags: str) -> None:
 
 
 def start(folder: Path, *words: str, stdin: int = subprocess.DEVNULL, output: Path | None = None) -> subprocess.Popen[str]:
-    """Start ``trace`` in ``folder`` with a temporary folder of its own."""
+    """Start ``trace`` in ``folder`` with a temporary folder of its own. It heeds Ctrl-C also where the tests themselves run
+    in the background of a shell, which ignores it."""
     (folder / "tmp").mkdir(exist_ok=True)
     run = output or folder / "run"
     command = [
+        "env",
+        "--default-signal=INT",
         sys.executable,
         "-m",
         "layout_advise",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
+import time
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
@@ -29,6 +30,7 @@ def agent_run(
         for name, size in tables.items():
             with open(folder.path / name, "wb") as handle:
                 handle.truncate(size)  # sparse
+        folder.begun = time.monotonic()
         process = launch(start, folder.path)
         yield folder, process
     finally:

@@ -137,6 +137,8 @@ class RunFolder:
         self._alive = open(self.path / "alive", "wb")  # noqa: SIM115 - held open: the lock is the sign of life
         fcntl.flock(self._alive, fcntl.LOCK_EX)
         self._numbers = itertools.count(1)
+        self.begun = 0.0
+        """When the program was started, by the monotonic clock: it may have ended before anybody waits for it."""
 
     def fresh_name(self, prefix: str) -> str:
         """A channel name not used before in this folder."""

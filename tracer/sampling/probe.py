@@ -60,11 +60,10 @@ class Probe:
     """Of a quick probe: the time of each timed call, less what timing a call that does nothing takes."""
 
 
-def _run_to_end(process: subprocess.Popen[bytes], timeout: float | None, what: str) -> float:
-    """Waits for the end; returns the seconds until then."""
-    start = time.monotonic()
+def _run_to_end(process: subprocess.Popen[bytes], begun: float, timeout: float | None, what: str) -> float:
+    """Waits for the end; returns the seconds until then since it was ``begun``."""
     wait_for_end(process, timeout, what, "raise --timeout or give it a smaller input")
-    return time.monotonic() - start
+    return time.monotonic() - begun
 
 
 def _end(returncode: int) -> tuple[int | None, int | None]:
@@ -90,7 +89,7 @@ def sample(
     orders = Orders(Mode.SAMPLE, interval_ns=max(1, int(interval * 1e9)))
     tables = {"samples": 16 + 8 * MAX_SAMPLES, "sampled": SAMPLED.itemsize * MAX_STACKS}
     with agent_run(start, orders, tables=tables, spare_children=True) as (folder, process):
-        seconds = _run_to_end(process, timeout, "it was sampled")
+        seconds = _run_to_end(process, folder.begun, timeout, "it was sampled")
         status = folder.status()
         samples, sampled = _samples(folder.path)
         maps = folder.path / "maps"
@@ -140,7 +139,7 @@ def probe(
         calm=(calm.ticks, calm.patience_ns),
     )  # fmt: skip
     with agent_run(Start(command, stdin_path, env), orders) as (folder, process):
-        seconds = _run_to_end(process, timeout, "its hotspot was timed")
+        seconds = _run_to_end(process, folder.begun, timeout, "its hotspot was timed")
         status = folder.status()
         if status.state < State.PATCHED:
             raise _never_patched(entry, status, process.returncode)

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from layout_advise.errors import ProgramError
+from layout_advise.tracer.process import agent_run
+from layout_advise.tracer.process.launch import Start, launch
 from layout_advise.tracer.process.patching import plan_patch
 from layout_advise.tracer.sampling.probe import probe, sample
 from layout_advise.tracer.snapshot.compare import compare
@@ -107,6 +109,17 @@ def test_probe_counts_and_times(program: Path) -> None:
     assert [t.between_ns > 0 for t in seen.times] == [False, *[True] * 19]
     assert 0 < sum(t.between_ns + t.wall_ns for t in seen.times) < 1e9 * seen.seconds
     assert {t.between_ns for t in probe([str(program), "work"], entry_of(program, "work"), quick=True).times} == {0}
+
+
+def test_the_time_of_a_program_that_ends_before_anybody_waits_for_it(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def launch_and_wait(start: Start, folder: Path) -> subprocess.Popen[bytes]:
+        process = launch(start, folder)
+        process.wait()
+        return process
+
+    monkeypatch.setattr(agent_run, "launch", launch_and_wait)
+    seen = probe([str(program), "work"], entry_of(program, "work"))
+    assert 0 < sum(t.between_ns + t.wall_ns for t in seen.times) < 1e9 * seen.seconds
 
 
 def test_probe_of_late_calls_stops_the_program(program: Path) -> None:
