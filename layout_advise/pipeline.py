@@ -17,7 +17,7 @@ from layout_advise.choose.loop_regions import find_loop
 from layout_advise.choose.policy import CHOOSE
 from layout_advise.choose.profile import Profiled, probe_calls, profile, spool, without_main
 from layout_advise.config import Settings
-from layout_advise.describe.assemble import quality
+from layout_advise.describe.checks import quality
 from layout_advise.describe.studied import AnotherKind, SmallerRegion, Studied
 from layout_advise.errors import RunDirError, UsageError
 from layout_advise.observe.backends import check_backend

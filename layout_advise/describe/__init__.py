@@ -3,5 +3,5 @@
 In come the results of all stages, out comes the region's part of ``report.json`` (:mod:`layout_advise.reports.model`).
 ``studied`` holds the results, and how a study may be taken up again; ``describe`` assembles the region, ``candidate_rows``
 its layouts, ``shown`` their declarations, drawings and cache lines, ``users_report`` who else uses a structure,
-``assemble`` the candidates' rows and the checks of quality, whose limits are in ``policy``.
+``assemble`` makes the rows, ``checks`` the checks of quality, whose limits are in ``policy``.
 """

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from layout_advise.choose.calls import Stretch, stretches
 from layout_advise.choose.profile import call_times
 from layout_advise.decide.decision import Decision
-from layout_advise.describe.assemble import Conditions
+from layout_advise.describe.checks import Conditions
 from layout_advise.measure.mode import Mode
 from layout_advise.mockup.remap.conversion_view import View
 from layout_advise.mockup.timing.policy import TIMING

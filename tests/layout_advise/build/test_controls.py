@@ -13,7 +13,7 @@ import pytest
 from layout_advise import pipeline
 from layout_advise.build.mockups import Mockup
 from layout_advise.build.stage import worth_timing
-from layout_advise.describe.assemble import Conditions, quality
+from layout_advise.describe.checks import Conditions, quality
 from layout_advise.describe.studied import InBatches, Studied
 from layout_advise.measure.contest import controls
 from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_BLOCKS, SCALAR, Variant

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from layout_advise.choose.calls import ChosenCall, Stretch, choose_call, in_situ_time, stretches, undisturbed_calls
-from layout_advise.describe.assemble import drift
+from layout_advise.describe.checks import drift
 from layout_advise.errors import ProgramError, UsageError
 from layout_advise.reports.model.contract import Check
 

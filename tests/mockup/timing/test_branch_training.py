@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from layout_advise.decide.doubts import doubt_place
-from layout_advise.describe.assemble import Conditions, quality
+from layout_advise.describe.checks import Conditions, quality
 from layout_advise.measure.measured import Measured
 from layout_advise.mockup.timing.branch_training import as_in_program, unknown_part
 from layout_advise.mockup.timing.canary import Canary
