@@ -15,7 +15,8 @@ from layout_advise.checks import check_command, check_room
 from layout_advise.choose.batches import can_be_batched, may_be_learnt, plan_batch, too_short
 from layout_advise.choose.loop_regions import find_loop
 from layout_advise.choose.policy import CHOOSE
-from layout_advise.choose.profile import Profiled, probe_calls, profile, spool, without_main
+from layout_advise.choose.probed_calls import probe_calls
+from layout_advise.choose.profile import Profiled, profile, spool, without_main
 from layout_advise.config import Settings
 from layout_advise.describe.checks import quality
 from layout_advise.describe.studied import AnotherKind, SmallerRegion, Studied

@@ -17,7 +17,8 @@ import numpy as np
 
 from layout_advise.choose.calls import ChosenCall
 from layout_advise.choose.policy import CHOOSE
-from layout_advise.choose.profile import IN_SITU_PROCESSES, Profiled
+from layout_advise.choose.probed_calls import IN_SITU_PROCESSES
+from layout_advise.choose.profile import Profiled
 from layout_advise.config import Settings
 from layout_advise.mockup.ir.effects import Gpr, Lane
 from layout_advise.mockup.ir.lifted import Lifted

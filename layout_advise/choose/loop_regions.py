@@ -7,7 +7,8 @@ from pathlib import Path
 
 from layout_advise.choose.calls import ChosenCall
 from layout_advise.choose.policy import CHOOSE
-from layout_advise.choose.profile import Profiled, probe_calls
+from layout_advise.choose.probed_calls import probe_calls
+from layout_advise.choose.profile import Profiled
 from layout_advise.config import Settings
 from layout_advise.errors import LayoutAdviseError, NotLiftedError, SnapshotError
 from layout_advise.mockup.machine.loop_regions import hottest_nests

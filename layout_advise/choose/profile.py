@@ -1,4 +1,4 @@
-"""The profile of a run: the function to study, and the call of it to stop at."""
+"""The profile of a run: the function to study."""
 
 from __future__ import annotations
 
@@ -11,18 +11,13 @@ from pathlib import Path
 
 import numpy as np
 
-from layout_advise.choose.calls import ChosenCall, choose_call, preferred, undisturbed_calls
 from layout_advise.choose.policy import CHOOSE
 from layout_advise.config import STDIN, Settings
 from layout_advise.errors import BinaryError, ProgramError
 from layout_advise.mockup.machine.loop_regions import LoopNest
-from layout_advise.mockup.timing.canary import usual_ticks
-from layout_advise.mockup.timing.policy import TIMING
-from layout_advise.mockup.timing.statistics import median_of
 from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.process.launch import signal_name
 from layout_advise.tracer.process.patching import Entry
-from layout_advise.tracer.process.stopped_program import Calm
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.program.lines import SourceLine
 from layout_advise.tracer.program.modules import Modules
@@ -31,14 +26,10 @@ from layout_advise.tracer.program.symbols import Function
 from layout_advise.tracer.sampling.call_chains import Chain, call_chains
 from layout_advise.tracer.sampling.hotspots import Choice, Hotspot, choose, leader_of, rank, share_within
 from layout_advise.tracer.sampling.perf import perf_available, sample_with_perf
-from layout_advise.tracer.sampling.probe import Probe, SampleRun, probe, sample
+from layout_advise.tracer.sampling.probe import SampleRun, sample
 from layout_advise.tracer.trace.trace import Mapping
 
 INTERVAL = 0.001
-IN_SITU_PROCESSES = (2, 16)
-"""At least and at most so many further processes are timed, those after the first while ``CHOOSE.in_situ_seconds`` last."""
-PATIENCE_NS = 1_000_000_000
-"""So long each of them may wait before the calls that are timed for the processor not to be slowed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,82 +245,3 @@ def _in_library(symbol: str, seen: _Sampled, unknown: BinaryError) -> Profiled:
             if function is not None:
                 return seen.profiled((), module, function)
     raise unknown
-
-
-def probe_calls(settings: Settings, profiled: Profiled, stdin: Path | None) -> tuple[Probe, ChosenCall]:
-    """Run again, count and time the calls of the hotspot, and choose the one to stop at.
-
-    Its time in the running program is taken in further processes too, which end right after: what disturbs one of them does
-    not disturb all. Programs that take long to get there are started less often.
-    """
-    seen = probe(settings.command, profiled.entry, stdin_path=stdin, timeout=settings.timeout)
-    times = call_times(profiled, seen)
-    chosen = choose_call(times, seen.calls, settings.call)
-    if settings.call is None and chosen.call != preferred(seen.calls) and len(times) > 1:
-        # either the program's calls differ, or a disturbed phase lay over the first ones: a second look tells
-        times = [*_first_calls(settings, profiled, stdin, times), *times[CHOOSE.latest_call :]]
-        chosen = choose_call(times[: CHOOSE.latest_call], seen.calls, None)
-    if not times:
-        return seen, chosen
-    last = chosen.call + CHOOSE.in_situ_calls - 1
-    canary = usual_ticks([s.canary for s in seen.times])
-    beside = tuple(s.canary for s in seen.times[chosen.call - 1 : last])
-    window = tuple(times[chosen.call - 1 : last])
-    between = [s.between_ns for s in seen.times if s.between_ns]
-    chosen = replace(
-        chosen,
-        windows=(window,) if window else (),  # none: the call comes after those that are timed when all are counted
-        canaries=(beside,) if window else (),
-        canary=canary,
-        between_ns=median_of(between) if between else None,
-    )
-    return seen, look_again(settings, profiled, stdin, chosen)
-
-
-def _first_calls(settings: Settings, profiled: Profiled, stdin: Path | None, times: list[float]) -> list[float]:
-    """The first calls as undisturbed as in two further processes."""
-    processes = [times[: CHOOSE.latest_call]]
-    for _ in range(2):
-        again = probe(
-            settings.command,
-            profiled.entry,
-            stdin_path=stdin,
-            timeout=settings.timeout,
-            timed=CHOOSE.latest_call,
-            max_calls=CHOOSE.latest_call,
-        )
-        processes.append(call_times(profiled, again))
-    return undisturbed_calls(processes)
-
-
-def look_again(
-    settings: Settings, profiled: Profiled, stdin: Path | None, chosen: ChosenCall, seconds: float = CHOOSE.in_situ_seconds
-) -> ChosenCall:
-    """Time the calls in the running program again, in further processes, together with those that were timed before."""
-    windows, canaries, canary = list(chosen.windows), list(chosen.canaries), chosen.canary
-    last = chosen.call + CHOOSE.in_situ_calls - 1
-    begun, known = time.monotonic(), len(windows)
-    while len(windows) < known + IN_SITU_PROCESSES[0] or (
-        len(windows) < known + IN_SITU_PROCESSES[1] and time.monotonic() - begun < seconds
-    ):
-        again = probe(
-            settings.command,
-            profiled.entry,
-            stdin_path=stdin,
-            timeout=settings.timeout,
-            first=chosen.call,
-            timed=CHOOSE.in_situ_calls,
-            max_calls=last,
-            calm=Calm(int(TIMING.calm * canary), PATIENCE_NS),
-        )
-        if len(again.times) < (len(windows[0]) if windows else 1):
-            break
-        windows.append(tuple(call_times(profiled, again)))
-        canaries.append(tuple(s.canary for s in again.times))
-        canary = min((c for c in (canary, usual_ticks([c for one in canaries for c in one])) if c), default=0)
-    return replace(chosen, canary=canary).timed(windows, canaries)
-
-
-def call_times(profiled: Profiled, seen: Probe) -> list[float]:
-    """ns of the calls: CPU time of the thread, wall time where there is a team of them."""
-    return [sample.wall_ns if profiled.threaded else sample.cpu_ns for sample in seen.times]

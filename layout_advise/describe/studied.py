@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from layout_advise.choose.calls import Stretch, stretches
-from layout_advise.choose.profile import call_times
+from layout_advise.choose.probed_calls import call_times
 from layout_advise.decide.decision import Decision
 from layout_advise.describe.checks import Conditions
 from layout_advise.measure.mode import Mode

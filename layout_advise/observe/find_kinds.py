@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 
-from layout_advise.choose import batches, profile
+from layout_advise.choose import batches, probed_calls
 from layout_advise.choose.call_kinds import (
     Kind,
     Work,
@@ -19,7 +19,7 @@ from layout_advise.choose.call_kinds import (
 )
 from layout_advise.choose.calls import ChosenCall, latest, preferred
 from layout_advise.choose.policy import CHOOSE
-from layout_advise.choose.profile import call_times
+from layout_advise.choose.probed_calls import call_times
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.mockup.timing.policy import TIMING
 from layout_advise.mockup.timing.statistics import median_of, quantile_of
@@ -171,4 +171,4 @@ def look_again(case: Case, canary: int) -> float | None:
     if case.kinds:
         return timed_again(case, case.kinds[0])
     chosen = replace(case.chosen, canary=min((c for c in (canary, case.chosen.canary) if c), default=0))
-    return profile.look_again(case.settings, case.profiled, case.stdin, chosen, CHOOSE.second_look_seconds).in_situ_ns
+    return probed_calls.look_again(case.settings, case.profiled, case.stdin, chosen, CHOOSE.second_look_seconds).in_situ_ns

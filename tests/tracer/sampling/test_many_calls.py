@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from layout_advise.choose.profile import Profiled, probe_calls
+from layout_advise.choose.probed_calls import probe_calls
+from layout_advise.choose.profile import Profiled
 from layout_advise.config import Settings
 from layout_advise.errors import TraceError
 from layout_advise.layoutalgebra.sets.nests import FoldedStream
