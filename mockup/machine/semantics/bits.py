@@ -1,10 +1,10 @@
-"""Shifts, rotates, bit tests, counts, and the BMI extensions."""
+"""Shifts, rotates, bit tests, the carry flag, counts, and the BMI extensions."""
 
 from __future__ import annotations
 
 from layout_advise.mockup.ir.effects import BITS, Const, Expr, Flags, Gpr, Read
 from layout_advise.mockup.ir.expressions import build, const, negate, sext, trunc, zext
-from layout_advise.mockup.machine.conditions import FALSE, negative, parity, undefined, zero
+from layout_advise.mockup.machine.conditions import FALSE, TRUE, negative, parity, undefined, zero
 from layout_advise.mockup.machine.disassembly import Immediate, MemoryOperand
 from layout_advise.mockup.machine.semantics.context import Context, rule
 
@@ -127,6 +127,12 @@ def bit_test(c: Context) -> None:
         c.set_integer(c.ops[0], build("and", a.ty, a, build("not", a.ty, mask)))
     elif c.name == "btc":
         c.set_integer(c.ops[0], build("xor", a.ty, a, mask))
+
+
+@rule("clc", "stc", "cmc")
+def set_carry(c: Context) -> None:
+    carry = {"clc": FALSE, "stc": TRUE}.get(c.name) or negate(c.condition("b"))
+    c.set_flags("carry", carry, Read(Flags(), "flags"))
 
 
 @rule("popcnt")

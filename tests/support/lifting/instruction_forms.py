@@ -83,6 +83,7 @@ def integer() -> list[str]:
         "bsr eax, ebx",
     ]
     forms += [f"{name} {regs}" for name in ("shld", "shrd") for regs in ("eax, ebx, 9", "rax, rbx, 40")]
+    forms += ["clc", "stc", "cmc"]
     return forms + locked()
 
 
