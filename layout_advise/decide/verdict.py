@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -225,10 +226,12 @@ def _doubt_form(change: Verdict, winner: Measured, results: Sequence[Measured]) 
 
 
 def for_program(verdict: Verdict, share: float) -> Verdict:
-    """The same verdict, its sentence completed by the gain of the whole program of which the hotspot is ``share``."""
+    """The same verdict, its sentence completed by the gain of the whole program of which the hotspot is ``share``: rounded
+    down, as the program cannot gain more than its hotspot."""
     if verdict.action != "change" or not verdict.gain:
         return verdict
-    whole = f"; the whole program {amdahl(share, verdict.gain):.1f} times by Amdahl's law."
+    gain = math.floor(amdahl(share, verdict.gain) * 100) / 100
+    whole = f"; the whole program {gain:.2f} times by Amdahl's law."
     return msgspec.structs.replace(verdict, text=verdict.text.removesuffix(".") + whole)
 
 
