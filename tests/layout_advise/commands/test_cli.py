@@ -43,7 +43,7 @@ def test_a_signal_whose_exception_is_lost_ends_the_next_step(
 
     monkeypatch.setattr(sys, "unraisablehook", lost.append)
     monkeypatch.setattr(doctor, "run", run)
-    before = signal.getsignal(signal.SIGINT)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it
     assert main(["doctor"]) == 130
     assert (len(lost), steps) == (1, [0])
     assert "interrupted: everything it started is stopped" in capsys.readouterr().err
