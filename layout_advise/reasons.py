@@ -21,23 +21,19 @@ class Reason(StrEnum):
     NOT_MEASURED = "not-measured"
     # what the comparison found
     IDENTITY_NOT_VERIFIED = "identity-not-verified"
-    IDENTITY_NOT_MEASURED = "identity-not-measured"
-    IDENTITY_OFF = "identity-off"
     COMPARISON_BLIND = "comparison-blind"
     ROUNDING_ONLY = "rounding-only"
     # what the times leave open
     NOT_IN_SITU = "not-in-situ"
     NOTHING_MEASURED = "nothing-measured"
-    NOT_ALL_MEASURED = "not-all-measured"
     WITHIN_NOISE = "within-noise"
     NOT_CONFIRMED = "not-confirmed"
+    MOCKUP_FORM = "mockup-form"
     COMPILER_DEPENDENT = "compiler-dependent"
     PLACEMENT_DEPENDENT = "placement-dependent"
-    LOOP_FORM = "loop-form"
     SCALAR_MOCKUPS = "scalar-mockups"
     KINDS_DISAGREE = "kinds-disagree"
-    KINDS_NOT_MEASURED = "kinds-not-measured"
-    # what was not tried
+    # what was not tried, where nothing was measured
     NOT_ALL_TRIED = "not-all-tried"
     SCATTERED_OBJECTS = "scattered-objects"
     STRUCTURE_UNCLEAR = "structure-unclear"
@@ -47,5 +43,3 @@ class Reason(StrEnum):
 
 TELLS_NOTHING = frozenset((Reason.NOTHING_MEASURED, Reason.NO_RULE_APPLIES, Reason.STRUCTURE_UNCLEAR))
 """With these, nothing is known of any layout."""
-UNLIKE_PROGRAM = frozenset((Reason.NOT_IN_SITU, Reason.IDENTITY_OFF))
-"""With these, the call repeated is not what the program runs."""

@@ -12,9 +12,11 @@ from layout_advise.build.stage import build_all
 from layout_advise.choose.policy import CHOOSE
 from layout_advise.decide.decision import Decision, leading
 from layout_advise.decide.gain_words import with_peers
+from layout_advise.decide.loop import loop_advice, with_loop
 from layout_advise.decide.mixture import Portion
 from layout_advise.decide.obstacles import obstacle, truncated, unlifted, unrecorded
-from layout_advise.decide.requests import Answer, Asking, Request, TimeInProgram
+from layout_advise.decide.policy import DECIDE
+from layout_advise.decide.requests import Answer, Asking, MeasureMore, Request, TimeInProgram
 from layout_advise.decide.single import decide_single
 from layout_advise.decide.untried import not_all_kinds, with_untried, with_untried_kinds
 from layout_advise.decide.usage import use_of, with_use
@@ -34,7 +36,7 @@ from layout_advise.errors import SnapshotError
 from layout_advise.further_calls import AtKind, verify_further, verify_kind
 from layout_advise.measure.contest import raw
 from layout_advise.measure.replays import replay_all, sentence
-from layout_advise.measure.stage import KindTimed, measure_again, measure_kind
+from layout_advise.measure.stage import KindTimed, measure_again, measure_kind, measure_more
 from layout_advise.measure.thread_counts import Runner, by_threads
 from layout_advise.mockup.timing.ratios import identity_of
 from layout_advise.mockup.timing.variants import IDENTITY
@@ -47,7 +49,7 @@ from layout_advise.observe.watch_users import find_users
 from layout_advise.propose.proposals import Proposed, views_of
 from layout_advise.propose.source import Source
 from layout_advise.propose.stage import propose_layouts
-from layout_advise.reasons import UNLIKE_PROGRAM, Reason
+from layout_advise.reasons import Reason
 from layout_advise.reports.model.hotspot import ByThreads, NotLifted, Verdict
 from layout_advise.rundir import write_atomically
 from layout_advise.tracer.process.stopped_program import Snapshots
@@ -106,7 +108,8 @@ def _measured(case: Case, parked: AgentProcess, proposed: Proposed, others: Othe
     candidates = [r.candidate for r in decided.verified.good if r.candidate is not None]
     decided = replace(decided, verdict=with_untried(decided.verdict, seen, candidates))
     complete = decided.verdict.action != "undecided" or decided.timings is not None
-    retry = InBatches() if decided.verdict.reason in UNLIKE_PROGRAM and source.branches else None
+    unlike = decided.decision is not None and not decided.decision.alike
+    retry = InBatches() if unlike and source.branches else None
     return Studied(describe.measured(case, seen, decided), conditions_of(case, seen, decided), complete, retry)
 
 
@@ -159,7 +162,7 @@ def _decision(
     main, case = timed[0], timed[0].case
     assert main.times is not None
     allow, evidence = case.settings.allow_reassociation, verified.found[IDENTITY].evidence
-    context = VerdictContext(copies.kind, evidence, None, 1.0, bool(proposed.candidates), allow)
+    context = VerdictContext(copies.kind, evidence, bool(proposed.candidates), allow)
     if not case.kinds:
         return (yield from decide_single(main.times, case.chosen.in_situ_ns, context))
     races = [
@@ -188,6 +191,8 @@ def _answer(request: Request, timed: Sequence[KindTimed]) -> Answer:
     kind = timed[request.kind]
     if isinstance(request, TimeInProgram):
         return look_again(kind.case, request.canary)
+    if isinstance(request, MeasureMore):
+        return measure_more(kind, request.first, request.candidates)
     return measure_again(
         kind,
         request.variant,
@@ -208,7 +213,9 @@ def _write_times(case: Case, decision: Decision) -> None:
 
 def _completed(decision: Decision, case: Case, proposed: Proposed, others: Others) -> Verdict:
     """The verdict with what it means for the program, which kind of change pays, and which layouts would do as well."""
-    verdict = with_untried_kinds(for_program(decision.verdict, case.profiled.share), proposed.seen, others)
+    advice = loop_advice(decision, DECIDE.smallest_gain(decision.snapshot))
+    verdict = with_loop(for_program(decision.verdict, case.profiled.share), advice, case.profiled.name)
+    verdict = with_untried_kinds(verdict, proposed.seen, others)
     # what converting costs is timed around a batch, not a call, and at calls of one kind only
     if not case.settings.temporary and case.batch is None and not case.kinds:
         layout = decision.winner.layout if decision.winner is not None else None

@@ -7,11 +7,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from layout_advise.decide.verdict import VerdictContext
 from layout_advise.measure.measured import Measured, pick
 from layout_advise.measure.mode import Mode
 from layout_advise.measure.setup import Entrant
-from layout_advise.mockup.timing.ratios import identity_of, identity_ratio, noise_floor, places_of
+from layout_advise.mockup.timing.ratios import identity_of, places_of
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_UNROLLED, ORIGINAL, Variant
@@ -34,8 +33,12 @@ class Decision:
     """Which candidate that is."""
     in_situ_ns: float | None = None
     """A call in the running program, timed again where the first times did not agree with the snapshot."""
+    results: tuple[Measured, ...] = ()
+    """What was measured of each candidate, with its doubts; of the winner as it was measured again."""
     peers: tuple[Measured, ...] = ()
     """Other layouts that would do as well as the winner: not shown to be slower."""
+    alike: bool = True
+    """Whether the original takes as long in the snapshot as in the running program."""
     kinds: tuple[KindTimes, ...] = ()
     """Where calls differ: of each kind that was measured, the one of the fields above first."""
 
@@ -102,18 +105,6 @@ def unrolled_nearer(timings: Timings, mode: Mode) -> bool:
     ratios = [timings.ratio(name, ORIGINAL, mode) for name in (IDENTITY, IDENTITY_UNROLLED)]
     rolled, unrolled = (abs(math.log(r.median)) if r is not None else math.inf for r in ratios)
     return unrolled < rolled
-
-
-def context_of(context: VerdictContext, timings: Timings, mode: Mode) -> VerdictContext:
-    """``context`` with the identity and the noise of these times."""
-    return VerdictContext(
-        context.snapshot,
-        context.identity_evidence,
-        identity_ratio(timings, mode),
-        noise_floor(timings, mode)[1],
-        context.rules_apply,
-        context.allow_reassociation,
-    )
 
 
 def leading(decision: Decision, variants: Collection[Variant], mode: Mode) -> Variant | None:

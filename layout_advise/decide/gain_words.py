@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from layout_advise.decide.policy import DECIDE
-from layout_advise.measure.measured import Measured, is_wide
+from layout_advise.measure.measured import Doubt, Measured, TermName, is_wide
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.mockup.timing.variants import IDENTITY_BLOCKS, IDENTITY_RESTRICT, IDENTITY_SIMD, SCALAR
 from layout_advise.reports.model.hotspot import Verdict
@@ -33,10 +33,12 @@ ALONE = {"plain": "its loops in this form", "restrict": "`restrict`", "lanes": "
 def gain_of(winner: Measured) -> str:
     """``store ... : step runs 4.9 times as fast (95 % interval 3.9 to 5.1, 9 processes)``; ``at least 3.7 times as fast``
     where the interval is wide."""
-    assert winner.counted is not None
-    net = ", conversion before and after each call included" if winner.net is not None else ""
-    least = "at least " if is_wide(winner.counted) else ""
-    gain = f"{least}{times(winner.claimed)} times as fast ({_interval(winner.counted, winner.places)}{net})"
+    claim, net = winner.claim, ""
+    assert claim is not None
+    if winner.net is not None:
+        net = ", conversion before and after each call included"
+    least = "at least " if is_wide(claim) else ""
+    gain = f"{least}{times(winner.claimed)} times as fast ({_interval(claim, winner.places)}{net})"
     return f"{winner.title or winner.id}{ASKED[winner.name.promise]} runs {gain}{_unchanged(winner)}"
 
 
@@ -66,6 +68,32 @@ def form_gains(candidate: Measured) -> str:
         f"{candidate.known} ran {times(candidate.speedup.median)} times as fast, but the unchanged layout did {times(own)} "
         f"times {FORMS[candidate.form]}: the layout itself {itself}."
     )
+
+
+def doubt_words(doubt: Doubt) -> str:
+    """A sentence on a doubt: the interval it leaves by itself, and what narrows it."""
+    span = f"{times(doubt.lo)} to {times(doubt.hi)}"
+    return f"Most of that is {NAMED_DOUBTS[doubt.name]}, {span}: {doubt.how}. {NARROWED[doubt.name]}"
+
+
+NAMED_DOUBTS: dict[TermName, str] = {
+    "processes": "run-to-run noise",
+    "form": "the form of the mock-up",
+    "placement": "the place of the code",
+    "caches": "what the caches hold",
+    "program": "the time in the running program",
+    "promises": "what the compiler makes of the loop",
+    "vectors": "the mock-ups' form of the loop",
+}
+NARROWED: dict[TermName, str] = {
+    "processes": "A quieter machine or more processes (--restores N) narrow it.",
+    "form": "The program's own compiler and flags (build it with -g) narrow it.",
+    "placement": "A larger input, whose loops run longer, narrows it.",
+    "caches": "Another call (--call N) may narrow it.",
+    "program": "Another call (--call N) may narrow it.",
+    "promises": "A version written by hand shows which code the compiler makes.",
+    "vectors": "A version written by hand shows what vectors gain.",
+}
 
 
 def fell_short(again: Measured) -> str:

@@ -9,7 +9,7 @@ import msgspec
 
 from layout_advise.decide.gain_words import times
 from layout_advise.decide.policy import DECIDE
-from layout_advise.measure.measured import Measured
+from layout_advise.measure.measured import Doubt, Measured, TermName
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.reports.model.hotspot import Verdict
 
@@ -52,7 +52,25 @@ def mixed(shares: Sequence[float], kinds: Sequence[Measured]) -> Measured:
     speedup = together([(s, k.speedup) for s, k in zip(shares, kinds, strict=True)])
     over = together([(s, k.over_identity) for s, k in zip(shares, kinds, strict=True)])
     net = together([(s, k.net or k.speedup) for s, k in zip(shares, kinds, strict=True)])
-    return replace(first, speedup=speedup, over_identity=over, net=net if any(k.net for k in kinds) else None)
+    whole = replace(first, speedup=speedup, over_identity=over, net=net if any(k.net for k in kinds) else None)
+    return replace(whole, doubts=_doubts(shares, kinds))
+
+
+def _doubts(shares: Sequence[float], kinds: Sequence[Measured]) -> tuple[Doubt, ...]:
+    """The doubts at any kind, each over all of them: at the others the gain is as it was measured."""
+    found: dict[TermName, Doubt] = {}
+    for name, how in {d.name: d.how for k in kinds for d in k.doubts}.items():
+        parts = []
+        for share, one in zip(shares, kinds, strict=True):
+            counted = one.counted
+            ends = [d for d in one.doubts if d.name == name]
+            if counted is not None:
+                lo, hi = min([counted.lo, *(d.lo for d in ends)]), max([counted.hi, *(d.hi for d in ends)])
+                parts.append((share, Ratio(counted.median, lo, hi, counted.restores)))
+        whole = together(parts)
+        if whole is not None:
+            found[name] = Doubt(name, whole.lo, whole.hi, how)
+    return tuple(found.values())
 
 
 def harms(kinds: Sequence[Measured]) -> bool:

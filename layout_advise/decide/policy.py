@@ -18,11 +18,6 @@ class DecidePolicy:
     identity_hi: float = limit(1.1, "ratio", "... and at most so many times it.")
     as_good: float = limit(0.97, "part of the gain", "What needs no blocks is preferred where it gains as much of the best.")
     as_good_wide: float = limit(0.85, "part of the gain", "The same, where the interval of the best gain is wide.", 31)
-    keep_bound: float = limit(
-        1.15,
-        "ratio",
-        "A layout that may gain more is no reason to keep the present one, however noisy the machine is.",
-    )
     plain_enough: float = limit(
         0.98,
         "part of the gain",
@@ -40,12 +35,6 @@ class DecidePolicy:
         "ratio",
         "By how much the unchanged layout's times at several places may differ for a ``keep``.",
         37,
-    )
-    further_form: float = limit(
-        1.02,
-        "ratio",
-        "By how much another form of the unchanged layout has to be faster to be named instead.",
-        39,
     )
     told_gain: float = limit(1.05, "ratio", "What a variant gains with the layout unchanged is told from here on.")
     slowest_kind: float = limit(

@@ -39,8 +39,18 @@ class MeasureAgain:
     restores: int | None = None
 
 
-Request = TimeInProgram | MeasureAgain
-Answer = float | TimedAgain | None
+@dataclass(frozen=True, slots=True)
+class MeasureMore:
+    """Time ``candidates``, and what they are compared with, in further restores, at the calls of kind number ``kind``;
+    ``first`` are the times so far, to which these are added."""
+
+    kind: int
+    first: Timings
+    candidates: frozenset[Variant]
+
+
+Request = TimeInProgram | MeasureAgain | MeasureMore
+Answer = float | TimedAgain | Timings | None
 Result = TypeVar("Result")
 Asking = Generator[Request, Answer, Result]
 """Yields requests, is sent answers (None: it could not be done), and returns its result."""
@@ -57,4 +67,11 @@ def measure_again(request: MeasureAgain) -> Asking[TimedAgain | None]:
     """The times of a candidate built anew; None where it could not be built."""
     answer = yield request
     assert answer is None or isinstance(answer, TimedAgain)
+    return answer
+
+
+def measure_more(request: MeasureMore) -> Asking[Timings | None]:
+    """All times of the candidates, the further ones included; None where the time for it is spent."""
+    answer = yield request
+    assert answer is None or isinstance(answer, Timings)
     return answer

@@ -1,29 +1,48 @@
-"""The decision where all calls are of one kind: measure, decide, and measure the winner again."""
+"""The decision where all calls are of one kind: measure, decide, measure more, and measure the winner again."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from layout_advise.decide.decision import Decision, as_fast, context_of, measured, unrolled_nearer
-from layout_advise.decide.doubts import doubt_between, doubt_form, doubt_place, doubt_scalar
+from layout_advise.decide.budget import Circumstances, nearest_mode, place_doubts, with_doubts
+from layout_advise.decide.decision import Decision, as_fast, measured, unrolled_nearer
 from layout_advise.decide.policy import DECIDE
-from layout_advise.decide.requests import Asking, MeasureAgain, measure_again, time_in_program
-from layout_advise.decide.verdict import VerdictContext, confirm, decide, undecided
+from layout_advise.decide.requests import (
+    Asking,
+    MeasureAgain,
+    MeasureMore,
+    measure_again,
+    measure_more,
+    time_in_program,
+)
+from layout_advise.decide.verdict import VerdictContext, confirm, decide, reaching
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.measure.first_times import FirstTimes
 from layout_advise.measure.measured import Measured
-from layout_advise.measure.mode import Mode, lies_between, mode_of
+from layout_advise.measure.mode import lies_between, mode_of
 from layout_advise.mockup.timing.timings import Timings
-from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_UNROLLED, ORIGINAL
+from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_BLOCKS, IDENTITY_UNROLLED
 from layout_advise.reasons import Reason
 from layout_advise.reports.model.hotspot import Verdict
-from layout_advise.reports.words.quantities import nanoseconds
+
+
+@dataclass(frozen=True, slots=True)
+class _Results:
+    """Times, and what they say of each candidate."""
+
+    times: FirstTimes
+    around: Circumstances
+    results: tuple[Measured, ...]
+
+    @property
+    def timings(self) -> Timings:
+        return self.times.timings
 
 
 def decide_single(times: FirstTimes, in_situ_ns: float | None, context: VerdictContext) -> Asking[Decision]:
     """Decides on the first times, and has the winner measured again in new restores, where only those rounds count.
 
+    As long as noise leaves the answer open and there is time, the candidates that matter are timed in further processes.
     What the layout and the vector instructions have done each by themselves is measured along with the winner, or, where
     there is none, for the fastest candidate.
     """
@@ -35,72 +54,79 @@ def decide_single(times: FirstTimes, in_situ_ns: float | None, context: VerdictC
         mode = mode_of(first, bench.between_ns, in_situ_ns)
     if mode is None and not bench.branches and lies_between(first, in_situ_ns):
         first, mode = replace(first, lesser=True, between=True), "steady"
-    decision = yield from _decided(replace(times, timings=first), context, mode, in_situ_ns)
-    if in_situ_ns is None and mode is None and decision.verdict.reason == Reason.NOT_IN_SITU:
-        text = "the call could not be timed in the running program, so whether the measured ratios hold there is not known."
-        decision = replace(decision, verdict=undecided(Reason.NOT_IN_SITU, text))
-    return replace(decision, in_situ_ns=in_situ_ns)
-
-
-def _unlike(first: Timings, in_situ_ns: float | None) -> str:
-    """A sentence on the original's times in the snapshot and in the running program."""
-    took = [
-        f"{nanoseconds(ns)} with {what} caches"
-        for what, ns in (("warm", first.nanoseconds(ORIGINAL)), ("flushed", first.nanoseconds(ORIGINAL, "cold")))
-        if ns
-    ]
-    return f"a call of the original takes {' and '.join(took)} in the snapshot, but {nanoseconds(in_situ_ns)} in the program"
-
-
-def _decided(times: FirstTimes, context: VerdictContext, mode: Mode | None, in_situ_ns: float | None) -> Asking[Decision]:
-    first, contest = times.timings, times.contest
+    around = Circumstances(in_situ_ns, mode or nearest_mode(first, in_situ_ns), mode is not None, bench.branches)
+    now = _results(replace(times, timings=first), around)
     if not context.rules_apply:
-        return Decision(first, None, mode, decide((), context), None, context.snapshot)
-    if mode is None:
-        text = f"{_unlike(first, in_situ_ns)}, so the measured ratios may not hold there. Another call (--call N) may do."
-        return Decision(first, None, None, undecided(Reason.NOT_IN_SITU, text), None, context.snapshot)
-    unrolled = unrolled_nearer(first, mode)
-    first = first.exchanged(IDENTITY, IDENTITY_UNROLLED) if unrolled else first
-    times = replace(times, timings=first)
-    now = context_of(context, first, mode)
-    results = [measured(e, first, mode, contest.conversion(first, e.variant)) for e in contest.entrants]
+        decision = Decision(now.timings, None, around.mode, decide((), context), None, context.snapshot)
+    else:
+        decision = yield from _decided(now, context)
+    return replace(decision, in_situ_ns=in_situ_ns, alike=around.alike)
 
+
+def _results(times: FirstTimes, around: Circumstances) -> _Results:
+    """What the times say, with the identity that is nearer to the original as the identity."""
+    first, contest = times.timings, times.contest
+    unrolled = unrolled_nearer(first, around.mode)
+    first = first.exchanged(IDENTITY, IDENTITY_UNROLLED) if unrolled else first
+    around = replace(around, unrolled=unrolled)
+    found = [measured(e, first, around.mode, contest.conversion(first, e.variant)) for e in contest.entrants]
+    return _Results(replace(times, timings=first), around, tuple(with_doubts(found, first, around)))
+
+
+def _verdict(now: _Results, context: VerdictContext) -> Verdict:
     def ahead(faster: Measured, slower: Measured) -> bool:
-        lead = first.ratio(slower.name, faster.name, mode)
+        lead = now.timings.ratio(slower.name, faster.name, now.around.mode)
         return lead is not None and lead.lo > 1.0
 
-    verdict = doubt_scalar(decide([*results, *contest.unmeasured], now, ahead), first, results, mode, unrolled)
-    verdict = doubt_between(verdict, first, results, now.bound)
+    return decide([*now.results, *now.times.contest.unmeasured], context, ahead)
+
+
+def _decided(now: _Results, context: VerdictContext) -> Asking[Decision]:
+    verdict = _verdict(now, context)
+    while verdict.reason == Reason.WITHIN_NOISE:
+        more = yield from _more(now, context)
+        if more is None:
+            break
+        now, verdict = more, _verdict(more, context)
     if verdict.action != "change":
-        decision = Decision(first, None, mode, verdict, None, context.snapshot)
-        return (yield from _nothing_won(times, decision, results, unrolled, now))
-    decision = yield from _confirmed(times, context, mode, verdict, results, unrolled)
-    if decision.verdict.reason == Reason.LOOP_FORM:  # of blocks, that is; what needs none may gain by itself
-        rest = decide([*(r for r in results if not r.blocked), *contest.unmeasured], now)
-        if rest.action == "change":
-            return (yield from _confirmed(times, context, mode, rest, results, unrolled))
-    return decision
+        decision = Decision(now.timings, None, now.around.mode, verdict, None, context.snapshot, results=now.results)
+        return (yield from _nothing_won(now, decision, context))
+    decision, again = yield from _confirmed(now, context, verdict)
+    if decision.verdict.action == "change":
+        return decision
+    blocks = again.form == IDENTITY_BLOCKS  # it is blocks that gain; what needs none may gain by itself
+    rest = [again if r.name == again.name else r for r in now.results if not (blocks and r.blocked) or r.name == again.name]
+    now = replace(now, results=tuple(rest))
+    second = _verdict(now, context)
+    if second.action == "change":
+        return (yield from _confirmed(now, context, second))[0]
+    return replace(decision, verdict=second) if second.action == "keep" else decision
 
 
-def _confirmed(
-    times: FirstTimes,
-    context: VerdictContext,
-    mode: Mode,
-    verdict: Verdict,
-    results: Sequence[Measured],
-    unrolled: bool,
-) -> Asking[Decision]:
-    """Returns what remains of a ``change`` when its candidate is built anew and measured again."""
-    first, contest = times.timings, times.contest
+def _more(now: _Results, context: VerdictContext) -> Asking[_Results | None]:
+    """The candidates that may gain, timed in further processes; None where there is no time left."""
+    names = frozenset(r.name for r in reaching(now.results, context))
+    first = now.timings.exchanged(IDENTITY, IDENTITY_UNROLLED) if now.around.unrolled else now.timings
+    more = yield from measure_more(MeasureMore(0, first.origin or first, names))
+    if more is None:
+        return None
+    more = replace(more, lesser=first.lesser, between=first.between)
+    return _results(replace(now.times, timings=more), replace(now.around, unrolled=False))
+
+
+def _confirmed(now: _Results, context: VerdictContext, verdict: Verdict) -> Asking[tuple[Decision, Measured]]:
+    """What remains of a ``change`` when its candidate is built anew and measured again, and what it then gains."""
+    first, contest, mode = now.timings, now.times.contest, now.around.mode
     winner = next(e for e in contest.entrants if str(e.variant) == verdict.candidate)
-    again = yield from measure_again(MeasureAgain(0, winner.variant, first, mode, unrolled))
+    again = yield from measure_again(MeasureAgain(0, winner.variant, first, mode, now.around.unrolled))
     if again is None:
         raise LayoutAdviseError("the winner could not be built again", "its compiler refused what it took before")
     result = measured(winner, again.timings, mode, contest.conversion(first, winner.variant))
-    now = context_of(context, again.timings, mode)
-    confirmed = doubt_form(confirm(verdict, result, now), result, now.bound, again.timings, mode)
-    peers = as_fast(results, winner.variant, first, now.bound, mode) if confirmed.action == "change" else ()
-    return Decision(
+    others = [r for r in now.results if r.layout == winner.variant.layout and r.name != winner.variant]
+    (result, *_) = with_doubts([result, *others], again.timings, now.around)
+    confirmed = confirm(verdict, result, context)
+    peers = as_fast(now.results, winner.variant, first, context.bound, mode) if confirmed.action == "change" else ()
+    decision = Decision(
         first,
         again.timings,
         mode,
@@ -109,24 +135,26 @@ def _confirmed(
         context.snapshot,
         again.timings if again.vectors else None,
         winner.variant if again.vectors else None,
+        results=tuple(result if r.name == result.name else r for r in now.results),
         peers=peers,
     )
+    return decision, result
 
 
-def _nothing_won(
-    times: FirstTimes, decision: Decision, results: Sequence[Measured], unrolled: bool, now: VerdictContext
-) -> Asking[Decision]:
+def _nothing_won(now: _Results, decision: Decision, context: VerdictContext) -> Asking[Decision]:
     """Measures layout and vector instructions each by themselves, of the best candidate, and whether that loses only
     where its code happens to lie."""
-    mode, keep = decision.mode or "steady", decision.verdict.action == "keep"
-    best = max((r for r in results if r.speedup), key=lambda r: r.speedup.median if r.speedup else 0.0, default=None)
+    keep = decision.verdict.action == "keep"
+    best = max((r for r in now.results if r.speedup), key=lambda r: r.speedup.median if r.speedup else 0.0, default=None)
     if best is None:
         return decision
-    request = MeasureAgain(0, best.name, times.timings, mode, unrolled, keep, DECIDE.ablation_restores)
+    mode, unrolled = now.around.mode, now.around.unrolled
+    request = MeasureAgain(0, best.name, now.timings, mode, unrolled, keep, DECIDE.ablation_restores)
     again = yield from measure_again(request)
     if again is None:
         return decision
-    branches = times.bench.branches
-    verdict = doubt_place(decision.verdict, again.timings, best, now.bound, mode, branches=branches)
-    decision = replace(decision, verdict=verdict)
+    if keep:
+        found = place_doubts(best, again.timings, now.around)
+        results = tuple(replace(r, doubts=(*r.doubts, *found)) if r.name == best.name else r for r in now.results)
+        decision = replace(decision, verdict=_verdict(replace(now, results=results), context), results=results)
     return replace(decision, ablation=again.timings, ablated=best.name) if again.vectors else decision

@@ -1,8 +1,10 @@
-"""No ``keep`` of what was not tried: objects apart, elements picked by an index, records that nothing declares."""
+"""What was not tried, told beside a measured ``keep``: objects apart, elements picked by an index, undeclared records."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+
+import msgspec
 
 from layout_advise.decide.policy import DECIDE
 from layout_advise.decide.verdict import undecided
@@ -17,42 +19,41 @@ from layout_advise.reports.model.hotspot import Verdict
 
 
 def with_untried(verdict: Verdict, seen: Observation, tried: Collection[Candidate]) -> Verdict:
-    """``verdict``, unless it is a ``keep`` and something of what the call touches was not tried. ``tried`` are the
-    candidates that were measured."""
+    """``verdict``, where it is a ``keep`` with a sentence on each part of what the call touches that was not tried.
+    ``tried`` are the candidates that were measured."""
     verdict = doubt_unknown(doubt_steps(doubt_sparse(verdict, seen, tried), seen.derived), seen)
     return doubt_scattered(verdict, seen)
 
 
+def _beside(verdict: Verdict, text: str, reason: Reason = Reason.NOT_ALL_TRIED) -> Verdict:
+    """``verdict`` with a sentence on what was not tried; where nothing was measured, that leaves it undecided."""
+    if verdict.reason == Reason.NO_RULE_APPLIES:
+        return undecided(reason, f"no layout was measured. Not tried: {text}")
+    return msgspec.structs.replace(verdict, text=f"{verdict.text} Not tried: {text}")
+
+
 def doubt_scattered(verdict: Verdict, seen: Observation) -> Verdict:
-    """No ``keep`` where objects that were allocated one by one are reached through pointers: storing these together was not
-    tried."""
+    """Tells of objects that were allocated one by one and are reached through pointers."""
     if verdict.action != "keep" or not seen.scattered:
         return verdict
     why = f" ({'; '.join(seen.refused)})" if seen.refused else ""
-    text = (
-        f"the hotspot reaches at least {seen.scattered} blocks of the heap through pointers; storing their contents "
-        f"together, for good or for a call, was not tried{why}."
-    )
-    return undecided(Reason.SCATTERED_OBJECTS, text)
+    text = f"storing the contents of at least {seen.scattered} blocks of the heap that are reached through pointers together"
+    return _beside(verdict, f"{text}{why}.", Reason.SCATTERED_OBJECTS)
 
 
 def doubt_sparse(verdict: Verdict, seen: Observation, tried: Collection[Candidate]) -> Verdict:
-    """No ``keep`` where an index picks out a part of the elements and storing these together was not tried. That
-    is done only where they are one of each few neighbours, and it can be the best layout."""
+    """Tells of elements that an index picks out: storing these together is tried only where they are one of each few
+    neighbours, and it can be the best layout."""
     chosen = {r.structure.id for c in tried for r in c.relayouts if r.chosen is not None}
     rare = [d.structure for d in seen.derived if density(seen, d) <= HALF]
     sparse = [structure.name for structure in rare if structure.id not in chosen]
     if verdict.action != "keep" or not sparse:
         return verdict
-    text = (
-        f"no measured layout is faster, but the index picks out a part of the elements of {', '.join(sparse)}, and storing "
-        "these together was not tried."
-    )
-    return undecided(Reason.NOT_ALL_TRIED, text)
+    return _beside(verdict, f"storing the elements of {', '.join(sparse)} that the index picks out together.")
 
 
 def doubt_unknown(verdict: Verdict, seen: Observation) -> Verdict:
-    """No ``keep`` where much of what the hotspot accesses could not be told apart: of that no layout was tried."""
+    """Tells of what the hotspot accesses much and could not be recognised."""
     parts = accesses_of(seen)
     total = sum(parts.values())
     unknown = [
@@ -62,10 +63,10 @@ def doubt_unknown(verdict: Verdict, seen: Observation) -> Verdict:
         return verdict
     most = max(unknown, key=lambda s: parts[s.id])
     text = (
-        f"what `{most.name}` holds could not be recognised ({most.inexact}), so no layout of it was tried; "
-        f"{parts[most.id] / total:.0%} of the accesses to data go there."
+        f"any layout of `{most.name}`, where {parts[most.id] / total:.0%} of the accesses to data go: what it holds could "
+        f"not be recognised ({most.inexact})."
     )
-    return undecided(Reason.STRUCTURE_UNCLEAR, text)
+    return _beside(verdict, text, Reason.STRUCTURE_UNCLEAR)
 
 
 def accesses_of(seen: Observation) -> dict[str, int]:
@@ -85,33 +86,30 @@ def accesses_of(seen: Observation) -> dict[str, int]:
 
 
 def doubt_steps(verdict: Verdict, derived: Sequence[Derived]) -> Verdict:
-    """No ``keep`` where a plain array may hold records that nothing declares: of these no layout was tried."""
+    """Tells of plain arrays that may hold records which nothing declares."""
     steps = {d.structure.name: d.steps for d in derived if d.steps > 1}
     if verdict.action != "keep" or not steps:
         return verdict
     name, step = next(iter(steps.items()))
     text = (
-        f"`{name}` is declared as single numbers, and every access goes on in steps of {step}, as if {step} of them made a "
-        f"record. No layout of such records was tried: declared as one (a structure of {step}, or an array of rows of "
-        f"{step}) they would be."
+        f"records of {step} numbers in `{name}`, which is declared as single numbers and accessed in steps of {step} "
+        f"(declared as a structure of {step}, or an array of rows of {step}, they would be)."
     )
-    return undecided(Reason.RECORDS_UNCLEAR, text)
+    return _beside(verdict, text, Reason.RECORDS_UNCLEAR)
 
 
 def with_untried_kinds(verdict: Verdict, seen: Observation, others: Others) -> Verdict:
-    """No ``keep`` where calls of other kinds use structures of their own, for which no layout was tried."""
+    """Tells of structures that only calls of other kinds use."""
     known = blocks_of(seen.structures)
     found = [s for one in others.tried for s in one.seen.structures if plain_reason(s) is None]
     names = dict.fromkeys(s.name for s in found if not blocks_of((s,)) <= known)
     if verdict.action != "keep" or not names:
         return verdict
-    text = f"no measured layout is faster, but {', '.join(names)}, which only calls of another kind use, was not re-laid."
-    return undecided(Reason.NOT_ALL_TRIED, text)
+    return _beside(verdict, f"any layout of {', '.join(names)}, which only calls of another kind use.")
 
 
 def not_all_kinds(verdict: Verdict) -> Verdict:
-    """No answer where calls with much of the hotspot's time were not measured."""
+    """Tells that calls with much of the hotspot's time were not measured; a ``change`` counts them as unchanged."""
     if verdict.action == "undecided":
         return verdict
-    text = f"calls with a good part of the hotspot's time were not measured. Of the others: {verdict.text}"
-    return undecided(Reason.KINDS_NOT_MEASURED, text)
+    return _beside(verdict, "calls with a good part of the hotspot's time, counted as unchanged.")

@@ -9,13 +9,12 @@ from typing import Literal
 
 import msgspec
 
-from layout_advise.decide.gain_words import FORMS, fell_short, form_gains, gain_of, named, times
+from layout_advise.decide.gain_words import FORMS, doubt_words, fell_short, form_gains, gain_of, named, times
 from layout_advise.decide.policy import DECIDE
-from layout_advise.measure.measured import PROMISES, Measured, is_wide
+from layout_advise.measure.measured import PROMISES, Measured, TermName, is_wide
 from layout_advise.measure.policy import MEASURE
-from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.reasons import Reason
-from layout_advise.reports.model.candidate import Evidence
+from layout_advise.reports.model.candidate import Evidence, Interval
 from layout_advise.reports.model.hotspot import Verdict
 
 Ahead = Callable[[Measured, Measured], bool]
@@ -33,15 +32,14 @@ class VerdictContext:
 
     snapshot: Literal["criu", "fork"]
     identity_evidence: Evidence
-    identity: Ratio | None
-    noise_hi: float
     rules_apply: bool
     allow_reassociation: bool = False
 
     @property
     def bound(self) -> float:
-        """The bound that the lower ends of both intervals must exceed."""
-        return max(self.noise_hi, DECIDE.smallest_gain(self.snapshot))
+        """The least gain that is advised: the lower end of an interval must exceed it, and for a ``keep`` all upper ends
+        stay below. What noise there is, the intervals carry."""
+        return DECIDE.smallest_gain(self.snapshot)
 
 
 def undecided(reason: Reason, text: str) -> Verdict:
@@ -83,22 +81,12 @@ def rounding_problem(context: VerdictContext) -> Verdict | None:
 
 
 def identity_problem(context: VerdictContext) -> Verdict | None:
-    """Why nothing can be said at all: the identity mock-up is not the original."""
-    if context.identity_evidence not in ("verified", "close"):
-        return undecided(
-            Reason.IDENTITY_NOT_VERIFIED, "the unchanged mock-up does not reproduce the original, so no number counts."
-        )
-    ratio = context.identity
-    if ratio is None:
-        return undecided(Reason.IDENTITY_NOT_MEASURED, "the unchanged mock-up could not be timed.")
-    lo, hi = DECIDE.identity_lo, DECIDE.identity_hi
-    if not lo <= ratio.median <= hi:
-        why = "its compiler does not reproduce this code well enough to predict a layout."
-        if ratio.lo <= hi and ratio.hi >= lo:
-            why = f"its interval, {ratio.lo:.2f} to {ratio.hi:.2f}, reaches into that. Run it again on a quieter machine."
-        text = f"the unchanged mock-up takes {ratio.median:.2f} times the original's time (must be {lo} to {hi}): {why}"
-        return undecided(Reason.IDENTITY_OFF, text)
-    return None
+    """Why nothing can be said at all: the unchanged mock-up does not do what the original does."""
+    if context.identity_evidence in ("verified", "close"):
+        return None
+    return undecided(
+        Reason.IDENTITY_NOT_VERIFIED, "the unchanged mock-up does not reproduce the original, so no number counts."
+    )
 
 
 def decide(candidates: Sequence[Measured], context: VerdictContext, ahead: Ahead = always) -> Verdict:
@@ -118,59 +106,67 @@ def decide(candidates: Sequence[Measured], context: VerdictContext, ahead: Ahead
     if problem is not None:
         return problem
     best = leader(candidates, context, ahead)
-    if best is not None and best.speedup is not None:
-        change = Verdict("change", best.id, best.claimed, Reason.MEASURED_GAIN, f"Change it: {gain_of(best)}.")
-        return _doubt_form(change, best, candidates)
+    if best is not None:
+        return _change(best)
     return _keep_or_undecided(candidates, context)
 
 
+def _change(winner: Measured) -> Verdict:
+    claim = winner.claim
+    assert claim is not None
+    interval = Interval(claim.median, claim.lo, claim.hi, claim.restores)
+    text = f"Change it: {gain_of(winner)}."
+    return Verdict("change", winner.id, winner.claimed, Reason.MEASURED_GAIN, text, interval=interval)
+
+
 def _keep_or_undecided(candidates: Sequence[Measured], context: VerdictContext) -> Verdict:
+    known = [c for c in candidates if c.ceiling() is not None]
     unmeasured = [c for c in candidates if c.ceiling() is None]
-    near = [c for c in candidates if _reaches(c, context)]
-    if not candidates or (unmeasured and len(unmeasured) == len(candidates)):
+    if not known:
         why = next((f": {c.reason}" for c in unmeasured if c.reason), "")
         return undecided(
             Reason.NOTHING_MEASURED, f"no candidate layout could be measured{why}; the ranking is by modelled traffic only."
         )
-    above = [c for c in near if (c.ceiling() or 0.0) >= context.bound]
+    near = reaching(known, context)
     if near:
-        best = max(near, key=lambda c: (c.middle(), c.id))
-        noise = f"the original against itself differs by up to {context.noise_hi - 1:.0%} on this machine now"
-        text = f"{best.known} ran {_held(best)}, and {noise}: no gain is shown, none is excluded."
-        if context.noise_hi <= DECIDE.smallest_gain(context.snapshot):
-            least = f"a gain of {100 * (context.bound - 1):.0f} %, the least that is advised,"
-            text = f"{best.known} ran {_held(best)}: {least} is neither sure nor excluded."
-        if not above:
-            text += " Run it again when it is quieter."
-        return undecided(Reason.WITHIN_NOISE, f"{text}{_form(candidates, context)}")
-    if unmeasured:
-        return undecided(
-            Reason.NOT_ALL_MEASURED, f"no measured layout is faster, but {named(unmeasured)} could not be measured."
-        )
-    best = max(candidates, key=lambda c: c.ceiling() or 0.0)
-    tried = len({c.layout for c in candidates})
+        return _left_open(max(near, key=lambda c: (c.middle(), c.id)), candidates, context)
+    best = max(known, key=lambda c: c.ceiling() or 0.0)
+    tried = len({c.layout for c in known})
     many = f"{tried} other layouts were measured and none gains"
     many = many if tried > 1 else "1 other layout was measured and does not gain"
-    over = best.over_identity is not None and best.over_identity.hi == best.ceiling()
-    own = "speed of the unchanged layout" if best.form in FORMS else "unchanged mock-up's speed"
-    than = own if over else "original's speed"
-    return Verdict(
-        "keep",
-        None,
-        None,
-        Reason.NO_GAIN,
-        f"Keep it: {many} {100 * (context.bound - 1):.0f} % ({'the best, ' if tried > 1 else ''}{named([best])}"
-        f"{',' if tried > 1 else ''} stays below {best.ceiling():.2f} times the {than})."
-        f"{_form(candidates, context)}",
+    than = "speed of the unchanged layout" if best.form in FORMS else "unchanged mock-up's speed"
+    least = 100 * (context.bound - 1)
+    text = (
+        f"Keep it: {many} {least:.0f} % ({'the best, ' if tried > 1 else ''}{named([best])}"
+        f"{',' if tried > 1 else ''} stays below {best.ceiling():.2f} times the {than}).{_form(known, context)}"
     )
+    text += f" {named(unmeasured)} could not be measured{_why(unmeasured)}." if unmeasured else ""
+    return Verdict("keep", None, None, Reason.NO_GAIN, text)
 
 
-def _held(candidate: Measured) -> str:
-    """``1.23 times as fast (1.17 to 1.30)``, of what is smaller: against the original or the unchanged mock-up."""
-    ratios = [r for r in (candidate.speedup, candidate.over_identity, candidate.net) if r is not None]
-    least = min(ratios, key=lambda r: r.median)
-    what = " as the unchanged layout" if least is candidate.over_identity and candidate.form in FORMS else ""
-    return f"{times(least.median)} times as fast{what} ({times(least.lo)} to {times(least.hi)})"
+def _why(unmeasured: Sequence[Measured]) -> str:
+    return next((f" ({c.reason})" for c in unmeasured if c.reason), "")
+
+
+def reaching(candidates: Sequence[Measured], context: VerdictContext) -> list[Measured]:
+    """The candidates of which a gain is not excluded."""
+    return [c for c in candidates if (top := c.ceiling()) is not None and top >= context.bound]
+
+
+def _left_open(best: Measured, candidates: Sequence[Measured], context: VerdictContext) -> Verdict:
+    """No answer: the interval of the best candidate, its widest term and what would narrow that."""
+    lo, hi, widest = best.floor(), best.ceiling() or 0.0, best.widest
+    assert widest is not None
+    text = (
+        f"{best.known} runs {times(lo)} to {times(hi)} times as fast{_than(best)}; a gain of "
+        f"{100 * (context.bound - 1):.0f} % is neither sure nor excluded. {doubt_words(widest)}"
+    )
+    told = undecided(DOUBT_REASONS[widest.name], f"{text}{_form(candidates, context)}")
+    return msgspec.structs.replace(told, interval=Interval(best.middle(), lo, hi, None))
+
+
+def _than(candidate: Measured) -> str:
+    return " as the unchanged layout" if candidate.form in FORMS else ""
 
 
 def _form(candidates: Sequence[Measured], context: VerdictContext) -> str:
@@ -181,48 +177,29 @@ def _form(candidates: Sequence[Measured], context: VerdictContext) -> str:
     return f" {form_gains(best)}" if best is not None else ""
 
 
-def _reaches(candidate: Measured, context: VerdictContext) -> bool:
-    """Tells whether a gain is not excluded: the interval ends above the bound (on a machine too noisy for that to say much,
-    above ``DECIDE.keep_bound``), or all of it lies above what would be a gain if the machine were quiet. Noise must not
-    make a `keep` of a candidate that was faster in nearly all processes."""
-    top = candidate.ceiling()
-    bound = min(context.bound, DECIDE.keep_bound)
-    return top is not None and (top >= bound or candidate.floor() > DECIDE.smallest_gain(context.snapshot))
+DOUBT_REASONS: dict[TermName, Reason] = {
+    "processes": Reason.WITHIN_NOISE,
+    "form": Reason.MOCKUP_FORM,
+    "placement": Reason.PLACEMENT_DEPENDENT,
+    "caches": Reason.NOT_IN_SITU,
+    "program": Reason.NOT_IN_SITU,
+    "promises": Reason.COMPILER_DEPENDENT,
+    "vectors": Reason.SCALAR_MOCKUPS,
+}
+"""The word for an answer that a doubt leaves open."""
 
 
 def confirm(first: Verdict, again: Measured, context: VerdictContext) -> Verdict:
     """The verdict after the winner was measured again in new restores: only those rounds count."""
     if again.floor() > context.bound and again.speedup is not None:
-        return Verdict(
-            "change",
-            again.id,
-            again.claimed,
-            Reason.MEASURED_GAIN,
-            f"Change it: {gain_of(again)}.",
-        )
-    noisy = context.bound > DECIDE.smallest_gain(context.snapshot)
-    why = " (by which the original differs from itself now)" if noisy else ""
-    return undecided(
+        return _change(again)
+    told = undecided(
         Reason.NOT_CONFIRMED,
         f"the best layout, {again.known}, ran {first.gain or 0:.2f} times as fast at first, but not reliably above "
-        f"{context.bound:.2f}{why} when it was measured again in new processes{fell_short(again)}.",
+        f"{context.bound:.2f} when it was measured again in new processes{fell_short(again)}.",
     )
-
-
-def _doubt_form(change: Verdict, winner: Measured, results: Sequence[Measured]) -> Verdict:
-    """No ``change`` to a layout that is slower than the original as soon as the compiler is promised that its arrays do not
-    overlap. That takes nothing away from it: what gains is then the code that it happens to make of the loop (of a branch
-    that is hard to predict, say), and a version written by hand may get the other one (``docs/decisions/0036``)."""
-    if winner.name.promise != "plain":
-        return change
-    other = next((r for r in results if r.layout == winner.layout and r.name.promise == "restrict"), None)
-    if other is None or other.speedup is None or other.speedup.hi >= 1.0:
-        return change
-    return undecided(
-        Reason.COMPILER_DEPENDENT,
-        f"{winner.known} ran {times(winner.claimed)} times as fast, and {times(other.speedup.median)} times with "
-        "`restrict`, which tells the compiler more: it is the code it makes of the loop that gains, not the layout alone.",
-    )
+    open_to = Interval(again.middle(), again.floor(), again.ceiling() or 0.0, None)
+    return msgspec.structs.replace(told, interval=open_to)
 
 
 def for_program(verdict: Verdict, share: float) -> Verdict:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from layout_advise.decide.decision import Decision, KindTimes, context_of, measured, unrolled_nearer
-from layout_advise.decide.doubts import doubt_scalar
+from layout_advise.decide.budget import Circumstances, nearest_mode, with_doubts
+from layout_advise.decide.decision import Decision, KindTimes, measured, unrolled_nearer
 from layout_advise.decide.mixture import Portion, harms, mixed, sentence, with_kinds
 from layout_advise.decide.requests import Asking, MeasureAgain, measure_again, time_in_program
 from layout_advise.decide.verdict import VerdictContext, confirm, decide, identity_problem, undecided
@@ -38,12 +38,12 @@ class KindRace:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """A race whose mode is known."""
+    """A race whose mode is known. ``measured`` is what its times say of each candidate."""
 
     race: KindRace
     times: KindTimes
-    unrolled: bool
-    context: VerdictContext
+    around: Circumstances
+    measured: Mapping[Variant, Measured]
 
 
 def decide_over_kinds(races: Sequence[KindRace], left_out: Sequence[Portion], context: VerdictContext) -> Asking[Decision]:
@@ -52,23 +52,20 @@ def decide_over_kinds(races: Sequence[KindRace], left_out: Sequence[Portion], co
     count as unchanged."""
     runs = []
     for number, race in enumerate(races):
-        runs.append((yield from _run(number, race, context)))
+        runs.append((yield from _run(number, race)))
     main = runs[0]
     decision = Decision(
         main.times.first, None, main.times.mode, undecided(Reason.UNDECIDED_YET, ""), None, context.snapshot,
-        in_situ_ns=main.times.in_situ_ns, kinds=tuple(r.times for r in runs),
+        in_situ_ns=main.times.in_situ_ns, alike=all(r.around.alike for r in runs), kinds=tuple(r.times for r in runs),
     )  # fmt: skip
-    problem = _problem(runs)
+    problem = identity_problem(context)
     if problem is not None:
         return replace(decision, verdict=problem)
-    widest = replace(main.context, noise_hi=max(r.context.noise_hi for r in runs))
     assert main.race.times is not None
     contest = main.race.times.contest
     kinds = {e.variant: [_measured(run, e.variant) for run in runs] for e in contest.entrants}
-    verdict = first_verdict(kinds, [r.race.share for r in runs], contest.unmeasured, widest, context)
-    for number, run in enumerate(runs):
-        if run.race.times is not None and run.times.mode is not None:
-            verdict = doubt_scalar(verdict, run.times.first, [each[number] for each in kinds.values()], run.times.mode)
+    decision = replace(decision, results=tuple(_mixed(runs, each) for each in kinds.values()))
+    verdict = first_verdict(kinds, [r.race.share for r in runs], contest.unmeasured, context)
     if verdict.action != "change":
         best = max(kinds, key=lambda name: _middle(_mixed(runs, kinds[name])), default=None)
         if best is None:
@@ -78,7 +75,7 @@ def decide_over_kinds(races: Sequence[KindRace], left_out: Sequence[Portion], co
         text = f"Calls differ; with {whole.known}, the best layout tried: {said}."
         return replace(decision, verdict=with_kinds(verdict, text))
     winner = next(variant for variant in kinds if str(variant) == verdict.candidate)
-    return (yield from _confirmed(decision, runs, verdict, winner, left_out))
+    return (yield from _confirmed(decision, runs, verdict, winner, left_out, context))
 
 
 def _middle(one: Measured) -> float:
@@ -93,17 +90,16 @@ def first_verdict(
     kinds: Mapping[Variant, Sequence[Measured]],
     shares: Sequence[float],
     unmeasured: Sequence[Measured],
-    widest: VerdictContext,
     context: VerdictContext,
 ) -> Verdict:
     """The verdict on what the candidates gain over all kinds; one that makes the calls of a kind slower is not advised."""
     whole = {name: mixed(shares, each) for name, each in kinds.items()}
-    verdict = decide([*whole.values(), *unmeasured], widest if context.rules_apply else context)
+    verdict = decide([*whole.values(), *unmeasured], context)
     winner = next((name for name in kinds if str(name) == verdict.candidate), None)
     if verdict.action != "change" or winner is None or not harms(kinds[winner]):
         return verdict
     harmless = [whole[name] for name, each in kinds.items() if not harms(each)]
-    second = decide([*harmless, *unmeasured], widest)
+    second = decide([*harmless, *unmeasured], context)
     if second.action == "change":
         return second
     text = (
@@ -118,34 +114,23 @@ def portions(runs: Sequence[_Run], kinds: Sequence[Measured], left_out: Sequence
     return [*(Portion(r.race.text, r.race.share, k.counted) for r, k in zip(runs, kinds, strict=True)), *left_out]
 
 
-def _run(number: int, race: KindRace, context: VerdictContext) -> Asking[_Run]:
+def _run(number: int, race: KindRace) -> Asking[_Run]:
     if race.times is None:
         empty = KindTimes(race.text, race.share, Timings(), "steady", None, race.unaffected, race.in_situ_ns)
-        return _Run(race, empty, False, replace(context, identity=SAME))
+        return _Run(race, empty, Circumstances(race.in_situ_ns, "steady", alike=True), {})
     first, between, in_situ_ns = race.times.timings, race.times.bench.between_ns, race.in_situ_ns
     mode = mode_of(first, between, in_situ_ns)
     if mode is None and in_situ_ns is not None:
         in_situ_ns = (yield from time_in_program(number, first.best_canary.core)) or in_situ_ns
         mode = mode_of(first, between, in_situ_ns)
-    unrolled = mode is not None and unrolled_nearer(first, mode)
+    counts = mode or nearest_mode(first, in_situ_ns)
+    unrolled = unrolled_nearer(first, counts)
     first = first.exchanged(IDENTITY, IDENTITY_UNROLLED) if unrolled else first
-    times = KindTimes(race.text, race.share, first, mode, None, race.unaffected, in_situ_ns)
-    return _Run(race, times, unrolled, context_of(context, first, mode) if mode is not None else context)
-
-
-def _problem(runs: Sequence[_Run]) -> Verdict | None:
-    """Why nothing can be said of some kind, and so of all."""
-    for run in runs:
-        if run.times.mode is None:
-            text = (
-                f"at {run.race.text} the original takes a different time in the snapshot than in the running program, warm "
-                "and cold alike, so the measured ratios may not hold there."
-            )
-            return undecided(Reason.NOT_IN_SITU, text)
-        found = identity_problem(run.context)
-        if found is not None:
-            return undecided(Reason(found.reason), f"at {run.race.text} {found.text.removeprefix('Undecided: ')}")
-    return None
+    around = Circumstances(in_situ_ns, counts, mode is not None, race.times.bench.branches, unrolled)
+    times = KindTimes(race.text, race.share, first, counts, None, race.unaffected, in_situ_ns)
+    contest = race.times.contest
+    found = [measured(e, first, counts, contest.conversion(first, e.variant)) for e in contest.entrants]
+    return _Run(race, times, around, {m.name: m for m in with_doubts(found, first, around)})
 
 
 def _measured(run: _Run, name: Variant, again: Timings | None = None) -> Measured:
@@ -156,15 +141,17 @@ def _measured(run: _Run, name: Variant, again: Timings | None = None) -> Measure
     entrant = contest.entrant(name) if contest is not None else None
     if contest is None or entrant is None:
         return Measured(name, "rejected", None, None, reason=f"it could not be measured at {run.race.text}")
-    first = run.times.first
-    return measured(entrant, again or first, run.times.mode or "steady", contest.conversion(first, name))
+    if again is None:
+        return run.measured[name]
+    one = measured(entrant, again, run.around.mode, contest.conversion(run.times.first, name))
+    return with_doubts([one], again, run.around)[0]
 
 
 def _again(number: int, run: _Run, winner: Variant) -> Asking[TimedAgain | None]:
     """The winner measured again at the calls of one kind; None where it does not concern them."""
     if run.race.times is None or winner in run.race.unaffected:
         return None
-    request = MeasureAgain(number, winner, run.times.first, run.times.mode or "steady", run.unrolled)
+    request = MeasureAgain(number, winner, run.times.first, run.around.mode, run.around.unrolled)
     again = yield from measure_again(request)
     if again is None:
         raise LayoutAdviseError("the winner could not be built again", "its compiler refused what it took before")
@@ -172,7 +159,12 @@ def _again(number: int, run: _Run, winner: Variant) -> Asking[TimedAgain | None]
 
 
 def _confirmed(
-    decision: Decision, runs: Sequence[_Run], verdict: Verdict, winner: Variant, left_out: Sequence[Portion]
+    decision: Decision,
+    runs: Sequence[_Run],
+    verdict: Verdict,
+    winner: Variant,
+    left_out: Sequence[Portion],
+    context: VerdictContext,
 ) -> Asking[Decision]:
     """The winner measured again at the calls of all kinds."""
     done, kinds, vectors = [], [], False
@@ -181,11 +173,10 @@ def _confirmed(
         kinds.append(_measured(run, winner, again.timings if again is not None else None))
         if again is not None:
             vectors = vectors or (number == 0 and again.vectors)
-            now = context_of(run.context, again.timings, run.times.mode or "steady")
-            run = replace(run, times=replace(run.times, again=again.timings), context=now)
+            run = replace(run, times=replace(run.times, again=again.timings))
         done.append(run)
     whole = _mixed(done, kinds)
-    final = confirm(verdict, whole, replace(done[0].context, noise_hi=max(r.context.noise_hi for r in done)))
+    final = confirm(verdict, whole, context)
     if final.action == "change" and harms(kinds):
         text = f"{whole.known} makes calls of one kind slower when it is measured again."
         final = undecided(Reason.KINDS_DISAGREE, text)

@@ -20,7 +20,7 @@ from layout_advise.mockup.timing.ratios import places_of
 from layout_advise.mockup.timing.variants import ORIGINAL, Variant
 from layout_advise.observe.case import Case
 from layout_advise.observe.observe import Observation
-from layout_advise.reports.model.candidate import CandidateReport, KindSpeedup, Verification
+from layout_advise.reports.model.candidate import BudgetTerm, CandidateReport, KindSpeedup, Verification
 
 
 def unmeasured(candidate: Candidate, replays: Replays, folder: str) -> Outcome:
@@ -71,10 +71,19 @@ def measured_rows(case: Case, seen: Observation, decided: Decided) -> list[Candi
             drawn(candidate),
         )
         row = msgspec.structs.replace(
-            _row(case, decided, outcome, name), same_code_as=str(made.same_as) if made.same_as else None
+            _row(case, decided, outcome, name),
+            same_code_as=str(made.same_as) if made.same_as else None,
+            error_budget=_budget(decided, made.same_as or name),
         )
         rows.append(with_elsewhere(row, candidate, seen.users))
     return rows
+
+
+def _budget(decided: Decided, name: Variant) -> tuple[BudgetTerm, ...]:
+    """The doubts about a candidate's gain."""
+    results = decided.decision.results if decided.decision is not None else ()
+    one = next((r for r in results if r.name == name), None)
+    return tuple(BudgetTerm(d.name, d.lo, d.hi, d.how) for d in one.budget) if one is not None else ()
 
 
 def _converted(decided: Decided, name: Variant, *, alone: bool) -> Converted | None:

@@ -2,16 +2,43 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Literal
 
 from layout_advise.measure.mode import Mode
 from layout_advise.measure.policy import MEASURE
 from layout_advise.mockup.timing.ratios import summarise
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.mockup.timing.timings import Timings
-from layout_advise.mockup.timing.variants import Promise, Variant
+from layout_advise.mockup.timing.variants import (
+    IDENTITY_BLOCKS,
+    IDENTITY_RESTRICT,
+    IDENTITY_SIMD,
+    SCALAR,
+    Promise,
+    Variant,
+)
 from layout_advise.reports.model.candidate import Evidence
 
+TermName = Literal["processes", "form", "placement", "caches", "program", "promises", "vectors"]
+"""The doubts that an interval carries: statistics over processes; the mock-up's form of the code; where code lies; warm or
+flushed caches; the running program against the snapshot; what the compiler is promised; vector instructions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A doubt about a gain as the interval that was measured for it (ratios), and how. Only ``lo`` below the gain's own
+    interval or ``hi`` above it widens the claim."""
+
+    name: TermName
+    lo: float
+    hi: float
+    how: str
+
+
+WRITTEN = (SCALAR, IDENTITY_BLOCKS, IDENTITY_SIMD, IDENTITY_RESTRICT)
+"""Builds of the unchanged layout that a user can have, too: by a flag, a promise, or a loop written so."""
 PROMISES: tuple[Promise, ...] = ("plain", "restrict", "lanes", "simd")
 """In the order of what they ask of the user."""
 
@@ -36,6 +63,8 @@ class Measured:
     """The build of the unchanged layout that ``over_identity`` compares with, its fastest one; None: as the original."""
     words: str = ""
     """The layout as the ranking calls it: ``AoSoA×4, compact``."""
+    doubts: tuple[Doubt, ...] = ()
+    """What else was measured of the gain's uncertainty; the interval that is claimed holds all of it."""
 
     @property
     def id(self) -> str:
@@ -58,24 +87,73 @@ class Measured:
         return self.net or self.speedup
 
     @property
+    def claim(self) -> Ratio | None:
+        """The gain with the interval that carries every doubt: the hull of what each of them leaves possible."""
+        counted, terms = self.counted, self.budget
+        if counted is None:
+            return None
+        over = (self.over_identity,) if self.over_identity is not None and self.net is None else ()
+        lo = min([t.lo for t in terms] + [r.lo for r in over if self.form not in WRITTEN])
+        return Ratio(counted.median, lo, max([t.hi for t in terms] + [r.hi for r in over]), counted.restores)
+
+    @property
+    def budget(self) -> tuple[Doubt, ...]:
+        """All terms of the interval, each with what it leaves possible by itself."""
+        counted = self.counted
+        if counted is None:
+            return ()
+        processes = Doubt("processes", counted.lo, counted.hi, f"bootstrap over {counted.restores} processes")
+        over = self.over_identity
+        if over is None or self.net is not None:
+            return (processes, *self.doubts)
+        # a faster form that can be written in the source is advice of its own; another one is the mock-up's doing
+        lo = counted.median if self.form in WRITTEN else min(counted.median, over.median)
+        how = "against the original, and against the unchanged mock-up"
+        form = Doubt("form", lo, max(counted.median, over.median), how)
+        return (processes, form, *self.doubts)
+
+    @property
+    def widest(self) -> Doubt | None:
+        """The term that leaves most open."""
+        return max(self.budget, key=lambda d: d.hi / d.lo if d.lo > 0 else math.inf, default=None)
+
+    @property
     def claimed(self) -> float:
         """The gain as it is told: the lower end where the interval is wide."""
+        claim = self.claim
+        assert claim is not None
+        return claim.lo if is_wide(claim) else claim.median
+
+    @property
+    def _less(self) -> float:
+        """By which factor the doubts lower the lower end."""
         assert self.counted is not None
-        return self.counted.lo if is_wide(self.counted) else self.counted.median
+        return min([1.0, *(d.lo / self.counted.lo for d in self.doubts if self.counted.lo > 0)])
+
+    @property
+    def _more(self) -> float:
+        """By which factor the doubts raise the upper end."""
+        assert self.counted is not None
+        return max([1.0, *(d.hi / self.counted.hi for d in self.doubts if self.counted.hi > 0)])
 
     def floor(self) -> float:
-        """The smallest of the lower bounds that a change must have above the bound."""
+        """The least gain that is not excluded: that over the original, and over the unchanged layout's fastest form, each
+        with all doubts. A change must have it above the least gain. 0 where nothing was measured."""
         bounds = [r.lo for r in (self.speedup, self.over_identity, self.net) if r is not None]
-        return min(bounds) if self.speedup and self.over_identity else 0.0
+        return self._less * min(bounds) if self.speedup is not None else 0.0
 
     def middle(self) -> float:
         """The smallest of the medians."""
         return min((r.median for r in (self.speedup, self.over_identity, self.net) if r is not None), default=0.0)
 
     def ceiling(self) -> float | None:
-        """The smallest of the upper bounds: below the bound the candidate is out. None when it was not measured."""
-        bounds = [r.hi for r in (self.speedup, self.over_identity, self.net) if r is not None]
-        return min(bounds) if self.speedup and self.over_identity else None
+        """The greatest gain of the layout that is not excluded, over the unchanged layout's fastest form (of a temporary
+        layout, with its conversion), with all doubts. Below the least gain the candidate is out. None when it was not
+        measured."""
+        if self.speedup is None:
+            return None
+        bounds = [r.hi for r in (self.over_identity, self.net) if r is not None]
+        return self._more * min(bounds, default=self.speedup.hi)
 
 
 def is_wide(ratio: Ratio) -> bool:

@@ -23,6 +23,8 @@ class MeasurePolicy:
     variant_ns: float = limit(60000000.0, "ns", "So long may one variant be called in each process, all rounds together.")
     least_calls: int = limit(4, "calls", "A block has at least so many calls.")
     most_calls: int = limit(40, "calls", "A block has at most so many calls.")
+    budget_s: float = limit(60.0, "s", "So long after the first process was begun, no further ones are added.", 58)
+    most_restores: int = limit(36, "processes", "In so many processes a layout is timed at most, for one decision.", 58)
     fewest_again: int = limit(5, "processes", "The winner is measured again in at least so many processes.")
     enough_calls: int = limit(10, "calls", "A block of as many calls as may be ends after so many undisturbed ones.", 22)
     in_situ_tolerance: float = limit(0.15, "part", "So far the original may be off its time in the running program.")

@@ -104,10 +104,17 @@ class Bench:
         )
         return replace(self, plan=next(plans), again=next(plans))
 
-    def measure(self, variants: Sequence[Timed], text: str, restores: int | None = None, drop: bool = True) -> Timings:
-        """Times ``variants``; ``text`` names the step."""
+    def measure(
+        self,
+        variants: Sequence[Timed],
+        text: str,
+        restores: int | None = None,
+        drop: bool = True,
+        more: Timings | None = None,
+    ) -> Timings:
+        """Times ``variants``; ``text`` names the step. With ``more`` its times are added to."""
         plan = self.plan if restores is None else replace(self.plan, restores=restores)
-        return measure(self.snapshots, variants, self.memory, plan, lambda i, n: self.progress(text, i, n), drop)
+        return measure(self.snapshots, variants, self.memory, plan, lambda i, n: self.progress(text, i, n), drop, more)
 
 
 def has_vectors(variants: Sequence[Timed]) -> bool:

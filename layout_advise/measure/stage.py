@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+import time
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.measure.contest import bench_of, contest_of
 from layout_advise.measure.first_times import FirstTimes, first_times, look_at_original, times_again
 from layout_advise.measure.mode import Mode
+from layout_advise.measure.policy import MEASURE
 from layout_advise.measure.setup import has_vectors
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_BLOCKS, IDENTITY_UNROLLED, Variant
@@ -29,6 +32,8 @@ class KindTimed:
     built: Built
     times: FirstTimes | None
     unaffected: frozenset[Variant] = field(default_factory=frozenset)
+    end: float = math.inf
+    """Until when (``time.monotonic``) further processes may be begun."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +52,7 @@ def measure_kind(
 
     Candidates are timed with their code at several places where times depend on these and the original takes as long in the
     snapshot as in the program: else several calls in a row are going to be timed."""
-    source, alone = built.source, case.batch is None
+    source, alone, end = built.source, case.batch is None, time.monotonic() + MEASURE.budget_s
     around = case.timed_calls if case.settings.temporary else None
     contest = contest_of(candidates, source, built.mockups, found, case.profiled.name, around)
     bench = bench_of(
@@ -67,7 +72,23 @@ def measure_kind(
         if as_in_program:
             built = with_places(built, [e.variant for e in contest.entrants])
             contest = replace(contest, places=built.places)
-    return KindTimed(case, built, first_times(contest, bench))
+    end = -math.inf if case.settings.restores else end  # so many were asked for
+    return KindTimed(case, built, first_times(contest, bench), end=end)
+
+
+def measure_more(timed: KindTimed, first: Timings, candidates: Collection[Variant]) -> Timings | None:
+    """``first`` and the times of ``candidates``, and of what they are compared with, in half as many processes again. None
+    where the time is spent, or there were processes enough."""
+    assert timed.times is not None
+    done = len(first.steady)
+    if time.monotonic() >= timed.end or done >= MEASURE.most_restores:
+        return None
+    contest, bench = timed.times.contest, timed.times.bench
+    wanted = [v for v in contest.timed() if not v.name.is_candidate or v.name.own in candidates]
+    plan = replace(
+        bench.plan, restores=min(MEASURE.most_restores, done + max(done // 2, MEASURE.fewest_again)), seconds=None
+    )
+    return replace(bench, plan=plan).measure(wanted, "measuring more", more=first)
 
 
 def measure_again(

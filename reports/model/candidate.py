@@ -101,6 +101,16 @@ class Elsewhere(msgspec.Struct, frozen=True):
     lines_after: int
 
 
+class BudgetTerm(msgspec.Struct, frozen=True):
+    """One doubt about a gain as what it leaves possible by itself: ``term`` is ``processes``, ``form``, ``placement``,
+    ``caches``, ``program``, ``promises`` or ``vectors``; ``lo`` and ``hi`` are speedups, ``how`` says how they were measured."""
+
+    term: str
+    lo: float
+    hi: float
+    how: str
+
+
 class CandidateReport(msgspec.Struct, frozen=True):
     """One layout that was tried. ``speedup`` is original over mock-up, None for modelled evidence. ``classes``: elements
     are stored by class, in this many parts; of each so many neighbours the one that a call uses is in the first."""
@@ -146,6 +156,8 @@ class CandidateReport(msgspec.Struct, frozen=True):
     lie in one record."""
     places: int = 1
     """With its code at so many addresses it was timed: ``speedup`` is over its mean time, the interval holds all of them."""
+    error_budget: tuple[BudgetTerm, ...] = ()
+    """The doubts about the gain, each measured; what is claimed is their hull."""
 
 
 class Ablation(msgspec.Struct, frozen=True):

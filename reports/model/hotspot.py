@@ -46,6 +46,15 @@ class TraceSummary(msgspec.Struct, frozen=True):
     limits: tuple[str, ...] = ()
 
 
+class LoopAdvice(msgspec.Struct, frozen=True):
+    """The unchanged layout built in another way: ``form`` is its variant (``identity-simd``), ``gain`` its speedup over the
+    original, ``text`` how to write it."""
+
+    form: str
+    gain: Interval
+    text: str
+
+
 class Verdict(msgspec.Struct, frozen=True):
     """The decision. ``candidate`` and ``gain`` only with ``change``; ``reason`` is a stable word, ``text`` a sentence.
     ``gain`` is the winner's median, or the lower end of its interval where that is wide (``docs/decisions/0031``).
@@ -59,6 +68,11 @@ class Verdict(msgspec.Struct, frozen=True):
     reason: str
     text: str
     use: Literal["permanent", "temporary"] | None = None
+    interval: Interval | None = None
+    """The gain that is claimed with every doubt in it (``error_budget`` of the candidate); of ``undecided`` what is left
+    open about the best candidate."""
+    loop: LoopAdvice | None = None
+    """What the loop gains with the layout unchanged, where that is worth advising by itself."""
 
 
 class NotLifted(msgspec.Struct, frozen=True):

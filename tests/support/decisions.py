@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from layout_advise.decide.decision import Decision
-from layout_advise.decide.requests import Answer, Asking, Request, TimeInProgram
+from layout_advise.decide.requests import Answer, Asking, MeasureMore, Request, TimeInProgram
 from layout_advise.measure.first_times import FirstTimes, first_times, look_at_original
 from layout_advise.measure.setup import Bench, Contest
 from layout_advise.measure.stage import time_built
+from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import Variant
 
 Rebuild = Callable[[Variant, Sequence[Variant], bool], Mapping[Variant, Path]]
@@ -24,6 +25,15 @@ class KindAtMachine:
     times: FirstTimes
     rebuild: Rebuild
     in_program_ns: float | None = None
+    most_restores: int = 0
+
+    def more(self, first: Timings) -> Timings | None:
+        """Twice as many processes, as long as there are not more than ``most_restores``."""
+        done = len(first.steady)
+        if 2 * done > self.most_restores:
+            return None
+        bench = replace(self.times.bench, plan=replace(self.times.bench.plan, restores=2 * done))
+        return bench.measure(self.times.contest.timed(), "more", more=first)
 
 
 def timed_once(
@@ -60,6 +70,8 @@ def answered(asking: Asking[Decision], kinds: Sequence[KindAtMachine | None]) ->
 def _answer(request: Request, kind: KindAtMachine) -> Answer:
     if isinstance(request, TimeInProgram):
         return kind.in_program_ns
+    if isinstance(request, MeasureMore):
+        return kind.more(request.first)
     built = kind.rebuild(request.variant, kind.times.contest.compared_with, request.places)
     return time_built(
         kind.times,

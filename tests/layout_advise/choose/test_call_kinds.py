@@ -190,11 +190,11 @@ def gains(name: str, *values: float) -> tuple[Variant, list[Measured]]:
     return variant(name), [Measured(variant(name), "verified", ratio(v, 0.02), ratio(v, 0.02), title=name) for v in values]
 
 
-CONTEXT = VerdictContext("criu", "verified", ratio(1.0), 1.01, True)
+CONTEXT = VerdictContext("criu", "verified", True)
 
 
 def verdict(*found: tuple[Variant, list[Measured]], shares: Sequence[float] = (0.5, 0.5)) -> tuple[str, str | None, str]:
-    said = first_verdict(dict(found), shares, (), CONTEXT, CONTEXT)
+    said = first_verdict(dict(found), shares, (), CONTEXT)
     return said.action, said.candidate, said.reason
 
 

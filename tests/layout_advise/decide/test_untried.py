@@ -1,10 +1,11 @@
-"""No `keep` of what was not tried."""
+"""What was not tried is told beside a `keep`."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
 from layout_advise.decide.untried import doubt_unknown, with_untried_kinds
@@ -45,15 +46,18 @@ def observed(accesses: tuple[int | None, int], inexact: str | None, *, fields: b
     ("accesses", "share"), [((1000, 100), "91%"), ((None, 300), "70%"), ((12, 100), "11%"), ((4, 100), ""), ((0, 0), "")]
 )
 @pytest.mark.parametrize("fields", [True, False])
-def test_of_what_was_not_recognised_nothing_is_said(accesses: tuple[int | None, int], share: str, fields: bool) -> None:
+def test_what_was_not_recognised_is_told_beside_a_keep(accesses: tuple[int | None, int], share: str, fields: bool) -> None:
     """An equaliser's state, an array in a record, was no grid: "keep it", where a structure of arrays gains 1.1."""
-    keep = Verdict("keep", None, None, "no-rule-applies", "Keep it.")
+    keep = Verdict("keep", None, None, "no-gain", "Keep it.")
     seen = observed(accesses, "the accesses fit no regular grid", fields=fields)
     verdict = doubt_unknown(keep, seen)
     if not share:
         assert verdict == keep
         return
-    assert (verdict.action, verdict.reason) == ("undecided", "structure-unclear")
+    assert (verdict.action, verdict.reason) == ("keep", "no-gain")
+    unmeasured = doubt_unknown(msgspec.structs.replace(keep, reason="no-rule-applies"), seen)
+    assert (unmeasured.action, unmeasured.reason) == ("undecided", "structure-unclear")
+    assert "Not tried: any layout of" in verdict.text
     assert "`a0`" in verdict.text
     assert f"{share} of the accesses" in verdict.text
     assert doubt_unknown(keep, observed(accesses, None)) == keep
@@ -67,7 +71,7 @@ def others_that_use(*seen: Observation) -> Others:
     return Others(tuple(Other(unused, unused, one, unused) for one in seen))
 
 
-def test_no_keep_where_other_kinds_use_structures_of_their_own() -> None:
+def test_structures_that_only_other_kinds_use_are_told_beside_a_keep() -> None:
     keep = Verdict("keep", None, None, "no-gain", "Keep it.")
     seen = observed((10, 10), None)
     grid = Structure("s2", "grid", 12288, 1600, (Dim(100, 16),), (Field("f0", 0, 8), Field("f1", 8, 8)))
@@ -76,7 +80,7 @@ def test_no_keep_where_other_kinds_use_structures_of_their_own() -> None:
         assert with_untried_kinds(keep, seen, same) == keep
     assert with_untried_kinds(keep, theirs, others_that_use(theirs)) == keep
     doubted = with_untried_kinds(keep, seen, others_that_use(seen, theirs))
-    assert doubted.reason == "not-all-tried"
-    assert "but grid, which only calls of another kind use, was not re-laid" in doubted.text
+    assert doubted.action == "keep"
+    assert "Not tried: any layout of grid, which only calls of another kind use." in doubted.text
     change = Verdict("change", "c1", 2.0, "measured-gain", "Change it.")
     assert with_untried_kinds(change, seen, others_that_use(theirs)) == change

@@ -42,7 +42,7 @@ def test_without_a_measurement_or_a_change_nothing_is_said() -> None:
 
 
 def test_a_temporary_layout_that_loses_by_its_conversion_is_not_advised() -> None:
-    context = VerdictContext("criu", "verified", ratio(1.0), 1.01, True)
+    context = VerdictContext("criu", "verified", True)
     streaming = Measured(variant("c1"), "verified", ratio(2.5), ratio(2.5), ratio(0.4), "store it")
     assert decide([streaming], context).action == "keep"
     paying = Measured(variant("c1"), "verified", ratio(2.5), ratio(2.5), ratio(1.8), "store it")

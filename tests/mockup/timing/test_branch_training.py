@@ -9,16 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layout_advise.decide.doubts import doubt_place
+from layout_advise.decide.budget import Circumstances, place_doubts
 from layout_advise.describe.checks import Conditions, quality
 from layout_advise.measure.measured import Measured
 from layout_advise.mockup.timing.branch_training import as_in_program, unknown_part
 from layout_advise.mockup.timing.canary import Canary
 from layout_advise.mockup.timing.ratios import noise_floor
+from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_UNROLLED, ORIGINAL, Variant
 from layout_advise.reports.model import contract
-from layout_advise.reports.model.hotspot import Original, Verdict
+from layout_advise.reports.model.hotspot import Original
 from layout_advise.reports.pages import html, terminal
 from tests.support.sample_report import report
 from tests.support.variants import variant
@@ -121,13 +122,15 @@ def test_reports_say_what_speedups_are_of() -> None:
     assert contract.decode(contract.encode(told)) == told
 
 
-def test_a_keep_of_a_short_loop_is_doubted_only_where_a_layout_gains_at_another_place() -> None:
+def test_a_short_loop_is_doubted_only_where_a_layout_gains_at_another_place() -> None:
     """Without branches on data a slow place is the unchanged mock-up's own, and says nothing about a layout."""
-    keep = Verdict("keep", None, None, "no-gain", "Keep it.")
     slow = {IDENTITY: 100.0, IDENTITY.elsewhere[1]: 130.0, ORIGINAL: 100.0, C1: 101.0, C1.elsewhere[0]: 102.0}
-    best = Measured(C1, "verified", None, None)
-    for branches, said in ((True, "placement-dependent"), (False, "no-gain")):
-        assert doubt_place(keep, timed(slow, {}), best, 1.05, "steady", branches=branches).reason == said
-    gains = doubt_place(keep, timed({**slow, C1.elsewhere[0]: 80.0}, {}), best, 1.05, "steady", branches=False)
-    assert gains.reason == "placement-dependent"
-    assert "and with it how fast its short loop is fetched" in gains.text
+    one = Ratio(100 / 101, 0.98, 1.0, 5)
+
+    def most(times: dict[Variant, float], branches: bool) -> float:
+        around = Circumstances(None, "steady", True, branches)
+        return max(d.hi for d in place_doubts(Measured(C1, "verified", one, one), timed(times, {}), around))
+
+    assert most(slow, branches=True) == pytest.approx(1.3)
+    assert most(slow, branches=False) < 1.0
+    assert most({**slow, C1.elsewhere[0]: 80.0}, branches=False) == pytest.approx(1.25)

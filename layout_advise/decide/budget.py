@@ -1,0 +1,143 @@
+"""The doubts about a gain as intervals: each widens what is claimed of a candidate by what was measured of it.
+
+Nothing here vetoes. What a doubt leaves possible stands beside the statistics of the processes, and the claim is the hull of
+all (:class:`~layout_advise.measure.measured.Doubt`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from layout_advise.decide.policy import DECIDE
+from layout_advise.measure.measured import Doubt, Measured
+from layout_advise.measure.mode import Mode
+from layout_advise.mockup.timing.ratios import identity_of, places_of
+from layout_advise.mockup.timing.timings import Timings
+from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_UNROLLED, ORIGINAL, SCALAR
+from layout_advise.reports.words.quantities import nanoseconds
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What holds for all candidates of the calls of one kind: their time in the running program (None: not known), the mode
+    that counts, whether that agrees with the program (``alike``), whether the way of a call hangs on data (``branches``),
+    and whether the unchanged layout in the loops' other form stands for the identity (``unrolled``)."""
+
+    in_situ_ns: float | None
+    mode: Mode
+    alike: bool
+    branches: bool = False
+    unrolled: bool = False
+
+
+def with_doubts(results: Sequence[Measured], timings: Timings, around: Circumstances) -> list[Measured]:
+    """The candidates with every doubt that the times tell of."""
+    best = max((r.speedup.median for r in results if r.speedup is not None), default=0.0)
+    slowed = _slowed_form(timings, best, around)
+    found = []
+    for one in results:
+        doubts = [
+            *_caches(one, timings, around),
+            *_program(one, timings, around),
+            *_place(one, timings, around),
+            *_promise(one, results),
+            *(_vectors(one, slowed) if slowed is not None else ()),
+        ]
+        found.append(replace(one, doubts=(*one.doubts, *doubts)) if one.counted is not None else one)
+    return found
+
+
+def _caches(one: Measured, timings: Timings, around: Circumstances) -> list[Doubt]:
+    """Warm and flushed caches, where the program's calls are neither, or find other data in the caches."""
+    counted = one.counted
+    if counted is None or (around.alike and not timings.lesser):
+        return []
+    ends = [r for mode in ("steady", "cold") if (r := timings.ratio(ORIGINAL, one.name, mode)) is not None]
+    lo = min([counted.lo, *(r.lo for r in ends)])
+    hi = max([counted.hi, timings.greater(one.name), *(r.hi for r in ends)])
+    return [Doubt("caches", lo, hi, "with warm and with flushed caches")]
+
+
+def _program(one: Measured, timings: Timings, around: Circumstances) -> list[Doubt]:
+    """The running program, where a call takes another time there than in the snapshot. Time that the snapshot does not show
+    counts as not improved in the lower end, and as gone with the new layout in the upper one; time that only the snapshot
+    shows counts as none that the new layout saves."""
+    counted, told = one.counted, around.in_situ_ns
+    here = timings.nanoseconds(ORIGINAL, around.mode)
+    if counted is None or around.alike or not told or not here:
+        return []
+    ratio = told / here
+    how = f"a call takes {nanoseconds(told)} in the program and {nanoseconds(here)} in the snapshot"
+    if ratio > 1:
+        hidden = 1 - 1 / ratio
+        return [Doubt("program", 1 / (hidden + (1 - hidden) / counted.lo), counted.hi * ratio, how)]
+    return [Doubt("program", counted.lo * ratio, counted.hi, how)]
+
+
+def _place(one: Measured, timings: Timings, around: Circumstances) -> list[Doubt]:
+    """Where the code lies, of a candidate that was timed at one place only."""
+    return list(place_doubts(one, timings, around)) if one.places == 1 else []
+
+
+def place_doubts(one: Measured, timings: Timings, around: Circumstances) -> tuple[Doubt, ...]:
+    """Where the code lies (``docs/decisions/0037``): what the candidate gains at other places, also over the unchanged
+    layout in its fastest form; and, where a call's way hangs on its data, by how much the unchanged layout's times differ
+    with its place: what a layout does at any place then says little."""
+    if one.counted is None:
+        return ()
+    over, places, found = (ORIGINAL, identity_of(timings, one.name)), places_of(timings, one.name), []
+    gains = [[r.median for o in over if (r := timings.ratio(o, n, around.mode)) is not None] for n in places]
+    if len(places) > 1 and all(gains):
+        lo, hi = min(map(min, gains)), max(map(min, gains))
+        found.append(Doubt("placement", lo, hi, f"with its code at {len(places)} addresses"))
+    same = [r.median for n in (IDENTITY, *IDENTITY.elsewhere) if (r := timings.ratio(n, ORIGINAL, around.mode)) is not None]
+    spread = max(same) / min(same) if same else 1.0
+    if around.branches and spread > DECIDE.place_spread:
+        how = f"the unchanged mock-up's time differs by a factor of {spread:.2f} with the place of its code"
+        found.append(Doubt("placement", one.counted.lo / spread, one.counted.hi * spread, how))
+    return tuple(found)
+
+
+def _promise(one: Measured, results: Sequence[Measured]) -> list[Doubt]:
+    """The promise that arrays do not overlap: where it makes the same layout slower than the original, what gains is the
+    code that the compiler happens to make, and a version written by hand may get the other one (``docs/decisions/0036``)."""
+    if one.name.promise != "plain" or one.counted is None:
+        return []
+    other = next((r for r in results if r.layout == one.layout and r.name.promise == "restrict"), None)
+    if other is None or other.speedup is None or other.speedup.hi >= 1.0:
+        return []
+    return [Doubt("promises", other.speedup.lo, one.counted.hi, "with `restrict`, which tells the compiler more")]
+
+
+def _slowed_form(timings: Timings, best: float, around: Circumstances) -> float | None:
+    """By which factor the form that candidates are made of (scalar, or with loops as written out) slows the unchanged
+    layout, where that can explain that none of them gains; None where it cannot.
+
+    Mock-ups are written lane by lane, and the compiler finds the vectors again where the layout is unchanged."""
+    form = timings.ratio(IDENTITY_UNROLLED, ORIGINAL, around.mode) if around.unrolled else None
+    if form is not None and form.median > DECIDE.scalar_limit:
+        return form.median
+    cost = timings.ratio(SCALAR, ORIGINAL, around.mode)
+    if cost is None or cost.median <= DECIDE.scalar_limit or best >= cost.median**-0.5:
+        return None
+    return cost.median
+
+
+def _vectors(one: Measured, slowed: float) -> list[Doubt]:
+    if one.counted is None:
+        return []
+    how = f"its form alone slows the unchanged layout by a factor of {slowed:.1f}"
+    return [Doubt("vectors", one.counted.lo, one.counted.hi * slowed, how)]
+
+
+def nearest_mode(timings: Timings, in_situ_ns: float | None) -> Mode:
+    """The mode, steady or cold, in which the original's time is nearer to the running program's."""
+    if not in_situ_ns:
+        return "steady"
+    times = {mode: ns for mode in MEASURE_MODES if (ns := timings.nanoseconds(ORIGINAL, mode))}
+    return min(times, key=lambda mode: abs(math.log(times[mode] / in_situ_ns)), default="steady")
+
+
+MEASURE_MODES: tuple[Mode, ...] = ("steady", "cold")
