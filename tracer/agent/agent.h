@@ -53,6 +53,7 @@ struct la_config { /* file "config", written by the launcher */
     struct la_exit exit[LA_MAX_EXITS];
     uint64_t calm_ticks, calm_ns; /* probe: wait up to so long for such a canary before the first timed call */
     uint64_t body_register; /* which the outlined function is handed over in: that of libgomp, rdi, or of libomp, rdx */
+    uint64_t held_ns;       /* the time of day at the program's first look at the clock; 0: the clock's own */
 };
 
 struct la_sample { /* one timed call */
@@ -132,6 +133,11 @@ struct la_replay {
     uint64_t *slot_at;        /* 112: where the return address stands */
 };
 extern struct la_replay la_replay_state;
+
+/* clock.c */
+void la_clock_park(void);
+void la_clock_go_on(void);
+int64_t la_clock_behind(void); /* ns by which the program's time of day is behind the kernel's */
 
 /* calls.c: one call's arguments as recorded, and what it returned */
 struct la_recorded {
