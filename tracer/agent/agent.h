@@ -140,9 +140,11 @@ void la_clock_go_on(void);
 int64_t la_clock_behind(void); /* ns by which the program's time of day is behind the kernel's */
 
 /* calls.c: one call's arguments as recorded, and what it returned */
+#define LA_STACK_ARGUMENTS 64
 struct la_recorded {
     uint64_t gpr[16]; /* in encoding order, as in la_registers */
     uint8_t xmm[8][16];
+    uint64_t stack[LA_STACK_ARGUMENTS]; /* above the return address */
 };
 struct la_returned {
     uint64_t rax, rdx;
@@ -156,6 +158,8 @@ struct la_batch { /* entry.S knows the offsets */
     struct la_returned *to;                     /* 32 */
     uint64_t left;                              /* 40 */
     void (*run)(struct la_context *);           /* 48: of the mock-up */
+    uint64_t words;                             /* 56: words of the stack that differ from call to call: put there before each */
+    uint64_t *word;                             /* 64: how far each is from rsp, in bytes */
 };
 extern struct la_batch la_batch;
 uint64_t la_calls_bytes(void);
