@@ -40,7 +40,7 @@ from layout_advise.measure.stage import KindTimed, measure_again, measure_kind, 
 from layout_advise.measure.thread_counts import Runner, by_threads
 from layout_advise.mockup.timing.ratios import identity_of
 from layout_advise.mockup.timing.variants import IDENTITY
-from layout_advise.observe.case import Case
+from layout_advise.observe.case import Case, outside_arguments
 from layout_advise.observe.find_kinds import Kinds, at_kind, look_again
 from layout_advise.observe.other_kinds import Others, in_order, observe_others
 from layout_advise.observe.other_users import between_calls
@@ -55,6 +55,7 @@ from layout_advise.rundir import write_atomically
 from layout_advise.tracer.process.stopped_program import Snapshots
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.criu import find_criu
+from layout_advise.tracer.snapshot.recorded_calls import RSP
 from layout_advise.tracer.snapshot.snapshots import CriuSnapshots, ForkSnapshots
 from layout_advise.verify.stage import Verified, verify_first
 from layout_advise.verify.verify import Subject
@@ -125,7 +126,8 @@ def _tried(
     can be taken."""
     seen, candidates = proposed.seen, proposed.candidates
     built = build_all(case.space, source, candidates)
-    verified = verify_first(case.space, parked, built, seen.touched if case.batch is not None else None)
+    batch = outside_arguments(seen.touched, parked.registers().gpr[RSP]) if case.batch is not None else None
+    verified = verify_first(case.space, parked, built, batch)
     verified = verify_further(case, seen, source.lifted, verified)
     kinds: list[AtKind] = []
     for other in others.tried:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -13,6 +14,7 @@ from layout_advise.choose.policy import CHOOSE
 from layout_advise.choose.profile import Profiled
 from layout_advise.config import Settings
 from layout_advise.errors import SnapshotError, TraceError
+from layout_advise.layoutalgebra.sets.spans import spans
 from layout_advise.mockup.ir.effects import Gpr, Lane
 from layout_advise.mockup.machine.entry_values import Known
 from layout_advise.observe.backends import Tracer
@@ -21,10 +23,12 @@ from layout_advise.tracer.backends.clone.address import choose_address
 from layout_advise.tracer.backends.clone.image import build_clone
 from layout_advise.tracer.backends.clone.record import trace_call
 from layout_advise.tracer.code.region import Region
+from layout_advise.tracer.process.stopped_program import Range
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.sampling.probe import Probe
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.park import park
+from layout_advise.tracer.snapshot.recorded_calls import RECORDED, RSP, STACK_ARGUMENTS
 from layout_advise.tracer.snapshot.snapshots import whole_copies
 from layout_advise.tracer.trace.trace import Trace
 from layout_advise.workspace import Workspace
@@ -111,8 +115,9 @@ class Case:
             calls = self.batch.at(call)
             if not calls.starts_like(program.registers(), ENTRY_REGISTERS):
                 raise SnapshotError("the recorded calls are not those of the stopped program", "it differs from run to run")
-            program.batch(calls)
+            program.batch(calls, calls.varying_stack)
             trace = self._tracer.clone(program, call, len(calls))
+            program.batch(calls, words_read(trace, calls.varying_stack))
             return replace(observed(program, self.main, region, trace), varying=calls.varying)
         if self.profiled.nest is not None:
             return observed(program, self.main, region, self._tracer.clone(program, call))
@@ -141,3 +146,25 @@ class Case:
 
     def _region(self, load_base: int) -> Region:
         return self.profiled.region(load_base)
+
+
+def words_read(trace: Trace, words: Sequence[int]) -> tuple[int, ...]:
+    """Those of ``words`` (distances from the stack pointer at the entry) that the traced calls read; all where the trace is
+    not whole."""
+    if trace.truncated:
+        return tuple(words)
+    top = trace.registers.gpr[RSP]
+    read = [
+        (span.low - top, span.high + reference.bytes - top)
+        for reference, stream in zip(trace.references, trace.streams, strict=True)
+        if stream is not None and reference.kind != "write"
+        for span in spans(stream)
+    ]
+    return tuple(word for word in words if any(low < word + 8 and word < high for low, high in read))
+
+
+def outside_arguments(ranges: Sequence[Range], top: int) -> tuple[Range, ...]:
+    """``ranges`` without the words above the return address at ``top``, which are put there before each call of a batch."""
+    low, high = top + 8, top + 8 + RECORDED - STACK_ARGUMENTS
+    parts = [part for r in ranges for part in (Range(r.start, min(r.end, low)), Range(max(r.start, high), r.end))]
+    return tuple(part for part in parts if part.start < part.end)

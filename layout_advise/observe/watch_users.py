@@ -12,6 +12,7 @@ from layout_advise.observe.observe import Observation
 from layout_advise.observe.other_users import CodePlaces, Usage, UserPlacement, placement, usage
 from layout_advise.observe.policy import OBSERVE
 from layout_advise.tracer.process.patching import Entry
+from layout_advise.tracer.process.ptrace import SYSCALL_CODE
 from layout_advise.tracer.process.seized import Seized
 from layout_advise.tracer.program.modules import Modules
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
@@ -19,13 +20,12 @@ from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.trace.trace import Allocation
 from layout_advise.tracer.trace.trace import Mapping as Mapped
 from layout_advise.tracer.watch.user_watch import UserWatch
-from layout_advise.tracer.watch.watched import Course, OwnCode, Pages, Watched, whole_pages
+from layout_advise.tracer.watch.watched import PAGE, Course, OwnCode, Pages, Watched, whole_pages
 
 _SYSTEM = (
     *("libc.", "libm.", "libstdc++.", "libgcc_s.", "libpthread.", "ld-linux", "librt.", "libdl.", "libmvec."),
     *("libgomp.", "libomp.", "libomp-", "libgfortran.", "libquadmath.", "agent-"),
 )
-_SYSCALL = b"\x0f\x05"
 _WORD = (1 << 64) - 1
 _RSP = 4
 ORDERS = (1 << 40) - 1
@@ -100,7 +100,9 @@ def watch(
 ) -> tuple[Watched, Modules]:
     """Set the parked program off and watch ``structures``; it is dead afterwards."""
     maps = program.mappings()
-    memory = [page for number, s in enumerate(structures) for page in pages_of(s, number, maps)]
+    tcb = program.registers().fs_base // PAGE * PAGE
+    held = [page for number, s in enumerate(structures) for page in pages_of(s, number, maps, blocks[number])]
+    memory = [page for page in held if page.end <= tcb - PAGE or tcb + 2 * PAGE <= page.start]  # the kernel writes there
     state, table = program.parked_state(), program.keep_table()
     modules = Modules(maps, case.main)
     base, registers = program.load_base, program.registers()
@@ -125,9 +127,12 @@ def watch(
 JUMP_BYTES = 5
 
 
-def pages_of(structure: Structure, number: int, maps: Sequence[Mapped]) -> list[Pages]:
-    """The whole pages of a structure, divided where their protection changes."""
-    low, high = whole_pages(*extent(structure))
+def pages_of(structure: Structure, number: int, maps: Sequence[Mapped], block: Allocation | bool = True) -> list[Pages]:
+    """The whole pages of a structure, within its ``block`` of the heap, divided where their protection changes."""
+    start, end = extent(structure)
+    if isinstance(block, Allocation):
+        start, end = max(start, block.address), min(end, block.address + block.bytes)
+    low, high = whole_pages(start, end)
     found = []
     for m in maps:
         start, end = max(low, m.start), min(high, m.end)
@@ -148,7 +153,7 @@ def own_code(maps: Sequence[Mapped], modules: Modules, program: AgentProcess) ->
             pages.append(Pages(m.start, m.end, 5 | (2 if "w" in m.permissions else 0)))
             starts |= {f.start + module.load_base for f in module.binary.functions}
         elif not gate and m.path != "[vsyscall]":
-            at = program.read(m.start, m.end - m.start).find(_SYSCALL)
+            at = program.read(m.start, m.end - m.start).find(SYSCALL_CODE)
             gate = m.start + at if at >= 0 else 0
     return OwnCode(tuple(pages), frozenset(starts), gate)
 

@@ -53,6 +53,7 @@ struct la_config { /* file "config", written by the launcher */
     struct la_exit exit[LA_MAX_EXITS];
     uint64_t calm_ticks, calm_ns; /* probe: wait up to so long for such a canary before the first timed call */
     uint64_t body_register; /* which the outlined function is handed over in: that of libgomp, rdi, or of libomp, rdx */
+    uint64_t held_ns;       /* the time of day at the program's first look at the clock; 0: the clock's own */
 };
 
 struct la_sample { /* one timed call */
@@ -133,10 +134,17 @@ struct la_replay {
 };
 extern struct la_replay la_replay_state;
 
+/* clock.c */
+void la_clock_park(void);
+void la_clock_go_on(void);
+int64_t la_clock_behind(void); /* ns by which the program's time of day is behind the kernel's */
+
 /* calls.c: one call's arguments as recorded, and what it returned */
+#define LA_STACK_ARGUMENTS 64
 struct la_recorded {
     uint64_t gpr[16]; /* in encoding order, as in la_registers */
     uint8_t xmm[8][16];
+    uint64_t stack[LA_STACK_ARGUMENTS]; /* above the return address */
 };
 struct la_returned {
     uint64_t rax, rdx;
@@ -150,6 +158,8 @@ struct la_batch { /* entry.S knows the offsets */
     struct la_returned *to;                     /* 32 */
     uint64_t left;                              /* 40 */
     void (*run)(struct la_context *);           /* 48: of the mock-up */
+    uint64_t words;                             /* 56: words of the stack that differ from call to call: put there before each */
+    uint64_t *word;                             /* 64: how far each is from rsp, in bytes */
 };
 extern struct la_batch la_batch;
 uint64_t la_calls_bytes(void);

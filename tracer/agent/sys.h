@@ -101,10 +101,11 @@ static inline int64_t la_write_all(int fd, const void *data, uint64_t size)
     }
     return 0;
 }
+int la_kernels_clock(int which, struct timespec *t) __attribute__((visibility("hidden")));
 static inline uint64_t la_clock(int which)
 {
     struct timespec t;
-    clock_gettime(which, &t);
+    la_kernels_clock(which, &t);
     return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
 }
 static inline uint64_t la_tsc(void)

@@ -32,6 +32,8 @@ _FIX = struct.Struct("<IIQ")
 _STATUS = struct.Struct("<4Qqq10Q256s")
 _SAMPLE = struct.Struct("<7Q")
 _PREFIX = "layout-advise-"
+_HELD_NS = int(time.time()) * 1_000_000_000
+"""The time of day that every program finds at its first look at the clock: programs seed their generators with it."""
 
 
 class Verb(IntEnum):
@@ -160,7 +162,7 @@ class RunFolder:
         data += struct.pack("<Q", outlined.address if outlined else 0)
         data += os.fsencode(outlined.path.resolve() if outlined else "").ljust(4096, b"\0")
         data += _exits(entry.exits if entry else ())
-        data += struct.pack("<3Q", *orders.calm, outlined.register if outlined else 0)
+        data += struct.pack("<4Q", *orders.calm, outlined.register if outlined else 0, _HELD_NS)
         (self.path / "config").write_bytes(data)
         (self.path / "status").write_bytes(bytes(_STATUS.size + MAX_TIMED * _SAMPLE.size + 8))
 

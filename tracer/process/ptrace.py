@@ -21,7 +21,7 @@ WALL = 0x40000000
 """The option of waitpid with which threads are waited for too."""
 NO_SYSTEM_CALL = (1 << 64) - 1
 """As ``orig_rax``: the thread does not stand in a system call that the kernel would start again."""
-INT3 = b"\xcc"
+INT3, SYSCALL_CODE = b"\xcc", b"\x0f\x05"
 CALL_ARGUMENTS = ("rdi", "rsi", "rdx", "r10", "r8", "r9")
 
 _NT_X86_XSTATE = 0x202

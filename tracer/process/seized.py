@@ -58,8 +58,8 @@ class Seized(TracedProcess):
         super().__init__()
         self.pid = pid
         self._late: dict[int, list[int]] = {}
-        for name in os.listdir(f"/proc/{pid}/task"):
-            if libc.ptrace(ptrace.SEIZE, int(name), None, _OPTIONS):
+        for thread in self.threads:
+            if libc.ptrace(ptrace.SEIZE, thread, None, _OPTIONS):
                 raise SnapshotError("cannot watch the program", f"ptrace: {os.strerror(ctypes.get_errno())}")
         self._open_memory()
 
@@ -94,6 +94,11 @@ class Seized(TracedProcess):
         if not signal_number and late:
             signal_number = late.pop(0)
         libc.ptrace(ptrace.SYSCALL if calls else ptrace.CONT, thread, None, signal_number)
+
+    @property
+    def threads(self) -> tuple[int, ...]:
+        """The threads that it has now."""
+        return tuple(map(int, os.listdir(f"/proc/{self.pid}/task")))
 
     def interrupt(self, thread: int) -> None:
         """The running thread will stop with EVENT_STOP."""

@@ -158,13 +158,14 @@ class AgentProcess(AgentClient):
         ]
         return tuple(members), stray
 
-    def batch(self, calls: Calls) -> None:
+    def batch(self, calls: Calls, stack: Sequence[int] = ()) -> None:
         """From here on a call, of this process and of all copies made of it, is all of ``calls``, one after the other, with
-        memory as the calls themselves leave it. They must have the same rsp, and the first must be the parked call."""
+        memory as the calls themselves leave it, but for the words of the ``stack`` at these distances from rsp, which are
+        each call's own. The calls must have the same rsp, and the first must be the parked call."""
         path = self.folder.path / self.folder.fresh_name("batch")
         path.write_bytes(calls.data)
         try:
-            self._call(Verb.BATCH, (len(calls),), str(path))
+            self._call(Verb.BATCH, (len(calls), *stack), str(path))
         finally:
             path.unlink()
         self._batch = len(calls)

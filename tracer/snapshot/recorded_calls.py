@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from itertools import accumulate, groupby
 from pathlib import Path
 
+import numpy as np
+
 from layout_advise.errors import ProgramError
 from layout_advise.tracer.process.agent_run import agent_run
 from layout_advise.tracer.process.channel import Mode, Orders, State
@@ -19,8 +21,10 @@ RSP = 4
 MAX_CALLS = 3 * 4096
 _GPR = struct.Struct("<16Q")
 _XMM = 16
-RECORDED = 256
-"""Bytes of one recorded call: 16 general registers and xmm0 to xmm7."""
+STACK_ARGUMENTS = 256
+"""Where the words of the stack above the return address stand in a recorded call."""
+RECORDED = STACK_ARGUMENTS + 8 * 64
+"""Bytes of one recorded call: 16 general registers, xmm0 to xmm7, 64 words of the stack."""
 RETURNED = 48
 """Bytes of what one call returned: rax, rdx, xmm0, xmm1."""
 
@@ -49,6 +53,13 @@ class Calls:
         """The general registers (in encoding order) that differ between the calls."""
         rows = [self.gpr(k) for k in range(len(self))]
         return frozenset(n for n in range(16) if len({row[n] for row in rows}) > 1)
+
+    @property
+    def varying_stack(self) -> tuple[int, ...]:
+        """How far from the stack pointer those words above the return address are, in bytes, that differ between the calls:
+        arguments in memory, and what else the callers keep there."""
+        rows = np.frombuffer(self.data, "<u8").reshape(-1, RECORDED // 8)[:, STACK_ARGUMENTS // 8 :]
+        return tuple(8 * (int(n) + 1) for n in np.flatnonzero((rows != rows[:1]).any(axis=0)))
 
     def at_one_depth(self) -> tuple[int, int]:
         """The longest run of calls that find the stack pointer at the same place: the first of them (from 0), how many."""

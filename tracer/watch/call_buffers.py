@@ -40,6 +40,23 @@ _VECTORS: dict[int, tuple[str, Literal["read", "write"]]] = {
 _MESSAGES: dict[int, tuple[str, Literal["read", "write"]]] = {46: ("sendmsg", "read"), 47: ("recvmsg", "write")}
 
 
+_MMAP, _MPROTECT, _MUNMAP, _BRK, _MREMAP, _REMAP_PAGES = 9, 10, 11, 12, 25, 216
+_MAP_FIXED, _MREMAP_FIXED = 0x10, 2
+
+
+def remapped(number: int, arguments: tuple[int, ...], heap_end: Callable[[], int]) -> tuple[tuple[int, int], ...]:
+    """The ranges (start, end) whose mapping system call ``number`` takes away, replaces or changes; ``heap_end`` tells where
+    the memory that brk gives ends now."""
+    first, second, third, fourth, fifth, *_ = arguments
+    if number in (_MUNMAP, _MPROTECT, _REMAP_PAGES) or (number == _MMAP and fourth & _MAP_FIXED):
+        return ((first, first + second),)
+    if number == _MREMAP:
+        return ((first, first + second), *([(fifth, fifth + third)] if fourth & _MREMAP_FIXED else []))
+    if number == _BRK and first:
+        return ((first, heap_end()),)
+    return ()
+
+
 def call_name(number: int) -> str:
     """``write`` for 1; the number of those that are not known here."""
     for table in (_PLAIN, _VECTORS, _MESSAGES):

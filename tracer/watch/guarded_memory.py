@@ -6,6 +6,7 @@ import signal
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from layout_advise.tracer.process.ptrace import UserRegisters
 from layout_advise.tracer.process.seized import Seized
@@ -25,6 +26,16 @@ class WatchOver(Exception):
     """The watch ends; the text says why, if it is not the program's end."""
 
 
+def apart(memory: Sequence[Pages]) -> list[Pages]:
+    """``memory`` ascending by address, each page once: of pages in several structures, as those of the first."""
+    found: list[Pages] = []
+    for pages in sorted(memory, key=lambda p: p.start):
+        start = max(pages.start, found[-1].end) if found else pages.start
+        if start < pages.end:
+            found.append(replace(pages, start=start))
+    return found
+
+
 class GuardedMemory:
     """The pages ``memory``; ``gate`` is the address of a syscall instruction by which they are protected.
 
@@ -34,7 +45,7 @@ class GuardedMemory:
 
     def __init__(self, process: Seized, gate: int, memory: Sequence[Pages]) -> None:
         self._process, self._gate = process, gate
-        self.pages = sorted(memory, key=lambda p: p.start)
+        self.pages = apart(memory)
         self._starts = [p.start for p in self.pages]
         self.open: Pages | None = None
         self.everything = False
@@ -51,6 +62,10 @@ class GuardedMemory:
         """The watched pages that hold ``address``."""
         index = bisect_right(self._starts, address) - 1
         return self.pages[index] if index >= 0 and address < self.pages[index].end else None
+
+    def overlaps(self, start: int, end: int) -> bool:
+        """Returns whether a watched page lies in ``start`` to ``end``."""
+        return any(p.start < end and start < p.end for p in self.pages)
 
     def keeping_registers(self, thread: int, act: Callable[[int], None]) -> None:
         """``act`` makes system calls in the thread's name."""

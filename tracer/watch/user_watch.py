@@ -16,19 +16,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from layout_advise.tracer.process.patching import RDX
+from layout_advise.tracer.process.procfs import read_mappings
 from layout_advise.tracer.process.ptrace import (
     CALL_ARGUMENTS,
     EVENT_CLONE,
     EVENT_STOP,
     INT3,
     NO_SYSTEM_CALL,
+    SYSCALL_CODE,
     UserRegisters,
     signed,
 )
 from layout_advise.tracer.process.seized import SYSTEM_CALL, Seized, Stop
-from layout_advise.tracer.watch.call_buffers import EFAULT, buffers, call_name
+from layout_advise.tracer.watch.call_buffers import EFAULT, buffers, call_name, remapped
 from layout_advise.tracer.watch.faulting import Operands
-from layout_advise.tracer.watch.guarded_memory import GuardedMemory, WatchOver
+from layout_advise.tracer.watch.guarded_memory import SLICE, GuardedMemory, WatchOver
 from layout_advise.tracer.watch.watched import Course, OwnCode, Pages, Watched, WatchedTouch
 
 BURST = 64
@@ -52,6 +54,7 @@ class UserWatch:
         self._last = thread
         self._gapless = True
         self._breakpoints: dict[int, bytes] = {}
+        self._former: set[int] = set()
         self._granted: dict[int, UserRegisters | None] = {}
         self._calling: set[int] = set()
         self._shut, self._shut_by, self._pending = False, 0, list[int]()
@@ -61,6 +64,9 @@ class UserWatch:
     def run(self, seconds: float, most: float) -> Watched:
         """Let the program run for so long, and up to ``most`` seconds where the next call has not come by then."""
         begun, reason, ended = time.monotonic(), "", False
+        for thread in self._process.threads:
+            if thread != self._thread:  # from now on its system calls are seen, also the one that it is in
+                self._process.interrupt(thread)
         try:
             self._enter(self._thread, self._process.registers_of(self._thread))
             while (now := time.monotonic()) < (end := begun + (seconds if self._call > self._course.call else most)):
@@ -97,7 +103,8 @@ class UserWatch:
             self._resume(thread, stop.signal)
 
     def _resume(self, thread: int, signal_number: int = 0) -> None:
-        self._process.resume(thread, calls=not self._inside or thread in self._calling, signal_number=signal_number)
+        calls = not self._inside or thread in self._calling or thread != self._thread
+        self._process.resume(thread, calls=calls, signal_number=signal_number)
 
     # the hotspot
 
@@ -109,6 +116,7 @@ class UserWatch:
     def _unbreak(self) -> None:
         for address, byte in self._breakpoints.items():
             self._process.write(address, byte)
+        self._former |= self._breakpoints.keys()
         self._breakpoints.clear()
 
     def _enter(self, thread: int, registers: UserRegisters) -> None:
@@ -131,7 +139,7 @@ class UserWatch:
         self._process.set_registers_of(thread, registers)
         self._inside = False
         self._memory.after_call()
-        self._memory.keeping_registers(thread, self._memory.close_all)
+        self._memory.keeping_registers(thread, self._close_all)
         self._break(self._course.entry)
         self._resume(thread)
 
@@ -143,7 +151,10 @@ class UserWatch:
         registers = self._process.registers_of(thread)
         address = registers.rip - 1
         if address not in self._breakpoints:
-            self._resume(thread, signal.SIGTRAP)
+            if address in self._former:  # another thread came to it first, and it was taken away
+                registers.rip = address
+                self._process.set_registers_of(thread, registers)
+            self._resume(thread, 0 if address in self._former else signal.SIGTRAP)
             return
         registers.rip = address
         if not self._inside and (not self._course.outlined or self._handed(registers) == self._course.outlined):
@@ -162,9 +173,10 @@ class UserWatch:
 
     def _on_fault(self, thread: int) -> None:
         address, registers = self._process.fault_address(thread), self._process.registers_of(thread)
-        if self._shut and address == registers.rip and self._own.holds(address):
-            self._memory.keeping_registers(thread, self._unshut)
-            self._returned(thread, registers.rip)
+        if address == registers.rip and self._own.holds(address):
+            if self._shut:  # else another thread came back first
+                self._memory.keeping_registers(thread, self._unshut)
+                self._returned(thread, registers.rip)
             self._resume(thread)
             return
         pages = self._memory.find(address)
@@ -193,14 +205,20 @@ class UserWatch:
             self._process.interrupt(self._last)
 
     def _on_time(self, thread: int) -> None:
-        """The thread stopped because time is over; a fault or breakpoint that it had come to meanwhile comes first."""
+        """The thread stopped because time is over; a fault or breakpoint that it had come to meanwhile comes first. A step
+        through a system call would last as long as that."""
+        if self._process.read(self._process.registers_of(thread).rip, 2) == SYSCALL_CODE:
+            self._memory.slice_end = time.monotonic() + SLICE
+            self._resume(thread)
+            return
         stop = self._process.step(thread)
         if stop.ended or stop.signal == signal.SIGSEGV:
             self._on(stop)
         elif self._process.registers_of(thread).rip - 1 in self._breakpoints:
             self._on_trap(thread)
         else:
-            self._memory.keeping_registers(thread, self._memory.close)
+            if None not in self._granted.values():  # system calls of other threads are using it
+                self._memory.keeping_registers(thread, self._memory.close)
             self._resume(thread)
 
     def _record(self, registers: UserRegisters, address: int) -> None:
@@ -244,7 +262,11 @@ class UserWatch:
         registers = self._process.registers_of(thread)
         if self._process.enters_call(thread):
             self._calling.add(thread)
-            if thread not in self._granted and not self._inside and self._given(registers):
+            if thread not in self._granted and self._given(registers):
+                if self._memory.everything or self._inside:  # it may last until that is over
+                    self._granted[thread] = None
+                    self._resume(thread)
+                    return
                 self._granted[thread] = registers
                 held = UserRegisters.from_buffer_copy(registers)
                 held.orig_rax = _GETPID  # the call itself comes when the memory is open
@@ -262,8 +284,15 @@ class UserWatch:
         else:
             del self._granted[thread]
             if not self._inside:
-                self._memory.keeping_registers(thread, self._memory.close_all)
+                self._memory.keeping_registers(thread, self._close_all)
         self._resume(thread)
+
+    def _close_all(self, thread: int) -> None:
+        """Makes all of it inaccessible, unless system calls of other threads are using it."""
+        if None in self._granted.values():
+            self._memory.missed = True
+        else:
+            self._memory.close_all(thread)
 
     def _again(self, thread: int, registers: UserRegisters, number: int) -> None:
         """The thread makes the system call (once more) with all memory open."""
@@ -278,9 +307,15 @@ class UserWatch:
         if self._touches and self._touches[-1].pc == after - 2 and self._touches[-1].system:
             self._ask_for_caller(thread, after)
 
+    def _heap_end(self) -> int:
+        return max((m.end for m in read_mappings(self._process.pid) if m.path == "[heap]"), default=0)
+
     def _given(self, registers: UserRegisters) -> bool:
         """Returns whether the call reads or writes watched memory; noted if so."""
         arguments = tuple(int(getattr(registers, name)) for name in CALL_ARGUMENTS)
+        for start, end in remapped(registers.orig_rax, arguments, self._heap_end):
+            if self._memory.overlaps(start, end):
+                raise WatchOver("its memory is freed, moved or protected between the calls")
         name, found = call_name(registers.orig_rax), False
         for buffer in buffers(registers.orig_rax, arguments, self._process.read):
             for pages in self._memory.pages:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from layout_advise.choose.batches import may_be_learnt, size_and_start
 from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from layout_advise.mockup.evidence.streams import expand_array
+from layout_advise.observe.case import outside_arguments, words_read
 from layout_advise.reports.model.contract import schema
 from layout_advise.reports.model.hotspot import Original
 from layout_advise.tracer.backends.clone.record import trace_call
@@ -164,7 +165,7 @@ def test_the_recorded_arguments_are_the_program_s(calls: Calls, parked: AgentPro
     for k in range(len(calls)):
         first, n, dt = arguments(FIRST + k)
         assert (calls.gpr(k)[7], calls.gpr(k)[6]) == (base + 64 * first, n)
-        assert struct.unpack_from("<d", calls.data, 256 * k + 128) == (dt,)
+        assert struct.unpack_from("<d", calls.data, RECORDED * k + 128) == (dt,)
     assert {6, 7} <= calls.varying
     assert 4 not in calls.varying  # rsp
     differing = [n for n in range(16) if calls.gpr(0)[n] != parked.registers().gpr[n]]
@@ -191,15 +192,65 @@ def test_the_batch_does_what_the_calls_do(parked: AgentProcess) -> None:
     assert slot == parked.read(parked.registers().gpr[4], 8)  # the program's own return address is back
 
 
+ON_THE_STACK = PROGRAM.replace(
+    "(struct p *q, long n, double dt)", "(long a, long b, long c, long d, long e, long f, struct step w)"
+)
+ON_THE_STACK = ON_THE_STACK.replace(
+    "double s = 0;", "struct p *q = w.q; double dt = w.dt, s = 0; long n = w.n; a += b + c + d + e + f;"
+)
+ON_THE_STACK = ON_THE_STACK.replace("__attr", "struct step { struct p *q; long unused[20], n; double dt; };\n__attr", 1)
+ON_THE_STACK = ON_THE_STACK.replace(
+    "move(ps + c * 13 % (n - most), 1 + c % most, 0.25 * (c % 3))",
+    "move(c, c, c, c, c, c, (struct step){ps + c * 13 % (n - most), {c}, 1 + c % most, 0.25 * (c % 3)})",
+)
+
+
+def test_arguments_on_the_stack_are_each_call_s_own(tmp_path: Path) -> None:
+    program = tmp_path / "stack"
+    subprocess.run(["gcc", "-g", "-O2", "-x", "c", "-", "-o", program], input=ON_THE_STACK.encode(), check=True)
+    calls = record_calls(command(program), entry(program), FIRST, SIZE, timeout=60)
+    words = calls.varying_stack
+    assert {8, 8 * 22, 8 * 23} <= set(words)  # what varies: where, how many, how far
+    with park(command(program), entry(program), FIRST, timeout=60, command_timeout=20) as stopped:
+        stopped.batch(calls, words)
+        binary = ElfBinary.open_module(str(program))
+        trace = trace_call(stopped, binary.region(binary.find("move"), stopped.load_base, callees=True), FIRST)
+        used = words_read(trace, words)
+        assert used == (8, 8 * 22, 8 * 23)
+        stopped.batch(calls, used)
+        place, x = particles(stopped), state_before(FIRST)
+        with stopped.fork() as fork:
+            result = fork.run(0)
+            assert sums(result) == [one_call(x, FIRST + k) for k in range(SIZE)]
+            assert np.array_equal(positions(fork, place), x)
+        with stopped.fork() as fork:
+            text = MOCKUP % {"count": COUNT, "base": place.start, "extra": ""}
+            for register, word in (("c->in.gpr[7]", 8), ("c->in.gpr[6]", 8 * 22)):
+                text = text.replace(register, f"*(long *)(c->in.gpr[4] + {word})")
+            text = text.replace("c->in.vector[0]", f"(char *)c->in.gpr[4] + {8 * 23}")
+            mockup = fork.run(fork.load(compiled(text, tmp_path / "mockup.so")), forbidden=[place])
+            assert sums(mockup) == sums(result)
+
+
+def test_arguments_are_not_held_against_a_batch() -> None:
+    ranges = [Range(0, 64), Range(0x1000 - 64, 0x1000 + 64), Range(0x1100, 0x1140), Range(0x1200, 0x1240)]
+    found = outside_arguments(ranges, 0x1000)
+    assert found == (Range(0, 64), Range(0x1000 - 64, 0x1008), Range(0x1208, 0x1240))
+
+
+def compiled(text: str, target: Path) -> Path:
+    target.with_suffix(".c").write_text(text)
+    flags = ["-O2", "-ffp-contract=off", "-shared", "-fPIC", f"-I{ABI_HEADER.parent}"]
+    subprocess.run(["gcc", *flags, "-o", str(target), str(target.with_suffix(".c"))], check=True)
+    return target
+
+
 def test_a_mock_up_of_the_batch_and_a_wrong_one(parked: AgentProcess, tmp_path: Path) -> None:
     place = particles(parked)
     made = []
     for name, extra in (("right", ""), ("wrong", "if (c->in.gpr[6] == 7) s += 1;"), ("astray", "x[0] += first == 390;")):
-        source, target = tmp_path / f"{name}.c", tmp_path / f"{name}.so"
-        source.write_text(MOCKUP % {"count": COUNT, "base": place.start, "extra": extra})
-        flags = ["-O2", "-ffp-contract=off", "-shared", "-fPIC", f"-I{ABI_HEADER.parent}"]
-        subprocess.run(["gcc", *flags, "-o", str(target), str(source)], check=True)
-        made.append(target)
+        text = MOCKUP % {"count": COUNT, "base": place.start, "extra": extra}
+        made.append(compiled(text, tmp_path / f"{name}.so"))
     assert 390 in {arguments(FIRST + k)[0] for k in range(SIZE)}
     with parked.fork() as witness:
         numbers = [witness.load(path) for path in made]

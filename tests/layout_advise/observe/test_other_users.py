@@ -39,9 +39,10 @@ from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.program.lines import InlinedAt, SourceLine
 from layout_advise.tracer.program.modules import Modules
 from layout_advise.tracer.snapshot.park import park
-from layout_advise.tracer.watch.call_buffers import CallBuffer, buffers, call_name
+from layout_advise.tracer.watch.call_buffers import CallBuffer, buffers, call_name, remapped
+from layout_advise.tracer.watch.guarded_memory import apart
 from layout_advise.tracer.watch.user_watch import UserWatch
-from layout_advise.tracer.watch.watched import Course, Watched, WatchedTouch
+from layout_advise.tracer.watch.watched import Course, Pages, Watched, WatchedTouch
 
 NAMES = ("x", "y", "z", "vx", "vy", "vz", "m", "q", "age", "P")
 COUNT = 20000
@@ -155,6 +156,17 @@ def test_the_program_does_what_it_does_alone(program: Path, tmp_path: Path, what
     assert digest(seen_file) == digest(alone)
 
 
+@pytest.mark.parametrize("what", ["T", "mT", "i", "im"])
+def test_threads_at_once_are_not_disturbed(program: Path, tmp_path: Path, what: str) -> None:
+    """They come back from libraries, to breakpoints and out of system calls that began before the watch at the same time."""
+    alone, seen_file = tmp_path / "alone", tmp_path / "watched"
+    assert subprocess.run([str(program), what, str(alone)], check=False).returncode == 3
+    seen, _, _ = watched(program, what, str(seen_file))
+    assert (seen.ended, seen.reason) == (True, "")
+    assert len(seen_file.read_bytes()) > 0  # it came to its last line
+    assert digest(seen_file) == digest(alone) or "i" in what
+
+
 def test_a_thread_beside_is_seen(program: Path) -> None:
     _, users, _ = watched(program, "tmr")
     assert "beside" in {u.where.symbol for u in users}
@@ -168,7 +180,7 @@ def test_a_callback_is_not_taken_for_the_caller(program: Path) -> None:
 
 @pytest.mark.parametrize(
     ("letter", "reason"),
-    [("f", "freed"), ("x", "other processes")],
+    [("f", "freed"), ("x", "other processes"), ("R", "moved"), ("e", "moved")],
 )
 def test_what_cannot_be_watched_says_why(program: Path, letter: str, reason: str) -> None:
     seen, _, _ = watched(program, letter)
@@ -198,6 +210,26 @@ def test_the_road_finds_them(program: Path, tmp_path: Path, monkeypatch: pytest.
     assert particles.placement is not None
     assert particles.placement.used_periods == particles.placement.periods > 0
     assert (particles.placement.last_write or "").startswith("move (users_program.c:")
+
+
+def test_calls_that_take_memory_away() -> None:
+    def end() -> int:
+        return 0x9000
+
+    assert remapped(11, (0x1000, 0x2000, 0, 0, 0, 0), end) == ((0x1000, 0x3000),)  # munmap
+    assert remapped(25, (0x1000, 0x2000, 0x4000, 1, 0, 0), end) == ((0x1000, 0x3000),)  # mremap
+    assert remapped(25, (0x1000, 0x2000, 0x4000, 3, 0x8000, 0), end) == ((0x1000, 0x3000), (0x8000, 0xC000))
+    assert remapped(9, (0, 0x2000, 3, 0x22, 0, 0), end) == ()  # mmap anywhere
+    assert remapped(9, (0x1000, 0x2000, 3, 0x32, 0, 0), end) == ((0x1000, 0x3000),)
+    assert remapped(12, (0x5000, 0, 0, 0, 0, 0), end) == ((0x5000, 0x9000),)  # brk
+    assert remapped(12, (0, 0, 0, 0, 0, 0), end) == ()
+    assert remapped(1, (1, 0x1000, 0x2000, 0, 0, 0), end) == ()
+
+
+def test_pages_of_several_structures_are_held_once() -> None:
+    wide, inner, after = Pages(0x1000, 0x9000, 3, 0), Pages(0x3000, 0x4000, 3, 1), Pages(0x8000, 0xA000, 3, 2)
+    held = apart([after, inner, wide])
+    assert held == [wide, Pages(0x9000, 0xA000, 3, 2)]
 
 
 def test_buffers_of_system_calls() -> None:

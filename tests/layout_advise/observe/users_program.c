@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/uio.h>
@@ -13,8 +14,9 @@
 #include <unistd.h>
 
 struct particle { double x, y, z, vx, vy, vz, m, q, age, P; };
+#define BYTES (400 * 4096)
 static volatile long alarms;
-static volatile int stop;
+static volatile int stop, started;
 
 __attribute__((noipa)) void hot(struct particle *p, long n)
 {
@@ -101,6 +103,37 @@ static void *beside(void *argument)
     return NULL;
 }
 
+/* Threads whose own code, library calls and calls of the hotspot go on at the same time. */
+static void *crowd(void *argument)
+{
+    struct share *share = argument;
+    struct particle *own = calloc(64, sizeof *own);
+    while (!stop) {
+        for (long k = 0; k + 64 < share->n && !stop; k += 64) {
+            memmove(own, share->p + k, 64 * sizeof *own);
+            share->sum += own[k % 64].q;
+            if (started)
+                hot(own, 64);
+        }
+    }
+    free(own);
+    return NULL;
+}
+/* A pipe is read into the structure by a thread that waits for it while others make calls. */
+static int ends[2];
+static void *reader(void *argument)
+{
+    struct share *share = argument;
+    while (!stop) {
+        const ssize_t got = read(ends[0], share->p + share->n / 4, 80 * 16);
+        if (got < 0)
+            _exit(11);
+        if (got == 0)
+            break;
+    }
+    return NULL;
+}
+
 int main(int argc, char **argv)
 {
     const long n = 20000, steps = 12;
@@ -108,8 +141,10 @@ int main(int argc, char **argv)
     const char *path = argc > 2 ? argv[2] : "/dev/null";
     struct particle *p = malloc((size_t)n * sizeof *p), *q = malloc((size_t)n * sizeof *q);
     FILE *file = fopen(path, "w");
+    if (strchr(what, 'R'))
+        p = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     struct share share = {p, n, 0};
-    pthread_t thread;
+    pthread_t thread, more[3];
     double sum = 0;
     initialise(p, n);
     if (strchr(what, 'a')) {
@@ -124,8 +159,16 @@ int main(int argc, char **argv)
     }
     if (strchr(what, 't'))
         pthread_create(&thread, NULL, beside, &share);
+    for (int k = 0; k < 3 && strchr(what, 'T'); k++)
+        pthread_create(&more[k], NULL, crowd, &share);
+    if (strchr(what, 'i')) {
+        if (pipe(ends))
+            exit(10);
+        pthread_create(&thread, NULL, reader, &share);
+    }
     for (long k = 0; k < steps; k++) {
         hot(p, n);
+        started = k > 3;
         for (const char *c = what; *c; c++) {
             switch (*c) {
             case 'm': move(p, n); break;
@@ -143,13 +186,29 @@ int main(int argc, char **argv)
                 p = malloc((size_t)n * sizeof *p);
                 initialise(p, n);
                 break;
+            case 'e':
+                p = realloc(p, (size_t)(n + 20000 * (k + 1)) * sizeof *p);
+                p[n + 1].q = p[n / 2].q;
+                break;
+            case 'i':
+                if (write(ends[1], q, 80 * 16) != 80 * 16)
+                    exit(12);
+                usleep(2000);
+                break;
+            case 'R': /* all of its pages go elsewhere */
+                p = mremap(p, BYTES, BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, (char *)p - (1l << 30));
+                break;
             case 'x': if (system("true")) exit(5); break;
             }
         }
     }
     stop = 1;
-    if (strchr(what, 't'))
+    if (strchr(what, 'i'))
+        close(ends[1]);
+    if (strpbrk(what, "ti"))
         pthread_join(thread, NULL);
+    for (int k = 0; k < 3 && strchr(what, 'T'); k++)
+        pthread_join(more[k], NULL);
     fprintf(file, "%.17g %.17g\n", sum, report(p, n));
     fclose(file);
     return 3;

@@ -9,7 +9,7 @@ struct la_batch la_batch;
 /* The offsets that entry.S uses. */
 _Static_assert(offsetof(struct la_context, in) == 520 && offsetof(struct la_context, out) == 2728, "abi.h");
 _Static_assert(offsetof(struct la_registers, vector) == 160, "abi.h");
-_Static_assert(sizeof(struct la_recorded) == 256 && sizeof(struct la_returned) == 48, "agent.h");
+_Static_assert(sizeof(struct la_recorded) == 768 && offsetof(struct la_recorded, stack) == 256 && sizeof(struct la_returned) == 48, "agent.h");
 
 /* The table stands behind the status pages near the hotspot, so that the program's own mappings lie as in other runs. */
 static struct la_recorded *table(void) { return (struct la_recorded *)(la_near + la_near_bytes - la_calls_bytes()); }
@@ -32,6 +32,9 @@ void la_record_event(const struct la_frame *f)
     __asm__ volatile("movups %%xmm0, (%0); movups %%xmm1, 16(%0); movups %%xmm2, 32(%0); movups %%xmm3, 48(%0);"
                      "movups %%xmm4, 64(%0); movups %%xmm5, 80(%0); movups %%xmm6, 96(%0); movups %%xmm7, 112(%0)"
                      : : "r"(r->xmm) : "memory");
+    /* by the kernel: the stack may end there */
+    struct { uint64_t base, bytes; } to = {(uint64_t)r->stack, sizeof r->stack}, from = {gpr[4] + 8, sizeof r->stack};
+    la_sys6(SYS_process_vm_readv, la_sys(SYS_getpid, 0, 0, 0), (long)&to, 1, (long)&from, 1, 0);
     la_status->timed = n + 1;
     if (n + 1 == la_config.timed) {
         la_status->state = LA_STOPPED;
@@ -40,12 +43,14 @@ void la_record_event(const struct la_frame *f)
     }
 }
 
-/* Path: file of recorded calls. From here on a "call" of this process and of its copies is all of them, in order. */
+/* Words: number of calls, then how far from rsp each word of the stack is that is put there before each call. Path: file of
+ * recorded calls. From here on a "call" of this process and of its copies is all of them, in order. */
 struct la_reply la_cmd_batch(const struct la_command *c)
 {
     uint64_t count = c->word[0], bytes = la_up(count * sizeof(struct la_recorded), LA_PAGE);
     struct la_recorded *calls = la_memory(bytes);
     struct la_returned *returned = la_memory(la_up(count * sizeof *returned, LA_PAGE));
+    uint64_t *word = la_memory(la_up(8 * c->words, LA_PAGE));
     int fd = la_open(la_command_path(c), O_RDONLY, 0);
     uint64_t got = 0;
     while (calls && fd >= 0 && got < count * sizeof *calls) {
@@ -56,8 +61,11 @@ struct la_reply la_cmd_batch(const struct la_command *c)
     }
     if (fd >= 0)
         la_close(fd);
-    if (!count || !calls || !returned || got != count * sizeof *calls)
+    if (!count || !calls || !returned || !word || got != count * sizeof *calls)
         return la_fail("cannot read the recorded calls");
+    la_copy(word, c->word + 1, 8 * (c->words - 1));
+    la_batch.words = c->words - 1;
+    la_batch.word = word;
     la_batch.calls = calls;
     la_batch.returned = returned;
     la_batch.count = count;

@@ -103,8 +103,10 @@ static struct la_reply blocks(const struct la_command *c)
     if (!failed && la_stacks)
         failed = la_write_all(fd, la_stacks, (la_stacks_count + 1) * sizeof *la_stacks);
     la_close(fd);
-    if (c->words) /* the program is about to go on */
+    if (c->words) { /* the program is about to go on */
         la_blocks_go_on();
+        la_clock_go_on();
+    }
     return failed ? la_fail("cannot write the block table (disk full?)") : la_answer(&la_blocks_slots, sizeof la_blocks_slots);
 }
 

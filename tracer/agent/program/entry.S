@@ -198,6 +198,21 @@ la_capture:
     mov %rax, (%rcx)
     la_leave
 
+/* Before a call of the batch, recorded at rbx: the words of the stack that are its own. */
+    .macro la_stack_words
+    mov la_batch+56(%rip), %rsi
+    test %rsi, %rsi
+    jz 3f
+    mov la_batch+64(%rip), %rdi
+    mov 32(%rbx), %rcx
+2:  mov -8(%rdi,%rsi,8), %rdx
+    mov 248(%rbx,%rdx), %rax
+    mov %rax, (%rcx,%rdx)
+    dec %rsi
+    jnz 2b
+3:
+    .endm
+
 /* The original, once for each of la_batch.left recorded calls from la_batch.at on. All are entered with the same rsp; the
  * call instruction puts the return address where the program's own stood. */
     .globl la_replay_batch
@@ -212,6 +227,7 @@ la_replay_batch:
     cld
     la_stamp 64
 1:  mov la_batch+24(%rip), %rbx
+    la_stack_words
     movups 128(%rbx), %xmm0
     movups 144(%rbx), %xmm1
     movups 160(%rbx), %xmm2
@@ -245,7 +261,7 @@ la_replay_batch:
     movups %xmm1, 32(%rcx)
     add $48, %rcx
     mov %rcx, la_batch+32(%rip)
-    addq $256, la_batch+24(%rip)
+    addq $768, la_batch+24(%rip)
     decq la_batch+40(%rip)
     jnz 1b
     cld
@@ -268,7 +284,8 @@ la_mockup_batch:
     mov la_batch+8(%rip), %rbp
     mov la_batch+16(%rip), %r13
     mov la_batch+48(%rip), %r14
-1:  .irp n, 0, 1, 2, 3, 4, 5, 6, 7
+1:  la_stack_words
+    .irp n, 0, 1, 2, 3, 4, 5, 6, 7
     movups 16*\n(%rbx), %xmm0
     movups %xmm0, 520+16*\n(%r12)
     .endr
@@ -286,7 +303,7 @@ la_mockup_batch:
     movups %xmm0, 16(%rbp)
     movups 2952(%r12), %xmm0
     movups %xmm0, 32(%rbp)
-    add $256, %rbx
+    add $768, %rbx
     add $48, %rbp
     dec %r13
     jnz 1b

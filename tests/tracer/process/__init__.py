@@ -1,0 +1,1 @@
+"""Tests of ``tracer/process`` and of the agent."""
