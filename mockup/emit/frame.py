@@ -13,7 +13,7 @@ from layout_advise.mockup.emit.program import BodyWriter
 from layout_advise.mockup.emit.scope import Scope, identifier
 from layout_advise.mockup.emit.settings import EmitSettings, Variant
 from layout_advise.mockup.ir.effects import BITS, FS_BASE, Gpr
-from layout_advise.mockup.ir.lifted import Imm, Let, Lifted, LiveIn, LiveOut, everything
+from layout_advise.mockup.ir.lifted import Imm, Let, Lifted, LiveIn, LiveOut, Val, Var, everything
 from layout_advise.mockup.lift.flow import RIP
 
 PAGE = 4096
@@ -145,11 +145,11 @@ def kernel_text(
     lines += [f"    {kind} {name} = {{0}};" for kind, name in vectors]
     for number, ty in sorted(scope.variables.items()):
         if not isinstance(writer, PackWriter) or number not in writer.lane_of:
-            lines.append(f"    {CTYPE[ty]} x{number} = 0;")
+            lines.append(f"    {CTYPE[ty]} {writer.text(Var(number, ty))} = 0;")
     live_in_values = {live.value.number for live in lifted.live_ins}
     for number, ty in sorted(scope.hoisted.items()):
         if number not in live_in_values:
-            lines.append(f"    {CTYPE[ty]} {writer.names.get(number, f'v{number}')} = 0;")
+            lines.append(f"    {CTYPE[ty]} {writer.called(Val(number, ty))} = 0;")
     for hidden in writer.hidden.values():
         lines.append(f"    int64_t {hidden} = 0;")
         lines.append(f"    LA_UNKNOWN({hidden});")

@@ -38,9 +38,9 @@ class MemoryWriter(ElementPlaces):
 
     def name_load(self, load: Load, place: ElementPlace | None) -> None:
         """Names the loaded value by its field."""
-        if place is not None and load.value.number not in self.names:
+        if place is not None:
             field_ = place.relayout.structure.fields[place.pieces[0].map.field]
-            self.names[load.value.number] = f"{identifier(field_.name)}_{load.value.number}"
+            self.called(load.value, f"{identifier(field_.name)}_{load.value.number}")
 
     def loaded(self, load: Load, place: ElementPlace | None, places: Sequence[str]) -> str:
         """Returns what is at the ``places`` of the pieces, as one value."""

@@ -29,17 +29,17 @@ class ElementPlaces(Text):
             for piece in place.pieces if [t.atom for t in place.terms] == [value] else ():
                 moved = self.terms_text(place, piece)
                 if moved and not self.split_terms(place, piece) and len(place.relayout.fields) > 1:
-                    self.element(f"{self.pointer(place.relayout, piece.map)}_{place.site.number}", moved.removeprefix(" + "))
+                    self.element(self.pointer_at(place.relayout, piece.map, place.site.number), moved.removeprefix(" + "))
             for piece in place.pieces:
                 for dim in range(len(place.relayout.structure.dims)):
                     cut = _cut(place, piece, dim)
                     if cut is None or cut.atom != value.number:
                         continue
                     if cut not in self.cuts:
-                        name = self.cuts[cut] = f"q{len(self.cuts)}"
+                        name = self.cuts[cut] = self.given.of(("cut", len(self.cuts)), f"q{len(self.cuts)}")
                         index = self.index(place, dim, 0)
                         self.put(f"const int64_t {name} = {' + '.join(axis_text(a, index) for a in cut.axes)};")
-                    self.element(f"{self.pointer(place.relayout, piece.map)}_{place.site.number}", self.cuts[cut])
+                    self.element(self.pointer_at(place.relayout, piece.map, place.site.number), self.cuts[cut])
 
     def point_to_elements(self, loop: LiftedLoop) -> None:
         """A pointer to the record that an iteration is about, where it accesses several fields of it, as a source has one:
@@ -56,7 +56,7 @@ class ElementPlaces(Text):
             for piece in place.pieces:
                 moved = self.terms_text(place, piece).removeprefix(" + ")
                 if moved and not moved.startswith(" -") and not self.split_terms(place, piece):
-                    key = (f"{self.pointer(place.relayout, piece.map)}_{place.site.number}", moved)
+                    key = (self.pointer_at(place.relayout, piece.map, place.site.number), moved)
                     deltas.setdefault(key, set()).add(self.delta(place, piece))
         for (pointer, moved), found in deltas.items():
             if len(found) > 1:
@@ -65,7 +65,8 @@ class ElementPlaces(Text):
     def element(self, pointer: str, cut: str) -> None:
         """A pointer to the element, so that its fields differ in the displacement only."""
         if (pointer, cut) not in self.elements:
-            name = self.elements[pointer, cut] = f"e{len(self.elements)}"
+            number = len(self.elements)
+            name = self.elements[pointer, cut] = self.given.of(("element", number), f"e{number}")
             self.put(f"uint8_t *const {name} = {pointer} + {cut};")
 
     def site(self, site: Site) -> None:
@@ -79,23 +80,24 @@ class ElementPlaces(Text):
             other, digits = beside
             for k, digit in enumerate(digits):
                 apart_by = f" {'+' if digit > 0 else '-'} {abs(digit)}" if digit else ""
-                self.put(f"const int64_t d{site.number}_{k} = d{other.number}_{k}{apart_by};")
+                self.put(f"const int64_t {self.digit(site.number, k)} = {self.digit(other.number, k)}{apart_by};")
         maps = {self.pointer(site.relayout, mapped): mapped for mapped in self.maps_at(site)}
+        at = {name: self.pointer_at(site.relayout, mapped, site.number) for name, mapped in maps.items()}
         atoms = {term.atom for place in self.plan.places.values() if place.site is site for term in place.terms}
         gathered = bool(self.context.counters) and not atoms <= self.context.counters
         for name, mapped in maps.items():
-            terms = " + ".join(f"{a.stride} * d{site.number}_{a.dim}" for a in _whole(mapped))
+            terms = " + ".join(f"{a.stride} * {self.digit(site.number, a.dim)}" for a in _whole(mapped))
             hidden = f" + {self.hide(site)}" if self.plan.chosen_at_run_time(site.relayout) else ""
             apart = gathered and len(maps) > 1 and terms and start is None and not hidden
             kind = "uint8_t *" if apart else "uint8_t *const "
-            self.put(f"{kind}{name}_{site.number} = {name}{' + ' + terms if terms else ''}{hidden};")
+            self.put(f"{kind}{at[name]} = {name}{' + ' + terms if terms else ''}{hidden};")
             if apart:  # else what all of them have in common is added at each access: gcc takes it out of the loop's index
-                self.put(f"LA_UNKNOWN({name}_{site.number});")
+                self.put(f"LA_UNKNOWN({at[name]});")
 
     def divide(self, site: Site, start: int | None) -> None:
         """The digits at ``site``; ``start`` is what the compiler is told that they make up."""
         structure = site.relayout.structure
-        rest = f"rest{site.number}"
+        rest = self.given.of(("rest", site.number), f"rest{site.number}")
         single = len(structure.dims) == 1
         self.put(f"{'const ' if single else ''}int64_t {rest} = {self.linear(site.offset)}; /* from {structure.name} */")
         for given in site.given:
@@ -103,7 +105,7 @@ class ElementPlaces(Text):
         if start is not None:
             self.put(f"if ({rest} != {start}) __builtin_trap(); /* where the traced call starts: known to the compiler */")
         for k, dim in enumerate(structure.dims):
-            self.put(f"const int64_t d{site.number}_{k} = {rest} / {dim.stride};")
+            self.put(f"const int64_t {self.digit(site.number, k)} = {rest} / {dim.stride};")
             if k + 1 < len(structure.dims):
                 self.put(f"{rest} %= {dim.stride};")
 
@@ -129,7 +131,9 @@ class ElementPlaces(Text):
 
     def hide(self, site: Site) -> str:
         """A zero that the compiler does not know, one for each set of values that sites start from."""
-        return self.hidden.setdefault(site.choice, f"unknown{len(self.hidden)}")
+        if site.choice not in self.hidden:
+            self.hidden[site.choice] = self.given.new(f"unknown{len(self.hidden)}")
+        return self.hidden[site.choice]
 
     def known(self, site: Site) -> int | None:
         """The offset at ``site`` in the traced call, where dimensions are split and only registers at the entry decide it.
@@ -157,6 +161,11 @@ class ElementPlaces(Text):
         """The name of the pointer to a field in its new buffer."""
         return self.context.pointers.names[relayout.structure.id, mapped.field]
 
+    def pointer_at(self, relayout: Relayout, mapped: FieldMap, site: int) -> str:
+        """The name of the pointer to where a field starts at a site."""
+        pointer = self.pointer(relayout, mapped)
+        return self.given.of(("pointer", pointer, site), f"{pointer}_{site}")
+
     def delta(self, place: ElementPlace, piece: RunPiece) -> int:
         """Bytes from the pointer to a piece's field to the piece."""
         return self.context.pointers.offsets[place.relayout.structure.id, piece.map.field] + piece.delta
@@ -168,7 +177,7 @@ class ElementPlaces(Text):
             return self.wrong_place(place, piece)
         inner = len(place.relayout.structure.dims) - 1
         whole = _whole(piece.map)
-        text = f"{self.pointer(place.relayout, piece.map)}_{place.site.number}"
+        text = self.pointer_at(place.relayout, piece.map, place.site.number)
         split = self.split_terms(place, piece)
         if len(split) == 1 and (text, split[0]) in self.elements:
             text, split = self.elements[text, split[0]], []
@@ -224,11 +233,11 @@ class ElementPlaces(Text):
         assert axis.block == block
         if axis.part == "mod":
             return f"{axis.stride} * {lane}"
-        return f"{axis.stride} * ((d{place.site.number}_{axis.dim} >> {axis.block.bit_length() - 1}) + {number})"
+        return f"{axis.stride} * (({self.digit(place.site.number, axis.dim)} >> {axis.block.bit_length() - 1}) + {number})"
 
     def index(self, place: ElementPlace, dim: int, inner: int) -> str:
         """The digit of one dimension."""
-        parts = [f"d{place.site.number}_{dim}"]
+        parts = [self.digit(place.site.number, dim)]
         for term in place.terms:
             digit = term.digits[dim]
             atom = f"({self.text(term.atom)} >> {term.shift})" if term.shift else self.text(term.atom)

@@ -104,12 +104,11 @@ class BodyWriter(MemoryWriter):
             for assign in group:
                 self.put(f"{self.text(assign.variable)} = {self.text(assign.operand)};")
             return
-        first = self.temporaries
-        self.temporaries += len(group)
-        for k, assign in enumerate(group):
-            self.put(f"const {CTYPE[assign.variable.ty]} t{first + k} = {self.text(assign.operand)};")
-        for k, assign in enumerate(group):
-            self.put(f"{self.text(assign.variable)} = t{first + k};")
+        kept = [self.temporary("t") for _ in group]
+        for name, assign in zip(kept, group, strict=True):
+            self.put(f"const {CTYPE[assign.variable.ty]} {name} = {self.text(assign.operand)};")
+        for name, assign in zip(kept, group, strict=True):
+            self.put(f"{self.text(assign.variable)} = {name};")
 
     def opaque(self, call: OpaqueCall) -> None:
         """A call of machine code: registers through a record, see ``opaque.h``; or a string instruction."""
@@ -137,8 +136,7 @@ class BodyWriter(MemoryWriter):
             return
         trip = self.text(loop.trip)
         if isinstance(loop.trip, Imm):
-            self.temporaries += 1
-            trip = f"n{self.temporaries}"
+            trip = self.temporary("n")
             self.put(f"int64_t {trip} = {constant(loop.trip)};")
             if loop.trip.value <= MOST_PEELED:
                 self.put(f"LA_OPAQUE({trip});")
@@ -161,12 +159,6 @@ class BodyWriter(MemoryWriter):
             return self.stripped(loop, name, trip, self.plan.blocks[loop.uid])
         return "0"
 
-    def start(self, name: str) -> str:
-        """A name for where the plain loop over ``name`` starts; loops beside each other count by the same one."""
-        start = f"{name}0" if f"{name}0" not in self.starts else f"{name}0_{len(self.starts)}"
-        self.starts.add(start)
-        return start
-
     def promise(self, loop: LiftedLoop) -> None:
         """Tells the compiler what is known of the loop that follows."""
         if loop.independent and (self.context.independent or loop.uid in self.context.known):
@@ -180,10 +172,10 @@ class BodyWriter(MemoryWriter):
 
     def stripped(self, loop: LiftedLoop, name: str, trip: str, block: int) -> str:
         """Whole blocks of the AoSoA dimension, where the accesses start at block borders; what remains follows plainly."""
-        start = self.start(name)
+        start = self.given.new(f"{name}0")  # loops beside each other count by the same name
         borders = sorted(
             {
-                f"d{place.site.number}_{axis.dim}"
+                self.digit(place.site.number, axis.dim)
                 for item in accesses(loop.body)
                 if (place := self.plan.places.get(item.uid)) is not None
                 for piece in place.pieces
@@ -193,7 +185,7 @@ class BodyWriter(MemoryWriter):
         )
         self.put(f"int64_t {start} = 0;")
         condition = f"(({' | '.join(borders)}) & {block - 1}) == 0" if borders else "1"
-        number, count = f"{name}b", f"{name}n"
+        number, count = self.given.new(f"{name}b"), self.given.new(f"{name}n")
         self.put(f"if ({condition}) {{")
         self.depth += 1
         # counted in blocks: of what is shifted to the right gcc does not see that it runs evenly

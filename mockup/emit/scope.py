@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from layout_advise.mockup.emit.names import Names
 from layout_advise.mockup.evidence.binding import Access
 from layout_advise.mockup.ir.effects import FS_BASE, Gpr, Ty
 from layout_advise.mockup.ir.lifted import (
@@ -49,6 +50,10 @@ class Scope:
     """``names`` of values; ``hoisted`` are those used outside the body that defines them; ``variables`` all of them."""
 
     names: dict[int, str] = field(default_factory=dict)
+    given: Names = field(default_factory=Names)
+    """Where ``names`` come from."""
+    counters: set[int] = field(default_factory=set)
+    """Numbers of the loops' counters; those of loops of one depth share a name."""
     hoisted: dict[int, Ty] = field(default_factory=dict)
     variables: dict[int, Ty] = field(default_factory=dict)
     uses: dict[int, int] = field(default_factory=dict)
@@ -68,7 +73,7 @@ def analyse(lifted: Lifted) -> Scope:
     scope = Scope()
     home: dict[int, tuple[int, ...]] = {live.value.number: () for live in lifted.live_ins}
     for live in lifted.live_ins:
-        scope.names[live.value.number] = live_in_name(live)
+        scope.names[live.value.number] = scope.given.new(live_in_name(live))
     scope.live_ins = frozenset(
         live.value.number
         for live in lifted.live_ins
@@ -85,13 +90,12 @@ def gathers(reached: Iterable[Access], scope: Scope) -> dict[int, list[tuple[Val
     places: base plus index times size, and a constant. A source has a pointer to the element there; without one gcc worked
     out each address anew, and did not see which fields are neighbours."""
     offsets: dict[tuple[Val, Val, int], set[int]] = {}
-    counters = {n for n, name in scope.names.items() if name in COUNTERS}
     for access in reached:
         terms = [(atom, coef) for atom, coef in access.address.terms if isinstance(atom, Val)]
         if len(terms) != 2 or len(access.address.terms) != 2:
             continue
         for (base, one), (index, stride) in (terms, terms[::-1]):
-            if one == 1 and base.number in scope.live_ins and index.number not in scope.live_ins | counters:
+            if one == 1 and base.number in scope.live_ins and index.number not in scope.live_ins | scope.counters:
                 offsets.setdefault((base, index, stride), set()).add(access.address.const)
     found: dict[int, list[tuple[Val, int]]] = {}
     for (base, index, stride), places in offsets.items():
@@ -130,7 +134,9 @@ def _walk(body: Sequence[Item], path: tuple[int, ...], scope: Scope, home: dict[
         elif isinstance(item, LiftedLoop):
             home[item.counter.number] = (*path, item.uid)
             depth = len(path)
-            scope.names[item.counter.number] = COUNTERS[depth] if depth < len(COUNTERS) else f"i{depth}"
+            wanted = COUNTERS[depth] if depth < len(COUNTERS) else f"i{depth}"
+            scope.names[item.counter.number] = scope.given.of(("counter", depth), wanted)
+            scope.counters.add(item.counter.number)
             _walk(item.body, (*path, item.uid), scope, home)
 
 

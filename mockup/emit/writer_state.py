@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from layout_advise.layoutalgebra.derive.structure import Axis
 from layout_advise.mockup.emit.arrays import FieldPointers
 from layout_advise.mockup.emit.c_text import CTYPE, constant, integer
-from layout_advise.mockup.emit.scope import COUNTERS, Scope
+from layout_advise.mockup.emit.names import Names
+from layout_advise.mockup.emit.scope import Scope
 from layout_advise.mockup.emit.simd.chosen_loops import SimdLoops
 from layout_advise.mockup.evidence.binding import Binding
 from layout_advise.mockup.ir.lifted import Imm, Linear, Operand, Val
@@ -65,9 +66,10 @@ class Text:
         self.context = context
         self.scope, self.plan, self.binding = context.scope, context.plan, context.binding
         self.names = dict(context.scope.names)
-        """C names of values by number; the writers add those of what they define."""
+        """C names of values by number; the writers add those of what they define (:meth:`called`)."""
+        self.given = Names(context.scope.given.taken | context.pointers.starts.keys() | set(context.maps.values()))
+        """Where all names of the kernel come from."""
         self.lines: list[str] = []
-        self.counters = frozenset((*COUNTERS, *(f"i{k}" for k in range(9, 40))))
         self.depth = 1
         """Of the indentation."""
         self.labels: dict[int, str] = {}
@@ -78,10 +80,8 @@ class Text:
         """Inside a strip-mined loop: number of the block, its size, lane."""
         self.copies = 0
         """How many bodies of loops were written a second time."""
-        self.starts: set[str] = set()
-        """Names of where plain loops start behind strip-mined ones."""
         self.temporaries = 0
-        """How many variables for parallel moves were declared."""
+        """How many variables of the writer's own were declared."""
         self.sites_written: set[int] = set()
         self.cuts: dict[Cut, str] = {}
         """Indices that are cut already -> their names."""
@@ -101,8 +101,23 @@ class Text:
         if isinstance(operand, Imm):
             return constant(operand)
         if isinstance(operand, Val):
-            return self.names.get(operand.number, f"v{operand.number}")
-        return f"x{operand.number}"
+            return self.called(operand)
+        return self.given.of(("variable", operand.number), f"x{operand.number}")
+
+    def called(self, value: Val, wanted: str = "") -> str:
+        """Returns the name of ``value``; the first time that it is asked for one like ``wanted``."""
+        if value.number not in self.names:
+            self.names[value.number] = self.given.new(wanted or f"v{value.number}")
+        return self.names[value.number]
+
+    def temporary(self, letter: str) -> str:
+        """Returns the name of one more variable of the writer's own."""
+        self.temporaries += 1
+        return self.given.new(f"{letter}{self.temporaries}")
+
+    def digit(self, site: int, dim: int) -> str:
+        """Returns the name of a site's index in one dimension."""
+        return self.given.of(("digit", site, dim), f"d{site}_{dim}")
 
     def linear(self, linear: Linear, offset: int = 0, wide: bool = False) -> str:
         """A linear form. Signed, so that the compiler sees strides; ``wide``: modulo 2**64, for values."""
@@ -123,8 +138,7 @@ class Text:
     def pointer_text(self, linear: Linear) -> str:
         """An address as pointer plus offset, so that the compiler knows which term is the base."""
         for atom, coef in linear.terms:
-            name = self.names.get(atom.number, "") if isinstance(atom, Val) else ""
-            if coef == 1 and isinstance(atom, Val) and name not in self.counters:
+            if coef == 1 and isinstance(atom, Val) and atom.number not in self.scope.counters:
                 rest = Linear(linear.const, tuple(t for t in linear.terms if t[0] != atom))
                 pointer = self.base(atom)
                 if len(rest.terms) == 1 and (element := self.elements.get((pointer, self.linear(Linear(0, rest.terms))))):
@@ -139,9 +153,11 @@ class Text:
         does."""
         if value.number not in self.scope.live_ins:
             return f"(uint8_t *){self.text(value)}"
-        return self.bases.setdefault(value.number, f"base_{self.text(value)}")
+        if value.number not in self.bases:
+            self.bases[value.number] = self.given.new(f"base_{self.text(value)}")
+        return self.bases[value.number]
 
     def declare(self, value: Val) -> str:
         """Left side of a definition."""
-        name = self.names.setdefault(value.number, f"v{value.number}")
+        name = self.called(value)
         return name if value.number in self.scope.hoisted else f"const {CTYPE[value.ty]} {name}"

@@ -7,9 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from layout_advise.layoutalgebra.sets.nests import FoldedStream, Loop, Node, Point, Stream
+from layout_advise.layoutalgebra.sets.nests import Affine, FoldedStream, Loop, Node, Point, Stream
 
 Addresses = NDArray[np.uint64]
+_Iterations = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+AT_ONCE = 1 << 20
+"""Addresses that are expanded at once where trip counts differ, so that the indices behind them stay small."""
+
 
 HULLS = 4096
 _hulls: dict[int, tuple[FoldedStream, tuple[int, int]]] = {}
@@ -108,20 +113,58 @@ def _points(nodes: tuple[Node, ...], depth: int) -> Iterator[tuple[Point, int]]:
 
 def expand_array(stream: FoldedStream) -> Addresses:
     """All addresses of the stream in order, as an array; rectangular nests are expanded by broadcasting."""
-    parts = [_expand(node, ()) for node in stream.nodes]
+    parts = [part for node in stream.nodes for part in _expand(node)]
     flat = np.concatenate(parts) if parts else np.empty(0, np.int64)
     return flat.astype(np.uint64)
 
 
-def _expand(node: Node, indices: tuple[int, ...]) -> NDArray[np.int64]:
-    flat = _affine_body((node,), len(indices), 0)
+def _expand(node: Node) -> Iterator[NDArray[np.int64]]:
+    """The addresses of an outermost loop, some iterations at a time where trip counts differ between them."""
+    flat = _affine_body((node,), 0, 0)
     if flat is not None:
-        const, coefs = flat
-        result: NDArray[np.int64] = const + sum((c * i for c, i in zip(coefs, indices, strict=True)), np.int64(0))
-        return result
+        yield flat[0]
+        return
     assert isinstance(node, Loop)  # a Point is always affine
-    rows = [_expand(child, (*indices, i)) for i in range(node.trip.at(indices)) for child in node.body]
-    return np.concatenate(rows) if rows else np.empty(0, np.int64)
+    start, many, trip = 0, 1, node.trip.at(())
+    while start < trip:
+        values, _ = _iterations(node.body, [np.arange(start, min(start + many, trip), dtype=np.int64)])
+        yield values
+        start, many = start + many, max(1, min(2 * many, many * AT_ONCE // max(values.size, 1)))
+
+
+def _iterations(body: tuple[Node, ...], indices: list[NDArray[np.int64]]) -> _Iterations:
+    """The addresses of iterations of the loops around ``body``, whose k-th has the indices ``indices[...][k]``, one after
+    the other, and how many each makes."""
+    made = [_one(node, indices) for node in body]
+    counts = np.zeros_like(indices[0])
+    for _, own in made:
+        counts = counts + own
+    if len(made) == 1:
+        return made[0][0], counts
+    result = np.empty(int(counts.sum()), np.int64)
+    ahead = np.cumsum(counts) - counts  # where the iteration's part of the next node goes
+    for values, own in made:
+        result[np.repeat(ahead - (np.cumsum(own) - own), own) + np.arange(values.size)] = values
+        ahead += own
+    return result, counts
+
+
+def _one(node: Node, indices: list[NDArray[np.int64]]) -> _Iterations:
+    if isinstance(node, Point):
+        return _at(node.address, indices), np.ones_like(indices[0])
+    trips = np.maximum(_at(node.trip, indices), 0)
+    ends = np.cumsum(trips)
+    inner = np.arange(int(trips.sum()), dtype=np.int64) - np.repeat(ends - trips, trips)
+    values, counts = _iterations(node.body, [*(np.repeat(i, trips) for i in indices), inner])
+    before = np.concatenate(([0], np.cumsum(counts)))
+    return values, before[ends] - before[ends - trips]
+
+
+def _at(affine: Affine, indices: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    result = np.full_like(indices[0], affine.const)
+    for coef, index in zip(affine.coefs, indices, strict=False):
+        result += coef * index
+    return result
 
 
 def _affine_body(

@@ -27,7 +27,7 @@ class PackWriter(BodyWriter):
         """Type and name of what is assigned in several places."""
         self.written = 0
         for variables in packs.variables:
-            name = f"x{variables[0].number}_{variables[-1].number}"
+            name = self.given.new(f"x{variables[0].number}_{variables[-1].number}")
             self.vectors.append((f"la_{variables[0].ty}x{len(variables)}", name))
             self.lane_of |= {v.number: (name, lane, len(variables)) for lane, v in enumerate(variables)}
 
@@ -70,7 +70,7 @@ class PackWriter(BodyWriter):
     def define(self, pack: Pack, text: str) -> None:
         """A vector; what is read in other bodies has a name of its own."""
         self.written += 1
-        name = f"p{self.written}"
+        name = self.given.new(f"p{self.written}")
         self.put(f"const la_{pack.ty}x{pack.lanes} {name} = {text};")
         for lane, item in zip(pack.numbers, pack.members, strict=True):
             assert not isinstance(item, Store)
@@ -116,11 +116,10 @@ class PackWriter(BodyWriter):
         names = {name.partition("[")[0] for _, name, _ in texts}
         read = {self.text(a.operand).partition("[")[0] for a in group if isinstance(a.operand, Var)}
         if len(texts) > 1 and names & read:
-            self.temporaries += len(texts)
-            first = self.temporaries - len(texts)
-            for k, (kind, _, text) in enumerate(texts):
-                self.put(f"const {kind} t{first + k} = {text};")
-            texts = [(kind, name, f"t{first + k}") for k, (kind, name, _) in enumerate(texts)]
+            kept = [self.temporary("t") for _ in texts]
+            for own, (kind, _, text) in zip(kept, texts, strict=True):
+                self.put(f"const {kind} {own} = {text};")
+            texts = [(kind, name, own) for own, (kind, name, _) in zip(kept, texts, strict=True)]
         for _, name, text in texts:
             self.put(f"{name} = {text};")
 

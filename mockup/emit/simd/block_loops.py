@@ -75,13 +75,13 @@ class BlockLoopWriter(VectorSlotWriter):
 
     def vector_name(self, operand: Val | Var) -> str:
         """The array with that of all elements."""
-        return f"{BodyWriter.text(self, operand)}_all"
+        return self.all_of(operand)
 
     def declare(self, value: Val) -> str:
         """Left side of a definition."""
         if self.side is None or not self._differs(value):
             return super().declare(value)
-        name = self.names.setdefault(value.number, f"v{value.number}")
+        name = self.called(value)
         return self.text(value) if value.number in self.lasting else f"const {CTYPE[value.ty]} {name}"
 
     def _differs(self, operand: Operand) -> bool:
@@ -158,9 +158,9 @@ class BlockLoopWriter(VectorSlotWriter):
         kept = []
         if _reads(others, ours):
             for assign in others:
-                self.temporaries += 1
-                self.put(f"const {CTYPE[assign.variable.ty]} t{self.temporaries} = {self.text(assign.operand)};")
-                kept.append(f"{self.text(assign.variable)} = t{self.temporaries};")
+                own = self.temporary("t")
+                self.put(f"const {CTYPE[assign.variable.ty]} {own} = {self.text(assign.operand)};")
+                kept.append(f"{self.text(assign.variable)} = {own};")
         with self._inside():
             BodyWriter.moves(self, ours)
         if others:

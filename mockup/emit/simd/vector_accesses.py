@@ -41,10 +41,10 @@ class VectorAccesses(VectorOperands):
         j, terms = self.text(self.counter), []
         for axis in piece.map.axes:
             if axis.part == "div" and axis.stride:
-                digit = f"d{place.site.number}_{axis.dim}"
+                digit = self.digit(place.site.number, axis.dim)
                 terms.append(f"{axis.stride} * (({digit} + {j}) >> {axis.block.bit_length() - 1})")
             elif axis.part == "mod" and axis.block > self.context.simd.slots:
-                digit = f"d{place.site.number}_{axis.dim}"
+                digit = self.digit(place.site.number, axis.dim)
                 terms.append(f"{axis.stride} * (({digit} + {j}) & {axis.block - 1})")
         return terms
 
@@ -88,9 +88,9 @@ class VectorAccesses(VectorOperands):
         self.within_block = False
         if step == access_bytes(access):
             return first, place is not None and self._on_border(place)
-        self.temporaries += 1
-        self.put(f"uint8_t *const p{self.temporaries} = (uint8_t *)({first});")
-        return [[f"p{self.temporaries} + {integer(step * n % (1 << 64), 'i64')}"] for n in range(self.context.simd.slots)]
+        own = self.temporary("p")
+        self.put(f"uint8_t *const {own} = (uint8_t *)({first});")
+        return [[f"{own} + {integer(step * n % (1 << 64), 'i64')}"] for n in range(self.context.simd.slots)]
 
     def _on_border(self, place: ElementPlace) -> bool:
         """Returns whether vectors in the new buffers start at multiples of their size."""

@@ -49,8 +49,15 @@ class VectorOperands(BodyWriter):
 
     def vector_name(self, operand: Val | Var) -> str:
         """The name of all lanes of a value; another than the scalar's where that is declared outside."""
-        name = super().text(operand)
-        return f"{name}_all" if isinstance(operand, Var) or operand.number in self.scope.hoisted else name
+        return (
+            self.all_of(operand)
+            if isinstance(operand, Var) or operand.number in self.scope.hoisted
+            else super().text(operand)
+        )
+
+    def all_of(self, operand: Val | Var) -> str:
+        """The name of the vector beside the scalar ``operand``."""
+        return self.given.of(("all", operand), f"{BodyWriter.text(self, operand)}_all")
 
     def vector(self, operand: Operand) -> str:
         """An operand as a vector."""
@@ -65,7 +72,7 @@ class VectorOperands(BodyWriter):
     def define(self, value: Val, text: str) -> None:
         """The definition of a varying value."""
         kind = "" if value.number in self.scope.hoisted else f"const {vector_text.VECTOR[value.ty]} "
-        self.names.setdefault(value.number, f"v{value.number}")
+        self.called(value)
         self.put(f"{kind}{self.vector_name(value)} = {text};")
 
     def each(self, ty: Ty, texts: Sequence[str]) -> str:

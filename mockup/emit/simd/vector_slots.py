@@ -44,7 +44,7 @@ class VectorSlotWriter(VectorAccesses):
         if side is None:
             return super().begun(loop, name, trip)
         assert self.side is None
-        slots, start = self.context.simd.slots, self.start(name)
+        slots, start = self.context.simd.slots, self.given.new(f"{name}0")
         kept = dict(self.cuts), dict(self.elements), dict(self.labels), set(self.sites_written)
         self.side, self.counter, self.copies = side, loop.counter, self.copies + 1
         borders = self._borders(loop)
@@ -89,7 +89,7 @@ class VectorSlotWriter(VectorAccesses):
             axes = [a for a in place.pieces[0].map.axes if a.part != "whole"]
             if axes and all(self._along(place, place.pieces[0], a, loop.counter) for a in axes):
                 lined.add(item.uid)
-                borders |= {f"d{place.site.number}_{a.dim}" for a in axes}
+                borders |= {self.digit(place.site.number, a.dim) for a in axes}
         self.lined = frozenset(lined)
         return borders
 
@@ -112,10 +112,10 @@ class VectorSlotWriter(VectorAccesses):
         outer, name = self.on, ""
         if masked:
             self.masks += 1
-            name = f"on{self.masks}"
+            name = self.given.new(f"on{self.masks}")
             self.put(f"la_mask {name} = {outer or 'la_all_mask(1)'};")
             for label in sorted(set(masked)):
-                self.put(f"la_mask {name}_to_{self.label(label)} = {{0}};")
+                self.put(f"la_mask {self._waiting_for(name, label)} = {{0}};")
         self.waiting, self.position = {}, {i.number: k for k, i in enumerate(items) if isinstance(i, Label)}
         self.around.append((name, outer))
         self.body(items)
@@ -123,11 +123,15 @@ class VectorSlotWriter(VectorAccesses):
         self.on, self.waiting, self.position = kept
         self.depth -= 1
 
+    def _waiting_for(self, name: str, label: int) -> str:
+        """Returns the mask of the lanes of ``name`` that wait at a label."""
+        return self.given.of(("waiting", name, label), f"{name}_to_{self.label(label)}")
+
     def jump(self, goto: Goto) -> None:
         """Some lanes jump: they wait at the label for the others."""
         name, _ = self.around[-1]
         going = "" if goto.condition is None else f" & {self.vector(goto.condition)}"
-        target = f"{name}_to_{self.label(goto.label)}"
+        target = self._waiting_for(name, goto.label)
         self.put(f"{target} |= {name}{going};")
         self.put(f"{name} &= ~{target};")
         self.on, self.waiting[goto.label] = name, target
@@ -208,10 +212,10 @@ class VectorSlotWriter(VectorAccesses):
             if varying and self.on is not None:
                 value = vector_text.select(variable.ty, self.on, value, name)
             if clash:
-                self.temporaries += 1
+                own = self.temporary("t")
                 kind = vector_text.VECTOR[variable.ty] if varying else CTYPE[variable.ty]
-                self.put(f"const {kind} t{self.temporaries} = {value};")
-                value = f"t{self.temporaries}"
+                self.put(f"const {kind} {own} = {value};")
+                value = own
                 later.append(f"{name} = {value};")
             else:
                 self.put(f"{name} = {value};")

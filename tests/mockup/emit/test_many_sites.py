@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 
 from layout_advise.layoutalgebra.derive.structure import Dim, Structure
+from layout_advise.mockup.emit.names import RESERVED, Names
 from tests.support.mockups.case import Case, compare, f64_fields
 from tests.support.mockups.native import candidate, relayout
 
@@ -28,3 +31,29 @@ def test_the_indices_of_many_sites_are_no_registers(tmp_path: Path) -> None:
     case.structures = (Structure("s0", "rows", rows.ctypes.data, rows.nbytes, (Dim(32, 16),), fields),)
     case.prepare()
     compare(case, candidate(relayout(case.structures[0], "soa")), "plain")
+
+
+def test_fields_are_called_like_nothing_that_is_generated(tmp_path: Path) -> None:
+    """The pointer to field x_1 was called as that to field x is at the place numbered 1: no mock-up compiled."""
+    case = Case(SUMS, "sums", ("-O2",), tmp_path)
+    rows, at = np.random.default_rng(3).random((32, 2)), np.arange(10) * 2 + 1
+    case.arrays, case.integers = [rows, at], [rows.ctypes.data, 11, at.ctypes.data, 5, 7]
+    for names in (("y", "y_1"), ("y_2", "y")):
+        fields = f64_fields((names[0], 0), (names[1], 8))
+        case.structures = (Structure("s0", "rows", rows.ctypes.data, rows.nbytes, (Dim(32, 16),), fields),)
+        case.prepare()
+        compare(case, candidate(relayout(case.structures[0], "soa")), "plain")
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(("a", "a_1", "a_1_1", "rax", "d0_0", "lane", "i")), st.integers(0, 5)), max_size=40)
+)
+def test_no_two_keys_share_a_name(wanted: list[tuple[str, int]]) -> None:
+    """Whatever is wanted, a key keeps its name, and no other key and no word of the text has it."""
+    names, given_to = Names(), dict[tuple[str, int], str]()
+    for key in wanted:
+        name = names.of(key, key[0])
+        assert given_to.setdefault(key, name) == name
+        assert name.startswith(key[0])
+    assert len(set(given_to.values())) == len(given_to)
+    assert RESERVED.isdisjoint(given_to.values())
