@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.ir.effects import Gpr, Lane
 from layout_advise.mockup.ir.lifted import Lifted
+from layout_advise.mockup.lift.inline_calls import ALL_TAKEN, Untaken
 from layout_advise.mockup.lift.lift import lift
 from layout_advise.mockup.machine.entry_values import Known
+from layout_advise.mockup.machine.kernel_effects import unrepeatable
 from layout_advise.observe.chosen_elements import select
 from layout_advise.observe.exchanged_buffers import with_further_calls
 from layout_advise.observe.gather import gather
@@ -31,7 +33,7 @@ def propose_layouts(observed: Observed, others: Sequence[Observation], read: Cal
     case = observed.case
     seen = with_further_calls(case, observed.seen, others)
     kind = "none" if case.profiled.threaded else case.profiled.module.result_kind(case.profiled.function)
-    lifted = attempt(seen.region, kind, case.outs, case.known)
+    lifted = attempt(seen.region, kind, case.outs, case.known, seen.trace.untaken)
     source: Source | NotLiftedError
     if isinstance(lifted, Lifted):
         seen = gather(select(with_reachable(linearise(seen, lifted), lifted), lifted), lifted, read)
@@ -45,11 +47,28 @@ def propose_layouts(observed: Observed, others: Sequence[Observation], read: Cal
 
 
 def attempt(
-    region: Region, result: ResultKind, outs: tuple[Gpr | Lane, ...] = (), known: Known = ()
+    region: Region,
+    result: ResultKind,
+    outs: tuple[Gpr | Lane, ...] = (),
+    known: Known = (),
+    untaken: Collection[int] = (),
 ) -> Lifted | NotLiftedError:
     """The lifted hotspot, or what stopped the lifter. Of the registers that a function leaves, only what it returns counts;
-    of those that a loop leaves, ``outs``. ``known`` is what it finds in vector registers."""
-    try:
-        return lift(region, result=result, outs=outs, known=known)
-    except NotLiftedError as error:
-        return error
+    of those that a loop leaves, ``outs``. ``known`` is what it finds in vector registers, ``untaken`` where code begins that
+    the traced call did not run.
+
+    First all of it is lifted, without calls. Where that fails, calls stay calls and ways that were not taken end where they
+    meet what cannot be lifted; last, all of them end where they begin.
+    """
+    starts = frozenset(untaken)
+    forms = ((False, ALL_TAKEN), (True, Untaken(starts)), *([(True, Untaken(starts, all_stop=True))] if starts else []))
+    stopped: NotLiftedError | None = None
+    for opaque, ways in forms:
+        try:
+            lifted = lift(region, result=result, outs=outs, known=known, opaque=opaque, untaken=ways)
+        except NotLiftedError as error:
+            stopped = error
+            continue
+        return unrepeatable(lifted) or lifted
+    assert stopped is not None
+    return stopped

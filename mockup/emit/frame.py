@@ -129,7 +129,9 @@ def kernel_text(
     """``pointers`` are handed over, but for those in ``static``, which point into arrays that the compiler sees."""
     kind = "uint8_t *" if variant == "plain" else "uint8_t *restrict "
     # where the layout is unchanged, the promise is about the arrays that addresses start from
-    bases = [(kind if not pointers else "uint8_t *") + name for _, name in sorted(writer.bases.items())]
+    # but not where code that is not lifted may write to them too
+    base = "uint8_t *" if pointers or scope.opaque else kind
+    bases = [base + name for _, name in sorted(writer.bases.items())]
     parameters = ", ".join(["struct la_context *context", *bases, *(kind + p for p in pointers if p not in static)])
     lines = [f"static LA_APART void {name}({parameters})", "{"]
     if scope.opaque:

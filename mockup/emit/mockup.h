@@ -6,6 +6,8 @@
 
 #define LA_EXPORT __attribute__((visibility("default")))
 #define LA_INLINE static inline __attribute__((always_inline, unused))
+/* The way ends here. */
+#define LA_STOP __builtin_trap()
 /* Hides that a trip count is a known constant: the original's compiler unrolled as it did, not more. */
 #define LA_OPAQUE(x) __asm__("" : "+r"(x))
 /* A value of its own, not to be merged with another unknown one of the same start (hence its name in the text). */

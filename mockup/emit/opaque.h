@@ -118,6 +118,36 @@ static inline __attribute__((always_inline, unused)) void la_opaque(struct la_ca
     la_opaque_call(call);
 }
 
+/* The same where the registers of the ABI suffice: a call through a pointer, from which the C compiler knows what to load and
+ * what survives. Where the callee looks at the program's stack, the call goes through la_on_stack. */
+struct la_i { int64_t rax; };
+struct la_d { double xmm0; };
+struct la_ii { int64_t rax, rdx; };
+struct la_id { int64_t rax; double xmm0; };
+struct la_dd { double xmm0, xmm1; };
+typedef double la_f64x2_passed __attribute__((vector_size(16)));
+struct la_v { la_f64x2_passed xmm0; };
+
+struct la_next { int64_t target, stack; };
+static struct la_next la_next __attribute__((used));
+extern void la_on_stack() __attribute__((visibility("hidden")));
+__asm__(".pushsection .text\n"
+        ".p2align 4\n"
+        "la_on_stack:\n"
+        "    endbr64\n"
+        "    pushq %rbx\n"
+        "    pushq %rbp\n"
+        "    movq %rsp, %rbx\n"
+        "    movq la_next+8(%rip), %rsp\n"
+        "    movq -8(%rsp), %rbp\n"
+        "    callq *la_next(%rip)\n"
+        "    movq %rbp, -8(%rsp)\n"
+        "    movq %rbx, %rsp\n"
+        "    popq %rbp\n"
+        "    popq %rbx\n"
+        "    retq\n"
+        ".popsection\n");
+
 /* String instructions: their time is the instruction's own. */
 #define LA_MOVS(name)                                                                            \
     static inline __attribute__((always_inline, unused)) void la_rep_##name(int64_t to, int64_t from, int64_t n) \

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from layout_advise.mockup.emit.c_text import CTYPE, constant, operation
+from layout_advise.mockup.emit.calls_c import argument_list, record_member, returned_text, returned_type, through_record
 from layout_advise.mockup.emit.memory import MemoryWriter
 from layout_advise.mockup.emit.openmp_c import atomic_text, given_text, runtime_text
 from layout_advise.mockup.evidence.binding import accesses
-from layout_advise.mockup.ir.effects import Lane
 from layout_advise.mockup.ir.lifted import (
     Assign,
     Atomic,
@@ -23,11 +23,11 @@ from layout_advise.mockup.ir.lifted import (
     Load,
     OpaqueCall,
     RuntimeCall,
+    Stop,
     Store,
     Val,
     everything,
 )
-from layout_advise.mockup.machine.call_abi import register_name
 
 MOST_PEELED = 16
 """Loops of so few iterations a compiler may write out: how many there are is kept from it (``docs/decisions/0048``)."""
@@ -60,7 +60,9 @@ class BodyWriter(MemoryWriter):
         if isinstance(item, Let | LetLinear) and not self.scope.uses.get(item.value.number):
             return  # nobody reads it
         if isinstance(item, Let) and item.name.startswith("returned."):
-            self.put(f"{self.declare(item.value)} = call.{_handed(item.name.removeprefix('returned.'))};")
+            register, (name, kind) = item.name.removeprefix("returned."), self.returns
+            text = returned_text(name, register, kind) if name else f"call.{record_member(register)}"
+            self.put(f"{self.declare(item.value)} = {text};")
         elif isinstance(item, Let) and item.name.startswith("given."):
             self.put(f"{self.declare(item.value)} = {given_text(item.name)};")
         elif isinstance(item, Let):
@@ -87,6 +89,8 @@ class BodyWriter(MemoryWriter):
             self.put(jump if item.condition is None else f"if ({self.text(item.condition)}) {jump}")
         elif isinstance(item, Label):
             self.lines.append("    " * (self.depth - 1) + f"{self.label(item.number)}:;")
+        elif isinstance(item, Stop):
+            self.put(f"LA_STOP; /* {item.pc:#x}{': no compared call came here' if item.reason else ''} */")
         elif isinstance(item, LiftedLoop):
             self.loop(item)
 
@@ -113,16 +117,26 @@ class BodyWriter(MemoryWriter):
     def opaque(self, call: OpaqueCall) -> None:
         """A call of machine code: registers through a record, see ``opaque.h``; or a string instruction."""
         if (call.function or "").startswith("rep "):
-            handed = ", ".join(self.text(operand) for _, operand in call.args)
-            self.put(f"la_{(call.function or '').replace(' ', '_')}({handed});")
+            operands = ", ".join(self.text(operand) for _, operand in call.args)
+            self.put(f"la_{(call.function or '').replace(' ', '_')}({operands});")
             return
         self.put(f"/* {(call.function or 'a function known at run time only').replace('*/', '')} */")
-        for place, operand in call.args:
-            self.put(f"call.{_handed(register_name(place))} = {self.text(operand)};")
-        wide = any(isinstance(place, Lane) and place.index > 1 for place, _ in call.args)
-        self.put(f"call.wide = {int(wide)};")
-        stack = "0" if call.stack is None else self.text(call.stack)
-        self.put(f"la_opaque(&call, {self.text(call.target)}, {stack});")
+        handed = {place: self.text(operand) for place, operand in call.args}
+        target, stack = self.text(call.target), None if call.stack is None else self.text(call.stack)
+        arguments = argument_list(handed)
+        kind = returned_type([r for number, r in self.scope.returned[call.uid] if self.scope.uses.get(number)])
+        if arguments is None or kind is None:
+            self.returns = ("", "")
+            for line in through_record(handed, target, stack or "0"):
+                self.put(line)
+            return
+        if stack is not None:
+            self.put(f"la_next.target = {target}, la_next.stack = {stack};")
+            target = "(int64_t)la_on_stack"
+        made = f"(({kind} (*)())({target}))({', '.join(arguments)});"
+        self.calls += 1
+        self.returns = (f"back{self.calls}", kind)
+        self.put(made if kind == "void" else f"const {kind} back{self.calls} = {made}")
 
     # ---- loops ----------------------------------------------------------------------------------------------------
 
@@ -210,9 +224,3 @@ class BodyWriter(MemoryWriter):
         self.depth -= 1
         self.put("}")
         return start
-
-
-def _handed(name: str) -> str:
-    """The member of ``struct la_call`` that stands for a register."""
-    number, _, lane = name.removeprefix("xmm").partition(".")
-    return name if name[0] == "r" else f"vector[{number}][{lane or 0}]"

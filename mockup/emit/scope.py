@@ -60,6 +60,8 @@ class Scope:
     calls: dict[str, tuple[Ty, tuple[Ty, ...]]] = field(default_factory=dict)
     opaque: bool = False
     """Whether there are calls of functions that are not lifted."""
+    returned: dict[int, list[tuple[int, str]]] = field(default_factory=dict)
+    """By statement number of such a call: the values read of what it returns, with their registers."""
     runtime: dict[str, int] = field(default_factory=dict)
     """Functions of OpenMP's runtime that are called: how many variables they are handed pointers to."""
     atomic: bool = False
@@ -127,6 +129,9 @@ def _walk(body: Sequence[Item], path: tuple[int, ...], scope: Scope, home: dict[
             scope.calls[item.function] = (item.value.ty, tuple(a.ty for a in item.args))
         elif isinstance(item, OpaqueCall):
             scope.opaque = True
+            scope.returned[item.uid] = []
+        elif isinstance(item, Let) and item.name.startswith("returned."):
+            scope.returned[next(reversed(scope.returned))].append((item.value.number, item.name.removeprefix("returned.")))
         elif isinstance(item, RuntimeCall):
             scope.runtime[item.function] = item.places
         elif isinstance(item, Atomic):

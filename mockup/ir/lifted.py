@@ -237,6 +237,16 @@ class Label(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class Stop(Statement):
+    """The program does not go on, or does so on a way that begins at ``pc`` and that no compared call took: a mock-up that
+    comes here ends its process. ``reason`` tells of such a way what could not be lifted on it; it is empty where the machine
+    code itself does not go on (after a call of ``abort``)."""
+
+    pc: int
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class LiftedLoop(Statement):
     """``for (counter = 0; counter < trip; ++counter) body``; ``trip`` None: for(;;), left by a Goto.
 
@@ -257,7 +267,7 @@ class LiftedLoop(Statement):
     known: bool = False
 
 
-Item = Let | LetLinear | Load | Store | Atomic | Assign | Call | OpaqueCall | RuntimeCall | Goto | Label | LiftedLoop
+Item = Let | LetLinear | Load | Store | Atomic | Assign | Call | OpaqueCall | RuntimeCall | Goto | Label | Stop | LiftedLoop
 
 
 @dataclass(frozen=True, slots=True)

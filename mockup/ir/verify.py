@@ -22,6 +22,7 @@ from layout_advise.mockup.ir.lifted import (
     Linear,
     Load,
     Operand,
+    Stop,
     Store,
     Val,
     Var,
@@ -115,6 +116,8 @@ class _Uses:
                 if known is not None:
                     self.arriving[item.label] = known & self.arriving.get(item.label, known)
                 known = known if item.condition is not None else None
+            elif isinstance(item, Stop):
+                known = None
             elif isinstance(item, LiftedLoop):
                 known = yield from self._loop(item, known)
             elif isinstance(item, Let | LetLinear | Load | Call) and known is not None:
@@ -145,7 +148,8 @@ def _jumps(items: Sequence[Item], around: frozenset[int]) -> Iterator[str]:
         elif isinstance(item, LiftedLoop):
             yield from _jumps(item.body, around | {number for number, count in ahead.items() if count})
             own = {one.number for one in everything(item.body) if isinstance(one, Label)}
-            leaving = (one for one in everything(item.body) if isinstance(one, Goto) and one.label not in own)
+            inside = everything(item.body)
+            leaving = (one for one in inside if isinstance(one, Stop) or (isinstance(one, Goto) and one.label not in own))
             if item.trip is None and next(leaving, None) is None:
                 yield f"LiftedLoop {item.uid} never ends"
 

@@ -56,7 +56,10 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class Unreachable:
-    """Ends a block that never goes on: it called abort or the like."""
+    """Ends a block that never goes on: it called abort or the like. ``reason``: it would go on, but no call that was looked
+    at came here, and this could not be lifted."""
+
+    reason: str = ""
 
 
 Term = Go | Cond | Switch | Unreachable
@@ -64,12 +67,13 @@ Term = Go | Cond | Switch | Unreachable
 
 @dataclass(slots=True)
 class FlowBlock:
-    """A block; ``start`` is the run-time address it comes from."""
+    """A block; ``start`` is the run-time address it comes from. ``untaken``: no call that was looked at came here."""
 
     id: int
     start: int
     steps: list[FlowStep] = field(default_factory=list)
     term: Term = field(default_factory=Unreachable)
+    untaken: bool = False
 
     @property
     def successors(self) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ block with several successors to one with several predecessors, every edge out o
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.ir.effects import CALL_TARGET, Const, Expr, Op, Read, Semantics, SetEffect
@@ -24,17 +25,33 @@ from layout_advise.tracer.code.region import Region
 Semantic = Callable[[Insn], Semantics]
 
 
-def build_flow(region: Region, semantics: Semantic, pure: Callable[[str], bool], *, opaque: bool = False) -> Flow:
+@dataclass(frozen=True, slots=True)
+class Untaken:
+    """Ways that no call looked at has taken: where their code begins. With ``all_stop`` each of them ends there, else those
+    on which something cannot be lifted do."""
+
+    starts: frozenset[int] = frozenset()
+    all_stop: bool = False
+
+
+ALL_TAKEN = Untaken()
+
+
+def build_flow(
+    region: Region, semantics: Semantic, pure: Callable[[str], bool], *, opaque: bool = False, untaken: Untaken = ALL_TAKEN
+) -> Flow:
     """The flow of ``region`` with the callees it names inlined.
 
     ``pure`` tells the names of functions without effects; with ``opaque`` all others stay calls too, and recursive calls and
-    tail jumps with them. Raises NotLiftedError for these otherwise, and for irreducible control flow.
+    tail jumps with them. On the ways that are ``untaken`` what cannot be lifted, and each call that would stay one, ends the
+    way. Raises NotLiftedError for these otherwise, and for irreducible control flow.
     """
-    builder = _FlowBuilder(region, semantics, pure, opaque)
+    builder = _FlowBuilder(region, semantics, pure, opaque, untaken)
     exit_block = builder.new(region.entry)
     exit_block.term = Go(None)
     start = builder.new(region.entry)
     start.term = Go(builder.copy(region, exit_block.id, (region.entry,)))
+    _end_early(builder.blocks)
     flow = Flow(builder.blocks, start.id, exit_block.id)
     _reduce(flow, builder)
     analyse(flow)
@@ -46,12 +63,15 @@ def build_flow(region: Region, semantics: Semantic, pure: Callable[[str], bool],
 
 
 class _FlowBuilder:
-    def __init__(self, region: Region, semantics: Semantic, pure: Callable[[str], bool], opaque: bool) -> None:
-        self.semantics, self.pure, self.opaque = semantics, pure, opaque
+    def __init__(
+        self, region: Region, semantics: Semantic, pure: Callable[[str], bool], opaque: bool, untaken: Untaken
+    ) -> None:
+        self.semantics, self.pure, self.opaque, self.untaken = semantics, pure, opaque, untaken
         self.is_stub = open_image(region.path, region.load_base).is_stub
         self.callees = {callee.entry: callee for callee in region.callees}
         self.exits = frozenset(region.exits)
         self.blocks: dict[int, FlowBlock] = {}
+        self.on_untaken_way = 0
 
     def new(self, start: int) -> FlowBlock:
         block = FlowBlock(len(self.blocks), start)
@@ -60,11 +80,36 @@ class _FlowBuilder:
 
     def copy(self, region: Region, after: int, active: tuple[int, ...]) -> int:
         """A fresh copy of the region's blocks that goes on at ``after``; its entry."""
-        graph = control.build_cfg(region, indirect_calls=self.opaque, loops=False)
+        graph = control.build_cfg(region, indirect_calls=self.opaque, loops=False, untaken=self.untaken.starts)
         ids = {start: self.new(start) for start in graph.blocks}
         for start, source in graph.blocks.items():
-            self._fill(ids[start], source, graph, {s: b.id for s, b in ids.items()}, after, active)
+            fill = self._try_to_fill if start in self.untaken.starts else self._fill
+            fill(ids[start], source, graph, {s: b.id for s, b in ids.items()}, after, active)
         return ids[graph.entry].id
+
+    def _try_to_fill(
+        self,
+        block: FlowBlock,
+        source: control.Block,
+        graph: control.Cfg,
+        ids: dict[int, int],
+        after: int,
+        active: tuple[int, ...],
+    ) -> None:
+        """Fills a block that never ran: it ends where it begins if all such do, or if something in it cannot be lifted."""
+        block.untaken = True
+        reason = "it never ran" if self.untaken.all_stop else ""
+        if not reason:
+            self.on_untaken_way += 1
+            try:
+                self._fill(block, source, graph, ids, after, active)
+            except NotLiftedError as error:
+                reason = error.reason
+            finally:
+                self.on_untaken_way -= 1
+        if reason:
+            block.steps.clear()
+            block.term = Unreachable(reason)
 
     def _fill(
         self,
@@ -87,6 +132,7 @@ class _FlowBuilder:
                     block.steps.append(FlowStep(insn.address, insn.text, self.semantics(insn)))
             elif not isinstance(source.terminator, control.Trap) or insn is not source.insns[-1]:
                 following = self.new(insn.end)
+                following.untaken = block.untaken
                 self._call(block, insn, called, following.id, active)
                 block = following
         self._terminate(block, source, ids, after, active)
@@ -109,8 +155,8 @@ class _FlowBuilder:
                 block.term = Switch(value, load, targets, tuple(ids[t] for t in targets))
             case control.TailCall(target, name):
                 self._tail(block, at, (pc, text), control.Called(target, name), after, active)
-            case control.Trap():
-                block.term = Unreachable()
+            case control.Trap(reason, untaken):
+                block.term = Unreachable(reason if untaken else "")
 
     def _tail(
         self,
@@ -144,9 +190,10 @@ class _FlowBuilder:
         callee = self.callees.get(called.target) if called.target is not None else None
         inlined = callee is not None and callee.entry not in active and len(active) <= 8
         block.term = Go(following)
-        if callee is not None and inlined:
+        copied = self._inlined(callee, following, active) if callee is not None and inlined else None
+        if copied is not None:
             block.steps.append(_move_stack(insn.address, -8))
-            block.term = Go(self.copy(callee, following, (*active, callee.entry)))
+            block.term = Go(copied)
         elif called.name is not None and self.pure(called.name):
             block.steps.append(FlowStep(insn.address, insn.text, Semantics(()), called.name))
         elif self.opaque:
@@ -156,11 +203,22 @@ class _FlowBuilder:
         else:
             raise insn.refuse(f"calls {_label(called)}{refusal_remark(called.name)}")
 
+    def _inlined(self, callee: Region, following: int, active: tuple[int, ...]) -> int | None:
+        """A copy of the callee; None where it cannot be lifted and its call may stay a call."""
+        try:
+            return self.copy(callee, following, (*active, callee.entry))
+        except NotLiftedError:
+            if self.opaque and not self.on_untaken_way:
+                return None
+            raise
+
     def _unknown(
         self, block: FlowBlock, insn: Insn | None, at: tuple[int, str], called: control.Called, *, tail: bool
     ) -> None:
         """Adds a call that is not inlined."""
         why = refusal(called.name)
+        if self.on_untaken_way:
+            why = f"calls {_label(called)}"
         if why is not None:
             raise NotLiftedError(*at, why)
         target: Expr = Read(CALL_TARGET, "i64")
@@ -182,11 +240,28 @@ def _move_stack(pc: int, amount: int) -> FlowStep:
     return FlowStep(pc, "call/ret", Semantics((SetEffect(RSP, moved),)))
 
 
+def _end_early(blocks: dict[int, FlowBlock]) -> None:
+    """Ends ways that never ran at the first block from which they can only come to their end."""
+    waiting = [block for block in blocks.values() if block.untaken and not isinstance(block.term, Unreachable)]
+    changed = True
+    while changed:
+        changed = False
+        for block in waiting:
+            ends = [blocks[after].term for after in block.successors]
+            reasons = [end.reason for end in ends if isinstance(end, Unreachable)]
+            if ends and len(reasons) == len(ends) and any(reasons):
+                block.steps.clear()
+                block.term = Unreachable(next(filter(None, reasons)))
+                changed = True
+        waiting = [block for block in waiting if not isinstance(block.term, Unreachable)]
+
+
 def _reduce(flow: Flow, builder: _FlowBuilder) -> None:
     """Makes the flow reducible: every loop gets one entry."""
 
     def copy(block: int) -> int:
         source, made = flow.blocks[block], builder.new(flow.blocks[block].start)
+        made.untaken = source.untaken
         made.steps, made.term = list(source.steps), source.term
         return made.id
 

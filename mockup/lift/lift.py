@@ -11,7 +11,7 @@ from layout_advise.mockup.ir.node import Node
 from layout_advise.mockup.lift.build_ssa import build_ssa
 from layout_advise.mockup.lift.calls import CALLED
 from layout_advise.mockup.lift.flow import RIP
-from layout_advise.mockup.lift.inline_calls import build_flow
+from layout_advise.mockup.lift.inline_calls import ALL_TAKEN, Untaken, build_flow
 from layout_advise.mockup.lift.loops.carried_pointers import index_carried
 from layout_advise.mockup.lift.loops.closed_forms import close_loops, lower_exact
 from layout_advise.mockup.lift.loops.merge_exit_tests import merge_tests
@@ -39,36 +39,39 @@ def lift(
     opaque: bool = False,
     outs: tuple[Gpr | Lane, ...] = (),
     known: Known = (),
+    untaken: Untaken = ALL_TAKEN,
 ) -> Lifted:
     """``region`` (and the callees it names, inlined) as structured, typed statements.
 
     ``result`` tells which register holds what the function returns (from its debug information); "any" keeps rax and xmm0
     where the code writes them. Raises :class:`layout_advise.errors.NotLiftedError` with the instruction that cannot be
     lifted and why; calls of functions that are neither among the region's callees nor pure are such, unless ``opaque``:
-    then they stay calls. The frame is kept in variables; where an address in it is computed at run time it stays memory
-    below the rsp of the entry. Of a loop, whose frame is its function's, ``outs`` are the registers that the code after it
-    reads; the place where it is left (:data:`layout_advise.mockup.lift.flow.RIP`) is one more. ``known`` is what vector
-    registers are known to hold at the entry.
+    then they stay calls. What is ``untaken`` is not lifted where it stands in the way
+    (:class:`layout_advise.mockup.ir.lifted.Stop`). The frame is kept in variables; where an address in it is computed at run
+    time it stays memory below the rsp of the entry. Of a loop, whose frame is its function's, ``outs`` are the registers
+    that the code after it reads; the place where it is left (:data:`layout_advise.mockup.lift.flow.RIP`) is one more.
+    ``known`` is what vector registers are known to hold at the entry.
     """
     if region.kind == "loop":
-        return _lift(region, (*outs, RIP), opaque, guess=False, frame_cells=False, known=known)
+        return _lift(region, (*outs, RIP), opaque, untaken, guess=False, frame_cells=False, known=known)
     try:
-        return _lift(region, RESULTS[result], opaque, guess=result == "any", frame_cells=True)
+        return _lift(region, RESULTS[result], opaque, untaken, guess=result == "any", frame_cells=True)
     except FrameEscapes:
-        return _lift(region, RESULTS[result], opaque, guess=result == "any", frame_cells=False)
+        return _lift(region, RESULTS[result], opaque, untaken, guess=result == "any", frame_cells=False)
 
 
 def _lift(
     region: Region,
     results: tuple[Gpr | Lane, ...],
     opaque: bool,
+    untaken: Untaken,
     *,
     guess: bool,
     frame_cells: bool,
     known: Known = (),
     carried: bool = True,
 ) -> Lifted:
-    flow = build_flow(region, semantics, CALLED.__contains__, opaque=opaque)
+    flow = build_flow(region, semantics, CALLED.__contains__, opaque=opaque, untaken=untaken)
     constant = open_image(region.path, region.load_base).read
     program = build_ssa(flow, frame_cells=frame_cells, results=results, constant=constant, known=known)
     merge_tests(program)
@@ -88,7 +91,7 @@ def _lift(
     lifted = Lifted(region.symbol, region.entry, tuple(writer.make.live_ins), outs, body, tuple(skipped))
     if not indexed:
         return lifted
-    same = _lift(region, results, opaque, guess=guess, frame_cells=frame_cells, known=known, carried=False)
+    same = _lift(region, results, opaque, untaken, guess=guess, frame_cells=frame_cells, known=known, carried=False)
     return replace(lifted, as_pointers=same)
 
 

@@ -15,12 +15,13 @@ from layout_advise.mockup.ir.lifted import (
     LiftedLoop,
     LiveOut,
     Operand,
+    Stop,
     Val,
     Var,
 )  # fmt: skip
 from layout_advise.mockup.ir.loop_body import used
 from layout_advise.mockup.ir.node import Node
-from layout_advise.mockup.lift.flow import Cond, Go, Switch
+from layout_advise.mockup.lift.flow import Cond, Go, Switch, Unreachable
 from layout_advise.mockup.lift.loops.loop_exits import CountedLoop
 from layout_advise.mockup.lift.schedule import Schedule, operands
 from layout_advise.mockup.lift.ssa import SsaProgram
@@ -227,8 +228,8 @@ class StatementWriter:
                 self._branch(self.program.conds[block], taken, other, following, items)
             case Switch(_, _, keys, targets):
                 self._switch(self.program.switches[block], keys, targets, items)
-            case _:
-                items.append(LiftedLoop(Val(self.make.number(), "i64"), None, (), self.flow.blocks[block].start))
+            case Unreachable(reason):
+                items.append(Stop(self.flow.blocks[block].start, reason))
         return items
 
     def _branch(self, condition: Node, taken: int, other: int, following: int | None, items: list[Item]) -> None:

@@ -72,9 +72,11 @@ class TailCall:
 
 @dataclass(frozen=True, slots=True)
 class Trap:
-    """Does not go on: ``ud2``, or after a call of a function that never returns."""
+    """Does not go on: ``ud2``, or after a call of a function that never returns; ``untaken``: before what cannot be lifted,
+    on a way that was never taken."""
 
     reason: str
+    untaken: bool = False
 
 
 Terminator = Jump | Branch | IndirectJump | Ret | TailCall | Trap
@@ -138,16 +140,18 @@ def build_cfg(
     indirect_calls: bool = False,
     loops: bool = True,
     strict: bool = True,
+    untaken: frozenset[int] = frozenset(),
 ) -> Cfg:
     """The control-flow graph of ``region`` (callees are not entered).
 
     ``names`` gives the symbol of a call target; by default the region's ELF file is asked (PLT stubs and symbol table).
-    Without ``loops`` these are not looked for. Raises :class:`NotLiftedError` for undecodable bytes, unresolved indirect
+    Without ``loops`` these are not looked for. On the way that begins at one of ``untaken`` a block ends (:class:`Trap`)
+    before what would be refused. Raises :class:`NotLiftedError` for undecodable bytes, unresolved indirect
     jumps, irreducible control flow (where loops are wanted, and ``strict``), and, unless ``indirect_calls``, for calls of
     what a register or memory holds.
     """
     image = open_image(region.path, region.load_base)
-    walk = _Descent(region, image, names or image.name_of, indirect_calls)
+    walk = _Descent(region, image, names or image.name_of, indirect_calls, untaken)
     walk.run()
     blocks = walk.blocks()
     graph = flow_graph(region.entry, {start: block.successors for start, block in blocks.items()})
@@ -164,8 +168,10 @@ def _text(block: Block) -> str:
 class _Descent:
     """Recursive descent: instructions reached, where blocks start, and where they go."""
 
-    def __init__(self, region: Region, image: Image, names: Names, indirect_calls: bool) -> None:
+    def __init__(self, region: Region, image: Image, names: Names, indirect_calls: bool, untaken: frozenset[int]) -> None:
         self.region, self.image, self.names, self.indirect_calls = region, image, names, indirect_calls
+        self.untaken = untaken
+        self.refused: dict[int, NotLiftedError] = {}
         self.insns: dict[int, Insn] = {}
         self.leaders: set[int] = {region.entry}
         self.ends: dict[int, Terminator] = {}
@@ -176,10 +182,16 @@ class _Descent:
         work = [self.region.entry]
         while work:
             at = work.pop()
-            while at not in self.insns and self.region.contains(at):
-                insn = self._decode(at)
+            while at not in self.insns and at not in self.refused and self.region.contains(at):
+                try:
+                    insn = self._decode(at)
+                    end = self._terminator(insn)
+                except NotLiftedError as error:
+                    if not self.untaken:
+                        raise
+                    self.refused[at] = error
+                    break
                 self.insns[at] = insn
-                end = self._terminator(insn)
                 if end is not None:
                     self.ends[at] = end
                     targets = Block(at, (), end).successors
@@ -271,12 +283,17 @@ class _Descent:
         """The reached instructions as basic blocks, cut at leaders."""
         found: dict[int, Block] = {}
         for start in self.leaders:
-            if start not in self.insns:
+            if start not in self.insns and start not in self.refused:
                 found[start] = Block(start, (), TailCall(start, self.names(start)))
                 continue
             body: list[Insn] = []
             at = start
             while True:
+                if at in self.refused:
+                    if start not in self.untaken:
+                        raise self.refused[at]
+                    found[start] = Block(start, tuple(body), Trap(self.refused[at].reason, untaken=True))
+                    break
                 body.append(self.insns[at])
                 if at in self.ends:
                     found[start] = Block(start, tuple(body), self.ends[at])

@@ -26,6 +26,7 @@ from layout_advise.mockup.ir.lifted import (
     Lifted,
     LiftedLoop,
     Load,
+    OpaqueCall,
     Origin,
     RuntimeCall,
     Store,
@@ -173,8 +174,8 @@ class _Reroller:
 
     def _independent(self, loop: LiftedLoop) -> bool:
         """Returns whether no iteration stores what another one touches."""
-        if any(isinstance(item, Atomic | RuntimeCall) for item in everything(loop.body)):
-            return False  # other threads have a say in what its iterations see
+        if any(isinstance(item, Atomic | OpaqueCall | RuntimeCall) for item in everything(loop.body)):
+            return False  # other threads, or code that is not lifted, have a say in what its iterations see
         spots = loop_accesses(accesses(loop.body), loop)
         stores = [s for s in spots if isinstance(s.access, Store)]
         return bool(stores) and all(self.independence.iterations_apart(s, other) for s in stores for other in spots)

@@ -28,6 +28,8 @@ class CloneImage:
     code: bytes
     entry: int
     references: tuple[Reference, ...]
+    marks: tuple[int, ...] = ()
+    """Where the pieces of code begin that leave a mark when they run, in the order of their marks."""
 
 
 @dataclass(frozen=True, slots=True)

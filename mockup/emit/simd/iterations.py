@@ -30,6 +30,7 @@ from layout_advise.mockup.ir.lifted import (
     OpaqueCall,
     Operand,
     RuntimeCall,
+    Stop,
     Store,
     Val,
     Var,
@@ -165,6 +166,8 @@ class _Analysis:
     def _item(self, item: Item, under: bool) -> None:
         if isinstance(item, OpaqueCall):
             self._refuse("it calls code that is not lifted")
+        elif isinstance(item, Stop):
+            self._refuse("it may be left early")
         elif isinstance(item, Atomic | RuntimeCall):
             self._refuse("its threads synchronise")
         elif isinstance(item, Assign) and item.variable.number in self.found.last:

@@ -7,7 +7,7 @@ from collections.abc import Container
 from layout_advise.mockup.ir.node import NOWHERE, SIDE_EFFECTS, Node
 from layout_advise.mockup.ir.rules.form import is_const
 from layout_advise.mockup.ir.value_graph import Graph, parts, signed
-from layout_advise.mockup.lift.flow import Cond, Flow, FlowLoop, Go
+from layout_advise.mockup.lift.flow import Cond, Flow, FlowLoop, Go, Unreachable
 from layout_advise.mockup.lift.loops.loop_exits import CountedLoop, carry_out, varies
 from layout_advise.mockup.lift.ssa import SsaProgram, rewrite
 
@@ -58,7 +58,7 @@ def _count(program: SsaProgram, counted: CountedLoop) -> None:
     """Finds the exit that bounds the loop, and the trip count at which it is taken."""
     flow, loop = program.flow, counted.loop
     live = program.live()
-    for block, pad in loop.exits:
+    for block, pad in sorted(loop.exits, key=lambda edge: _ends(flow, edge[1])):
         if not isinstance(flow.blocks[block].term, Cond) or flow.loop_of[block] != loop.head:
             continue
         bottom = _leads_to_latch(program, loop, block, live)
@@ -75,6 +75,15 @@ def _count(program: SsaProgram, counted: CountedLoop) -> None:
             program.stays[loop.head] = stay
             program.trips[loop.head] = trip
             return
+
+
+def _ends(flow: Flow, block: int) -> bool:
+    """Returns whether the program does not go on from here."""
+    while isinstance(term := flow.blocks[block].term, Go) and term.target is not None:
+        block = term.target
+        if block in flow.loops or len(flow.graph.predecessors[block]) > 1:
+            break
+    return isinstance(flow.blocks[block].term, Unreachable)
 
 
 def _leads_to_latch(program: SsaProgram, loop: FlowLoop, block: int, live: Container[Node]) -> bool:

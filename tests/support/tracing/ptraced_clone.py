@@ -14,7 +14,7 @@ from layout_advise.tracer.process.stopped_program import CloneImage
 
 _MMAP = 9
 _ANONYMOUS, _FIXED_NOREPLACE = 0x22, 0x100000
-_TRAP_AT = 0x800  # an int3 in the clone's header page, for the return address
+_TRAP_AT = 0x7C0  # an int3 in the clone's header page, for the return address
 
 
 def map_memory(program: PtracedProgram, address: int, size: int) -> int:

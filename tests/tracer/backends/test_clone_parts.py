@@ -146,6 +146,9 @@ class Ptraced:
     def live_blocks(self) -> tuple[Allocation, ...]:
         return ()
 
+    def read(self, address: int, size: int) -> bytes:
+        return self.process.read(address, size)
+
     def fork(self) -> Ptraced:
         return Ptraced(self.program, self.call)
 

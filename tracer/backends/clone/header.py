@@ -8,6 +8,8 @@ from layout_advise.tracer.code.operands import OperandAddress
 HEADER_BYTES = 4096
 
 NEXT, END, FULL = 0, 8, 16
+MARKS = 2048
+"""Where the marks begin: a byte for each piece of code, which becomes 1 once that runs. They fill the rest of the page."""
 LIMIT, SAVE1, SAVE2, SAVED_RAX, SAVED_FLAGS, TARGET, SAVED_RCX = range(64, 64 + 7 * 8, 8)
 
 KEEP_FLAGS = bytes.fromhex("9f 0f90c0")  # lahf; seto al
@@ -18,6 +20,11 @@ JMP, CALL = b"\xe9", b"\xe8"
 def slot(out: Assembler, offset: int) -> OperandAddress:
     """The word at ``offset`` of the header of the image that ``out`` assembles."""
     return OperandAddress(target=out.address + offset)
+
+
+def mark(out: Assembler, number: int) -> None:
+    """The piece of code with this number has been reached."""
+    out.operate(b"\xc6", 0, slot(out, MARKS + number), wide=False, imm=b"\x01")
 
 
 def stop_recording(out: Assembler) -> None:

@@ -31,11 +31,13 @@ from layout_advise.tracer.backends.clone.header import (
     JMP,
     KEEP_FLAGS,
     LIMIT,
+    MARKS,
     NEXT,
     SAVE1,
     SAVE2,
     SAVED_RAX,
     TARGET,
+    mark,
     slot,
     stop_recording,
 )
@@ -46,6 +48,8 @@ from layout_advise.tracer.code.operands import RAX, RCX, RSP, OperandAddress
 from layout_advise.tracer.code.region import CodeRange, Region
 from layout_advise.tracer.process.stopped_program import CloneImage
 
+MOST_MARKS = HEADER_BYTES - MARKS
+"""Pieces of code of which it is noticed whether they run; of further ones nothing is known."""
 MOST_LEFT = 64
 """Records for which a buffer that is full may have room left: those of one instruction, or of one segment."""
 
@@ -64,7 +68,8 @@ def build_clone(region: Region, address: int) -> CloneImage:
     if len(references) >= 1 << 16:
         raise RefusedError(f"no clone of {region.symbol}", f"{len(references)} memory operands are too many to number")
     builder = _CloneBuilder(region, code, address)
-    return CloneImage(address, builder.build(), address + HEADER_BYTES, references)
+    text = builder.build()
+    return CloneImage(address, text, address + HEADER_BYTES, references, tuple(builder.marks))
 
 
 class _CloneBuilder:
@@ -80,6 +85,7 @@ class _CloneBuilder:
         for insn in code.values():
             self.ids[insn.address] = number
             number += len(insn.accesses)
+        self.marks: dict[int, int] = {}
         self.overflows: list[tuple[Hashable, Instruction, tuple[int, int], bool]] = []
         functions = functions_of(region)
         self.ranges: dict[int, CodeRange] = {r.start: r for function in functions for r in function.ranges}
@@ -141,6 +147,8 @@ class _CloneBuilder:
         records = 0
         for position, insn in enumerate(seg.code):
             out.label((copy, insn.address))
+            if position == 0 or self.tables:  # a jump table may lead to any instruction
+                self.mark(insn.address)
             after: Hashable = (copy, insn.address, "after")
             if insn.repeat:  # one round for every iteration; the plain copy can take over between any two
                 out.raw(b"\xe3\x02\xeb\x05")  # jrcxz +2; jmp +5
@@ -160,6 +168,11 @@ class _CloneBuilder:
                 self.tail(seg, records)
             if insn.repeat:
                 self.again(insn, copy, after)
+
+    def mark(self, address: int) -> None:
+        number = self.marks.setdefault(address, len(self.marks)) if len(self.marks) < MOST_MARKS else self.marks.get(address)
+        if number is not None:
+            mark(self.out, number)
 
     def head(self, seg: Segment, insn: Instruction) -> None:
         """Saves two registers, checks the room, leaves the place of the next record in the first of them."""

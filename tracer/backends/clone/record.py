@@ -16,6 +16,7 @@ from layout_advise.tracer.backends.clone.records import (
     cut_for_room,
     disk_full,
     left_copy,
+    not_run,
     records_folder,
     room_for_records,
 )
@@ -59,6 +60,7 @@ def trace_call(
         limits=_limits(done, cap, records),
         control=control,
         others=done.others,
+        untaken=() if done.truncated else tuple(sorted(done.untaken)),
     )
 
 
@@ -74,18 +76,19 @@ def _limits(done: _Done, cap: int, records: Path) -> tuple[str, ...]:
 @dataclass(frozen=True, slots=True)
 class _Done:
     """The clone has run: how many records it wrote, whether that is not all, the blocks after the call, how many records
-    there was room for, and whether other threads ran meanwhile."""
+    there was room for, whether other threads ran meanwhile, and where code begins that did not run."""
 
     taken: int
     truncated: bool
     after: tuple[Allocation, ...]
     capacity: int
     others: bool
+    untaken: frozenset[int]
 
 
 def _run(program: StoppedProgram, image: CloneImage, records: Path, capacity: int) -> _Done:
     taken, truncated = program.trace(image, records, capacity)
-    return _Done(taken, truncated, program.live_blocks(), capacity, program.others_ran)
+    return _Done(taken, truncated, program.live_blocks(), capacity, program.others_ran, not_run(program, image))
 
 
 def _in_fork(program: StoppedProgram, image: CloneImage, records: Path, capacity: int, symbol: str) -> _Done:

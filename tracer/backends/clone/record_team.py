@@ -23,6 +23,7 @@ from layout_advise.tracer.backends.clone.records import (
     cut_for_room,
     disk_full,
     left_copy,
+    not_run,
     records_folder,
     room_for_records,
 )
@@ -63,6 +64,7 @@ def trace_region(
         members = _run(copy, region, images, records, capacity)
         present = [number for number, member in enumerate(members) if member.entered]
         after = copy.live_blocks()
+        untaken = frozenset.intersection(*(not_run(copy, images[number]) for number in present)) if present else frozenset()
         taken = [members[number].records for number in present]
         streams, orders = _folded(records, present, taken, len(images[0].references))
     left = any(member.truncated and left_copy(member.records, capacity) for member in members)
@@ -75,6 +77,7 @@ def trace_region(
         truncated=truncated,
         team_control=orders,
         limits=(cut_by_jump(total),) if left else (cut_for_room(total, records),) if truncated and room < cap else (),
+        untaken=() if truncated else tuple(sorted(untaken)),
         threads=tuple(_thread(number, members[number], mappings) for number in present),
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from layout_advise.errors import TraceError
+from layout_advise.tracer.backends.clone.header import MARKS
 from layout_advise.tracer.backends.clone.image import MOST_LEFT
 from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.objects.lifetimes import changes
@@ -49,6 +50,12 @@ def disk_full(symbol: str, folder: Path) -> TraceError:
     """The error of a call while which the disk of the records was filled."""
     why = f"{folder.parent} was filled while its call was recorded"
     return TraceError(f"no trace of {symbol}", why, "free some space there, or lower --max-refs")
+
+
+def not_run(program: StoppedProgram, image: CloneImage) -> frozenset[int]:
+    """Where the pieces of code begin that ``program`` has not run in its clone ``image``."""
+    marks = program.read(image.address + MARKS, len(image.marks)) if image.marks else b""
+    return frozenset(at for at, ran in zip(image.marks, marks, strict=True) if not ran)
 
 
 def clone_trace(
