@@ -23,8 +23,8 @@ from layout_advise.reports.model.hotspot import ByThreads, ThreadCount, Time
 from layout_advise.tracer.process.stopped_program import StoppedProgram
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.trace.trace import Trace
-from layout_advise.verify.verify import Subject
-from layout_advise.verify.verify_team import verify_with
+from layout_advise.verify.copies import in_copies
+from layout_advise.verify.verify import Subject, verify
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,9 @@ def _verify(program: AgentProcess, at: _At, own: int, runner: Runner, trace: Tra
         at.same = True
         return
     try:
-        at.same, findings = verify_with(program, at.threads, runner.subjects, trace)
+        with in_copies(program, runner.subjects, None, trace, at.threads) as copies:
+            at.same = copies.as_usual()
+            findings = verify(copies, runner.subjects)
         at.failed = {name: finding.reason for name, finding in findings.items() if finding.reason is not None}
     except SnapshotError as error:
         at.reason = error.line()

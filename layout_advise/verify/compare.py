@@ -13,8 +13,9 @@ from layout_advise.mockup.timing.variants import Variant
 from layout_advise.propose.recipes import Recipe
 from layout_advise.propose.source import Source
 from layout_advise.tracer.process.stopped_program import Range, StoppedProgram
+from layout_advise.verify.copies import in_copies
+from layout_advise.verify.forks import in_forks
 from layout_advise.verify.verify import Finding, Subject, verify
-from layout_advise.verify.verify_team import verify_team
 from layout_advise.workspace import Workspace
 
 Findings = Mapping[Variant, Finding]
@@ -34,13 +35,13 @@ def compared(space: Workspace, program: StoppedProgram, source: Source, made: Mo
         subjects.append(Subject(variant, item.path, item.check, forbidden, moves))
         if item.late is not None and variant.reordered not in made:
             subjects.append(Subject(variant.reordered, item.late.path, None, forbidden, moves))
-    compare_all = verify if source.team is None else verify_team
-    trace = source.team or source.trace
 
     def progress(done: int, total: int) -> None:
         space.progress.count("comparing bytes", done, total)
 
-    return dict(compare_all(program, subjects, source.lifted, trace, space.scratch, progress))
+    running = in_forks if source.team is None else in_copies
+    with running(program, subjects, source.lifted, source.team or source.trace) as runner:
+        return verify(runner, subjects, space.scratch, progress)
 
 
 def writes_noticed(space: Workspace, program: StoppedProgram, source: Source, recipe: Recipe) -> bool:

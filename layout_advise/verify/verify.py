@@ -1,16 +1,15 @@
-"""Does a mock-up compute what the original computes? Effects runs in forks of the parked program.
+"""Does a mock-up compute what the original computes? One flow; a runner says in which copies of the program calls are run.
 
-One fork ("the witness") has every mock-up loaded and holds the state before the call; the original and each mock-up run in
-forks of it; what they wrote, and the registers they return, are compared. The old block is inaccessible meanwhile, so that
-one access that was not re-indexed ends the run. A check build has every access compared with the map before that.
+The original has run. A check build of each mock-up has every access compared with the trace or the new layout's map; then
+the mock-up runs, and what it wrote and returns is compared with the original's. The old block is inaccessible meanwhile, so
+that one access that was not re-indexed ends the run.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -18,19 +17,18 @@ from typing import Literal
 import numpy as np
 
 from layout_advise.errors import SnapshotError
-from layout_advise.mockup.evidence.check_records import check_records
+from layout_advise.mockup.evidence.check_records import check_records, check_shared
 from layout_advise.mockup.ir.effects import Gpr
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.lift.flow import RIP
+from layout_advise.mockup.machine.openmp_runtime import is_dynamic
 from layout_advise.mockup.timing.variants import Variant
 from layout_advise.tracer.process.stopped_program import Range, RunResult, StoppedProgram
 from layout_advise.tracer.snapshot.compare import compare
 from layout_advise.tracer.trace.trace import Registers, Trace
-from layout_advise.verify.overwritten import overwritten, spoil
+from layout_advise.verify.order_dependent_sums import SharedSum, farthest
 
-SIDE_BY_SIDE = 4
-MOST_COPIED = 2 << 30
-"""Bytes of memory of the program; with more, one mock-up is examined after the other."""
+Outcome = tuple[tuple[bytes, ...], ...]
 NOTHING_CHANGED = "the call returns nothing, and leaves memory as it was: what it writes, if anything, was there already"
 """Why a mock-up could not be told from one that does nothing."""
 
@@ -63,6 +61,132 @@ class Finding:
         return "rejected" if self.reason is not None else "close" if self.max_ulp else "verified"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallRunner(ABC):
+    """Runs calls in copies of ``before``, which stands before the call; in ``original`` the original ran and changed
+    ``changed`` bytes. It returned ``expected`` (None: not compared). ``apart`` is memory that is not the program's; ``sums``
+    are compared up to ``rounding`` units of the last place. ``traces`` are those of each thread that runs the region, of
+    which there may be ``threads``. Without ``lifted`` no check build can be run."""
+
+    program: StoppedProgram
+    before: StoppedProgram
+    original: StoppedProgram
+    apart: tuple[Range, ...]
+    changed: int
+    lifted: Lifted | None
+    traces: tuple[Trace, ...]
+    threads: int = 1
+    expected: Outcome | None = None
+    only_memory: bool = True
+    """Nothing but memory tells what a call did."""
+    sums: tuple[SharedSum, ...] = ()
+    rounding: int = 0
+    side_by_side: int = 1
+    """How many mock-ups may be examined at a time."""
+
+    def copy(self) -> StoppedProgram:
+        """A process that stands before the call."""
+        return self.before.fork()
+
+    @abstractmethod
+    def load(self, copy: StoppedProgram, subject: Subject) -> tuple[int, tuple[Range, ...]]:
+        """The mock-up's number in ``copy``, and memory mapped for it. Raises SnapshotError where it cannot be loaded."""
+
+
+def verify(
+    runner: CallRunner,
+    subjects: Sequence[Subject],
+    folder: Path | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> dict[Variant, Finding]:
+    """Compares every subject with the original; ``folder`` takes what check builds record (None: they are not run). A few
+    are examined at a time, each in its own processes; if that is broken off, what they run is killed, so that nobody waits
+    for a mock-up that hangs."""
+
+    def examine(subject: Subject) -> Finding:
+        problem = _checked(runner, subject, subject.check, folder) if folder and subject.check else None
+        return Finding(problem) if problem else _compared(runner, subject)
+
+    pool = ThreadPoolExecutor(runner.side_by_side)
+    findings: dict[Variant, Finding] = {}
+    try:
+        found = pool.map(examine, subjects) if runner.side_by_side > 1 else map(examine, subjects)
+        for subject, finding in zip(subjects, found, strict=True):
+            findings[subject.variant] = finding
+            progress(len(findings), len(subjects))
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        runner.program.close_forks()
+        raise
+    finally:
+        pool.shutdown()
+    return findings
+
+
+def _checked(runner: CallRunner, subject: Subject, check: Path, folder: Path) -> str | None:
+    """Runs the check build: why its accesses are not those of the trace and of the map, or None. Every thread records into a
+    part of the file of its own."""
+    assert runner.lifted is not None
+    file = folder / f"{subject.variant}.records"
+    anew = is_dynamic(runner.lifted.body)  # then one thread may do all
+    part = (sum if anew else max)(2 * t.accesses for t in runner.traces) + 4096
+    try:
+        with runner.program.fork() as copy:
+            records = (file, part * runner.threads) if subject.remapped is None else None
+            result = copy.run(copy.load(check), records=records)
+        if result.mismatches:
+            where = "" if result.first_mismatch is None else f", first by reference {result.first_mismatch[0]}"
+            return f"{result.mismatches} accesses do not follow the new layout's map{where}"
+        if subject.remapped is None:
+            return _unlike_trace(file, runner.traces, runner.lifted, part, anew)
+        if result.remapped != subject.remapped:
+            return f"{result.remapped} accesses were re-indexed, {subject.remapped} were traced"
+        return None
+    except SnapshotError as error:
+        return str(error)
+    finally:
+        file.unlink(missing_ok=True)
+
+
+def _unlike_trace(file: Path, traces: Sequence[Trace], lifted: Lifted, part: int, anew: bool) -> str | None:
+    """Why the accesses that the threads recorded are not those of their traces, or None."""
+    words = np.memmap(file, np.uint64, "r") if file.stat().st_size else np.empty(0, np.uint64)
+    if anew and traces[0].threads:
+        problems = check_shared(words[words != 0], traces, lifted)
+        return f"{len(problems)} references differ from the trace: {problems[0]}" if problems else None
+    for trace in traces:
+        number = trace.threads[0].number if trace.threads else 0
+        mine = words[part * number : part * (number + 1)]
+        made = mine[: np.count_nonzero(mine)]  # no record is 0, and they stand without gaps
+        problems = check_records(np.asarray(made), trace, lifted, complete=len(made) < part)
+        if problems:
+            whose = f" of thread {number}" if trace.threads else ""
+            return f"{len(problems)} references{whose} differ from the trace: {problems[0]}"
+    return None
+
+
+def _compared(runner: CallRunner, subject: Subject) -> Finding:
+    """Runs the mock-up and compares what it left behind with what the original did."""
+    with runner.copy() as copy:
+        try:
+            number, new = runner.load(copy, subject)
+            result = copy.run(number, forbidden=subject.forbidden)
+        except SnapshotError as error:
+            return Finding(str(error))
+        memory = compare(runner.before, runner.original, copy, (*runner.apart, *new), changes=False)
+        ulp = farthest(runner.sums, runner.original.read, copy.read)
+    reason = None
+    if runner.expected is not None and runner.lifted is not None and outcome(result, runner.lifted) != runner.expected:
+        reason = "the returned value differs"
+    elif not memory.equal:
+        reason = "the written bytes differ" + (f", first at {memory.differences[0][0]:#x}" if memory.differences else "")
+    elif ulp > runner.rounding:
+        reason = f"a sum of all threads is {ulp} units of the last place from the original's, more than rounding explains"
+    elif runner.changed == 0 and runner.only_memory:
+        reason = NOTHING_CHANGED
+    return Finding(reason, memory.bytes_compared, runner.changed, ulp if reason is None else 0)
+
+
 def live_outs(registers: Registers, lifted: Lifted) -> tuple[bytes, ...]:
     """The values of the lifted hotspot's live-out registers, as bytes."""
     values = []
@@ -77,7 +201,7 @@ def live_outs(registers: Registers, lifted: Lifted) -> tuple[bytes, ...]:
     return tuple(values)
 
 
-def outcome(result: RunResult, lifted: Lifted) -> tuple[tuple[bytes, ...], ...]:
+def outcome(result: RunResult, lifted: Lifted) -> Outcome:
     """The values of the live-out registers after each call."""
     if not result.returned:
         return (live_outs(result.registers, lifted),)
@@ -92,103 +216,6 @@ def _returned(each: bytes, lifted: Lifted) -> tuple[bytes, ...]:
         at = 8 * (place.number == 2) if isinstance(place, Gpr) else 16 + 16 * place.number + 8 * place.index
         values.append(each[at : at + 8] if out.half is None else each[at + 4 * out.half : at + 4 * out.half + 4])
     return tuple(values)
-
-
-def check_subject(program: StoppedProgram, subject: Subject, trace: Trace, lifted: Lifted, folder: Path) -> str | None:
-    """Run the check build: why its accesses are not those of the trace and of the map, or None."""
-    if subject.check is None:
-        return None
-    file = folder / f"{subject.variant}.records"
-    capacity = 2 * trace.accesses + 4096
-    try:
-        with program.fork() as fork:
-            records = (file, capacity) if subject.remapped is None else None
-            result = fork.run(fork.load(subject.check), records=records)
-        if result.mismatches:
-            where = "" if result.first_mismatch is None else f", first by reference {result.first_mismatch[0]}"
-            return f"{result.mismatches} accesses do not follow the new layout's map{where}"
-        if subject.remapped is not None:
-            return all_moved(result.remapped, subject.remapped)
-        words = np.fromfile(file, dtype=np.uint64)
-        problems = check_records(words, trace, lifted, complete=result.records <= capacity)
-        return f"{len(problems)} references differ from the trace: {problems[0]}" if problems else None
-    except SnapshotError as error:
-        return str(error)
-    finally:
-        file.unlink(missing_ok=True)
-
-
-def all_moved(moved: int, traced: int) -> str | None:
-    """Why not all traced accesses went to the new layout, or None."""
-    return None if moved == traced else f"{moved} accesses were re-indexed, {traced} were traced"
-
-
-def verify(
-    program: StoppedProgram,
-    subjects: Sequence[Subject],
-    lifted: Lifted,
-    trace: Trace,
-    folder: Path,
-    progress: Callable[[int, int], None] = lambda done, total: None,
-) -> Mapping[Variant, Finding]:
-    """Compare every subject with the original. Where a call changes nothing, they begin with other bytes in what it only
-    writes. Raises SnapshotError when the original cannot be run."""
-    with program.fork() as witness, ExitStack() as stack:
-        numbers = {subject.variant: witness.load(subject.mockup) for subject in subjects}
-        new = added(program, witness)
-        original, expected, changed = _original(witness, new, stack)
-        if changed == 0 and _returns_nothing(lifted) and (places := overwritten(trace)):
-            spoil(witness, places)
-            try:
-                original, expected, changed = _original(witness, new, stack)
-            except SnapshotError:  # what is not traced reads it after all
-                spoil(witness, places)
-
-        def examine(subject: Subject) -> Finding:
-            problem = check_subject(program, subject, trace, lifted, folder)
-            if problem:
-                return Finding(problem)
-            return _compare(witness, original, expected, subject, numbers[subject.variant], lifted, new, changed)
-
-        findings = _at_once(program, examine, subjects, progress)
-    return {subject.variant: finding for subject, finding in zip(subjects, findings, strict=True)}
-
-
-def _at_once(
-    program: StoppedProgram,
-    examine: Callable[[Subject], Finding],
-    subjects: Sequence[Subject],
-    progress: Callable[[int, int], None],
-) -> list[Finding]:
-    """The findings in order. A few subjects are examined at a time, each in its own processes; if that is broken off, what
-    they run is killed, so that nobody waits for a mock-up that hangs."""
-    memory = sum(m.end - m.start for m in program.mappings() if m.permissions.startswith("rw"))
-    many = memory <= MOST_COPIED  # every process may copy all of it
-    pool = ThreadPoolExecutor(min(SIDE_BY_SIDE, len(os.sched_getaffinity(0))) if many else 1)
-    findings = []
-    try:
-        for finding in pool.map(examine, subjects):
-            findings.append(finding)
-            progress(len(findings), len(subjects))
-    except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        program.close_forks()
-        raise
-    finally:
-        pool.shutdown()
-    return findings
-
-
-def _original(witness: StoppedProgram, new: Sequence[Range], stack: ExitStack) -> tuple[StoppedProgram, RunResult, int]:
-    """The original's run from the state of ``witness``: the process after it, what it returned, and how many bytes it
-    changed."""
-    original = stack.enter_context(witness.fork())
-    expected = original.run(0)
-    return original, expected, compare(witness, original, original, new).bytes_changed
-
-
-def _returns_nothing(lifted: Lifted) -> bool:
-    return all(out.location == RIP for out in lifted.live_outs)
 
 
 def added(before: StoppedProgram, after: StoppedProgram) -> tuple[Range, ...]:
@@ -206,29 +233,3 @@ def added(before: StoppedProgram, after: StoppedProgram) -> tuple[Range, ...]:
         if at < mapping.end:
             found.append(Range(at, mapping.end))
     return tuple(found)
-
-
-def _compare(
-    witness: StoppedProgram,
-    original: StoppedProgram,
-    expected: RunResult,
-    subject: Subject,
-    number: int,
-    lifted: Lifted,
-    new: Sequence[Range],
-    changed: int,
-) -> Finding:
-    with witness.fork() as fork:
-        try:
-            result = fork.run(number, forbidden=subject.forbidden)
-        except SnapshotError as error:
-            return Finding(str(error))
-        found = compare(witness, original, fork, new, changes=False)
-    if outcome(result, lifted) != outcome(expected, lifted):
-        return Finding("the returned value differs", found.bytes_compared, changed)
-    if not found.equal:
-        place = f", first at {found.differences[0][0]:#x}" if found.differences else ""
-        return Finding(f"the written bytes differ{place}", found.bytes_compared, changed)
-    if changed == 0 and _returns_nothing(lifted):
-        return Finding(NOTHING_CHANGED, found.bytes_compared, 0)
-    return Finding(None, found.bytes_compared, changed)

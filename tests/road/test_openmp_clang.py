@@ -17,8 +17,8 @@ from layout_advise.tracer.program.openmp_regions import is_region_body
 from layout_advise.tracer.sampling.probe import probe
 from layout_advise.tracer.snapshot.snapshots import CriuSnapshots
 from layout_advise.tracer.trace.trace_file import read_trace, write_trace
+from layout_advise.verify.copies import in_copies
 from layout_advise.verify.order_dependent_sums import SharedSum, order_dependent
-from layout_advise.verify.verify_team import verify_with
 from tests.support.compilers import HASWELL
 from tests.support.openmp import programs as programs
 from tests.support.openmp import sync_programs as regions
@@ -205,7 +205,8 @@ def test_the_region_runs_with_other_numbers_of_threads(tmp_path: Path) -> None:
             team = trace_region(process, copy, region, 3)
         assert isinstance(process.copies, CriuSnapshots)
         for count in (1, 3):
-            assert verify_with(process, count, (), team) == (True, {})
+            with in_copies(process, (), None, team, count) as copies:
+                assert copies.as_usual()
             with process.fork() as other:
                 other.threads(count)
                 assert other.team() == count

@@ -26,8 +26,8 @@ from layout_advise.propose.recipes import Recipe
 from layout_advise.propose.source import Source, code_of
 from layout_advise.propose.stage import attempt
 from layout_advise.tracer.backends.clone.record_team import trace_region
-from layout_advise.verify.verify import Subject
-from layout_advise.verify.verify_team import verify_team
+from layout_advise.verify.copies import in_copies
+from layout_advise.verify.verify import Subject, verify
 from tests.support.openmp.road import build_bodies, trace_and_compare
 from tests.support.tracing.openmp_traces import parked_team
 
@@ -137,6 +137,7 @@ def test_where_all_that_is_read_is_alike_wrong_writes_are_noticed(tmp_path: Path
         made = make_all(wanted, source, compiler, tmp_path)
         subjects = [Subject(variant, m.path, None, (), None) for variant, m in made.items() if m.path is not None]
         assert seen.team is not None
-        found = verify_team(process, subjects, lifted, seen.team, tmp_path)
+        with in_copies(process, subjects, lifted, seen.team) as runner:
+            found = verify(runner, subjects, tmp_path)
     assert found[READS].reason is None
     assert "the written bytes differ" in (found[WRITES].reason or "")

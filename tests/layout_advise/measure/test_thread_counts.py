@@ -22,7 +22,7 @@ from layout_advise.reports.model.hotspot import ByThreads, ThreadCount, Time
 from layout_advise.reports.pages import html, tables, terminal
 from layout_advise.tracer.backends.clone.record_team import trace_region
 from layout_advise.tracer.snapshot.snapshots import CriuSnapshots
-from layout_advise.verify.verify_team import verify_with
+from layout_advise.verify.copies import in_copies
 from tests.support.openmp.road import build_bodies
 from tests.support.sample_report import report
 from tests.support.tracing.openmp_traces import parked_team
@@ -65,7 +65,8 @@ def test_the_region_runs_with_other_numbers_of_threads(tmp_path: Path) -> None:
         assert isinstance(process.copies, CriuSnapshots)
         assert seen.team is not None
         for count in (1, 3):
-            assert verify_with(process, count, (), seen.team) == (True, {})
+            with in_copies(process, (), None, seen.team, count) as copies:
+                assert copies.as_usual()
             with WithThreads(process.copies, count).restore() as other:
                 other.prepare(0, seen.written, seen.touched)
                 wall, own = other.members(0, 3)  # type: ignore[attr-defined]
@@ -85,7 +86,8 @@ def test_data_that_depends_on_the_number_of_threads_is_told_of(tmp_path: Path) -
         region = binary.region(function, process.load_base)
         with process.fork() as copy:
             trace = trace_region(process, copy, region, 3)
-        assert verify_with(process, 1, (), trace) == (False, {})
+        with in_copies(process, (), None, trace, 1) as copies:
+            assert not copies.as_usual()
 
 
 def test_what_the_runtime_does_not_give_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

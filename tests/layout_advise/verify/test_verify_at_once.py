@@ -1,16 +1,21 @@
-"""Mock-ups are examined a few at a time."""
+"""Mock-ups are examined a few at a time, and what they left decides."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
 import pytest
 
 from layout_advise.tracer.process.stopped_program import StoppedProgram
+from layout_advise.tracer.snapshot.compare import Comparison
 from layout_advise.tracer.trace.trace import Mapping
-from layout_advise.verify.verify import MOST_COPIED, Finding, Subject, _at_once
+from layout_advise.verify import verify as flow
+from layout_advise.verify.forks import MOST_COPIED, ForkRunner, forks_at_once
+from layout_advise.verify.order_dependent_sums import SharedSum
+from layout_advise.verify.verify import NOTHING_CHANGED, CallRunner, Finding, Subject, verify
 from tests.support.variants import variant
 
 SUBJECTS = [Subject(variant(f"c{k}"), Path(f"c{k}.so"), None, (), None) for k in range(9)]
@@ -28,9 +33,48 @@ class Program:
     def close_forks(self) -> None:
         self.ended.set()
 
+    def fork(self) -> Program:
+        return self
 
-def as_program(program: Program) -> StoppedProgram:
-    return cast(StoppedProgram, program)
+    def run(self, number: int, forbidden: object) -> None:
+        assert (number, forbidden) == (1, ())
+
+    def read(self, address: int, size: int) -> bytes:
+        return bytes([address] + [0] * (size - 1))
+
+    def __enter__(self) -> Program:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+def runner(program: Program, changed: int = 1, sums: tuple[SharedSum, ...] = (), rounding: int = 0) -> CallRunner:
+    parked = cast(StoppedProgram, program)
+    original = cast(StoppedProgram, Original())
+    at_once = forks_at_once(parked)
+    numbers = dict.fromkeys((s.variant for s in SUBJECTS), 1)
+    return ForkRunner(
+        program=parked,
+        before=parked,
+        original=original,
+        apart=(),
+        changed=changed,
+        lifted=None,
+        traces=(),
+        sums=sums,
+        rounding=rounding,
+        side_by_side=at_once,
+        numbers=numbers,
+    )
+
+
+class Original(Program):
+    def read(self, address: int, size: int) -> bytes:
+        return bytes(size)
+
+
+def examined_by(monkeypatch: pytest.MonkeyPatch, examine: Callable[[Subject], Finding]) -> None:
+    monkeypatch.setattr(flow, "_compared", lambda runner, subject: examine(subject))
 
 
 def test_findings_are_in_order_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,8 +89,9 @@ def test_findings_are_in_order_and_counted(monkeypatch: pytest.MonkeyPatch) -> N
         return Finding(str(subject.variant))
 
     seen: list[tuple[int, int]] = []
-    found = _at_once(as_program(Program()), examine, SUBJECTS, lambda done, total: seen.append((done, total)))
-    assert [f.reason for f in found] == [str(s.variant) for s in SUBJECTS]
+    examined_by(monkeypatch, examine)
+    found = verify(runner(Program()), SUBJECTS, progress=lambda done, total: seen.append((done, total)))
+    assert [(v, f.reason) for v, f in found.items()] == [(s.variant, str(s.variant)) for s in SUBJECTS]
     assert seen == [(k + 1, 9) for k in range(9)]
 
 
@@ -62,7 +107,8 @@ def test_large_programs_are_not_copied_several_times(monkeypatch: pytest.MonkeyP
         running -= 1
         return Finding(None)
 
-    _at_once(as_program(Program(MOST_COPIED + 1)), examine, SUBJECTS, lambda done, total: None)
+    examined_by(monkeypatch, examine)
+    verify(runner(Program(MOST_COPIED + 1)), SUBJECTS)
     assert most == 1
 
 
@@ -78,6 +124,35 @@ def test_who_breaks_off_does_not_wait_for_a_hanging_mockup(monkeypatch: pytest.M
     def interrupted(done: int, total: int) -> None:
         raise KeyboardInterrupt
 
+    examined_by(monkeypatch, examine)
     with pytest.raises(KeyboardInterrupt):
-        _at_once(as_program(program), examine, SUBJECTS, interrupted)
+        verify(runner(program), SUBJECTS, progress=interrupted)
     assert program.ended.is_set()
+
+
+SUMS = (SharedSum(3, 8),)
+FAR = "a sum of all threads is 3 units of the last place from the original's, more than rounding explains"
+
+
+@pytest.mark.parametrize(
+    ("differences", "changed", "sums", "rounding", "expected"),
+    [
+        ((), 5, (), 0, Finding(None, 64, 5)),
+        (((0x10, 1, 2),), 5, (), 0, Finding("the written bytes differ, first at 0x10", 64, 5)),
+        ((), 5, SUMS, 2, Finding(FAR, 64, 5)),
+        ((), 5, SUMS, 3, Finding(None, 64, 5, 3)),
+        ((), 0, (), 0, Finding(NOTHING_CHANGED, 64, 0)),
+    ],
+)
+def test_what_a_mockup_left_decides(
+    monkeypatch: pytest.MonkeyPatch,
+    differences: tuple[tuple[int, int, int], ...],
+    changed: int,
+    sums: tuple[SharedSum, ...],
+    rounding: int,
+    expected: Finding,
+) -> None:
+    memory = Comparison(not differences, 64, 0, differences)
+    monkeypatch.setattr(flow, "compare", lambda *ranges, **words: memory)
+    found = verify(runner(Program(), changed, sums, rounding), SUBJECTS[:1])
+    assert found == {SUBJECTS[0].variant: expected}

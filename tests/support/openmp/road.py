@@ -20,8 +20,8 @@ from layout_advise.reports.model.hotspot import HotspotReport
 from layout_advise.tracer.backends.clone.record_team import trace_region
 from layout_advise.tracer.folding.fold import fold
 from layout_advise.tracer.trace.trace import Reference, Registers, Thread, Trace
-from layout_advise.verify.verify import Finding, Subject
-from layout_advise.verify.verify_team import verify_team
+from layout_advise.verify.copies import in_copies
+from layout_advise.verify.verify import Finding, Subject, verify
 from tests.support.command import advise
 from tests.support.tracing.openmp_traces import parked_team
 
@@ -95,7 +95,8 @@ def trace_and_compare(program: Path, threads: int, folder: Path) -> tuple[Observ
             moves = expected_moves(candidate, source.as_lifted, source) if candidate is not None else None
             subjects.append(Subject(variant, item.path, item.check, source.forbidden(candidate), moves))
         assert seen.team is not None
-        return seen, {str(v): f for v, f in verify_team(process, subjects, lifted, seen.team, folder).items()}
+        with in_copies(process, subjects, lifted, seen.team) as runner:
+            return seen, {str(v): f for v, f in verify(runner, subjects, folder).items()}
 
 
 def assert_same_bytes(program: Path, threads: int, folder: Path) -> None:
