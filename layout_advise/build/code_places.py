@@ -7,14 +7,15 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from layout_advise.build.mockups import JOBS, Mockup
+from layout_advise.build.mockups import Mockup
+from layout_advise.build.policy import BUILD
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.mockup.run.build import build
 from layout_advise.mockup.timing.variants import Variant
 from layout_advise.propose.recipes import Recipe
 
-MOVED_BY = (16, 32, 48)
-"""How many bytes further into a cache line code lies than in a build of its own: compilers align functions to 16."""
+MOVED_BY = tuple(BUILD.code_step * k for k in (1, 2, 3))
+"""How many bytes further into a cache line code lies than in a build of its own."""
 
 
 def moved(items: Iterable[Mockup], compiler: str) -> dict[Variant, Path]:
@@ -26,7 +27,7 @@ def moved(items: Iterable[Mockup], compiler: str) -> dict[Variant, Path]:
         if item.path is not None and item.same_as is None
         for variant, by in zip(item.recipe.variant.elsewhere, MOVED_BY, strict=True)
     ]
-    with ThreadPoolExecutor(JOBS) as pool:
+    with ThreadPoolExecutor(BUILD.jobs) as pool:
         built = list(pool.map(lambda one: _moved(one[0], one[1], one[2], compiler), wanted))
     return {variant: path for (_, variant, _), path in zip(wanted, built, strict=True) if path is not None}
 

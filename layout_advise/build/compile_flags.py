@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from layout_advise.build.policy import BUILD
 from layout_advise.mockup.emit import Emitted
 from layout_advise.mockup.emit.packs.fmaddsub import brings_together, elements_whole
 from layout_advise.propose.compiler import Compiled
 from layout_advise.propose.recipes import Recipe
 
 SCALAR_FLAGS = ("-fno-tree-vectorize", "-fno-tree-slp-vectorize")
-MOST_CHECKED = 10
-"""So many pairs of arrays gcc checks for overlaps at run time, and no more, to vectorise a loop. Where the source would have
-too many, it stays; not where they are promised not to overlap: gcc forgets the promise where it loads under a mask."""
 
 
 def flags_of(recipe: Recipe, compiler: Compiled, made: Emitted) -> tuple[str, ...]:
@@ -19,7 +17,9 @@ def flags_of(recipe: Recipe, compiler: Compiled, made: Emitted) -> tuple[str, ..
         return SCALAR_FLAGS
     of = compiler.family
     flags = of.merged if compiler.short and not made.wide else ()
-    if recipe.candidate is None or recipe.variant.promise != "plain" or made.overlaps <= MOST_CHECKED:
+    if recipe.candidate is None or recipe.variant.promise != "plain" or made.overlaps <= BUILD.most_checked:
+        # where the source would have too many, the limit stays; not where they are promised not to overlap: gcc forgets the
+        # promise where it loads under a mask
         flags += of.more_checks
     if (made.packs and elements_whole(recipe.candidate)) or (made.unpacked and not brings_together(recipe.candidate)):
         flags += of.only_these

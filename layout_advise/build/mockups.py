@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from layout_advise.build.compile_flags import flags_of
+from layout_advise.build.policy import BUILD
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.mockup.emit import EmitSettings, emit
@@ -30,8 +31,6 @@ from layout_advise.propose.compiler import Compiled
 from layout_advise.propose.recipes import Code, Recipe
 from layout_advise.propose.source import Source
 from layout_advise.tracer.trace.trace import Trace
-
-JOBS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,7 @@ def make_all(
         return made
 
     done: dict[Variant, Mockup] = {}
-    with ThreadPoolExecutor(JOBS) as pool:
+    with ThreadPoolExecutor(BUILD.jobs) as pool:
         for made in pool.map(one, wanted):
             if made.reason and made.path is None:
                 made = replace(made, reason=source.told(made.reason))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from layout_advise.build.code_places import have_room, moved, moved_identities
 from layout_advise.build.mockups import Mockups, better_kept, identity_of_loops, make_all, place_identity, twins
+from layout_advise.build.policy import BUILD
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.mockup.run.code_placement import same_loops
 from layout_advise.mockup.run.same_code import same_code
@@ -21,8 +22,6 @@ from layout_advise.workspace import Workspace
 
 LESS_ALIGNED = ("-falign-functions=32", "-falign-loops=16")
 """Code alignment of the second measurement: a gain must not depend on where the code happens to lie."""
-OFFSET_AGAIN = 5 * 64
-"""Of the new buffers in the second measurement, from the start of a page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +89,7 @@ def rebuild(space: Workspace, built: Built, variant: Variant, others: Sequence[V
     wanted.append(Recipe(variant.scalar, recipe.candidate))
     if recipe.candidate is not None and recipe.candidate.block is not None and not tables_of(recipe.candidate):
         wanted.append(Recipe(IDENTITY_BLOCKS, blocks=recipe.candidate))
-    fresh = [replace(r, checked=False, offset=OFFSET_AGAIN) for r in wanted]
+    fresh = [replace(r, checked=False, offset=BUILD.offset_again) for r in wanted]
     late = {v for v, m in built.mockups.items() if m.late is not None}
     folder = space.scratch / f"again{source.trace.call}"
     compiler = source.compiler.with_flags(LESS_ALIGNED)

@@ -25,18 +25,8 @@ from layout_advise.mockup.timing.policy import TIMING
 from layout_advise.mockup.timing.statistics import median_of, quantile_of
 from layout_advise.observe.case import Case
 from layout_advise.observe.observe import Observation
+from layout_advise.observe.policy import OBSERVE
 from layout_advise.tracer.sampling.probe import probe
-
-BESIDE = 2
-"""So many calls beside the one studied are traced of every hotspot, where the time allows, one at least."""
-FURTHER = 7
-"""So many more where two of them differ: to see how they alternate."""
-SECONDS, FURTHER_SECONDS = 1.5, 8.0
-TIMED_SECONDS = 4.0
-"""At most about so long the first calls may take that are timed again for the kinds' shares."""
-PROCESSES = (3, 7)
-"""At least and at most so many processes are timed, those after the first ones while ``PROCESSES_SECONDS`` last."""
-PROCESSES_SECONDS = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +52,21 @@ def find_kinds(case: Case, seen: Observation) -> Kinds:
         return Kinds()
     works = {call: work_of(seen.trace, seen.structures)}
     times = call_times(case.profiled, case.probe)[: CHOOSE.latest_call]
-    beside = [c for c in (call + 1, call + 2, call - 1, call - 2) if 1 <= c <= known][:BESIDE]
+    beside = [c for c in (call + 1, call + 2, call - 1, call - 2) if 1 <= c <= known][: OBSERVE.beside]
     case.space.progress.step("looking at other calls")
     begun = time.monotonic()
     for wanted in (*beside, *unlike_in_time(times, (call, *beside))):
-        if len(works) > 1 and time.monotonic() - begun > SECONDS:
+        if len(works) > 1 and time.monotonic() - begun > OBSERVE.beside_seconds:
             break
         if wanted not in works and not _look(case, seen, wanted, works):
             return Kinds()
     if len(grouped(works)) == 1:
         return Kinds(looked=len(works))
     begun = time.monotonic()
-    for wanted in range(call + BESIDE + 1, min(call + BESIDE + FURTHER, known) + 1):
-        if time.monotonic() - begun > FURTHER_SECONDS or (wanted not in works and not _look(case, seen, wanted, works)):
+    for wanted in range(call + OBSERVE.beside + 1, min(call + OBSERVE.beside + OBSERVE.further, known) + 1):
+        if time.monotonic() - begun > OBSERVE.further_seconds or (
+            wanted not in works and not _look(case, seen, wanted, works)
+        ):
             break
     return _weighed(case, works)
 
@@ -129,12 +121,14 @@ def _times(case: Case) -> tuple[float, ...]:
     count, spent = 0, 0.0
     for ns in first:
         spent += ns / 1e9
-        if count >= case.chosen.call + BESIDE + FURTHER and spent > TIMED_SECONDS:
+        if count >= case.chosen.call + OBSERVE.beside + OBSERVE.further and spent > OBSERVE.timed_seconds:
             break
         count += 1
     runs = [first[:count]]
     begun = time.monotonic()
-    while len(runs) < PROCESSES[0] or (len(runs) < PROCESSES[1] and time.monotonic() - begun < PROCESSES_SECONDS):
+    while len(runs) < OBSERVE.fewest_processes or (
+        len(runs) < OBSERVE.most_processes and time.monotonic() - begun < OBSERVE.processes_seconds
+    ):
         again = probe(
             case.settings.command, case.profiled.entry, stdin_path=case.stdin, timeout=case.settings.timeout,
             timed=count, max_calls=count,

@@ -17,7 +17,8 @@ from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.mockup.evidence.gather_objects import base_of, element_bytes, gathered
 from layout_advise.mockup.evidence.pointer_tables import PointerTable, find_tables
 from layout_advise.mockup.ir.lifted import Lifted
-from layout_advise.observe.observe import SCATTERED, Observation
+from layout_advise.observe.observe import Observation
+from layout_advise.observe.policy import OBSERVE
 from layout_advise.tracer.objects.attribution import Attribution
 from layout_advise.tracer.objects.memory_object import MemoryObject
 
@@ -109,7 +110,7 @@ def _left(seen: Observation, attribution: Attribution, tables: tuple[PointerTabl
         if (reference.pc, reference.operand) not in reached
     ]
     most = max(counts, default=0)
-    return most if most >= SCATTERED else 0
+    return most if most >= OBSERVE.scattered else 0
 
 
 class _Objects:

@@ -15,6 +15,7 @@ from layout_advise.layoutalgebra.derive.structure import Chosen, Structure
 from layout_advise.layoutalgebra.sets.spans import spans
 from layout_advise.mockup.evidence.pointer_tables import PointerTable
 from layout_advise.observe.other_users import Usage
+from layout_advise.observe.policy import OBSERVE
 from layout_advise.observe.shared_lines import SharedObject, shared_objects
 from layout_advise.tracer.backends.clone.record import trace_call
 from layout_advise.tracer.code.region import Region
@@ -27,13 +28,6 @@ from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.trace.trace import Trace
 
 RSP = 4
-SMALLEST = 256
-"""Bytes below which a memory object is not worth a line in the report."""
-SCATTERED = 16
-"""Heap blocks from which on those that one reference touches count as scattered objects."""
-
-MOST = 0.9
-"""A call that touches no larger part of an array's elements leaves others to other calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +106,14 @@ def observe(
 def observed(program: StoppedProgram, main: ElfBinary, region: Region, trace: Trace) -> Observation:
     """The structures that the traced call touches; ``program`` is parked at it."""
     attribution = attribute(trace, main, program.read)
-    many = frozenset(n for n, touches in enumerate(attribution.touches) if len(touches) >= SCATTERED)
+    many = frozenset(n for n, touches in enumerate(attribution.touches) if len(touches) >= OBSERVE.scattered)
     shared = shared_objects(find_sharing(trace), attribution, trace) if trace.threads else ()
     met = {s.object.base for s in shared}
     data = (
         o
         for o in attribution.objects
-        if is_data(o, least=1 if o.base in met else SMALLEST) and not (o.kind == "heap" and many.issuperset(o.references))
+        if is_data(o, least=1 if o.base in met else OBSERVE.least_bytes)
+        and not (o.kind == "heap" and many.issuperset(o.references))
     )
     parts: list[list[Part]] = [[(obj, attribution, trace)] for obj in data]
     derived = tuple(derive(part[0][0], number, part) for number, part in enumerate(parts))
@@ -142,10 +137,10 @@ def scattered_blocks(attribution: Attribution) -> int:
     """How many heap blocks the reference touches that touches most of them; 0 where no reference touches many."""
     heap = [obj.kind == "heap" for obj in attribution.objects]
     most = max((sum(heap[t.object] for t in touches) for touches in attribution.touches), default=0)
-    return most if most >= SCATTERED else 0
+    return most if most >= OBSERVE.scattered else 0
 
 
-def is_data(obj: MemoryObject, least: int = SMALLEST) -> bool:
+def is_data(obj: MemoryObject, least: int = OBSERVE.least_bytes) -> bool:
     """Tells whether the object is data that could be laid out differently: not a frame, not a few scalars (of which there
     are many enough where threads fight for them), and there before the call."""
     pool = obj.kind == "global" and obj.type is None and obj.name.startswith(".")  # a section, not a variable
@@ -291,7 +286,7 @@ def is_beyond_the_l2(seen: Observation) -> bool:
 def leaves_data(seen: Observation) -> bool:
     """Tells whether other calls use other elements than this one, and all together more than the L2 holds: then what a call
     leaves in the caches is not what the next one needs."""
-    return any(density(seen, d) <= MOST and d.structure.bytes > _l2_bytes() for d in seen.derived)
+    return any(density(seen, d) <= OBSERVE.most_touched and d.structure.bytes > _l2_bytes() for d in seen.derived)
 
 
 def _l2_bytes() -> int:

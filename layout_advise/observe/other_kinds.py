@@ -13,11 +13,9 @@ from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
 from layout_advise.observe.case import Case
 from layout_advise.observe.find_kinds import Kinds, at_kind
 from layout_advise.observe.observe import Observation
+from layout_advise.observe.policy import OBSERVE
 from layout_advise.tracer.process.stopped_program import Snapshots, StoppedProgram
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
-
-NEARLY_MOST = 0.75
-"""A kind of calls with this part of the greatest share may stand first: the program need not be stopped at another call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +38,7 @@ class Others:
 
 def in_order(kinds: Kinds, call: int, wanted: int | None) -> Kinds:
     """``kinds`` with that of ``call`` first, where the user asked for it or hardly another one takes more time."""
-    enough = 0.0 if wanted is not None else NEARLY_MOST * kinds.found[0].share
+    enough = 0.0 if wanted is not None else OBSERVE.nearly_most * kinds.found[0].share
     mine = [kind for kind in kinds.found if call in kind.members and kind.share >= enough]
     return replace(kinds, found=(*mine, *(kind for kind in kinds.found if kind not in mine)))
 

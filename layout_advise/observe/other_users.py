@@ -8,13 +8,13 @@ from pathlib import PurePath
 from typing import Literal
 
 from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout, Structure
+from layout_advise.observe.policy import OBSERVE
 from layout_advise.tracer.program.lines import InlinedAt, SourceLine
 from layout_advise.tracer.program.modules import Modules
 from layout_advise.tracer.program.symbols import bare_name
 from layout_advise.tracer.watch.watched import WatchedTouch
 
 LINE = 64
-MOST_USERS = 40
 _HEADERS = ("/usr/include/", "/usr/lib/")
 
 
@@ -125,7 +125,7 @@ def usage(structure: Structure, touches: Sequence[WatchedTouch], places: CodePla
         groups.setdefault((where.symbol, where.through, "between" if touch.call < last else "after"), []).append(touch)
     users = [_user(structure, group, places, "between" if key[2] == "between" else "after") for key, group in groups.items()]
     order = sorted(users, key=lambda u: (u.when != "between", -len(u.touched), u.where.symbol))
-    return tuple(order[:MOST_USERS])
+    return tuple(order[: OBSERVE.most_users])
 
 
 def _user(structure: Structure, touches: list[WatchedTouch], places: CodePlaces, when: Literal["between", "after"]) -> User:

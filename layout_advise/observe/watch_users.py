@@ -10,6 +10,7 @@ from layout_advise.layoutalgebra.derive.structure import Structure
 from layout_advise.observe.case import Case
 from layout_advise.observe.observe import Observation
 from layout_advise.observe.other_users import CodePlaces, Usage, UserPlacement, placement, usage
+from layout_advise.observe.policy import OBSERVE
 from layout_advise.tracer.process.patching import Entry
 from layout_advise.tracer.process.seized import Seized
 from layout_advise.tracer.program.modules import Modules
@@ -20,8 +21,6 @@ from layout_advise.tracer.trace.trace import Mapping as Mapped
 from layout_advise.tracer.watch.user_watch import UserWatch
 from layout_advise.tracer.watch.watched import Course, OwnCode, Pages, Watched, whole_pages
 
-SECONDS, MOST_SECONDS = 1.0, 2.5
-"""The program is watched so long, and longer where the next call has not come by then."""
 _SYSTEM = (
     *("libc.", "libm.", "libstdc++.", "libgcc_s.", "libpthread.", "ld-linux", "librt.", "libdl.", "libmvec."),
     *("libgomp.", "libomp.", "libomp-", "libgfortran.", "libquadmath.", "agent-"),
@@ -80,7 +79,7 @@ def _usage(structure: Structure, number: int, watched: Watched, places: CodePlac
     touches = [t for t in watched.touches if t.structure == number]
     users = usage(structure, touches, places, max(calls, watched.last))
     if watched.last == watched.first and not watched.ended:
-        why = watched.reason or f"the next call did not come within {MOST_SECONDS:g} s"
+        why = watched.reason or f"the next call did not come within {OBSERVE.most_watched_seconds:g} s"
         return Usage(users, None, why)
     seen: UserPlacement | None = None
     if watched.last > watched.first:
@@ -118,7 +117,9 @@ def watch(
         process.unpark(state, registers)
         for place in entry.exits:  # the agent had led them to itself
             process.write(base + place.address, place.code[:JUMP_BYTES])
-        return UserWatch(process, state.thread, course, memory, own, gone).run(SECONDS, MOST_SECONDS), modules
+        return UserWatch(process, state.thread, course, memory, own, gone).run(
+            OBSERVE.watched_seconds, OBSERVE.most_watched_seconds
+        ), modules
 
 
 JUMP_BYTES = 5

@@ -15,11 +15,11 @@ from layout_advise.propose.source import Source
 from layout_advise.tracer.process.stopped_program import Range, StoppedProgram
 from layout_advise.verify.copies import in_copies
 from layout_advise.verify.forks import in_forks
+from layout_advise.verify.policy import VERIFY
 from layout_advise.verify.verify import Finding, Subject, verify
 from layout_advise.workspace import Workspace
 
 Findings = Mapping[Variant, Finding]
-MOST_KEPT = 256 << 20
 
 
 def compared(space: Workspace, program: StoppedProgram, source: Source, made: Mockups) -> dict[Variant, Finding]:
@@ -91,7 +91,7 @@ def rejected(
 
 def left_behind(program: StoppedProgram, ranges: Sequence[Range]) -> Mapping[Range, bytes] | None:
     """The bytes that a call of the original leaves in ``ranges``; None where that is too much to be kept."""
-    if sum(r.end - r.start for r in ranges) > MOST_KEPT:
+    if sum(r.end - r.start for r in ranges) > VERIFY.most_kept:
         return None
     with program.fork() as fork:
         fork.run(0)

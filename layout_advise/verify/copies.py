@@ -21,12 +21,12 @@ from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.compare import compare
 from layout_advise.tracer.trace.trace import Mapping, Trace
 from layout_advise.verify.order_dependent_sums import allowed, farthest, order_dependent
+from layout_advise.verify.policy import VERIFY
 from layout_advise.verify.verify import CallRunner, Subject, added
 
 _TCB_BYTES = 4096
 _RUNTIME = ("libgomp", "libomp")
 _LIBC = ("libc.so", "libc-", "ld-linux")
-MOST_LOOKS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +107,7 @@ def empty_region(program: AgentProcess, copy: AgentProcess, own: Sequence[Range]
     """The words that differ in ``copy``, in which an empty region has run with another number of threads: variables of libc
     and the runtime that lie between the program's (of the thread lists, of whether there are threads)."""
     found: list[Range] = []
-    for _ in range(MOST_LOOKS):
+    for _ in range(VERIFY.most_looks):
         differences = compare(program, program, copy, [*own, *found], changes=False).differences
         if not differences:
             break

@@ -19,11 +19,8 @@ from layout_advise.tracer.process.stopped_program import Range, RunResult, Stopp
 from layout_advise.tracer.snapshot.compare import compare
 from layout_advise.tracer.trace.trace import Trace
 from layout_advise.verify.overwritten import overwritten, spoil
+from layout_advise.verify.policy import VERIFY
 from layout_advise.verify.verify import CallRunner, Subject, added, outcome
-
-SIDE_BY_SIDE = 4
-MOST_COPIED = 2 << 30
-"""Bytes of memory of the program; with more, one mock-up is examined after the other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +67,7 @@ def in_forks(program: StoppedProgram, subjects: Sequence[Subject], lifted: Lifte
 def forks_at_once(program: StoppedProgram) -> int:
     """How many mock-ups may be examined at a time: every process may copy all of the program's memory."""
     memory = sum(m.end - m.start for m in program.mappings() if m.permissions.startswith("rw"))
-    return min(SIDE_BY_SIDE, len(os.sched_getaffinity(0))) if memory <= MOST_COPIED else 1
+    return min(VERIFY.side_by_side, len(os.sched_getaffinity(0))) if memory <= VERIFY.most_copied else 1
 
 
 def _original(witness: StoppedProgram, new: Sequence[Range], stack: ExitStack) -> tuple[StoppedProgram, RunResult, int]:

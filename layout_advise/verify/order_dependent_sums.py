@@ -19,9 +19,8 @@ from layout_advise.mockup.ir.lifted import Atomic, Item, Let, Lifted, LiftedLoop
 from layout_advise.mockup.machine.openmp_runtime import is_dynamic
 from layout_advise.tracer.process.stopped_program import Range
 from layout_advise.tracer.trace.trace import Trace
+from layout_advise.verify.policy import VERIFY
 
-MOST = 4096
-"""More numbers than that are no sums."""
 _ROUNDED = frozenset({"fadd", "fsub", "fmul", "fdiv", "fma"})
 _OPEN = (
     *("GOMP_critical_start", "GOMP_critical_name_start", "GOMP_atomic_start"),
@@ -58,7 +57,7 @@ def order_dependent(lifted: Lifted, trace: Trace) -> tuple[SharedSum, ...]:
         if not isinstance(stream, FoldedStream):
             return ()
         found |= {SharedSum(int(address), size) for address in np.unique(expand_array(stream))}
-    return tuple(sorted(found, key=lambda s: s.address)) if len(found) <= MOST else ()
+    return tuple(sorted(found, key=lambda s: s.address)) if len(found) <= VERIFY.most_sums else ()
 
 
 def farthest(sums: Sequence[SharedSum], one: Read, other: Read) -> int:
@@ -71,7 +70,7 @@ def allowed(spread: int, lifted: Lifted, trace: Trace) -> int:
     original were apart. Each thread rounds once as it adds its part; where the runtime shares out the work anew, the parts
     themselves are other sums, whose errors add up like steps to random sides."""
     steps = math.isqrt(trace.accesses) if is_dynamic(lifted.body) else 0
-    return max(8 * spread, 4 * len(trace.threads) + steps)
+    return max(VERIFY.sum_spread * spread, VERIFY.sum_ulp * len(trace.threads) + steps)
 
 
 def _distance(one: bytes, other: bytes) -> int:

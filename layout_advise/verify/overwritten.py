@@ -18,10 +18,8 @@ from layout_advise.mockup.evidence.streams import expand_array, hull
 from layout_advise.tracer.process.procfs import write_memory
 from layout_advise.tracer.process.stopped_program import StoppedProgram
 from layout_advise.tracer.trace.trace import Trace
+from layout_advise.verify.policy import VERIFY
 
-MOST_ACCESSES = 1 << 26
-"""Streams with more accesses are not expanded: as reads they count for all that lies between, as writes for nothing."""
-MOST_BYTES = 1 << 29
 OTHER = 0xA5
 
 
@@ -43,7 +41,7 @@ def overwritten(trace: Trace) -> tuple[Overwritten, ...]:
     places = [h for h in hulls if stack is None or h[1] <= stack.start or stack.end <= h[0]]
     found = []
     for start, end in _joined(places):
-        if end - start > MOST_BYTES:
+        if end - start > VERIFY.most_overwritten:
             continue
         mask = np.zeros(end - start, np.bool_)
         for mark, kinds in ((True, ("write",)), (False, ("read", "both"))):
@@ -96,4 +94,4 @@ def _addresses(stream: Stream) -> NDArray[np.int64] | None:
     """Every address, or None where there are too many or they are not known exactly."""
     if isinstance(stream, AddressSet):
         return addresses(AddressSpan(stream.minimum, stream.maximum, stream.count, stream))
-    return expand_array(stream).astype(np.int64) if stream.count <= MOST_ACCESSES else None
+    return expand_array(stream).astype(np.int64) if stream.count <= VERIFY.most_expanded else None

@@ -27,6 +27,7 @@ from layout_advise.tracer.process.stopped_program import Range, RunResult, Stopp
 from layout_advise.tracer.snapshot.compare import compare
 from layout_advise.tracer.trace.trace import Registers, Trace
 from layout_advise.verify.order_dependent_sums import SharedSum, farthest
+from layout_advise.verify.policy import VERIFY
 
 Outcome = tuple[tuple[bytes, ...], ...]
 NOTHING_CHANGED = "the call returns nothing, and leaves memory as it was: what it writes, if anything, was there already"
@@ -129,7 +130,7 @@ def _checked(runner: CallRunner, subject: Subject, check: Path, folder: Path) ->
     assert runner.lifted is not None
     file = folder / f"{subject.variant}.records"
     anew = is_dynamic(runner.lifted.body)  # then one thread may do all
-    part = (sum if anew else max)(2 * t.accesses for t in runner.traces) + 4096
+    part = (sum if anew else max)(2 * t.accesses for t in runner.traces) + VERIFY.spare_records
     try:
         with runner.program.fork() as copy:
             records = (file, part * runner.threads) if subject.remapped is None else None

@@ -13,8 +13,9 @@ from layout_advise.tracer.process.stopped_program import StoppedProgram
 from layout_advise.tracer.snapshot.compare import Comparison
 from layout_advise.tracer.trace.trace import Mapping
 from layout_advise.verify import verify as flow
-from layout_advise.verify.forks import MOST_COPIED, ForkRunner, forks_at_once
+from layout_advise.verify.forks import ForkRunner, forks_at_once
 from layout_advise.verify.order_dependent_sums import SharedSum
+from layout_advise.verify.policy import VERIFY
 from layout_advise.verify.verify import NOTHING_CHANGED, CallRunner, Finding, Subject, verify
 from tests.support.variants import variant
 
@@ -28,7 +29,10 @@ class Program:
         self.ended = threading.Event()
 
     def mappings(self) -> tuple[Mapping, ...]:
-        return (Mapping(0, self.size, "rw-p", 0, ""), Mapping(1 << 40, (1 << 40) + 2 * MOST_COPIED, "r--p", 0, "file"))
+        return (
+            Mapping(0, self.size, "rw-p", 0, ""),
+            Mapping(1 << 40, (1 << 40) + 2 * VERIFY.most_copied, "r--p", 0, "file"),
+        )
 
     def close_forks(self) -> None:
         self.ended.set()
@@ -108,7 +112,7 @@ def test_large_programs_are_not_copied_several_times(monkeypatch: pytest.MonkeyP
         return Finding(None)
 
     examined_by(monkeypatch, examine)
-    verify(runner(Program(MOST_COPIED + 1)), SUBJECTS)
+    verify(runner(Program(VERIFY.most_copied + 1)), SUBJECTS)
     assert most == 1
 
 

@@ -1,0 +1,34 @@
+"""The limits of a stage: how mock-ups are compiled, and where their code and their data lie in further builds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from layout_advise.mockup.timing.policy import limit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildPolicy:
+    """How mock-ups are compiled, and where their code and their data lie in further builds."""
+
+    jobs: int = limit(2, "compilers", "So many run at a time.")
+    most_checked: int = limit(
+        10,
+        "pairs",
+        "So many pairs of arrays gcc checks for overlaps at run time, and no more, to vectorise a loop.",
+        28,
+    )
+    code_step: int = limit(
+        16,
+        "bytes",
+        "So much further into a cache line each build at another place has its code: compilers align functions to 16.",
+        37,
+    )
+    offset_again: int = limit(
+        5 * 64,
+        "bytes",
+        "So far from the start of a page new buffers begin when the winner is measured again.",
+    )
+
+
+BUILD = BuildPolicy()
