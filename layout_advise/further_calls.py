@@ -19,6 +19,7 @@ from layout_advise.tracer.process.stopped_program import StoppedProgram
 from layout_advise.verify.compare import Findings, compared, differing, rejected
 from layout_advise.verify.stage import Verified
 from layout_advise.verify.verify import NOTHING_CHANGED
+from layout_advise.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +39,19 @@ def at_another_call(now: Observation, seen: Observation, lifted: Lifted, program
 
 
 def verify_at(
-    case: Case, program: StoppedProgram, now: Observation, source: Source, good: Sequence[Recipe], found: Findings, call: int
+    space: Workspace,
+    program: StoppedProgram,
+    now: Observation,
+    source: Source,
+    good: Sequence[Recipe],
+    found: Findings,
+    call: int,
 ) -> tuple[Built, Findings, bool]:
     """The mock-ups of ``good`` made anew for the call that ``program`` is stopped at and compared there: what was made, what
     was found so far with what differed there, and whether the call says anything. One that leaves everything as it was does
     not: the program has come to rest."""
-    built, choices = build_at_call(case.space, source, now, good)
-    here = compared(case.space, program, source, built.mockups)
+    built, choices = build_at_call(space, source, now, good)
+    here = compared(space, program, source, built.mockups)
     told = {variant: finding for variant, finding in here.items() if finding.reason != NOTHING_CHANGED}
     return built, rejected(found, good, told, built.mockups, choices, call), told.keys() == here.keys()
 
@@ -65,7 +72,7 @@ def verify_further(case: Case, seen: Observation, lifted: Lifted, verified: Veri
                 return replace(verified, same_addresses=False)
             at_call = at_another_call(now, seen, lifted, program)
             source = source_of(at_call, lifted, case.profiled.module, case.profiled.function)
-            _, found, tells = verify_at(case, program, at_call, source, good, verified.found, call)
+            _, found, tells = verify_at(case.space, program, at_call, source, good, verified.found, call)
         verified = replace(verified, found=found)
         if not tells:
             return verified
@@ -86,7 +93,7 @@ def verify_kind(other: Other, seen: Observation, lifted: Lifted, verified: Verif
         return AtKind(replace(other, seen=at_call), alone, unaffected), verified
     case.space.progress.step(f"compiling mock-ups for {case.kinds[0].text}")
     call = case.chosen.call
-    built, found, _ = verify_at(case, other.program, at_call, source, concerned, verified.found, call)
+    built, found, _ = verify_at(case.space, other.program, at_call, source, concerned, verified.found, call)
     here = verify_further(case, seen, lifted, Verified(replace(built, wanted=concerned), found))
     both = replace(
         verified,

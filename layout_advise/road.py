@@ -90,8 +90,8 @@ def _measured(case: Case, parked: AgentProcess, proposed: Proposed, others: Othe
     """The candidates tried, or why they cannot be."""
     seen, source = proposed.seen, proposed.source
     verdict = obstacle(case) or truncated(seen.trace)
-    if verdict is None and isinstance(source, Source):
-        verdict = unrecorded(case, source.lifted)
+    if verdict is None and case.batch is not None and isinstance(source, Source):
+        verdict = unrecorded(source.lifted)
     if verdict is not None:
         smaller = SmallerRegion() if verdict.reason == Reason.TRACE_TRUNCATED else None
         return replace(_modelled(case, proposed, verdict), retry=smaller)

@@ -51,7 +51,7 @@ def unlifted(stopped: NotLifted, replayed: str) -> Verdict:
     return undecided(Reason.NOT_LIFTED, text + replayed)
 
 
-def unrecorded(case: Case, lifted: Lifted) -> Verdict | None:
+def unrecorded(lifted: Lifted) -> Verdict | None:
     """Why the calls of a batch cannot be replayed."""
-    why = not_recorded(lifted) if case.batch is not None else None
+    why = not_recorded(lifted)
     return undecided(Reason.SHORT_CALLS, f"{why}.") if why is not None else None

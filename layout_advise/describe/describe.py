@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from layout_advise.choose.profile import Profiled
 from layout_advise.decide.decision import Decision
 from layout_advise.describe.assemble import Drawn, candidate_report, interval, structure_report
 from layout_advise.describe.candidate_rows import measured_rows, unmeasured
@@ -146,12 +147,12 @@ def measured(case: Case, seen: Observation, decided: Decided) -> HotspotReport:
         candidates=tuple(measured_rows(case, seen, decided)),
         ablation=ablation(decision) if decision else None,
         by_threads=decided.threads,
-        compiled=_compiled(case),
+        compiled=_compiled(case.profiled),
     )
 
 
-def _compiled(case: Case) -> CompiledBy:
-    known = case.profiled.module.compiler(case.profiled.function)
+def _compiled(profiled: Profiled) -> CompiledBy:
+    known = profiled.module.compiler(profiled.function)
     return CompiledBy(Path(known.executable or "gcc").name, known.flags, known.recorded, known.why)
 
 

@@ -32,6 +32,7 @@ from layout_advise.propose.source import forbidden
 from layout_advise.tracer.backends.clone.address import choose_address
 from layout_advise.tracer.backends.clone.image import build_clone
 from layout_advise.tracer.process.stopped_program import Snapshots, StoppedProgram
+from layout_advise.workspace import Workspace
 
 OWN = "replay"
 """The replay in the program's own layout, as its files are called."""
@@ -65,7 +66,7 @@ def replay_all(
     """Replay the call in the old layout and in ``candidates``; what cannot be done is said, never raised."""
     try:
         body = _body(seen)
-        expected = _record(case, parked, seen)
+        expected = _record(case.space, parked, seen)
         builds, reasons, sources = _built(case, parked, candidates, body, expected)
         if len(builds) < 2:
             return Replays(reasons=reasons, reason="no candidate could be replayed")
@@ -98,10 +99,10 @@ def _closed(cfg: Cfg) -> None:
                 raise ReplayError("the accesses cannot be replayed", f"{insn.text} at {insn.address:#x}")
 
 
-def _record(case: Case, parked: StoppedProgram, seen: Observation) -> NDArray[np.uint64]:
+def _record(space: Workspace, parked: StoppedProgram, seen: Observation) -> NDArray[np.uint64]:
     """The accesses in the program's order, without those to the hotspot's own frame."""
     image = build_clone(seen.region, choose_address(parked.mappings(), seen.region.entry))
-    file = case.space.scratch / "replay.records"
+    file = space.scratch / "replay.records"
     try:
         with parked.fork() as fork:
             fork.trace(image, file, seen.trace.accesses + 4096)
@@ -128,9 +129,9 @@ def _built(
         case.space.progress.count("checking replays", number, len(wanted))
         try:
             checked = emit_replay(body, name, candidate, check=True)
-            _check(case, parked, key, checked, candidate, expected)
+            _check(case.space, parked, key, checked, candidate, expected)
             sources[key] = emit_replay(body, name, candidate)
-            builds[key] = _compile(case, f"{key}-replay" if candidate else OWN, sources[key], FLAGS)
+            builds[key] = _compile(case.space, f"{key}-replay" if candidate else OWN, sources[key], FLAGS)
         except LayoutAdviseError as error:
             if candidate is None:
                 raise
@@ -138,23 +139,23 @@ def _built(
     return builds, reasons, sources
 
 
-def _compile(case: Case, name: str, text: str, flags: tuple[str, ...]) -> Path:
-    built = build(text, case.space.region.mockups / f"{name}.so", "gcc", flags)
+def _compile(space: Workspace, name: str, text: str, flags: tuple[str, ...]) -> Path:
+    built = build(text, space.region.mockups / f"{name}.so", "gcc", flags)
     if built.path is None:
         raise ReplayError("a replay could not be compiled", built.reason or "")
     return built.path
 
 
 def _check(
-    case: Case,
+    space: Workspace,
     parked: StoppedProgram,
     name: str,
     text: str,
     candidate: Candidate | None,
     expected: NDArray[np.uint64],
 ) -> None:
-    shared = _compile(case, f"{name}-replay.check", text, CHECK_FLAGS)
-    file = case.space.scratch / "replay.records"
+    shared = _compile(space, f"{name}-replay.check", text, CHECK_FLAGS)
+    file = space.scratch / "replay.records"
     try:
         with parked.fork() as fork:
             number = fork.load(shared)

@@ -21,6 +21,7 @@ from layout_advise.layoutalgebra.explore.joint_candidates import (
 )
 from layout_advise.observe.case import Case
 from layout_advise.observe.observe import Observation, references_of, united
+from layout_advise.progress import Progress
 
 
 def with_further_calls(case: Case, seen: Observation, kinds: Sequence[Observation]) -> Observation:
@@ -45,7 +46,7 @@ def with_further_calls(case: Case, seen: Observation, kinds: Sequence[Observatio
             break
         known, turns = more, tuple(dict.fromkeys((*turns, *found)))
     if turns:
-        _say(case, known, turns)
+        _say(case.space.progress, known, turns)
     return replace(known, exchanged=turns)
 
 
@@ -69,9 +70,7 @@ def _as_good(before: Sequence[Structure], after: Sequence[Structure]) -> bool:
     )
 
 
-def _say(case: Case, known: Observation, turns: Sequence[frozenset[str]]) -> None:
+def _say(progress: Progress, known: Observation, turns: Sequence[frozenset[str]]) -> None:
     for names in turns:
         said = " and ".join(s.name for s in known.structures if s.id in names)
-        case.space.progress.note(
-            f"{said} take each other's place from call to call: they get one layout, with the fields of both"
-        )
+        progress.note(f"{said} take each other's place from call to call: they get one layout, with the fields of both")

@@ -32,11 +32,10 @@ from layout_advise.tracer.sampling.probe import probe
 @dataclass(frozen=True, slots=True)
 class Kinds:
     """All kinds found, that with the greatest share first; ``times`` are the undisturbed ns of the first calls. Empty where
-    all calls looked at are alike; ``looked`` counts these."""
+    all calls looked at are alike."""
 
     found: tuple[Kind, ...] = ()
     times: tuple[float, ...] = ()
-    looked: int = 0
 
     def __bool__(self) -> bool:
         return len(self.found) > 1
@@ -61,7 +60,7 @@ def find_kinds(case: Case, seen: Observation) -> Kinds:
         if wanted not in works and not _look(case, seen, wanted, works):
             return Kinds()
     if len(grouped(works)) == 1:
-        return Kinds(looked=len(works))
+        return Kinds()
     begun = time.monotonic()
     for wanted in range(call + OBSERVE.beside + 1, min(call + OBSERVE.beside + OBSERVE.further, known) + 1):
         if time.monotonic() - begun > OBSERVE.further_seconds or (
@@ -98,7 +97,7 @@ def _weighed(case: Case, works: dict[int, Work]) -> Kinds:
         spread = (max(near) - min(near)) / 2 / ns if ns else 0.0
         found.append(Kind(calls, share, stands, members, named(members, period, stands), ns, spread))
     found.sort(key=lambda kind: (-kind.share, kind.call))
-    return Kinds(tuple(found), times, len(works))
+    return Kinds(tuple(found), times)
 
 
 def _stands(case: Case, members: tuple[int, ...], times: tuple[float, ...]) -> int:

@@ -8,22 +8,26 @@ their order (4), unused members dropped (7), records padded (8).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from layout_advise.errors import AlgebraError
+from layout_advise.layoutalgebra.derive.chosen_elements import positions
 from layout_advise.layoutalgebra.derive.structure import Chosen, Structure
 from layout_advise.layoutalgebra.explore.plans import AxisStep, Group
 from layout_advise.layoutalgebra.rules.rewriting import Rule
-from layout_advise.layoutalgebra.rules.rules import Compact, JoinArrays, Pad, PadUnit, Permute, SplitArray
+from layout_advise.layoutalgebra.rules.rules import Compact, CutStride, JoinArrays, Pad, PadUnit, Permute, SplitArray
 from layout_advise.layoutalgebra.sets.index_set import IndexSet, index_set
-from layout_advise.layoutalgebra.terms.term import Leaf, S, Term, factors_of, product, terms_of, union
+from layout_advise.layoutalgebra.terms.term import A, Leaf, S, Term, factors_of, product, terms_of, union
 
 Label = tuple[str, int]
 """A factor on its way: (whole, div, mod or class; the dimension), or one of the following."""
 FIELD: Label = ("field", -1)
 MEMBER: Label = ("member", -1)
 BYTES: Label = ("bytes", -1)
+
+SAMPLES = 3
+"""Chosen elements at either end of a choice that the rules are applied to; the block alone decides which rules these are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,3 +187,55 @@ def _widened(indices: IndexSet, width: int) -> IndexSet:
 
 def leaves_of(term: Term) -> tuple[Leaf, ...]:
     return tuple(leaf for leaf in factors_of(term) if isinstance(leaf, Leaf) and leaf.size > 1)
+
+
+def of_blocks(step: AxisStep, chosen: Chosen) -> AxisStep:
+    """A step of the structure's dimension as one of the blocks of which one element each is stored."""
+    if step.dim != chosen.dim:
+        return step
+    if step.part == "mod":
+        return replace(step, div=1)
+    block = step.block // chosen.block
+    return AxisStep(step.dim, "div", block) if block > 1 else AxisStep(step.dim)
+
+
+def sampled(structure: Structure, chosen: Chosen) -> list[tuple[int, ...]]:
+    """Some chosen positions, as indices of the dimensions up to that of the choice."""
+    found = positions(chosen).tolist()
+    picked = dict.fromkeys([*found[:SAMPLES], *found[-SAMPLES:]])
+    indices = []
+    for position in picked:
+        index: list[int] = []
+        for dim in range(chosen.dim, -1, -1):
+            position, digit = divmod(position, structure.dims[dim].count)
+            index.insert(0, digit)
+        indices.append(tuple(index))
+    return indices
+
+
+def chosen_apart(structure: Structure, chosen: Chosen, numbers: Sequence[int], unit: int) -> FactorChain:
+    """Of each block only the chosen element: blocks cut (rule 3), the factor within them dropped (rule 7).
+
+    Each sampled position is a term of its own. That rule 7 maps no two of all of them to one place was checked when they
+    were chosen (:func:`layout_advise.layoutalgebra.derive.chosen_elements.choose_by`).
+    """
+    counts = [dim.count for dim in structure.dims]
+    _, labels = part_term(structure, numbers, unit, counts, chosen)
+    rows = []
+    for index in sampled(structure, chosen):
+        own = [S([i], n) for i, n in zip(index, counts, strict=False)]
+        inner = [A(n) for n in counts[len(index) :]]
+        rows.append(product([*own, *inner, Leaf(units_of(structure, numbers, unit), structure.element_bytes // unit)]))
+    chain = FactorChain(union(rows), labels)
+    label = ("whole", chosen.dim)
+    place, count = chain.labels.index(label), counts[chosen.dim]
+    blocks = -(-count // chosen.block)
+    if count % chosen.block:
+        chain.step(Pad(place, blocks * chosen.block))
+    if blocks > 1:
+        chain.step(CutStride(place, chosen.block))
+        chain.labels[place : place + 1] = [label, ("class", chosen.dim)]
+        place += 1
+    chain.step(Compact(place))
+    del chain.labels[place]
+    return chain

@@ -7,9 +7,7 @@ accessed unit, with which the places in bytes are compared.
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product as cartesian
 
-from layout_advise.errors import AlgebraError
 from layout_advise.layoutalgebra.derive.structure import Buffer, FieldMap, Relayout, Structure
 from layout_advise.layoutalgebra.explore.placement import buffer_name, place_group
 from layout_advise.layoutalgebra.explore.plans import Group, LayoutPlan, check_plan, whole
@@ -57,22 +55,3 @@ def drops_bytes(structure: Structure) -> bool:
     """True if unused bytes of the element would be left out (rule 7)."""
     _, size = place_group(structure, tight_plan(structure).groups[0], 0)
     return size < structure.count * structure.element_bytes
-
-
-def is_injective(layout: Relayout, limit: int = 1 << 20) -> bool:
-    """True if no byte of the buffers is used twice and none is out of bounds: tries every element (up to ``limit``)."""
-    used: set[tuple[int, int]] = set()
-    structure = layout.structure
-    if structure.count > limit:
-        raise AlgebraError("structure too large to try every element", f"{structure.count} elements")
-    for index in filter(layout.holds, cartesian(*(range(dim.count) for dim in structure.dims))):
-        for field in layout.fields:
-            start = field.place(index)
-            size = structure.fields[field.field].bytes
-            if start < 0 or start + size > layout.buffers[field.buffer].bytes:
-                return False
-            places = {(field.buffer, start + k) for k in range(size)}
-            if used & places:
-                return False
-            used |= places
-    return True

@@ -17,7 +17,6 @@ from itertools import product as cartesian
 from math import gcd, prod
 
 from layout_advise.errors import AlgebraError
-from layout_advise.layoutalgebra.derive.chosen_elements import positions
 from layout_advise.layoutalgebra.derive.structure import Chosen, FieldMap, Part, Structure
 from layout_advise.layoutalgebra.explore.factor_chain import (
     BYTES,
@@ -25,24 +24,21 @@ from layout_advise.layoutalgebra.explore.factor_chain import (
     FactorChain,
     Label,
     PartPlan,
+    chosen_apart,
     leaves_of,
+    of_blocks,
     part_term,
+    sampled,
     units_of,
 )
 from layout_advise.layoutalgebra.explore.placement import place_group
-from layout_advise.layoutalgebra.explore.plans import AxisStep, Group, LayoutPlan
+from layout_advise.layoutalgebra.explore.plans import Group, LayoutPlan
 from layout_advise.layoutalgebra.rules.rewriting import Rewrite, Rule
 from layout_advise.layoutalgebra.rules.rules import (
-    Compact,
-    CutStride,
-    Pad,
     divide,
 )
 from layout_advise.layoutalgebra.sets.set_operations import quotients
-from layout_advise.layoutalgebra.terms.term import A, Leaf, S, Term, product, terms_of, union
-
-SAMPLES = 3
-"""Chosen elements at either end of a choice that the rules are applied to; the block alone decides which rules these are."""
+from layout_advise.layoutalgebra.terms.term import A, Leaf, S, Term, product, terms_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +193,7 @@ def _witnesses(structure: Structure, chosen: Chosen | None, mapped: FieldMap) ->
     """The first element, elements at which one digit of the map changes, the last one; or the sampled chosen ones."""
     counts = [dim.count for dim in structure.dims]
     if chosen is not None:
-        for start in _sampled(structure, chosen):
+        for start in sampled(structure, chosen):
             inner = [sorted({0, 1 % n, n - 1}) for n in counts[len(start) :]]
             yield from ((*start, *rest) for rest in cartesian(*inner))
         return
@@ -207,20 +203,6 @@ def _witnesses(structure: Structure, chosen: Chosen | None, mapped: FieldMap) ->
             if 0 < value < counts[axis.dim]:
                 yield tuple(value if k == axis.dim else 0 for k in range(len(counts)))
     yield tuple(n - 1 for n in counts)
-
-
-def _sampled(structure: Structure, chosen: Chosen) -> list[tuple[int, ...]]:
-    """Some chosen positions, as indices of the dimensions up to that of the choice."""
-    found = positions(chosen).tolist()
-    picked = dict.fromkeys([*found[:SAMPLES], *found[-SAMPLES:]])
-    indices = []
-    for position in picked:
-        index: list[int] = []
-        for dim in range(chosen.dim, -1, -1):
-            position, digit = divmod(position, structure.dims[dim].count)
-            index.insert(0, digit)
-        indices.append(tuple(index))
-    return indices
 
 
 def _of_group(structure: Structure, group: Group, record: int, offsets: dict[int, int]) -> Iterator[PartPlan]:
@@ -251,9 +233,9 @@ def _rewritten(structure: Structure, chosen: Chosen | None, piece: PartPlan) -> 
     stages: list[tuple[Term, tuple[Rule, ...]]] = []
     counts, steps = [dim.count for dim in structure.dims], list(piece.group.steps)
     if chosen is not None:
-        chain = _chosen_apart(structure, chosen, piece.fields, unit)
+        chain = chosen_apart(structure, chosen, piece.fields, unit)
         counts[chosen.dim] = -(-counts[chosen.dim] // chosen.block)
-        steps = [_of_blocks(step, chosen) for step in steps]
+        steps = [of_blocks(step, chosen) for step in steps]
         stages.append((chain.start, tuple(chain.rules)))
     chain = FactorChain(*part_term(structure, piece.fields, unit, counts, chosen))
     chain.arrange(counts, steps, piece, size // unit)
@@ -269,16 +251,6 @@ def _rewritten(structure: Structure, chosen: Chosen | None, piece: PartPlan) -> 
     )
 
 
-def _of_blocks(step: AxisStep, chosen: Chosen) -> AxisStep:
-    """A step of the structure's dimension as one of the blocks of which one element each is stored."""
-    if step.dim != chosen.dim:
-        return step
-    if step.part == "mod":
-        return replace(step, div=1)
-    block = step.block // chosen.block
-    return AxisStep(step.dim, "div", block) if block > 1 else AxisStep(step.dim)
-
-
 def _check_divided(structure: Structure, fields: tuple[int, ...]) -> None:
     """Rule 9 on all accessed fields gives ``fields`` as a structure of their own."""
     numbers = range(len(structure.fields))
@@ -288,31 +260,3 @@ def _check_divided(structure: Structure, fields: tuple[int, ...]) -> None:
     apart = divide(term, len(labels) - 1, units_of(structure, fields, unit))[0]
     if apart != part_term(structure, fields, unit, counts, None)[0]:
         raise AlgebraError("rule 9 does not divide the fields as planned", f"{apart}")
-
-
-def _chosen_apart(structure: Structure, chosen: Chosen, numbers: Sequence[int], unit: int) -> FactorChain:
-    """Of each block only the chosen element: blocks cut (rule 3), the factor within them dropped (rule 7).
-
-    Each sampled position is a term of its own. That rule 7 maps no two of all of them to one place was checked when they
-    were chosen (:func:`layout_advise.layoutalgebra.derive.chosen_elements.choose_by`).
-    """
-    counts = [dim.count for dim in structure.dims]
-    _, labels = part_term(structure, numbers, unit, counts, chosen)
-    rows = []
-    for index in _sampled(structure, chosen):
-        own = [S([i], n) for i, n in zip(index, counts, strict=False)]
-        inner = [A(n) for n in counts[len(index) :]]
-        rows.append(product([*own, *inner, Leaf(units_of(structure, numbers, unit), structure.element_bytes // unit)]))
-    chain = FactorChain(union(rows), labels)
-    label = ("whole", chosen.dim)
-    place, count = chain.labels.index(label), counts[chosen.dim]
-    blocks = -(-count // chosen.block)
-    if count % chosen.block:
-        chain.step(Pad(place, blocks * chosen.block))
-    if blocks > 1:
-        chain.step(CutStride(place, chosen.block))
-        chain.labels[place : place + 1] = [label, ("class", chosen.dim)]
-        place += 1
-    chain.step(Compact(place))
-    del chain.labels[place]
-    return chain

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from layout_advise.layoutalgebra.sets.nests import FoldedStream, Loop, Node, Point, Stream
 
 Addresses = NDArray[np.uint64]
-_Body = tuple[NDArray[np.int64], list[NDArray[np.int64]]]
-
 
 HULLS = 4096
 _hulls: dict[int, tuple[FoldedStream, tuple[int, int]]] = {}

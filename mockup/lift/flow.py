@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from layout_advise.errors import NotLiftedError
@@ -122,14 +121,6 @@ class Flow:
     graph: FlowGraph = NO_GRAPH
     loops: dict[int, FlowLoop] = field(default_factory=dict)
     loop_of: dict[int, int | None] = field(default_factory=dict)
-
-    def loops_around(self, block: int) -> Iterator[FlowLoop]:
-        """The loops that contain ``block``, innermost first."""
-        head = self.loop_of[block]
-        while head is not None:
-            loop = self.loops[head]
-            yield loop
-            head = loop.parent
 
 
 def analyse(flow: Flow) -> None:

@@ -20,25 +20,11 @@ CONDITIONS: Mapping[str, str] = {
 }  # fmt: skip
 """Every spelling of an x86 condition code, and the canonical one."""
 
-_NO_RETURN = frozenset(
-    [
-        "abort",
-        "exit",
-        "_exit",
-        "__assert_fail",
-        "__stack_chk_fail",
-        "__chk_fail",
-        "__fortify_fail",
-        "longjmp",
-        "siglongjmp",
-        "_Unwind_Resume",
-        "__cxa_throw",
-        "__cxa_rethrow",
-        "__cxa_bad_cast",
-        "_ZSt9terminatev",
-        "__cxa_throw_bad_array_new_length",
-    ]
-)
+_NO_RETURN = frozenset((
+    "abort", "exit", "_exit", "__assert_fail", "__stack_chk_fail", "__chk_fail", "__fortify_fail", "longjmp", "siglongjmp",
+    "_Unwind_Resume", "__cxa_throw", "__cxa_rethrow", "__cxa_bad_cast", "__cxa_throw_bad_array_new_length",
+    "_ZSt9terminatev",
+))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

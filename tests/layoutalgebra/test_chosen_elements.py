@@ -20,7 +20,7 @@ from layout_advise.layoutalgebra.draw.memory import draw_relayout
 from layout_advise.layoutalgebra.explore.cost_model import Walk
 from layout_advise.layoutalgebra.explore.explore import explore
 from layout_advise.layoutalgebra.explore.plans import AxisStep, Group, LayoutPlan
-from layout_advise.layoutalgebra.explore.relayout import is_injective, relayout
+from layout_advise.layoutalgebra.explore.relayout import relayout
 from layout_advise.layoutalgebra.explore.traffic import lines_chosen
 from layout_advise.layoutalgebra.rules.rules import Compact
 from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Point, Stream
@@ -28,6 +28,7 @@ from layout_advise.layoutalgebra.terms.term import A, S, product, union
 from layout_advise.mockup.emit.copies import chosen_tables, copy_function
 from layout_advise.mockup.emit.frame import buffer_specs
 from layout_advise.mockup.run.load import arguments, compile_mockup
+from tests.support.algebra_structures import is_injective
 from tests.support.mockups.case import FLAGS, Case, f64_fields, verify
 from tests.support.mockups.emitted import emit_mockup
 

@@ -20,10 +20,11 @@ from layout_advise.layoutalgebra.derive.derive import derive_structure
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Relayout, Structure
 from layout_advise.layoutalgebra.draw.memory import draw, draw_relayout
 from layout_advise.layoutalgebra.explore.plans import AxisStep, Group, LayoutPlan, whole
-from layout_advise.layoutalgebra.explore.relayout import is_injective, relayout
+from layout_advise.layoutalgebra.explore.relayout import relayout
 from layout_advise.layoutalgebra.explore.traffic import lines_touched
 from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Loop, Point, Stream
 from layout_advise.reports.model.hotspot import Verdict
+from tests.support.algebra_structures import is_injective
 from tests.support.streams import BLOCK_AT, check_exact, stream
 
 

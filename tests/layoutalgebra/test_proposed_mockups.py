@@ -14,9 +14,8 @@ from layout_advise.layoutalgebra.derive.chosen_elements import choose
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Structure
 from layout_advise.layoutalgebra.explore.cost_model import Walk
 from layout_advise.layoutalgebra.explore.explore import explore
-from layout_advise.layoutalgebra.explore.relayout import is_injective
 from layout_advise.layoutalgebra.explore.traffic import lines_chosen
-from tests.support.algebra_structures import chosen_of_blocks
+from tests.support.algebra_structures import chosen_of_blocks, is_injective
 from tests.support.mockups.case import FLAGS, Case, f64_fields, verify
 
 SQUARES = """

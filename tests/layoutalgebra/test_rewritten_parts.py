@@ -15,10 +15,10 @@ from layout_advise.layoutalgebra.explore.cost_model import Walk
 from layout_advise.layoutalgebra.explore.families import proposals
 from layout_advise.layoutalgebra.explore.placement import place_group
 from layout_advise.layoutalgebra.explore.plans import AxisStep, Group, LayoutPlan, whole
-from layout_advise.layoutalgebra.explore.relayout import is_injective, relayout
+from layout_advise.layoutalgebra.explore.relayout import relayout
 from layout_advise.layoutalgebra.explore.rewritten_parts import new_place, runs_of
 from layout_advise.layoutalgebra.terms.text import parse
-from tests.support.algebra_structures import of_sizes
+from tests.support.algebra_structures import is_injective, of_sizes
 
 
 def structure(counts: list[int], used: list[int], size: int, unit: int = 8, gap: int = 0) -> Structure:

@@ -16,8 +16,9 @@ from layout_advise.layoutalgebra.explore.cost_model import Walk, cost_of
 from layout_advise.layoutalgebra.explore.partitions import all_partitions, first_partitions, neighbours
 from layout_advise.layoutalgebra.explore.patterns import Shape
 from layout_advise.layoutalgebra.explore.plans import AxisStep, Group, LayoutPlan
-from layout_advise.layoutalgebra.explore.relayout import is_injective, relayout
+from layout_advise.layoutalgebra.explore.relayout import relayout
 from layout_advise.layoutalgebra.explore.wide_search import search
+from tests.support.algebra_structures import is_injective
 from tests.support.paths import ROOT
 
 

@@ -15,7 +15,6 @@ from layout_advise.layoutalgebra.explore.cost_model import Walk
 from layout_advise.layoutalgebra.explore.explore import explore
 from layout_advise.layoutalgebra.explore.families import SMALL_PADDED, can_pad
 from layout_advise.layoutalgebra.explore.plans import LINE
-from layout_advise.layoutalgebra.explore.relayout import is_injective
 from layout_advise.layoutalgebra.terms.text import parse
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.timing.variants import Variant
@@ -28,6 +27,7 @@ from layout_advise.propose.stage import attempt
 from layout_advise.tracer.backends.clone.record_team import trace_region
 from layout_advise.verify.copies import in_copies
 from layout_advise.verify.verify import Subject, verify
+from tests.support.algebra_structures import is_injective
 from tests.support.openmp.road import build_bodies, trace_and_compare
 from tests.support.tracing.openmp_traces import parked_team
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import product as cartesian
+
 import numpy as np
 
+from layout_advise.errors import AlgebraError
 from layout_advise.layoutalgebra.derive.chosen_elements import choose
-from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
+from layout_advise.layoutalgebra.derive.structure import Dim, Field, Relayout, Structure
 from layout_advise.layoutalgebra.explore.cost_model import Walk
 from tests.support.mockups.case import f64_fields
 
@@ -29,3 +32,22 @@ def chosen_of_blocks(block: int, picks: list[int]) -> tuple[Structure, Walk]:
     used[[block * k + pick % block for k, pick in enumerate(picks)]] = True
     cells = Structure("s0", "cells", 0, 32 * len(used), (Dim(len(used), 32),), f64_fields(("value", 0), ("rate", 8)))
     return cells, Walk(0, True, 1 / block, choose(used))
+
+
+def is_injective(layout: Relayout, limit: int = 1 << 20) -> bool:
+    """True if no byte of the buffers is used twice and none is out of bounds: tries every element (up to ``limit``)."""
+    used: set[tuple[int, int]] = set()
+    structure = layout.structure
+    if structure.count > limit:
+        raise AlgebraError("structure too large to try every element", f"{structure.count} elements")
+    for index in filter(layout.holds, cartesian(*(range(dim.count) for dim in structure.dims))):
+        for field in layout.fields:
+            start = field.place(index)
+            size = structure.fields[field.field].bytes
+            if start < 0 or start + size > layout.buffers[field.buffer].bytes:
+                return False
+            places = {(field.buffer, start + k) for k in range(size)}
+            if used & places:
+                return False
+            used |= places
+    return True

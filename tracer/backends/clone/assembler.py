@@ -33,10 +33,6 @@ class Assembler:
         """Names the next byte."""
         self.labels[key] = len(self.text)
 
-    def address_of(self, key: Hashable) -> int:
-        """Run-time address of a label that has been placed."""
-        return self.address + self.labels[key]
-
     def raw(self, code: bytes) -> None:
         """Appends bytes."""
         self.text += code
