@@ -63,10 +63,6 @@ class IndexSet:
                 low = middle + 1
         return low
 
-    def shifted(self, by: int) -> IndexSet:
-        """Every element plus ``by``."""
-        return IndexSet(tuple(range(r.start + by, r.stop + by, r.step) for r in self.runs))
-
     def isdisjoint(self, other: IndexSet) -> bool:
         """True where no element is in both."""
         return all(not _meet(a, b) for a in self.runs for b in other.runs)

@@ -77,11 +77,6 @@ class ElfBinary:
         notes = section.iter_notes() if isinstance(section, NoteSection) else ()
         return next((str(note["n_desc"]) for note in notes if note["n_type"] == "NT_GNU_BUILD_ID"), None)
 
-    @property
-    def pie(self) -> bool:
-        """Returns whether it is loaded anywhere (position-independent program or shared library)."""
-        return bool(self._elf["e_type"] == "ET_DYN")
-
     @cached_property
     def dynamic(self) -> bool:
         """Returns whether the dynamic loader starts it."""
