@@ -16,10 +16,10 @@ from layout_advise.observe.gather import gather
 from layout_advise.observe.linear_index import linearise
 from layout_advise.observe.observe import Observation
 from layout_advise.observe.stage import Observed
-from layout_advise.observe.untaken_fields import with_reachable
 from layout_advise.propose.candidates_file import plain
 from layout_advise.propose.proposals import Proposed, proposed
 from layout_advise.propose.source import Source, source_of
+from layout_advise.propose.untaken_fields import with_reachable
 from layout_advise.rundir import write_atomically
 from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.program.dwarf_types import ResultKind

@@ -15,7 +15,7 @@ from layout_advise.layoutalgebra.explore.explore import explore
 from layout_advise.mockup.evidence.binding import bind
 from layout_advise.mockup.evidence.untaken_accesses import unseen
 from layout_advise.observe.observe import Observation
-from layout_advise.observe.untaken_fields import untaken, with_reachable
+from layout_advise.propose.untaken_fields import untaken, with_reachable
 from tests.support.mockups.case import Case, f64_fields
 
 PATHS = """
