@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from layout_advise.layoutalgebra.derive.structure import Axis, FieldMap, Relayout
 from layout_advise.mockup.emit.scope import identifier
 from layout_advise.mockup.evidence.binding import Access, accesses, executed
-from layout_advise.mockup.ir.lifted import Item, Lifted, LiftedLoop, Linear, Load
+from layout_advise.mockup.ir.lifted import Item, Lifted, LiftedLoop, Load
 from layout_advise.mockup.remap.plan import RemapPlan
 
 
@@ -109,21 +109,21 @@ def still_known(loop: LiftedLoop, placed: RemapPlan) -> bool:
 
 def recorders(lifted: Lifted) -> dict[int, frozenset[int]]:
     """The accesses that stand for an execution of their reference, and in which lanes (0 where there are none): of every
-    reference its lowest live part, the load where it also stores."""
-    by_key: dict[tuple[int, int], list[tuple[Access, int, int]]] = {}
+    copy of the reference in the code its lowest live part, the load where it also stores."""
+    copies: dict[tuple[int, int, int | None], list[tuple[Access, int, int]]] = {}
     for access in accesses(lifted.body):
         for lane, reference in enumerate(access.lanes or executed(access)):
             if reference is not None:
-                by_key.setdefault(reference[:2], []).append((access, lane, reference[2]))
+                copies.setdefault((*reference[:2], access.origin.block), []).append((access, lane, reference[2]))
     chosen: dict[int, frozenset[int]] = {}
-    for group in by_key.values():
+    for group in copies.values():
         loads = [entry for entry in group if isinstance(entry[0], Load)] or group
         lowest = min(part for _, _, part in loads)
-        seen: list[tuple[Linear, int, tuple[int, ...]]] = []
+        seen: set[tuple[int, tuple[int, ...]]] = set()
         for access, lane, part in loads:
-            # the same piece read twice, as two types, is one reference
-            if part == lowest and (access.address, lane, access.turn) not in seen:
-                seen.append((access.address, lane, access.turn))
+            # the same piece read twice, as two types, is one execution
+            if part == lowest and (lane, access.turn) not in seen:
+                seen.add((lane, access.turn))
                 chosen[access.uid] = chosen.get(access.uid, frozenset()) | {lane}
     return chosen
 

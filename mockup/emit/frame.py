@@ -20,6 +20,8 @@ PAGE = 4096
 LINE = 64
 MMAP_THRESHOLD = 128 << 10
 """From this size on glibc's malloc maps a block of its own (mallopt(3), M_MMAP_THRESHOLD)."""
+MOST_BUFFERS = 512
+"""So many new arrays a mock-up can be handed (``LA_MAX_BUFFERS`` in ``tracer/agent/abi.h``)."""
 MALLOC_HEAD = 16
 """Bytes of malloc's own before each block: arrays of whole pages do not all start at one place in a page."""
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from layout_advise.errors import RemapError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout
 from layout_advise.mockup.emit.arrays import FieldPointers
-from layout_advise.mockup.emit.frame import PAGE, buffer_starts, first_buffers
+from layout_advise.mockup.emit.frame import MOST_BUFFERS, PAGE, buffer_starts, first_buffers
 from layout_advise.mockup.emit.settings import EmitSettings
 from layout_advise.mockup.remap.plan import RemapPlan
 
@@ -32,8 +33,12 @@ class NewArrays:
 
 
 def new_arrays(candidate: Candidate | None, placed: RemapPlan, pointers: FieldPointers, settings: EmitSettings) -> NewArrays:
-    """Returns the arrays of ``candidate``. Some are static in the plain mock-up only: other variants promise instead."""
+    """Returns the arrays of ``candidate``. Some are static in the plain mock-up only: other variants promise
+    instead. Raises RemapError where they are more than a mock-up can be handed."""
     relayouts = candidate.relayouts if candidate is not None else ()
+    many = sum(len(relayout.buffers) for relayout in relayouts)
+    if many > MOST_BUFFERS:
+        raise RemapError("the new layout has too many arrays", f"{many}, and a mock-up is handed at most {MOST_BUFFERS}")
     first = first_buffers(relayouts)
     at = {pointer: (first[number] + buffer, start) for pointer, (number, buffer, start) in pointers.starts.items()}
     seen = settings.variant == "plain" and not settings.compared

@@ -76,12 +76,14 @@ class Origin:
     """The instruction that a statement comes from. ``pc`` run-time address; ``pack`` equal for all lanes of one packed
     instruction's statement of the same kind (None for scalar instructions), ``lane`` the position in the pack: of elements
     of 32 bits that of the element, of loads and stores always that of the 64 bits around it. ``width`` is that of the pack
-    in bytes."""
+    in bytes. ``block`` is the flow graph's block: copies of an instruction (a callee lifted at several calls, a loop's half
+    iteration before it) are in blocks of their own, and each executes the instruction anew."""
 
     pc: int
     pack: int | None = None
     lane: int = 0
     width: int = 0
+    block: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,7 +111,7 @@ class _SsaBuilder:
                 if isinstance(effect, LoadEffect | StoreEffect | AtomicEffect):
                     program.references.add((step.pc, effect.operand))
         last = source.steps[-1].pc if source.steps else source.start
-        g.origin = Origin(last)
+        g.origin = Origin(last, block=block)
         match source.term:
             case Cond(cc, _, _):
                 program.conds[block] = make(g, f"cond.{cc}", "i1", (self.owner.read(state, Flags()),))

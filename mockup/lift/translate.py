@@ -78,19 +78,21 @@ class _OneStep:
             self._mark("StoreEffect", store)
             self._store(store, where, what, permit)
         self.state.update(sets)
-        g.origin = Origin(self.step.pc)
+        g.origin = Origin(self.step.pc, block=g.block)
 
     def _mark(self, kind: str, effect: object) -> None:
         """Number the lanes of a packed instruction, loads, stores and results each for themselves."""
         if not self.step.semantics.packed:
-            self.owner.graph.origin = Origin(self.step.pc)
+            self.owner.graph.origin = Origin(self.step.pc, block=self.owner.graph.block)
             return
         if kind not in self.pack:
             self.owner.packs += 1
             self.pack[kind] = self.owner.packs
         lane = self.lane.get(kind, 0)
         self.lane[kind] = lane + 1
-        self.owner.graph.origin = Origin(self.step.pc, self.pack[kind], lane, self.step.semantics.width)
+        self.owner.graph.origin = Origin(
+            self.step.pc, self.pack[kind], lane, self.step.semantics.width, self.owner.graph.block
+        )
 
     def _value(self, expr: Expr) -> Node:
         return self.owner.expression(self.state, expr, self.temps)

@@ -15,8 +15,8 @@
 #define LAYOUT_ADVISE_ABI_H
 #include <stdint.h>
 
-#define LA_ABI 2u
-#define LA_MAX_BUFFERS 64u
+#define LA_ABI 3u
+#define LA_MAX_BUFFERS 512u
 
 /* gpr in encoding order: rax rcx rdx rbx rsp rbp rsi rdi r8..r15; at the hotspot's first instruction, so
  * gpr[4] (rsp) points at the return address. vector[n] holds zmm n (xmm n in the first 16 bytes). */
@@ -53,9 +53,9 @@ struct la_check {
 struct la_context {
     uint32_t abi;
     uint32_t buffer_count;
-    uint8_t *buffers[LA_MAX_BUFFERS];
     struct la_registers in;
     struct la_registers out;
     struct la_check check;
+    uint8_t *buffers[LA_MAX_BUFFERS];
 };
 #endif

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from layout_advise.errors import RemapError
 from layout_advise.layoutalgebra.derive.structure import Dim, Structure
 from layout_advise.mockup.emit import statics
 from layout_advise.mockup.run.build import command
@@ -135,3 +136,12 @@ def test_clang_is_not_shown_more_than_of_the_one_array_of_a_source(tmp_path: Pat
         for c in (False, True)
     ]
     assert divided[0] == 2 < divided[1]
+
+
+def test_more_arrays_than_a_mockup_is_handed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The candidate says so by itself: handed to the program, it took all others with it."""
+    case, shape = particles(("-O2",), tmp_path)
+    case.prepare()
+    monkeypatch.setattr(statics, "MOST_BUFFERS", 5)
+    with pytest.raises(RemapError, match="6, and a mock-up is handed at most 5"):
+        emit_mockup(case.lifted, candidate(relayout(shape, "soa")), case.trace, case.structures)

@@ -50,8 +50,8 @@ MOCKUP = r"""
 #include <stddef.h>
 #include <string.h>
 struct p { double x, v, rest[6]; };
-const uint32_t la_abi = LA_ABI, la_buffer_count = 2;
-const struct la_buffer_spec la_buffers[2] = {{8 * %(n)d, 64, 0, 0}, {8 * %(n)d, 64, 128, 0}};
+const uint32_t la_abi = LA_ABI, la_buffer_count = %(arrays)d;
+const struct la_buffer_spec la_buffers[%(arrays)d] = {{8 * %(n)d, 64, 0, 0}, {8 * %(n)d, 64, 128, 0}};
 static struct p *old(struct la_context *c) { return (struct p *)c->in.gpr[7]; }
 void la_copy_in(struct la_context *c) {
     for (long i = 0; i < %(n)d; i++) {
@@ -96,8 +96,8 @@ def build_program(folder: Path, text: str, name: str, *flags: str) -> Path:
     return target
 
 
-def build_mockup(folder: Path, name: str, extra: str = "") -> Path:
-    text = MOCKUP % {"n": N, "extra": extra}
+def build_mockup(folder: Path, name: str, extra: str = "", arrays: int = 2) -> Path:
+    text = MOCKUP % {"n": N, "extra": extra, "arrays": arrays}
     return build_program(folder, text, name, "-shared", "-fPIC", "-ffp-contract=off", f"-I{ABI_HEADER.parent}")
 
 

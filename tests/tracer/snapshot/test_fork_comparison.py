@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from layout_advise.errors import SnapshotError
+from layout_advise.mockup.emit.frame import MOST_BUFFERS
 from layout_advise.tracer.process.stopped_program import Range
 from layout_advise.tracer.snapshot import compare as compare_module
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
@@ -106,6 +107,19 @@ def test_as_many_mockups_as_a_hotspot_may_have(parked: AgentProcess, folder: Pat
         numbers = [fork.load(one) for _ in range(120)]
         assert len(set(numbers)) == 120
         fork.run(numbers[-1])
+
+
+def test_a_mockup_with_an_array_for_each_of_many_fields(parked: AgentProcess, folder: Path) -> None:
+    """Cells of particles have more fields than 64; their layouts were "not a mock-up of this version", and none counted."""
+    many, too_many = build_mockup(folder, "m.so", arrays=MOST_BUFFERS), build_mockup(folder, "t.so", arrays=MOST_BUFFERS + 1)
+    with parked.fork() as witness:
+        number = witness.load(many)
+        with pytest.raises(SnapshotError, match="more arrays"):
+            witness.load(too_many)
+        with witness.fork() as a, witness.fork() as b:
+            a.run(0)
+            b.run(number)
+            assert compare(witness, a, b).equal
 
 
 def test_pages_that_all_share_are_not_read(parked: AgentProcess, monkeypatch: pytest.MonkeyPatch) -> None:

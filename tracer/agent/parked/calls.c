@@ -7,7 +7,7 @@
 struct la_batch la_batch;
 
 /* The offsets that entry.S uses. */
-_Static_assert(offsetof(struct la_context, in) == 520 && offsetof(struct la_context, out) == 2728, "abi.h");
+_Static_assert(offsetof(struct la_context, in) == 8 && offsetof(struct la_context, out) == 2216, "abi.h");
 _Static_assert(offsetof(struct la_registers, vector) == 160, "abi.h");
 _Static_assert(sizeof(struct la_recorded) == 768 && offsetof(struct la_recorded, stack) == 256 && sizeof(struct la_returned) == 48, "agent.h");
 

@@ -176,7 +176,7 @@ void la_member_runs(const uint64_t *arguments, uint64_t rsp)
     struct la_context *shared = variant->context;
     own.abi = shared->abi;
     own.buffer_count = shared->buffer_count;
-    la_copy(own.buffers, shared->buffers, sizeof own.buffers);
+    la_copy(own.buffers, shared->buffers, shared->buffer_count * sizeof *own.buffers);
     la_copy(&own.in, &shared->in, offsetof(struct la_registers, vector));
     for (uint64_t k = 0; k < arguments_of_body(); k++)
         own.in.gpr[argument_registers[k]] = arguments[k];

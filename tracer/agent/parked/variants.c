@@ -74,8 +74,9 @@ struct la_reply la_cmd_load(const struct la_command *c)
     *(void **)&v->copy_in = dlsym(so, "la_copy_in");
     *(void **)&v->run = dlsym(so, "la_run");
     *(void **)&v->copy_out = dlsym(so, "la_copy_out");
-    if (!abi || *abi != LA_ABI || !count || *count > LA_MAX_BUFFERS || (*count && !v->spec) || !v->copy_in || !v->run ||
-        !v->copy_out)
+    if (count && *count > LA_MAX_BUFFERS)
+        return la_fail("the mock-up has more arrays than can be handed to it (LA_MAX_BUFFERS in abi.h)");
+    if (!abi || *abi != LA_ABI || !count || (*count && !v->spec) || !v->copy_in || !v->run || !v->copy_out)
         return la_fail("not a mock-up of this version (abi.h)");
     v->context = la_memory(la_up(sizeof *v->context, LA_PAGE));
     if (!v->context)

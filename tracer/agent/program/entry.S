@@ -287,21 +287,21 @@ la_mockup_batch:
 1:  la_stack_words
     .irp n, 0, 1, 2, 3, 4, 5, 6, 7
     movups 16*\n(%rbx), %xmm0
-    movups %xmm0, 520+16*\n(%r12)
+    movups %xmm0, 8+16*\n(%r12)
     .endr
     .irp n, 0, 1, 2, 3, 4, 5, 6, 7
     movups 128+16*\n(%rbx), %xmm0
-    movups %xmm0, 680+64*\n(%r12)
+    movups %xmm0, 168+64*\n(%r12)
     .endr
     mov %r12, %rdi
     call *%r14
-    mov 2728(%r12), %rax
+    mov 2216(%r12), %rax
     mov %rax, 0(%rbp)
-    mov 2744(%r12), %rax
+    mov 2232(%r12), %rax
     mov %rax, 8(%rbp)
-    movups 2888(%r12), %xmm0
+    movups 2376(%r12), %xmm0
     movups %xmm0, 16(%rbp)
-    movups 2952(%r12), %xmm0
+    movups 2440(%r12), %xmm0
     movups %xmm0, 32(%rbp)
     add $768, %rbx
     add $48, %rbp
