@@ -170,6 +170,11 @@ class AgentProcess(AgentClient):
             path.unlink()
         self._batch = len(calls)
 
+    def unbatch(self) -> None:
+        """From here on a call is one again, that at which the process is stopped."""
+        self._call(Verb.BATCH, (0,))
+        self._batch = 0
+
     def load(self, shared_object: Path) -> int:
         """dlopen a mock-up; returns its variant number (from 1; 0 is the original)."""
         (number,) = struct.unpack("<Q", self._call(Verb.LOAD, (), str(shared_object.resolve())))
