@@ -68,8 +68,8 @@ def _traced(case: Case, parked: AgentProcess) -> tuple[Case, Observation]:
 
 
 def are_mapped(ranges: Sequence[Range], mappings: Sequence[Mapping], own: Sequence[Range]) -> bool:
-    """Returns whether all of ``ranges`` is memory of the program and not the agent's ``own``, which may lie where the program
-    gets memory next."""
+    """Returns whether all of ``ranges`` is memory of the program and not the agent's ``own``, which may lie where the
+    program gets memory next."""
     known = merge([Range(m.start, m.end) for m in mappings], 1)
     inside = all(any(m.start <= r.start and r.end <= m.end for m in known) for r in ranges)
     return inside and not any(o.start < r.end and r.start < o.end for r in ranges for o in own)
