@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from layout_advise.mockup.ir.effects import Gpr, Lane
 from layout_advise.mockup.machine.entry_values import Known
 from layout_advise.observe.backends import Tracer
 from layout_advise.observe.observe import Observation, observed
+from layout_advise.observe.policy import OBSERVE
 from layout_advise.tracer.backends.clone.address import choose_address
 from layout_advise.tracer.backends.clone.image import build_clone
 from layout_advise.tracer.backends.clone.record import trace_call
@@ -107,7 +109,12 @@ class Case:
     def park(self, call: int) -> AgentProcess:
         """Start the program again and stop it at ``call``."""
         program = park(
-            self.settings.command, self.profiled.entry, call, stdin_path=self.stdin, timeout=self.settings.timeout
+            self.settings.command,
+            self.profiled.entry,
+            call,
+            stdin_path=self.stdin,
+            timeout=self.settings.timeout,
+            command_timeout=answer_seconds(self.chosen.in_situ_ns),
         )
         if self.profiled.threaded:
             try:
@@ -155,6 +162,12 @@ class Case:
 
     def _region(self, load_base: int) -> Region:
         return self.profiled.region(load_base)
+
+
+def answer_seconds(call_ns: float | None) -> float:
+    """How long a command to the stopped program may take, of which one call takes ``call_ns`` (None: not known)."""
+    wanted = math.inf if call_ns is None else OBSERVE.answer_calls * call_ns / 1e9
+    return min(OBSERVE.most_answer, max(OBSERVE.least_answer, wanted))
 
 
 def words_read(trace: Trace, words: Sequence[int]) -> tuple[int, ...]:
