@@ -19,8 +19,9 @@ DEFAULT_MAX_REFS = 64_000_000
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """One run of the road. ``timeout`` in seconds for each run of the program; ``max_refs`` accesses of a call are
-    recorded at most; ``max_bytes`` is the most room that the records, and the file of the trace, may each take."""
+    """One run of the road. ``timeout`` in seconds for each run of the program; ``budget`` in seconds for measuring (None:
+    the stage's own); ``max_refs`` accesses of a call are recorded at most; ``max_bytes`` is the most room that the records,
+    and the file of the trace, may each take."""
 
     command: tuple[str, ...]
     output: Path
@@ -32,6 +33,7 @@ class Settings:
     until: Stage = "report"
     timeout: float = DEFAULT_TIMEOUT
     restores: int | None = None
+    budget: float | None = None
     candidates: int = DEFAULT_CANDIDATES
     max_refs: int = DEFAULT_MAX_REFS
     max_bytes: int | None = None

@@ -16,7 +16,9 @@ import msgspec
 
 from layout_advise import __version__
 from layout_advise.errors import RunDirError
+from layout_advise.tracer.process.channel import is_left_behind
 from layout_advise.tracer.process.disk_space import RECORDS_ROOM, free_bytes
+from layout_advise.tracer.process.procfs import start_time
 
 FORMAT = "layout-advise.run/2"
 MARKER = "run.json"
@@ -252,23 +254,14 @@ def scratch() -> Iterator[Path]:
     """A folder that is gone afterwards, whatever happens. Folders that killed runs left behind are removed first."""
     parent = scratch_parent()
     _sweep(parent)
-    folder = Path(tempfile.mkdtemp(prefix=f"layout-advise-{os.getpid()}-{_start_time(os.getpid())}-", dir=parent))
+    folder = Path(tempfile.mkdtemp(prefix=f"layout-advise-{os.getpid()}-{start_time(os.getpid())}-", dir=parent))
     try:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _start_time(pid: int) -> str:
-    """Start time of a process in clock ticks: a pid alone may have been used again."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[19]
-    except (OSError, IndexError):
-        return ""
-
-
 def _sweep(parent: Path) -> None:
     for folder in parent.glob("layout-advise-*-*-*"):
-        parts = folder.name.split("-")
-        if len(parts) >= 5 and parts[2].isdigit() and parts[3].isdigit() and _start_time(int(parts[2])) != parts[3]:
+        if is_left_behind(folder):
             shutil.rmtree(folder, ignore_errors=True)

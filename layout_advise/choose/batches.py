@@ -50,6 +50,14 @@ class CallBatch:
         """The calls of the batch that begins at ``call``."""
         return self.calls.part(call, self.size)
 
+    def shortened(self) -> CallBatch | None:
+        """The same with a quarter of the calls; None where these are too few, or too short to be timed."""
+        size = self.size // 4
+        if size < 2 or sum(self.each_ns[:size]) < CHOOSE.short_call_ns:
+            return None
+        calls = self.calls.part(self.calls.first, CHOOSE.verified_calls * size)
+        return CallBatch(size, calls, self.each_ns[:size], tuple(run[:size] for run in self.runs))
+
     @property
     def spread(self) -> tuple[float, float, float]:
         """10th percentile, median and 90th percentile of the calls' times in ns."""

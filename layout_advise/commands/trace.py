@@ -10,6 +10,7 @@ hotspot, where everything else happens. Results go into app.layout/ (report.html
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import stat
 import sys
@@ -41,6 +42,14 @@ def positive(text: str) -> int:
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError("must be at least 1")
+    return value
+
+
+def seconds(text: str) -> float:
+    """A time of more than 0 seconds, for argparse."""
+    value = float(text)
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError("must be positive")
     return value
 
 
@@ -85,6 +94,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=positive,
         metavar="N",
         help="processes to measure in (default: 9, or 7 where a call takes 2 ms and more)",
+    )
+    parser.add_argument(
+        "--budget",
+        type=seconds,
+        metavar="SECONDS",
+        help="for measuring: it goes on until the verdict is clear, or so long (default: 60)",
     )
     parser.add_argument(
         "--candidates",
@@ -151,6 +166,7 @@ def settings(arguments: argparse.Namespace) -> Settings:
         until=arguments.until,
         timeout=arguments.timeout,
         restores=arguments.restores,
+        budget=arguments.budget,
         candidates=arguments.candidates,
         max_refs=arguments.max_refs,
         max_bytes=arguments.max_bytes,

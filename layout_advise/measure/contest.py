@@ -87,6 +87,7 @@ def bench_of(
     call_ns: float | None,
     *,
     restores: int | None,
+    budget: float,
     clock: Clock,
     canary: int,
     branches: bool = False,
@@ -95,7 +96,7 @@ def bench_of(
 ) -> Bench:
     """Returns where and how the calls are measured, of which one takes ``call_ns`` in the running program. ``alone``: calls
     are timed one by one, not as a batch."""
-    plans = plans_for(call_ns or 1e6, restores, clock, canary)
+    plans = plans_for(call_ns or 1e6, restores, clock, canary, budget)
     first, again = (replace(plan, typical=is_beyond_the_l2(seen)) for plan in plans)
     return Bench(
         snapshots,

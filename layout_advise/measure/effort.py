@@ -7,6 +7,7 @@ feel disturbances less (``docs/decisions/0026``).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -42,14 +43,21 @@ def effort_for(call_ns: float) -> Effort:
 
 
 def plans_for(
-    call_ns: float, restores: int | None, clock: Literal["thread-cpu", "wall"], canary: int = 0
+    call_ns: float,
+    restores: int | None,
+    clock: Literal["thread-cpu", "wall"],
+    canary: int = 0,
+    budget: float = MEASURE.budget_s,
 ) -> tuple[TimingPlan, TimingPlan]:
     """The plan for all candidates and the one for measuring the winner again. ``restores``: so many processes, whatever the
-    calls take (for the winner somewhat fewer)."""
+    calls take (for the winner somewhat fewer). ``budget``: seconds for both."""
     effort = effort_for(call_ns)
     calls = max(MEASURE.least_calls, min(MEASURE.most_calls, int(MEASURE.block_ns / max(call_ns, 1.0))))
     least, most = effort.rounds
-    seconds = effort.seconds if effort.seconds and not restores else (None, None)
+    seconds: tuple[float | None, float | None] = None, None
+    if not restores:
+        longest, longest_again = effort.seconds or (math.inf, math.inf)
+        seconds = min(longest, MEASURE.first_part * budget), min(longest_again, MEASURE.again_part * budget)
     first = TimingPlan(
         restores or effort.restores,
         max(least, min(most, int(MEASURE.variant_ns / (calls * max(call_ns, 1.0))))),

@@ -24,6 +24,8 @@ class MeasurePolicy:
     least_calls: int = limit(4, "calls", "A block has at least so many calls.")
     most_calls: int = limit(40, "calls", "A block has at most so many calls.")
     budget_s: float = limit(60.0, "s", "So long after the first process was begun, no further ones are added.", 58)
+    first_part: float = limit(0.6, "part", "After this part of that time no further process is begun for all layouts ...")
+    again_part: float = limit(0.3, "part", "... and after this part for the winner again.")
     most_restores: int = limit(36, "processes", "In so many processes a layout is timed at most, for one decision.", 58)
     fewest_again: int = limit(5, "processes", "The winner is measured again in at least so many processes.")
     enough_calls: int = limit(10, "calls", "A block of as many calls as may be ends after so many undisturbed ones.", 22)

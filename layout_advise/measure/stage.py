@@ -52,7 +52,8 @@ def measure_kind(
 
     Candidates are timed with their code at several places where times depend on these and the original takes as long in the
     snapshot as in the program: else several calls in a row are going to be timed."""
-    source, alone, end = built.source, case.batch is None, time.monotonic() + MEASURE.budget_s
+    source, alone, budget = built.source, case.batch is None, case.settings.budget or MEASURE.budget_s
+    end = time.monotonic() + budget
     around = case.timed_calls if case.settings.temporary else None
     contest = contest_of(candidates, source, built.mockups, found, case.profiled.name, around)
     bench = bench_of(
@@ -61,6 +62,7 @@ def measure_kind(
         snapshots,
         case.chosen.in_situ_ns,
         restores=case.settings.restores,
+        budget=budget,
         clock=case.clock,
         canary=case.chosen.canary,
         branches=source.branches,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from layout_advise.mockup.ir.effects import Gpr, Lane
 from layout_advise.mockup.machine.entry_values import Known
 from layout_advise.observe.backends import Tracer
 from layout_advise.observe.observe import Observation, observed
+from layout_advise.observe.policy import OBSERVE
 from layout_advise.tracer.backends.clone.address import choose_address
 from layout_advise.tracer.backends.clone.image import build_clone
 from layout_advise.tracer.backends.clone.record import trace_call
@@ -87,8 +89,17 @@ class Case:
         return self.profiled.nest.known if self.profiled.nest is not None else ()
 
     def unbatched(self, why: str) -> Case:
-        """The same case without its batch."""
-        return replace(self, batch=None, no_batch=why)
+        """The same case without its batch, with the time of one call."""
+        chosen = replace(self.chosen, in_situ_ns=self.batch.spread[1]) if self.batch is not None else self.chosen
+        return replace(self, batch=None, no_batch=why, chosen=chosen)
+
+    def with_fewer_calls(self) -> Case:
+        """The same case with a shorter batch, or without one where that would be too short."""
+        shorter = self.batch.shortened() if self.batch is not None else None
+        if shorter is None:
+            return self.unbatched("its calls one after the other use memory that is not there at the first of them")
+        chosen = replace(self.chosen, in_situ_ns=sum(shorter.each_ns))
+        return replace(self, batch=shorter, chosen=chosen)
 
     @property
     def clock(self) -> Literal["thread-cpu", "wall"]:
@@ -98,7 +109,12 @@ class Case:
     def park(self, call: int) -> AgentProcess:
         """Start the program again and stop it at ``call``."""
         program = park(
-            self.settings.command, self.profiled.entry, call, stdin_path=self.stdin, timeout=self.settings.timeout
+            self.settings.command,
+            self.profiled.entry,
+            call,
+            stdin_path=self.stdin,
+            timeout=self.settings.timeout,
+            command_timeout=answer_seconds(self.chosen.in_situ_ns),
         )
         if self.profiled.threaded:
             try:
@@ -146,6 +162,12 @@ class Case:
 
     def _region(self, load_base: int) -> Region:
         return self.profiled.region(load_base)
+
+
+def answer_seconds(call_ns: float | None) -> float:
+    """How long a command to the stopped program may take, of which one call takes ``call_ns`` (None: not known)."""
+    wanted = math.inf if call_ns is None else OBSERVE.answer_calls * call_ns / 1e9
+    return min(OBSERVE.most_answer, max(OBSERVE.least_answer, wanted))
 
 
 def words_read(trace: Trace, words: Sequence[int]) -> tuple[int, ...]:

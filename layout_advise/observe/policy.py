@@ -45,6 +45,9 @@ class ObservePolicy:
     most_users: int = limit(40, "users", "Of a structure at most so many other users are told.", 20)
     watched_seconds: float = limit(1.0, "s", "So long the program is watched for other users ...", 20)
     most_watched_seconds: float = limit(2.5, "s", "... and up to that where the next call has not come by then.", 20)
+    answer_calls: float = limit(1000.0, "calls", "A stopped program has the time of so many calls for an answer ...")
+    least_answer: float = limit(20.0, "s", "... at least so long ...")
+    most_answer: float = limit(120.0, "s", "... and so long at most, or where the time of a call is not known.")
 
 
 OBSERVE = ObservePolicy()

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from layout_advise.errors import RefusedError
 from layout_advise.observe.annotate import annotated
 from layout_advise.observe.case import Case
 from layout_advise.observe.find_kinds import Kinds, find_kinds
-from layout_advise.observe.observe import Observation, is_beyond_the_l2, observed
+from layout_advise.observe.observe import Observation, is_beyond_the_l2, merge, observed
 from layout_advise.tracer.process.procfs import thread_count
+from layout_advise.tracer.process.stopped_program import Range
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
-from layout_advise.tracer.trace.trace import OTHERS
+from layout_advise.tracer.trace.trace import OTHERS, Mapping
 from layout_advise.tracer.trace.trace_file import write_trace
 
 
@@ -24,13 +27,12 @@ class Observed:
 
 def observe_call(case: Case, parked: AgentProcess) -> Observed:
     """Traces the call that ``parked`` is stopped at and writes the trace's file."""
-    progress, call = case.space.progress, case.chosen.call
+    progress = case.space.progress
     if not case.profiled.threaded and (beside := thread_count(parked.pid) - 1) > 0:
         progress.note(beside_note(beside))
     if case.batch is not None and (why := case.clone_refusal(parked)) is not None:
         case = case.unbatched(why)
-    progress.step(f"recording the accesses of {f'{case.batch.size} calls' if case.batch else 'one call'}")
-    seen = case.observe(parked, call)
+    case, seen = _traced(case, parked)
     if case.batch is None and is_beyond_the_l2(seen):
         case = replace(case, chosen=case.chosen.usual())
     if seen.trace.others:
@@ -42,6 +44,35 @@ def observe_call(case: Case, parked: AgentProcess) -> Observed:
             progress.note(f"layout-advise: {text}")
         seen = replace(observed(parked, case.main, seen.region, kept), varying=seen.varying)
     return Observed(case, seen)
+
+
+def _traced(case: Case, parked: AgentProcess) -> tuple[Case, Observation]:
+    """The call, or the batch of calls, traced: of fewer where one of them uses memory that the program gets only after the
+    first, and does not return or uses something else instead."""
+    while True:
+        several = f"{case.batch.size} calls" if case.batch else "one call"
+        case.space.progress.step(f"recording the accesses of {several}")
+        try:
+            seen = case.observe(parked, case.chosen.call)
+            if case.batch is None or are_mapped(seen.touched, parked.mappings_at_park(), parked.own_ranges()):
+                return case, seen
+            why = "they use memory that the program gets later"
+        except RefusedError as error:
+            if case.batch is None:
+                raise
+            why = error.why
+        case.space.progress.note(f"{several} cannot be repeated one after the other: {why}")
+        case = case.with_fewer_calls()
+        if case.batch is None:
+            parked.unbatch()
+
+
+def are_mapped(ranges: Sequence[Range], mappings: Sequence[Mapping], own: Sequence[Range]) -> bool:
+    """Returns whether all of ``ranges`` is memory of the program and not the agent's ``own``, which may lie where the
+    program gets memory next."""
+    known = merge([Range(m.start, m.end) for m in mappings], 1)
+    inside = all(any(m.start <= r.start and r.end <= m.end for m in known) for r in ranges)
+    return inside and not any(o.start < r.end and r.start < o.end for r in ranges for o in own)
 
 
 def kinds_of(observed: Observed) -> Kinds:

@@ -7,6 +7,7 @@ that one access that was not re-indexed ends the run.
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -99,12 +100,16 @@ def verify(
     subjects: Sequence[Subject],
     folder: Path | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
+    seconds: float = VERIFY.budget_s,
 ) -> dict[Variant, Finding]:
     """Compares every subject with the original; ``folder`` takes what check builds record (None: they are not run). A few
     are examined at a time, each in its own processes; if that is broken off, what they run is killed, so that nobody waits
-    for a mock-up that hangs."""
+    for a mock-up that hangs. After ``seconds`` no further one is begun."""
+    end = time.monotonic() + seconds
 
     def examine(subject: Subject) -> Finding:
+        if time.monotonic() > end and subject is not subjects[0]:
+            return Finding(f"not compared: the {seconds:g} s for comparisons are over")
         problem = _checked(runner, subject, subject.check, folder) if folder and subject.check else None
         return Finding(problem) if problem else _compared(runner, subject)
 

@@ -39,6 +39,7 @@ class TimingPolicy:
     mostly: int = limit(3, "ratio", "The usual state is the one that so many times more canaries show.", 47)
     often: float = limit(0.05, "part", "Canaries that are as fast as this part of all are no exceptions.", 47)
     drop_after: int = limit(3, "processes", "After so many processes clear losers are timed no more.", 26)
+    fewest: int = limit(3, "processes", "So many are measured in even where the time has been over for long.")
     clearly_faster: float = limit(
         0.95,
         "ratio",

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from layout_advise.errors import SnapshotError
 from layout_advise.tracer.process.patching import MAX_EXITS, Entry, Patch, plan_exit, plan_patch
+from layout_advise.tracer.process.procfs import start_time
 
 MAGIC = 0x3167617561796C61
 MAX_TIMED = 4096
@@ -118,8 +119,13 @@ def _tmpfs() -> Path:
 
 def _remove_stale(parent: Path) -> None:
     """Folders of controllers that were killed: nobody holds their lock. It is taken before the orders are written, so a
-    young folder without orders may be about to be locked."""
+    young folder without orders may be about to be locked. A folder without a lock was being made, or removed while
+    something was still written there: its name tells whose it is."""
     for folder in parent.glob(f"{_PREFIX}*"):
+        if not (folder / "alive").exists():
+            if is_left_behind(folder):
+                shutil.rmtree(folder, ignore_errors=True)
+            continue
         with contextlib.suppress(OSError):
             young = time.time() - folder.stat().st_mtime < 60
             if (young and not (folder / "config").exists()) or folder.stat().st_uid != os.getuid():
@@ -129,13 +135,20 @@ def _remove_stale(parent: Path) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
+def is_left_behind(folder: Path) -> bool:
+    """Returns whether the folder is named after a process that is gone."""
+    parts = folder.name.split("-")
+    named = len(parts) >= 5 and parts[2].isdigit() and parts[3].isdigit()
+    return named and start_time(int(parts[2])) != parts[3]
+
+
 class RunFolder:
     """The folder of one run of the program. ``close`` removes it, which also ends every process that listens in it."""
 
     def __init__(self) -> None:
         parent = _tmpfs()
         _remove_stale(parent)
-        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
+        self.path = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-{start_time(os.getpid())}-", dir=parent))
         self._alive = open(self.path / "alive", "wb")  # noqa: SIM115 - held open: the lock is the sign of life
         fcntl.flock(self._alive, fcntl.LOCK_EX)
         self._numbers = itertools.count(1)

@@ -8,6 +8,7 @@ import signal
 import struct
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from layout_advise.errors import HungError, SnapshotError
 from layout_advise.tracer.process.channel import Channel, RunFolder, Verb
@@ -30,6 +31,13 @@ def unpack_registers(data: bytes) -> Registers:
     return Registers(tuple(gpr), rip, rflags, mxcsr, fs_base, lanes)
 
 
+@dataclass(slots=True)
+class Pace:
+    """Seconds that the original took when it ran last, in a process or in one of its copies; None: it has not run."""
+
+    original: float | None = None
+
+
 class AgentClient:
     """Commands one stopped process. ``timeout`` (seconds) holds for each command. Several threads may command it; it does
     one thing after the other."""
@@ -49,18 +57,21 @@ class AgentClient:
         self._closed = False
         self._lock = threading.Lock()
         self._batch = 0
+        self._pace = Pace()
 
-    def _call(self, verb: Verb, words: Sequence[int] = (), path: str = "") -> bytes:
+    def _call(self, verb: Verb, words: Sequence[int] = (), path: str = "", limit: float | None = None) -> bytes:
+        """The answer to a command, which may take ``limit`` seconds (None: ``timeout``)."""
+        limit = self.timeout if limit is None else limit
         if self._closed:
             raise SnapshotError("the program is closed already")
         try:
             with self._lock:
-                return self._channel.call(verb, words, path, self.timeout, self._ended)
+                return self._channel.call(verb, words, path, limit, self._ended)
         except TimeoutError:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._pid, signal.SIGKILL)
             what = f"the program hung in command {verb.name.lower()}"
-            raise HungError(what, f"no answer within {self.timeout:g} s") from None
+            raise HungError(what, f"no answer within {limit:.3g} s") from None
 
     @property
     def pid(self) -> int:
@@ -144,4 +155,4 @@ class AgentClient:
     def _inherit(self, other: AgentClient) -> None:
         self._registers, self._allocations, self._info = other._registers, other._allocations, other._info
         self._born = other.mappings_at_park()
-        self._batch = other._batch
+        self._batch, self._pace = other._batch, other._pace

@@ -10,6 +10,7 @@ import contextlib
 import os
 import signal
 import struct
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -33,6 +34,8 @@ from layout_advise.tracer.process.stopped_program import (
 from layout_advise.tracer.snapshot.agent_client import REGISTERS, AgentClient, unpack_registers
 from layout_advise.tracer.snapshot.recorded_calls import RETURNED, Calls
 
+LEAST_LIMIT, SLOWEST_MOCKUP = 5.0, 100.0
+"""Seconds that a mock-up may run at least; a slower one, of so many times the original's time, does not end."""
 _RUN_TAIL = struct.Struct("<6Q")
 
 
@@ -168,7 +171,18 @@ class AgentProcess(AgentClient):
             self._call(Verb.BATCH, (len(calls), *stack), str(path))
         finally:
             path.unlink()
-        self._batch = len(calls)
+        self._batch, self._pace.original = len(calls), None
+
+    def unbatch(self) -> None:
+        """From here on a call is one again, that at which the process is stopped."""
+        self._call(Verb.BATCH, (0,))
+        self._batch, self._pace.original = 0, None
+
+    @property
+    def _limit(self) -> float | None:
+        """Seconds that a mock-up may run; None: no other than for all commands."""
+        original = self._pace.original
+        return None if original is None else min(self.timeout, max(LEAST_LIMIT, SLOWEST_MOCKUP * original))
 
     def load(self, shared_object: Path) -> int:
         """dlopen a mock-up; returns its variant number (from 1; 0 is the original)."""
@@ -178,9 +192,13 @@ class AgentProcess(AgentClient):
     def run(
         self, variant: int, *, forbidden: Sequence[Range] = (), records: tuple[Path, int] | None = None
     ) -> RunResult:  # fmt: skip
-        """See the protocol. The original's registers are those at its return."""
+        """See the protocol. The original's registers are those at its return. Where the original has run, in this process
+        or in one of its family, a mock-up has ``SLOWEST_MOCKUP`` times as long, at least ``LEAST_LIMIT`` seconds."""
         path, capacity = (str(records[0].resolve()), records[1]) if records else ("", 0)
-        data = self._call(Verb.RUN, (variant, capacity, len(forbidden), *_flat(forbidden)), path)
+        words, begun = (variant, capacity, len(forbidden), *_flat(forbidden)), time.monotonic()
+        data = self._call(Verb.RUN, words, path, self._limit if variant else None)
+        if not variant:
+            self._pace.original = time.monotonic() - begun
         count, mismatches, site, old, new, remapped = _RUN_TAIL.unpack_from(data, REGISTERS.size)
         first = (site, old, new) if mismatches else None
         returned = data[REGISTERS.size + _RUN_TAIL.size :]

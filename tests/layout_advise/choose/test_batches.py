@@ -14,10 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layout_advise.choose.batches import may_be_learnt, size_and_start
+from layout_advise.choose.batches import CallBatch, may_be_learnt, size_and_start
 from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from layout_advise.mockup.evidence.streams import expand_array
 from layout_advise.observe.case import outside_arguments, words_read
+from layout_advise.observe.stage import are_mapped
 from layout_advise.reports.model.contract import schema
 from layout_advise.reports.model.hotspot import Original
 from layout_advise.tracer.backends.clone.record import trace_call
@@ -30,6 +31,7 @@ from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.compare import compare
 from layout_advise.tracer.snapshot.park import park
 from layout_advise.tracer.snapshot.recorded_calls import RECORDED, RSP, Calls, record_calls
+from layout_advise.tracer.trace.trace import Mapping
 from layout_advise.verify.compare import differing, left_behind
 from tests.support.command import advise
 
@@ -358,6 +360,58 @@ def test_calls_from_one_depth_of_the_stack(depths: list[int]) -> None:
     longest = max((j - i for i in range(len(depths)) for j in range(i + 1, len(depths) + 1) if len(set(depths[i:j])) == 1),
                   default=0)  # fmt: skip
     assert count == longest
+
+
+APPENDED = PROGRAM.replace(
+    "for (long c = 0; c < calls; c++) {",
+    """for (long c = 0; c < calls; c++) {
+        if (c % 330 == 0) {
+            ps = malloc(n * sizeof *ps);
+            for (long i = 0; i < n; i++)
+                ps[i] = (struct p){i, 0.5 * i, {1, 2, 3, 4, 5, 6}};
+        }""",
+)
+
+
+def test_memory_that_comes_between_the_calls_is_not_the_program_s_yet(tmp_path: Path) -> None:
+    """Every 330 calls the program goes on with a new block, which is not there when the calls before are repeated."""
+    program = tmp_path / "appended"
+    subprocess.run(["gcc", "-g", "-O2", "-x", "c", "-", "-o", program], input=APPENDED.encode(), check=True)
+    words, first = [str(program), "20000", "1000", "12"], 300
+    calls = record_calls(words, entry(program), first, 60, timeout=60)
+    places = [Range(calls.gpr(k)[7], calls.gpr(k)[7] + 64) for k in range(len(calls))]
+    with park(words, entry(program), first, timeout=60, command_timeout=20) as stopped:
+        maps, own = stopped.mappings_at_park(), stopped.own_ranges()
+        assert are_mapped(places[:31], maps, own)
+        assert not any(are_mapped([place], maps, own) for place in places[31:])
+
+
+def test_memory_that_is_not_the_program_s() -> None:
+    ends = ((0x1000, 0x3000), (0x3000, 0x5000), (0x8000, 0x9000))
+    maps = [Mapping(start, end, "rw-p", 0, "") for start, end in ends]
+    assert are_mapped([Range(0x2FC0, 0x3040), Range(0x8000, 0x9000)], maps, ())
+    assert not are_mapped([Range(0x4FC0, 0x5040)], maps, ())
+    assert not are_mapped([Range(0x1000, 0x2000), Range(0x6000, 0x6040)], maps, ())
+    assert not are_mapped([Range(0x1000, 0x2000)], maps, [Range(0x1FC0, 0x4000)])
+
+
+def test_a_shorter_batch_has_the_times_of_its_calls() -> None:
+    calls = Calls(5, bytes(RECORDED * 3 * 40))
+    batch = CallBatch(40, calls, tuple(1000.0 * k for k in range(40)), (tuple(range(40)),) * 2)
+    shorter = batch.shortened()
+    assert shorter is not None
+    assert (shorter.size, len(shorter.calls), len(shorter.each_ns), len(shorter.runs[1])) == (10, 30, 10, 10)
+    assert shorter.firsts == (5, 15, 25)
+    assert shorter.shortened() is None  # two calls of 500 ns
+
+
+def test_a_batch_can_be_taken_back(parked: AgentProcess) -> None:
+    place, x = particles(parked), state_before(FIRST)
+    parked.unbatch()
+    with parked.fork() as fork:
+        assert fork.run(0).returned == ()
+        one_call(x, FIRST)
+        assert np.array_equal(positions(fork, place), x)
 
 
 ROWS = PROGRAM.replace("total += move(", "total += row(ps, n, c, most)").replace(

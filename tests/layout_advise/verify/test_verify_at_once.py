@@ -99,6 +99,13 @@ def test_findings_are_in_order_and_counted(monkeypatch: pytest.MonkeyPatch) -> N
     assert seen == [(k + 1, 9) for k in range(9)]
 
 
+def test_no_comparison_is_begun_when_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    examined_by(monkeypatch, lambda subject: Finding(None))
+    found = list(verify(runner(Program()), SUBJECTS, seconds=-1.0).values())
+    assert found[0] == Finding(None)  # the unchanged layout, without which nothing counts
+    assert all(finding.reason is not None and "not compared" in finding.reason for finding in found[1:])
+
+
 def test_large_programs_are_not_copied_several_times(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 1, 2})
     running, most = 0, 0

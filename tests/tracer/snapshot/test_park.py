@@ -14,9 +14,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from layout_advise.errors import ProgramError, SnapshotError
+from layout_advise.errors import HungError, ProgramError, SnapshotError
+from layout_advise.tracer.process.agent import ABI_HEADER
 from layout_advise.tracer.process.patching import Entry, plan_patch
 from layout_advise.tracer.process.stopped_program import CloneImage
+from layout_advise.tracer.snapshot import agent_process
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.compare import compare
 from layout_advise.tracer.snapshot.park import park
@@ -184,3 +186,30 @@ def test_forks_are_ended_whatever_they_do(program: Path) -> None:
             with pytest.raises(SnapshotError, match="closed"):
                 fork.ping()
         stopped.ping()
+
+
+ENDLESS = """
+#include "abi.h"
+const uint32_t la_abi = LA_ABI, la_buffer_count = 0;
+const struct la_buffer_spec la_buffers[1];
+void la_copy_in(struct la_context *c) { (void)c; }
+void la_run(struct la_context *c) { for (volatile int on = 1; on;) c->out.gpr[0]++; }
+void la_copy_out(struct la_context *c) { (void)c; }
+"""
+
+
+def test_a_mock_up_that_does_not_end_is_given_up_after_many_times_the_original(
+    parked: AgentProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agent_process, "LEAST_LIMIT", 0.5)
+    source, target = tmp_path / "endless.c", tmp_path / "endless.so"
+    source.write_text(ENDLESS)
+    subprocess.run(["gcc", "-shared", "-fPIC", f"-I{ABI_HEADER.parent}", "-o", target, source], check=True)
+    with parked.fork() as witness:
+        number = witness.load(target)
+        with witness.fork() as original:
+            original.run(0)
+        with witness.fork() as copy, pytest.raises(HungError) as error:
+            copy.run(number)
+    limit = float(error.value.why.split()[3])
+    assert 0.5 <= limit < parked.timeout / 2

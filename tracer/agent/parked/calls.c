@@ -44,9 +44,13 @@ void la_record_event(const struct la_frame *f)
 }
 
 /* Words: number of calls, then how far from rsp each word of the stack is that is put there before each call. Path: file of
- * recorded calls. From here on a "call" of this process and of its copies is all of them, in order. */
+ * recorded calls (none: from here on a call is one again). From here on a "call" of this process and of its copies is all of them, in order. */
 struct la_reply la_cmd_batch(const struct la_command *c)
 {
+    if (!c->word[0]) {
+        la_batch.count = 0;
+        return la_answer(NULL, 0);
+    }
     uint64_t count = c->word[0], bytes = la_up(count * sizeof(struct la_recorded), LA_PAGE);
     struct la_recorded *calls = la_memory(bytes);
     struct la_returned *returned = la_memory(la_up(count * sizeof *returned, LA_PAGE));
@@ -61,7 +65,7 @@ struct la_reply la_cmd_batch(const struct la_command *c)
     }
     if (fd >= 0)
         la_close(fd);
-    if (!count || !calls || !returned || !word || got != count * sizeof *calls)
+    if (!calls || !returned || !word || got != count * sizeof *calls)
         return la_fail("cannot read the recorded calls");
     la_copy(word, c->word + 1, 8 * (c->words - 1));
     la_batch.words = c->words - 1;
