@@ -82,14 +82,13 @@ def measure_more(timed: KindTimed, first: Timings, candidates: Collection[Varian
     """``first`` and the times of ``candidates``, and of what they are compared with, in half as many processes again. None
     where the time is spent, or there were processes enough."""
     assert timed.times is not None
-    done = len(first.steady)
-    if time.monotonic() >= timed.end or done >= MEASURE.most_restores:
+    done, left = len(first.steady), timed.end - time.monotonic()
+    if left <= 0 or done >= MEASURE.most_restores:
         return None
     contest, bench = timed.times.contest, timed.times.bench
     wanted = [v for v in contest.timed() if not v.name.is_candidate or v.name.own in candidates]
-    plan = replace(
-        bench.plan, restores=min(MEASURE.most_restores, done + max(done // 2, MEASURE.fewest_again)), seconds=None
-    )
+    restores = min(MEASURE.most_restores, done + max(done // 2, MEASURE.fewest_again))
+    plan = replace(bench.plan, restores=restores, seconds=left, fewest=min(done + 1, restores))
     return replace(bench, plan=plan).measure(wanted, "measuring more", more=first)
 
 
