@@ -25,7 +25,8 @@ LONGEST_LABEL = 34
 
 
 def speedups(hotspot: HotspotReport) -> str:
-    """Speedup over the original with its 95 % interval, one row a measured candidate, the noise floor as a band.
+    """Speedup over the original with its 95 % interval (thick) and what all doubts leave possible (thin), one row a measured
+    candidate, the noise floor as a band.
 
     Returns an ``<svg>`` element, or an empty string where nothing was measured.
     """
@@ -49,6 +50,8 @@ def speedups(hotspot: HotspotReport) -> str:
             value = candidate.speedup
             assert value is not None
             colour = GAIN if candidate.id == hotspot.verdict.candidate else PLAIN
+            ends = [value.lo, value.hi, *(end for term in candidate.error_budget for end in (term.lo, term.hi))]
+            axes.plot([min(ends), max(ends)], [position, position], color=colour, lw=1)
             axes.plot([value.lo, value.hi], [position, position], color=colour, lw=3, solid_capstyle="round")
             axes.plot([value.median], [position], "o", color=colour, ms=7)
             if candidate.over_identity is not None:

@@ -21,6 +21,7 @@ SOURCE_BUDGET = 500_000
 MOST_STRUCTURES = 12
 MOST_LAYOUTS = 40
 MOST_MAPS = 20
+MOST_BUDGETS = 12
 
 
 def environment() -> Environment:
@@ -131,6 +132,7 @@ def _item(hotspot: HotspotReport) -> dict[str, object]:
         "sources": sources(found),
         "shown": shown[:MOST_STRUCTURES],
         "plain": [s for s in plain if s not in shown] + shown[MOST_STRUCTURES:],
+        "budget": [(layout.id, t) for layout in found[:MOST_BUDGETS] for t in layout.best.error_budget],
         "ablation": tables.ablation(hotspot),
         "threads": tables.by_threads(hotspot),
         "threads_heads": tables.by_threads_heads(hotspot),

@@ -37,7 +37,7 @@ VARIANT_NOTES = {
 
 CHECK_NOTES = {
     "replayed-batch": "the calls of a batch may find other data than in the program, and take other branches",
-    "noise-floor": "the original timed against itself; a speedup within this band counts for nothing",
+    "noise-floor": "the original timed against itself; the intervals of the speedups carry this noise",
     "identity": "the hotspot as lifted C with its layout unchanged; 1.0 means that mock-ups run like the compiled code",
     "placement": "what it costs that a short loop straddles cache lines; -falign-loops=32 may gain it without a new layout",
     "in-situ": "whether times in the snapshot hold in the running program",
