@@ -20,8 +20,8 @@ DEFAULT_MAX_REFS = 64_000_000
 @dataclass(frozen=True, slots=True)
 class Settings:
     """One run of the road. ``timeout`` in seconds for each run of the program; ``budget`` in seconds for measuring (None:
-    the stage's own); ``max_refs`` accesses of a call are recorded at most; ``max_bytes`` is the most room that the records,
-    and the file of the trace, may each take."""
+    the stage's own); ``environment``: variables that are set for the program; ``max_refs`` accesses of a call are recorded
+    at most; ``max_bytes`` is the most room that the records, and the file of the trace, may each take."""
 
     command: tuple[str, ...]
     output: Path

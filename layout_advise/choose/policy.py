@@ -73,6 +73,7 @@ class ChoosePolicy:
     )
     learnt_ns: float = limit(2000000.0, "ns", "Longer calls are too much for a processor to learn.", 35)
     fewest_samples: int = limit(20, "samples", "With fewer the program is sampled again.", 49)
+    least_elsewhere: float = limit(0.5, "s", "So much CPU time with few samples was spent in other processes.", 49)
     most_runs: int = limit(10, "runs", "So often a program that ends early is sampled again ...", 49)
     runs_seconds: float = limit(1.0, "s", "... and for so long.", 49)
     in_situ_seconds: float = limit(3.0, "s", "So long further processes are timed in the program.")

@@ -132,6 +132,8 @@ def profile(settings: Settings, main: ElfBinary, stdin: Path | None, output: Pat
         raise ProgramError(what, "a run that crashes is not advised on", "make it run to its end first")
     if run.error and wanted is None:
         raise ProgramError("cannot sample the program", run.error)
+    if wanted is None and (elsewhere := _elsewhere(run)):
+        raise ProgramError("found no hotspot", elsewhere, "advise on what does the work, started by itself")
     if len(run.samples) < CHOOSE.fewest_samples:
         run = _finer(settings, stdin, run)
     seen = _seen(run, main)
@@ -146,6 +148,14 @@ def profile(settings: Settings, main: ElfBinary, stdin: Path | None, output: Pat
             "give it more work, name a function with --hotspot, or, if it starts another program, advise on that one",
         )
     return _chosen(seen, choose(seen.ranking), main)
+
+
+def _elsewhere(run: SampleRun) -> str:
+    """Why a program has few samples that starts others for its work, as far as its CPU time tells; empty where it does
+    not."""
+    if len(run.samples) >= CHOOSE.fewest_samples or run.cpu_seconds < CHOOSE.least_elsewhere:
+        return ""
+    return f"it starts another program or process, in which most of the {run.cpu_seconds:.2g} s of CPU time go by"
 
 
 def without_main(profiled: Profiled, main: ElfBinary) -> Profiled | None:

@@ -22,6 +22,8 @@ from layout_advise.rundir import scratch
 from layout_advise.tracer.program.binary import ElfBinary
 
 _MOST_REASONS = 20
+_ROW = 250
+"""Functions after which a line says how far it is."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,6 +43,17 @@ def run(arguments: argparse.Namespace) -> int:
     path = Path(arguments.lift)
     binary = ElfBinary.open_module(path)
     functions = surveyed(binary)
+    console = Console(file=sys.stdout, highlight=False, no_color=not common.wants_colour("auto"), width=common.width())
+    known: list[SurveyOutcome] = []
+
+    def told(outcome: SurveyOutcome) -> None:
+        known.append(outcome)
+        if arguments.verbose and not arguments.json:
+            text = "lifted" if outcome.stop is None else f"not lifted: {_place(binary, outcome)}: {outcome.stop.reason}"
+            console.print(f"{outcome.name}: {text}", soft_wrap=True, markup=False)
+        elif len(known) % _ROW == 0:
+            progress.note(f"{len(known):,} of {len(functions):,} functions: {_share(known)} lifted")
+
     with Progress(arguments.quiet) as progress, scratch() as folder:
         progress.stage("lift", f"lifting the functions of {path.name}")
         outcomes = survey(
@@ -49,12 +62,13 @@ def run(arguments: argparse.Namespace) -> int:
             folder=folder,
             seconds=arguments.time_limit,
             progress=lambda done, total: progress.count(f"lifting the functions of {path.name}:", done, total),
+            told=told,
         )
     if arguments.json:
         json.dump(_as_json(binary, outcomes), sys.stdout, indent=1)
         print()
     else:
-        _show(binary, outcomes, arguments.verbose)
+        _show(console, binary, outcomes)
     return 0
 
 
@@ -94,12 +108,7 @@ def _one(binary: ElfBinary, outcome: SurveyOutcome) -> dict[str, Any]:
     }
 
 
-def _show(binary: ElfBinary, outcomes: Sequence[SurveyOutcome], verbose: bool) -> None:
-    console = Console(file=sys.stdout, highlight=False, no_color=not common.wants_colour("auto"), width=common.width())
-    if verbose:
-        for outcome in outcomes:
-            text = "lifted" if outcome.stop is None else f"not lifted: {_place(binary, outcome)}: {outcome.stop.reason}"
-            console.print(f"{outcome.name}: {text}", soft_wrap=True, markup=False)
+def _show(console: Console, binary: ElfBinary, outcomes: Sequence[SurveyOutcome]) -> None:
     loops = [o for o in outcomes if o.float_loop]
     console.print(f"{binary.path}: {_share(outcomes)} functions can be lifted;", soft_wrap=True, markup=False)
     console.print(f"with a floating-point loop: {_share(loops)}", soft_wrap=True, markup=False)

@@ -46,8 +46,10 @@ def survey(
     jobs: int = JOBS,
     seconds: float = SECONDS,
     progress: Callable[[int, int], None] = lambda done, total: None,
+    told: Callable[[SurveyOutcome], None] = lambda outcome: None,
 ) -> tuple[SurveyOutcome, ...]:
-    """The outcomes of ``functions`` of the ELF file at ``path``, in their order; ``folder`` is for the compiler's files."""
+    """The outcomes of ``functions`` of the ELF file at ``path``, in their order; ``folder`` is for the compiler's files.
+    ``told`` gets each as soon as it is known."""
     found: dict[int, SurveyOutcome] = {}
     waiting = iter(range(len(functions)))
     workers: list[_Worker] = []
@@ -62,6 +64,7 @@ def survey(
                 if outcome is None or worker.at is None:
                     continue
                 found[worker.at] = outcome
+                told(outcome)
                 progress(len(found), len(functions))
                 if not worker.process.is_alive():
                     workers[place] = worker = _start(path, folder, seconds)

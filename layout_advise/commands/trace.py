@@ -33,6 +33,7 @@ from layout_advise.progress import Progress
 from layout_advise.reports.model.contract import Report
 from layout_advise.rundir import default_path
 from layout_advise.tracer.backends.registry import backend_names
+from layout_advise.wrapped_command import Unwrapped, unwrapped
 
 FAIL_ON_REACHED = 3
 
@@ -130,14 +131,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     common.add_output(parser)
 
 
-def command_line(arguments: argparse.Namespace) -> tuple[str, ...]:
-    """The program and its arguments, without the ``--``."""
+def command_line(arguments: argparse.Namespace) -> Unwrapped:
+    """The program and its arguments, without the ``--`` and what only starts it."""
     words = list(arguments.program)
     if words and words[0] == "--":
         words = words[1:]
     if not words:
         raise UsageError("no program given", "", "write: layout-advise trace -- ./app its args")
-    return tuple(words)
+    return unwrapped(words)
 
 
 def _input() -> Path | None:
@@ -151,7 +152,8 @@ def _input() -> Path | None:
 
 def settings(arguments: argparse.Namespace) -> Settings:
     """The checked settings of one run."""
-    command = command_line(arguments)
+    started = command_line(arguments)
+    command = started.command
     if arguments.timeout <= 0:
         raise UsageError("--timeout must be positive")
     assert arguments.until in get_args(Stage)
@@ -174,6 +176,7 @@ def settings(arguments: argparse.Namespace) -> Settings:
         allow_reassociation=arguments.allow_reassociation,
         stdin=_input(),
         capture_output=arguments.json == "-",
+        environment=dict(started.variables),
     )
 
 
@@ -182,6 +185,7 @@ def run(arguments: argparse.Namespace) -> int:
     from layout_advise import pipeline  # heavy imports: not for --help
 
     chosen = settings(arguments)
+    os.environ.update(chosen.environment)
     with Progress(arguments.quiet, arguments.verbose) as progress:
         report = pipeline.advise(chosen, progress)
     if report is None:

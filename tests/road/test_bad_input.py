@@ -239,6 +239,20 @@ def test_exec_is_explained(victim: Path, tmp_path: Path) -> None:
     assert outcome.out == PLAIN
 
 
+@pytest.mark.slow
+def test_env_and_a_shell_are_followed(victim: Path, tmp_path: Path) -> None:
+    wrapped = ("env", "X=1", "sh", "-c", "./victim status 100 1000")
+    outcome = advise(tmp_path, "--until", "sample", "--hotspot", "work", "--", *wrapped)
+    assert outcome.out.startswith("sum ")
+    assert "hotspot: work" in outcome.err
+
+
+@pytest.mark.slow
+def test_work_in_other_processes_is_told(victim: Path, tmp_path: Path) -> None:
+    outcome = refused(tmp_path, "--", "./victim", "children", "60000", "30000")
+    assert "starts another program or process, in which most of the" in outcome.error
+
+
 def test_exit_status_is_recorded(victim: Path, tmp_path: Path) -> None:
     outcome = advise(tmp_path, "--hotspot", "work", "--", "./victim", "status", "100", "1000")
     assert outcome.code == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -37,6 +38,8 @@ class SampleRun:
     samples: NDArray[np.uint64]
     mappings: tuple[trace.Mapping, ...]
     error: str = ""
+    cpu_seconds: float = 0.0
+    """CPU time of the program and of the processes that it started and waited for."""
     sampled: NDArray[np.void] = field(default_factory=lambda: np.empty(0, SAMPLED))
 
 
@@ -89,7 +92,9 @@ def sample(
     orders = Orders(Mode.SAMPLE, interval_ns=max(1, int(interval * 1e9)))
     tables = {"samples": 16 + 8 * MAX_SAMPLES, "sampled": SAMPLED.itemsize * MAX_STACKS}
     with agent_run(start, orders, tables=tables, spare_children=True) as (folder, process):
+        before = _children_seconds()
         seconds = _run_to_end(process, folder.begun, timeout, "it was sampled")
+        cpu_seconds = _children_seconds() - before
         status = folder.status()
         samples, sampled = _samples(folder.path)
         maps = folder.path / "maps"
@@ -97,7 +102,13 @@ def sample(
         error = status.error
         if status.state == State.ABSENT:
             error = "the agent was not loaded into the program (static or setuid?)"
-        return SampleRun(*_end(process.returncode), seconds, samples, mappings, error, sampled)
+        return SampleRun(*_end(process.returncode), seconds, samples, mappings, error, cpu_seconds, sampled)
+
+
+def _children_seconds() -> float:
+    """CPU time of all processes that were waited for, theirs included."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def _samples(folder: Path) -> tuple[NDArray[np.uint64], NDArray[np.void]]:
