@@ -35,6 +35,10 @@ NOTHING_CHANGED = "the call returns nothing, and leaves memory as it was: what i
 """Why a mock-up could not be told from one that does nothing."""
 
 
+NOT_TAKEN = "it took a way that no compared call of the original took"
+"""Why a mock-up ended before its end."""
+
+
 @dataclass(frozen=True, slots=True)
 class Subject:
     """A mock-up to verify. ``forbidden`` is the memory of the structures that it re-lays; ``remapped`` how many accesses
@@ -113,9 +117,14 @@ def check_subject(program: StoppedProgram, subject: Subject, trace: Trace, lifte
         problems = check_records(words, trace, lifted, complete=result.records <= capacity)
         return f"{len(problems)} references differ from the trace: {problems[0]}" if problems else None
     except SnapshotError as error:
-        return str(error)
+        return _how_it_failed(error)
     finally:
         file.unlink(missing_ok=True)
+
+
+def _how_it_failed(error: SnapshotError) -> str:
+    """Why a mock-up did not come to its end. Where a way ends that no compared call took, the mock-up has a trap."""
+    return NOT_TAKEN if "SIGILL" in str(error) else str(error)
 
 
 def all_moved(moved: int, traced: int) -> str | None:
@@ -222,7 +231,7 @@ def _compare(
         try:
             result = fork.run(number, forbidden=subject.forbidden)
         except SnapshotError as error:
-            return Finding(str(error))
+            return Finding(_how_it_failed(error))
         found = compare(witness, original, fork, new, changes=False)
     if outcome(result, lifted) != outcome(expected, lifted):
         return Finding("the returned value differs", found.bytes_compared, changed)

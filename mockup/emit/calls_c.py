@@ -1,7 +1,7 @@
 """Calls of machine code that is not lifted, as C.
 
-They are C calls where the registers of the ABI suffice, else inline assembly with each value in its register. The compiler is
-told what the callee may change, so that it keeps values as it does around any call.
+They are C calls where the registers of the ABI suffice, else inline assembly with each value in its register. The compiler
+is told what the callee may change, so that it keeps values as it does around any call.
 """
 
 from __future__ import annotations
