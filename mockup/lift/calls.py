@@ -23,6 +23,7 @@ from layout_advise.mockup.machine.call_abi import (
     Opaque,
     OpaqueArguments,
 )
+from layout_advise.mockup.machine.liveness import KNOWN
 from layout_advise.mockup.machine.openmp_runtime import PLACE_ARGUMENTS, POINTERS, ROUTINES, RuntimeArguments
 
 RAX = Gpr(0)
@@ -216,6 +217,8 @@ def _stack_for(owner: MachineState, state: State, call: Opaque) -> Node | None:
     if pointer.op != "frame":
         raise FrameEscapes
     base, offset = pointer.imm
+    if call.name in KNOWN and not call.local:  # takes its arguments in registers
+        return None
     if call.tail:  # our own caller's arguments on the stack are the callee's
         return owner.plain_address(owner.graph.frame(base, offset + 8))
     if owner.read(state, Slot(base, offset & ~7)).op != "undef":

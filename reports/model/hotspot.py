@@ -72,8 +72,8 @@ class NotLifted(msgspec.Struct, frozen=True):
 
 
 class EndedWay(msgspec.Struct, frozen=True):
-    """A way through the hotspot that no compared call took: mock-ups end where it begins. ``reason``: what could not be lifted
-    on it."""
+    """A way through the hotspot that no compared call took: mock-ups end where it begins. ``reason``: what could not be
+    lifted on it."""
 
     address: str
     file: str | None

@@ -242,6 +242,9 @@ struct la_variant {
 extern struct la_variant la_variants[LA_MAX_VARIANTS];
 struct la_variant *la_variant(uint64_t number); /* NULL: no such variant */
 struct la_reply la_cmd_load(const struct la_command *c);
+/* clock.c: the clocks at the park; whether they stand still. */
+void la_clocks_parked(void);
+void la_clocks_stand(int stand);
 struct la_reply la_cmd_run(const struct la_command *c);
 struct la_reply la_cmd_trace(const struct la_command *c);
 void la_records_in_child(void);

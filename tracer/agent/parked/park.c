@@ -78,6 +78,7 @@ void la_park(struct la_frame *frame)
     save_vectors(la_parked_xsave); /* first: everything below may use vector registers */
     save_registers(frame);
     la_blocks_stop();
+    la_clocks_parked();
     la_unpatch();
     la_revive();
     la_libomp_forget();

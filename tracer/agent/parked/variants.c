@@ -251,7 +251,9 @@ static struct la_reply run_forbidden(struct la_variant *v, const uint64_t *range
     if (!edges || (n && !maps))
         return la_fail("no memory to guard the old structures");
     forbid(maps, range, n, edges);
+    la_clocks_stand(1);
     la_call(v);
+    la_clocks_stand(0);
     allow(maps, range, n, edges);
     la_free_file(maps, room);
     la_munmap(edges, edge_bytes);
