@@ -12,6 +12,7 @@ from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.timing.variants import Variant
 from layout_advise.observe.case import Case
 from layout_advise.observe.gather import gather_again
+from layout_advise.observe.kept_calls import taken_after_all
 from layout_advise.observe.observe import Observation
 from layout_advise.observe.other_kinds import Other, blocks_of, concerns, with_structures
 from layout_advise.propose.recipes import Recipe
@@ -71,6 +72,8 @@ def verify_further(case: Case, seen: Observation, lifted: Lifted, verified: Veri
             except TraceError as error:  # what was compared so far counts
                 case.space.progress.note(f"not compared at call {call}: {error.line()}")
                 return verified
+            if took := taken_after_all(lifted, now.trace):
+                return replace(verified, took=took)
             if not blocks_of(r.structure for g in good if g.candidate for r in g.candidate.relayouts) <= blocks_of(
                 now.structures
             ):
@@ -105,5 +108,6 @@ def verify_kind(other: Other, seen: Observation, lifted: Lifted, verified: Verif
         found=here.found,
         calls=min(verified.calls, here.calls),
         same_addresses=verified.same_addresses and here.same_addresses,
+        took=verified.took | here.took,
     )
     return AtKind(replace(other, seen=at_call), here, unaffected), both

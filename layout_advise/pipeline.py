@@ -19,7 +19,7 @@ from layout_advise.choose.probed_calls import probe_calls
 from layout_advise.choose.profile import Profiled, profile, spool, without_main
 from layout_advise.config import Settings
 from layout_advise.describe.checks import quality
-from layout_advise.describe.studied import AnotherKind, SmallerRegion, Studied
+from layout_advise.describe.studied import AnotherKind, MoreWays, SmallerRegion, Studied
 from layout_advise.errors import RunDirError, UsageError
 from layout_advise.observe.backends import check_backend
 from layout_advise.observe.case import Case
@@ -110,6 +110,9 @@ def study_again(case: Case, studied: Studied | AnotherKind | None) -> tuple[Case
             studied = study(case, studied.kinds)
         elif studied is None or studied.retry is None:
             return case, studied
+        elif isinstance(studied.retry, MoreWays):
+            case = replace(case, taken=case.taken | studied.retry.taken)
+            studied = study(case)
         elif isinstance(studied.retry, SmallerRegion):
             smaller = loop_of(case)
             if smaller is None:

@@ -27,6 +27,7 @@ from layout_advise.describe.studied import (
     AnotherKind,
     Decided,
     InBatches,
+    MoreWays,
     SmallerRegion,
     Studied,
     conditions_of,
@@ -42,6 +43,7 @@ from layout_advise.mockup.timing.ratios import identity_of
 from layout_advise.mockup.timing.variants import IDENTITY
 from layout_advise.observe.case import Case, outside_arguments
 from layout_advise.observe.find_kinds import Kinds, at_kind, look_again
+from layout_advise.observe.kept_calls import kept_calls, with_all_written
 from layout_advise.observe.other_kinds import Others, in_order, observe_others
 from layout_advise.observe.other_users import between_calls
 from layout_advise.observe.stage import kinds_of, observe_call
@@ -108,6 +110,9 @@ def _measured(case: Case, parked: AgentProcess, proposed: Proposed, others: Othe
         return _modelled(case, proposed, undecided(Reason.NOT_MEASURED, f"{error.line()}."))
     candidates = [r.candidate for r in decided.verified.good if r.candidate is not None]
     decided = replace(decided, verdict=with_untried(decided.verdict, seen, candidates))
+    if decided.verified.took:
+        report = describe.measured(case, seen, decided)
+        return Studied(report, conditions_of(case, seen, decided), retry=MoreWays(decided.verified.took))
     complete = decided.verdict.action != "undecided" or decided.timings is not None
     unlike = decided.decision is not None and not decided.decision.alike
     retry = InBatches() if unlike and source.branches else None
@@ -124,6 +129,10 @@ def _tried(
 ) -> Decided:
     """Mock-ups built, verified, timed, and the decision. Raises SnapshotError when the original cannot be run or no snapshot
     can be taken."""
+    if kept_calls(source.lifted):
+        proposed = replace(proposed, seen=with_all_written(parked, proposed.seen))
+        tried = tuple(replace(one, seen=with_all_written(one.program, one.seen)) for one in others.tried)
+        others = replace(others, tried=tried)
     seen, candidates = proposed.seen, proposed.candidates
     built = build_all(case.space, source, candidates)
     batch = outside_arguments(seen.touched, parked.registers().gpr[RSP]) if case.batch is not None else None
@@ -134,6 +143,8 @@ def _tried(
         one, verified = verify_kind(other, seen, source.lifted, verified)
         kinds.append(one)
     verified = verified.completed()
+    if verified.took:
+        return Decided(verified, None, undecided(Reason.IDENTITY_NOT_VERIFIED, "another call took other ways."))
     if verified.problem is not None:
         reason, text = verified.problem
         return Decided(verified, None, undecided(reason, text))

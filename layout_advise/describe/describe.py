@@ -20,16 +20,20 @@ from layout_advise.layoutalgebra.draw.memory import draw
 from layout_advise.layoutalgebra.explore.families import can_pad
 from layout_advise.layoutalgebra.terms.notation import shorten
 from layout_advise.measure.replays import Replays
+from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.timing.ratios import identity_ratio, noise_floor
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_RESTRICT, IDENTITY_SIMD, ORIGINAL, SCALAR
 from layout_advise.observe.case import Case
+from layout_advise.observe.kept_calls import ended_ways, kept_calls
 from layout_advise.observe.observe import Observation
 from layout_advise.reports.model.candidate import Ablation, Identity
 from layout_advise.reports.model.hotspot import (
     Batch,
     CompiledBy,
+    EndedWay,
     HotspotReport,
+    KeptCall,
     KindReport,
     NotLifted,
     Original,
@@ -46,9 +50,8 @@ LONGEST_TERM = 160
 
 def not_lifted(error: NotLiftedError, module: ElfBinary, load_base: int) -> NotLifted:
     """The instruction that stopped the lifter, with its source line."""
-    line = module.user_line(error.address - load_base)
     reason = in_source(error.reason, module, load_base)
-    file, number = (line.file, line.line) if line else (None, None)
+    file, number = _line(module, error.address - load_base)
     return NotLifted(f"{error.address:#x}", error.instruction, file, number, reason)
 
 
@@ -147,8 +150,30 @@ def measured(case: Case, seen: Observation, decided: Decided) -> HotspotReport:
         candidates=tuple(measured_rows(case, seen, decided)),
         ablation=ablation(decision) if decision else None,
         by_threads=decided.threads,
+        ended_ways=_ended(case, seen, verified.built.source.lifted),
+        kept_calls=_kept(case, seen, verified.built.source.lifted),
         compiled=_compiled(case.profiled),
     )
+
+
+def _ended(case: Case, seen: Observation, lifted: Lifted) -> tuple[EndedWay, ...]:
+    module, base = case.profiled.module, seen.region.load_base
+    return tuple(
+        EndedWay(f"{way.pc:#x}", *_line(module, way.pc - base), in_source(way.reason, module, base))
+        for way in ended_ways(lifted)
+    )
+
+
+def _kept(case: Case, seen: Observation, lifted: Lifted) -> tuple[KeptCall, ...]:
+    module, base = case.profiled.module, seen.region.load_base
+    return tuple(
+        KeptCall(f"{call.origin.pc:#x}", call.function, *_line(module, call.origin.pc - base)) for call in kept_calls(lifted)
+    )
+
+
+def _line(module: ElfBinary, address: int) -> tuple[str | None, int | None]:
+    line = module.user_line(address)
+    return (line.file, line.line) if line else (None, None)
 
 
 def _compiled(profiled: Profiled) -> CompiledBy:

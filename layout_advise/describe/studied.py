@@ -64,13 +64,20 @@ class InBatches:
 
 
 @dataclass(frozen=True, slots=True)
+class MoreWays:
+    """A further call took ways, which begin at ``taken``, that the first did not, and that end the mock-ups."""
+
+    taken: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
 class Studied:
     """The hotspot's part of the report, and how the experiment went."""
 
     report: HotspotReport
     conditions: Conditions
     complete: bool = True
-    retry: SmallerRegion | InBatches | None = None
+    retry: SmallerRegion | InBatches | MoreWays | None = None
     """How the study may be taken up again with more success."""
 
     @property

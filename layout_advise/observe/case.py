@@ -56,6 +56,8 @@ class Case:
     """Why there is no batch although the calls are short."""
     no_loop: str = ""
     """Why there is no loop instead of a hotspot that is entered too seldom."""
+    taken: frozenset[int] = frozenset()
+    """Where ways begin that calls compared before took, though the first did not."""
     kinds: tuple[Kind, ...] = ()
     """Where calls differ: that of the call stopped at, then the others."""
 

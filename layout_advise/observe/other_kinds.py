@@ -14,7 +14,7 @@ from layout_advise.observe.case import Case
 from layout_advise.observe.find_kinds import Kinds, at_kind
 from layout_advise.observe.observe import Observation
 from layout_advise.observe.policy import OBSERVE
-from layout_advise.tracer.process.stopped_program import Snapshots, StoppedProgram
+from layout_advise.tracer.process.stopped_program import Snapshots
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
 
 
@@ -23,7 +23,7 @@ class Other:
     """The program stopped at a call of another kind, and what this call touches."""
 
     case: Case
-    program: StoppedProgram
+    program: AgentProcess
     seen: Observation
     snapshots: Callable[[], Snapshots]
 

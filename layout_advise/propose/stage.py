@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 
 from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.ir.effects import Gpr, Lane
@@ -15,6 +15,7 @@ from layout_advise.mockup.machine.kernel_effects import unrepeatable
 from layout_advise.observe.chosen_elements import select
 from layout_advise.observe.exchanged_buffers import with_further_calls
 from layout_advise.observe.gather import gather
+from layout_advise.observe.kept_calls import never_taken
 from layout_advise.observe.linear_index import linearise
 from layout_advise.observe.observe import Observation
 from layout_advise.observe.stage import Observed
@@ -32,8 +33,9 @@ def propose_layouts(observed: Observed, others: Sequence[Observation], read: Cal
     ``read`` reads the program's memory at the call's entry."""
     case = observed.case
     seen = with_further_calls(case, observed.seen, others)
+    untaken = never_taken(seen.trace, [other.trace for other in others], case.taken)
     kind = "none" if case.profiled.threaded else case.profiled.module.result_kind(case.profiled.function)
-    lifted = attempt(seen.region, kind, case.outs, case.known, seen.trace.untaken)
+    lifted = attempt(seen.region, kind, case.outs, case.known, untaken, calls=not case.profiled.threaded)
     source: Source | NotLiftedError
     if isinstance(lifted, Lifted):
         seen = gather(select(with_reachable(linearise(seen, lifted), lifted), lifted), lifted, read)
@@ -51,17 +53,19 @@ def attempt(
     result: ResultKind,
     outs: tuple[Gpr | Lane, ...] = (),
     known: Known = (),
-    untaken: Collection[int] = (),
+    untaken: frozenset[int] = frozenset(),
+    *,
+    calls: bool = True,
 ) -> Lifted | NotLiftedError:
     """The lifted hotspot, or what stopped the lifter. Of the registers that a function leaves, only what it returns counts;
     of those that a loop leaves, ``outs``. ``known`` is what it finds in vector registers, ``untaken`` where code begins that
-    the traced call did not run.
+    no compared call ran.
 
-    First all of it is lifted, without calls. Where that fails, calls stay calls and ways that were not taken end where they
-    meet what cannot be lifted; last, all of them end where they begin.
+    First all of it is lifted, without calls. Where that fails, ``calls`` may stay calls, and ways that were not taken end
+    where they meet what cannot be lifted; last, all of them end where they begin.
     """
-    starts = frozenset(untaken)
-    forms = ((False, ALL_TAKEN), (True, Untaken(starts)), *([(True, Untaken(starts, all_stop=True))] if starts else []))
+    forms = [(False, ALL_TAKEN), (calls, Untaken(untaken))]
+    forms += [(calls, Untaken(untaken, all_stop=True))] if untaken else []
     stopped: NotLiftedError | None = None
     for opaque, ways in forms:
         try:

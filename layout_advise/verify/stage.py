@@ -30,6 +30,9 @@ class Verified:
     unlike: int | None = None
     """In how many bytes the memory that a batch touches differs after it from the program's own; None where not compared."""
 
+    took: frozenset[int] = frozenset()
+    """Where ways begin that a further call took and on which the mock-ups end."""
+
     @property
     def good(self) -> tuple[Recipe, ...]:
         """The recipes whose mock-ups did the same so far."""

@@ -35,6 +35,10 @@ NOTHING_CHANGED = "the call returns nothing, and leaves memory as it was: what i
 """Why a mock-up could not be told from one that does nothing."""
 
 
+NOT_TAKEN = "it took a way that no compared call of the original took"
+"""Why a mock-up ended before its end."""
+
+
 @dataclass(frozen=True, slots=True)
 class Subject:
     """A mock-up to verify. ``forbidden`` is the memory of the structures that it re-lays; ``remapped`` how many accesses
@@ -149,9 +153,14 @@ def _checked(runner: CallRunner, subject: Subject, check: Path, folder: Path) ->
             return f"{result.remapped} accesses were re-indexed, {subject.remapped} were traced"
         return None
     except SnapshotError as error:
-        return str(error)
+        return _how_it_failed(error)
     finally:
         file.unlink(missing_ok=True)
+
+
+def _how_it_failed(error: SnapshotError) -> str:
+    """Why a mock-up did not come to its end. Where a way ends that no compared call took, the mock-up has a trap."""
+    return NOT_TAKEN if "SIGILL" in str(error) else str(error)
 
 
 def _unlike_trace(file: Path, traces: Sequence[Trace], lifted: Lifted, part: int, anew: bool) -> str | None:
@@ -178,7 +187,7 @@ def _compared(runner: CallRunner, subject: Subject) -> Finding:
             number, new = runner.load(copy, subject)
             result = copy.run(number, forbidden=subject.forbidden)
         except SnapshotError as error:
-            return Finding(str(error))
+            return Finding(_how_it_failed(error))
         memory = compare(runner.before, runner.original, copy, (*runner.apart, *new), changes=False)
         ulp = farthest(runner.sums, runner.original.read, copy.read)
     reason = None

@@ -118,35 +118,28 @@ static inline __attribute__((always_inline, unused)) void la_opaque(struct la_ca
     la_opaque_call(call);
 }
 
-/* The same where the registers of the ABI suffice: a call through a pointer, from which the C compiler knows what to load and
- * what survives. Where the callee looks at the program's stack, the call goes through la_on_stack. */
+/* The same as inline assembly, where the operands are few enough: each value is in its register, and the compiler knows what the
+ * callee may change. The callee runs on the mock-up's own stack, below what a compiler may keep there without moving the
+ * pointer; or on the program's, where it finds its arguments, and its return address goes where the original's went. */
+typedef double la_f64x2_handed __attribute__((vector_size(16)));
 struct la_i { int64_t rax; };
 struct la_d { double xmm0; };
 struct la_ii { int64_t rax, rdx; };
 struct la_id { int64_t rax; double xmm0; };
 struct la_dd { double xmm0, xmm1; };
-typedef double la_f64x2_passed __attribute__((vector_size(16)));
-struct la_v { la_f64x2_passed xmm0; };
-
-struct la_next { int64_t target, stack; };
-static struct la_next la_next __attribute__((used));
-extern void la_on_stack() __attribute__((visibility("hidden")));
-__asm__(".pushsection .text\n"
-        ".p2align 4\n"
-        "la_on_stack:\n"
-        "    endbr64\n"
-        "    pushq %rbx\n"
-        "    pushq %rbp\n"
-        "    movq %rsp, %rbx\n"
-        "    movq la_next+8(%rip), %rsp\n"
-        "    movq -8(%rsp), %rbp\n"
-        "    callq *la_next(%rip)\n"
-        "    movq %rbp, -8(%rsp)\n"
-        "    movq %rbx, %rsp\n"
-        "    popq %rbp\n"
-        "    popq %rbx\n"
-        "    retq\n"
-        ".popsection\n");
+struct la_v { la_f64x2_handed xmm0; };
+#define LA_LOW(x) {x, 0}
+#define LA_CALL "movq %%rsp, %%rbx\n\tleaq -128(%%rsp), %%rsp\n\tandq $-16, %%rsp\n\tcallq *%[target]\n\tmovq %%rbx, %%rsp"
+#define LA_CALL_ON_STACK                                                                            \
+    "movq %%rsp, %%rbx\n\tmovq %[stack], %%rsp\n\tmovq -8(%%rsp), %%r12\n\tcallq *%[target]\n\t" \
+    "movq %%r12, -8(%%rsp)\n\tmovq %%rbx, %%rsp"
+#ifdef __AVX512F__
+#define LA_MORE_CLOBBERS                                                                                             \
+    , "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", "xmm26", "xmm27", \
+        "xmm28", "xmm29", "xmm30", "xmm31", "k1", "k2", "k3", "k4", "k5", "k6", "k7"
+#else
+#define LA_MORE_CLOBBERS
+#endif
 
 /* String instructions: their time is the instruction's own. */
 #define LA_MOVS(name)                                                                            \

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from layout_advise.mockup.emit.c_text import CTYPE, constant, operation
-from layout_advise.mockup.emit.calls_c import argument_list, record_member, returned_text, returned_type, through_record
+from layout_advise.mockup.emit.calls_c import call_lines, record_member, returned_name, through_record
 from layout_advise.mockup.emit.memory import MemoryWriter
 from layout_advise.mockup.emit.openmp_c import atomic_text, given_text, runtime_text
 from layout_advise.mockup.evidence.binding import accesses
@@ -60,8 +60,9 @@ class BodyWriter(MemoryWriter):
         if isinstance(item, Let | LetLinear) and not self.scope.uses.get(item.value.number):
             return  # nobody reads it
         if isinstance(item, Let) and item.name.startswith("returned."):
-            register, (name, kind) = item.name.removeprefix("returned."), self.returns
-            text = returned_text(name, register, kind) if name else f"call.{record_member(register)}"
+            register = item.name.removeprefix("returned.")
+            member = f"call.{record_member(register)}"
+            text = member if self.by_record else returned_name(f"back{self.calls}", register)
             self.put(f"{self.declare(item.value)} = {text};")
         elif isinstance(item, Let) and item.name.startswith("given."):
             self.put(f"{self.declare(item.value)} = {given_text(item.name)};")
@@ -123,20 +124,12 @@ class BodyWriter(MemoryWriter):
         self.put(f"/* {(call.function or 'a function known at run time only').replace('*/', '')} */")
         handed = {place: self.text(operand) for place, operand in call.args}
         target, stack = self.text(call.target), None if call.stack is None else self.text(call.stack)
-        arguments = argument_list(handed)
-        kind = returned_type([r for number, r in self.scope.returned[call.uid] if self.scope.uses.get(number)])
-        if arguments is None or kind is None:
-            self.returns = ("", "")
-            for line in through_record(handed, target, stack or "0"):
-                self.put(line)
-            return
-        if stack is not None:
-            self.put(f"la_next.target = {target}, la_next.stack = {stack};")
-            target = "(int64_t)la_on_stack"
-        made = f"(({kind} (*)())({target}))({', '.join(arguments)});"
+        used = {r for number, r in self.scope.returned[call.uid] if self.scope.uses.get(number)}
         self.calls += 1
-        self.returns = (f"back{self.calls}", kind)
-        self.put(made if kind == "void" else f"const {kind} back{self.calls} = {made}")
+        lines = call_lines(f"back{self.calls}", handed, used, target, stack)
+        self.by_record = not lines
+        for line in lines or through_record(handed, target, stack or "0"):
+            self.put(line)
 
     # ---- loops ----------------------------------------------------------------------------------------------------
 

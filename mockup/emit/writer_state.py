@@ -84,8 +84,8 @@ class Text:
         """How many variables of the writer's own were declared."""
         self.calls = 0
         """How many calls of code that is not lifted were written."""
-        self.returns = ("", "")
-        """What the last of them returned: its name and type; empty where that is in a record."""
+        self.by_record = False
+        """Whether what the last of them returned is in a record."""
         self.sites_written: set[int] = set()
         self.cuts: dict[Cut, str] = {}
         """Indices that are cut already -> their names."""

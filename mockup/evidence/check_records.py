@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from layout_advise.layoutalgebra.sets.nests import FoldedStream, Stream
 from layout_advise.mockup.evidence.binding import keys_made
 from layout_advise.mockup.evidence.streams import contains, expand_array, hull
-from layout_advise.mockup.ir.lifted import Lifted
+from layout_advise.mockup.ir.lifted import Lifted, OpaqueCall, everything
 from layout_advise.mockup.machine.openmp_runtime import retried
 from layout_advise.tracer.trace.trace import Reference, Thread, Trace
 
@@ -29,6 +29,7 @@ def check_records(
     addresses, sites = _by_site(np.frombuffer(records, np.uint64) if isinstance(records, bytes) else records)
     again = retried(lifted.body)
     skipped = {(pc, operand) for pc, operand, _ in lifted.skipped} | _frame(trace, lifted)
+    fresh = _fresh(trace, lifted)
     problems: list[str] = []
     if sites.size and sites[-1] >= len(trace.references):
         problems.append("an access was made that the trace does not know")
@@ -41,11 +42,11 @@ def check_records(
                 problems.append(_problem(reference, f"ran {own.size} times, never in the trace"))
         elif (reference.pc, reference.operand) in again:
             problems += _within(reference, own, (stream,))
-        elif isinstance(stream, FoldedStream):
+        elif isinstance(stream, FoldedStream) and (reference.pc, reference.operand) not in fresh:
             problems += _ordered(reference, own, expand_array(stream) & _ADDRESS, complete and not trace.truncated)
         elif own.size != stream.count and complete and not trace.truncated:
             problems.append(_problem(reference, f"ran {own.size} times, {stream.count} times in the trace"))
-        elif not trace.truncated and not contains(stream, own):
+        elif not trace.truncated and (reference.pc, reference.operand) not in fresh and not contains(stream, own):
             problems.append(_problem(reference, "touched an address that the trace does not have"))
     return tuple(problems)
 
@@ -121,6 +122,29 @@ def _frame(trace: Trace, lifted: Lifted) -> set[tuple[int, int]]:
             continue
         low, high = hull(stream)
         if low >= top - FRAME_BYTES and high + reference.bytes <= top + 8:
+            found.add((reference.pc, reference.operand))
+    return found
+
+
+def _fresh(trace: Trace, lifted: Lifted) -> set[tuple[int, int]]:
+    """References that reach memory which calls that stay calls may have allocated: beside the blocks of the entry. It lies
+    elsewhere in each process, as loading a mock-up allocates too."""
+    if not any(isinstance(item, OpaqueCall) for item in everything(lifted.body)):
+        return set()
+    starts = np.array([a.address for a in trace.allocations], np.int64)
+    ends = np.array([a.address + a.bytes for a in trace.allocations], np.int64)
+    heaps = [m for m in trace.mappings if np.any((starts >= m.start) & (starts < m.end))]
+
+    def is_fresh(address: int) -> bool:
+        at = int(np.searchsorted(starts, address, "right")) - 1
+        if at >= 0 and address < ends[at]:
+            return False
+        mapping = next((m for m in trace.mappings if m.start <= address < m.end), None)
+        return mapping is None or mapping in heaps
+
+    found = set()
+    for reference, stream in zip(trace.references, trace.streams, strict=True):
+        if stream is not None and any(map(is_fresh, hull(stream))):
             found.add((reference.pc, reference.operand))
     return found
 

@@ -23,6 +23,7 @@ from layout_advise.mockup.machine.call_abi import (
     Opaque,
     OpaqueArguments,
 )
+from layout_advise.mockup.machine.liveness import KNOWN
 from layout_advise.mockup.machine.openmp_runtime import PLACE_ARGUMENTS, POINTERS, ROUTINES, RuntimeArguments
 
 RAX = Gpr(0)
@@ -146,7 +147,8 @@ def opaque_call(owner: MachineState, state: State, step: FlowStep, call: Opaque,
     if any(_holds(owner.read(state, Lane(number, 4))) for number in range(8)):
         raise NotLiftedError(step.pc, step.text, "a call with values in the upper halves of zmm registers")
     handed: list[tuple[Gpr | Lane, Node]] = []
-    for place in (*INTEGERS, VECTOR_COUNT, *(WIDE_VECTORS if owner.wide else VECTORS)):
+    every = (*INTEGERS, VECTOR_COUNT, *(WIDE_VECTORS if owner.wide else VECTORS))
+    for place in every if call.takes is None else sorted(call.takes, key=_order):
         value = owner.read(state, place)
         if value.op == "undef" or (place == VECTOR_COUNT and value.op != "const"):
             continue  # nothing that the caller put there
@@ -155,7 +157,12 @@ def opaque_call(owner: MachineState, state: State, step: FlowStep, call: Opaque,
         handed.append((place, value))
     target = owner.expression(state, call.target, {})
     args = (target, *(() if stack is None else (stack,)), *(value for _, value in handed))
-    event = g.raw("opaque", "i64", args, OpaqueArguments(call.name, stack is not None, tuple(place for place, _ in handed)))
+    event = g.raw(
+        "opaque",
+        "i64",
+        args,
+        OpaqueArguments(call.name, stack is not None, tuple(place for place, _ in handed), call.takes is not None),
+    )
     events.append(event)
     before = {place: owner.read(state, place) for place in KEPT} if call.local else {}
     gone = Clobbered(call.name)
@@ -166,6 +173,10 @@ def opaque_call(owner: MachineState, state: State, step: FlowStep, call: Opaque,
         made = (event,) if old is None or old.op == "undef" else (event, old)
         state[place] = g.raw("result", "i64", made, place)
         events.append(state[place])
+
+
+def _order(place: Gpr | Lane) -> tuple[bool, int, int]:
+    return isinstance(place, Lane), place.number, place.index if isinstance(place, Lane) else 0
 
 
 def _holds(value: Node) -> bool:
@@ -206,6 +217,8 @@ def _stack_for(owner: MachineState, state: State, call: Opaque) -> Node | None:
     if pointer.op != "frame":
         raise FrameEscapes
     base, offset = pointer.imm
+    if call.name in KNOWN and not call.local:  # takes its arguments in registers
+        return None
     if call.tail:  # our own caller's arguments on the stack are the callee's
         return owner.plain_address(owner.graph.frame(base, offset + 8))
     if owner.read(state, Slot(base, offset & ~7)).op != "undef":

@@ -16,6 +16,7 @@ from layout_advise.mockup.lift.flow import RIP, RSP, Cond, Flow, FlowBlock, Flow
 from layout_advise.mockup.lift.reducible import make_reducible
 from layout_advise.mockup.machine import cfg as control
 from layout_advise.mockup.machine.call_abi import STRING_OPERATIONS, Opaque, refusal
+from layout_advise.mockup.machine.call_arguments import arguments_of
 from layout_advise.mockup.machine.disassembly import Insn
 from layout_advise.mockup.machine.image import open_image
 from layout_advise.mockup.machine.openmp_runtime import refusal_remark
@@ -67,6 +68,7 @@ class _FlowBuilder:
         self, region: Region, semantics: Semantic, pure: Callable[[str], bool], opaque: bool, untaken: Untaken
     ) -> None:
         self.semantics, self.pure, self.opaque, self.untaken = semantics, pure, opaque, untaken
+        self.path, self.load_base = region.path, region.load_base
         self.is_stub = open_image(region.path, region.load_base).is_stub
         self.callees = {callee.entry: callee for callee in region.callees}
         self.exits = frozenset(region.exits)
@@ -223,12 +225,13 @@ class _FlowBuilder:
             raise NotLiftedError(*at, why)
         target: Expr = Read(CALL_TARGET, "i64")
         local = called.target is not None and not self.is_stub(called.target)
+        takes = arguments_of(self.path, self.load_base, called.target, None if local else called.name)
         if called.target is not None:
             target = Const("i64", called.target)
         else:
             assert insn is not None
             block.steps.append(FlowStep(*at, call_target(insn)))
-        block.steps.append(FlowStep(*at, Semantics(()), opaque=Opaque(called.name, target, tail, local)))
+        block.steps.append(FlowStep(*at, Semantics(()), opaque=Opaque(called.name, target, tail, local, takes)))
 
 
 def _label(called: control.Called) -> str:

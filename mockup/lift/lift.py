@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Literal
 
@@ -19,6 +20,7 @@ from layout_advise.mockup.lift.machine_state import FrameEscapes
 from layout_advise.mockup.lift.retype import retype
 from layout_advise.mockup.lift.ssa import SsaProgram
 from layout_advise.mockup.lift.structuring import StatementWriter
+from layout_advise.mockup.machine.call_abi import Clobbered
 from layout_advise.mockup.machine.entry_values import Known
 from layout_advise.mockup.machine.image import open_image
 from layout_advise.mockup.machine.semantics import semantics
@@ -26,6 +28,8 @@ from layout_advise.tracer.code.region import Region
 
 Result = Literal["any", "int", "float", "none"]
 
+_SECOND = (Gpr(2), Lane(0, 1), Lane(1, 0), Lane(1, 1))
+"""Where a function leaves the second half of its result, if that has one."""
 RESULTS: dict[str, tuple[Gpr | Lane, ...]] = {
     "any": (Gpr(0), Lane(0, 0)), "int": (Gpr(0),), "float": (Lane(0, 0),), "none": (),
 }  # fmt: skip
@@ -81,6 +85,7 @@ def _lift(
     loops = close_loops(program)
     indexed = carried and index_carried(program)
     lower_exact(program)
+    _hand_over_arguments_only(program)
     _hand_over_kept(program)
     writer = StatementWriter(program, loops)
     body = writer.body()
@@ -107,6 +112,46 @@ def _hand_over_kept(program: SsaProgram) -> None:
                 call.args = (*call.args, old)
                 call.imm = replace(call.imm, places=(*call.imm.places, result.imm))
             result.args = (call,)
+
+
+def _hand_over_arguments_only(program: SsaProgram) -> None:
+    """Takes from calls what only happens to be in registers: what an earlier call may have left there, and the upper half of
+    a vector that holds nothing computed. (Where that is wrong, the comparison shows it.)"""
+    for events in program.events.values():
+        for call in events:
+            if call.op != "opaque" or (call.imm.name or "").startswith("rep "):
+                continue
+            first = 1 + call.imm.stack
+            handed = list(zip(call.imm.places, call.args[first:], strict=True))
+            kept = [(place, value) for place, value in handed if _may_be_argument(place, value, call.imm.sure)]
+            call.args = (*call.args[:first], *(value for _, value in kept))
+            call.imm = replace(call.imm, places=tuple(place for place, _ in kept))
+
+
+def _may_be_argument(place: Gpr | Lane, value: Node, sure: bool) -> bool:
+    leaves = list(_leaves(value))
+    if not sure and place in _SECOND and any(leaf.op == "result" and leaf.imm == place for leaf in leaves):
+        return False
+    if any(leaf.op == "undef" and isinstance(leaf.imm, Clobbered) for leaf in leaves):
+        return False
+    if isinstance(place, Gpr) or place.index == 0:
+        return True
+    return any(leaf.op not in ("livein", "undef") and (leaf.op != "const" or leaf.imm) for leaf in leaves)
+
+
+def _leaves(value: Node) -> Iterator[Node]:
+    """What a value is chosen from, on different ways."""
+    seen: set[Node] = set()
+    work = [value]
+    while work:
+        node = work.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if node.op in ("phi", "exitphi", "bitcast"):
+            work += node.args
+        else:
+            yield node
 
 
 def _clobbered(out: Node, guess: bool) -> bool:

@@ -43,6 +43,8 @@ class Opaque:
     target: Expr
     tail: bool = False
     local: bool = False
+    takes: frozenset[Gpr | Lane] | None = None
+    """The registers that may hold arguments; None where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,8 @@ class OpaqueArguments:
     name: str | None
     stack: bool
     places: tuple[Gpr | Lane, ...]
+    sure: bool = False
+    """Whether the callee is known to take no others."""
 
 
 def refusal(name: str | None) -> str | None:

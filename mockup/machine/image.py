@@ -21,13 +21,19 @@ _PF_W = 2
 class Image:
     """Segments and symbols of one ELF file; addresses are run-time addresses (``load_base`` added).
 
-    ``functions`` maps the start of a function to its name, ``slots`` an entry of the global offset table to the symbol
-    that the loader puts there.
+    ``functions`` maps the start of a function to its name, ``sizes`` to its bytes, ``slots`` an entry of the global offset
+    table to the symbol that the loader puts there.
     """
 
     segments: tuple[tuple[int, bytes, bool], ...] = ()
     functions: dict[int, str] = field(default_factory=dict)
     slots: dict[int, str] = field(default_factory=dict)
+    sizes: dict[int, int] = field(default_factory=dict)
+
+    def function_code(self, address: int) -> bytes:
+        """The code of the function that starts at ``address``; nothing where its size is not known."""
+        size = self.sizes.get(address, 0)
+        return (self.read(address, size) or b"") if size else b""
 
     def read(self, address: int, size: int) -> bytes | None:
         """``size`` bytes of the file's image at ``address`` if they cannot change at run time (not writable)."""
@@ -96,11 +102,13 @@ def _parse(elf: ELFFile, base: int) -> Image:
     )
     functions: dict[int, str] = {}
     slots: dict[int, str] = {}
+    sizes: dict[int, int] = {}
     for section in elf.iter_sections():
         if isinstance(section, SymbolTableSection):
             for symbol in section.iter_symbols():
                 if symbol["st_info"]["type"] in ("STT_FUNC", "STT_GNU_IFUNC") and symbol["st_value"]:
                     functions.setdefault(base + symbol["st_value"], symbol.name)
+                    sizes.setdefault(base + symbol["st_value"], symbol["st_size"])
         elif isinstance(section, RelocationSection) and section["sh_link"]:
             symbols = elf.get_section(section["sh_link"])
             if not isinstance(symbols, SymbolTableSection):
@@ -110,4 +118,4 @@ def _parse(elf: ELFFile, base: int) -> Image:
                 name = symbols.get_symbol(number).name if number else ""
                 if name:
                     slots.setdefault(base + relocation["r_offset"], name.split("@")[0])
-    return Image(segments, functions, slots)
+    return Image(segments, functions, slots, sizes)

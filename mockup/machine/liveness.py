@@ -63,6 +63,11 @@ KNOWN: Mapping[str, tuple[int, int]] = {
     "clock": (0, 0), "clock_gettime": (2, 0), "gettimeofday": (2, 0), "exit": (1, 0), "memset": (3, 0), "memcpy": (3, 0),
     "memmove": (3, 0), "fflush": (1, 0), "fclose": (1, 0), "fputs": (2, 0), "fwrite": (4, 0), "rand": (0, 0), "atoi": (1, 0),
     "sqrt": (0, 1), "exp": (0, 1), "log": (0, 1), "sin": (0, 1), "cos": (0, 1), "pow": (0, 2), "omp_get_wtime": (0, 0),
+    "sincos": (2, 1), "sincosf": (2, 1), "frexp": (1, 1), "modf": (1, 1), "ldexp": (1, 1), "lrand48": (0, 0),
+    "drand48": (0, 0), "erand48": (1, 0), "random": (0, 0), "rand_r": (1, 0), "abs": (1, 0), "strlen": (1, 0),
+    "strcmp": (2, 0), "strncmp": (3, 0), "strcpy": (2, 0), "strncpy": (3, 0), "memcmp": (3, 0), "aligned_alloc": (2, 0),
+    "posix_memalign": (3, 0), "memalign": (2, 0), "cfree": (1, 0), "strdup": (1, 0), "__errno_location": (0, 0),
+    "_Znwm": (1, 0), "_Znam": (1, 0), "_ZdlPv": (1, 0), "_ZdaPv": (1, 0), "_ZdlPvm": (2, 0), "_ZdaPvm": (2, 0),
 }  # fmt: skip
 """How many integer and floating-point arguments some library functions take."""
 VARIADIC = frozenset(
@@ -156,10 +161,7 @@ def _by_effects(insn: Insn) -> tuple[set[Name], set[Name]]:
     try:
         effects = semantics(insn).effects
     except NotLiftedError:
-        named = [o for o in insn.operands if isinstance(o, Register)]
-        used = {_name(place) for place in named if place.kind != "other"} | ({("k", insn.mask)} if insn.mask else set())
-        inside = [r for o in insn.operands if isinstance(o, MemoryOperand) for r in (o.base, o.index, o.vector_index) if r]
-        return used | {_name(r) for r in inside}, set()
+        return {_name(place) for place in _named(insn)} | ({("k", insn.mask)} if insn.mask else set()), set()
     sets = [effect.location for effect in effects if isinstance(effect, SetEffect)]
     lanes = [place.number for place in sets if isinstance(place, Lane)]
     killed = {_name(place) for place in sets if isinstance(place, Gpr | MaskBit)}
@@ -167,6 +169,12 @@ def _by_effects(insn: Insn) -> tuple[set[Name], set[Name]]:
     killed |= FLAGS if any(isinstance(place, Flags) for place in sets) else set()
     used = {_name(place) for effect in effects for place in _reads(effect) if not isinstance(place, Flags)}
     return used, killed
+
+
+def _named(insn: Insn) -> list[Register]:
+    """The registers that the operands name, those of addresses included."""
+    inside = [r for o in insn.operands if isinstance(o, MemoryOperand) for r in (o.base, o.index, o.vector_index) if r]
+    return [o for o in (*insn.operands, *inside) if isinstance(o, Register) and o.kind != "other"]
 
 
 def _name(place: Gpr | Lane | MaskBit | Register) -> Name:
@@ -236,6 +244,8 @@ class Liveness:
                 break
             called = self.cfg.calls.get(insn.address)
             used, killed = _call(called.name, insns[:number]) if called is not None else uses_and_kills(insn)
+            if called is not None and called.target is None:
+                used |= {_name(place) for place in _named(insn)}
             live = (live - killed) | used
         return frozenset(live)
 

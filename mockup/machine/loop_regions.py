@@ -56,7 +56,8 @@ class LoopNest:
 def hottest_nests(function: Region, samples: Mapping[int, int]) -> Iterator[LoopNest | NotLiftedError]:
     """The nests on the way from the hottest outermost loop to its hottest innermost one, the outermost first; where one of
     them is no region with one entry, the reason. ``function`` is at load base 0, ``samples`` counts addresses in it."""
-    cfg = build_cfg(function, strict=False)  # a loop with two entries elsewhere in the function is no obstacle
+    # a loop with two entries elsewhere in the function is no obstacle
+    cfg = build_cfg(function, strict=False, indirect_calls=True)
     live = Liveness(cfg)
     constant = open_image(function.path, function.load_base).read
     parent: int | None = None

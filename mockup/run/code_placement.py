@@ -102,7 +102,7 @@ def grown(shift: int) -> tuple[str, ...]:
 
 def _inner_loops(code: Region, executed: Mapping[int, int]) -> list[tuple[InnerLoop, int]]:
     """The innermost loops and how many traced accesses each has."""
-    cfg = build_cfg(code, strict=False)  # what has two entries is lifted all the same (reducible.py)
+    cfg = build_cfg(code, strict=False, indirect_calls=True)  # what has two entries is lifted all the same (reducible.py)
     parents = {loop.parent for loop in cfg.loops}
     found = []
     for loop in cfg.loops:

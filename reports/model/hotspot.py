@@ -85,6 +85,27 @@ class NotLifted(msgspec.Struct, frozen=True):
     reason: str
 
 
+class EndedWay(msgspec.Struct, frozen=True):
+    """A way through the hotspot that no compared call took: mock-ups end where it begins. ``reason``: what could not be
+    lifted on it."""
+
+    address: str
+    file: str | None
+    line: int | None
+    reason: str
+
+
+class KeptCall(msgspec.Struct, frozen=True):
+    """A call that mock-ups make as the hotspot does, of machine code that is not lifted; ``function`` is None where it is
+    known at run time only. It touches nothing that gets another layout: that memory is inaccessible while mock-ups are
+    compared."""
+
+    address: str
+    function: str | None
+    file: str | None
+    line: int | None
+
+
 class CompiledBy(msgspec.Struct, frozen=True):
     """The compiler of the mock-ups: the program's own one (its version), with the program's flags where these are
     ``recorded`` in its debug information, else with -O2 and what its instructions show. ``note``: why it is another
@@ -197,5 +218,8 @@ class HotspotReport(msgspec.Struct, frozen=True):
     ``identity`` are. The accesses counted in ``structures`` are those of one call of each kind measured."""
     name: str = ""
     """The name to print: ``symbol`` as in the source, demangled and without its parameters."""
+    ended_ways: tuple[EndedWay, ...] = ()
+    """Calls that take one of them were not measured."""
+    kept_calls: tuple[KeptCall, ...] = ()
     compiled: CompiledBy | None = None
     """None where no mock-up was compiled."""

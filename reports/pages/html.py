@@ -48,6 +48,8 @@ def environment() -> Environment:
     env.filters["structure_line"] = structure_words.structure_line
     env.filters["base_id"] = tables.base_id
     env.filters["kind"] = hotspot_words.kind
+    env.filters["kept_calls"] = hotspot_words.kept_calls
+    env.filters["ended_ways"] = hotspot_words.ended_ways
     env.filters["name"] = hotspot_words.name
     env.filters["kind_speedups"] = hotspot_words.kind_speedups
     env.filters["unused"] = structure_words.unused

@@ -64,6 +64,9 @@ def _hotspot(console: Console, hotspot: HotspotReport, verbose: bool) -> None:
         console.print()
         _candidates(console, hotspot, verbose)
     _by_threads(console, hotspot)
+    for text in (hotspot_words.kept_calls(hotspot), hotspot_words.ended_ways(hotspot)):
+        if text:
+            _say(console, f"  {text}")
     for entry in hotspot.not_lifted:
         line = f"{entry.file}:{entry.line}" if entry.file else entry.address
         _say(console, f"not lifted: {entry.instruction} at {line}: {entry.reason}")

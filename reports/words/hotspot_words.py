@@ -27,6 +27,25 @@ def place(hotspot: HotspotReport) -> str:
     return name if hotspot.line is None else f"{name}:{hotspot.line}"
 
 
+def kept_calls(hotspot: HotspotReport) -> str:
+    """``calls that stay calls: malloc, free``, or nothing."""
+    names = dict.fromkeys(call.function or "a function known at run time only" for call in hotspot.kept_calls)
+    return f"calls that stay calls: {', '.join(names)}" if names else ""
+
+
+def ended_ways(hotspot: HotspotReport) -> str:
+    """How many ways no compared call took and what could not be lifted on the first of them, or nothing."""
+    ways = hotspot.ended_ways
+    if not ways:
+        return ""
+    first = ways[0]
+    where = f"{PurePath(first.file).name}:{first.line}" if first.file else first.address
+    many = "1 way is" if len(ways) == 1 else f"{len(ways)} ways are"
+    more = f"; {len(ways) - 1} more in report.json" if len(ways) > 1 else ""
+    them = "it" if len(ways) == 1 else "them"
+    return f"{many} not in the mock-ups, as no compared call took {them}: {where} ({first.reason}){more}"
+
+
 def stopped_at(hotspot: HotspotReport) -> str:
     """``traced at call 5``, or how many short calls were taken together from which one on, and how much they differ."""
     batch = hotspot.batch

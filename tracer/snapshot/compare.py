@@ -48,7 +48,7 @@ class Comparison:
     other: dict[str, int] = field(default_factory=dict)
 
 
-def _subtract(ranges: list[tuple[int, int]], holes: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def subtract(ranges: list[tuple[int, int]], holes: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     for low, high in holes:
         ranges = [
             piece
@@ -81,11 +81,11 @@ class _Plan:
         if any(PurePath(mapping.path).name.startswith(name) for name in _SYSTEM):
             return []
         if mapping.start <= self.rsp < mapping.end:
-            return _subtract([(self.rsp, mapping.end)], self.holes)
+            return subtract([(self.rsp, mapping.end)], self.holes)
         # libc's own variables share the TLS mapping with the program's: they cannot be told apart here.
         if not mapping.path and mapping.start < self.tcb[1] and self.tcb[0] < mapping.end:
-            return _subtract([(mapping.start, mapping.end)], [*self.holes, self.tcb])
-        return _subtract([(mapping.start, mapping.end)], self.holes)
+            return subtract([(mapping.start, mapping.end)], [*self.holes, self.tcb])
+        return subtract([(mapping.start, mapping.end)], self.holes)
 
     def in_blocks(self, addresses: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """A mask of the addresses that lie in a heap block."""
@@ -106,7 +106,7 @@ class _Plan:
         return int((ends - starts).sum())
 
 
-class _Memory:
+class ProcessMemory:
     """Reads the same addresses of several processes."""
 
     def __init__(self, programs: Sequence[StoppedProgram]) -> None:
@@ -165,7 +165,7 @@ class _Memory:
         self._drop_tables()
 
 
-def _unequal(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> NDArray[np.intp]:
+def unequal(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> NDArray[np.intp]:
     """Offsets of differing bytes; words first, since nearly all are equal."""
     words = a.size // 8 * 8
     first, second = a[:words].view(np.uint64), b[:words].view(np.uint64)
@@ -208,7 +208,7 @@ class _Tally:
 
 
 def _chunk(
-    memory: _Memory, plan: _Plan, mapping: Mapping, low: int, high: int, own: bool, tally: _Tally, changes: bool
+    memory: ProcessMemory, plan: _Plan, mapping: Mapping, low: int, high: int, own: bool, tally: _Tally, changes: bool
 ) -> None:
     """Compare [low, high). ``own``: the whole of it is the program's; else only what lies in heap blocks is."""
     own = own or plan.one_block(low, high)
@@ -218,7 +218,7 @@ def _chunk(
 
 
 def _piece(
-    memory: _Memory, plan: _Plan, mapping: Mapping, low: int, high: int, own: bool, tally: _Tally, changes: bool
+    memory: ProcessMemory, plan: _Plan, mapping: Mapping, low: int, high: int, own: bool, tally: _Tally, changes: bool
 ) -> None:
     first = memory.read(1, low, high - low)
     if changes:
@@ -226,7 +226,7 @@ def _piece(
     if memory.same(1, 2):
         return
     second = memory.read(2, low, high - low)
-    different = _unequal(first, second)
+    different = unequal(first, second)
     if not own and different.size:
         inside = plan.in_blocks(np.uint64(low) + different.astype(np.uint64))
         name = mapping.path or "anonymous"
@@ -246,7 +246,7 @@ def _changed(before: NDArray[np.uint8], after: NDArray[np.uint8], plan: _Plan, l
         return 0
     if own:
         return int(np.count_nonzero(before != after))
-    return int(plan.in_blocks(np.uint64(low) + _unequal(before, after).astype(np.uint64)).sum())
+    return int(plan.in_blocks(np.uint64(low) + unequal(before, after).astype(np.uint64)).sum())
 
 
 def compare(
@@ -259,7 +259,7 @@ def compare(
     """
     plan = _Plan(before, exclude)
     tally = _Tally()
-    memory = _Memory((before, a, b))
+    memory = ProcessMemory((before, a, b))
     try:
         # Mock-ups' contexts and buffers lie in mappings that came later (and that may merge with older ones).
         born = before.mappings_at_park() if isinstance(before, AgentProcess) else before.mappings()
@@ -268,9 +268,9 @@ def compare(
                 continue
             by_block = plan.has_blocks(mapping)
             pieces = [] if by_block else plan.ranges(mapping)
-            others = _subtract([(mapping.start, mapping.end)], [*pieces, *plan.holes])
+            others = subtract([(mapping.start, mapping.end)], [*pieces, *plan.holes])
             if by_block:
-                pieces, others = [], _subtract([(mapping.start, mapping.end)], plan.holes)
+                pieces, others = [], subtract([(mapping.start, mapping.end)], plan.holes)
             for own, ranges in ((True, pieces), (False, others)):
                 for start, end in ranges:
                     for low in range(start, end, CHUNK):

@@ -125,14 +125,14 @@ def test_a_mockup_with_an_array_for_each_of_many_fields(parked: AgentProcess, fo
 def test_pages_that_all_share_are_not_read(parked: AgentProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     data = particles_of(parked)
     read = 0
-    real = compare_module._Memory.read
+    real = compare_module.ProcessMemory.read
 
-    def counted(memory: compare_module._Memory, which: int, address: int, size: int) -> NDArray[np.uint8]:
+    def counted(memory: compare_module.ProcessMemory, which: int, address: int, size: int) -> NDArray[np.uint8]:
         nonlocal read
         read += size
         return real(memory, which, address, size)
 
-    monkeypatch.setattr(compare_module._Memory, "read", counted)
+    monkeypatch.setattr(compare_module.ProcessMemory, "read", counted)
     with parked.fork() as a, parked.fork() as b:
         idle = compare(parked, a, b)
         quiet, read = read, 0
