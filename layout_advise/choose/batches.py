@@ -103,7 +103,8 @@ def plan_batch(
         chosen = replace(chosen, in_situ_ns=typical)
     size, start = size_and_start(first.quick_ns, seen.calls, settings.call, least)
     if size == 0:
-        return chosen, f"its {seen.calls} calls together are too short to be timed"
+        few = f"{min(seen.calls, MAX_TIMED):,} of its calls in a row take less than {CHOOSE.short_call_ns / 1000:.0f} µs"
+        return chosen, few if first.quick_ns else "no call of it was timed"
     calls = record_calls(
         settings.command, profiled.entry, start, CHOOSE.verified_calls * size, stdin_path=stdin, timeout=settings.timeout
     )

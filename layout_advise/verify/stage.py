@@ -45,7 +45,13 @@ class Verified:
         """Why no number counts, as the stable word and a sentence; None where they do."""
         identity = self.found.get(IDENTITY)
         if identity is None or identity.reason is not None:
-            why = (identity.reason if identity else self.built.mockups[IDENTITY].reason) or "it could not be built"
+            if identity is None:  # there was nothing to compare
+                why = self.built.mockups[IDENTITY].reason or "no reason is known"
+                return (
+                    Reason.IDENTITY_NOT_VERIFIED,
+                    f"the unchanged mock-up could not be built ({why}), so no number counts.",
+                )
+            why = identity.reason or ""
             text = f"the unchanged mock-up does not do what the original does ({why}), so no number counts."
             if why == NOTHING_CHANGED:
                 text = f"no layout can be checked: {why}. Another call (--call N) or other data may differ."

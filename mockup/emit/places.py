@@ -9,7 +9,6 @@ from layout_advise.mockup.emit.writer_state import Cut, Text
 from layout_advise.mockup.evidence.binding import Access
 from layout_advise.mockup.ir.lifted import Assign, Call, Let, LetLinear, LiftedLoop, Linear, Load, Store, Val
 from layout_advise.mockup.remap.field_runs import RunPiece
-from layout_advise.mockup.remap.index_terms import decompose
 from layout_advise.mockup.remap.plan import ElementPlace, Site
 
 
@@ -113,18 +112,17 @@ class ElementPlaces(Text):
         """A site written at the same item that lies whole elements away, whatever the values, and how many by dimension.
 
         In a source a stencil's neighbours are a constant apart, which a compiler does not see of two divisions. That this
-        leads over no border of the dimensions is left to the check build, as for all digits (``remap.py``).
+        leads over no border of the dimensions later in the call is left to the check build, as for all digits.
         """
         structure = site.relayout.structure
         if self.context.unrelated and structure.kind == "global" and self.plan.chosen_at_run_time(site.relayout):
             return None
-        strides = tuple(dim.stride for dim in structure.dims)
         here = next(sites for sites in self.plan.sites.values() if site in sites)
         for other in here:
             alike = (other.relayout, other.offset.terms, other.given) == (site.relayout, site.offset.terms, site.given)
             if alike and site.offset.terms and other.number in self.sites_written:
                 distance = (site.offset.const - other.offset.const + (1 << 63)) % (1 << 64) - (1 << 63)
-                digits = decompose(distance, strides)
+                digits = self.plan.apart(site, other, distance)
                 if digits is not None:
                     return other, digits
         return None

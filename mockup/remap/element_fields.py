@@ -100,3 +100,16 @@ def _joins(first: RunPiece, second: RunPiece) -> bool:
     same = first.map.buffer == second.map.buffer and first.map.axes == second.map.axes and first.inner == second.inner
     joined = first.map.offset + first.delta + first.bytes == second.map.offset + second.delta
     return same and joined and (first.bytes + second.bytes) in (2, 4, 8)
+
+
+def first_element(access: Access, relayout: Relayout, binding: Binding) -> tuple[int, ...] | None:
+    """Returns the digits of the element where the first execution of the access's reference went; None where not known."""
+    stream = binding.streams.get(key_of(access))
+    if not isinstance(stream, FoldedStream) or access.lanes:
+        return None
+    rest = first_address(stream) + access.part - relayout.structure.base
+    digits = []
+    for dim in relayout.structure.dims:
+        digit, rest = divmod(rest, dim.stride)
+        digits.append(digit)
+    return tuple(digits)

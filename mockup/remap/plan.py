@@ -10,7 +10,7 @@ every new address with the map applied to the old one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from layout_advise.errors import RemapError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout
@@ -28,7 +28,7 @@ from layout_advise.mockup.ir.lifted import (
     Val,
     everything,
 )
-from layout_advise.mockup.remap.element_fields import covered_fields, described, element_offset, field_pieces
+from layout_advise.mockup.remap.element_fields import covered_fields, described, element_offset, field_pieces, first_element
 from layout_advise.mockup.remap.field_runs import (
     Run,
     RunPiece,
@@ -36,7 +36,7 @@ from layout_advise.mockup.remap.field_runs import (
     even_moves,
     runs_over_fields,
 )
-from layout_advise.mockup.remap.index_terms import IndexTerm, index_term
+from layout_advise.mockup.remap.index_terms import IndexTerm, decompose, index_term
 from layout_advise.mockup.remap.operand_levels import Levels, read_again, read_as_it_goes
 from layout_advise.mockup.remap.row_steps import Given, row_steps
 
@@ -83,6 +83,27 @@ class RemapPlan:
     sites: Mapping[int, Sequence[Site]] = field(default_factory=dict)
     blocks: Mapping[int, int] = field(default_factory=dict)
     written: frozenset[tuple[str, int]] = frozenset()
+    firsts: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    """By access, the digits of the element where the traced call's first execution of its reference went; those known."""
+
+    def apart(self, site: Site, other: Site, distance: int) -> tuple[int, ...] | None:
+        """Returns by how many elements in each dimension ``site`` lies from ``other``, where these are ``distance`` bytes
+        and differ in nothing else; None where that is not known.
+
+        The distance alone leaves it open where it is about half a row: 15 places back are as well a row back and 14 on.
+        """
+        dims = site.relayout.structure.dims
+        there = {(p.terms, p.along): self.firsts.get(uid) for uid, p in self.places.items() if p.site is other}
+        for uid, place in self.places.items():
+            one = self.firsts.get(uid) if place.site is site else None
+            two = there.get((place.terms, place.along))
+            if one is not None and two is not None:
+                digits = tuple(a - b for a, b in zip(one, two, strict=True))
+                if sum(digit * dim.stride for digit, dim in zip(digits, dims, strict=True)) == distance:
+                    return digits
+        digits_ = decompose(distance, tuple(dim.stride for dim in dims))
+        sure = digits_ is not None and all(2 * abs(d) < dim.count for d, dim in zip(digits_[1:], dims[1:], strict=True))
+        return digits_ if sure else None
 
     def chosen_at_run_time(self, relayout: Relayout) -> bool:
         """Returns whether sites of the structure start from different values: which field is accessed there (``[now]``,
@@ -119,7 +140,12 @@ def plan(lifted: Lifted, candidate: Candidate | None, binding: Binding) -> Remap
         else:
             offset = element_offset(access, copies[key], relayout, binding, runs)
         planner.place(access, chain, relayout, offset, runs)
-    return planner.result(lifted)
+    firsts = {}
+    for access in (group[0] for group in copies.values() if len(group) == 1):
+        digits = first_element(access, relayouts[names[key_of(access)]], binding)
+        if digits is not None:
+            firsts[access.uid] = digits
+    return replace(planner.result(lifted), firsts=firsts)
 
 
 @dataclass(frozen=True, slots=True)

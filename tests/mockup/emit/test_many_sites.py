@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layout_advise.layoutalgebra.derive.structure import Dim, Structure
+from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
 from layout_advise.mockup.emit.names import RESERVED, Names
 from tests.support.mockups.case import Case, compare, f64_fields
 from tests.support.mockups.native import candidate, relayout
@@ -57,3 +57,21 @@ def test_no_two_keys_share_a_name(wanted: list[tuple[str, int]]) -> None:
         assert name.startswith(key[0])
     assert len(set(given_to.values())) == len(given_to)
     assert RESERVED.isdisjoint(given_to.values())
+
+
+BACK = """
+void step(float *middle, long n) {
+    for (long i = 0; i < n; i++)
+        middle[29 * i] = middle[29 * i - 15] + middle[29 * i + 9];
+}"""
+
+
+def test_a_place_half_a_row_away_is_in_the_same_row(tmp_path: Path) -> None:
+    """15 floats back in a record of 29 was taken for a record back and 14 on: the mock-up died of SIGSEGV."""
+    case = Case(BACK, "step", ("-O2",), tmp_path)
+    data = np.random.default_rng(3).random((40, 29)).astype(np.float32)
+    case.arrays, case.integers = [data], [data.ctypes.data + 72, 40]
+    dims, one = (Dim(40, 116), Dim(29, 4)), (Field("x", 0, 4, "float", 1, 1),)
+    case.structures = (Structure("s0", "rows", data.ctypes.data, data.nbytes, dims, one),)
+    case.prepare()
+    compare(case, candidate(relayout(case.structures[0], "permute", order=(1, 0))), "plain")
