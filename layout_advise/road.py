@@ -39,14 +39,14 @@ from layout_advise.measure.contest import raw
 from layout_advise.measure.replays import replay_all, sentence
 from layout_advise.measure.stage import KindTimed, measure_again, measure_kind, measure_more
 from layout_advise.measure.thread_counts import Runner, by_threads
+from layout_advise.mockup.evidence.kept_calls import kept_calls
 from layout_advise.mockup.timing.ratios import identity_of
 from layout_advise.mockup.timing.variants import IDENTITY
 from layout_advise.observe.case import Case, outside_arguments
 from layout_advise.observe.find_kinds import Kinds, at_kind, look_again
-from layout_advise.observe.kept_calls import kept_calls, with_all_written
 from layout_advise.observe.other_kinds import Others, in_order, observe_others
 from layout_advise.observe.other_users import between_calls
-from layout_advise.observe.stage import kinds_of, observe_call
+from layout_advise.observe.stage import kinds_of, observe_call, with_all_written
 from layout_advise.observe.watch_users import find_users
 from layout_advise.propose.proposals import Proposed, views_of
 from layout_advise.propose.source import Source

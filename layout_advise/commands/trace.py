@@ -17,6 +17,7 @@ import sys
 from pathlib import Path
 from typing import get_args
 
+from layout_advise.choose.wrapped_command import Unwrapped, unwrapped
 from layout_advise.commands import common
 from layout_advise.config import (
     DEFAULT_CANDIDATES,
@@ -33,7 +34,6 @@ from layout_advise.progress import Progress
 from layout_advise.reports.model.contract import Report
 from layout_advise.rundir import default_path
 from layout_advise.tracer.backends.registry import backend_names
-from layout_advise.wrapped_command import Unwrapped, unwrapped
 
 FAIL_ON_REACHED = 3
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 
 from layout_advise.errors import NotLiftedError
+from layout_advise.mockup.evidence.kept_calls import never_taken
 from layout_advise.mockup.ir.effects import Gpr, Lane
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.lift.inline_calls import ALL_TAKEN, Untaken
@@ -15,7 +16,6 @@ from layout_advise.mockup.machine.kernel_effects import unrepeatable
 from layout_advise.observe.chosen_elements import select
 from layout_advise.observe.exchanged_buffers import with_further_calls
 from layout_advise.observe.gather import gather
-from layout_advise.observe.kept_calls import never_taken
 from layout_advise.observe.linear_index import linearise
 from layout_advise.observe.observe import Observation
 from layout_advise.observe.stage import Observed

@@ -3,7 +3,7 @@
 In come a form, a re-indexing plan and settings, out comes the text of a mock-up with the exports of
 ``tracer/agent/abi.h``. ``mockup`` puts it together: ``frame`` (buffers, registers in and out), ``arrays`` (pointers)
 or ``statics`` (static arrays), ``scope`` (declarations), ``names`` (identifiers), ``program`` (the body) with
-``memory`` (accesses), ``places`` (addresses), ``c_text`` (expressions) and ``openmp_c``, ``copies`` (conversion).
+``memory`` (accesses), ``places`` (addresses), ``c_text`` (expressions) and ``calls_c``, ``copies`` (conversion).
 ``settings`` are the caller's, ``writer_state`` is what the writers share. ``packs/`` and ``simd/`` write vector
 statements; ``replay`` writes loads and stores alone.
 """

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout, Structure
 from layout_advise.mockup.emit.c_text import CTYPE
-from layout_advise.mockup.emit.openmp_c import shared_variables
+from layout_advise.mockup.emit.calls_c import shared_variables
 from layout_advise.mockup.emit.packs.writer import PackWriter
 from layout_advise.mockup.emit.program import BodyWriter
 from layout_advise.mockup.emit.scope import Scope, identifier

@@ -16,6 +16,7 @@ from layout_advise.mockup.emit.arrays import (
     recorders,
     still_known,
 )
+from layout_advise.mockup.emit.calls_c import runtime_declarations
 from layout_advise.mockup.emit.copies import chosen_tables, copy_functions, map_function
 from layout_advise.mockup.emit.frame import (
     base_arguments,
@@ -27,7 +28,6 @@ from layout_advise.mockup.emit.frame import (
     mixes_products,
     run_text,
 )
-from layout_advise.mockup.emit.openmp_c import runtime_declarations
 from layout_advise.mockup.emit.packs.find import nothing_packed, packed
 from layout_advise.mockup.emit.packs.fmaddsub import join_fmaddsub, keeps_lanes
 from layout_advise.mockup.emit.packs.pack import Packs

@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from layout_advise.mockup.emit.c_text import CTYPE, constant, operation
-from layout_advise.mockup.emit.calls_c import call_lines, record_member, returned_name, through_record
+from layout_advise.mockup.emit.calls_c import (
+    atomic_text,
+    call_lines,
+    given_text,
+    record_member,
+    returned_name,
+    runtime_text,
+    through_record,
+)
 from layout_advise.mockup.emit.memory import MemoryWriter
-from layout_advise.mockup.emit.openmp_c import atomic_text, given_text, runtime_text
 from layout_advise.mockup.evidence.binding import accesses
 from layout_advise.mockup.ir.lifted import (
     Assign,

@@ -28,7 +28,7 @@ _LONGEST_PAUSE = 5e-5
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class StopEvent:
     """Thread ``thread`` stopped for signal ``signal`` (or ``event``), or ``ended`` tells how it is gone."""
 
     thread: int
@@ -104,13 +104,13 @@ class Seized(TracedProcess):
         """The running thread will stop with EVENT_STOP."""
         libc.ptrace(ptrace.INTERRUPT, thread, None, None)
 
-    def wait(self, deadline: float | None) -> Stop | None:
+    def wait(self, deadline: float | None) -> StopEvent | None:
         """The next stop of any thread; None at ``deadline`` (of the monotonic clock). Raises ChildProcessError when all is
         over."""
         found = next_stop([-self.pid], deadline, _LONGEST_PAUSE)
         return _stop(*found) if found is not None else None
 
-    def step(self, thread: int) -> Stop:
+    def step(self, thread: int) -> StopEvent:
         """One instruction of the thread (one iteration of a repeated string instruction), and its stop: SIGTRAP after it, or
         SIGSEGV instead of it. Other signals that come meanwhile are delivered when the thread is resumed."""
         while True:
@@ -121,7 +121,7 @@ class Seized(TracedProcess):
             if not stop.event:
                 self._late.setdefault(thread, []).append(stop.signal)
 
-    def wait_for(self, thread: int) -> Stop:
+    def wait_for(self, thread: int) -> StopEvent:
         """The next stop of this thread, which comes soon."""
         return _stop(*os.waitpid(thread, ptrace.WALL))
 
@@ -158,7 +158,7 @@ class Seized(TracedProcess):
         raise SnapshotError("the watched program is out of reach", f"ptrace {request:#x}: {why}")
 
 
-def _stop(thread: int, status: int) -> Stop:
+def _stop(thread: int, status: int) -> StopEvent:
     if os.WIFSTOPPED(status):
-        return Stop(thread, os.WSTOPSIG(status), status >> 16)
-    return Stop(thread, ended=describe_end(os.waitstatus_to_exitcode(status)))
+        return StopEvent(thread, os.WSTOPSIG(status), status >> 16)
+    return StopEvent(thread, ended=describe_end(os.waitstatus_to_exitcode(status)))

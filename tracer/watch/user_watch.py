@@ -27,7 +27,7 @@ from layout_advise.tracer.process.ptrace import (
     UserRegisters,
     signed,
 )
-from layout_advise.tracer.process.seized import SYSTEM_CALL, Seized, Stop
+from layout_advise.tracer.process.seized import SYSTEM_CALL, Seized, StopEvent
 from layout_advise.tracer.watch.call_buffers import EFAULT, buffers, call_name, remapped
 from layout_advise.tracer.watch.faulting import Operands
 from layout_advise.tracer.watch.guarded_memory import SLICE, GuardedMemory, WatchOver
@@ -82,7 +82,7 @@ class UserWatch:
             ended = True
         return Watched(self._course.call, self._call, tuple(self._touches), ended, self._gapless, reason)
 
-    def _on(self, stop: Stop) -> None:
+    def _on(self, stop: StopEvent) -> None:
         thread = stop.thread
         if stop.ended:
             if thread == self._process.pid:

@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 
+from layout_advise.choose.wrapped_command import unwrapped
 from layout_advise.errors import UsageError
-from layout_advise.wrapped_command import unwrapped
 
 
 @pytest.mark.parametrize(
