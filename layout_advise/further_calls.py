@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 
 from layout_advise.build.stage import Built, build_at_call
 from layout_advise.choose.policy import CHOOSE
+from layout_advise.mockup.evidence.kept_calls import taken_after_all
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.timing.variants import Variant
 from layout_advise.observe.case import Case
 from layout_advise.observe.gather import gather_again
-from layout_advise.observe.kept_calls import taken_after_all
 from layout_advise.observe.observe import Observation
 from layout_advise.observe.other_kinds import Other, blocks_of, concerns, with_structures
 from layout_advise.propose.recipes import Recipe

@@ -33,15 +33,16 @@ from layout_advise.describe.studied import (
 )
 from layout_advise.errors import SnapshotError
 from layout_advise.further_calls import AtKind, verify_further, verify_kind
+from layout_advise.measure.all_written import with_all_written
 from layout_advise.measure.contest import raw
 from layout_advise.measure.replays import replay_all, sentence
 from layout_advise.measure.stage import KindTimed, measure_again, measure_kind
 from layout_advise.measure.thread_counts import Runner, by_threads
+from layout_advise.mockup.evidence.kept_calls import kept_calls
 from layout_advise.mockup.timing.ratios import identity_of
 from layout_advise.mockup.timing.variants import IDENTITY
 from layout_advise.observe.case import Case
 from layout_advise.observe.find_kinds import Kinds, at_kind, look_again
-from layout_advise.observe.kept_calls import kept_calls, with_all_written
 from layout_advise.observe.other_kinds import Others, in_order, observe_others
 from layout_advise.observe.other_users import between_calls
 from layout_advise.observe.stage import kinds_of, observe_call

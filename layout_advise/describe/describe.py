@@ -19,12 +19,12 @@ from layout_advise.layoutalgebra.draw.memory import draw
 from layout_advise.layoutalgebra.explore.families import can_pad
 from layout_advise.layoutalgebra.terms.notation import shorten
 from layout_advise.measure.replays import Replays
+from layout_advise.mockup.evidence.kept_calls import ended_ways, kept_calls
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.timing.ratios import identity_ratio, noise_floor
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_RESTRICT, IDENTITY_SIMD, ORIGINAL, SCALAR
 from layout_advise.observe.case import Case
-from layout_advise.observe.kept_calls import ended_ways, kept_calls
 from layout_advise.observe.observe import Observation
 from layout_advise.reports.model.candidate import Ablation, Identity
 from layout_advise.reports.model.hotspot import (

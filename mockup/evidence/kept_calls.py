@@ -1,0 +1,29 @@
+"""The calls of a lifted region that stay calls, and its ways that no compared call took."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from layout_advise.mockup.ir.lifted import Lifted, OpaqueCall, WayEnd, everything
+from layout_advise.tracer.trace.trace import Trace
+
+
+def kept_calls(lifted: Lifted) -> tuple[OpaqueCall, ...]:
+    """The calls of functions that are not lifted, each instruction once."""
+    found = {item.origin.pc: item for item in everything(lifted.body) if isinstance(item, OpaqueCall)}
+    return tuple(call for call in found.values() if not (call.function or "").startswith("rep "))
+
+
+def ended_ways(lifted: Lifted) -> tuple[WayEnd, ...]:
+    """The ways that no compared call took, on which mock-ups end; each once."""
+    return tuple({item.pc: item for item in everything(lifted.body) if isinstance(item, WayEnd) and item.reason}.values())
+
+
+def never_taken(trace: Trace, others: Iterable[Trace], taken: frozenset[int]) -> frozenset[int]:
+    """Where code begins that neither the traced call nor ``others`` have run, nor what is ``taken`` at further calls."""
+    return frozenset(trace.untaken).intersection(*(other.untaken for other in others)) - taken
+
+
+def taken_after_all(lifted: Lifted, trace: Trace) -> frozenset[int]:
+    """Where ways begin that end the mock-ups and that the traced call took."""
+    return frozenset(stop.pc for stop in ended_ways(lifted)) - frozenset(trace.untaken)
