@@ -35,6 +35,7 @@ from layout_advise.describe.studied import (
 )
 from layout_advise.errors import SnapshotError
 from layout_advise.further_calls import AtKind, verify_further, verify_kind
+from layout_advise.measure.all_written import with_all_written
 from layout_advise.measure.contest import raw
 from layout_advise.measure.replays import replay_all, sentence
 from layout_advise.measure.stage import KindTimed, measure_again, measure_kind, measure_more
@@ -46,7 +47,7 @@ from layout_advise.observe.case import Case, outside_arguments
 from layout_advise.observe.find_kinds import Kinds, at_kind, look_again
 from layout_advise.observe.other_kinds import Others, in_order, observe_others
 from layout_advise.observe.other_users import between_calls
-from layout_advise.observe.stage import kinds_of, observe_call, with_all_written
+from layout_advise.observe.stage import kinds_of, observe_call
 from layout_advise.observe.watch_users import find_users
 from layout_advise.propose.proposals import Proposed, views_of
 from layout_advise.propose.source import Source

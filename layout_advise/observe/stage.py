@@ -13,7 +13,6 @@ from layout_advise.observe.observe import Observation, is_beyond_the_l2, merge, 
 from layout_advise.tracer.process.procfs import thread_count
 from layout_advise.tracer.process.stopped_program import Range
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
-from layout_advise.tracer.snapshot.changed_lines import changed_lines
 from layout_advise.tracer.trace.trace import OTHERS, Mapping
 from layout_advise.tracer.trace.trace_file import write_trace
 
@@ -92,12 +91,3 @@ def beside_note(threads: int) -> str:
         f"layout-advise: {others} beside the hotspot: the trace has none of their accesses, and they may disturb its times; "
         "check that they leave its data alone before you change the layout"
     )
-
-
-def with_all_written(program: AgentProcess, seen: Observation) -> Observation:
-    """``seen`` with all that a run of the original changes among what it writes: callees are not traced. Between timed runs
-    all of this is put back, the state of the allocator too. Raises SnapshotError when the original cannot be run."""
-    with program.fork() as after:
-        after.run(0)
-        changed = changed_lines(program, after)
-    return replace(seen, written=tuple(merge((*seen.written, *changed), 1)))

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 
 from layout_advise.errors import NotLiftedError
-from layout_advise.mockup.evidence.kept_calls import never_taken
+from layout_advise.mockup.evidence.kept_calls import ended_ways, never_taken
 from layout_advise.mockup.ir.effects import Gpr, Lane
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.lift.inline_calls import ALL_TAKEN, Untaken
@@ -38,7 +38,8 @@ def propose_layouts(observed: Observed, others: Sequence[Observation], read: Cal
     lifted = attempt(seen.region, kind, case.outs, case.known, untaken, calls=not case.profiled.threaded)
     source: Source | NotLiftedError
     if isinstance(lifted, Lifted):
-        seen = gather(select(with_reachable(linearise(seen, lifted), lifted), lifted), lifted, read)
+        seen = with_untaken_fields(linearise(seen, lifted), lifted, untaken, calls=not case.profiled.threaded)
+        seen = gather(select(seen, lifted), lifted, read)
         verbose = case.space.progress.verbose
         source = source_of(seen, lifted, case.profiled.module, case.profiled.function, verify=verbose)
     else:
@@ -62,17 +63,23 @@ def attempt(
     no compared call ran.
 
     First all of it is lifted, without calls. Where that fails, ``calls`` may stay calls, and ways that were not taken end
-    where they meet what cannot be lifted; last, all of them end where they begin.
+    where they begin.
     """
-    forms = [(False, ALL_TAKEN), (calls, Untaken(untaken))]
-    forms += [(calls, Untaken(untaken, all_stop=True))] if untaken else []
-    stopped: NotLiftedError | None = None
-    for opaque, ways in forms:
+    for opaque, ways in ((False, ALL_TAKEN), (calls, Untaken(untaken, all_stop=True))):
         try:
             lifted = lift(region, result=result, outs=outs, known=known, opaque=opaque, untaken=ways)
         except NotLiftedError as error:
             stopped = error
             continue
         return unrepeatable(lifted) or lifted
-    assert stopped is not None
     return stopped
+
+
+def with_untaken_fields(seen: Observation, lifted: Lifted, untaken: frozenset[int], *, calls: bool) -> Observation:
+    """``seen`` with the fields that ways use which end in ``lifted``, as far as these can be lifted."""
+    if not ended_ways(lifted):
+        return with_reachable(seen, lifted)
+    try:
+        return with_reachable(seen, lift(seen.region, result="none", opaque=calls, untaken=Untaken(untaken)))
+    except NotLiftedError:
+        return with_reachable(seen, lifted)

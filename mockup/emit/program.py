@@ -30,9 +30,9 @@ from layout_advise.mockup.ir.lifted import (
     Load,
     OpaqueCall,
     RuntimeCall,
-    Stop,
     Store,
     Val,
+    WayEnd,
     everything,
 )
 
@@ -97,7 +97,7 @@ class BodyWriter(MemoryWriter):
             self.put(jump if item.condition is None else f"if ({self.text(item.condition)}) {jump}")
         elif isinstance(item, Label):
             self.lines.append("    " * (self.depth - 1) + f"{self.label(item.number)}:;")
-        elif isinstance(item, Stop):
+        elif isinstance(item, WayEnd):
             self.put(f"LA_STOP; /* {item.pc:#x}{': no compared call came here' if item.reason else ''} */")
         elif isinstance(item, LiftedLoop):
             self.loop(item)

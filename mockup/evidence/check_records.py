@@ -133,7 +133,7 @@ def _fresh(trace: Trace, lifted: Lifted) -> set[tuple[int, int]]:
         return set()
     starts = np.array([a.address for a in trace.allocations], np.int64)
     ends = np.array([a.address + a.bytes for a in trace.allocations], np.int64)
-    heaps = [m for m in trace.mappings if np.any((starts >= m.start) & (starts < m.end))]
+    heaps = [m for m in trace.mappings if m.path == "[heap]" or np.any((starts >= m.start) & (starts < m.end))]
 
     def is_fresh(address: int) -> bool:
         at = int(np.searchsorted(starts, address, "right")) - 1

@@ -1,10 +1,10 @@
-"""Calls that stay calls, and the ways that no compared call took, on which mock-ups end."""
+"""The calls of a lifted region that stay calls, and its ways that no compared call took."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from layout_advise.mockup.ir.lifted import Lifted, OpaqueCall, Stop, everything
+from layout_advise.mockup.ir.lifted import Lifted, OpaqueCall, WayEnd, everything
 from layout_advise.tracer.trace.trace import Trace
 
 
@@ -14,9 +14,9 @@ def kept_calls(lifted: Lifted) -> tuple[OpaqueCall, ...]:
     return tuple(call for call in found.values() if not (call.function or "").startswith("rep "))
 
 
-def ended_ways(lifted: Lifted) -> tuple[Stop, ...]:
+def ended_ways(lifted: Lifted) -> tuple[WayEnd, ...]:
     """The ways that no compared call took, on which mock-ups end; each once."""
-    return tuple({item.pc: item for item in everything(lifted.body) if isinstance(item, Stop) and item.reason}.values())
+    return tuple({item.pc: item for item in everything(lifted.body) if isinstance(item, WayEnd) and item.reason}.values())
 
 
 def never_taken(trace: Trace, others: Iterable[Trace], taken: frozenset[int]) -> frozenset[int]:

@@ -239,7 +239,7 @@ class Label(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Stop(Statement):
+class WayEnd(Statement):
     """The program does not go on, or does so on a way that begins at ``pc`` and that no compared call took: a mock-up that
     comes here ends its process. ``reason`` tells of such a way what could not be lifted on it; it is empty where the machine
     code itself does not go on (after a call of ``abort``)."""
@@ -269,7 +269,9 @@ class LiftedLoop(Statement):
     known: bool = False
 
 
-Item = Let | LetLinear | Load | Store | Atomic | Assign | Call | OpaqueCall | RuntimeCall | Goto | Label | Stop | LiftedLoop
+Item = (
+    Let | LetLinear | Load | Store | Atomic | Assign | Call | OpaqueCall | RuntimeCall | Goto | Label | WayEnd | LiftedLoop
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,8 @@ from layout_advise.mockup.ir.lifted import (
     OpaqueCall,
     Operand,
     RuntimeCall,
-    Stop,
     Store,
+    WayEnd,
 )
 
 Known = Mapping[Operand, Operand]
@@ -63,7 +63,7 @@ def reading(item: Item, operand: Callable[[Operand], Operand], linear: Callable[
             return replace(item, operand=operand(item.operand))
         case Goto():
             return item if item.condition is None else replace(item, condition=operand(item.condition))
-        case Label() | Stop():
+        case Label() | WayEnd():
             return item
     return item if item.trip is None else replace(item, trip=operand(item.trip))
 

@@ -22,10 +22,10 @@ from layout_advise.mockup.ir.lifted import (
     Linear,
     Load,
     Operand,
-    Stop,
     Store,
     Val,
     Var,
+    WayEnd,
     everything,
 )
 from layout_advise.mockup.ir.loop_body import operands
@@ -116,7 +116,7 @@ class _Uses:
                 if known is not None:
                     self.arriving[item.label] = known & self.arriving.get(item.label, known)
                 known = known if item.condition is not None else None
-            elif isinstance(item, Stop):
+            elif isinstance(item, WayEnd):
                 known = None
             elif isinstance(item, LiftedLoop):
                 known = yield from self._loop(item, known)
@@ -149,7 +149,7 @@ def _jumps(items: Sequence[Item], around: frozenset[int]) -> Iterator[str]:
             yield from _jumps(item.body, around | {number for number, count in ahead.items() if count})
             own = {one.number for one in everything(item.body) if isinstance(one, Label)}
             inside = everything(item.body)
-            leaving = (one for one in inside if isinstance(one, Stop) or (isinstance(one, Goto) and one.label not in own))
+            leaving = (one for one in inside if isinstance(one, WayEnd) or (isinstance(one, Goto) and one.label not in own))
             if item.trip is None and next(leaving, None) is None:
                 yield f"LiftedLoop {item.uid} never ends"
 

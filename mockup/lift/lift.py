@@ -51,10 +51,10 @@ def lift(
     where the code writes them. Raises :class:`layout_advise.errors.NotLiftedError` with the instruction that cannot be
     lifted and why; calls of functions that are neither among the region's callees nor pure are such, unless ``opaque``:
     then they stay calls. What is ``untaken`` is not lifted where it stands in the way
-    (:class:`layout_advise.mockup.ir.lifted.Stop`). The frame is kept in variables; where an address in it is computed at run
-    time it stays memory below the rsp of the entry. Of a loop, whose frame is its function's, ``outs`` are the registers
-    that the code after it reads; the place where it is left (:data:`layout_advise.mockup.lift.flow.RIP`) is one more.
-    ``known`` is what vector registers are known to hold at the entry.
+    (:class:`layout_advise.mockup.ir.lifted.WayEnd`). The frame is kept in variables; where an address in it is computed at
+    run time it stays memory below the rsp of the entry. Of a loop, whose frame is its function's, ``outs`` are the
+    registers that the code after it reads; the place where it is left (:data:`layout_advise.mockup.lift.flow.RIP`) is one
+    more. ``known`` is what vector registers are known to hold at the entry.
     """
     if region.kind == "loop":
         return _lift(region, (*outs, RIP), opaque, untaken, guess=False, frame_cells=False, known=known)

@@ -15,9 +15,9 @@ from layout_advise.mockup.ir.lifted import (
     LiftedLoop,
     LiveOut,
     Operand,
-    Stop,
     Val,
     Var,
+    WayEnd,
 )  # fmt: skip
 from layout_advise.mockup.ir.loop_body import used
 from layout_advise.mockup.ir.node import Node
@@ -229,7 +229,7 @@ class StatementWriter:
             case Switch(_, _, keys, targets):
                 self._switch(self.program.switches[block], keys, targets, items)
             case Unreachable(reason):
-                items.append(Stop(self.flow.blocks[block].start, reason))
+                items.append(WayEnd(self.flow.blocks[block].start, reason))
         return items
 
     def _branch(self, condition: Node, taken: int, other: int, following: int | None, items: list[Item]) -> None:

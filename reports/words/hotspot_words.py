@@ -34,7 +34,7 @@ def kept_calls(hotspot: HotspotReport) -> str:
 
 
 def ended_ways(hotspot: HotspotReport) -> str:
-    """How many ways no compared call took and what could not be lifted on the first of them, or nothing."""
+    """How many ways no compared call took that the mock-ups leave out, and where the first begins; or nothing."""
     ways = hotspot.ended_ways
     if not ways:
         return ""
@@ -43,7 +43,7 @@ def ended_ways(hotspot: HotspotReport) -> str:
     many = "1 way is" if len(ways) == 1 else f"{len(ways)} ways are"
     more = f"; {len(ways) - 1} more in report.json" if len(ways) > 1 else ""
     them = "it" if len(ways) == 1 else "them"
-    return f"{many} not in the mock-ups, as no compared call took {them}: {where} ({first.reason}){more}"
+    return f"{many} not in the mock-ups, as no compared call took {them}: {where}{more}"
 
 
 def stopped_at(hotspot: HotspotReport) -> str:

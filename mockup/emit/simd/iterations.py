@@ -30,10 +30,10 @@ from layout_advise.mockup.ir.lifted import (
     OpaqueCall,
     Operand,
     RuntimeCall,
-    Stop,
     Store,
     Val,
     Var,
+    WayEnd,
     everything,
 )
 from layout_advise.mockup.ir.linear_forms import signed
@@ -166,7 +166,7 @@ class _Analysis:
     def _item(self, item: Item, under: bool) -> None:
         if isinstance(item, OpaqueCall):
             self._refuse("it calls code that is not lifted")
-        elif isinstance(item, Stop):
+        elif isinstance(item, WayEnd):
             self._refuse("it may be left early")
         elif isinstance(item, Atomic | RuntimeCall):
             self._refuse("its threads synchronise")

@@ -1,0 +1,88 @@
+// Hotspots that call what is not lifted with them, for test_kept_calls.py: `kept_calls which`.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <stdexcept>
+#include <vector>
+
+struct Body {
+    double x, y, z, vx, vy, vz, m, q;
+};
+struct Force {
+    virtual double of(double x, double v) const = 0;
+};
+struct Spring : Force {
+    double of(double x, double v) const override { return v - 0.25 * x; }
+};
+struct Drag : Force {
+    double of(double x, double v) const override { return v - 0.5 * x * v; }
+};
+static double spent;
+static Body *bodies;
+
+__attribute__((noipa)) double from_outside(long i) { return bodies[i].vx; }
+
+// allocates, asks the clock, calls a function known at run time only, and has ways that no call takes
+__attribute__((noinline)) void step(Body *p, long n, double dt, const Force *const *forces, std::vector<long> &lost)
+{
+    timespec a, b;
+    clock_gettime(CLOCK_MONOTONIC, &a);
+    for (long i = 0; i < n; i++) {
+        p[i].vx += dt * forces[i & 1]->of(p[i].x, p[i].vx);
+        p[i].x += dt * p[i].vx;
+        if ((i & 63) == 0) {
+            volatile double *brief = (double *)malloc(64);
+            brief[3] = p[i].x;
+            p[i].x += 1e-9 * brief[3] + 1e-12 * (double)(lrand48() & 7);
+            free((void *)brief);
+        }
+        if (p[i].x > 1e9)
+            lost.push_back(i);
+        if (p[i].x < -1e9)
+            throw std::runtime_error("lost");
+    }
+    clock_gettime(CLOCK_MONOTONIC, &b);
+    spent += (double)(b.tv_sec - a.tv_sec) + 1e-9 * (double)(b.tv_nsec - a.tv_nsec);
+}
+
+// the callee reads what would be re-laid
+__attribute__((noinline)) void behind(Body *p, long n, double dt, double (*velocity)(long))
+{
+    for (long i = 0; i < n; i++)
+        p[i].x += dt * velocity(i);
+}
+
+// what it does cannot be done again
+__attribute__((noinline)) void prints(Body *p, long n, double dt)
+{
+    for (long i = 0; i < n; i++) {
+        p[i].x += dt * p[i].vx;
+        if (i % 4096 == 0)
+            fprintf(stderr, "%g\n", p[i].x);
+    }
+}
+
+int main(int, char **words)
+{
+    const long n = 40000;
+    bodies = (Body *)malloc(n * sizeof(Body));
+    for (long i = 0; i < n; i++)
+        bodies[i] = Body{1e-5 * (double)i, 1, 2, 0.5, 0.25, 0.125, 1, 0};
+    const Spring spring;
+    const Drag drag;
+    const Force *const forces[2] = {&spring, &drag};
+    std::vector<long> lost;
+    for (int t = 0; t < 600; t++) {
+        if (!strcmp(words[1], "step"))
+            step(bodies, n, 1e-3, forces, lost);
+        else if (!strcmp(words[1], "behind"))
+            behind(bodies, n, 1e-3, from_outside);
+        else
+            prints(bodies, n, 1e-3);
+    }
+    double sum = 0;
+    for (long i = 0; i < n; i++)
+        sum += bodies[i].x;
+    printf("%g %zu\n", sum, lost.size());
+}

@@ -1,0 +1,67 @@
+"""The whole road on hotspots that call what is not lifted with them, and that have ways which no call takes.
+
+What is asserted holds whatever the machine's load: what was compared, what was told, and what was not claimed.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from layout_advise.reports.model.hotspot import HotspotReport
+from layout_advise.reports.pages.terminal import render
+from tests.support.command import advise
+
+SOURCE = Path(__file__).with_name("kept_calls.cpp")
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    built = tmp_path_factory.mktemp("kept") / "kept"
+    subprocess.run(["g++", "-Wall", "-Wextra", "-Werror", "-g", "-O2", "-o", str(built), str(SOURCE)], check=True)
+    return built
+
+
+def studied(program: Path, which: str, folder: Path) -> HotspotReport:
+    options = ("--hotspot", which, "--restores", "2", "--candidates", "2")
+    report = advise([program, which], *options, folder=folder)
+    assert report.hotspots[0].verdict.text in render(report)
+    return report.hotspots[0]
+
+
+@pytest.mark.slow
+def test_calls_stay_calls_and_ways_not_taken_end(program: Path, tmp_path: Path) -> None:
+    hotspot = studied(program, "step", tmp_path)
+    assert not hotspot.not_lifted
+    assert hotspot.identity is not None
+    assert hotspot.identity.evidence == "verified"
+    names = {call.function for call in hotspot.kept_calls}
+    assert names == {"clock_gettime", "malloc", "free", "lrand48", None}
+    # growing the vector and throwing never happened
+    assert hotspot.ended_ways
+    assert all(way.reason for way in hotspot.ended_ways)
+    assert {way.line for way in hotspot.ended_ways if way.file and way.file.endswith("kept_calls.cpp")}
+    verified = [c for c in hotspot.candidates if c.evidence == "verified"]
+    assert verified
+    assert all(c.speedup is not None and c.verification is not None and c.verification.calls == 3 for c in verified)
+
+
+@pytest.mark.slow
+def test_what_a_callee_touches_gets_no_other_layout(program: Path, tmp_path: Path) -> None:
+    hotspot = studied(program, "behind", tmp_path)
+    assert hotspot.identity is not None
+    assert hotspot.identity.evidence == "verified"
+    assert hotspot.candidates
+    assert all(c.evidence == "rejected" for c in hotspot.candidates)
+    assert hotspot.verdict.action != "change"
+
+
+@pytest.mark.slow
+def test_what_acts_outside_of_the_process_is_named(program: Path, tmp_path: Path) -> None:
+    hotspot = studied(program, "prints", tmp_path)
+    (stopped,) = hotspot.not_lifted
+    assert "fprintf" in stopped.reason
+    assert "outside of the process" in stopped.reason
+    assert all(c.speedup is None for c in hotspot.candidates)
