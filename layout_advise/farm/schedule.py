@@ -17,6 +17,14 @@ if TYPE_CHECKING:
 RESOURCE = "timed"
 """The resource of a worker that may time; each run takes one, so that a machine makes one run at a time."""
 CONNECT_SECONDS = 15
+QUIET = {
+    "distributed.admin.tick.limit": "1h",
+    # these look at the worker a hundred times a second, which would disturb what is timed beside them
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.system-monitor.gil.enabled": False,
+    "distributed.admin.system-monitor.interval": "60s",
+}
+"""Settings of dask within this process."""
 HOW = "dask worker {address} --nthreads 1 --resources timed=1"
 
 
@@ -77,12 +85,7 @@ def _client(scheduler: str | None) -> Iterator[Client]:
         raise MachineError(
             "cannot run a farm", f"{error.name} is not installed", "pip install 'layout-advise[farm]'"
         ) from error
-    quiet = {
-        "distributed.logging.distributed": "error",
-        "distributed.admin.tick.limit": "1h",
-        "logging.distributed": "error",
-    }
-    with dask.config.set(quiet), contextlib.ExitStack() as stack:
+    with dask.config.set(QUIET), contextlib.ExitStack() as stack:
         if scheduler is None:
             cluster = LocalCluster(
                 n_workers=1,
