@@ -1,6 +1,6 @@
 # Everything a checkout needs; each target sets up what it uses.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all lint bench clean distclean
+.PHONY: help setup demo test test-all lint bench field clean distclean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 18
@@ -16,6 +16,7 @@ lint: setup ## style and types
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 	MYPYPATH=benchmarks .venv/bin/mypy benchmarks/*.py
+	MYPYPATH=benchmarks/field .venv/bin/mypy benchmarks/field/*.py
 
 test: lint ## style, types, and the tests but the long ones
 	.venv/bin/python -m pytest -q -n 2 -m "not slow"
@@ -26,6 +27,11 @@ test-all: lint ## all tests
 bench: setup ## predicted speedups against hand-written ones
 	$(MAKE) -s -C examples
 	.venv/bin/python benchmarks/accuracy.py
+
+FIELD = .venv/bin/python benchmarks/field/field.py
+
+field: setup ## programs that others wrote, through the farm (ONLY=bzip2 for one, HELD_BACK=1 for the third held back)
+	$(FIELD) $(if $(ONLY),--only $(ONLY)) $(if $(HELD_BACK),--held-back)
 
 clean: ## what was built, but for .venv and .tools
 	$(MAKE) -s -C examples clean

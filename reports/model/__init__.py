@@ -2,5 +2,5 @@
 
 ``contract`` is the whole report, ``hotspot`` the part about one region, ``structure`` its data structures,
 ``candidate`` the layouts tried. Text, HTML and JSON are made of the same object; ``docs/report.schema.json`` is its
-schema.
+schema. ``farm`` is the summary of many runs: ``layout-advise.farm/1``.
 """
