@@ -211,14 +211,14 @@ def _string(owner: MachineState, state: State, call: Opaque, events: list[Node])
 
 def _stack_for(owner: MachineState, state: State, call: Opaque) -> Node | None:
     """The stack pointer that the callee needs; None where it takes nothing from the stack."""
+    if call.name in KNOWN and not call.local:  # takes its arguments in registers
+        return None
     pointer = owner.read(state, RSP)
     if not owner.frame_cells:
         return owner.graph.lin("i64", 8 if call.tail else 0, ((pointer, 1),))
     if pointer.op != "frame":
         raise FrameEscapes
     base, offset = pointer.imm
-    if call.name in KNOWN and not call.local:  # takes its arguments in registers
-        return None
     if call.tail:  # our own caller's arguments on the stack are the callee's
         return owner.plain_address(owner.graph.frame(base, offset + 8))
     if owner.read(state, Slot(base, offset & ~7)).op != "undef":

@@ -7,9 +7,9 @@
  *   void la_run(struct la_context *);            the hotspot, once; fills context->out
  *   void la_copy_out(struct la_context *);       new buffers -> old layout
  *
- * All memory comes from the agent, but for buffers that are arrays of the mock-up's own (`own`). A mock-up that the agent runs calls nothing but pure libm functions (mockup/lift/calls.py has
- * the names) and, in a parallel region, OpenMP's runtime (mockup/machine/openmp_runtime.py). Those that also call the program's machine code
- * (opaque.h) are made by the survey of the lifter alone (docs/decisions/0011).
+ * All memory comes from the agent, but for buffers that are arrays of the mock-up's own (`own`). A mock-up calls pure libm functions (mockup/lift/calls.py has
+ * the names); in a parallel region OpenMP's runtime (mockup/machine/openmp_runtime.py), elsewhere the program's machine code
+ * where the hotspot does (opaque.h, docs/decisions/0059).
  * SPDX-License-Identifier: MIT */
 #ifndef LAYOUT_ADVISE_ABI_H
 #define LAYOUT_ADVISE_ABI_H
