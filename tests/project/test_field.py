@@ -1,0 +1,44 @@
+"""The field: its list can be read, and what is held back stays so when programs are added."""
+
+from __future__ import annotations
+
+import importlib.util
+from types import ModuleType
+
+from layout_advise.farm.listing import jobs_of, read_list
+from tests.support.paths import ROOT
+
+FIELD = ROOT / "benchmarks" / "field"
+
+
+def held_back() -> ModuleType:
+    """The script as a module."""
+    spec = importlib.util.spec_from_file_location("held_back", FIELD / "held_back.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_list_can_be_read() -> None:
+    entries = read_list(FIELD / "field.toml")
+    assert len(entries) >= 40
+    assert {"C", "C++", "Fortran", "Rust"} <= {entry.language for entry in entries}
+    assert all(entry.version and entry.kind and entry.fetch for entry in entries)
+    assert len({job.id for job in jobs_of(entries, FIELD)}) >= len(entries)
+
+
+def test_every_file_beside_the_list_is_used() -> None:
+    """And named in `files`, so that a change of it is noticed."""
+    used = {name for entry in read_list(FIELD / "field.toml") for name in entry.files}
+    assert used == {str(path.relative_to(FIELD)) for part in ("drivers", "programs") for path in (FIELD / part).iterdir()}
+
+
+def test_a_third_is_held_back_and_stays_so() -> None:
+    script = held_back()
+    names = script.names()
+    drawn = script.held_back(names)
+    assert len(drawn) == len(names) // 3
+    assert all(len(set(names[start : start + 3]) & set(drawn)) == 1 for start in range(0, len(names) - 2, 3))
+    assert script.held_back([*names, "more", "and", "more still"])[: len(drawn)] == drawn
