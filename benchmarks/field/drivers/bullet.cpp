@@ -2,6 +2,7 @@
 #include <btBulletDynamicsCommon.h>
 #include <cstdio>
 #include <cstdlib>
+#include <vector>
 
 static btRigidBody *add(btDynamicsWorld &world, btCollisionShape *shape, float mass, btVector3 at)
 {
@@ -11,7 +12,7 @@ static btRigidBody *add(btDynamicsWorld &world, btCollisionShape *shape, float m
     btTransform place;
     place.setIdentity();
     place.setOrigin(at);
-    btRigidBody *body = new btRigidBody({mass, new btDefaultMotionState(place), shape, inertia});
+    btRigidBody *body = new btRigidBody(mass, new btDefaultMotionState(place), shape, inertia);
     world.addRigidBody(body);
     return body;
 }
