@@ -1,0 +1,190 @@
+"""How often a change is advised where there is none: ``python benchmarks/false_advice.py --decisions 20``.
+
+The unchanged mock-up takes part under other names, 24 at a time, each in a file of its own: the same code on the same
+layout. Everything else is as in any run: restored processes, all doubts, the winner measured again. Every ``change`` is
+false. Decisions are made quiet and, with ``--neighbour``, beside a process that this script starts: it streams through
+memory and
+adds, in phases of random length. The rate's upper end is Clopper and Pearson's (95 %).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import random
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Collection, Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+import numpy as np
+from cases import CASES
+from scipy import stats
+
+from layout_advise import pipeline, road
+from layout_advise.commands import trace
+from layout_advise.decide.decision import Decision
+from layout_advise.errors import LayoutAdviseError
+from layout_advise.measure import stage
+from layout_advise.measure.contest import contest_of
+from layout_advise.measure.setup import Contest, Entrant
+from layout_advise.mockup.timing.variants import IDENTITY, Variant
+from layout_advise.progress import Progress
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = Path(__file__).resolve().parent / "results" / "false_advice.json"
+DISGUISES = 24
+PROGRAMS = ("particles", "wave", "kmeans", "lattice", "nbody")
+
+
+def phases(seed: int) -> None:
+    """Streams and adds, or sleeps, in phases of 5 ms to half a second, for ever."""
+    rng, data = random.Random(seed), np.zeros(8 << 20)
+    while True:
+        end = time.monotonic() + rng.uniform(0.005, 0.5)
+        busy = rng.random() < 0.6
+        while time.monotonic() < end:
+            if busy:
+                data += 1.0
+            else:
+                time.sleep(0.002)
+
+
+@contextmanager
+def neighbour(wanted: bool) -> Generator[None]:
+    """The noisy process, while it is wanted."""
+    process = multiprocessing.Process(target=phases, args=(1,), daemon=True)
+    if wanted:
+        process.start()
+    try:
+        yield
+    finally:
+        if wanted:
+            process.kill()
+            process.join()
+
+
+class Disguised:
+    """Puts the identity in the place of all candidates, and makes many decisions of one stop of the program."""
+
+    def __init__(self, folder: Path, decisions: int) -> None:
+        self.folder, self.decisions = folder, decisions
+        self.found: list[Decision] = []
+        self._contest, self._measure = contest_of, stage.measure_kind
+        self._decision, self._answered = road._decision, road._answered
+        self._measured: tuple[Any, ...] = ()
+        self._decided: tuple[Any, ...] = ()
+
+    def _copy(self, path: Path, name: str) -> Path:
+        return Path(shutil.copy(path, self.folder / f"{name}-{len(list(self.folder.iterdir()))}.so"))
+
+    def contest_of(self, *args: Any) -> Contest:
+        """The contest of the unchanged mock-up with itself."""
+        real: Contest = self._contest(*args)
+        own = real.controls[IDENTITY]
+        entrants = [Entrant(Variant(f"d{k}"), "store it", "verified", self._copy(own, f"d{k}")) for k in range(DISGUISES)]
+        return Contest(real.controls, entrants)
+
+    def rebuild(self, space: object, built: Any, variant: Variant, others: Sequence[Variant], *, places: bool) -> Any:
+        """Copies of what there is: building anew would make the same code."""
+        mockups = built.mockups
+        paths = {name: self._copy(mockups[name].path, "again") for name in others if mockups[name].path is not None}
+        return SimpleNamespace(paths={variant: self._copy(mockups[IDENTITY].path, "again"), **paths})
+
+    def answered(self, asking: Any, timed: Sequence[stage.KindTimed]) -> Decision:
+        """As many decisions as are wanted; the last one is the run's."""
+        for number in range(self.decisions):
+            if number:
+                timed = [self._measure(*self._measured)]
+                asking = self._decision(timed, *self._decided)
+            self.found.append(self._answered(asking, timed))
+        return self.found[-1]
+
+    def measured(self, *args: Any) -> stage.KindTimed:
+        """Keeps what the calls are measured with, for further decisions."""
+        self._measured = args
+        return self._measure(*args)
+
+    def decision(self, timed: Any, *args: Any) -> Any:
+        """Keeps what a decision is made from."""
+        self._decided = args
+        return self._decision(timed, *args)
+
+    @contextmanager
+    def in_place(self) -> Generator[None]:
+        """The road with the disguises on it."""
+        with (
+            mock.patch.object(stage, "contest_of", self.contest_of),
+            mock.patch.object(stage, "rebuild", self.rebuild),
+            mock.patch.object(road, "measure_kind", self.measured),
+            mock.patch.object(road, "_decision", self.decision),
+            mock.patch.object(road, "_answered", self.answered),
+        ):
+            yield
+
+
+def decided(program: str, decisions: int, flags: str) -> list[dict[str, object]]:
+    """So many decisions about one example: action, reason and interval of each."""
+    with tempfile.TemporaryDirectory() as folder:
+        disguised = Disguised(Path(folder), decisions)
+        binary = ROOT / "examples" / program / "bin" / flags / program
+        words = ["-q", "-o", f"{folder}/run", "--candidates", "1", "--", str(binary), *CASES[program].sizes["small"]]
+        parser = argparse.ArgumentParser()
+        trace.add_arguments(parser)
+        (Path(folder) / "copies").mkdir()
+        disguised.folder = Path(folder) / "copies"
+        with disguised.in_place(), Progress(quiet=True, verbose=False) as progress:
+            try:
+                pipeline.advise(trace.settings(parser.parse_args(words)), progress)
+            except LayoutAdviseError as error:
+                print(f"{program}: {error.line()}", file=sys.stderr)
+    return [
+        {
+            "program": program,
+            "action": d.verdict.action,
+            "reason": str(d.verdict.reason),
+            "interval": [d.verdict.interval.lo, d.verdict.interval.hi] if d.verdict.interval else None,
+        }
+        for d in disguised.found
+    ]
+
+
+def rate(rows: Collection[dict[str, Any]]) -> str:
+    """The rate of false advice with its upper end, and how the others were decided."""
+    wrong, count = sum(row["action"] == "change" for row in rows), len(rows)
+    upper = stats.beta.ppf(0.95, wrong + 1, count - wrong) if wrong < count else 1.0
+    actions = Counter(f"{row['action']} ({row['reason']})" for row in rows)
+    said = ", ".join(f"{action} {number}" for action, number in actions.most_common())
+    return f"change in {wrong} of {count} decisions ({wrong / count:.1%}, at most {upper:.1%}): {said}"
+
+
+def main() -> int:
+    """Make the decisions and print the rate."""
+    parser = argparse.ArgumentParser(description="how often a change is advised where there is none")
+    parser.add_argument("--decisions", type=int, default=20, help="for each program (default: 20)")
+    parser.add_argument("--only", action="append", choices=sorted(CASES), help=f"these examples (default: {PROGRAMS})")
+    parser.add_argument("--flags", default="O2", help="optimisation (default: O2)")
+    parser.add_argument("--neighbour", action="store_true", help="beside a noisy process")
+    arguments = parser.parse_args()
+    kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    rows: list[dict[str, object]] = []
+    with neighbour(arguments.neighbour):
+        for program in arguments.only or PROGRAMS:
+            rows += decided(program, arguments.decisions, arguments.flags)
+            print(f"{program}: {rate([r for r in rows if r['program'] == program] or rows)}", flush=True)
+    kept["neighbour" if arguments.neighbour else "quiet"] = rows
+    RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
+    print(rate(rows))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
