@@ -171,10 +171,10 @@ def _by_effects(insn: Insn) -> tuple[set[Name], set[Name]]:
     return used, killed
 
 
-def _named(insn: Insn) -> list[Register]:
+def _named(insn: Insn) -> list[Gpr | Register]:
     """The registers that the operands name, those of addresses included."""
     inside = [r for o in insn.operands if isinstance(o, MemoryOperand) for r in (o.base, o.index, o.vector_index) if r]
-    return [o for o in (*insn.operands, *inside) if isinstance(o, Register) and o.kind != "other"]
+    return [*(o for o in insn.operands if isinstance(o, Register) and o.kind != "other"), *inside]
 
 
 def _name(place: Gpr | Lane | MaskBit | Register) -> Name:

@@ -73,6 +73,10 @@ def farm(listing: Path, *options: str | Path) -> FarmReport:
     return summary_of(listing)
 
 
+HEEDING = ("env", "--default-signal=INT")
+"""Heeds Ctrl-C also where the tests run in the background of a shell, which ignores it."""
+
+
 def alone(folder: Path) -> dict[str, str]:
     """The environment in which a farm waits for no other one on this machine."""
     return {"LAYOUT_ADVISE_FARM_LOCK": str(folder / "farm.lock")}

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from tests.support.command import run_command
-from tests.support.farm_lists import cluster, farm, is_alive, wait_for, write_list
+from tests.support.farm_lists import HEEDING, cluster, farm, is_alive, wait_for, write_list
 
 
 def test_two_workers_share_the_runs_and_do_not_disturb_each_other(tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_an_interrupt_ends_the_runs_on_the_workers(tmp_path: Path) -> None:
     with cluster(tmp_path, "one") as address:
         words = [str(listing), "-o", str(tmp_path / "out"), "-q", "--native", "--scheduler", address]
         process = subprocess.Popen(
-            [sys.executable, "-m", "layout_advise", "farm", *words], stderr=subprocess.PIPE, text=True
+            [*HEEDING, sys.executable, "-m", "layout_advise", "farm", *words], stderr=subprocess.PIPE, text=True
         )
         pid = tmp_path / "pid"
         wait_for(lambda: pid.exists() and pid.read_text().strip())

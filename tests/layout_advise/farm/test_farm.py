@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.command import run_command
-from tests.support.farm_lists import alone, farm, is_alive, summary_of, wait_for, write_list
+from tests.support.farm_lists import HEEDING, alone, farm, is_alive, summary_of, wait_for, write_list
 
 BAD = """
 [defaults]
@@ -135,7 +135,8 @@ def test_an_interrupt_leaves_nothing_and_the_next_farm_does_the_rest(number: sig
     """Also a process that has left its session is ended; the row that was there stays."""
     hang = f"test -e {tmp_path}/again || {{ setsid sleep 1000 & echo $! > {tmp_path}/pid; wait; }}"
     listing = write_list(tmp_path, first="true", second=hang, third="true")
-    command = [sys.executable, "-m", "layout_advise", "farm", str(listing), "-o", str(tmp_path / "out"), "-q", "--native"]
+    command = [*HEEDING, sys.executable, "-m", "layout_advise", "farm", str(listing)]
+    command += ["-o", str(tmp_path / "out"), "-q", "--native"]
     environment = {**os.environ, **alone(tmp_path)}
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment)
     pid = tmp_path / "pid"

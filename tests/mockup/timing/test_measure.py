@@ -281,7 +281,9 @@ def test_after_its_time_no_further_process_is_begun_but_there_are_some(monkeypat
         now[0] += 100
 
     monkeypatch.setattr("layout_advise.mockup.timing.measure.time.monotonic", lambda: now[0])
-    plan = TimingPlan(restores=9, rounds=1, cold_restores=2, seconds=0.5)
+    plan = TimingPlan(restores=9, rounds=1, cold_restores=2, seconds=2.5)
+    hasty = replace(plan, seconds=0.5)
+    assert len(measure(Slow(), timed("identity"), Memory(), hasty, watch).steady) == TIMING.fewest
     timings = measure(Slow(), timed("identity"), Memory(), plan, watch)
     assert len(timings.steady) == plan.fewest
     assert [bool(r) for r in timings.cold] == [True, True, False, False, False]
