@@ -75,7 +75,7 @@ def start(folder: Path, *words: str, stdin: int = subprocess.DEVNULL, output: Pa
     run = output or folder / "run"
     command = [
         "env",
-        "--default-signal=INT",
+        "--default-signal=INT,TERM",
         sys.executable,
         "-m",
         "layout_advise",

@@ -73,8 +73,8 @@ def farm(listing: Path, *options: str | Path) -> FarmReport:
     return summary_of(listing)
 
 
-HEEDING = ("env", "--default-signal=INT")
-"""Heeds Ctrl-C also where the tests run in the background of a shell, which ignores it."""
+HEEDING = ("env", "--default-signal=INT,TERM")
+"""Heeds interrupts also where the tests run in the background of a shell, which ignores them."""
 
 
 def alone(folder: Path) -> dict[str, str]:
