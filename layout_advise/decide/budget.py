@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import get_args
 
 from layout_advise.decide.policy import DECIDE
 from layout_advise.measure.measured import Doubt, Measured
@@ -54,7 +55,7 @@ def _caches(one: Measured, timings: Timings, around: Circumstances) -> list[Doub
     counted = one.counted
     if counted is None or (around.alike and not timings.lesser):
         return []
-    ends = [r for mode in ("steady", "cold") if (r := timings.ratio(ORIGINAL, one.name, mode)) is not None]
+    ends = [r for mode in get_args(Mode) if (r := timings.ratio(ORIGINAL, one.name, mode)) is not None]
     lo = min([counted.lo, *(r.lo for r in ends)])
     hi = max([counted.hi, timings.greater(one.name), *(r.hi for r in ends)])
     return [Doubt("caches", lo, hi, "with warm and with flushed caches")]
@@ -136,8 +137,5 @@ def nearest_mode(timings: Timings, in_situ_ns: float | None) -> Mode:
     """The mode, steady or cold, in which the original's time is nearer to the running program's."""
     if not in_situ_ns:
         return "steady"
-    times = {mode: ns for mode in MEASURE_MODES if (ns := timings.nanoseconds(ORIGINAL, mode))}
+    times = {mode: ns for mode in get_args(Mode) if (ns := timings.nanoseconds(ORIGINAL, mode))}
     return min(times, key=lambda mode: abs(math.log(times[mode] / in_situ_ns)), default="steady")
-
-
-MEASURE_MODES: tuple[Mode, ...] = ("steady", "cold")

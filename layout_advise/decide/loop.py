@@ -12,7 +12,6 @@ import msgspec
 
 from layout_advise.decide.decision import Decision
 from layout_advise.decide.gain_words import times
-from layout_advise.measure.measured import WRITTEN
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import (
@@ -21,6 +20,7 @@ from layout_advise.mockup.timing.variants import (
     IDENTITY_SIMD,
     ORIGINAL,
     SCALAR,
+    WRITTEN,
     Variant,
 )
 from layout_advise.reports.model.candidate import Interval

@@ -14,8 +14,6 @@ class DecidePolicy:
 
     smallest_gain_criu: float = limit(1.05, "ratio", "The lower end of a gain must exceed this for a change, under CRIU.")
     smallest_gain_fork: float = limit(1.10, "ratio", "The same, where snapshots are forks.")
-    identity_lo: float = limit(0.9, "ratio", "The unchanged mock-up takes at least this part of the original's time ...")
-    identity_hi: float = limit(1.1, "ratio", "... and at most so many times it.")
     as_good: float = limit(0.97, "part of the gain", "What needs no blocks is preferred where it gains as much of the best.")
     as_good_wide: float = limit(0.85, "part of the gain", "The same, where the interval of the best gain is wide.", 31)
     plain_enough: float = limit(

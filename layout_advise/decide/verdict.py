@@ -9,10 +9,11 @@ from typing import Literal
 
 import msgspec
 
-from layout_advise.decide.gain_words import FORMS, doubt_words, fell_short, form_gains, gain_of, named, times
+from layout_advise.decide.gain_words import doubt_words, fell_short, form_gains, gain_of, named, times
 from layout_advise.decide.policy import DECIDE
 from layout_advise.measure.measured import PROMISES, Measured, TermName, is_wide
 from layout_advise.measure.policy import MEASURE
+from layout_advise.mockup.timing.variants import WRITTEN
 from layout_advise.reasons import Reason
 from layout_advise.reports.model.candidate import Evidence, Interval
 from layout_advise.reports.model.hotspot import Verdict
@@ -134,7 +135,7 @@ def _keep_or_undecided(candidates: Sequence[Measured], context: VerdictContext) 
     tried = len({c.layout for c in known})
     many = f"{tried} other layouts were measured and none gains"
     many = many if tried > 1 else "1 other layout was measured and does not gain"
-    than = "speed of the unchanged layout" if best.form in FORMS else "unchanged mock-up's speed"
+    than = "speed of the unchanged layout" if best.form in WRITTEN else "unchanged mock-up's speed"
     least = 100 * (context.bound - 1)
     text = (
         f"Keep it: {many} {least:.0f} % ({'the best, ' if tried > 1 else ''}{named([best])}"
@@ -166,13 +167,13 @@ def _left_open(best: Measured, candidates: Sequence[Measured], context: VerdictC
 
 
 def _than(candidate: Measured) -> str:
-    return " as the unchanged layout" if candidate.form in FORMS else ""
+    return " as the unchanged layout" if candidate.form in WRITTEN else ""
 
 
 def _form(candidates: Sequence[Measured], context: VerdictContext) -> str:
     """A sentence on what gains where the best layout is faster than the original, but not than the unchanged layout built
     in another way."""
-    found = [c for c in candidates if c.form in FORMS and c.speedup is not None and c.speedup.lo > context.bound]
+    found = [c for c in candidates if c.form in WRITTEN and c.speedup is not None and c.speedup.lo > context.bound]
     best = max(found, key=lambda c: c.speedup.median if c.speedup else 0.0, default=None)
     return f" {form_gains(best)}" if best is not None else ""
 

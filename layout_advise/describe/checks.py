@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from layout_advise.choose.calls import Stretch
-from layout_advise.decide.policy import DECIDE
 from layout_advise.describe.policy import CHECKS
 from layout_advise.measure.mode import Mode
 from layout_advise.measure.policy import MEASURE
@@ -116,7 +115,7 @@ def _identity(timings: Timings, mode: Mode) -> Sequence[contract.Check]:
     ratio = identity_ratio(timings, mode)
     if ratio is None:
         return ()
-    ok = DECIDE.identity_lo <= ratio.median <= DECIDE.identity_hi
+    ok = CHECKS.identity_lo <= ratio.median <= CHECKS.identity_hi
     text = f"the unchanged mock-up takes {ratio.median:.3f} times the original's time"
     return (contract.Check("identity", ok, ratio.median, text), *_placement(timings, mode))
 

@@ -11,6 +11,8 @@ from layout_advise.mockup.timing.policy import limit
 class CheckPolicy:
     """When a quality check of the experiment counts as passed."""
 
+    identity_lo: float = limit(0.9, "ratio", "The unchanged mock-up takes at least this part of the original's time ...")
+    identity_hi: float = limit(1.1, "ratio", "... and at most so many times it.")
     noise: float = limit(1.05, "ratio", "The original against itself differs by at most this.")
     spread: float = limit(0.15, "part", "Calls around the one stopped at differ by at most this.")
     rejected: float = limit(0.1, "part", "At most so many timed calls are left out for page faults.")

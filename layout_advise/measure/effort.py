@@ -7,7 +7,6 @@ feel disturbances less (``docs/decisions/0026``).
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -28,13 +27,11 @@ class Effort:
     hopeless: float | None
     finalists: int | None
     cold_restores: int | None
-    seconds: tuple[float, float] | None
-    """After so long no further process is begun, the winner's again included; None: there is no such end."""
 
 
-QUICK = Effort(9, 2, (3, 10), 64, 18_000_000_000, None, None, None, None)
+QUICK = Effort(9, 2, (3, 10), 64, 18_000_000_000, None, None, None)
 # Slow calls mostly wait for memory: disturbed, their ratios are hardly ever off by 1.5 (docs/decisions/0022).
-SLOW = Effort(7, 4, (1, 1), 64, 2_000_000_000, 1.5, 5, 4, (20, 8))
+SLOW = Effort(7, 4, (1, 1), 64, 2_000_000_000, 1.5, 5, 4)
 
 
 def effort_for(call_ns: float) -> Effort:
@@ -56,8 +53,7 @@ def plans_for(
     least, most = effort.rounds
     seconds: tuple[float | None, float | None] = None, None
     if not restores:
-        longest, longest_again = effort.seconds or (math.inf, math.inf)
-        seconds = min(longest, MEASURE.first_part * budget), min(longest_again, MEASURE.again_part * budget)
+        seconds = MEASURE.first_part * budget, MEASURE.again_part * budget
     first = TimingPlan(
         restores or effort.restores,
         max(least, min(most, int(MEASURE.variant_ns / (calls * max(call_ns, 1.0))))),

@@ -11,14 +11,7 @@ from layout_advise.measure.policy import MEASURE
 from layout_advise.mockup.timing.ratios import summarise
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.mockup.timing.timings import Timings
-from layout_advise.mockup.timing.variants import (
-    IDENTITY_BLOCKS,
-    IDENTITY_RESTRICT,
-    IDENTITY_SIMD,
-    SCALAR,
-    Promise,
-    Variant,
-)
+from layout_advise.mockup.timing.variants import WRITTEN, Promise, Variant
 from layout_advise.reports.model.candidate import Evidence
 
 TermName = Literal["processes", "form", "placement", "caches", "program", "promises", "vectors"]
@@ -37,8 +30,6 @@ class Doubt:
     how: str
 
 
-WRITTEN = (SCALAR, IDENTITY_BLOCKS, IDENTITY_SIMD, IDENTITY_RESTRICT)
-"""Builds of the unchanged layout that a user can have, too: by a flag, a promise, or a loop written so."""
 PROMISES: tuple[Promise, ...] = ("plain", "restrict", "lanes", "simd")
 """In the order of what they ask of the user."""
 
@@ -124,23 +115,13 @@ class Measured:
         assert claim is not None
         return claim.lo if is_wide(claim) else claim.median
 
-    @property
-    def _less(self) -> float:
-        """By which factor the doubts lower the lower end."""
-        assert self.counted is not None
-        return min([1.0, *(d.lo / self.counted.lo for d in self.doubts if self.counted.lo > 0)])
-
-    @property
-    def _more(self) -> float:
-        """By which factor the doubts raise the upper end."""
-        assert self.counted is not None
-        return max([1.0, *(d.hi / self.counted.hi for d in self.doubts if self.counted.hi > 0)])
-
     def floor(self) -> float:
-        """The least gain that is not excluded: that over the original, and over the unchanged layout's fastest form, each
-        with all doubts. A change must have it above the least gain. 0 where nothing was measured."""
-        bounds = [r.lo for r in (self.speedup, self.over_identity, self.net) if r is not None]
-        return self._less * min(bounds) if self.speedup is not None else 0.0
+        """The least gain that is not excluded: that over the original, and over the unchanged layout's fastest form, with
+        all doubts. A change must have it above the least gain. 0 where nothing was measured."""
+        if self.counted is None or self.speedup is None:
+            return 0.0
+        own = min(r.lo for r in (self.speedup, self.over_identity, self.net) if r is not None)
+        return min([own, *(d.lo * min(1.0, own / self.counted.lo) for d in self.doubts if self.counted.lo > 0)])
 
     def middle(self) -> float:
         """The smallest of the medians."""
@@ -149,11 +130,14 @@ class Measured:
     def ceiling(self) -> float | None:
         """The greatest gain of the layout that is not excluded, over the unchanged layout's fastest form (of a temporary
         layout, with its conversion), with all doubts. Below the least gain the candidate is out. None when it was not
-        measured."""
-        if self.speedup is None:
+        measured.
+
+        Doubts are about the gain over the original: where the unchanged layout is faster in another form, they count for
+        that much less; where the mock-up's form is slow, that is a doubt of its own, and both are not multiplied."""
+        if self.counted is None or self.speedup is None:
             return None
-        bounds = [r.hi for r in (self.over_identity, self.net) if r is not None]
-        return self._more * min(bounds, default=self.speedup.hi)
+        own = min((r.hi for r in (self.over_identity, self.net) if r is not None), default=self.speedup.hi)
+        return max([own, *(d.hi * min(1.0, own / self.counted.hi) for d in self.doubts)])
 
 
 def is_wide(ratio: Ratio) -> bool:

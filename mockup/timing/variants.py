@@ -89,6 +89,8 @@ PLACED = Variant("identity", form="placed")
 REPLAY = Variant("identity", form="replay")
 """The loads and stores of the hotspot in its own layout, without the computation."""
 
+WRITTEN = (SCALAR, IDENTITY_BLOCKS, IDENTITY_SIMD, IDENTITY_RESTRICT)
+"""Builds of the unchanged layout that a user can have, too: by a flag, a promise, or a loop written so."""
 FORMS_OF_IDENTITY = (IDENTITY, IDENTITY_UNROLLED, IDENTITY_RESTRICT, IDENTITY_SIMD)
 OTHER_PLACES = tuple(place for form in FORMS_OF_IDENTITY for place in form.elsewhere)
 CONTROLS = (IDENTITY, PLACED, SCALAR, IDENTITY_RESTRICT, IDENTITY_SIMD, IDENTITY_UNROLLED, IDENTITY_BLOCKS, *OTHER_PLACES)

@@ -109,6 +109,18 @@ def test_what_loses_may_be_kept_only_where_no_doubt_reaches_a_gain() -> None:
     assert decide([replace(LOSS, doubts=(Doubt("vectors", 0.7, 1.4, "how"),))], context()).reason == "scalar-mockups"
 
 
+def test_doubts_are_no_factors_of_each_other() -> None:
+    """libsvm: 0.58 times the original, 0.85 times a mock-up that is slow itself; its form alone costs 1.3: not 1.1."""
+    slow = Measured(variant("c1"), "verified", Ratio(0.58, 0.56, 0.61, 9), Ratio(0.8, 0.75, 0.85, 9))
+    slow = replace(slow, doubts=(Doubt("vectors", 0.56, 0.61 * 1.3, "how"),))
+    assert slow.ceiling() == 0.85
+    assert decide([slow], context()).action == "keep"
+    faster = Measured(
+        variant("c1"), "verified", ratio(2.0, 2.0), ratio(1.0, 1.0), doubts=(Doubt("program", 1.5, 2.4, "how"),)
+    )
+    assert (faster.floor(), faster.ceiling()) == (0.75, 1.2)  # of the half that is the layout's
+
+
 def test_what_beats_the_original_gains_however_slow_the_unchanged_mockup_is() -> None:
     """The unchanged mock-up takes 1.5 times the original's time: the layout gains 1.2 to 1.9."""
     slow = Measured(variant("c1"), "verified", ratio(1.2, 1.3), ratio(1.8, 1.9))
