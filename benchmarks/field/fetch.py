@@ -17,8 +17,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from layout_advise.tracer.snapshot.private_apt import private_apt
+
 SUITE = "bookworm"
-KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 LISTS_LAST = 14 * 86400.0
 """Seconds after which the package lists are read anew."""
 SECONDS = 600.0
@@ -29,42 +30,13 @@ def cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "layout-advise" / "field-apt"
 
 
-def mirror() -> str:
-    """The Debian mirror that this system uses, or the public one."""
-    asked = ["apt-get", "indextargets", "--format", "$(SITE)", "Created-By: Packages"]
-    sites = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.split()
-    return next((site for site in sites if site.rstrip("/").endswith("/debian")), "http://deb.debian.org/debian")
-
-
 def apt() -> dict[str, str]:
     """The environment of apt with the private root, whose lists are read where they are missing or old."""
     root = cache()
-    for part in ("lists/partial", "archives/partial"):
-        (root / part).mkdir(parents=True, exist_ok=True)
+    root.mkdir(parents=True, exist_ok=True)
     with (root / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        (root / "status").touch()
-        site = f"[signed-by={KEYRING}] {mirror()} {SUITE} main\n"
-        (root / "sources.list").write_text(f"deb {site}deb-src {site}")
-        places = {
-            "Dir::State": root,
-            "Dir::State::status": root / "status",
-            "Dir::State::lists": root / "lists",
-            "Dir::Cache": root,
-            "Dir::Cache::archives": root / "archives",
-            "Dir::Etc::sourcelist": root / "sources.list",
-            "Dir::Etc::sourceparts": "/dev/null",
-            "Dir::Etc::preferences": "/dev/null",
-            "Dir::Etc::preferencesparts": "/dev/null",
-            "APT::Architecture": "amd64",
-            "APT::Sandbox::User": "root",
-            "Acquire::Languages": "none",
-            "Acquire::Check-Valid-Until": "false",
-            "Acquire::Retries": "3",
-        }
-        text = "".join(f'{key} "{value}";\n' for key, value in places.items()) + 'APT::Architectures { "amd64"; };\n'
-        (root / "apt.conf").write_text(text)
-        environment = {**os.environ, "APT_CONFIG": str(root / "apt.conf"), "DEBIAN_FRONTEND": "noninteractive"}
+        environment = private_apt(root, SUITE, sources=True)
         stamp = root / "read"
         if not stamp.exists() or time.time() - stamp.stat().st_mtime > LISTS_LAST:
             run(["apt-get", "-q", "update"], environment)

@@ -48,6 +48,41 @@ class FarmOutcome:
     report: bytes | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _ReadyRun:
+    """A prepared run: its command's ``words`` and its input's file; ``stopped`` tells whether the farm is to stop. ``blank``
+    is the row so far."""
+
+    job: Job
+    order: Order
+    prepared: Prepared
+    words: tuple[str, ...]
+    source: Path | None
+    stopped: Callable[[], bool]
+    blank: FarmRow
+
+    @property
+    def folder(self) -> Path:
+        """The run directory."""
+        return run_folder(self.order.output, machine_name(), self.job)
+
+    def guarded(self, words: Sequence[str], log: Path, output: Path | None = None) -> Ended:
+        """A command in the folder of the inputs. Raises StoppedError where the farm is to stop."""
+        done = run_guarded(
+            words,
+            folder=self.prepared.input,
+            environment=self.prepared.environment,
+            log=log,
+            seconds=self.job.entry.limit,
+            stopped=self.stopped,
+            stdin=self.source,
+            output=output,
+        )
+        if done.how == "stopped":
+            raise StoppedError("stopped")
+        return done
+
+
 _stopped: set[str] = set()
 _running: dict[str, int] = {}
 
@@ -110,30 +145,20 @@ def _run(job: Job, order: Order, stopped: Callable[[], bool]) -> FarmOutcome:
     except StepError as error:
         return FarmOutcome(ended(blank, error.status, error.line(), prepare_seconds=time.monotonic() - began))
     source = prepared.input / stdin[0] if stdin else None
-    run = _native if order.native else _traced
-    row, report = run(
-        job, order, prepared, (str(program), *words[1:]), source, stopped, ended(blank, blank.status, prepare_seconds=spent)
-    )
-    return FarmOutcome(row, report)
+    spent_row = ended(blank, blank.status, prepare_seconds=spent)
+    ready = _ReadyRun(job, order, prepared, (str(program), *words[1:]), source, stopped, spent_row)
+    return FarmOutcome(*(_native(ready) if order.native else _traced(ready)))
 
 
-def _native(
-    job: Job,
-    order: Order,
-    prepared: Prepared,
-    words: Sequence[str],
-    source: Path | None,
-    stopped: Callable[[], bool],
-    blank: FarmRow,
-) -> tuple[FarmRow, None]:
+def _native(ready: _ReadyRun) -> tuple[FarmRow, None]:
     """The program by itself, twice: how long it takes, how it ends, and whether it prints the same."""
-    folder = run_folder(order.output, machine_name(), job)
+    folder, words, blank = ready.folder, ready.words, ready.blank
     folder.mkdir(parents=True, exist_ok=True)
     sums, times = [], []
     for number in (1, 2):
         printed, log = folder / f"native-{number}.out", folder / f"native-{number}.log"
         try:
-            done = _guarded(words, prepared, log, job.entry.limit, source, stopped, printed)
+            done = ready.guarded(words, log, printed)
         except OSError as error:
             return ended(blank, "failed", f"cannot start {words[0]}: {error.strerror}"), None
         with printed.open("rb") as file:
@@ -141,62 +166,29 @@ def _native(
         printed.unlink()
         times.append(done)
         if done.how != "done":
-            return ended(blank, "timed-out", f"took more than {job.entry.limit:g} s", seconds=done.seconds), None
+            return ended(blank, "timed-out", f"took more than {ready.job.entry.limit:g} s", seconds=done.seconds), None
     shortest = min(times, key=lambda one: one.seconds)
     why = "" if shortest.status == 0 else last_line(folder / "native-1.log")
     same = sums[0] == sums[1]
     return ended(blank, "native", why, seconds=shortest.seconds, exit_status=shortest.status, same_output=same), None
 
 
-def _traced(
-    job: Job,
-    order: Order,
-    prepared: Prepared,
-    words: Sequence[str],
-    source: Path | None,
-    stopped: Callable[[], bool],
-    blank: FarmRow,
-) -> tuple[FarmRow, bytes | None]:
+def _traced(ready: _ReadyRun) -> tuple[FarmRow, bytes | None]:
     """The program under ``trace``."""
-    folder = run_folder(order.output, machine_name(), job)
+    folder, blank, entry = ready.folder, ready.blank, ready.job.entry
     shutil.rmtree(folder, ignore_errors=True)
     folder.parent.mkdir(parents=True, exist_ok=True)
     log = folder.with_name(f"{folder.name}.log")
-    options = (*order.options, *job.words(job.entry.options, prepared.variables))
-    command = [sys.executable, "-m", "layout_advise", "trace", "-q", "-f", *options, "-o", str(folder), "--", *words]
-    done = _guarded(command, prepared, log, job.entry.limit, source, stopped, None)
+    options = (*ready.order.options, *ready.job.words(entry.options, ready.prepared.variables))
+    command = [sys.executable, "-m", "layout_advise", "trace", "-q", "-f", *options, "-o", str(folder), "--", *ready.words]
+    done = ready.guarded(command, log)
     told = last_line(log, "layout-advise:").removeprefix("layout-advise:").strip()
     facts: dict[str, float | int | None] = {"seconds": done.seconds, "exit_status": done.status}
     if done.how == "timed-out":
-        return ended(blank, "timed-out", f"took more than {job.entry.limit:g} s", **facts), None
+        return ended(blank, "timed-out", f"took more than {entry.limit:g} s", **facts), None
     try:
         data = (folder / "report.json").read_bytes()
         row = of_report(ended(blank, "done", "", **facts), decode(data))
     except (OSError, RunDirError):
         return ended(blank, "failed", told or last_line(log) or f"no report, exit status {done.status}", **facts), None
     return row, data
-
-
-def _guarded(
-    words: Sequence[str],
-    prepared: Prepared,
-    log: Path,
-    seconds: float,
-    source: Path | None,
-    stopped: Callable[[], bool],
-    output: Path | None,
-) -> Ended:
-    """A command in the folder of the inputs. Raises StoppedError where the farm is to stop."""
-    done = run_guarded(
-        words,
-        folder=prepared.input,
-        environment=prepared.environment,
-        log=log,
-        seconds=seconds,
-        stopped=stopped,
-        stdin=source,
-        output=output,
-    )
-    if done.how == "stopped":
-        raise StoppedError("stopped")
-    return done

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from layout_advise.errors import MachineError
+from layout_advise.tracer.snapshot.private_apt import KEYRING, private_apt
 
 SUITE = "forky"
-KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _LIBRARIES = "usr/lib/x86_64-linux-gnu"
 
 
@@ -92,44 +92,13 @@ def install(folder: Path) -> Criu:
 
 
 def _download(apt: Path) -> None:
-    for part in ("lists/partial", "archives/partial"):
-        (apt / part).mkdir(parents=True)
-    (apt / "status").touch()  # nothing is installed: every dependency is fetched, the C library too
-    (apt / "sources.list").write_text(f"deb [signed-by={KEYRING}] {_mirror()} {SUITE} main\n")
-    settings = {
-        "Dir::State": apt,
-        "Dir::State::status": apt / "status",
-        "Dir::State::lists": apt / "lists",
-        "Dir::Cache": apt,
-        "Dir::Cache::archives": apt / "archives",
-        "Dir::Etc::sourcelist": apt / "sources.list",
-        "Dir::Etc::sourceparts": "/dev/null",
-        "Dir::Etc::preferences": "/dev/null",
-        "Dir::Etc::preferencesparts": "/dev/null",
-        "APT::Architecture": "amd64",
-        "APT::Sandbox::User": "root",  # the folder need not be readable for _apt
-        "Acquire::Languages": "none",
-        # A mirror that lags behind or was frozen on purpose is signed all the same.
-        "Acquire::Check-Valid-Until": "false",
-        "Acquire::Retries": "3",
-    }
-    (apt / "apt.conf").write_text(
-        "".join(f'{key} "{value}";\n' for key, value in settings.items()) + 'APT::Architectures { "amd64"; };\n'
-    )
-    environment = {**os.environ, "APT_CONFIG": str(apt / "apt.conf"), "DEBIAN_FRONTEND": "noninteractive"}
+    environment = private_apt(apt, SUITE)
     _must(["apt-get", "-q", "update"], "read Debian's package lists", environment)
     _must(
         ["apt-get", "-q", "-y", "--download-only", "--no-install-recommends", "install", "criu"],
         "download CRIU",
         environment,
     )
-
-
-def _mirror() -> str:
-    """The Debian mirror that this system uses, or the public one."""
-    answer = _run(["apt-get", "indextargets", "--format", "$(SITE)", "Created-By: Packages"])
-    sites = [site for site in answer.stdout.split() if site.rstrip("/").endswith("/debian")]
-    return sites[0] if sites else "http://deb.debian.org/debian"
 
 
 def _write_wrapper(path: Path) -> None:
