@@ -31,9 +31,11 @@ def cache() -> Path:
 
 
 def farm(only: Sequence[str], rest: Sequence[str]) -> int:
-    """Runs the farm on some programs; returns its exit code."""
+    """Runs the farm on some programs; returns its exit code. Its list's ``python3`` is the one that runs this."""
     words = ["farm", str(HERE / "field.toml"), "-o", str(RESULTS), "--work", str(cache()), "--only", ",".join(only)]
-    return subprocess.run([sys.executable, "-m", "layout_advise", *words, *rest], check=False).returncode
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
+    command = [sys.executable, "-m", "layout_advise", *words, *rest]
+    return subprocess.run(command, env=os.environ | {"PATH": path}, check=False).returncode
 
 
 def summary(only: Sequence[str], rest: Sequence[str]) -> FarmReport:
