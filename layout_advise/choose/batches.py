@@ -26,7 +26,7 @@ from layout_advise.mockup.timing.statistics import undisturbed
 from layout_advise.reports.model.hotspot import Original
 from layout_advise.tracer.process.channel import MAX_TIMED
 from layout_advise.tracer.sampling.probe import Probe, probe
-from layout_advise.tracer.snapshot.recorded_calls import RSP, Calls, record_calls
+from layout_advise.tracer.snapshot.recorded_calls import Calls, record_calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +108,6 @@ def plan_batch(
     calls = record_calls(
         settings.command, profiled.entry, start, CHOOSE.verified_calls * size, stdin_path=stdin, timeout=settings.timeout
     )
-    if RSP in calls.varying:
-        offset, length = calls.at_one_depth()
-        size, start = length // CHOOSE.verified_calls, start + offset
-        if size < max(2, least) or size * typical < CHOOSE.short_call_ns:
-            return chosen, (
-                "calls that come from different depths of the stack are not replayed as a batch (at most "
-                f"{length} one after the other came from the same)"
-            )
-        calls = calls.part(start, CHOOSE.verified_calls * size)
     runs = in_situ_runs(settings, profiled, stdin, start, size)
     times = undisturbed_each(runs)
     if len(times) < size or len(calls) < size:

@@ -136,7 +136,7 @@ class Case:
             program.batch(calls, calls.varying_stack)
             trace = self._tracer.clone(program, call, len(calls))
             program.batch(calls, words_read(trace, calls.varying_stack))
-            return replace(observed(program, self.main, region, trace), varying=calls.varying)
+            return replace(observed(program, self.main, region, trace), varying=calls.varying - {RSP})
         if self.profiled.nest is not None:
             return observed(program, self.main, region, self._tracer.clone(program, call))
         return observed(program, self.main, region, self._tracer.trace(program, call))

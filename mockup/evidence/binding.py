@@ -112,4 +112,6 @@ def bind(lifted: Lifted, trace: Trace, structures: Sequence[Structure]) -> Bindi
     for key, name in structure_of.items():
         if key not in lifted_keys and key not in left_out:
             impossible.setdefault(name, f"the traced reference at {key[0]:#x} is not in the lifted code")
+        elif lifted.runs_natively(key[0]):
+            impossible.setdefault(name, f"the reference at {key[0]:#x} is also made by a call that stays a call")
     return binding

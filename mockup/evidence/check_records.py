@@ -23,12 +23,13 @@ def check_records(
 ) -> tuple[str, ...]:
     """Problems found: per reference the recorded addresses must be the traced ones, in order.
 
-    ``records`` are words ``address | reference id << 48``. References in ``lifted.skipped`` do not run in the mock-up.
+    ``records`` are words ``address | reference id << 48``. References in ``lifted.skipped`` do not run in the mock-up, or
+    less often.
     ``complete`` False (the buffer was full) or a truncated trace: only the common beginning is compared.
     """
     addresses, sites = _by_site(np.frombuffer(records, np.uint64) if isinstance(records, bytes) else records)
-    again = retried(lifted.body)
-    skipped = {(pc, operand) for pc, operand, _ in lifted.skipped} | _frame(trace, lifted)
+    again, fewer = retried(lifted.body), _left_out(lifted, some=True) | _native(trace, lifted)
+    skipped = _left_out(lifted) | _frame(trace, lifted)
     fresh = _fresh(trace, lifted)
     problems: list[str] = []
     if sites.size and sites[-1] >= len(trace.references):
@@ -40,8 +41,10 @@ def check_records(
         if stream is None:
             if own.size and not trace.truncated:
                 problems.append(_problem(reference, f"ran {own.size} times, never in the trace"))
-        elif (reference.pc, reference.operand) in again:
+        elif (reference.pc, reference.operand) in again | fewer:
             problems += _within(reference, own, (stream,))
+            if (reference.pc, reference.operand) in fewer and own.size > stream.count and not trace.truncated:
+                problems.append(_problem(reference, f"ran {own.size} times, {stream.count} times in the trace"))
         elif isinstance(stream, FoldedStream) and (reference.pc, reference.operand) not in fresh:
             problems += _ordered(reference, own, expand_array(stream) & _ADDRESS, complete and not trace.truncated)
         elif own.size != stream.count and complete and not trace.truncated:
@@ -59,8 +62,8 @@ def check_shared(
     frames at the same places in them, no matter whose."""
     frames = [thread for t in threads for thread in t.threads]
     addresses, sites = _by_site(records)
-    again = retried(lifted.body)
-    skipped = {(pc, operand) for pc, operand, _ in lifted.skipped}.union(*(_frame(t, lifted) for t in threads))
+    again = retried(lifted.body) | _left_out(lifted, some=True) | _native(threads[0], lifted)
+    skipped = _left_out(lifted).union(*(_frame(t, lifted) for t in threads))
     problems: list[str] = []
     for k, reference in enumerate(threads[0].references):
         key = reference.pc, reference.operand
@@ -109,6 +112,16 @@ def _within(
         else:
             left = np.array([a for k, a in enumerate(left) if not contains(stream, left[k : k + 1])], np.uint64)
     return [_problem(reference, "touched an address that the trace does not have")] if left.size else []
+
+
+def _left_out(lifted: Lifted, *, some: bool = False) -> set[tuple[int, int]]:
+    """References that the lifted code does not execute; with ``some`` those that it executes in some copies only."""
+    return {(pc, operand) for pc, operand, why in lifted.skipped if (why == "some") is some}
+
+
+def _native(trace: Trace, lifted: Lifted) -> set[tuple[int, int]]:
+    """References of code that calls which stay calls may run in the mock-up's place."""
+    return {(r.pc, r.operand) for r in trace.references if lifted.runs_natively(r.pc)}
 
 
 def _frame(trace: Trace, lifted: Lifted) -> set[tuple[int, int]]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
 from layout_advise.mockup.ir.effects import Gpr, Lane
-from layout_advise.mockup.ir.lifted import Atomic, Item, Lifted, LiftedLoop, Load, Store
+from layout_advise.mockup.ir.lifted import Atomic, Item, Lifted, Load, Store, Unexecuted, everything
 from layout_advise.mockup.ir.node import Node
 from layout_advise.mockup.lift.build_ssa import build_ssa
 from layout_advise.mockup.lift.calls import CALLED
@@ -17,6 +17,7 @@ from layout_advise.mockup.lift.loops.carried_pointers import index_carried
 from layout_advise.mockup.lift.loops.closed_forms import close_loops, lower_exact
 from layout_advise.mockup.lift.loops.merge_exit_tests import merge_tests
 from layout_advise.mockup.lift.machine_state import FrameEscapes
+from layout_advise.mockup.lift.native_code import native_code
 from layout_advise.mockup.lift.retype import retype
 from layout_advise.mockup.lift.ssa import SsaProgram
 from layout_advise.mockup.lift.structuring import StatementWriter
@@ -90,10 +91,8 @@ def _lift(
     writer = StatementWriter(program, loops)
     body = writer.body()
     outs = writer.live_outs()
-    executed: set[tuple[int, int]] = set()
-    _references(body, executed)
-    skipped = [_skipped(program, reference) for reference in sorted(program.references - executed)]
-    lifted = Lifted(region.symbol, region.entry, tuple(writer.make.live_ins), outs, body, tuple(skipped))
+    lifted = Lifted(region.symbol, region.entry, tuple(writer.make.live_ins), outs, body, _skipped(program, body))
+    lifted = replace(lifted, native=native_code(region, body))
     if not indexed:
         return lifted
     same = _lift(region, results, opaque, untaken, guess=guess, frame_cells=frame_cells, known=known, carried=False)
@@ -169,13 +168,16 @@ def _clobbered(out: Node, guess: bool) -> bool:
     return False
 
 
-def _skipped(program: SsaProgram, reference: tuple[int, int]) -> tuple[int, int, Literal["dead", "frame"]]:
-    return (*reference, "frame" if reference in program.framed else "dead")
-
-
-def _references(items: tuple[Item, ...], found: set[tuple[int, int]]) -> None:
-    for item in items:
+def _skipped(program: SsaProgram, body: Sequence[Item]) -> tuple[tuple[int, int, Unexecuted], ...]:
+    """What of the code's references the statements do not execute, or only in some copies of the code."""
+    executed: dict[tuple[int, int], set[int | None]] = {}
+    for item in everything(body):
         if isinstance(item, Load | Store | Atomic):
-            found.add((item.origin.pc, item.operand))
-        elif isinstance(item, LiftedLoop):
-            _references(item.body, found)
+            executed.setdefault((item.origin.pc, item.operand), set()).add(item.origin.block)
+    found: list[tuple[int, int, Unexecuted]] = []
+    for reference, blocks in sorted(program.references.items()):
+        if reference not in executed:
+            found.append((*reference, "frame" if reference in program.framed else "dead"))
+        elif not blocks <= executed[reference]:
+            found.append((*reference, "some"))
+    return tuple(found)

@@ -18,7 +18,7 @@ class SsaProgram:
     that end in a condition, ``switches`` the target address of those that jump through a table; ``outs`` what the result
     registers hold at the exit. ``exits`` are the values carried out of loops, by pad, ``trips`` trip counts and ``stays``
     the conditions to go on that they replace, by loop head. ``references`` are all memory operands (pc, operand) of
-    the code, ``framed`` those that became cells of the frame."""
+    the code, each with the blocks that copies of it are in, ``framed`` those that became cells of the frame."""
 
     flow: Flow
     graph: Graph
@@ -30,7 +30,7 @@ class SsaProgram:
     exits: dict[int, list[Node]] = field(default_factory=dict)
     trips: dict[int, Node] = field(default_factory=dict)
     stays: dict[int, Node] = field(default_factory=dict)
-    references: set[tuple[int, int]] = field(default_factory=set)
+    references: dict[tuple[int, int], set[int]] = field(default_factory=dict)
     framed: set[tuple[int, int]] = field(default_factory=set)
 
     def roots(self) -> Iterator[Node]:

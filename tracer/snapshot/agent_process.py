@@ -164,19 +164,20 @@ class AgentProcess(AgentClient):
     def batch(self, calls: Calls, stack: Sequence[int] = ()) -> None:
         """From here on a call, of this process and of all copies made of it, is all of ``calls``, one after the other, with
         memory as the calls themselves leave it, but for the words of the ``stack`` at these distances from rsp, which are
-        each call's own. The calls must have the same rsp, and the first must be the parked call."""
+        each call's own. The first must be the parked call. Calls from different depths of the stack are all made from the
+        lowest, where :meth:`registers` has rsp from then on."""
         path = self.folder.path / self.folder.fresh_name("batch")
-        path.write_bytes(calls.data)
+        path.write_bytes(calls.at_lowest().data)
         try:
             self._call(Verb.BATCH, (len(calls), *stack), str(path))
         finally:
             path.unlink()
-        self._batch, self._pace.original = len(calls), None
+        self._batch, self._pace.original, self._registers = len(calls), None, None
 
     def unbatch(self) -> None:
         """From here on a call is one again, that at which the process is stopped."""
         self._call(Verb.BATCH, (0,))
-        self._batch, self._pace.original = 0, None
+        self._batch, self._pace.original, self._registers = 0, None, None
 
     @property
     def _limit(self) -> float | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, groupby
 from pathlib import Path
 
 import numpy as np
@@ -57,16 +56,25 @@ class Calls:
     @property
     def varying_stack(self) -> tuple[int, ...]:
         """How far from the stack pointer those words above the return address are, in bytes, that differ between the calls:
-        arguments in memory, and what else the callers keep there."""
+        arguments in memory, and what else the callers keep there. All of them where the calls come from different depths:
+        where they are replayed there is none of them."""
+        if not self.from_one_depth:
+            return tuple(range(8, RECORDED - STACK_ARGUMENTS + 8, 8))
         rows = np.frombuffer(self.data, "<u8").reshape(-1, RECORDED // 8)[:, STACK_ARGUMENTS // 8 :]
         return tuple(8 * (int(n) + 1) for n in np.flatnonzero((rows != rows[:1]).any(axis=0)))
 
-    def at_one_depth(self) -> tuple[int, int]:
-        """The longest run of calls that find the stack pointer at the same place: the first of them (from 0), how many."""
-        depths = [self.gpr(k)[RSP] for k in range(len(self))]
-        runs = [(k, len(list(run))) for k, run in groupby(range(len(depths)), key=lambda k: depths[k])]
-        starts = accumulate((length for _, length in runs), initial=0)
-        return max(((s, length) for s, (_, length) in zip(starts, runs, strict=False)), key=lambda r: r[1], default=(0, 0))
+    @property
+    def from_one_depth(self) -> bool:
+        """Tells whether all calls find the stack pointer at the same place."""
+        return RSP not in self.varying
+
+    def at_lowest(self) -> Calls:
+        """The same calls, all with the lowest of their stack pointers: what their callers keep lies above it, so that no
+        call overwrites what another one is handed a pointer to."""
+        rows = np.frombuffer(self.data, "<u8").reshape(-1, RECORDED // 8).copy()
+        if len(rows):
+            rows[:, RSP] = rows[:, RSP].min()
+        return Calls(self.first, rows.tobytes())
 
     def starts_like(self, registers: Registers, used: Sequence[int]) -> bool:
         """Returns whether the first call is the one that a stopped program is at, as far as the general registers ``used``

@@ -352,14 +352,53 @@ def test_a_call_that_is_quicker_repeated_may_be_learnt(steady: float | None, in_
     assert may_be_learnt(Original(2e5, steady, in_situ)) is learnt
 
 
-@given(st.lists(st.integers(0, 2), max_size=30))
-def test_calls_from_one_depth_of_the_stack(depths: list[int]) -> None:
-    rows = [struct.pack("<16Q", *((100 + d if n == RSP else n) for n in range(16))).ljust(RECORDED, b"\0") for d in depths]
-    first, count = Calls(1, b"".join(rows)).at_one_depth()
-    assert len(set(depths[first : first + count])) == (count > 0)
-    longest = max((j - i for i in range(len(depths)) for j in range(i + 1, len(depths) + 1) if len(set(depths[i:j])) == 1),
-                  default=0)  # fmt: skip
-    assert count == longest
+@given(st.lists(st.integers(0, 2), min_size=1, max_size=30))
+def test_calls_from_several_depths_are_made_from_the_lowest(depths: list[int]) -> None:
+    rows = [struct.pack("<16Q", *((100 + d if n == RSP else n) for n in range(16))).ljust(RECORDED, b"\1") for d in depths]
+    calls = Calls(1, b"".join(rows))
+    assert calls.from_one_depth == (len(set(depths)) < 2)
+    assert len(calls.varying_stack) == (0 if calls.from_one_depth else 64)
+    level = calls.at_lowest()
+    assert level.from_one_depth
+    assert not level.varying
+    assert [level.gpr(k)[RSP] for k in range(len(depths))] == [100 + min(depths)] * len(depths)
+    if calls.from_one_depth:
+        assert level == calls
+
+
+CALL = "move(c, c, c, c, c, c, (struct step){ps + c * 13 % (n - most), {c}, 1 + c % most, 0.25 * (c % 3)})"
+DEEPER = ON_THE_STACK.replace(CALL, "at(ps, n, most, c)").replace(
+    "int main",
+    """__attribute__((noipa)) double at(struct p *ps, long n, long most, long c)
+{
+    volatile char *room = __builtin_alloca(16 * (1 + c * 7 % 50));
+    room[0] = 1;
+    return CALL + room[0] - 1;
+}
+int main""".replace("CALL", CALL),
+)
+
+
+def test_calls_from_several_depths_of_the_stack(tmp_path: Path) -> None:
+    program = tmp_path / "deeper"
+    subprocess.run(["gcc", "-g", "-O2", "-x", "c", "-", "-o", program], input=DEEPER.encode(), check=True)
+    calls = record_calls(command(program), entry(program), FIRST, SIZE, timeout=60)
+    assert not calls.from_one_depth
+    with park(command(program), entry(program), FIRST, timeout=60, command_timeout=20) as stopped:
+        own = stopped.registers().gpr[RSP]
+        stopped.batch(calls, calls.varying_stack)
+        assert stopped.registers().gpr[RSP] < own
+        binary = ElfBinary.open_module(str(program))
+        trace = trace_call(stopped, binary.region(binary.find("move"), stopped.load_base, callees=True), FIRST)
+        used = words_read(trace, calls.varying_stack)
+        assert {8, 8 * 22, 8 * 23} <= set(used)
+        stopped.batch(calls, used)
+        place, x = particles(stopped), state_before(FIRST)
+        with stopped.fork() as fork:
+            assert sums(fork.run(0)) == [one_call(x, FIRST + k) for k in range(SIZE)]
+            assert np.array_equal(positions(fork, place), x)
+        stopped.unbatch()
+        assert stopped.registers().gpr[RSP] == own
 
 
 APPENDED = PROGRAM.replace(
@@ -430,14 +469,14 @@ int main""")  # fmt: skip
 
 
 @pytest.mark.slow
-def test_rows_of_calls_from_different_depths_are_batched_row_by_row(tmp_path: Path) -> None:
+def test_rows_of_calls_from_different_depths_are_one_batch(tmp_path: Path) -> None:
     """As libsvm calls its kernel: 2,400 times in a row from one frame, then from another one."""
     (tmp_path / "rows.c").write_text(ROWS)
     subprocess.run(["gcc", "-g", "-O2", "-o", str(tmp_path / "rows"), str(tmp_path / "rows.c")], check=True)
     words = (tmp_path / "rows", "20000", "2000", "700")
     (hotspot,) = advise(words, "--restores", "3", "--hotspot", "move", folder=tmp_path).hotspots
     assert hotspot.batch is not None
-    assert hotspot.batch.calls == 1200 // 3
+    assert hotspot.batch.calls > 1200
     assert hotspot.identity is not None
     assert hotspot.identity.evidence == "verified"
 

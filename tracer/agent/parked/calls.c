@@ -44,11 +44,16 @@ void la_record_event(const struct la_frame *f)
 }
 
 /* Words: number of calls, then how far from rsp each word of the stack is that is put there before each call. Path: file of
- * recorded calls (none: from here on a call is one again). From here on a "call" of this process and of its copies is all of them, in order. */
+ * recorded calls (none: from here on a call is one again). From here on a "call" of this process and of its copies is all of
+ * them, in order, from the one rsp that they have, which may be below the parked call's. */
 struct la_reply la_cmd_batch(const struct la_command *c)
 {
+    static uint64_t own_rsp; /* of the parked call */
+    if (!own_rsp)
+        own_rsp = la_parked.gpr[4];
     if (!c->word[0]) {
         la_batch.count = 0;
+        la_parked.gpr[4] = own_rsp;
         return la_answer(NULL, 0);
     }
     uint64_t count = c->word[0], bytes = la_up(count * sizeof(struct la_recorded), LA_PAGE);
@@ -68,6 +73,9 @@ struct la_reply la_cmd_batch(const struct la_command *c)
     if (!calls || !returned || !word || got != count * sizeof *calls)
         return la_fail("cannot read the recorded calls");
     la_copy(word, c->word + 1, 8 * (c->words - 1));
+    la_parked.gpr[4] = calls->gpr[4];
+    if (calls->gpr[4] != own_rsp) /* the stack may not reach there yet; there is no return address to put back */
+        *(volatile uint64_t *)calls->gpr[4] = 0;
     la_batch.words = c->words - 1;
     la_batch.word = word;
     la_batch.calls = calls;
