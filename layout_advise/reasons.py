@@ -19,6 +19,7 @@ class Reason(StrEnum):
     TRACE_TRUNCATED = "trace-truncated"
     NOT_LIFTED = "not-lifted"
     NOT_MEASURED = "not-measured"
+    PASSED_OVER = "passed-over"
     # what the comparison found
     IDENTITY_NOT_VERIFIED = "identity-not-verified"
     COMPARISON_BLIND = "comparison-blind"
@@ -41,5 +42,7 @@ class Reason(StrEnum):
     UNDECIDED_YET = ""
 
 
+MEASURED = frozenset((Reason.MEASURED_GAIN, Reason.NO_GAIN))
+"""Reasons of an answer that rests on measured times."""
 TELLS_NOTHING = frozenset((Reason.NOTHING_MEASURED, Reason.NO_RULE_APPLIES, Reason.STRUCTURE_UNCLEAR))
 """With these, nothing is known of any layout."""

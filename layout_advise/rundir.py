@@ -68,10 +68,13 @@ class RegionDir:
         """The folder as the report has it, from the run directory: ``regions/step``."""
         return f"{REGIONS}/{self.path.name}"
 
-    def replaced_by(self, region: str) -> RegionDir:
-        """The folder of another region of the same run that is studied instead; this one is removed."""
-        shutil.rmtree(self.path, ignore_errors=True)
+    def beside(self, region: str) -> RegionDir:
+        """The folder of another region of the same run."""
         return _region(self.path.parent, region)
+
+    def remove(self) -> None:
+        """Remove what is there: another region is studied instead."""
+        shutil.rmtree(self.path, ignore_errors=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,5 +4,6 @@ In come the settings and the program, out comes a hotspot with the call to stop 
 program behind ``env`` and ``sh -c``, ``profile`` samples it and ranks functions, ``probed_calls`` times the hotspot's calls
 in the running program, ``loop_regions`` takes a loop nest where the function is entered too seldom, ``calls`` chooses the
 call from the times of the first ones, ``batches`` plans many consecutive calls where one is too short to be timed.
-``call_kinds`` says which calls do the same work. ``policy`` holds the limits.
+``call_kinds`` says which calls do the same work, ``further_regions``
+what to look at where the hotspot gives no answer. ``policy`` holds the limits.
 """

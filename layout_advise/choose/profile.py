@@ -47,6 +47,13 @@ class Profiled:
     """The loop nest that stands for the function where that is entered too seldom."""
     chains: tuple[Chain, ...] = ()
 
+    def contains(self, address: int) -> bool:
+        """Tells whether an address of the module is in the region, with the function's pieces."""
+        if self.nest is not None:
+            return self.nest.contains(address)
+        found = self.module.function_at(address)
+        return found is not None and leader_of(self.module, found) == self.function
+
     def of_nest(self, nest: LoopNest, modules: Modules) -> Profiled:
         """The same with a loop nest in the function's place, and its share."""
         return replace(self, nest=nest, share=share_within(self.chains, modules, self.module, nest.contains))
@@ -161,7 +168,7 @@ def _elsewhere(run: SampleRun) -> str:
 def without_main(profiled: Profiled, main: ElfBinary) -> Profiled | None:
     """The hotspot to study where ``main`` has no loop that can be; None where there is no other."""
     try:
-        seen = _Sampled(profiled.run, Modules(profiled.run.mappings, main), profiled.chains, profiled.ranking)
+        seen = Sampled.of(profiled, main)
         other = _chosen(seen, choose(profiled.ranking, main=False), main)
     except ProgramError:
         return None
@@ -169,7 +176,7 @@ def without_main(profiled: Profiled, main: ElfBinary) -> Profiled | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sampled:
+class Sampled:
     """A sampled run, and where its samples fell."""
 
     run: SampleRun
@@ -177,30 +184,36 @@ class _Sampled:
     chains: tuple[Chain, ...]
     ranking: tuple[Hotspot, ...]
 
+    @staticmethod
+    def of(profiled: Profiled, main: ElfBinary) -> Sampled:
+        """The run that a region was chosen from."""
+        return Sampled(profiled.run, Modules(profiled.run.mappings, main), profiled.chains, profiled.ranking)
+
     def profiled(self, skipped: tuple[tuple[str, str], ...], module: ElfBinary, function: Function) -> Profiled:
         """With ``function`` as the hotspot."""
 
-        def inside(address: int) -> bool:
-            found = module.function_at(address)
-            return found is not None and leader_of(module, found) == function
+        found = Profiled(self.run, self.ranking, skipped, module, function, 0.0, chains=self.chains)
+        return replace(found, share=share_within(self.chains, self.modules, module, found.contains))
 
-        share = share_within(self.chains, self.modules, module, inside)
-        return Profiled(self.run, self.ranking, skipped, module, function, share, chains=self.chains)
+    def function_of(self, hot: Hotspot, main: ElfBinary, skipped: tuple[tuple[str, str], ...] = ()) -> Profiled | None:
+        """With the function of the ranking ``hot`` as the hotspot; None where its bounds are not known."""
+        module = main if Path(hot.module).resolve() == Path(main.path).resolve() else ElfBinary.open_module(hot.module)
+        function = module.function_at(hot.address)
+        return self.profiled(skipped, module, function) if function is not None else None
 
 
-def _seen(run: SampleRun, main: ElfBinary) -> _Sampled:
+def _seen(run: SampleRun, main: ElfBinary) -> Sampled:
     modules = Modules(run.mappings, main)
     chains = call_chains(run.sampled, modules) if len(run.sampled) else [(a,) for a in run.samples.tolist()]
-    return _Sampled(run, modules, tuple(chains), tuple(rank(chains, modules)))
+    return Sampled(run, modules, tuple(chains), tuple(rank(chains, modules)))
 
 
-def _chosen(seen: _Sampled, choice: Choice, main: ElfBinary) -> Profiled:
+def _chosen(seen: Sampled, choice: Choice, main: ElfBinary) -> Profiled:
     hot = choice.hotspot
-    module = main if Path(hot.module).resolve() == Path(main.path).resolve() else ElfBinary.open_module(hot.module)
-    function = module.function_at(hot.address)
-    if function is None:
+    found = seen.function_of(hot, main, choice.skipped)
+    if found is None:
         raise ProgramError("found no hotspot", f"{hot.symbol} has no bounds in {hot.module}", "rebuild with -g")
-    return seen.profiled(choice.skipped, module, function)
+    return found
 
 
 def _finer(settings: Settings, stdin: Path | None, run: SampleRun) -> SampleRun:
@@ -246,7 +259,7 @@ def _wanted(symbol: str | None, main: ElfBinary) -> tuple[Function | None, Binar
         return None, error
 
 
-def _in_library(symbol: str, seen: _Sampled, unknown: BinaryError) -> Profiled:
+def _in_library(symbol: str, seen: Sampled, unknown: BinaryError) -> Profiled:
     """The function ``symbol`` of a shared library that was sampled; raises ``unknown`` where there is none."""
     for hot in seen.ranking:
         if symbol in (hot.symbol, hot.demangled) and hot.address:

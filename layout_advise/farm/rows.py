@@ -8,14 +8,11 @@ from pathlib import Path
 import msgspec
 
 from layout_advise.farm.listing import Job
-from layout_advise.reasons import Reason
+from layout_advise.reasons import MEASURED
 from layout_advise.reports.model.contract import Report
 from layout_advise.reports.model.farm import FarmRow, Status
 from layout_advise.reports.model.hotspot import HotspotReport
 from layout_advise.rundir import write_atomically
-
-MEASURED = (Reason.MEASURED_GAIN, Reason.NO_GAIN)
-"""Reasons of an answer that rests on measured times."""
 
 
 def row_of(job: Job, *, machine: str, cpu: str, created: str, digest: str) -> FarmRow:

@@ -86,6 +86,15 @@ class Profile(msgspec.Struct, frozen=True):
     module: str
 
 
+class PassedOver(msgspec.Struct, frozen=True):
+    """A region that was looked at before the one in the report, and gave no answer; ``share`` of the samples."""
+
+    name: str
+    share: float
+    reason: str
+    text: str
+
+
 class Report(msgspec.Struct, frozen=True):
     """The whole report."""
 
@@ -103,6 +112,8 @@ class Report(msgspec.Struct, frozen=True):
     profile: tuple[Profile, ...] = ()
     policy: dict[str, dict[str, float]] = {}
     """By stage and name the limits that the verdict was decided with."""
+    passed_over: tuple[PassedOver, ...] = ()
+    """The regions that gave no answer before another one did."""
 
 
 def encode(report: Report) -> bytes:

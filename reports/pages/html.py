@@ -158,6 +158,7 @@ def render(report: Report) -> str:
         .render(
             report=report,
             hotspots=[_item(h) for h in report.hotspots],
+            passed_over=[hotspot_words.passed_over(one) for one in report.passed_over],
             evidence=glossary.EVIDENCE_NOTES,
             words=glossary.FAMILY_NOTES,
             variants=glossary.VARIANT_NOTES,

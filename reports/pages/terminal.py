@@ -36,6 +36,8 @@ def render(report: Report, *, width: int = 110, colour: bool = False, verbose: b
     )
     for hotspot in report.hotspots:
         _hotspot(console, hotspot, verbose)
+    for one in report.passed_over:
+        _say(console, hotspot_words.passed_over(one))
     _quality(console, report, verbose)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from layout_advise.reports.model.candidate import CandidateReport
+from layout_advise.reports.model.contract import PassedOver
 from layout_advise.reports.model.hotspot import HotspotReport, KindReport
 from layout_advise.reports.model.structure import StructureReport
 from layout_advise.reports.words.layout_words import view
@@ -31,6 +32,11 @@ def kept_calls(hotspot: HotspotReport) -> str:
     """``calls that stay calls: malloc, free``, or nothing."""
     names = dict.fromkeys(call.function or "a function known at run time only" for call in hotspot.kept_calls)
     return f"calls that stay calls: {', '.join(names)}" if names else ""
+
+
+def passed_over(one: PassedOver) -> str:
+    """``no answer from pop (17% of the samples): ...``."""
+    return f"no answer from {one.name} ({one.share:.0%} of the samples): {one.text.removeprefix('Undecided: ')}"
 
 
 def ended_ways(hotspot: HotspotReport) -> str:

@@ -167,7 +167,7 @@ def choose(ranking: Sequence[Hotspot], least_share: float = 0.01, *, main: bool 
     there is another one with at least ``least_share`` of the samples: unless it has :data:`FAR_HOTTER` times as many
     (then its loops are the hotspot), and ``main`` is True.
     """
-    others = [h for h in ranking if _unfit(h) is None and h.share >= least_share]
+    others = usable(ranking, least_share)
     entry = next((h for h in ranking if h.symbol in _ENTRIES and _usable_entry(h) and h.address), None)
     if main and entry is not None and others and entry.share >= FAR_HOTTER * others[0].share:
         above = ((h, _unfit(h)) for h in ranking if h.samples > entry.samples and h.share >= least_share)
@@ -187,6 +187,11 @@ def choose(ranking: Sequence[Hotspot], least_share: float = 0.01, *, main: bool 
     top = ", ".join(f"{h.demangled} {h.share:.0%}" for h in ranking[:3]) or "no samples at all"
     hint = "let the program run longer, or name a function with --hotspot"
     raise ProgramError("found no hotspot", f"the program's time goes to {top}", hint)
+
+
+def usable(ranking: Sequence[Hotspot], least_share: float) -> list[Hotspot]:
+    """The functions that can be studied and have at least ``least_share`` of the samples, in the order of the ranking."""
+    return [hotspot for hotspot in ranking if _unfit(hotspot) is None and hotspot.share >= least_share]
 
 
 def _usable_entry(hotspot: Hotspot) -> bool:

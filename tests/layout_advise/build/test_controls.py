@@ -10,7 +10,6 @@ from typing import cast
 
 import pytest
 
-from layout_advise import pipeline
 from layout_advise.build.mockups import Mockup
 from layout_advise.build.stage import worth_timing
 from layout_advise.describe.checks import Conditions, quality
@@ -19,6 +18,7 @@ from layout_advise.measure.contest import controls
 from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_BLOCKS, SCALAR, Variant
 from layout_advise.observe.case import Case
 from layout_advise.propose.recipes import Recipe
+from layout_advise.regions import one as region
 from layout_advise.reports.model.hotspot import Verdict
 from layout_advise.verify.verify import Finding
 from tests.support.sample_report import report
@@ -59,11 +59,11 @@ def test_a_batch_of_which_nothing_could_be_measured_tells_less_than_one_call(mon
     """A sparse matrix times two vectors in turn: no layout of its entries could be made for 16 calls, for one it could."""
     one = replace(studied("not-in-situ"), retry=InBatches())
     case = cast(Case, SimpleNamespace())
-    monkeypatch.setattr(pipeline, "in_batches", lambda case, studied: case)
+    monkeypatch.setattr(region, "in_batches", lambda case, studied: case)
 
     def told(batch: Studied | None) -> Studied | None:
-        monkeypatch.setattr(pipeline, "study", lambda case: batch)
-        return pipeline.study_again(case, one)[1]
+        monkeypatch.setattr(region, "study", lambda case: batch)
+        return region.study_again(case, one)[1]
 
     assert told(studied("nothing-measured")) is one
     assert told(studied("no-rule-applies")) is one  # two buffers that are swapped: one reference touches both

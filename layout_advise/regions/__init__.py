@@ -1,0 +1,6 @@
+"""The regions of a run, one after the other until one gives an answer.
+
+In comes the hotspot that sampling has chosen, out comes the region that the report is of, with those that gave no answer.
+``several`` says which region is next, ``one`` makes the case of a region and takes its study up again where it asks for
+that. Each study goes along the road (``layout_advise/road.py``).
+"""

@@ -1,0 +1,134 @@
+"""One region: its calls watched, the case made of it, and its study taken up again in the ways that it asks for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from layout_advise.choose.batches import can_be_batched, may_be_learnt, plan_batch, too_short
+from layout_advise.choose.loop_regions import find_loop
+from layout_advise.choose.policy import CHOOSE
+from layout_advise.choose.probed_calls import probe_calls
+from layout_advise.choose.profile import Profiled, without_main
+from layout_advise.config import Settings
+from layout_advise.describe.studied import AnotherKind, MoreWays, SmallerRegion, Studied
+from layout_advise.errors import UsageError
+from layout_advise.observe.case import Case
+from layout_advise.observe.find_kinds import at_kind
+from layout_advise.progress import Progress
+from layout_advise.road import study
+from layout_advise.rundir import RunDir
+from layout_advise.tracer.program.binary import ElfBinary
+from layout_advise.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """What all regions of a run have in common: the program, what it reads, and where files and progress go."""
+
+    settings: Settings
+    main: ElfBinary
+    stdin: Path | None
+    run: RunDir
+    work: Path
+    progress: Progress
+
+
+def watch(start: RunContext, profiled: Profiled) -> Case:
+    """Count and time the hotspot's calls: of a loop where there are too few, of many at a time where they are short."""
+    settings, main, stdin, progress = start.settings, start.main, start.stdin, start.progress
+    progress.step("counting and timing the hotspot's calls")
+    no_loop, beyond = "", None
+    try:
+        seen, chosen = probe_calls(settings, profiled, stdin)
+    except UsageError as error:  # there is no such call; of a loop in it there may be
+        beyond = error
+        seen, chosen = probe_calls(replace(settings, call=None), profiled, stdin)
+    if seen.calls < CHOOSE.fewest_calls:
+        progress.step("looking for a loop that is entered more often")
+        found = find_loop(settings, main, profiled, stdin)
+        if not isinstance(found, str):
+            profiled, seen, chosen = found
+            progress.note(f"hotspot: {profiled.name} ({profiled.share:.0%} of the samples)")
+        elif settings.hotspot is None and (other := without_main(profiled, main)) is not None:
+            progress.note(f"passed over {profiled.name}: {found}")
+            progress.note(f"hotspot: {other.name} ({other.share:.0%} of the samples)")
+            profiled = other
+            seen, chosen = probe_calls(settings, profiled, stdin)
+        else:
+            no_loop = found
+    if beyond is not None and profiled.nest is None:
+        raise beyond
+    space = Workspace(start.run.region(profiled.name), start.work, progress)
+    case = Case(settings, main, profiled, seen, chosen, stdin, space, no_loop=no_loop)
+    if not too_short(profiled, seen, chosen):
+        return case
+    progress.step("recording calls, which are too short to be timed one by one")
+    chosen, batch = plan_batch(settings, profiled, stdin, seen, chosen)
+    return case.unbatched(batch) if isinstance(batch, str) else replace(case, chosen=chosen, batch=batch)
+
+
+def study_again(case: Case, studied: Studied | AnotherKind | None) -> tuple[Case, Studied | None]:
+    """The study of the region, taken up again in the ways that it asks for; and the case that it is of."""
+    while True:
+        if isinstance(studied, AnotherKind):  # the calls differ, and another one has to stand for them
+            case = at_kind(case, studied.kinds.found)
+            studied = study(case, studied.kinds)
+        elif studied is None or studied.retry is None:
+            return case, studied
+        elif isinstance(studied.retry, MoreWays):
+            case = replace(case, taken=case.taken | studied.retry.taken)
+            studied = study(case)
+        elif isinstance(studied.retry, SmallerRegion):
+            smaller = with_fewer_accesses(case)
+            if smaller is None:
+                return case, studied
+            case, studied = smaller, study(smaller)
+        else:
+            batch = in_batches(case, studied)
+            if batch is None:
+                return case, studied
+            several = study(batch)
+            assert not isinstance(several, AnotherKind)  # batches have no kinds
+            # calls in a row may use other arrays through one pointer, as of two buffers that are swapped between them
+            return case, several if several is None or several.tells else studied
+
+
+def with_fewer_accesses(case: Case) -> Case | None:
+    """The case of the outermost loop in the hotspot that is entered more often than it, and makes fewer accesses each time;
+    None where there is none."""
+    if case.settings.call is not None or case.batch is not None:
+        return None
+    case.space.progress.step("looking for a loop that makes fewer accesses")
+    smaller = loop_of(case, 2 * case.probe.calls)
+    if smaller is not None:
+        case.space.progress.note(f"a call makes more accesses than are recorded: {smaller.profiled.name} is looked at")
+        case.space.region.remove()
+    return smaller
+
+
+def loop_of(case: Case, least: int) -> Case | None:
+    """The case of the outermost loop in the hotspot that is entered at least so often, each time long enough to be timed;
+    None where there is none."""
+    found = find_loop(case.settings, case.main, case.profiled, case.stdin, least)
+    if isinstance(found, str):
+        return None
+    profiled, seen, chosen = found
+    if chosen.in_situ_ns is None or chosen.in_situ_ns < CHOOSE.short_call_ns:  # it could not be timed
+        return None
+    space = replace(case.space, region=case.space.region.beside(profiled.name))
+    return Case(case.settings, case.main, profiled, seen, chosen, case.stdin, space)
+
+
+def in_batches(case: Case, studied: Studied) -> Case | None:
+    """The case with several calls in a row timed together, where one call repeated is quicker than the program; None where
+    that is not so, or they cannot be."""
+    report = studied.report
+    fit = case.batch is None and not report.kinds and can_be_batched(case.profiled, case.probe)
+    if not fit or not may_be_learnt(report.original):
+        return None
+    chosen, batch = plan_batch(case.settings, case.profiled, case.stdin, case.probe, case.chosen, CHOOSE.learnt_calls)
+    if isinstance(batch, str):
+        return None
+    case.space.progress.note(f"the same call repeated is quicker than in the program: {batch.size} calls in a row are timed")
+    return replace(case, chosen=chosen, batch=batch)

@@ -1,0 +1,1 @@
+"""Which regions of a run are looked at, and which one is told."""

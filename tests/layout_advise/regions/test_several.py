@@ -1,0 +1,143 @@
+"""The regions of a run: which one is told, and what is said of the others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from layout_advise.choose.profile import Profiled
+from layout_advise.config import Settings
+from layout_advise.describe.checks import Conditions
+from layout_advise.describe.studied import Studied
+from layout_advise.errors import LayoutAdviseError, ProgramError, SnapshotError
+from layout_advise.progress import Progress
+from layout_advise.reasons import Reason
+from layout_advise.regions import several as regions
+from layout_advise.regions.one import RunContext
+from layout_advise.regions.several import Told, study_regions, with_passed_over
+from layout_advise.reports.model.contract import PassedOver
+from layout_advise.reports.model.hotspot import Verdict
+from tests.support.sample_report import report
+
+KEEP = Verdict("keep", None, None, Reason.NO_GAIN, "Keep it: none gains.")
+NO_RULE = Verdict("keep", None, None, Reason.NO_RULE_APPLIES, "Keep it: no layout rule applies.")
+
+
+def undecided(reason: str) -> Verdict:
+    return Verdict("undecided", None, None, reason, "Undecided: so it is.")
+
+
+class Road:
+    """A program of functions, each with what comes of it; the order in which they were looked at."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, outcomes: dict[str, Verdict | LayoutAdviseError]) -> None:
+        self.outcomes, self.looked = outcomes, list[str]()
+        self.regions = {name: cast(Profiled, SimpleNamespace(name=name, share=0.3, nest=None, threaded=False, title=name))
+                        for name in outcomes}  # fmt: skip
+        self.near: dict[str, list[str]] = {}
+        monkeypatch.setattr(regions, "key_of", lambda one: (one.name, 0))
+        monkeypatch.setattr(regions, "others", lambda one, main: iter(self.regions.values()))
+        monkeypatch.setattr(regions, "callers", lambda one, main: iter(self.regions[n] for n in self.near.get(one.name, [])))
+        monkeypatch.setattr(regions, "loop_of", lambda case, least: None)
+        monkeypatch.setattr(regions, "watch", self.watch)
+        monkeypatch.setattr(regions, "study", lambda case: None)
+        monkeypatch.setattr(regions, "study_again", self.study_again)
+        monkeypatch.setattr(regions, "share_beside", lambda told, passed, main: 0.3 * len(passed))
+
+    def watch(self, start: RunContext, one: Profiled) -> Any:
+        self.looked.append(one.name)
+        found = self.outcomes[one.name]
+        if isinstance(found, LayoutAdviseError):
+            raise found
+        return SimpleNamespace(profiled=one)
+
+    def study_again(self, case: Any, studied: None) -> tuple[Any, Studied]:
+        verdict = self.outcomes[case.profiled.name]
+        assert isinstance(verdict, Verdict)
+        hotspot = report(verdict).hotspots[0]
+        return case, Studied(hotspot, Conditions(None, None, 0.0, None, False, None, 0, None))
+
+    def run(self, **settings: Any) -> Told | None:
+        given = replace(Settings(("./app",), Path("run")), **settings)
+        start = RunContext(given, cast(Any, None), None, cast(Any, None), Path(), Progress(quiet=True))
+        return study_regions(start, next(iter(self.regions.values())))
+
+
+def test_the_first_answer_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    road = Road(monkeypatch, {"a": undecided(Reason.NOT_LIFTED), "b": KEEP, "c": KEEP})
+    outcome = road.run()
+    assert outcome is not None
+    assert road.looked == ["a", "b"]
+    assert outcome.case.profiled.name == "b"
+    assert [one.name for one in outcome.passed_over] == ["a"]
+    assert outcome.studied.report.verdict.action == "keep"
+
+
+def test_callers_of_short_calls_come_before_other_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    road = Road(monkeypatch, {"a": undecided(Reason.SHORT_CALLS), "b": KEEP, "c": undecided(Reason.FEW_CALLS)})
+    road.near = {"a": ["c"]}
+    assert road.run() is not None
+    assert road.looked == ["a", "c", "b"]
+
+
+def test_what_goes_wrong_at_one_region_is_told_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    road = Road(monkeypatch, {"a": SnapshotError("it died", "of old age"), "b": KEEP})
+    outcome = road.run()
+    assert outcome is not None
+    assert [(one.name, one.reason, one.text) for one in outcome.passed_over] == [("a", "failed", "it died: of old age")]
+
+
+def test_without_any_report_the_first_error_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SnapshotError, match="first"):
+        Road(monkeypatch, {"a": SnapshotError("first"), "b": SnapshotError("second")}).run()
+
+
+def test_a_program_that_cannot_be_run_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    road = Road(monkeypatch, {"a": ProgramError("it crashed"), "b": KEEP})
+    with pytest.raises(ProgramError):
+        road.run()
+    assert road.looked == ["a"]
+
+
+def test_the_hotspot_that_the_user_names_has_no_other_in_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    road = Road(monkeypatch, {"a": undecided(Reason.SHORT_CALLS), "b": KEEP})
+    road.near = {"a": ["b"]}
+    outcome = road.run(hotspot="a")
+    assert road.looked == ["a"]
+    assert outcome is not None
+    assert outcome.studied.report.verdict.reason == Reason.SHORT_CALLS
+
+
+def test_no_further_region_is_begun_when_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    road = Road(monkeypatch, {name: undecided(Reason.NOT_LIFTED) for name in "abcdefghij"})
+    assert road.run(budget=0.0) is not None
+    assert road.looked == ["a"]
+    assert road.run() is not None
+    assert road.looked[1:] == list("abcdef")
+
+
+def test_of_regions_without_an_answer_the_first_is_told_unless_one_says_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    outcome = Road(monkeypatch, {"a": undecided("x"), "b": NO_RULE, "c": undecided("y")}).run()
+    assert outcome is not None
+    assert [one.name for one in outcome.passed_over] == ["a", "c"]
+
+
+def test_a_keep_says_nothing_where_most_of_the_time_was_passed_over() -> None:
+    passed = [PassedOver("loop", 0.62, "not-lifted", "Undecided: the hotspot could not be turned into C.")]
+    verdict = with_passed_over(KEEP, "helper", 0.05, passed, 0.62)
+    assert (verdict.action, verdict.reason) == ("undecided", Reason.PASSED_OVER)
+    assert verdict.text == (
+        "Undecided: 62% of the samples fell where nothing could be measured, most in loop: the hotspot could not be turned "
+        "into C. Of helper (5%): Keep it: none gains."
+    )
+    assert with_passed_over(KEEP, "helper", 0.05, passed, 0.5) is KEEP
+    change = replace_action(KEEP)
+    assert with_passed_over(change, "helper", 0.05, passed, 0.62) is change
+
+
+def replace_action(verdict: Verdict) -> Verdict:
+    return Verdict("change", "c1", 1.5, Reason.MEASURED_GAIN, verdict.text)
