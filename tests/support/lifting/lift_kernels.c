@@ -122,3 +122,10 @@ K(spills) {
 static __attribute__((noinline)) double helper(double x, double y) { double s = 0; for (int i = 0; i < 3; i++) s += x * y + i; return s; }
 K(calls_helper) { for (long i = 0; i < n; i++) w[i] = helper(a[i], b[i]); return 0; }
 K(nans) { for (long i = 0; i < n; i++) { double v = (a[i] - a[i]) / (b[i] - b[i]); w[i] = v < 1 || v >= 1 ? 1 : v == v ? 2 : 3; } return 0; }
+K(string_moves) {
+    const double *from = a;
+    double *to = w;
+    for (long i = 0; i < n; i++)
+        __asm__ volatile("movsq" : "+D"(to), "+S"(from) : : "memory");
+    return (double)(from - a + (to - w)) + w[1];
+}
