@@ -23,13 +23,14 @@ def check_records(
 ) -> tuple[str, ...]:
     """Problems found: per reference the recorded addresses must be the traced ones, in order.
 
-    ``records`` are words ``address | reference id << 48``. References in ``lifted.skipped`` do not run in the mock-up.
-    ``complete`` False (the buffer was full) or a truncated trace: only the common beginning is compared.
+    ``records`` are words ``address | reference id << 48``. References in ``lifted.skipped`` do not run in the mock-up,
+    those in ``lifted.thinned`` not each time. ``complete`` False (the buffer was full) or a truncated trace: only the
+    common beginning is compared.
     """
     addresses, sites = _by_site(np.frombuffer(records, np.uint64) if isinstance(records, bytes) else records)
     again = retried(lifted.body)
     skipped = {(pc, operand) for pc, operand, _ in lifted.skipped} | _frame(trace, lifted)
-    fresh = _fresh(trace, lifted)
+    fresh, thinned = _fresh(trace, lifted), set(lifted.thinned)
     problems: list[str] = []
     if sites.size and sites[-1] >= len(trace.references):
         problems.append("an access was made that the trace does not know")
@@ -42,6 +43,8 @@ def check_records(
                 problems.append(_problem(reference, f"ran {own.size} times, never in the trace"))
         elif (reference.pc, reference.operand) in again:
             problems += _within(reference, own, (stream,))
+        elif (reference.pc, reference.operand) in thinned:
+            problems += _thinned(reference, own, stream, fresh=(reference.pc, reference.operand) in fresh)
         elif isinstance(stream, FoldedStream) and (reference.pc, reference.operand) not in fresh:
             problems += _ordered(reference, own, expand_array(stream) & _ADDRESS, complete and not trace.truncated)
         elif own.size != stream.count and complete and not trace.truncated:
@@ -70,9 +73,9 @@ def check_shared(
         streams = [stream for t in threads if (stream := t.streams[k]) is not None]
         folded = [stream for stream in streams if isinstance(stream, FoldedStream)]
         traced = sum(stream.count for stream in streams)
-        if complete and own.size != traced and key not in again:
+        if complete and (own.size > traced if key in lifted.thinned else own.size != traced) and key not in again:
             problems.append(_problem(reference, f"ran {own.size} times, {traced} times in the trace"))
-        elif complete and len(folded) == len(streams) and key not in again:
+        elif complete and len(folded) == len(streams) and key not in again and key not in lifted.thinned:
             made = np.concatenate([np.empty(0, np.uint64), *(expand_array(s) & _ADDRESS for s in folded)])
             if not np.array_equal(np.sort(_in_any_frame(own, frames)), np.sort(_in_any_frame(made, frames))):
                 problems.append(_problem(reference, "went to other addresses than in the trace"))
@@ -95,6 +98,19 @@ def _by_site(words: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.
     sites = (words >> np.uint64(48)).astype(np.int64)
     order = np.argsort(sites, kind="stable")
     return (words & _ADDRESS)[order], sites[order]
+
+
+def _thinned(reference: Reference, own: NDArray[np.uint64], stream: Stream, *, fresh: bool) -> list[str]:
+    """Some of the traced accesses, in their order; of those to memory that the call has allocated only how many."""
+    if own.size > stream.count:
+        return [_problem(reference, f"ran {own.size} times, {stream.count} times in the trace")]
+    if fresh:
+        return []
+    if not isinstance(stream, FoldedStream):
+        return _within(reference, own, (stream,))
+    left = iter((expand_array(stream) & _ADDRESS).tolist())
+    strange = [address for address in own.tolist() if address not in left]
+    return [_problem(reference, f"went to {strange[0]:#x}, in the trace not then")] if strange else []
 
 
 def _within(

@@ -279,7 +279,8 @@ class Lifted:
     """A whole hotspot. Addresses are run-time addresses of the parked process.
 
     ``skipped`` are the memory references (pc, operand) that the lifted code does not execute, with the reason: loads whose
-    lanes nobody reads, and accesses to the hotspot's own frame that became variables.
+    lanes nobody reads, and accesses to the hotspot's own frame that became variables. ``thinned`` are those that it executes
+    in some copies of their code only: a callee is inlined several times, and the value is not used each time.
     """
 
     symbol: str
@@ -288,6 +289,7 @@ class Lifted:
     live_outs: tuple[LiveOut, ...]
     body: tuple[Item, ...]
     skipped: tuple[tuple[int, int, Literal["dead", "frame"]], ...] = ()
+    thinned: tuple[tuple[int, int], ...] = ()
     as_pointers: Lifted | None = field(default=None, compare=False)
     """The same with the pointers that loops carry, where ``body`` has indices in their place
     (``mockup/lift/loops/carried_pointers.py``): in the original's layout an address of an index has to be computed."""

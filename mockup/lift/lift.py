@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Literal
 
 from layout_advise.mockup.ir.effects import Gpr, Lane
-from layout_advise.mockup.ir.lifted import Atomic, Item, Lifted, LiftedLoop, Load, Store
+from layout_advise.mockup.ir.lifted import Atomic, Item, Lifted, Load, Store, everything
 from layout_advise.mockup.ir.node import Node
 from layout_advise.mockup.lift.build_ssa import build_ssa
 from layout_advise.mockup.lift.calls import CALLED
@@ -90,10 +90,8 @@ def _lift(
     writer = StatementWriter(program, loops)
     body = writer.body()
     outs = writer.live_outs()
-    executed: set[tuple[int, int]] = set()
-    _references(body, executed)
-    skipped = [_skipped(program, reference) for reference in sorted(program.references - executed)]
-    lifted = Lifted(region.symbol, region.entry, tuple(writer.make.live_ins), outs, body, tuple(skipped))
+    skipped, thinned = _not_executed(program, body)
+    lifted = Lifted(region.symbol, region.entry, tuple(writer.make.live_ins), outs, body, skipped, thinned)
     if not indexed:
         return lifted
     same = _lift(region, results, opaque, untaken, guess=guess, frame_cells=frame_cells, known=known, carried=False)
@@ -169,13 +167,17 @@ def _clobbered(out: Node, guess: bool) -> bool:
     return False
 
 
-def _skipped(program: SsaProgram, reference: tuple[int, int]) -> tuple[int, int, Literal["dead", "frame"]]:
-    return (*reference, "frame" if reference in program.framed else "dead")
+def _not_executed(
+    program: SsaProgram, body: tuple[Item, ...]
+) -> tuple[tuple[tuple[int, int, Literal["dead", "frame"]], ...], tuple[tuple[int, int], ...]]:
+    """The references that the statements do not execute at all, with the reason, and those that they do not execute in each
+    copy of their code."""
+    copies = {(i.origin.pc, i.operand, i.origin.block) for i in everything(body) if isinstance(i, Load | Store | Atomic)}
+    executed = {(pc, operand) for pc, operand, _ in copies}
+    missing = {(pc, operand) for pc, operand, block in program.references if (pc, operand, block) not in copies}
+    skipped = [(*one, _why_skipped(program, one)) for one in sorted(missing - executed)]
+    return tuple(skipped), tuple(sorted(missing & executed))
 
 
-def _references(items: tuple[Item, ...], found: set[tuple[int, int]]) -> None:
-    for item in items:
-        if isinstance(item, Load | Store | Atomic):
-            found.add((item.origin.pc, item.operand))
-        elif isinstance(item, LiftedLoop):
-            _references(item.body, found)
+def _why_skipped(program: SsaProgram, reference: tuple[int, int]) -> Literal["dead", "frame"]:
+    return "frame" if reference in program.framed else "dead"
