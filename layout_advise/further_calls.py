@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from layout_advise.build.stage import Built, build_at_call
 from layout_advise.choose.policy import CHOOSE
-from layout_advise.errors import TraceError
+from layout_advise.errors import SnapshotError, TraceError
 from layout_advise.mockup.evidence.kept_calls import taken_after_all
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.timing.variants import Variant
@@ -69,7 +69,7 @@ def verify_further(case: Case, seen: Observation, lifted: Lifted, verified: Veri
                 verified = replace(verified, unlike=differing(program, verified.left))
             try:
                 now = case.observe(program, call)
-            except TraceError as error:  # what was compared so far counts
+            except (SnapshotError, TraceError) as error:  # what was compared so far counts
                 case.space.progress.note(f"not compared at call {call}: {error.line()}")
                 return verified
             if took := taken_after_all(lifted, now.trace):

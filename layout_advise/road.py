@@ -33,7 +33,7 @@ from layout_advise.describe.studied import (
     conditions_of,
     modelled_conditions,
 )
-from layout_advise.errors import SnapshotError
+from layout_advise.errors import SnapshotError, TraceError
 from layout_advise.further_calls import AtKind, verify_further, verify_kind
 from layout_advise.measure.all_written import with_all_written
 from layout_advise.measure.contest import raw
@@ -66,7 +66,19 @@ from layout_advise.verify.verify import Subject
 
 def study(case: Case, kinds: Kinds | None = None) -> Studied | AnotherKind | None:
     """Traces, explores, tries and decides; None when ``--until`` ends the road before the verdict. ``kinds`` of calls, where
-    they are known; else, where another call has to stand for all, the request to take it up there."""
+    they are known; else, where another call has to stand for all, the request to take it up there. Where a batch of calls
+    fails, one call is looked at."""
+    try:
+        return _study(case, kinds)
+    except (SnapshotError, TraceError) as error:
+        if case.batch is None:
+            raise
+        case.space.progress.note(f"{case.batch.size} calls cannot be repeated one after the other: {error.line()}")
+        return _study(case.unbatched(f"several in a row cannot be repeated: {error.line()}"), kinds)
+
+
+def _study(case: Case, kinds: Kinds | None) -> Studied | AnotherKind | None:
+    """The stages of a region, once."""
     progress, until, call = case.space.progress, case.settings.until, case.chosen.call
     progress.stage("trace", f"stopping the program at call {call}")
     with case.park(call) as parked, ExitStack() as stack:

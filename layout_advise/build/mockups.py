@@ -200,14 +200,15 @@ def _make(
     return Mockup(recipe, text, built[0], built[1], None, flags=flags)
 
 
-def expected_moves(candidate: Candidate, code: Code, source: Source) -> int:
-    """How many traced accesses of one call the mock-up of ``candidate`` must send to new buffers: all that the lifted code
-    makes to the structures that it re-lays (gate (a) of the verification)."""
+def expected_moves(candidate: Candidate, code: Code, source: Source) -> tuple[int, int]:
+    """How many traced accesses of one call the mock-up of ``candidate`` must send to new buffers, at least and at most: all
+    that the lifted code makes to the structures that it re-lays (gate (a) of the verification)."""
     lifted, trace = code.under(candidate, source.trace)
     binding = bind(lifted, trace, source.structures)
     moved = {r.structure.id for r in candidate.relayouts}
     made = keys_made(lifted.body)
-    return sum(binding.streams[key].count for key, name in binding.structure_of.items() if name in moved and key in made)
+    counts = {key: binding.streams[key].count for key, name in binding.structure_of.items() if name in moved and key in made}
+    return sum(n for key, n in counts.items() if key not in lifted.thinned), sum(counts.values())
 
 
 def identity_of_loops(made: Mockups) -> Mockup:

@@ -17,6 +17,8 @@ from layout_advise.config import Settings
 from layout_advise.errors import SnapshotError, TraceError
 from layout_advise.layoutalgebra.sets.spans import spans
 from layout_advise.mockup.ir.effects import Gpr, Lane
+from layout_advise.mockup.machine.call_abi import INTEGERS
+from layout_advise.mockup.machine.call_arguments import read_first
 from layout_advise.mockup.machine.entry_values import Known
 from layout_advise.observe.backends import Tracer
 from layout_advise.observe.observe import Observation, observed
@@ -35,8 +37,7 @@ from layout_advise.tracer.snapshot.snapshots import whole_copies
 from layout_advise.tracer.trace.trace import Trace
 from layout_advise.workspace import Workspace
 
-ENTRY_REGISTERS = (4, 7, 6, 2, 1, 8, 9)
-"""rsp and those of the first six arguments, in encoding order."""
+_ARGUMENTS = tuple(place.number for place in INTEGERS if isinstance(place, Gpr))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,7 @@ class Case:
         region = self._region(program.load_base)
         if self.batch is not None:
             calls = self.batch.at(call)
-            if not calls.starts_like(program.registers(), ENTRY_REGISTERS):
+            if not calls.starts_like(program.registers(), (RSP, *arguments_of(region))):
                 raise SnapshotError("the recorded calls are not those of the stopped program", "it differs from run to run")
             program.batch(calls, calls.varying_stack)
             trace = self._tracer.clone(program, call, len(calls))
@@ -170,6 +171,13 @@ def answer_seconds(call_ns: float | None) -> float:
     """How long a command to the stopped program may take, of which one call takes ``call_ns`` (None: not known)."""
     wanted = math.inf if call_ns is None else OBSERVE.answer_calls * call_ns / 1e9
     return min(OBSERVE.most_answer, max(OBSERVE.least_answer, wanted))
+
+
+def arguments_of(region: Region) -> tuple[int, ...]:
+    """The numbers of the general registers of arguments that the code may read: in the others stands what its callers
+    happened to leave there, such as a time of day."""
+    known = read_first(region)
+    return tuple(number for number in _ARGUMENTS if known is None or Gpr(number) in known)
 
 
 def words_read(trace: Trace, words: Sequence[int]) -> tuple[int, ...]:

@@ -23,14 +23,14 @@ def check_records(
 ) -> tuple[str, ...]:
     """Problems found: per reference the recorded addresses must be the traced ones, in order.
 
-    ``records`` are words ``address | reference id << 48``. References in ``lifted.skipped`` do not run in the mock-up, or
-    less often.
-    ``complete`` False (the buffer was full) or a truncated trace: only the common beginning is compared.
+    ``records`` are words ``address | reference id << 48``. References in ``lifted.skipped`` do not run in the mock-up,
+    those in ``lifted.thinned`` and ``lifted.native`` not each time. ``complete`` False (the buffer was full) or a truncated trace: only the
+    common beginning is compared.
     """
     addresses, sites = _by_site(np.frombuffer(records, np.uint64) if isinstance(records, bytes) else records)
-    again, fewer = retried(lifted.body), _left_out(lifted, some=True) | _native(trace, lifted)
-    skipped = _left_out(lifted) | _frame(trace, lifted)
-    fresh = _fresh(trace, lifted)
+    again = retried(lifted.body)
+    skipped = {(pc, operand) for pc, operand, _ in lifted.skipped} | _frame(trace, lifted)
+    fresh, thinned = _fresh(trace, lifted), _fewer(trace, lifted)
     problems: list[str] = []
     if sites.size and sites[-1] >= len(trace.references):
         problems.append("an access was made that the trace does not know")
@@ -41,10 +41,10 @@ def check_records(
         if stream is None:
             if own.size and not trace.truncated:
                 problems.append(_problem(reference, f"ran {own.size} times, never in the trace"))
-        elif (reference.pc, reference.operand) in again | fewer:
+        elif (reference.pc, reference.operand) in again:
             problems += _within(reference, own, (stream,))
-            if (reference.pc, reference.operand) in fewer and own.size > stream.count and not trace.truncated:
-                problems.append(_problem(reference, f"ran {own.size} times, {stream.count} times in the trace"))
+        elif (reference.pc, reference.operand) in thinned:
+            problems += _thinned(reference, own, stream, fresh=(reference.pc, reference.operand) in fresh)
         elif isinstance(stream, FoldedStream) and (reference.pc, reference.operand) not in fresh:
             problems += _ordered(reference, own, expand_array(stream) & _ADDRESS, complete and not trace.truncated)
         elif own.size != stream.count and complete and not trace.truncated:
@@ -62,8 +62,9 @@ def check_shared(
     frames at the same places in them, no matter whose."""
     frames = [thread for t in threads for thread in t.threads]
     addresses, sites = _by_site(records)
-    again = retried(lifted.body) | _left_out(lifted, some=True) | _native(threads[0], lifted)
-    skipped = _left_out(lifted).union(*(_frame(t, lifted) for t in threads))
+    again = retried(lifted.body)
+    skipped = {(pc, operand) for pc, operand, _ in lifted.skipped}.union(*(_frame(t, lifted) for t in threads))
+    thinned = _fewer(threads[0], lifted)
     problems: list[str] = []
     for k, reference in enumerate(threads[0].references):
         key = reference.pc, reference.operand
@@ -73,9 +74,9 @@ def check_shared(
         streams = [stream for t in threads if (stream := t.streams[k]) is not None]
         folded = [stream for stream in streams if isinstance(stream, FoldedStream)]
         traced = sum(stream.count for stream in streams)
-        if complete and own.size != traced and key not in again:
+        if complete and (own.size > traced if key in thinned else own.size != traced) and key not in again:
             problems.append(_problem(reference, f"ran {own.size} times, {traced} times in the trace"))
-        elif complete and len(folded) == len(streams) and key not in again:
+        elif complete and len(folded) == len(streams) and key not in again and key not in thinned:
             made = np.concatenate([np.empty(0, np.uint64), *(expand_array(s) & _ADDRESS for s in folded)])
             if not np.array_equal(np.sort(_in_any_frame(own, frames)), np.sort(_in_any_frame(made, frames))):
                 problems.append(_problem(reference, "went to other addresses than in the trace"))
@@ -100,6 +101,19 @@ def _by_site(words: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.
     return (words & _ADDRESS)[order], sites[order]
 
 
+def _thinned(reference: Reference, own: NDArray[np.uint64], stream: Stream, *, fresh: bool) -> list[str]:
+    """Some of the traced accesses, in their order; of those to memory that the call has allocated only how many."""
+    if own.size > stream.count:
+        return [_problem(reference, f"ran {own.size} times, {stream.count} times in the trace")]
+    if fresh:
+        return []
+    if not isinstance(stream, FoldedStream):
+        return _within(reference, own, (stream,))
+    left = iter((expand_array(stream) & _ADDRESS).tolist())
+    strange = [address for address in own.tolist() if address not in left]
+    return [_problem(reference, f"went to {strange[0]:#x}, in the trace not then")] if strange else []
+
+
 def _within(
     reference: Reference, own: NDArray[np.uint64], streams: Sequence[Stream], frames: Sequence[Thread] = ()
 ) -> list[str]:
@@ -114,14 +128,9 @@ def _within(
     return [_problem(reference, "touched an address that the trace does not have")] if left.size else []
 
 
-def _left_out(lifted: Lifted, *, some: bool = False) -> set[tuple[int, int]]:
-    """References that the lifted code does not execute; with ``some`` those that it executes in some copies only."""
-    return {(pc, operand) for pc, operand, why in lifted.skipped if (why == "some") is some}
-
-
-def _native(trace: Trace, lifted: Lifted) -> set[tuple[int, int]]:
-    """References of code that calls which stay calls may run in the mock-up's place."""
-    return {(r.pc, r.operand) for r in trace.references if lifted.runs_natively(r.pc)}
+def _fewer(trace: Trace, lifted: Lifted) -> set[tuple[int, int]]:
+    """References that the mock-up makes less often: some copies of their code do not, or calls that stay calls may."""
+    return set(lifted.thinned) | {(r.pc, r.operand) for r in trace.references if lifted.runs_natively(r.pc)}
 
 
 def _frame(trace: Trace, lifted: Lifted) -> set[tuple[int, int]]:

@@ -274,17 +274,14 @@ Item = (
 )
 
 
-Unexecuted = Literal["dead", "frame", "some"]
-"""Why lifted code does not execute a reference of the original's."""
-
-
 @dataclass(frozen=True, slots=True)
 class Lifted:
     """A whole hotspot. Addresses are run-time addresses of the parked process.
 
     ``skipped`` are the memory references (pc, operand) that the lifted code does not execute, with the reason: loads whose
-    lanes nobody reads (``dead``), accesses to the hotspot's own frame that became variables (``frame``), and what is one of
-    these in some copies of the code only, as in a callee lifted at several calls (``some``).
+    lanes nobody reads, and accesses to the hotspot's own frame that became variables. ``thinned`` are those that it executes
+    in some copies of their code only: a callee is inlined several times, and the value is not used each time. ``native`` is
+    the code (start, end) that calls which stay calls may run.
     """
 
     symbol: str
@@ -292,9 +289,9 @@ class Lifted:
     live_ins: tuple[LiveIn, ...]
     live_outs: tuple[LiveOut, ...]
     body: tuple[Item, ...]
-    skipped: tuple[tuple[int, int, Unexecuted], ...] = ()
+    skipped: tuple[tuple[int, int, Literal["dead", "frame"]], ...] = ()
+    thinned: tuple[tuple[int, int], ...] = ()
     native: tuple[tuple[int, int], ...] = ()
-    """The code (start, end) that calls which stay calls may run."""
     as_pointers: Lifted | None = field(default=None, compare=False)
     """The same with the pointers that loops carry, where ``body`` has indices in their place
     (``mockup/lift/loops/carried_pointers.py``): in the original's layout an address of an index has to be computed."""

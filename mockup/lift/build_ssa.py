@@ -109,7 +109,7 @@ class _SsaBuilder:
             translate(self.owner, state, step, events, program.framed)
             for effect in step.semantics.effects:
                 if isinstance(effect, LoadEffect | StoreEffect | AtomicEffect):
-                    program.references.setdefault((step.pc, effect.operand), set()).add(block)
+                    program.references.add((step.pc, effect.operand, block))
         last = source.steps[-1].pc if source.steps else source.start
         g.origin = Origin(last, block=block)
         match source.term:
@@ -118,7 +118,7 @@ class _SsaBuilder:
             case Switch(value, load, _, _):
                 program.switches[block] = self._target(state, value, load, events)
                 if load is not None:
-                    program.references.setdefault((last, 0), set()).add(block)
+                    program.references.add((last, 0, block))
         program.events[block] = events
         self.out[block] = state
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Literal
 
 from layout_advise.mockup.ir.effects import Gpr, Lane
-from layout_advise.mockup.ir.lifted import Atomic, Item, Lifted, Load, Store, Unexecuted, everything
+from layout_advise.mockup.ir.lifted import Atomic, Item, Lifted, Load, Store, everything
 from layout_advise.mockup.ir.node import Node
 from layout_advise.mockup.lift.build_ssa import build_ssa
 from layout_advise.mockup.lift.calls import CALLED
@@ -91,8 +91,9 @@ def _lift(
     writer = StatementWriter(program, loops)
     body = writer.body()
     outs = writer.live_outs()
-    lifted = Lifted(region.symbol, region.entry, tuple(writer.make.live_ins), outs, body, _skipped(program, body))
-    lifted = replace(lifted, native=native_code(region, body))
+    skipped, thinned = _not_executed(program, body)
+    live_ins, native = tuple(writer.make.live_ins), native_code(region, body)
+    lifted = Lifted(region.symbol, region.entry, live_ins, outs, body, skipped, thinned, native)
     if not indexed:
         return lifted
     same = _lift(region, results, opaque, untaken, guess=guess, frame_cells=frame_cells, known=known, carried=False)
@@ -168,16 +169,17 @@ def _clobbered(out: Node, guess: bool) -> bool:
     return False
 
 
-def _skipped(program: SsaProgram, body: Sequence[Item]) -> tuple[tuple[int, int, Unexecuted], ...]:
-    """What of the code's references the statements do not execute, or only in some copies of the code."""
-    executed: dict[tuple[int, int], set[int | None]] = {}
-    for item in everything(body):
-        if isinstance(item, Load | Store | Atomic):
-            executed.setdefault((item.origin.pc, item.operand), set()).add(item.origin.block)
-    found: list[tuple[int, int, Unexecuted]] = []
-    for reference, blocks in sorted(program.references.items()):
-        if reference not in executed:
-            found.append((*reference, "frame" if reference in program.framed else "dead"))
-        elif not blocks <= executed[reference]:
-            found.append((*reference, "some"))
-    return tuple(found)
+def _not_executed(
+    program: SsaProgram, body: tuple[Item, ...]
+) -> tuple[tuple[tuple[int, int, Literal["dead", "frame"]], ...], tuple[tuple[int, int], ...]]:
+    """The references that the statements do not execute at all, with the reason, and those that they do not execute in each
+    copy of their code."""
+    copies = {(i.origin.pc, i.operand, i.origin.block) for i in everything(body) if isinstance(i, Load | Store | Atomic)}
+    executed = {(pc, operand) for pc, operand, _ in copies}
+    missing = {(pc, operand) for pc, operand, block in program.references if (pc, operand, block) not in copies}
+    skipped = [(*one, _why_skipped(program, one)) for one in sorted(missing - executed)]
+    return tuple(skipped), tuple(sorted(missing & executed))
+
+
+def _why_skipped(program: SsaProgram, reference: tuple[int, int]) -> Literal["dead", "frame"]:
+    return "frame" if reference in program.framed else "dead"

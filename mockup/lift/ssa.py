@@ -17,8 +17,8 @@ class SsaProgram:
     """The hotspot in SSA form. ``events`` are the loads, stores and calls of a block in order, ``conds`` the i1 of blocks
     that end in a condition, ``switches`` the target address of those that jump through a table; ``outs`` what the result
     registers hold at the exit. ``exits`` are the values carried out of loops, by pad, ``trips`` trip counts and ``stays``
-    the conditions to go on that they replace, by loop head. ``references`` are all memory operands (pc, operand) of
-    the code, each with the blocks that copies of it are in, ``framed`` those that became cells of the frame."""
+    the conditions to go on that they replace, by loop head. ``references`` are all memory operands (pc, operand,
+    block) of the code, ``framed`` those that became cells of the frame."""
 
     flow: Flow
     graph: Graph
@@ -30,7 +30,7 @@ class SsaProgram:
     exits: dict[int, list[Node]] = field(default_factory=dict)
     trips: dict[int, Node] = field(default_factory=dict)
     stays: dict[int, Node] = field(default_factory=dict)
-    references: dict[tuple[int, int], set[int]] = field(default_factory=dict)
+    references: set[tuple[int, int, int]] = field(default_factory=set)
     framed: set[tuple[int, int]] = field(default_factory=set)
 
     def roots(self) -> Iterator[Node]:

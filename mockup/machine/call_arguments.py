@@ -33,9 +33,14 @@ def _read_first(path: str, load_base: int, target: int) -> frozenset[Gpr | Lane]
     code = image.function_code(target)
     if not 0 < len(code) <= MOST_BYTES:
         return None
-    region = Region(image.name_of(target) or "", "function", target, (CodeRange(target, code),), path, load_base)
+    return read_first(Region(image.name_of(target) or "", "function", target, (CodeRange(target, code),), path, load_base))
+
+
+def read_first(region: Region) -> frozenset[Gpr | Lane] | None:
+    """The places that the code of ``region`` may read before it writes them, of those that a caller may change: arguments.
+    None where that is not known."""
     try:
-        live = Liveness(build_cfg(region, indirect_calls=True, loops=False)).at_start[target]
+        live = Liveness(build_cfg(region, indirect_calls=True, loops=False)).at_start[region.entry]
     except NotLiftedError:
         return None
     places: set[Gpr | Lane] = {Gpr(number) for kind, number in live if kind == "g"}

@@ -2,8 +2,8 @@
 
 In comes a decoded instruction, out come its effects: :func:`semantics` finds the rule, which reads operands from a
 ``context`` (on ``scalars`` and ``elements``) and adds effects to it. The rules by kind: ``integer``, ``bits``, ``control``,
-``atomic``, ``compare``, ``conversions``, ``floats``, and ``vectors/``; ``element_types`` lists the AVX-512 forms that have
-one. An instruction without a rule, or in a form that its rule does not know, raises
+``atomic``, ``compare``, ``conversions``, ``floats``, ``strings``, and ``vectors/``; ``element_types`` lists the AVX-512
+forms that have one. An instruction without a rule, or in a form that its rule does not know, raises
 :class:`layout_advise.errors.NotLiftedError`: nothing is guessed. MXCSR must hold round-to-nearest, without flush-to-zero and
 denormals-are-zero, as programs start with.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from layout_advise.mockup.ir.effects import Semantics
 from layout_advise.mockup.machine.disassembly import Insn, MemoryOperand, Register
-from layout_advise.mockup.machine.semantics import bits, compare, control, conversions, floats, integer
+from layout_advise.mockup.machine.semantics import bits, compare, control, conversions, floats, integer, strings
 from layout_advise.mockup.machine.semantics.atomic import ATOMIC, atomic
 from layout_advise.mockup.machine.semantics.context import TABLE, Context
 from layout_advise.mockup.machine.semantics.element_types import GRAINS
@@ -25,6 +25,7 @@ _RULE_MODULES = (
     conversions,
     floats,
     integer,
+    strings,
     packed_integer,
     shuffles,
     moves,

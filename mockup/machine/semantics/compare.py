@@ -7,6 +7,7 @@ from itertools import product
 from layout_advise.mockup.ir.effects import BITS, Const, Expr, Ty
 from layout_advise.mockup.ir.expressions import TRUE, build, negate, sext, zext
 from layout_advise.mockup.machine.conditions import FALSE
+from layout_advise.mockup.machine.disassembly import Register
 from layout_advise.mockup.machine.semantics.context import Context, rule
 from layout_advise.mockup.machine.semantics.floats import KINDS, elementwise, float_type, is_packed
 
@@ -32,7 +33,7 @@ def predicate(number: int, a: Expr, b: Expr) -> Expr:
 
 @rule(*(f"cmp{kind}" for kind in KINDS))
 def compare(c: Context) -> None:
-    if not c.ops:
+    if not any(isinstance(op, Register) and op.kind == "vector" for op in c.ops):
         raise c.refuse("string operation (cmpsd)")
     number = c.immediate() % (32 if c.vex else 8)
     if c.insn.evex:  # into a mask

@@ -41,6 +41,8 @@ def fitted(form: str, state: Native, r: random.Random) -> Native:
     if "cmpxchg" in form and r.random() < 0.5:  # what is expected stands there
         at = CENTRE - MEMORY + 32 + 8 * (gpr[6] if gpr[6] < 2**63 else gpr[6] - 2**64)
         gpr[0] = int.from_bytes(state.memory[at : at + 8], "little")
+    if form in instruction_forms.STRINGS:
+        gpr[6] = CENTRE + r.randint(-64, 64)
     if "gather" in name:
         narrow = name[name.index("gather") + 6] == "d"
         small = [r.randint(-40, 40) for _ in range(8)]

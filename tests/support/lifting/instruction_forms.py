@@ -334,6 +334,8 @@ def gathers() -> list[str]:
     return forms
 
 
+STRINGS = [f"{name}{suffix}" for name in ("movs", "stos", "lods") for suffix in "bwdq"]
+"""They need rsi as a pointer."""
 STACK = [f"push {memory(8)}", "pop r8", "push rsp", "pop rsp"]
 
 
@@ -343,6 +345,7 @@ def every() -> list[str]:
         *integer(),
         *DIVISIONS,
         *STACK,
+        *STRINGS,
         *floats(),
         *conversions(),
         *moves(),

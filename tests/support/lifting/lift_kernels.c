@@ -121,4 +121,14 @@ K(spills) {
 }
 static __attribute__((noinline)) double helper(double x, double y) { double s = 0; for (int i = 0; i < 3; i++) s += x * y + i; return s; }
 K(calls_helper) { for (long i = 0; i < n; i++) w[i] = helper(a[i], b[i]); return 0; }
+typedef struct { double first, second; } two;
+static __attribute__((noipa)) two helper_two(const double *x) { two t = {x[0], x[1]}; return t; }
+K(uses_one_of_two) { two t = helper_two(a), u = helper_two(b); w[0] = t.first + t.second * u.first; return 0; }
 K(nans) { for (long i = 0; i < n; i++) { double v = (a[i] - a[i]) / (b[i] - b[i]); w[i] = v < 1 || v >= 1 ? 1 : v == v ? 2 : 3; } return 0; }
+K(string_moves) {
+    const double *from = a;
+    double *to = w;
+    for (long i = 0; i < n; i++)
+        __asm__ volatile("movsq" : "+D"(to), "+S"(from) : : "memory");
+    return (double)(from - a + (to - w)) + w[1];
+}

@@ -7,6 +7,7 @@ from layout_advise.mockup.ir.expressions import bitcast, build, const, zext
 from layout_advise.mockup.machine.disassembly import MemoryOperand, Register
 from layout_advise.mockup.machine.semantics.context import Context, rule
 from layout_advise.mockup.machine.semantics.elements import INTEGER, ZERO
+from layout_advise.mockup.machine.semantics.strings import move_string
 from layout_advise.mockup.machine.semantics.vectors.subvectors import gather_by_bits
 
 _ELEMENT: dict[str, Ty] = {"b": "i8", "w": "i16", "d": "i32", "q": "i64"}
@@ -29,7 +30,8 @@ def move(c: Context) -> None:
 @rule("movss", "movsd")
 def move_scalar(c: Context) -> None:
     if not any(isinstance(op, Register) and op.kind == "vector" for op in c.ops):
-        raise c.refuse("string operation (movsd)")
+        move_string(c)
+        return
     ty: Ty = "f32" if c.name == "movss" else "f64"
     if isinstance(c.ops[0], MemoryOperand):
         c.store_elements(c.ops[0], [c.scalar(c.ops[1], ty)])
