@@ -6,8 +6,8 @@ report, ``regions/`` goes from one region to the next until one gives an answer;
 ``choose/`` → ``observe/`` → ``propose/`` → ``build/`` → ``verify/`` → ``measure/`` → ``decide/`` → ``describe/``. Each stage
 takes frozen values of the stages before it and returns one.
 ``further_calls`` compares mock-ups at other calls, ``static_program`` only traces. ``config`` (settings), ``machine``
-(cores, caches), ``reasons`` (a verdict's stable words), ``policies`` (the limits of all stages), ``progress`` and ``errors`` serve
-all of them.
+(cores, caches), ``reasons`` (a verdict's stable words), ``policies`` (the limits of all stages), ``progress`` and
+``errors`` serve all of them.
 """
 
 __version__ = "0.1.0"
