@@ -24,8 +24,8 @@ def check_records(
     """Problems found: per reference the recorded addresses must be the traced ones, in order.
 
     ``records`` are words ``address | reference id << 48``. References in ``lifted.skipped`` do not run in the mock-up,
-    those in ``lifted.thinned`` and ``lifted.native`` not each time. ``complete`` False (the buffer was full) or a truncated trace: only the
-    common beginning is compared.
+    those in ``lifted.thinned`` and ``lifted.native`` not each time. ``complete`` False (the buffer was full) or a truncated
+    trace: only the common beginning is compared.
     """
     addresses, sites = _by_site(np.frombuffer(records, np.uint64) if isinstance(records, bytes) else records)
     again = retried(lifted.body)

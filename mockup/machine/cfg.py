@@ -9,7 +9,7 @@ from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.ir.effects import Expr
 from layout_advise.mockup.machine.disassembly import Immediate, Insn, MemoryOperand, decode, decode_one
 from layout_advise.mockup.machine.image import Image, open_image
-from layout_advise.mockup.machine.jump_tables import jump_targets
+from layout_advise.mockup.machine.jump_tables import Code, jump_targets
 from layout_advise.tracer.code.flow_graph import FlowGraph, NaturalLoop, flow_graph
 from layout_advise.tracer.code.region import Region
 
@@ -177,6 +177,7 @@ class _Descent:
         self.ends: dict[int, Terminator] = {}
         self.calls: dict[int, Called] = {}
         self.came_from: dict[int, int] = {}
+        self.sweep: frozenset[int] | None = None
 
     def run(self) -> None:
         work = [self.region.entry]
@@ -257,7 +258,19 @@ class _Descent:
             return TailCall(None, name or f"[{target.displacement:#x}]")
         if isinstance(target, MemoryOperand) and target.index is None and self.indirect_calls:
             return TailCall(None, None)  # a jump table has an index: this is the function that a record names
-        return IndirectJump(*jump_targets(insn, self._before(insn), self.image, self.region.contains, self._known()))
+        code = Code(self.region.contains, self._starts)
+        try:
+            return IndirectJump(*jump_targets(insn, self._before(insn), self.image, code, self._known()))
+        except NotLiftedError:
+            if not self.indirect_calls:
+                raise
+            return TailCall(None, None)  # without a table: the function that a pointer names
+
+    def _starts(self, address: int) -> bool:
+        """Returns whether an instruction of the region begins at an address, by linear sweep."""
+        if self.sweep is None:
+            self.sweep = frozenset(decode(self.region))
+        return address in self.sweep
 
     def _known(self) -> Iterable[Insn]:
         """All instructions found so far; for a loop region those of its whole function."""

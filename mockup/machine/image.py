@@ -15,6 +15,7 @@ from layout_advise.errors import BinaryError, NotLiftedError
 from layout_advise.mockup.machine.disassembly import MemoryOperand, decode_one
 
 _PF_W = 2
+_RELATIVE = 8  # R_X86_64_RELATIVE
 
 
 @dataclass(frozen=True)
@@ -22,13 +23,15 @@ class Image:
     """Segments and symbols of one ELF file; addresses are run-time addresses (``load_base`` added).
 
     ``functions`` maps the start of a function to its name, ``sizes`` to its bytes, ``slots`` an entry of the global offset
-    table to the symbol that the loader puts there.
+    table to the symbol that the loader puts there, ``pointers`` what is only read once the loader has put an address of
+    this file there to that address.
     """
 
     segments: tuple[tuple[int, bytes, bool], ...] = ()
     functions: dict[int, str] = field(default_factory=dict)
     slots: dict[int, str] = field(default_factory=dict)
     sizes: dict[int, int] = field(default_factory=dict)
+    pointers: dict[int, int] = field(default_factory=dict)
 
     def function_code(self, address: int) -> bytes:
         """The code of the function that starts at ``address``; nothing where its size is not known."""
@@ -41,6 +44,13 @@ class Image:
             if constant and start <= address and address + size <= start + len(data):
                 return data[address - start : address - start + size]
         return None
+
+    def pointer(self, address: int) -> int | None:
+        """The 8 bytes at ``address`` that are the address of something in this file, if they cannot change at run time."""
+        if address in self.pointers:
+            return self.pointers[address]
+        data = self.read(address, 8)
+        return None if data is None else int.from_bytes(data, "little")
 
     def slot_name(self, address: int) -> str | None:
         """The symbol whose address the loader stores in the 8 bytes at ``address``."""
@@ -103,13 +113,17 @@ def _parse(elf: ELFFile, base: int) -> Image:
     functions: dict[int, str] = {}
     slots: dict[int, str] = {}
     sizes: dict[int, int] = {}
+    pointers: dict[int, int] = {}
+    sealed = [range(s["p_vaddr"], s["p_vaddr"] + s["p_memsz"]) for s in elf.iter_segments() if s["p_type"] == "PT_GNU_RELRO"]
     for section in elf.iter_sections():
         if isinstance(section, SymbolTableSection):
             for symbol in section.iter_symbols():
                 if symbol["st_info"]["type"] in ("STT_FUNC", "STT_GNU_IFUNC") and symbol["st_value"]:
                     functions.setdefault(base + symbol["st_value"], symbol.name)
                     sizes.setdefault(base + symbol["st_value"], symbol["st_size"])
-        elif isinstance(section, RelocationSection) and section["sh_link"]:
+        if isinstance(section, RelocationSection):
+            pointers |= _sealed_pointers(section, sealed, base)
+        if isinstance(section, RelocationSection) and section["sh_link"]:
             symbols = elf.get_section(section["sh_link"])
             if not isinstance(symbols, SymbolTableSection):
                 continue
@@ -118,4 +132,13 @@ def _parse(elf: ELFFile, base: int) -> Image:
                 name = symbols.get_symbol(number).name if number else ""
                 if name:
                     slots.setdefault(base + relocation["r_offset"], name.split("@")[0])
-    return Image(segments, functions, slots, sizes)
+    return Image(segments, functions, slots, sizes, pointers)
+
+
+def _sealed_pointers(section: RelocationSection, sealed: list[range], base: int) -> dict[int, int]:
+    """What the loader adds its base to in memory that is read-only afterwards."""
+    return {
+        base + r["r_offset"]: base + r["r_addend"]
+        for r in section.iter_relocations()
+        if r["r_info_type"] == _RELATIVE and r.is_RELA() and any(r["r_offset"] in one for one in sealed)
+    }

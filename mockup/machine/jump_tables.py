@@ -1,14 +1,17 @@
 """Jump tables: the targets of the indirect jump of a compiled ``switch``.
 
-Two shapes are known: ``jmp [table + 8 * index]`` with absolute entries, and ``movsxd r, [table + 4 * index]; add r, table;
-jmp r`` with entries relative to the table. The number of entries comes from the bounds check (``cmp index, N; ja``).
-Everything else is refused.
+Three shapes are known: ``jmp [table + 8 * index]`` and ``mov r, [table + 8 * index]; jmp r`` with absolute entries, and
+``movsxd r, [table + 4 * index]; add r, table; jmp r`` with entries relative to the table. The number of entries comes from
+the bounds check (``cmp index, N; ja``). Where the compiler left that out (a ``switch`` without any other value, computed
+``goto``), the entries are all up to the first that is no instruction of the region: some may be another table's, whose ways
+no call takes. Everything else is refused.
 """
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, takewhile
 
 from layout_advise.mockup.ir.effects import Const, Expr, Gpr, Read
 from layout_advise.mockup.ir.expressions import build
@@ -19,11 +22,19 @@ _MOST = 4096
 _UNKNOWN = "indirect jump (no jump table found)"
 
 
+@dataclass(frozen=True, slots=True)
+class Code:
+    """What the targets of a table have to be: ``inside`` the region, and at the ``start`` of an instruction of it."""
+
+    inside: Callable[[int], bool]
+    start: Callable[[int], bool]
+
+
 def jump_targets(
     insn: Insn,
     before: Sequence[Insn],
     image: Image,
-    inside: Callable[[int], bool],
+    code: Code,
     known: Iterable[Insn] = (),
 ) -> tuple[tuple[int, ...], Expr | None, Expr | None]:
     """``(targets, value, load)`` of :class:`layout_advise.mockup.machine.cfg.IndirectJump` for the jump ``insn``.
@@ -40,14 +51,17 @@ def jump_targets(
         if table is None:
             raise insn.refuse(_UNKNOWN)
         start = (table + target.displacement) % 2**64
-        entries = _entries(insn, image, start, 8, _count(insn, target.index, before))
-        return _checked(insn, entries, inside), None, _address(target)
+        entries = _targets(insn, image, start, 8, _count(target.index, before), code)
+        return entries, None, _address(target)
     if not (isinstance(target, Register) and target.kind == "gpr" and target.bytes == 8):
         raise insn.refuse(_UNKNOWN)
+    value = Read(Gpr(target.number), "i64")
+    loaded = _absolute(target.number, before, known)
+    if loaded is not None:
+        start, index, skip = loaded
+        return _targets(insn, image, start, 8, _count(index, before[skip:]), code), value, None
     start, index, skip = _relative(insn, target.number, before, known)
-    count = _count(insn, index, before[skip:])
-    entries = tuple((start + e) % 2**64 for e in _entries(insn, image, start, 4, count))
-    return _checked(insn, entries, inside), Read(Gpr(target.number), "i64"), None
+    return _targets(insn, image, start, 4, _count(index, before[skip:]), code), value, None
 
 
 def _address(memory: MemoryOperand) -> Expr:
@@ -87,6 +101,20 @@ def _loaded(insn: Insn) -> int | None:
     return None
 
 
+def _absolute(register: int, before: Sequence[Insn], known: Sequence[Insn]) -> tuple[int, Gpr, int] | None:
+    """Start of the table, its index register, and how many of ``before`` were used, where the target is an entry of it."""
+    for skip, step in enumerate(before):
+        if not _writes(step, register):
+            continue
+        source = step.operands[1] if len(step.operands) > 1 else None
+        plain = step.mnemonic == "mov" and isinstance(source, MemoryOperand) and source.scale == 8 and not source.segment
+        if not plain or not isinstance(source, MemoryOperand) or source.index is None or source.narrow:
+            return None
+        table = _constant(source.base, before[skip + 1 :], known) if source.base else 0
+        return ((table + source.displacement) % 2**64, source.index, skip + 1) if table is not None else None
+    return None
+
+
 def _relative(insn: Insn, register: int, before: Sequence[Insn], known: Sequence[Insn]) -> tuple[int, Gpr, int]:
     """Start of the table, its index register, and how many of ``before`` were used, for the relative shape."""
     other: int | None = None
@@ -113,9 +141,9 @@ def _relative(insn: Insn, register: int, before: Sequence[Insn], known: Sequence
     raise insn.refuse(_UNKNOWN)
 
 
-def _count(insn: Insn, index: Gpr, before: Sequence[Insn]) -> int:
+def _count(index: Gpr, before: Sequence[Insn]) -> int | None:
     """Number of entries, from the ``cmp index, N`` that a ``ja``/``jbe`` tests; the index must not change in between. The
-    bound may be that of the memory which the index is then loaded from."""
+    bound may be that of the memory which the index is then loaded from. None: there is no bound."""
     number = index.number
     bounded = False
     for place, step in enumerate(before):
@@ -141,7 +169,7 @@ def _count(insn: Insn, index: Gpr, before: Sequence[Insn]) -> int:
                 break
             assert isinstance(source, Register)
             number = source.number
-    raise insn.refuse("jump table without a bounds check")
+    return None
 
 
 def _memory_bound(source: MemoryOperand, before: Sequence[Insn]) -> int | None:
@@ -160,14 +188,31 @@ def _memory_bound(source: MemoryOperand, before: Sequence[Insn]) -> int | None:
     return None
 
 
-def _entries(insn: Insn, image: Image, start: int, size: int, count: int) -> tuple[int, ...]:
-    data = image.read(start, size * count) if 0 < count <= _MOST else None
-    if data is None:
+def _targets(insn: Insn, image: Image, start: int, size: int, count: int | None, code: Code) -> tuple[int, ...]:
+    """The targets of a table (distinct, ascending) with ``count`` entries of ``size`` bytes: absolute ones of 8, of 4 those
+    relative to its ``start``. Without a count, of as many as there are."""
+    if count is None:
+        found = tuple(takewhile(code.start, (t for t in _all(image, start, size) if t is not None)))
+        if not found:
+            raise insn.refuse("jump table without a bounds check")
+        return tuple(sorted(set(found)))
+    entries = list(islice(_all(image, start, size), count)) if 0 < count <= _MOST else [None]
+    known = [entry for entry in entries if entry is not None]
+    if len(known) < len(entries) or not known:
         raise insn.refuse("jump table that is not in read-only memory")
-    return struct.unpack(f"<{count}{'q' if size == 8 else 'i'}", data)
-
-
-def _checked(insn: Insn, entries: Sequence[int], inside: Callable[[int], bool]) -> tuple[int, ...]:
-    if not all(inside(entry) for entry in entries):
+    if not all(map(code.inside, known)):
         raise insn.refuse("jump table that leaves the region")
-    return tuple(sorted(set(entries)))
+    return tuple(sorted(set(known)))
+
+
+def _all(image: Image, start: int, size: int) -> Iterator[int | None]:
+    """Entry for entry, at most :data:`_MOST`; None at the first that is not known, which is the last."""
+    for at in range(start, start + size * _MOST, size):
+        if size == 8:
+            entry = image.pointer(at)
+        else:
+            data = image.read(at, 4)
+            entry = None if data is None else (start + int.from_bytes(data, "little", signed=True)) % 2**64
+        yield entry
+        if entry is None:
+            return

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,7 +21,8 @@ __attribute__((noipa)) double inner(const double *x) { return x[0] * x[1]; }
 __attribute__((noipa)) double odd(const double *x) { return inner(x) + (double)((long double)x[2] * x[3]); }
 __attribute__((noipa)) double plain(const double *x) { return x[4]; }
 double calls(const double *x, long n) { double s = 0; for (long i = 0; i < n; i++) s += odd(x) + plain(x); return s; }
-void moves(long *to, const long *from, long n) { __asm__ volatile("rep movsq" : "+D"(to), "+S"(from), "+c"(n) : : "memory"); }
+void moves(long *to, const long *from, long n)
+{ __asm__ volatile("rep movsq" : "+D"(to), "+S"(from), "+c"(n) : : "memory"); }
 """
 
 

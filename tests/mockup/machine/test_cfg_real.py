@@ -34,6 +34,22 @@ void nest(double *a, const double *b, long n, long m) {
 }
 void apply(void (*f)(int), int n) { for (int i = 0; i < n; i++) f(i); }
 double tail(double x) { return sin(x + 1); }
+int every(unsigned x, const int *p) { /* no other values: gcc and clang leave the bounds check out */
+    switch (x) {
+    case 0: return p[1]; case 1: return p[7] * 3; case 2: return p[3] - 8; case 3: return p[8] ^ 5; case 4: return 99;
+    case 5: return p[4] / 3; case 6: return p[2] + p[5]; case 7: return p[3] % 7; default: __builtin_unreachable(); }
+}
+long interpret(const unsigned char *code, long x)
+{
+    static const void *const table[4] = {&&halt, &&inc, &&twice, &&neg};
+    goto *table[*code];
+inc: x++; goto *table[*++code];
+twice: x *= 2; goto *table[*++code];
+neg: x = -x; goto *table[*++code];
+halt: return x;
+}
+struct methods { long fill; long (*all[4])(long); };
+long through(const struct methods *m, int which, long x) { return m->all[which](x + 1); }
 """
 
 
@@ -84,6 +100,34 @@ def test_a_switch_in_a_loop_reaches_every_case(library: Path) -> None:
     assert len(jump.targets) == 8 or (len(jump.targets) == 7 and len(ends(cfg, Branch)) >= 2)
     assert len(cfg.loops) == 1
     assert all(target in cfg.loops[0].blocks for target in jump.targets)
+
+
+def test_a_switch_without_other_values_has_its_whole_table(library: Path) -> None:
+    cfg = build_cfg(region(library, "every"))
+    jumps = [t for t in ends(cfg, IndirectJump) if isinstance(t, IndirectJump)]
+    assert jumps or len(ends(cfg, Branch)) >= 6
+    for jump in jumps:
+        assert len(jump.targets) >= 7
+    assert any("0x63" in insn.text for block in cfg.blocks.values() for insn in block.insns)
+
+
+def test_computed_goto_reaches_its_labels(library: Path) -> None:
+    """Its table is written by the loader: addresses in a shared library."""
+    cfg = build_cfg(region(library, "interpret"), strict=False)
+    jumps = [t for t in ends(cfg, IndirectJump) if isinstance(t, IndirectJump)]
+    assert jumps
+    for jump in jumps:
+        assert len(jump.targets) >= 4
+    texts = [insn.mnemonic for block in cfg.blocks.values() for insn in block.insns]
+    assert "neg" in texts
+    assert ends(cfg, Ret)
+
+
+def test_a_jump_to_the_function_that_a_table_in_memory_names(library: Path) -> None:
+    with pytest.raises(NotLiftedError):
+        build_cfg(region(library, "through"))
+    cfg = build_cfg(region(library, "through"), indirect_calls=True)
+    assert [t.name for t in ends(cfg, TailCall) if isinstance(t, TailCall)] == [None]
 
 
 def test_calls_have_their_names(library: Path) -> None:
