@@ -1,15 +1,15 @@
-"""The header's page of a clone's image: what its words hold, and the code that saves flags and stops the recording."""
+"""The header of a clone's image: what its words hold, and the code that saves flags and stops the recording."""
 
 from __future__ import annotations
 
 from layout_advise.tracer.backends.clone.assembler import Assembler
 from layout_advise.tracer.code.operands import OperandAddress
 
-HEADER_BYTES = 4096
+HEADER_BYTES = 1 << 16
 
 NEXT, END, FULL = 0, 8, 16
 MARKS = 2048
-"""Where the marks begin: a byte for each piece of code, which becomes 1 once that runs. They fill the rest of the page."""
+"""Where the marks begin: a byte for each piece of code, which becomes 1 once that runs. They fill the rest."""
 LIMIT, SAVE1, SAVE2, SAVED_RAX, SAVED_FLAGS, TARGET, SAVED_RCX = range(64, 64 + 7 * 8, 8)
 
 KEEP_FLAGS = bytes.fromhex("9f 0f90c0")  # lahf; seto al
