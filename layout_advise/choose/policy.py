@@ -78,6 +78,7 @@ class ChoosePolicy:
     runs_seconds: float = limit(1.0, "s", "... and for so long.", 49)
     in_situ_seconds: float = limit(3.0, "s", "So long further processes are timed in the program.")
     second_look_seconds: float = limit(12.0, "s", "So long where the first times did not agree with the snapshot.")
+    most_rounds: int = limit(8, "count", "So often a region is taken up again for ways that further calls took.", 59)
     least_caller_share: float = limit(0.2, "part", "Of a region's samples: a caller with less is not studied for it.", 61)
     least_other_share: float = limit(0.05, "part", "Of all samples: no other function with less is studied instead.", 61)
     most_regions: int = limit(6, "count", "At most so many regions are looked at for one that gives an answer ...", 61)

@@ -70,6 +70,7 @@ def watch(start: RunContext, profiled: Profiled) -> Case:
 
 def study_again(case: Case, studied: Studied | AnotherKind | None) -> tuple[Case, Studied | None]:
     """The study of the region, taken up again in the ways that it asks for; and the case that it is of."""
+    rounds = 0
     while True:
         if isinstance(studied, AnotherKind):  # the calls differ, and another one has to stand for them
             case = at_kind(case, studied.kinds.found)
@@ -77,6 +78,9 @@ def study_again(case: Case, studied: Studied | AnotherKind | None) -> tuple[Case
         elif studied is None or studied.retry is None:
             return case, studied
         elif isinstance(studied.retry, MoreWays):
+            rounds += 1
+            if studied.retry.taken <= case.taken or rounds > CHOOSE.most_rounds:
+                return case, studied
             case = replace(case, taken=case.taken | studied.retry.taken)
             studied = study(case)
         elif isinstance(studied.retry, SmallerRegion):

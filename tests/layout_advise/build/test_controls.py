@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -13,7 +13,7 @@ import pytest
 from layout_advise.build.mockups import Mockup
 from layout_advise.build.stage import worth_timing
 from layout_advise.describe.checks import Conditions, quality
-from layout_advise.describe.studied import InBatches, Studied
+from layout_advise.describe.studied import InBatches, MoreWays, Studied
 from layout_advise.measure.contest import controls
 from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_BLOCKS, SCALAR, Variant
 from layout_advise.observe.case import Case
@@ -94,3 +94,23 @@ def test_a_scalar_identity_of_the_same_instructions_is_not_timed(tmp_path: Path)
         subprocess.run(command, input=LOOP, text=True, check=True)
         made[name] = Mockup(Recipe(name), "", path, None, None)
     assert set(controls(made, {n: Finding(None) for n in made}, compared=True, kernel="run")) == {IDENTITY}
+
+
+def test_a_region_is_not_taken_up_for_ever_for_ways_that_calls_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    """box2d: a way that ends for another reason than that no call took it."""
+    again = replace(studied("identity-not-verified"), retry=MoreWays(frozenset((16, 32))))
+    looked: list[frozenset[int]] = []
+
+    def study(case: Case) -> Studied:
+        looked.append(case.taken)
+        return again
+
+    monkeypatch.setattr(region, "study", study)
+    case = cast(Case, SimpleCase())
+    assert region.study_again(case, again)[1] is again
+    assert looked == [frozenset((16, 32))]
+
+
+@dataclass(frozen=True)
+class SimpleCase:
+    taken: frozenset[int] = frozenset()
