@@ -105,7 +105,7 @@ def _study(case: Case, kinds: Kinds | None) -> Studied | AnotherKind | None:
 def _measured(case: Case, parked: AgentProcess, proposed: Proposed, others: Others, stack: ExitStack) -> Studied:
     """The candidates tried, or why they cannot be."""
     seen, source = proposed.seen, proposed.source
-    verdict = obstacle(case) or truncated(seen.trace)
+    verdict = obstacle(case) or truncated(case, seen.trace)
     if verdict is None and case.batch is not None and isinstance(source, Source):
         verdict = unrecorded(source.lifted)
     if verdict is not None:

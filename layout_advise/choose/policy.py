@@ -13,7 +13,7 @@ class ChoosePolicy:
 
     preferred_call: int = limit(5, "call", "The call to stop at, where nothing speaks against it.")
     short_call_ns: int = limit(20000, "ns", "Calls that take less are not timed one by one.", 12)
-    fewest_calls: int = limit(3, "calls", "A region that is entered less often is not measured.")
+    fewest_calls: int = limit(3, "calls", "In a function that is entered less often, a loop is looked for that is not.", 62)
     verified_calls: int = limit(3, "calls", "Mock-ups are compared at so many calls, where there are that many.")
     in_situ_calls: int = limit(5, "calls", "So many calls from the one stopped at are timed in the program.")
     latest_call: int = limit(40, "call", "No later call is stopped at, unless asked for.")

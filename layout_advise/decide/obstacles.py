@@ -14,11 +14,6 @@ from layout_advise.tracer.trace.trace import Trace
 
 def obstacle(case: Case) -> Verdict | None:
     """Why this hotspot is not measured by this version, or None."""
-    if case.probe.calls < CHOOSE.fewest_calls:
-        often = "once" if case.probe.calls == 1 else f"{case.probe.calls} times"
-        text = f"the hotspot is entered {often} only; at least {CHOOSE.fewest_calls} calls are needed to measure one"
-        text += f", and {case.no_loop}." if case.no_loop else "."
-        return undecided(Reason.FEW_CALLS, text)
     if case.probe.recursive:
         text = "the hotspot calls itself; its calls are not alike and cannot be timed one by one."
         return undecided(Reason.RECURSIVE, text)
@@ -36,12 +31,15 @@ def obstacle(case: Case) -> Verdict | None:
     return None
 
 
-def truncated(trace: Trace) -> Verdict | None:
+def truncated(case: Case, trace: Trace) -> Verdict | None:
     """Why nothing is claimed where the trace is not whole."""
     if not trace.truncated:
         return None
-    text = f"the trace is not whole ({'; '.join(trace.limits)}), so no layout is claimed."
-    return undecided(Reason.TRACE_TRUNCATED, text)
+    text = f"the trace is not whole ({'; '.join(trace.limits)}), so no layout is claimed"
+    if not case.no_loop:
+        return undecided(Reason.TRACE_TRUNCATED, f"{text}.")
+    often = "once" if case.probe.calls == 1 else f"{case.probe.calls} times"
+    return undecided(Reason.FEW_CALLS, f"{text}; the hotspot is entered {often} only, and {case.no_loop}.")
 
 
 def unlifted(stopped: NotLifted, replayed: str) -> Verdict:

@@ -287,10 +287,17 @@ def test_output_does_not_mix_with_json(victim: Path, tmp_path: Path) -> None:
 # --- hotspots that cannot be measured ------------------------------------------------------------------------------------
 
 
-def test_few_calls(victim: Path, tmp_path: Path) -> None:
-    verdict = undecided(tmp_path, "--hotspot", "work", "--", "./victim", "plain", "60000", "2")["verdict"]
-    assert verdict["reason"] == "few-calls"
-    assert "entered 2 times only" in verdict["text"]
+@pytest.mark.parametrize("calls", [1, 2])
+def test_few_calls_are_enough(victim: Path, tmp_path: Path, calls: int) -> None:
+    words = ("-q", "--hotspot", "work", "--restores", "3", "--", "./victim", "plain", "60000", str(calls))
+    outcome = advise(tmp_path, *words)
+    (hotspot,) = outcome.report["hotspots"]
+    assert hotspot["calls"] == calls
+    assert hotspot["identity"]["evidence"] == "verified"
+    assert any(one["speedup"] for one in hotspot["candidates"])
+    (compared,) = (check for check in outcome.report["quality"]["checks"] if check["id"] == "calls-verified")
+    assert compared["text"] == f"compared at {calls} call{'s' * (calls > 1)} (3 wanted)"
+    assert not compared["ok"]
 
 
 @pytest.mark.slow

@@ -67,19 +67,10 @@ def test_sums_of_all_threads_are_compared_up_to_rounding(tmp_path: Path) -> None
     assert found.identity.evidence == "verified" or found.verdict.action == "undecided"
 
 
-@pytest.mark.parametrize(
-    ("size", "calls", "reason", "text"),
-    [
-        (64, 12, "short-calls", "parallel regions are not timed several at a time"),
-        (40000, 2, "few-calls", "the loops of a parallel region are not measured apart"),
-    ],
-)
-def test_short_and_rare_regions_are_neither_batched_nor_taken_apart(
-    tmp_path: Path, size: int, calls: int, reason: str, text: str
-) -> None:
-    found = advised(build_bodies(tmp_path, f"-DSIZE={size}", f"-DCALLS={calls}"), 1)
-    assert (found.verdict.action, found.verdict.reason) == ("undecided", reason)
-    assert text in found.verdict.text
+def test_short_regions_are_not_batched(tmp_path: Path) -> None:
+    found = advised(build_bodies(tmp_path, "-DSIZE=64", "-DCALLS=12"), 1)
+    assert (found.verdict.action, found.verdict.reason) == ("undecided", "short-calls")
+    assert "parallel regions are not timed several at a time" in found.verdict.text
     assert found.batch is None
     assert found.region == "function"
 
