@@ -19,7 +19,7 @@ lint: setup ## style and types
 	MYPYPATH=benchmarks/field .venv/bin/mypy benchmarks/field/*.py
 
 test: lint ## style, types, and the tests but the long ones
-	.venv/bin/python -m pytest -q -n 2 -m "not slow"
+	.venv/bin/python -m pytest -q -n 2 -m "not slow" --durations=40 --durations-min=3
 
 test-all: lint ## all tests
 	.venv/bin/python -m pytest -q -n 2 --dist worksteal
