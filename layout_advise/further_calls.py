@@ -72,7 +72,7 @@ def verify_further(case: Case, seen: Observation, lifted: Lifted, verified: Veri
             except (SnapshotError, TraceError) as error:  # what was compared so far counts
                 case.space.progress.note(f"not compared at call {call}: {error.line()}")
                 return verified
-            if took := taken_after_all(lifted, now.trace):
+            if took := taken_after_all(lifted, seen.trace, now.trace):
                 return replace(verified, took=took)
             if not blocks_of(r.structure for g in good if g.candidate for r in g.candidate.relayouts) <= blocks_of(
                 now.structures

@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from typing import get_args
 
 from layout_advise.build.stage import build_all
 from layout_advise.choose.policy import CHOOSE
@@ -14,7 +15,7 @@ from layout_advise.decide.decision import Decision, leading
 from layout_advise.decide.gain_words import with_peers
 from layout_advise.decide.loop import loop_advice, with_loop
 from layout_advise.decide.mixture import Portion
-from layout_advise.decide.obstacles import obstacle, truncated, unlifted, unrecorded
+from layout_advise.decide.obstacles import obstacle, truncated, unlifted, unlike_program, unrecorded
 from layout_advise.decide.policy import DECIDE
 from layout_advise.decide.requests import Answer, Asking, MeasureMore, Request, TimeInProgram
 from layout_advise.decide.single import decide_single
@@ -27,6 +28,7 @@ from layout_advise.describe.studied import (
     AnotherKind,
     Decided,
     InBatches,
+    LongCall,
     MoreWays,
     SmallerRegion,
     Studied,
@@ -37,12 +39,13 @@ from layout_advise.errors import SnapshotError, TraceError
 from layout_advise.further_calls import AtKind, verify_further, verify_kind
 from layout_advise.measure.all_written import with_all_written
 from layout_advise.measure.contest import raw
+from layout_advise.measure.mode import Mode
 from layout_advise.measure.replays import replay_all, sentence
 from layout_advise.measure.stage import KindTimed, measure_again, measure_kind, measure_more
 from layout_advise.measure.thread_counts import Runner, by_threads
 from layout_advise.mockup.evidence.kept_calls import kept_calls
 from layout_advise.mockup.timing.ratios import identity_of
-from layout_advise.mockup.timing.variants import IDENTITY
+from layout_advise.mockup.timing.variants import IDENTITY, ORIGINAL
 from layout_advise.observe.case import Case, outside_arguments
 from layout_advise.observe.find_kinds import Kinds, at_kind, look_again
 from layout_advise.observe.other_kinds import Others, in_order, observe_others
@@ -110,7 +113,8 @@ def _measured(case: Case, parked: AgentProcess, proposed: Proposed, others: Othe
         verdict = unrecorded(source.lifted)
     if verdict is not None:
         smaller = SmallerRegion() if verdict.reason == Reason.TRACE_TRUNCATED else None
-        return replace(_modelled(case, proposed, verdict), retry=smaller)
+        longer = LongCall() if verdict.reason == Reason.SHORT_CALLS else None
+        return replace(_modelled(case, proposed, verdict), retry=smaller or longer)
     if not isinstance(source, Source):
         stopped = describe.not_lifted(source, case.profiled.module, seen.region.load_base)
         replays = replay_all(case, parked, seen, proposed.candidates, lambda: snapshots(case, parked, stack))
@@ -128,8 +132,16 @@ def _measured(case: Case, parked: AgentProcess, proposed: Proposed, others: Othe
         return Studied(report, conditions_of(case, seen, decided), retry=MoreWays(decided.verified.took))
     complete = decided.verdict.action != "undecided" or decided.timings is not None
     unlike = decided.decision is not None and not decided.decision.alike
-    retry = InBatches() if unlike and source.branches else None
+    retry: InBatches | LongCall | None = InBatches() if unlike and source.branches else None
+    if (why := unlike_program(case, _of_original(decided), decided.verified.unlike)) is not None:
+        decided, retry = replace(decided, verdict=why), LongCall()
     return Studied(describe.measured(case, seen, decided), conditions_of(case, seen, decided), complete, retry)
+
+
+def _of_original(decided: Decided) -> list[float]:
+    """The original's times in the snapshot, in all modes."""
+    timings = decided.timings
+    return [ns for mode in get_args(Mode) if timings and (ns := timings.nanoseconds(ORIGINAL, mode))]
 
 
 def _modelled(case: Case, proposed: Proposed, verdict: Verdict, stopped: tuple[NotLifted, ...] = ()) -> Studied:

@@ -15,11 +15,13 @@ from pathlib import Path
 
 import numpy as np
 
+from layout_advise.choose.by_time import Window
 from layout_advise.choose.calls import ChosenCall
 from layout_advise.choose.policy import CHOOSE
 from layout_advise.choose.probed_calls import IN_SITU_PROCESSES
 from layout_advise.choose.profile import Profiled
 from layout_advise.config import Settings
+from layout_advise.errors import ProgramError
 from layout_advise.mockup.ir.effects import Gpr, Lane
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.timing.statistics import undisturbed
@@ -84,27 +86,49 @@ def may_be_learnt(original: Original) -> bool:
     return steady is not None and in_situ is not None and steady < in_situ <= CHOOSE.learnt_ns
 
 
-def plan_batch(
-    settings: Settings, profiled: Profiled, stdin: Path | None, seen: Probe, chosen: ChosenCall, least: int = 1
-) -> tuple[ChosenCall, CallBatch | str]:
-    """The batches of a hotspot with short calls (of ``least`` calls), and ``chosen`` with the first of them: its
-    ``in_situ_ns`` is then that of a whole batch. Instead of a batch the reason why there is none, as a sentence's end."""
-    if settings.backend not in ("auto", "clone"):
-        return chosen, f"calls under {CHOOSE.short_call_ns / 1000:.0f} µs can be traced by the clone only"
-    if settings.temporary:
-        return chosen, "what converting around so short a call costs is not timed"
+def first_calls(settings: Settings, profiled: Profiled, stdin: Path | None, seen: Probe) -> Window:
+    """The times of the first calls, by the time stamp counter."""
     number = min(MAX_TIMED, seen.calls)  # ticks become ns when the last of them is done
     first = probe(
         settings.command, profiled.entry, stdin_path=stdin, timeout=settings.timeout, timed=number, max_calls=number,
         quick=True,
     )  # fmt: skip
-    typical = float(np.median(first.quick_ns)) if first.quick_ns else math.inf
+    return Window(1, first.quick_ns)
+
+
+def plan_batch(
+    settings: Settings,
+    profiled: Profiled,
+    stdin: Path | None,
+    seen: Probe,
+    chosen: ChosenCall,
+    window: Window,
+    least: int = 1,
+) -> tuple[ChosenCall, CallBatch | str]:
+    """The batches of a hotspot with short calls (of ``least`` calls) in ``window``, and ``chosen`` with the first of them:
+    its ``in_situ_ns`` is then that of a whole batch. Instead of a batch the reason why there is none, as the end of a
+    sentence."""
+    if settings.backend not in ("auto", "clone"):
+        return chosen, f"calls under {CHOOSE.short_call_ns / 1000:.0f} µs can be traced by the clone only"
+    if settings.temporary:
+        return chosen, "what converting around so short a call costs is not timed"
+    typical = float(np.median(window.ns)) if window.ns else math.inf
     if least == 1 and typical < CHOOSE.short_call_ns:  # a call stopped at takes longer than it is short
         chosen = replace(chosen, in_situ_ns=typical)
-    size, start = size_and_start(first.quick_ns, seen.calls, settings.call, least)
+    size, start = size_and_start(window.ns, seen.calls, settings.call, least, window.first)
     if size == 0:
         few = f"{min(seen.calls, MAX_TIMED):,} of its calls in a row take less than {CHOOSE.short_call_ns / 1000:.0f} µs"
-        return chosen, few if first.quick_ns else "no call of it was timed"
+        return chosen, few if window.ns else "no call of it was timed"
+    try:
+        return _recorded(settings, profiled, stdin, chosen, size, start)
+    except ProgramError as error:
+        return chosen, f"they could not be recorded: {error.line()}"
+
+
+def _recorded(
+    settings: Settings, profiled: Profiled, stdin: Path | None, chosen: ChosenCall, size: int, start: int
+) -> tuple[ChosenCall, CallBatch | str]:
+    """The batches of ``size`` calls from call ``start`` on, recorded and timed."""
     calls = record_calls(
         settings.command, profiled.entry, start, CHOOSE.verified_calls * size, stdin_path=stdin, timeout=settings.timeout
     )
@@ -117,17 +141,19 @@ def plan_batch(
     return replace(chosen, call=start, in_situ_ns=sum(times), spread=spread), CallBatch(size, calls, times, runs)
 
 
-def size_and_start(times: Sequence[float], calls: int, wanted: int | None, least: int = 1) -> tuple[int, int]:
+def size_and_start(
+    times: Sequence[float], calls: int, wanted: int | None, least: int = 1, begin: int = 1
+) -> tuple[int, int]:
     """How many calls make a batch, at ``least`` so many (0: there is none that can be timed), and at which call the first
     begins.
 
-    ``times`` are those of the first calls in ns. One batch goes before the first, where there are that many calls: it
-    brings the caches into the state that they have later on.
+    ``times`` are those of the calls from ``begin`` on in ns. One batch goes before the first, where there are that many
+    calls: it brings the caches into the state that they have later on.
     """
     if not times:
         return 0, 1
     mean = max(float(np.median(times)), 1.0)
-    first = wanted if wanted is not None else 1
+    first = wanted if wanted is not None else begin
     room = (calls - first + 1) // (CHOOSE.verified_calls if wanted is not None else CHOOSE.verified_calls + 1)
     size = min(MAX_TIMED, max(least, math.ceil(CHOOSE.batch_ns / mean)), room)
     if size < 2 or size * mean < CHOOSE.short_call_ns:

@@ -31,6 +31,13 @@ class ChosenCall:
     """What passes from one call to the next: the caches are as the call left them where that is little. None: not known."""
     quantile: float = TIMING.undisturbed
     """Which quantile of the times of a call over the processes stands for it."""
+    alike: tuple[int, ...] = ()
+    """Where those beside it are not like it: the calls that take as long, ascending. It is timed alone then."""
+
+    @property
+    def timed_calls(self) -> int:
+        """How many calls from it on are timed in the program."""
+        return 1 if self.alike else CHOOSE.in_situ_calls
 
     def usual(self) -> ChosenCall:
         """The same with the usual times of the calls in place of the undisturbed ones: what is measured of data beyond the

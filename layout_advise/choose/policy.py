@@ -72,6 +72,7 @@ class ChoosePolicy:
         35,
     )
     learnt_ns: float = limit(2000000.0, "ns", "Longer calls are too much for a processor to learn.", 35)
+    windows: int = limit(4, "count", "In so many places of the run calls are timed where the first ones are not typical.")
     fewest_samples: int = limit(20, "samples", "With fewer the program is sampled again.", 49)
     least_elsewhere: float = limit(0.5, "s", "So much CPU time with few samples was spent in other processes.", 49)
     most_runs: int = limit(10, "runs", "So often a program that ends early is sampled again ...", 49)

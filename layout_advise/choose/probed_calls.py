@@ -73,7 +73,7 @@ def look_again(
 ) -> ChosenCall:
     """Time the calls in the running program again, in further processes, together with those that were timed before."""
     windows, canaries, canary = list(chosen.windows), list(chosen.canaries), chosen.canary
-    last = chosen.call + CHOOSE.in_situ_calls - 1
+    last = chosen.call + chosen.timed_calls - 1
     begun, known = time.monotonic(), len(windows)
     while len(windows) < known + IN_SITU_PROCESSES[0] or (
         len(windows) < known + IN_SITU_PROCESSES[1] and time.monotonic() - begun < seconds
@@ -84,7 +84,7 @@ def look_again(
             stdin_path=stdin,
             timeout=settings.timeout,
             first=chosen.call,
-            timed=CHOOSE.in_situ_calls,
+            timed=chosen.timed_calls,
             max_calls=last,
             calm=Calm(int(TIMING.calm * canary), PATIENCE_NS),
         )

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from layout_advise.choose.batches import obstacle as not_recorded
+from layout_advise.choose.by_time import agree
 from layout_advise.choose.policy import CHOOSE
 from layout_advise.decide.verdict import undecided
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.observe.case import Case
 from layout_advise.reasons import Reason
 from layout_advise.reports.model.hotspot import NotLifted, Verdict
+from layout_advise.reports.words.quantities import nanoseconds
 from layout_advise.tracer.trace.trace import Trace
 
 
@@ -47,6 +51,20 @@ def unlifted(stopped: NotLifted, replayed: str) -> Verdict:
     place = f"{stopped.file}:{stopped.line}" if stopped.file else stopped.address
     text = f"the hotspot could not be turned into C: not lifted: {stopped.instruction} at {place} ({stopped.reason})."
     return undecided(Reason.NOT_LIFTED, text + replayed)
+
+
+def unlike_program(case: Case, ns: Sequence[float], written: int | None) -> Verdict | None:
+    """Why the times ``ns`` of a batch, with warm and with flushed caches, say nothing of the program: it takes another time
+    there, and between the calls the program has ``written`` bytes that the calls touch, which is not repeated."""
+    told = case.chosen.in_situ_ns
+    if case.batch is None or not written or not told or not ns or any(agree(one, told) for one in ns):
+        return None
+    text = (
+        f"its calls are too short to be timed by themselves, and {case.batch.size:,} of them take {nanoseconds(told)} one "
+        f"after the other in the program, but {nanoseconds(max(ns))} when they are repeated without what the program writes "
+        f"between them ({written:,} bytes of what they touch)."
+    )
+    return undecided(Reason.NOT_IN_SITU, text)
 
 
 def unrecorded(lifted: Lifted) -> Verdict | None:

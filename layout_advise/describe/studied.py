@@ -64,6 +64,12 @@ class InBatches:
 
 
 @dataclass(frozen=True, slots=True)
+class LongCall:
+    """The calls are too short, and several in a row are not what they are in the program: one of the longer ones may be
+    timed by itself."""
+
+
+@dataclass(frozen=True, slots=True)
 class MoreWays:
     """A further call took ways, which begin at ``taken``, that the first did not, and that end the mock-ups."""
 
@@ -77,7 +83,7 @@ class Studied:
     report: HotspotReport
     conditions: Conditions
     complete: bool = True
-    retry: SmallerRegion | InBatches | MoreWays | None = None
+    retry: SmallerRegion | InBatches | LongCall | MoreWays | None = None
     """How the study may be taken up again with more success."""
 
     @property

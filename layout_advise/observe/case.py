@@ -67,6 +67,8 @@ class Case:
         """The calls at which the program is stopped to compare: of the first, the structures are known."""
         if self.batch is not None:
             return self.batch.firsts
+        if self.chosen.alike:
+            return tuple(call for call in self.chosen.alike if call >= self.chosen.call)[: CHOOSE.verified_calls]
         if self.kinds:
             later = [call for call in self.kinds[0].members if call >= self.chosen.call]
             return tuple(later[: CHOOSE.verified_calls])

@@ -42,10 +42,11 @@ class Kinds:
 
 
 def find_kinds(case: Case, seen: Observation) -> Kinds:
-    """The kinds of calls of the hotspot of which ``seen`` is one call; none of a parallel region or of calls in a batch."""
+    """The kinds of calls of the hotspot of which ``seen`` is one call; none of a parallel region, of calls in a batch
+    or of those that were chosen by their time."""
     call = case.chosen.call
     known = case.probe.calls
-    if case.batch is not None or case.profiled.threaded or case.probe.recursive or seen.trace.truncated:
+    if case.batch is not None or case.chosen.alike or case.profiled.threaded or case.probe.recursive or seen.trace.truncated:
         return Kinds()
     if seen.trace.backend != "clone":  # other tracers count otherwise, and take too long
         return Kinds()

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from layout_advise.choose.batches import can_be_batched, may_be_learnt, plan_batch, too_short
+from layout_advise.choose.batches import can_be_batched, first_calls, may_be_learnt, plan_batch, too_short
 from layout_advise.choose.loop_regions import find_loop
 from layout_advise.choose.policy import CHOOSE
 from layout_advise.choose.probed_calls import probe_calls
 from layout_advise.choose.profile import Profiled, without_main
+from layout_advise.choose.short_calls import long_call, plan_short_calls
 from layout_advise.config import Settings
-from layout_advise.describe.studied import AnotherKind, MoreWays, SmallerRegion, Studied
+from layout_advise.describe.studied import AnotherKind, LongCall, MoreWays, SmallerRegion, Studied
 from layout_advise.errors import UsageError
 from layout_advise.observe.case import Case
 from layout_advise.observe.find_kinds import at_kind
@@ -64,7 +65,7 @@ def watch(start: RunContext, profiled: Profiled) -> Case:
     if not too_short(profiled, seen, chosen):
         return case
     progress.step("recording calls, which are too short to be timed one by one")
-    chosen, batch = plan_batch(settings, profiled, stdin, seen, chosen)
+    chosen, batch = plan_short_calls(settings, profiled, stdin, seen, chosen)
     return case.unbatched(batch) if isinstance(batch, str) else replace(case, chosen=chosen, batch=batch)
 
 
@@ -83,6 +84,11 @@ def study_again(case: Case, studied: Studied | AnotherKind | None) -> tuple[Case
                 return case, studied
             case = replace(case, taken=case.taken | studied.retry.taken)
             studied = study(case)
+        elif isinstance(studied.retry, LongCall):
+            one = at_long_call(case)
+            if one is None:
+                return case, studied
+            case, studied = one, study(one)
         elif isinstance(studied.retry, SmallerRegion):
             smaller = with_fewer_accesses(case)
             if smaller is None:
@@ -124,14 +130,24 @@ def loop_of(case: Case, least: int) -> Case | None:
     return Case(case.settings, case.main, profiled, seen, chosen, case.stdin, space)
 
 
+def at_long_call(case: Case) -> Case | None:
+    """The case of a call that is long enough to be timed by itself; None where short ones have nearly all of the time."""
+    if not can_be_batched(case.profiled, case.probe) or case.chosen.alike:
+        return None
+    case.space.progress.step("looking for calls that are long enough to be timed by themselves")
+    chosen = long_call(case.settings, case.profiled, case.stdin, case.probe, case.chosen)
+    return None if chosen is None else replace(case, chosen=chosen, batch=None, no_batch="")
+
+
 def in_batches(case: Case, studied: Studied) -> Case | None:
     """The case with several calls in a row timed together, where one call repeated is quicker than the program; None where
     that is not so, or they cannot be."""
     report = studied.report
-    fit = case.batch is None and not report.kinds and can_be_batched(case.profiled, case.probe)
+    fit = case.batch is None and not case.chosen.alike and not report.kinds and can_be_batched(case.profiled, case.probe)
     if not fit or not may_be_learnt(report.original):
         return None
-    chosen, batch = plan_batch(case.settings, case.profiled, case.stdin, case.probe, case.chosen, CHOOSE.learnt_calls)
+    start = case.settings, case.profiled, case.stdin, case.probe
+    chosen, batch = plan_batch(*start, case.chosen, first_calls(*start), CHOOSE.learnt_calls)
     if isinstance(batch, str):
         return None
     case.space.progress.note(f"the same call repeated is quicker than in the program: {batch.size} calls in a row are timed")

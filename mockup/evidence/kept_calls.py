@@ -24,6 +24,8 @@ def never_taken(trace: Trace, others: Iterable[Trace], taken: frozenset[int]) ->
     return frozenset(trace.untaken).intersection(*(other.untaken for other in others)) - taken
 
 
-def taken_after_all(lifted: Lifted, trace: Trace) -> frozenset[int]:
-    """Where ways begin that end the mock-ups and that the traced call took."""
-    return frozenset(stop.pc for stop in ended_ways(lifted)) - frozenset(trace.untaken)
+def taken_after_all(lifted: Lifted, first: Trace, trace: Trace) -> frozenset[int]:
+    """Where code begins that the traced call has run and the ``first`` one has not, if it took ways that end the mock-ups:
+    all of it, as what is behind the end of a way has ends of its own. Else none."""
+    took = frozenset(stop.pc for stop in ended_ways(lifted)) - frozenset(trace.untaken)
+    return took | (frozenset(first.untaken) - frozenset(trace.untaken)) if took else took

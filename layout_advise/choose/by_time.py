@@ -1,0 +1,104 @@
+"""Where the time of short calls goes: looked for in the whole run, where the first calls are not those that the samples fell
+in.
+
+The first calls of a program are often its smallest ones: solvers start with little to propagate, bodies have not met yet.
+What is studied has to be where the samples fell: the time of a call, times the calls, must agree with the hotspot's share.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from layout_advise.choose.policy import CHOOSE
+from layout_advise.choose.profile import Profiled
+from layout_advise.config import Settings
+from layout_advise.tracer.process.channel import MAX_TIMED
+from layout_advise.tracer.sampling.probe import probe
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The ns of consecutive calls, the first of which is call ``first``."""
+
+    first: int
+    ns: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """The mean time of its calls, without those that were disturbed."""
+        kept = undisturbed(self.ns)
+        return float(kept.mean()) if kept.size else 0.0
+
+
+def undisturbed(ns: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
+    """The times, ascending, without those that too few calls have: another process had the core meanwhile, for milliseconds;
+    and what only one call does could not be compared at others."""
+    ordered = np.sort(np.asarray(ns, np.float64))
+    first = np.searchsorted(ordered, ordered * (1 - CHOOSE.nearby), "left")
+    last = np.searchsorted(ordered, ordered * (1 + CHOOSE.nearby), "right")
+    return ordered[last - first >= CHOOSE.verified_calls]
+
+
+def mean_by_samples(profiled: Profiled, calls: int) -> float:
+    """The mean ns of a call as the samples tell: the hotspot's part of the program's CPU time, over its calls. NaN where
+    that is not known."""
+    return profiled.share * profiled.run.cpu_seconds * 1e9 / calls if calls and profiled.run.cpu_seconds else math.nan
+
+
+def agree(mean: float, other: float) -> bool:
+    """Tells whether times are as near to each other as those of calls that may stand for each other; also where one of them
+    is not known."""
+    if math.isnan(mean) or math.isnan(other):
+        return True
+    return other <= CHOOSE.far * mean and mean <= CHOOSE.far * other
+
+
+def windows_of(settings: Settings, profiled: Profiled, stdin: Path | None, calls: int, first: Window) -> tuple[Window, ...]:
+    """``first``, the first calls, and calls further on in the run, evenly spread over it."""
+    found = [first]
+    for k in range(CHOOSE.windows):
+        start = 1 + calls * (2 * k + 1) // (2 * CHOOSE.windows)
+        last = min(start + MAX_TIMED - 1, calls)
+        if start <= len(first.ns):
+            continue
+        seen = probe(
+            settings.command, profiled.entry, stdin_path=stdin, timeout=settings.timeout, first=start,
+            timed=last - start + 1, max_calls=last, quick=True,
+        )  # fmt: skip
+        if seen.quick_ns:
+            found.append(Window(start, seen.quick_ns))
+    return tuple(found)
+
+
+def nearest(windows: Sequence[Window], mean: float) -> Window:
+    """The window whose calls take on average what all of them do; the first one where none takes any time."""
+    return min(windows, key=lambda w: abs(math.log(w.mean / mean)) if w.mean else math.inf)
+
+
+def typical_ns(windows: Sequence[Window], least: float = 0.0) -> float:
+    """The time of the call in which half of the time is gone, by rising length: a sample falls in a call that is as long or
+    longer as often as in a shorter one. Of calls of ``least`` ns or more; 0 where there are none."""
+    ordered = undisturbed(np.concatenate([w.ns for w in windows]))
+    ordered = ordered[ordered >= least]
+    if not ordered.size:
+        return 0.0
+    gone = np.cumsum(ordered)
+    return float(ordered[np.searchsorted(gone, gone[-1] / 2)])
+
+
+def share_from(windows: Sequence[Window], least: float) -> float:
+    """Which part of the time of all calls goes by in those of ``least`` ns or more."""
+    each = undisturbed(np.concatenate([w.ns for w in windows]))
+    return float(each[each >= least].sum() / max(each.sum(), 1.0))
+
+
+def calls_like(windows: Sequence[Window], ns: float, near: float) -> tuple[int, ...]:
+    """The calls of the window with the most of them whose time is near ``ns``, ascending."""
+    found = [tuple(w.first + k for k, one in enumerate(w.ns) if abs(one - ns) <= near * ns) for w in windows]
+    return max(found, key=len, default=())

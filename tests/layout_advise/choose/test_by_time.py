@@ -1,0 +1,59 @@
+"""Which calls stand for the time of all: from given times, and in a program whose first calls do next to nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import pytest
+
+from layout_advise.choose.by_time import Window, agree, calls_like, nearest, share_from, typical_ns, undisturbed
+
+FEW_LONG = Window(1, (10.0,) * 90 + (1000.0,) * 9 + (100.0,))
+SHORT = Window(5001, (10.0,) * 100)
+
+
+def test_a_sample_falls_in_a_long_call() -> None:
+    assert typical_ns([FEW_LONG]) == 1000.0
+    assert typical_ns([SHORT]) == 10.0
+    assert typical_ns([FEW_LONG, SHORT]) == 1000.0
+    assert typical_ns([SHORT, Window(1, (1000.0,))]) == 10.0  # half of the time is in short ones
+
+
+def test_the_typical_one_of_the_long_calls() -> None:
+    calls = Window(1, (10.0,) * 900 + (100.0,) * 3 + (200.0,) * 4 + (300.0,) * 3)
+    assert typical_ns([calls]) == 10.0
+    assert typical_ns([calls], 100.0) == 200.0
+    assert typical_ns([SHORT], 100.0) == 0.0
+    assert share_from([calls], 100.0) == 2000.0 / 11000.0
+    assert share_from([SHORT], 100.0) == 0.0
+    assert share_from([Window(1, (0.0, 0.0))], 100.0) == 0.0
+
+
+def test_what_only_one_call_takes_is_a_disturbance() -> None:
+    preempted = Window(1, (10.0,) * 50 + (2e6,) + (10.0,) * 50)
+    assert undisturbed(preempted.ns).tolist() == [10.0] * 100
+    assert preempted.mean == 10.0
+    assert typical_ns([preempted]) == 10.0
+    assert share_from([preempted], 1000.0) == 0.0
+
+
+def test_calls_like_one_are_those_of_one_window() -> None:
+    other = Window(301, (1000.0, 950.0, 1200.0))
+    assert calls_like([FEW_LONG, other], 1000.0, 0.1) == tuple(range(91, 100))
+    assert calls_like([SHORT, other], 1000.0, 0.1) == (301, 302)
+    assert calls_like([SHORT], 1000.0, 0.1) == ()
+
+
+@pytest.mark.parametrize(
+    ("mean", "other", "same"),
+    [(10.0, 15.0, True), (15.0, 10.0, True), (10.0, 21.0, False), (0.0, 10.0, False), (math.nan, 10.0, True)],
+)
+def test_times_that_agree(mean: float, other: float, same: bool) -> None:
+    assert agree(mean, other) is same
+
+
+@pytest.mark.parametrize(("mean", "first"), [(10.0, 5001), (12.0, 5001), (90.0, 1), (1e6, 1)])
+def test_the_window_with_the_mean_of_all(mean: float, first: int) -> None:
+    windows: Sequence[Window] = (FEW_LONG, SHORT, Window(9001, (0.0, 0.0)))
+    assert nearest(windows, mean).first == first

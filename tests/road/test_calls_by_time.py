@@ -1,0 +1,86 @@
+"""Short calls that are not what a batch of the first ones shows: the time is elsewhere, or what a call has to do is laid out
+for it by what the program does before it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from layout_advise.reports.model.hotspot import HotspotReport
+from tests.support.command import advise
+
+LATER = r"""
+#include <stdlib.h>
+struct item { double now, was, rest[6]; };
+__attribute__((noipa)) void work(struct item *items, long n)
+{
+    for (long i = 0; i < n; i++)
+        items[i].now += items[i].was;
+}
+int main(void)
+{
+    struct item *items = calloc(100000, sizeof *items);
+    for (long i = 0; i < 100000; i++)
+        items[i].was = i;
+    for (long k = 0; k < 20000; k++)
+        work(items, k % 2);
+    for (long k = 0; k < 200000; k++)
+        work(items, k % 100 ? 0 : 100000 - k % 700);
+    return items[7].now > 1e9;
+}
+"""
+"""The first calls do nothing, and so do most of the others."""
+
+QUEUE = r"""
+#include <stdlib.h>
+struct item { double now, was, rest[6]; };
+struct queue { struct item *items; long done, end; };
+__attribute__((noipa)) void work(struct queue *q)
+{
+    for (; q->done < q->end; q->done++)
+        q->items[q->done].now += q->items[q->done].was;
+}
+int main(void)
+{
+    static struct queue q;
+    q.items = calloc(100000, sizeof *q.items);
+    for (long i = 0; i < 100000; i++)
+        q.items[i].was = i;
+    for (long k = 0; k < 100000; k++) {
+        q.done = 0;
+        q.end = k % 50 ? 300 : 100000;
+        work(&q);
+    }
+    return q.items[7].now > 1e9;
+}
+"""
+"""A call does what was queued before it: again at once it does nothing."""
+
+
+def studied(text: str, folder: Path) -> HotspotReport:
+    (folder / "calls.c").write_text(text)
+    subprocess.run(["gcc", "-g", "-O2", "-o", folder / "calls", folder / "calls.c"], check=True)
+    (hotspot,) = advise([folder / "calls"], "--restores", "3", "--hotspot", "work", folder=folder).hotspots
+    return hotspot
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", [LATER, QUEUE], ids=["later", "queue"])
+def test_a_call_that_is_long_enough_is_studied_by_itself(text: str, tmp_path: Path) -> None:
+    hotspot = studied(text, tmp_path)
+    assert hotspot.batch is None
+    assert hotspot.call % (100 if text is LATER else 50) == 1  # one of those with most of the time
+    assert hotspot.identity is not None
+    assert hotspot.identity.evidence == "verified"
+    compact = [c for c in hotspot.candidates if "compact" in c.families and c.evidence == "verified"]
+    assert all(c.verification is not None and c.verification.calls == 3 for c in compact)
+    assert compact
+
+
+@pytest.mark.slow
+def test_without_long_calls_the_reason_is_told(tmp_path: Path) -> None:
+    hotspot = studied(QUEUE.replace(": 100000;", ": 400;"), tmp_path)
+    assert hotspot.verdict.reason == "not-in-situ"
+    assert "repeated without what the program writes between them" in hotspot.verdict.text
