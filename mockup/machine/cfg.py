@@ -9,7 +9,7 @@ from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.ir.effects import Expr
 from layout_advise.mockup.machine.disassembly import Immediate, Insn, MemoryOperand, decode, decode_one
 from layout_advise.mockup.machine.image import Image, open_image
-from layout_advise.mockup.machine.jump_tables import Code, jump_targets
+from layout_advise.mockup.machine.jump_tables import TargetCode, jump_targets
 from layout_advise.tracer.code.flow_graph import FlowGraph, NaturalLoop, flow_graph
 from layout_advise.tracer.code.region import Region
 
@@ -258,7 +258,7 @@ class _Descent:
             return TailCall(None, name or f"[{target.displacement:#x}]")
         if isinstance(target, MemoryOperand) and target.index is None and self.indirect_calls:
             return TailCall(None, None)  # a jump table has an index: this is the function that a record names
-        code = Code(self.region.contains, self._starts)
+        code = TargetCode(self.region.contains, self._starts)
         try:
             return IndirectJump(*jump_targets(insn, self._before(insn), self.image, code, self._known()))
         except NotLiftedError:

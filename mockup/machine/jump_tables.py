@@ -23,7 +23,7 @@ _UNKNOWN = "indirect jump (no jump table found)"
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
+class TargetCode:
     """What the targets of a table have to be: ``inside`` the region, and at the ``start`` of an instruction of it."""
 
     inside: Callable[[int], bool]
@@ -34,7 +34,7 @@ def jump_targets(
     insn: Insn,
     before: Sequence[Insn],
     image: Image,
-    code: Code,
+    code: TargetCode,
     known: Iterable[Insn] = (),
 ) -> tuple[tuple[int, ...], Expr | None, Expr | None]:
     """``(targets, value, load)`` of :class:`layout_advise.mockup.machine.cfg.IndirectJump` for the jump ``insn``.
@@ -188,7 +188,7 @@ def _memory_bound(source: MemoryOperand, before: Sequence[Insn]) -> int | None:
     return None
 
 
-def _targets(insn: Insn, image: Image, start: int, size: int, count: int | None, code: Code) -> tuple[int, ...]:
+def _targets(insn: Insn, image: Image, start: int, size: int, count: int | None, code: TargetCode) -> tuple[int, ...]:
     """The targets of a table (distinct, ascending) with ``count`` entries of ``size`` bytes: absolute ones of 8, of 4 those
     relative to its ``start``. Without a count, of as many as there are."""
     if count is None:
