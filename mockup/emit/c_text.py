@@ -211,6 +211,7 @@ _SIMPLE: dict[str, _Form] = {
     "neg": lambda ty, a, source: f"({CTYPE[ty]})(0 - ({WIDE[ty]}){a[0]})",
     "not": lambda ty, a, source: f"!{a[0]}" if ty == "i1" else f"({CTYPE[ty]})~{a[0]}",
     "bswap": lambda ty, a, source: f"({CTYPE[ty]})__builtin_bswap{BITS[ty]}({a[0]})",
+    "pickbytes": lambda ty, a, source: f"la_pick_bytes({', '.join(a)})",
     "zext": _zext,
     "sext": _sext,
     "trunc": _trunc,

@@ -59,6 +59,26 @@ LA_INLINE float la_as_f32(uint32_t x) { float r; __builtin_memcpy(&r, &x, 4); re
 LA_INLINE int64_t la_as_i64(double x) { int64_t r; __builtin_memcpy(&r, &x, 8); return r; }
 LA_INLINE uint32_t la_as_i32(float x) { uint32_t r; __builtin_memcpy(&r, &x, 4); return r; }
 
+/* Of the 16 bytes low, high those that the bytes of the mask number; 0 where a byte's top bit is set (half a pshufb). */
+typedef char la_v16i8 __attribute__((vector_size(16)));
+typedef int64_t la_v2i64 __attribute__((vector_size(16)));
+LA_INLINE int64_t la_pick_bytes(int64_t low, int64_t high, int64_t mask)
+{
+    const la_v2i64 source = {low, high};
+#ifdef __SSSE3__
+    const la_v2i64 places = {mask, mask};
+    return ((la_v2i64)__builtin_ia32_pshufb128((la_v16i8)source, (la_v16i8)places))[0];
+#else
+    const la_v16i8 bytes = (la_v16i8)source;
+    uint64_t picked = 0;
+    for (int i = 0; i < 8; i++) {
+        const uint8_t place = (uint8_t)((uint64_t)mask >> 8 * i);
+        picked |= place & 128 ? 0 : (uint64_t)(uint8_t)bytes[place & 15] << 8 * i;
+    }
+    return (int64_t)picked;
+#endif
+}
+
 /* Truncation as cvttsd2si does it; out of range the instruction gives INT_MIN, which a cast may do or not do: constants
  * are folded by the compiler, and to something else, so those take the long way. */
 #define LA_TRUNCATE(from, ftype, to, itype, low, high)                                           \

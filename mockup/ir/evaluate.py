@@ -102,6 +102,11 @@ def _trailing(v: Values, n: int) -> int:
     return n if v[0] == 0 else (v[0] & -v[0]).bit_length() - 1
 
 
+def _picked(v: Values) -> int:
+    source = v[0].to_bytes(8, "little") + v[1].to_bytes(8, "little")
+    return int.from_bytes((0 if m & 128 else source[m & 15] for m in v[2].to_bytes(8, "little")), "little")
+
+
 _INTEGER: dict[str, Callable[[Values, int], int]] = {
     "add": lambda v, n: v[0] + v[1],
     "sub": lambda v, n: v[0] - v[1],
@@ -129,6 +134,7 @@ _INTEGER: dict[str, Callable[[Values, int], int]] = {
     "lzcnt": lambda v, n: n - v[0].bit_length(),
     "tzcnt": _trailing,
     "bswap": lambda v, n: int.from_bytes(v[0].to_bytes(n // 8, "little"), "big"),
+    "pickbytes": lambda v, n: _picked(v),
     "umin": lambda v, n: min(v),
     "umax": lambda v, n: max(v),
     "smin": lambda v, n: min(v, key=lambda x: signed(x, n)),

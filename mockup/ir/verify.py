@@ -33,7 +33,7 @@ from layout_advise.mockup.ir.loop_body import operands
 _COMPARISONS = frozenset(("eq", "ne", "slt", "sle", "ult", "ule", "foeq", "folt", "fole", "funo"))
 _INTEGER = ("add", "sub", "mul", "and", "or", "xor", "neg", "not", "umulhi", "smulhi", "udiv", "urem", "sdiv", "srem")
 _FLOAT = ("fadd", "fsub", "fmul", "fdiv", "fsqrt", "fneg", "fabs", "fma", "fmin", "fmax", "floor", "ceil", "ftrunc", "rint")
-_UNIFORM = frozenset((*_INTEGER, *_FLOAT, "umin", "umax", "smin", "smax", "bswap"))
+_UNIFORM = frozenset((*_INTEGER, *_FLOAT, "umin", "umax", "smin", "smax", "bswap", "pickbytes"))
 """Operations whose arguments and result have one type."""
 _WIDTHS = {"zext": -1, "sext": -1, "trunc": 1, "bitcast": 0}
 """Conversions, with the sign of the arguments' width minus the result's."""

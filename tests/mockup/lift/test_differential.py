@@ -45,8 +45,6 @@ REFUSED = {
     ("clang-O2", "zero"): "calls memset",
     ("clang-O3-haswell", "zero"): "calls memset",
     **{(name, "zero"): "calls memset" for name in BUILDS if "avx512" in name},
-    ("clang-O3-haswell", "bytes"): "byte shuffle by a variable mask",
-    ("clang-O3-haswell", "shorts"): "byte shuffle by a variable mask",
 }
 """What cannot be lifted yet, and the reason that must be given. Other compiler versions may not need it."""
 

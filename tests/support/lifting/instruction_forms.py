@@ -288,6 +288,12 @@ def shuffles() -> list[str]:
         forms += [f"vperm2f128 ymm1, ymm2, ymm3, {imm}", f"vperm2i128 ymm1, ymm2, {memory(32)}, {imm}"]
     forms += ["vpermilps ymm1, ymm2, ymm3", "vpermilpd ymm1, ymm2, ymm3", "vpermilpd xmm1, xmm2, xmm3"]
     forms += ["vpermps ymm1, ymm2, ymm3", f"vpermd ymm1, ymm2, {memory(32)}"]
+    forms += [
+        "pshufb xmm1, xmm2",
+        "vpshufb xmm1, xmm2, xmm3",
+        "vpshufb ymm1, ymm2, ymm3",
+        f"vpshufb ymm1, ymm2, {memory(32)}",
+    ]
     for imm in (0, 3, 4, 8, 10, 16, 21, 32, 40):
         forms += [f"palignr xmm1, xmm2, {imm}", f"vpalignr ymm1, ymm2, ymm3, {imm}"]
         forms += [f"pslldq xmm1, {imm}", f"vpsrldq ymm1, ymm2, {imm}"]

@@ -172,4 +172,11 @@ def shift_bytes(c: Context) -> None:
 
 @rule("pshufb")
 def shuffle_bytes(c: Context) -> None:
-    raise c.refuse("byte shuffle by a variable mask")
+    dest, source, mask = c.sources()
+    size = c.vector_size()
+    values, masks = c.lanes(source, size), c.lanes(mask, size)
+    result: list[Expr] = []
+    for at in range(0, len(values), 2):  # each 16 bytes by themselves
+        low, high = values[at : at + 2]
+        result += [build("pickbytes", "i64", low, high, one) for one in masks[at : at + 2]]
+    c.set_packed(dest, result)
