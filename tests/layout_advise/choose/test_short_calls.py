@@ -8,7 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from layout_advise.choose import batches
+from layout_advise.choose.batches import plan_batch
+from layout_advise.choose.by_time import Window
+from layout_advise.choose.calls import ChosenCall
+from layout_advise.choose.profile import profile
+from layout_advise.config import Settings
+from layout_advise.errors import ProgramError
 from layout_advise.reports.model.hotspot import HotspotReport
+from layout_advise.tracer.program.binary import ElfBinary
+from layout_advise.tracer.sampling.probe import Probe
+from layout_advise.tracer.snapshot.recorded_calls import Calls
 from tests.support.command import advise
 
 LATER = r"""
@@ -59,10 +69,14 @@ int main(void)
 """A call does what was queued before it: again at once it does nothing."""
 
 
-def studied(text: str, folder: Path) -> HotspotReport:
+def built(text: str, folder: Path) -> Path:
     (folder / "calls.c").write_text(text)
     subprocess.run(["gcc", "-g", "-O2", "-o", folder / "calls", folder / "calls.c"], check=True)
-    (hotspot,) = advise([folder / "calls"], "--restores", "3", "--hotspot", "work", folder=folder).hotspots
+    return folder / "calls"
+
+
+def studied(text: str, folder: Path) -> HotspotReport:
+    (hotspot,) = advise([built(text, folder)], "--restores", "3", "--hotspot", "work", folder=folder).hotspots
     return hotspot
 
 
@@ -84,3 +98,18 @@ def test_without_long_calls_the_reason_is_told(tmp_path: Path) -> None:
     hotspot = studied(QUEUE.replace(": 100000;", ": 400;"), tmp_path)
     assert hotspot.verdict.reason == "not-in-situ"
     assert "repeated without what the program writes between them" in hotspot.verdict.text
+
+
+def test_calls_that_cannot_be_recorded_are_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object, **__: object) -> Calls:
+        raise ProgramError("cannot record calls of work", "it was ended by SIGSEGV")
+
+    program = built(QUEUE, tmp_path)
+    settings = Settings((str(program),), tmp_path / "run", hotspot="work", timeout=60)
+    profiled = profile(settings, ElfBinary.open_module(str(program)), None)
+    seen = Probe(100_000, (), None, None, stopped=True, threads=1, recursive=False, seconds=1.0)
+    chosen, window = ChosenCall(5, 100_000, 700.0, 0.0), Window(1, (700.0,) * 4096)
+    monkeypatch.setattr(batches, "record_calls", fails)
+    found, why = plan_batch(settings, profiled, None, seen, chosen, window)
+    assert found == chosen
+    assert why == "they could not be recorded: cannot record calls of work: it was ended by SIGSEGV"
