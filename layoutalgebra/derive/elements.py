@@ -56,7 +56,9 @@ def element_size(
     if known:
         return max(known)
     if strides and declared and len(declared.members) > 1:
-        return grain
+        # several records are one element where they tile the object: the last ones of it would be in none
+        tiled = grain % declared.element_bytes or obj.bytes // declared.element_bytes * declared.element_bytes % grain == 0
+        return grain if tiled else declared.element_bytes
     if narrowest > WIDEST_SCALAR:  # vectors, of scalars as declared
         scalar = declared.element_bytes if declared and not declared.members else WIDEST_SCALAR
         narrowest = scalar if scalar in (1, 2, 4) else WIDEST_SCALAR

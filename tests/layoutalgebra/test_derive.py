@@ -169,6 +169,16 @@ def test_a_fully_used_array_of_structures_stays_one() -> None:
     assert len(explore([derived.structure])) >= 3
 
 
+def test_records_that_no_multiple_tiles_are_the_elements() -> None:
+    """lame's table of 34 records, of which a call uses one in three: the last one would be in no element of three."""
+    table = Declared("entry", 24, tuple(Member("abc"[k], 8 * k, 8, "long") for k in range(3)), (34,), 24)
+    accesses = [Access(stream(BLOCK_AT + 8 * k, (72, 11)), 8) for k in range(2)]
+    derived = derive_structure(MemoryObjectShape("s0", "ht", BLOCK_AT, 816), accesses, table)
+    assert (derived.structure.element_bytes, len(derived.structure.dims)) == (24, 1)
+    assert derived.structure.dims[0].count == 34
+    check_exact(derived, accesses)
+
+
 def test_even_sites_only() -> None:
     matrix = Declared("matrix", 144, tuple(Member(f"e[{k}]", 8 * k, 8, "double") for k in range(18)), (), 144)
     accesses = [Access(address_set([BLOCK_AT + 8 * k + 288 * i for i in (5, 3, 0, 9, 1)]), 8) for k in range(18)]
