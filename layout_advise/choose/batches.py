@@ -120,18 +120,23 @@ def plan_batch(
         few = f"{min(seen.calls, MAX_TIMED):,} of its calls in a row take less than {CHOOSE.short_call_ns / 1000:.0f} µs"
         return chosen, few if window.ns else "no call of it was timed"
     try:
-        return _recorded(settings, profiled, stdin, chosen, size, start)
+        return _recorded(settings, profiled, stdin, chosen, size, start, max(least, CHOOSE.short_call_ns / typical))
     except ProgramError as error:
         return chosen, f"they could not be recorded: {error.line()}"
 
 
 def _recorded(
-    settings: Settings, profiled: Profiled, stdin: Path | None, chosen: ChosenCall, size: int, start: int
+    settings: Settings, profiled: Profiled, stdin: Path | None, chosen: ChosenCall, size: int, start: int, enough: float
 ) -> tuple[ChosenCall, CallBatch | str]:
-    """The batches of ``size`` calls from call ``start`` on, recorded and timed."""
+    """The batches of ``size`` calls from call ``start`` on, recorded and timed; of fewer, where at least ``enough`` in a row
+    come from one depth of the stack: what their callers keep there is then the program's own."""
     calls = record_calls(
         settings.command, profiled.entry, start, CHOOSE.verified_calls * size, stdin_path=stdin, timeout=settings.timeout
     )
+    offset, length = calls.at_one_depth()
+    if not calls.from_one_depth and length // CHOOSE.verified_calls >= max(2, enough):
+        size, start = length // CHOOSE.verified_calls, start + offset
+        calls = calls.part(start, CHOOSE.verified_calls * size)
     runs = in_situ_runs(settings, profiled, stdin, start, size)
     times = undisturbed_each(runs)
     if len(times) < size or len(calls) < size:

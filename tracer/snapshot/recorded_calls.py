@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate, groupby
 from pathlib import Path
 
 import numpy as np
@@ -67,6 +68,13 @@ class Calls:
     def from_one_depth(self) -> bool:
         """Tells whether all calls find the stack pointer at the same place."""
         return RSP not in self.varying
+
+    def at_one_depth(self) -> tuple[int, int]:
+        """The longest run of calls that find the stack pointer at the same place: the first of them (from 0), how many."""
+        depths = [self.gpr(k)[RSP] for k in range(len(self))]
+        runs = [(k, len(list(run))) for k, run in groupby(range(len(depths)), key=lambda k: depths[k])]
+        starts = accumulate((length for _, length in runs), initial=0)
+        return max(((s, length) for s, (_, length) in zip(starts, runs, strict=False)), key=lambda r: r[1], default=(0, 0))
 
     def at_lowest(self) -> Calls:
         """The same calls, all with the lowest of their stack pointers: what their callers keep lies above it, so that no
