@@ -103,7 +103,7 @@ def declare(candidate: Candidate) -> str:
     """The buffers of a candidate as C declarations, with where each field of element [i][j]... went. Compiles as C11."""
     text = ["#include <stdint.h>", ""]
     taken: set[str] = set()
-    for layout in candidate.relayouts:
+    for layout in candidate.stored:
         for number, buffer in enumerate(layout.buffers):
             maps = [m for m in layout.fields if m.buffer == number]
             text.extend(_declare_buffer(layout, maps, _unique(identifier(buffer.name), taken)))
