@@ -83,24 +83,22 @@ def groupings(parts: Parts, loops: Mapping[str, frozenset[int]]) -> Iterator[tup
 
 
 def _of_one_shape(parts: Parts) -> Iterator[Parts]:
-    """Those of ``parts`` that can be one array of records: with the same inner dimensions, and about as many elements, so
-    that the records are not much larger than what they hold."""
-    shapes: dict[object, list[Structure]] = {}
-    for one in parts:
-        shapes.setdefault(tuple(dim.count for dim in one.dims[1:]), []).append(one)
-    for alike in shapes.values():
-        if len(alike) > 1 and _fits(alike):
-            yield tuple(alike)
-            continue
-        counts: dict[int, list[Structure]] = {}
-        for one in alike:
-            counts.setdefault(one.count, []).append(one)
-        yield from (tuple(group) for group in counts.values() if len(group) > 1 and _fits(group))
+    """Those of ``parts`` that can be one array of records: with the same inner dimensions, and not much fewer elements than
+    the longest of them, beyond whose ends records have empty places."""
+    classes: list[list[Structure]] = []
+    for one in sorted(parts, key=lambda one: -one.count):
+        fitting = (c for c in classes if _inner(c[0]) == _inner(one) and c[0].count <= MOST_GROWN * one.count)
+        found = next(fitting, None)
+        if found is None:
+            classes.append(found := [])
+        found.append(one)
+    for alike in classes:
+        if len(alike) > 1:
+            yield tuple(one for one in parts if one in alike)
 
 
-def _fits(parts: Sequence[Structure]) -> bool:
-    used = sum(one.count * sum(field.bytes for field in one.fields) for one in parts)
-    return thought_of(parts).bytes <= MOST_GROWN * used
+def _inner(structure: Structure) -> tuple[int, ...]:
+    return tuple(dim.count for dim in structure.dims[1:])
 
 
 def thought_of(parts: Sequence[Structure]) -> Structure:

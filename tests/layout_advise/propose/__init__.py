@@ -1,0 +1,1 @@
+"""Verdicts from given ratios, and the doubts against them."""
