@@ -11,7 +11,7 @@ from layout_advise.errors import NotLiftedError, RemapError
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.layoutalgebra.explore.cost_model import Walk
 from layout_advise.layoutalgebra.explore.explore import explore
-from layout_advise.layoutalgebra.explore.merged_arrays import SharedIndex
+from layout_advise.layoutalgebra.merge.merged_candidates import SharedIndex, merged_candidates, with_merged
 from layout_advise.mockup.evidence.binding import bind
 from layout_advise.mockup.remap.conversion_view import View, view
 from layout_advise.mockup.remap.plan import plan
@@ -73,16 +73,12 @@ def propose(
         for d in seen.derived
     }
     lanes = machine.vector_bytes()
-    found = explore(
-        seen.structures,
-        lanes=lanes,
-        budget=budget,
-        walks=walks,
-        refused=refused,
-        exchanged=seen.exchanged,
-        shared=shared,
-    )
-    return found[:budget]
+    swapped = frozenset[str]().union(*seen.exchanged)
+    single = [s for s in seen.structures if s.id not in refused and s.id not in swapped]
+    merged = merged_candidates(single, shared, walks, lanes)
+    room = max(1, budget - 1) if merged else budget
+    found = explore(seen.structures, lanes=lanes, budget=room, walks=walks, refused=refused, exchanged=seen.exchanged)
+    return with_merged(found[:room], merged, seen.structures, budget) if merged else found[:room]
 
 
 def views_of(source: Source, candidates: Sequence[Candidate]) -> dict[str, View]:

@@ -7,8 +7,9 @@ from contextlib import suppress
 
 from layout_advise.errors import RemapError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
-from layout_advise.layoutalgebra.explore.merged_arrays import SharedIndex, can_be_merged
 from layout_advise.layoutalgebra.explore.relayout import relayout, tight_plan
+from layout_advise.layoutalgebra.merge.merged_candidates import SharedIndex
+from layout_advise.layoutalgebra.merge.records import can_be_merged
 from layout_advise.layoutalgebra.sets.footprints import touched
 from layout_advise.layoutalgebra.sets.nests import Stream
 from layout_advise.mockup.evidence.binding import Access, Binding, bind, key_of

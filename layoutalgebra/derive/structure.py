@@ -198,7 +198,7 @@ class Relayout:
     """The rewriting rules that lead to it, in order."""
     merged: Relayout | None = None
     """Set where the structure shares its records with others: the layout of a structure that has the fields of all of them
-    (:mod:`layout_advise.layoutalgebra.explore.merged_arrays`), whose buffers all of them have."""
+    (:mod:`layout_advise.layoutalgebra.merge.records`), whose buffers all of them have."""
 
     def holds(self, index: tuple[int, ...]) -> bool:
         """True where the element at ``index`` is stored in the buffers."""

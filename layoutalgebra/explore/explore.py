@@ -14,7 +14,6 @@ from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
 from layout_advise.layoutalgebra.explore.cost_model import Walk, cost_of
 from layout_advise.layoutalgebra.explore.families import can_pad, proposals
 from layout_advise.layoutalgebra.explore.joint_candidates import derivations, in_turn, together
-from layout_advise.layoutalgebra.explore.merged_arrays import SharedIndex, merged_candidates
 from layout_advise.layoutalgebra.explore.pattern_proposals import pattern_proposals
 from layout_advise.layoutalgebra.explore.relayout import drops_bytes, map_key, relayout, tight_plan
 
@@ -33,7 +32,6 @@ def explore(
     walks: Mapping[str, Walk] | None = None,
     refused: Collection[str] = (),
     exchanged: Collection[frozenset[str]] = (),
-    shared: Sequence[SharedIndex] = (),
 ) -> tuple[Candidate, ...]:
     """Candidates ``c1, c2, ...`` for ``structures``, cheapest under the model first.
 
@@ -41,8 +39,7 @@ def explore(
     some, the best family is also proposed for all of them together, first in the list. Structures to which no rule applies
     (plain arrays of which no elements are chosen, single elements, inexact ones) get none. Those in ``refused``, to which
     the hotspot's code cannot be made to go elsewhere, get one by themselves, the last ones: what they would be. Structures
-    that are ``exchanged`` for each other are re-laid alike or not at all. Those with a ``shared`` index, plain arrays too,
-    are also merged; the best candidate of these is always among the first ``budget``.
+    that are ``exchanged`` for each other are re-laid alike or not at all.
     """
     walks = walks or {}
     each: list[list[Candidate]] = []
@@ -53,19 +50,14 @@ def explore(
             each.append(_of_one(alike, walk, tuple(sorted(set(lanes))))[:budget])
     told = [found[0] for found in each if found and any(r.structure.id in refused for r in found[0].relayouts)]
     each = [found for found in each if found and not any(r.structure.id in refused for r in found[0].relayouts)]
-    single = [s for s in structures if s.id not in refused and not any(s.id in names for names in exchanged)]
-    merged = merged_candidates(single, shared, walks, tuple(sorted(set(lanes))))
-    ranked = sorted([*(c for found in each for c in found), *merged], key=_promise(structures))
+    ranked = sorted((c for found in each for c in found), key=promise(structures))
     found = [*(together(each) if len(each) > 1 else []), *ranked]
-    room = max(1, budget - len(told))
-    if merged and merged[0] not in found[:room]:
-        found = [*found[: room - 1], merged[0]]
     if told:
-        found = [*found[:room], *told]
+        found = [*found[: max(1, budget - len(told))], *told]
     return tuple(replace(c, id=f"c{number}") for number, c in enumerate(found, 1))
 
 
-def _promise(structures: Sequence[Structure]) -> Callable[[Candidate], float]:
+def promise(structures: Sequence[Structure]) -> Callable[[Candidate], float]:
     """The part of the hotspot's time that a candidate leaves, if time is spent as accesses are.
 
     A structure that the hotspot uses little has little to give, however badly it lies.

@@ -63,8 +63,8 @@ def transformation(
             f"by class, the one of each {classes} neighbouring elements that the call uses in a first part, {others}{inner}"
         )
     if "merge" in kinds:
-        shape = f"an array of blocks of {block} elements (AoSoA) of" if "aosoa" in kinds else "an array of structures of"
-        return f"together, as {shape} one element of each ({listing(names)}){', with padding' if 'pad' in kinds else ''}"
+        shape = f"blocks of {block} structures (AoSoA)" if "aosoa" in kinds else "structures"
+        return f"together, as an array of {shape} with one element of each{', with padding' if 'pad' in kinds else ''}"
     if list(kinds) == ["permute"]:  # most often a matrix of numbers, which is no array of structures
         return f"with {_EXTRAS['permute']}"
     extra = [f"with {word}" for kind, word in _EXTRAS.items() if kind in kinds]

@@ -1,1 +1,1 @@
-"""Verdicts from given ratios, and the doubts against them."""
+"""Which layouts are proposed of what was observed."""

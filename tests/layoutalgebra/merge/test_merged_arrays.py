@@ -21,16 +21,17 @@ from layout_advise.layoutalgebra.derive.structure import (
 from layout_advise.layoutalgebra.explore.cost_model import Walk
 from layout_advise.layoutalgebra.explore.explore import explore
 from layout_advise.layoutalgebra.explore.families import MOST_GROWN
-from layout_advise.layoutalgebra.explore.merged_arrays import (
+from layout_advise.layoutalgebra.explore.plans import Group, LayoutPlan, whole
+from layout_advise.layoutalgebra.explore.relayout import relayout
+from layout_advise.layoutalgebra.merge.merged_candidates import (
     MERGE,
     MOST_MERGED,
     SharedIndex,
     groupings,
-    merge,
-    thought_of,
+    merged_candidates,
+    with_merged,
 )
-from layout_advise.layoutalgebra.explore.plans import Group, LayoutPlan, whole
-from layout_advise.layoutalgebra.explore.relayout import relayout
+from layout_advise.layoutalgebra.merge.records import merge, thought_of
 from tests.support.algebra_structures import is_injective, of_sizes
 
 
@@ -45,8 +46,11 @@ def shared(parts: list[Structure], loops: list[set[int]] | None = None) -> Share
     return SharedIndex({one.id: frozenset(loops[k] if loops else {1}) for k, one in enumerate(parts)})
 
 
-def merged(candidates: tuple[Candidate, ...]) -> list[Candidate]:
-    return [c for c in candidates if MERGE in c.families]
+def merged(
+    parts: list[Structure], indices: list[SharedIndex] | None = None, walks: dict[str, Walk] | None = None
+) -> list[Candidate]:
+    """The candidates of arrays with these indices; with one for all of them without."""
+    return merged_candidates(parts, indices if indices is not None else [shared(parts)], walks or {}, (16, 32))
 
 
 def groups_of(candidate: Candidate) -> set[tuple[str, ...]]:
@@ -106,7 +110,7 @@ def test_the_rules_make_the_arrays_of_the_records(sizes: list[int], count: int, 
 def test_plain_arrays_get_candidates_where_they_share_an_index() -> None:
     parts = [array(0, 1000), array(1, 1001, 4)]
     assert explore(parts) == ()
-    found = explore(parts, shared=[shared(parts)])
+    found = merged(parts)
     assert [c.families for c in found if c.block is None] == [(MERGE,)]
     assert all(groups_of(c) == {("a0", "a1")} for c in found)
     assert all(new_buffers(c.relayouts) == [(parts[0], c.relayouts[0].buffers[0])] for c in found)
@@ -117,7 +121,7 @@ def test_plain_arrays_get_candidates_where_they_share_an_index() -> None:
 
 def test_gathered_arrays_are_better_off_merged_by_the_model() -> None:
     parts = [array(0, 1000), array(1, 1000)]
-    (best, *_) = explore(parts, shared=[shared(parts)], walks={s.id: Walk(0, True) for s in parts})
+    (best, *_) = merged(parts, None, {s.id: Walk(0, True) for s in parts})
     assert best.block is None
     assert best.cost["relative"] < 0.6
 
@@ -125,27 +129,25 @@ def test_gathered_arrays_are_better_off_merged_by_the_model() -> None:
 def test_arrays_of_other_lengths_are_not_merged() -> None:
     """The records would be mostly empty; those of one length still go together."""
     parts = [array(0, 10), array(1, 1000), array(2, 1000)]
-    found = explore(parts, shared=[shared(parts)])
+    found = merged(parts)
     assert found
     assert all(groups_of(c) == {("a1", "a2")} for c in found)
-    assert explore(parts[:2], shared=[shared(parts[:2])]) == ()
+    assert merged(parts[:2]) == []
     assert MOST_GROWN * 1000 * 16 > 10 * 8 + 1000 * 8
 
 
 def test_rows_go_with_rows_only() -> None:
     parts = [array(0, 60, 8, 4), array(1, 240), array(2, 60, 4, 4)]
-    found = explore(parts, shared=[shared(parts)])
-    together = [c for c in found if MERGE in c.families]
-    assert together
-    assert all(groups_of(c) == {("a0", "a2")} for c in together)
+    found = merged(parts)
+    assert found
+    assert all(groups_of(c) == {("a0", "a2")} for c in found)
 
 
 def test_many_arrays_are_also_merged_in_groups() -> None:
     parts = [array(k, 5000) for k in range(27)]
     ways = [sorted(len(group) for group in way) for way in groupings(tuple(parts), shared(parts).loops)]
     assert sorted(ways) == sorted([[27], [3] * 9, [9] * 3])
-    found = explore(parts, shared=[shared(parts)], walks={s.id: Walk(0) for s in parts})
-    assert len(merged(found)) == MOST_MERGED
+    assert len(merged(parts, None, {s.id: Walk(0) for s in parts})) == MOST_MERGED
     prime = tuple(array(k, 5000) for k in range(5))
     assert sorted(len(g) for way in groupings(prime, shared(list(prime)).loops) for g in way) == [2, 3, 5]
 
@@ -160,22 +162,19 @@ def test_groups_follow_the_loops() -> None:
 def test_several_indices_at_once() -> None:
     """Each by itself, and all of them; where one candidate has two buffers, their parts have theirs."""
     parts = [array(k, 5000) for k in range(4)]
-    found = explore(parts, shared=[shared(parts[:2]), shared(parts[2:])])
+    found = merged(parts, [shared(parts[:2]), shared(parts[2:])])
     assert len(found) <= MOST_MERGED
     both = next(c for c in found if len(c.relayouts) == 4)
     assert groups_of(both) == {("a0", "a1"), ("a2", "a3")}
     assert first_buffers(both.relayouts) == [0, 0, 1, 1]
 
 
-def test_what_is_swapped_or_refused_is_left_out() -> None:
-    parts = [array(k, 5000) for k in range(2)]
-    assert explore(parts, shared=[shared(parts)], exchanged=[frozenset(("s0", "s9"))]) == ()
-    assert explore(parts, shared=[shared(parts)], refused=("s1",)) == ()
-
-
-def test_the_best_one_is_within_the_budget() -> None:
+def test_the_best_one_has_a_place_among_others() -> None:
     records = replace(of_sizes([4000], [8, 8, 8], [0, 8, 16], 8), id="s9")
     parts = [array(0, 4000), array(1, 4000)]
-    found = explore([records, *parts], budget=3, shared=[shared(parts)])[:3]
-    assert len(merged(found)) >= 1
-    assert len(found) == 3
+    structures, joint = [records, *parts], merged(parts)
+    others = explore(structures, budget=3)
+    found = with_merged(others[:3], joint, structures, 4)
+    assert [c.id for c in found] == ["c1", "c2", "c3", "c4"]
+    assert [c.families for c in found if MERGE in c.families] == [joint[0].families]
+    assert len(with_merged((), joint, structures, 4)) == len(joint)

@@ -1,31 +1,23 @@
-"""Arrays that are used with one index as one array of records: the rule from several arrays to a structure, right to left.
-
-``(A_n ⊗ a) ⊕ (A_n ⊗ b)``, each in memory of its own, becomes ``A_n ⊗ S{a, b}``. No rewriting of one term does that, so it is
-taken the other way round: a structure is thought of that has the fields of all the arrays; its structure of arrays (by the
-rules) is what the program has, and its own layout, or another one of it, is the candidate.
-"""
+"""Candidates that merge arrays which are used with one index: which ones together, in which groups, at what cost."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, FieldMap, Part, Relayout, Structure
+from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout, Structure
 from layout_advise.layoutalgebra.explore.cost_model import STREAM_CYCLES, STREAMS, Walk, cost_of
+from layout_advise.layoutalgebra.explore.explore import promise
 from layout_advise.layoutalgebra.explore.families import MOST_GROWN, main_size
-from layout_advise.layoutalgebra.explore.placement import aligned, alignment
 from layout_advise.layoutalgebra.explore.plans import AxisStep, Group, LayoutPlan, whole
-from layout_advise.layoutalgebra.explore.relayout import relayout, tight_plan
+from layout_advise.layoutalgebra.merge.records import Parts, can_be_merged, merge, thought_of
 
 MERGE = "merge"
 """Family, and step of the derivation: arrays used with one index put into one array of records."""
 MOST_MERGED = 3
 """At most so many candidates merge arrays."""
-FEW = 3
-"""More arrays than these are also merged in several groups."""
-
-Parts = tuple[Structure, ...]
+MANY = 4
+"""So many arrays, or more, are also merged in several groups."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +28,17 @@ class SharedIndex:
     loops: Mapping[str, frozenset[int]]
 
 
-def can_be_merged(structure: Structure) -> bool:
-    """True if its elements can go into records with those of others."""
-    return structure.inexact is None and structure.via is None and structure.count > 1 and bool(structure.fields)
+def with_merged(
+    found: Sequence[Candidate], merged: Sequence[Candidate], structures: Sequence[Structure], budget: int
+) -> tuple[Candidate, ...]:
+    """``found`` with the best of ``merged``, and the others of these as far as ``budget`` leaves places, each before what
+    promises less; numbered anew."""
+    left = promise(structures)
+    together = list(found)
+    for candidate in merged[: max(1, budget - len(found))]:
+        place = next((k for k, one in enumerate(together) if left(one) > left(candidate)), len(together))
+        together.insert(place, candidate)
+    return tuple(replace(c, id=f"c{number}") for number, c in enumerate(together, 1))
 
 
 def merged_candidates(
@@ -75,7 +75,7 @@ def groupings(parts: Parts, loops: Mapping[str, frozenset[int]]) -> Iterator[tup
         if len(by_loops) > 1 and (groups := tuple(tuple(g) for g in by_loops.values() if len(g) > 1)):
             yield groups
         many = len(alike)
-        if many > FEW:
+        if many >= MANY:
             sizes = [size for size in range(2, many) if many % size == 0] or [-(-many // 2)]
             for size in sizes:
                 cut = (alike[k : k + size] for k in range(0, many, size))
@@ -99,75 +99,6 @@ def _of_one_shape(parts: Parts) -> Iterator[Parts]:
 
 def _inner(structure: Structure) -> tuple[int, ...]:
     return tuple(dim.count for dim in structure.dims[1:])
-
-
-def thought_of(parts: Sequence[Structure]) -> Structure:
-    """The structure that has the accessed fields of all ``parts``, the largest first, and as many elements as the longest of
-    them; its fields are named after the arrays. It lies nowhere."""
-    named = dict(zip(fields_of(parts), _names(parts), strict=True))
-    fields: list[Field] = []
-    end = 0
-    for part, number in fields_of(parts):
-        old = parts[part].fields[number]
-        start = aligned(end, alignment(old))
-        fields.append(replace(old, name=named[part, number], offset=start))
-        end = start + old.bytes
-    record = aligned(end, max(alignment(field) for field in fields))
-    dims: list[Dim] = []
-    stride = record
-    for k in range(len(parts[0].dims) - 1, -1, -1):
-        count = max(part.dims[k].count for part in parts)
-        dims.insert(0, Dim(count, stride))
-        stride *= count
-    names = list(dict.fromkeys(part.name for part in parts))
-    name = ", ".join(names) if len(names) <= FEW else f"{names[0]}, {names[1]} and {len(names) - 2} more"
-    return Structure("+".join(part.id for part in parts), name, 0, stride, tuple(dims), tuple(fields), kind=parts[0].kind)
-
-
-def fields_of(parts: Sequence[Structure]) -> list[tuple[int, int]]:
-    """The fields of the structure thought of, in its order, each by the numbers of its part and of the field there."""
-    every = [(k, number) for k, part in enumerate(parts) for number in range(len(part.fields))]
-    return sorted(every, key=lambda one: -alignment(parts[one[0]].fields[one[1]]))
-
-
-def _names(parts: Sequence[Structure]) -> Iterator[str]:
-    """By the array, and by the field where it has several; each once."""
-    taken: dict[str, int] = {}
-    for part, number in fields_of(parts):
-        structure = parts[part]
-        name = structure.name if len(structure.fields) == 1 else f"{structure.name}.{structure.fields[number].name}"
-        taken[name] = taken.get(name, 0) + 1
-        yield name if taken[name] == 1 else f"{name} ({taken[name]})"
-
-
-def merge(parts: Parts, plan: LayoutPlan | None = None) -> tuple[Relayout, ...]:
-    """The layouts of ``parts`` as records that they share, stored as ``plan`` says of the structure thought of; without one
-    as an array of these records. The rules check the structure of arrays that this starts from, and what it is stored as."""
-    one = thought_of(parts)
-    apart = relayout(one, LayoutPlan(tuple(Group((n,), whole(one)) for n in range(len(one.fields)))))
-    stored = relayout(one, plan if plan is not None else tight_plan(one))
-    rules = (*reversed(apart.rules), *stored.rules)
-    stored = replace(stored, rules=rules, buffers=tuple(replace(b, name=_buffer_name(one)) for b in stored.buffers))
-    places = dict(zip(fields_of(parts), stored.fields, strict=True))
-    layouts = []
-    for k, part in enumerate(parts):
-        maps = [replace(places[k, number], field=number) for number in range(len(part.fields))]
-        shown = tuple(_shown(part, one, m, places[k, m.field], stored) for m in maps)
-        layouts.append(Relayout(part, tuple(maps), stored.buffers, shown, stored.term, None, rules, stored))
-    return tuple(layouts)
-
-
-def _shown(part: Structure, one: Structure, mapped: FieldMap, place: FieldMap, stored: Relayout) -> Part:
-    """The field of an array with the term of what it is stored in."""
-    field = part.fields[mapped.field]
-    term = next(p.term for p in stored.parts if one.fields[place.field].name in p.fields)
-    return Part((field.name,), field.bytes, term)
-
-
-def _buffer_name(one: Structure) -> str:
-    names = [field.name for field in one.fields]
-    tail = names if len(names) <= FEW else [names[0], f"and_{len(names) - 1}_more"]
-    return re.sub(r"\W+", "_", "_".join(tail)).strip("_")
 
 
 def _candidates(groups: Sequence[Parts], walks: Mapping[str, Walk], lanes: Sequence[int]) -> Iterator[Candidate]:
