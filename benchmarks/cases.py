@@ -73,8 +73,9 @@ def elements_last(candidate: CandidateReport) -> bool:
 
 
 # Only versions whose layout the tool also proposes are compared; the others (particles_aosoa and wave_parity keep unused
-# fields inside, stencil_aos merges arrays that are swapped, nbody_lanes changes the loop, lbm_rows exchanges cells and directions of a row
-# only, list_array is another data structure) are measured by hand alone, to see that no advice is missed.
+# fields inside, stencil_aos merges arrays that are swapped, nbody_lanes changes the loop, lbm_rows exchanges cells and
+# directions of a row only, list_array is another data structure) are measured by hand alone, to see that no advice is
+# missed.
 NOT_PROPOSED = has("none")
 VARIANTS = {
     "kmeans_aosoa": "lanes",
