@@ -28,17 +28,25 @@ def shared_indices(lifted: Lifted, trace: Trace, structures: Sequence[Structure]
     binding = bind(lifted, trace, structures)
     loops: dict[Hashable, dict[str, int]] = {}
     order = [binding.structure_of.get(key_of(access), "") for access, _ in _in_loops(lifted.body, ())]
-    for structure in structures:
-        if not can_be_merged(structure) or structure.id in binding.impossible:
-            continue
-        placed = RemapPlan()
-        with suppress(RemapError):
-            placed = plan(lifted, Candidate("", (relayout(structure, tight_plan(structure)),), (), ()), binding)
+    fit = [one for one in structures if can_be_merged(one) and one.id not in binding.impossible]
+    for placed in _placed(lifted, fit, binding) if len(fit) > 1 else ():
         for access, chain in _in_loops(lifted.body, ()):
             if access.uid in placed.places:
-                for index in _indices(access, chain, structure, placed, binding):
-                    loops.setdefault(index, {})[structure.id] = chain[-1].uid
+                for index in _indices(access, chain, placed, binding):
+                    name = placed.places[access.uid].relayout.structure.id
+                    loops.setdefault(index, {})[name] = chain[-1].uid
     return tuple(_connected([together for together in loops.values() if len(together) > 1], order))
+
+
+def _placed(lifted: Lifted, structures: Sequence[Structure], binding: Binding) -> Iterator[RemapPlan]:
+    """Where the accesses to ``structures`` go that ``lifted`` can be re-indexed for: all at once, or one by one."""
+    layouts = tuple(relayout(structure, tight_plan(structure)) for structure in structures)
+    try:
+        yield plan(lifted, Candidate("", layouts, (), ()), binding)
+    except RemapError:
+        for layout in layouts:
+            with suppress(RemapError):
+                yield plan(lifted, Candidate("", (layout,), (), ()), binding)
 
 
 def _in_loops(body: Sequence[Item], chain: tuple[LiftedLoop, ...]) -> Iterator[tuple[Access, tuple[LiftedLoop, ...]]]:
@@ -50,13 +58,14 @@ def _in_loops(body: Sequence[Item], chain: tuple[LiftedLoop, ...]) -> Iterator[t
             yield from _in_loops(item.body, (*chain, item))
 
 
-def _indices(
-    access: Access, chain: tuple[LiftedLoop, ...], structure: Structure, placed: RemapPlan, binding: Binding
-) -> Iterator[Hashable]:
+def _indices(access: Access, chain: tuple[LiftedLoop, ...], placed: RemapPlan, binding: Binding) -> Iterator[Hashable]:
     """The index of the access, equal for those with the same one in the same loop: as its addresses show it, and as the code
     makes it, where all that changes in the loops around is in the terms; where it starts tells the trace."""
-    stream = binding.streams[key_of(access)]
+    stream = binding.streams.get(key_of(access))
+    if stream is None:
+        return  # on a way that the traced call does not take
     loop, place = chain[-1].uid, placed.places[access.uid]
+    structure = place.relayout.structure
     rows = tuple(dim.stride // structure.element_bytes for dim in structure.dims)
     boxes = _boxes(stream, structure)
     if boxes is not None:

@@ -109,8 +109,9 @@ def declare(candidate: Candidate) -> str:
             text.extend(_declare_buffer(layout, maps, _unique(identifier(buffer.name), taken)))
         if layout.chosen is not None:
             text.extend(_others(layout, layout.chosen))
-        if candidate.keeps_cold and layout.structure.cold:
-            text.extend(_declare_cold(layout.structure, taken))
+        for own in candidate.relayouts if candidate.keeps_cold else ():
+            if own.structure.cold and (own.merged or own) == layout:
+                text.extend(_declare_cold(own.structure, taken))
     return "\n".join(text)
 
 

@@ -229,8 +229,8 @@ class Candidate:
     """A layout of one or several structures, reached by named rules.
 
     ``families`` as in the report's contract (``soa``, ``aosoa``, ``split``, ``permute``, ``compact``, ``pad``,
-    ``reorder``); ``block`` the lane count of ``aosoa``; ``derivation`` the rules used, in order. ``keeps_cold`` tells that
-    a permanent version has to keep the unused fields in a second (cold) structure.
+    ``reorder``, ``merge``); ``block`` the lane count of ``aosoa``; ``derivation`` the rules used, in order. ``keeps_cold``
+    tells that a permanent version has to keep the unused fields in a second (cold) structure.
     """
 
     id: str

@@ -96,6 +96,17 @@ def test_records_are_merged_with_numbers(count: int, sizes: list[int], gap: int)
     check_places(merge(parts), parts)
 
 
+def test_what_is_not_used_stays_in_a_structure_of_its_own() -> None:
+    cold = (Field("spare", 8, 8, "double"),)
+    own = (Field("x", 0, 8, "double", 10, 0),)
+    records = Structure("s7", "records", 0, 16_000, (Dim(1000, 16),), own, cold)
+    found = merged([records, array(1, 1000)])
+    assert all(c.keeps_cold for c in found)
+    text = declare(next(c for c in found if c.block is None))
+    assert text.count("struct ") == 2
+    assert "records_cold" in text
+
+
 @given(st.lists(st.sampled_from((1, 2, 4, 8)), min_size=2, max_size=5), st.integers(2, 9), st.integers(1, 3))
 def test_the_rules_make_the_arrays_of_the_records(sizes: list[int], count: int, inner: int) -> None:
     """The structure of arrays of the records is what the program has: right to left, that is the candidate."""

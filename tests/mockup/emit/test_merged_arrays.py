@@ -10,6 +10,7 @@ import pytest
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.layoutalgebra.merge.merged_candidates import merged_candidates
 from layout_advise.layoutalgebra.merge.records import merge
+from layout_advise.mockup.emit.packs.fmaddsub import brings_together, elements_whole
 from layout_advise.propose.shared_index import shared_indices
 from tests.support.mockups.array_kernels import gathered, of_arrays, streamed
 from tests.support.mockups.case import FLAGS, Case, verify
@@ -61,3 +62,17 @@ def test_a_record_has_one_pointer(make: object, tmp_path: Path) -> None:
     assert "la_buffer_count = 1;" in text
     assert text.count("uint8_t *at_") == 1
     assert "the same index */" in text
+
+
+@pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
+def test_two_records_of_two_arrays_each(flags: tuple[str, ...], tmp_path: Path) -> None:
+    case = streamed(tmp_path, flags)
+    a, b, c, d = case.structures
+    verify(case, candidate(*merge((a, c)), *merge((b, d))))
+
+
+def test_merging_brings_together_what_was_apart(tmp_path: Path) -> None:
+    """Though each array has one field only: compilers are told of what moves as a whole."""
+    chosen = candidate(*merge(streamed(tmp_path).structures))
+    assert brings_together(chosen)
+    assert not elements_whole(chosen)
