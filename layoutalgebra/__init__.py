@@ -2,8 +2,8 @@
 
 In come folded address streams and declared types, out come layout terms, structures and candidate layouts with their
 index maps. The rooms build on each other: ``sets/`` (index sets) → ``terms/`` → ``rules/`` (rewriting) and ``derive/``
-(terms of streams) → ``explore/`` (candidates); ``draw/`` and ``bridges/`` show and export them. Usable on its own:
-``docs/algebra.md``.
+(terms of streams) → ``explore/`` (candidates) → ``merge/`` (those of several arrays as one); ``draw/`` and ``bridges/`` show
+and export them. Usable on its own: ``docs/algebra.md``.
 """
 
 # derive and explore are names of modules too: importing here, once, binds them to the functions

@@ -42,7 +42,7 @@ def _moved(item: Mockup, variant: Variant, by: int, compiler: str) -> Path | Non
 def have_room(candidates: Iterable[Candidate]) -> bool:
     """Tells whether the data of all further builds of the mock-ups of ``candidates`` fits into half of the memory that is
     free: they are loaded into one process together."""
-    wanted = sum(r.bytes for c in candidates for r in c.relayouts) * len(MOVED_BY)
+    wanted = sum(c.bytes for c in candidates) * len(MOVED_BY)
     return wanted <= os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
 
 

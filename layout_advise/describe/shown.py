@@ -16,16 +16,16 @@ TABLE_ROWS = 2
 
 
 def drawn(candidate: Candidate) -> Drawn:
-    """Declarations and drawing of a candidate (the drawing of its first structure)."""
-    return Drawn(declare(candidate), draw_relayout(candidate.relayouts[0]))
+    """Declarations and drawing of a candidate (the drawing of the first thing that it stores)."""
+    return Drawn(declare(candidate), draw_relayout(candidate.stored[0]))
 
 
 def traffic(candidate: Candidate) -> tuple[int, int] | None:
     """Cache lines of one walk over the accessed fields, before and after; None for objects that lie anywhere now."""
     if any(layout.structure.via is not None for layout in candidate.relayouts):
         return None
-    pairs = [_traffic(layout) for layout in candidate.relayouts]
-    return sum(before for before, _ in pairs), sum(after for _, after in pairs)
+    before = sum(_traffic(layout)[0] for layout in candidate.relayouts)
+    return before, sum(_traffic(layout)[1] for layout in candidate.stored)
 
 
 @lru_cache(maxsize=64)

@@ -11,12 +11,14 @@ from layout_advise.errors import NotLiftedError, RemapError
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.layoutalgebra.explore.cost_model import Walk
 from layout_advise.layoutalgebra.explore.explore import explore
+from layout_advise.layoutalgebra.merge.merged_candidates import SharedIndex, merged_candidates, with_merged
 from layout_advise.mockup.evidence.binding import bind
 from layout_advise.mockup.remap.conversion_view import View, view
 from layout_advise.mockup.remap.plan import plan
 from layout_advise.mockup.timing.variants import Variant
 from layout_advise.observe.observe import Observation, density
 from layout_advise.propose.recipes import Recipe
+from layout_advise.propose.shared_index import shared_indices
 from layout_advise.propose.source import Source
 
 
@@ -33,7 +35,8 @@ class Proposed:
 def proposed(seen: Observation, source: Source | NotLiftedError, budget: int, *, temporary: bool) -> Proposed:
     """At most ``budget`` candidates; ``temporary``: of layouts that exist during a call only."""
     unfit = refused(seen, source) if isinstance(source, Source) else frozenset()
-    found = propose(seen, budget, unfit)
+    shared = shared_indices(source.code.elements, source.trace, seen.structures) if isinstance(source, Source) else ()
+    found = propose(seen, budget, unfit, shared)
     return Proposed(seen, source, tuple(replace(c, temporary=temporary) for c in found))
 
 
@@ -54,8 +57,11 @@ def refused(seen: Observation, source: Source) -> frozenset[str]:
     return frozenset(found)
 
 
-def propose(seen: Observation, budget: int, refused: Collection[str] = ()) -> tuple[Candidate, ...]:
-    """Candidate layouts of what was seen, best under the model first, at most ``budget``."""
+def propose(
+    seen: Observation, budget: int, refused: Collection[str] = (), shared: Sequence[SharedIndex] = ()
+) -> tuple[Candidate, ...]:
+    """Candidate layouts of what was seen, best under the model first, at most ``budget``; arrays with a ``shared`` index are
+    also merged."""
     walks = {
         d.structure.id: Walk(
             d.fastest,
@@ -67,9 +73,12 @@ def propose(seen: Observation, budget: int, refused: Collection[str] = ()) -> tu
         for d in seen.derived
     }
     lanes = machine.vector_bytes()
-    return explore(seen.structures, lanes=lanes, budget=budget, walks=walks, refused=refused, exchanged=seen.exchanged)[
-        :budget
-    ]
+    swapped = frozenset[str]().union(*seen.exchanged)
+    single = [s for s in seen.structures if s.id not in refused and s.id not in swapped]
+    merged = merged_candidates(single, shared, walks, lanes)
+    room = max(1, budget - 1) if merged else budget
+    found = explore(seen.structures, lanes=lanes, budget=room, walks=walks, refused=refused, exchanged=seen.exchanged)
+    return with_merged(found[:room], merged, seen.structures, budget) if merged else found[:room]
 
 
 def views_of(source: Source, candidates: Sequence[Candidate]) -> dict[str, View]:

@@ -10,12 +10,12 @@ def title(candidate: Candidate, symbol: str, *, written_out: bool = False) -> st
     """The advice, as the start of a sentence: ``store `p` (main.c:47, 1 300 000 × particle) as ...: step``; with
     what the loops were for that, where they are not the original's."""
     form = " with its loops over fields written out" if written_out else ""
-    return f"{' and '.join(_stored(candidate, layout) for layout in candidate.relayouts)}: {symbol}{form}"
+    return f"{' and '.join(_stored(candidate, layout) for layout in candidate.stored)}: {symbol}{form}"
 
 
 def words(candidate: Candidate) -> str:
     """The layout's name in the ranking: ``AoSoA×4, compact``."""
-    arrays = [names for layout in candidate.relayouts for names in layout.arrays]
+    arrays = [names for layout in candidate.stored for names in layout.arrays]
     classes = next((layout.chosen.block for layout in candidate.relayouts if layout.chosen is not None), None)
     return layout_words.short(candidate.families, candidate.block, arrays, classes)
 
@@ -28,6 +28,8 @@ def _stored(candidate: Candidate, layout: Relayout) -> str:
     classes = layout.chosen.block if layout.chosen is not None else None
     unused = used < structure.element_bytes
     how = layout_words.transformation(candidate.families, candidate.block, layout.arrays, unused, classes)
+    if any(layout is one.merged for one in candidate.relayouts):
+        return f"store {structure.name} ({quantities.number(structure.count)} elements each) {how}"
     if structure.via is not None:
         return f"store the objects that `{structure.name.removeprefix('*')}` points to ({', '.join(about)}) together, {how}"
     return f"store `{structure.name}` ({', '.join(about)}) {how}"

@@ -103,14 +103,15 @@ def declare(candidate: Candidate) -> str:
     """The buffers of a candidate as C declarations, with where each field of element [i][j]... went. Compiles as C11."""
     text = ["#include <stdint.h>", ""]
     taken: set[str] = set()
-    for layout in candidate.relayouts:
+    for layout in candidate.stored:
         for number, buffer in enumerate(layout.buffers):
             maps = [m for m in layout.fields if m.buffer == number]
             text.extend(_declare_buffer(layout, maps, _unique(identifier(buffer.name), taken)))
         if layout.chosen is not None:
             text.extend(_others(layout, layout.chosen))
-        if candidate.keeps_cold and layout.structure.cold:
-            text.extend(_declare_cold(layout.structure, taken))
+        for own in candidate.relayouts if candidate.keeps_cold else ():
+            if own.structure.cold and (own.merged or own) == layout:
+                text.extend(_declare_cold(own.structure, taken))
     return "\n".join(text)
 
 

@@ -148,7 +148,7 @@ def plain_reason(structure: Structure) -> str | None:
     if structure.count <= 1:
         return "a single element: there is nothing to arrange"
     if _is_plain(structure) and len(structure.dims) == 1:
-        return "a plain array of one scalar, accessed as a whole: no rule applies"
+        return "a plain array of one scalar, accessed as a whole: no rule applies to it alone"
     return None
 
 

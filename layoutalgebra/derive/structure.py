@@ -11,6 +11,7 @@ quotient or remainder of it by a block (AoSoA). A quotient without its remainder
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeVar
 
@@ -195,6 +196,9 @@ class Relayout:
     chosen: Chosen | None = None
     rules: tuple[str, ...] = field(default=(), compare=False)
     """The rewriting rules that lead to it, in order."""
+    merged: Relayout | None = None
+    """Set where the structure shares its records with others: the layout of a structure that has the fields of all of them
+    (:mod:`layout_advise.layoutalgebra.merge.records`), whose buffers all of them have."""
 
     def holds(self, index: tuple[int, ...]) -> bool:
         """True where the element at ``index`` is stored in the buffers."""
@@ -204,6 +208,13 @@ class Relayout:
     def bytes(self) -> int:
         """Total size of the new buffers."""
         return sum(buffer.bytes for buffer in self.buffers)
+
+    def name_of(self, mapped: FieldMap) -> str:
+        """What the field of ``mapped`` is called where it is stored: in a record of several structures also by its own."""
+        if self.merged is None:
+            return self.structure.fields[mapped.field].name
+        there = next(m for m in self.merged.fields if (m.buffer, m.offset) == (mapped.buffer, mapped.offset))
+        return self.merged.structure.fields[there.field].name
 
     @property
     def arrays(self) -> tuple[tuple[str, ...], ...]:
@@ -218,8 +229,8 @@ class Candidate:
     """A layout of one or several structures, reached by named rules.
 
     ``families`` as in the report's contract (``soa``, ``aosoa``, ``split``, ``permute``, ``compact``, ``pad``,
-    ``reorder``); ``block`` the lane count of ``aosoa``; ``derivation`` the rules used, in order. ``keeps_cold`` tells that
-    a permanent version has to keep the unused fields in a second (cold) structure.
+    ``reorder``, ``merge``); ``block`` the lane count of ``aosoa``; ``derivation`` the rules used, in order. ``keeps_cold``
+    tells that a permanent version has to keep the unused fields in a second (cold) structure.
     """
 
     id: str
@@ -230,3 +241,39 @@ class Candidate:
     temporary: bool = False
     keeps_cold: bool = False
     cost: dict[str, float] = field(default_factory=dict, compare=False)
+
+    @property
+    def stored(self) -> tuple[Relayout, ...]:
+        """What is stored anew, each once: structures of their own, and records that several structures were merged into."""
+        return tuple(dict.fromkeys(layout.merged or layout for layout in self.relayouts))
+
+    @property
+    def bytes(self) -> int:
+        """Total size of the new buffers."""
+        return sum(layout.bytes for layout in self.stored)
+
+
+def new_buffers(relayouts: Sequence[Relayout]) -> list[tuple[Structure, Buffer]]:
+    """The buffers of ``relayouts`` in their order, each once, with the structure that it is for (the first, where it is for
+    several)."""
+    return [(r.structure, b) for r, first in zip(relayouts, _is_first(relayouts), strict=True) if first for b in r.buffers]
+
+
+def first_buffers(relayouts: Sequence[Relayout]) -> list[int]:
+    """The number in :func:`new_buffers` of the first buffer of each; merged ones have the same."""
+    first: list[int] = []
+    merged: dict[Relayout, int] = {}
+    total = 0
+    for relayout, new in zip(relayouts, _is_first(relayouts), strict=True):
+        if relayout.merged is not None:
+            first.append(merged.setdefault(relayout.merged, total))
+        else:
+            first.append(total)
+        total += len(relayout.buffers) if new else 0
+    return first
+
+
+def _is_first(relayouts: Sequence[Relayout]) -> list[bool]:
+    """Whether each is the first one that has its buffers."""
+    merged = [relayout.merged for relayout in relayouts]
+    return [one is None or one not in merged[:k] for k, one in enumerate(merged)]

@@ -50,14 +50,14 @@ def explore(
             each.append(_of_one(alike, walk, tuple(sorted(set(lanes))))[:budget])
     told = [found[0] for found in each if found and any(r.structure.id in refused for r in found[0].relayouts)]
     each = [found for found in each if found and not any(r.structure.id in refused for r in found[0].relayouts)]
-    ranked = sorted((c for found in each for c in found), key=_promise(structures))
+    ranked = sorted((c for found in each for c in found), key=promise(structures))
     found = [*(together(each) if len(each) > 1 else []), *ranked]
     if told:
         found = [*found[: max(1, budget - len(told))], *told]
     return tuple(replace(c, id=f"c{number}") for number, c in enumerate(found, 1))
 
 
-def _promise(structures: Sequence[Structure]) -> Callable[[Candidate], float]:
+def promise(structures: Sequence[Structure]) -> Callable[[Candidate], float]:
     """The part of the hotspot's time that a candidate leaves, if time is spent as accesses are.
 
     A structure that the hotspot uses little has little to give, however badly it lies.

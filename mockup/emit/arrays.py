@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from layout_advise.layoutalgebra.derive.structure import Axis, FieldMap, Relayout
+from layout_advise.layoutalgebra.derive.structure import Axis, FieldMap, Relayout, first_buffers
 from layout_advise.mockup.emit.scope import identifier
 from layout_advise.mockup.evidence.binding import Access, accesses, executed
 from layout_advise.mockup.ir.lifted import Item, Lifted, LiftedLoop, Load
@@ -35,13 +35,14 @@ def field_pointers(relayouts: Sequence[Relayout], *, blocks: bool) -> FieldPoint
     names: dict[tuple[str, int], str] = {}
     offsets: dict[tuple[str, int], int] = {}
     starts: dict[str, tuple[int, int, int]] = {}
-    records: dict[str, tuple[int, int] | None] = {}
+    records: dict[str, int | None] = {}
+    groups = first_buffers(relayouts)  # merged structures have the same one
     for number, relayout in enumerate(relayouts):
         structure = relayout.structure
         for mapped in relayout.fields:
             shared = in_record(relayout, mapped, blocks=blocks)
             wanted = relayout.buffers[mapped.buffer].name if shared else structure.fields[mapped.field].name
-            name, record = f"at_{identifier(wanted)}", (number, mapped.buffer) if shared else None
+            name, record = f"at_{identifier(wanted)}", groups[number] + mapped.buffer if shared else None
             if name in records and (record is None or records[name] != record):
                 name = f"{name}_{identifier(structure.id)}"
             while name in records and (record is None or records[name] != record):
@@ -55,7 +56,8 @@ def field_pointers(relayouts: Sequence[Relayout], *, blocks: bool) -> FieldPoint
 
 def in_record(relayout: Relayout, mapped: FieldMap, *, blocks: bool = False) -> bool:
     """Returns whether a field lies between others of its element in one record; with ``blocks``, of its block of
-    elements."""
+    elements. Of merged structures the elements are the records that they share."""
+    relayout = relayout.merged or relayout
 
     def outer(one: FieldMap) -> tuple[Axis, ...]:
         return tuple(a for a in one.axes if a.part != "mod") if blocks else one.axes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout, Structure
+from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout, Structure, new_buffers
 from layout_advise.mockup.emit.c_text import CTYPE
 from layout_advise.mockup.emit.calls_c import shared_variables
 from layout_advise.mockup.emit.packs.writer import PackWriter
@@ -74,33 +74,23 @@ def libm(scope: Scope) -> str:
     return "\n".join(lines)
 
 
-def first_buffers(relayouts: Sequence[Relayout]) -> list[int]:
-    """The number of the first buffer of each."""
-    first, total = [], 0
-    for relayout in relayouts:
-        first.append(total)
-        total += len(relayout.buffers)
-    return first
-
-
 def buffer_starts(relayouts: Sequence[Relayout], offset: int) -> list[int]:
     """How far from the start of a page each buffer starts, where the first does so by ``offset``."""
     starts, before = [], 0
-    for relayout in relayouts:
-        for buffer in relayout.buffers:
-            starts.append((offset + (before if _adjacent(relayout.structure, buffer.bytes) else 0)) % PAGE)
-            head = MALLOC_HEAD if relayout.structure.kind == "heap" else 0
-            before = -(-(before + buffer.bytes + head) // LINE) * LINE
+    for structure, buffer in new_buffers(relayouts):
+        starts.append((offset + (before if _adjacent(structure, buffer.bytes) else 0)) % PAGE)
+        head = MALLOC_HEAD if structure.kind == "heap" else 0
+        before = -(-(before + buffer.bytes + head) // LINE) * LINE
     return starts
 
 
 def buffer_specs(relayouts: Sequence[Relayout], offset: int, own: Mapping[int, str]) -> str:
     """Returns what the agent is to allocate, ``offset`` bytes after the start of a page; of those that are arrays of the
     mock-up's own, which."""
-    buffers = [(b, r.structure) for r in relayouts for b in r.buffers]
+    buffers = new_buffers(relayouts)
     lines = ["LA_EXPORT const uint32_t la_abi = LA_ABI;", f"LA_EXPORT const uint32_t la_buffer_count = {len(buffers)};"]
     lines.append("LA_EXPORT const struct la_buffer_spec la_buffers[] = {")
-    for k, ((buffer, structure), start) in enumerate(zip(buffers, buffer_starts(relayouts, offset), strict=True)):
+    for k, ((structure, buffer), start) in enumerate(zip(buffers, buffer_starts(relayouts, offset), strict=True)):
         name = buffer.name.replace("*/", "")
         array = f", .own = {own[k]}" if k in own else ""
         lines.append(

@@ -70,10 +70,13 @@ class ElementPlaces(Text):
 
     def site(self, site: Site) -> None:
         """Cut the invariant part of some addresses into digits."""
-        start = self.known(site)
-        beside = self.beside(site) if start is None else None
+        alike = self.alike(site)
+        start = self.known(site) if alike is None else None
+        beside = self.beside(site) if start is None and alike is None else None
         self.sites_written.add(site.number)
-        if beside is None:
+        if alike is not None:
+            self.check_alike(site, alike)
+        elif beside is None:
             self.divide(site, start)
         else:
             other, digits = beside
@@ -85,6 +88,9 @@ class ElementPlaces(Text):
         atoms = {term.atom for place in self.plan.places.values() if place.site is site for term in place.terms}
         gathered = bool(self.context.counters) and not atoms <= self.context.counters
         for name, mapped in maps.items():
+            if at[name] in self.pointers_written:
+                continue
+            self.pointers_written.add(at[name])
             terms = " + ".join(f"{a.stride} * {self.digit(site.number, a.dim)}" for a in _whole(mapped))
             hidden = f" + {self.hide(site)}" if self.plan.chosen_at_run_time(site.relayout) else ""
             apart = gathered and len(maps) > 1 and terms and start is None and not hidden
@@ -92,6 +98,24 @@ class ElementPlaces(Text):
             self.put(f"{kind}{at[name]} = {name}{' + ' + terms if terms else ''}{hidden};")
             if apart:  # else what all of them have in common is added at each access: gcc takes it out of the loop's index
                 self.put(f"LA_UNKNOWN({at[name]});")
+
+    def alike(self, site: Site) -> Site | None:
+        """A site written at the same item with the same index into records that the two structures share. In a source there
+        is one index, and one pointer to the record; a compiler does not see that of two divisions."""
+        here = next(sites for sites in self.plan.sites.values() if site in sites)
+        found = (other for other in here if other.number in self.sites_written and self.plan.alike(site, other))
+        return next((other for other in found if other.given == site.given), None)
+
+    def check_alike(self, site: Site, other: Site) -> None:
+        """Tells that the index at ``site`` is that at ``other``, after a check."""
+        structure = site.relayout.structure
+        rest = self.given.of(("rest", site.number), f"rest{site.number}")
+        self.put(f"int64_t {rest} = {self.linear(site.offset)}; /* from {structure.name}: the same index */")
+        self.same_site[site.number] = self.same_site.get(other.number, other.number)
+        for k, dim in enumerate(structure.dims):
+            self.put(f"if ({rest} / {dim.stride} != {self.digit(site.number, k)}) __builtin_trap();")
+            if k + 1 < len(structure.dims):
+                self.put(f"{rest} %= {dim.stride};")
 
     def divide(self, site: Site, start: int | None) -> None:
         """The digits at ``site``; ``start`` is what the compiler is told that they make up."""
@@ -162,6 +186,7 @@ class ElementPlaces(Text):
     def pointer_at(self, relayout: Relayout, mapped: FieldMap, site: int) -> str:
         """The name of the pointer to where a field starts at a site."""
         pointer = self.pointer(relayout, mapped)
+        site = self.same_site.get(site, site)
         return self.given.of(("pointer", pointer, site), f"{pointer}_{site}")
 
     def delta(self, place: ElementPlace, piece: RunPiece) -> int:

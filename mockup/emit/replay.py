@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from layout_advise.errors import ReplayError
-from layout_advise.layoutalgebra.derive.structure import Candidate, FieldMap, Relayout
+from layout_advise.layoutalgebra.derive.structure import Candidate, FieldMap, Relayout, first_buffers
 from layout_advise.mockup.emit.copies import copy_function, map_function, place_text
-from layout_advise.mockup.emit.frame import buffer_specs, first_buffers
+from layout_advise.mockup.emit.frame import buffer_specs
 from layout_advise.mockup.emit.scope import identifier
 from layout_advise.mockup.evidence.touch_nest import Touch, TouchNest
 from layout_advise.mockup.remap.field_runs import uncovered

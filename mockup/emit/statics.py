@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from layout_advise.errors import RemapError
-from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout
+from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout, first_buffers, new_buffers
 from layout_advise.mockup.emit.arrays import FieldPointers
-from layout_advise.mockup.emit.frame import MOST_BUFFERS, PAGE, buffer_starts, first_buffers
+from layout_advise.mockup.emit.frame import MOST_BUFFERS, PAGE, buffer_starts
 from layout_advise.mockup.emit.settings import EmitSettings
 from layout_advise.mockup.remap.plan import RemapPlan
 
@@ -36,7 +36,7 @@ def new_arrays(candidate: Candidate | None, placed: RemapPlan, pointers: FieldPo
     """Returns the arrays of ``candidate``. Some are static in the plain mock-up only: other variants promise
     instead. Raises RemapError where they are more than a mock-up can be handed."""
     relayouts = candidate.relayouts if candidate is not None else ()
-    many = sum(len(relayout.buffers) for relayout in relayouts)
+    many = len(new_buffers(relayouts))
     if many > MOST_BUFFERS:
         raise RemapError("the new layout has too many arrays", f"{many}, and a mock-up is handed at most {MOST_BUFFERS}")
     first = first_buffers(relayouts)
@@ -54,17 +54,15 @@ def static_buffers(candidate: Candidate | None, placed: RemapPlan) -> frozenset[
     not know that accesses to it do not meet. clang vectorised ``wave`` for being told that, and no source of it.
     """
     relayouts = candidate.relayouts if candidate is not None else ()
-    if sum(b.bytes + PAGE for r in relayouts for b in r.buffers) > MOST_BYTES:
+    if sum(b.bytes + PAGE for _, b in new_buffers(relayouts)) > MOST_BYTES:
         return frozenset()
     found: set[int] = set()
-    total = 0
-    for relayout in relayouts:
-        numbers = range(total, total + len(relayout.buffers))
-        total += len(relayout.buffers)
+    others: set[int] = set()
+    for relayout, first in zip(relayouts, first_buffers(relayouts), strict=True):
         structure = relayout.structure
-        if structure.kind == "global" and structure.via is None and not placed.chosen_at_run_time(relayout):
-            found.update(numbers)
-    return frozenset(found)
+        known = structure.kind == "global" and structure.via is None and not placed.chosen_at_run_time(relayout)
+        (found if known else others).update(range(first, first + len(relayout.buffers)))
+    return frozenset(found - others)
 
 
 def name(buffer: int) -> str:
@@ -74,7 +72,7 @@ def name(buffer: int) -> str:
 
 def declarations(relayouts: Sequence[Relayout], offset: int, static: frozenset[int]) -> str:
     """The arrays, each from the start of a page on."""
-    sizes = [max(b.bytes, 1) for r in relayouts for b in r.buffers]
+    sizes = [max(b.bytes, 1) for _, b in new_buffers(relayouts)]
     starts = buffer_starts(relayouts, offset)
     return "\n".join(
         f"static uint8_t {name(k)}[{starts[k] + sizes[k]}] __attribute__((aligned({PAGE})));" for k in sorted(static)

@@ -87,6 +87,10 @@ class Text:
         self.by_record = False
         """Whether what the last of them returned is in a record."""
         self.sites_written: set[int] = set()
+        self.same_site: dict[int, int] = {}
+        """Sites of merged structures -> the site with the same index, whose digits and pointers they have."""
+        self.pointers_written: set[str] = set()
+        """Names of the pointers to where fields start at sites."""
         self.cuts: dict[Cut, str] = {}
         """Indices that are cut already -> their names."""
         self.elements: dict[tuple[str, str], str] = {}
@@ -121,6 +125,7 @@ class Text:
 
     def digit(self, site: int, dim: int) -> str:
         """Returns the name of a site's index in one dimension."""
+        site = self.same_site.get(site, site)
         return self.given.of(("digit", site, dim), f"d{site}_{dim}")
 
     def linear(self, linear: Linear, offset: int = 0, wide: bool = False) -> str:

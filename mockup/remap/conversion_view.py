@@ -35,12 +35,7 @@ class View:
 
     def names(self, candidate: Candidate, keys: frozenset[FieldKey]) -> tuple[str, ...]:
         """The names of ``keys`` in the order of the structures' fields."""
-        return tuple(
-            r.structure.fields[m.field].name
-            for r in candidate.relayouts
-            for m in r.fields
-            if (r.structure.id, m.field) in keys
-        )
+        return tuple(r.name_of(m) for r in candidate.relayouts for m in r.fields if (r.structure.id, m.field) in keys)
 
 
 NOTHING = View(frozenset(), frozenset())

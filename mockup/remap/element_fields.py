@@ -107,7 +107,12 @@ def first_element(access: Access, relayout: Relayout, binding: Binding) -> tuple
     stream = binding.streams.get(key_of(access))
     if not isinstance(stream, FoldedStream) or access.lanes:
         return None
-    rest = first_address(stream) + access.part - relayout.structure.base
+    return digits_of(first_address(stream) + access.part, relayout)
+
+
+def digits_of(address: int, relayout: Relayout) -> tuple[int, ...]:
+    """Returns the indices of the element that ``address`` lies in."""
+    rest = address - relayout.structure.base
     digits = []
     for dim in relayout.structure.dims:
         digit, rest = divmod(rest, dim.stride)

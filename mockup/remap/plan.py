@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from layout_advise.errors import RemapError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout
 from layout_advise.mockup.evidence.binding import Access, Binding, Key, accesses, key_of, span
+from layout_advise.mockup.evidence.streams import hull
 from layout_advise.mockup.evidence.untaken_accesses import residues_of, unseen
 from layout_advise.mockup.ir.lifted import (
     Atomic,
@@ -28,7 +29,14 @@ from layout_advise.mockup.ir.lifted import (
     Val,
     everything,
 )
-from layout_advise.mockup.remap.element_fields import covered_fields, described, element_offset, field_pieces, first_element
+from layout_advise.mockup.remap.element_fields import (
+    covered_fields,
+    described,
+    digits_of,
+    element_offset,
+    field_pieces,
+    first_element,
+)
 from layout_advise.mockup.remap.field_runs import (
     Run,
     RunPiece,
@@ -85,6 +93,18 @@ class RemapPlan:
     written: frozenset[tuple[str, int]] = frozenset()
     firsts: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     """By access, the digits of the element where the traced call's first execution of its reference went; those known."""
+    lows: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    """By access to a merged structure, the digits of the lowest element where its reference went, and how often it did."""
+
+    def alike(self, site: Site, other: Site) -> bool:
+        """Returns whether what ``site`` and ``other`` start are indices of one element each, in structures that share their
+        records: equal terms are added to both, and in the traced call the lowest elements reached are the same."""
+        whole = site.relayout.merged
+        if whole is None or other.relayout.merged != whole:
+            return False
+        there = {(frozenset(p.terms), self.lows.get(uid)) for uid, p in self.places.items() if p.site is other}
+        here = {(frozenset(p.terms), self.lows.get(uid)) for uid, p in self.places.items() if p.site is site}
+        return any(low is not None for _, low in here & there)
 
     def apart(self, site: Site, other: Site, distance: int) -> tuple[int, ...] | None:
         """Returns by how many elements in each dimension ``site`` lies from ``other``, where these are ``distance`` bytes
@@ -145,7 +165,16 @@ def plan(lifted: Lifted, candidate: Candidate | None, binding: Binding) -> Remap
         digits = first_element(access, relayouts[names[key_of(access)]], binding)
         if digits is not None:
             firsts[access.uid] = digits
-    return replace(planner.result(lifted), firsts=firsts)
+    return replace(planner.result(lifted), firsts=firsts, lows=dict(_lows(moved, relayouts, names, binding)))
+
+
+def _lows(
+    moved: Sequence[tuple[Access, object]], relayouts: Mapping[str, Relayout], names: Mapping[Key, str], binding: Binding
+) -> Iterator[tuple[int, tuple[int, ...]]]:
+    for access, _ in moved:
+        relayout, stream = relayouts[names[key_of(access)]], binding.streams.get(key_of(access))
+        if relayout.merged is not None and stream is not None:
+            yield access.uid, (*digits_of(hull(stream)[0] + access.part, relayout), stream.count)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ FAMILY_NAMES = {
     "reorder": "reordered",
     "gather": "gathered",
     "complex": "complex",
+    "merge": "merged",
 }
 
 FAMILY_NOTES = {
@@ -25,6 +26,7 @@ FAMILY_NOTES = {
     "reordered": "the fields are in another order",
     "complex": "neighbouring fields, as the two parts of a complex number, stay side by side in the blocks",
     "gathered": "objects that lie anywhere are stored one after another, in the order of the pointers to them",
+    "merged": "arrays that are used with one index are stored as one array of structures; | marks where another one begins",
 }
 
 VARIANT_NOTES = {

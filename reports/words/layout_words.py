@@ -26,7 +26,15 @@ def short(kinds: Sequence[str], block: int | None, groups: Sequence[Sequence[str
         others = [FAMILY_NAMES.get(name, name) for name in kinds if name not in ("split", "compact")]
         return ", ".join([f"by class, 1 of {classes}", *others])
     words = [FAMILY_NAMES.get(name, name) + (blocks if name == "aosoa" else "") for name in kinds]
+    if "merge" in kinds:
+        return ", ".join(words) + _merged(groups)
     return (", ".join(words) or "as it is") + (_groups(groups) if "split" in kinds else "")
+
+
+def _merged(groups: Sequence[Sequence[str]]) -> str:
+    """The arrays that each new one is made of: ``: a, b``, ``: 9 | 9 | 9 arrays``."""
+    text = " | ".join(", ".join(group) for group in groups)
+    return f": {text}" if len(text) <= 32 else f": {' | '.join(str(len(group)) for group in groups)} arrays"
 
 
 def _groups(groups: Sequence[Sequence[str]]) -> str:
@@ -54,6 +62,9 @@ def transformation(
         return (
             f"by class, the one of each {classes} neighbouring elements that the call uses in a first part, {others}{inner}"
         )
+    if "merge" in kinds:
+        shape = f"blocks of {block} structures (AoSoA)" if "aosoa" in kinds else "structures"
+        return f"together, as an array of {shape} with one element of each{', with padding' if 'pad' in kinds else ''}"
     if list(kinds) == ["permute"]:  # most often a matrix of numbers, which is no array of structures
         return f"with {_EXTRAS['permute']}"
     extra = [f"with {word}" for kind, word in _EXTRAS.items() if kind in kinds]

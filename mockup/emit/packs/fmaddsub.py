@@ -40,7 +40,7 @@ def elements_whole(candidate: Candidate | None) -> bool:
 def brings_together(candidate: Candidate | None) -> bool:
     """Returns whether fields lie side by side in ``candidate`` that did not, or otherwise."""
     relayouts = candidate.relayouts if candidate is not None else ()
-    return any(len(ways) > 1 for relayout in relayouts for ways in _moves(relayout).values())
+    return any(r.merged is not None or len(ways) > 1 for r in relayouts for ways in _moves(r).values())
 
 
 def _moves(relayout: Relayout) -> dict[int, set[tuple[tuple[Axis, ...], int]]]:

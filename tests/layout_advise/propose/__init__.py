@@ -1,0 +1,1 @@
+"""Which layouts are proposed of what was observed."""

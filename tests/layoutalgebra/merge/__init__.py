@@ -1,0 +1,1 @@
+"""Several structures stored as one array of records."""
