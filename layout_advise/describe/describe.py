@@ -95,6 +95,7 @@ def _base(
         "share": case.profiled.share,
         "calls": case.probe.calls,
         "call": case.chosen.call,
+        "alike": len(case.chosen.alike),
         "snapshot": snapshot,
         "threads": len(seen.trace.threads) or max(case.probe.threads, 1),
         "clock": case.clock,

@@ -221,5 +221,7 @@ class HotspotReport(msgspec.Struct, frozen=True):
     ended_ways: tuple[EndedWay, ...] = ()
     """Calls that take one of them were not measured."""
     kept_calls: tuple[KeptCall, ...] = ()
+    alike: int = 0
+    """Of most short calls one was chosen by its time: how many of those looked at take as long. Else 0."""
     compiled: CompiledBy | None = None
     """None where no mock-up was compiled."""

@@ -78,8 +78,7 @@ def _hotspot_line(hotspot: HotspotReport) -> str:
     where = hotspot_words.place(hotspot)
     name = f"{hotspot_words.name(hotspot)} ({where})" if where else hotspot_words.name(hotspot)
     return (
-        f"hotspot {name}: {hotspot.share:.0%} of the samples, {quantities.number(hotspot.calls)} calls of "
-        f"{quantities.nanoseconds(hotspot.original.ns_in_situ)}; "
+        f"hotspot {name}: {hotspot.share:.0%} of the samples, {hotspot_words.calls(hotspot)}; "
         f"{hotspot_words.stopped_at(hotspot)}"
     )
 

@@ -52,6 +52,16 @@ def ended_ways(hotspot: HotspotReport) -> str:
     return f"{many} not in the mock-ups, as no compared call took {them}: {where}{more}"
 
 
+def calls(hotspot: HotspotReport) -> str:
+    """``50 calls of 1.2 ms``, or that most of them are shorter than the one studied."""
+    many, ns = number(hotspot.calls), nanoseconds(hotspot.original.ns_in_situ)
+    return (
+        f"{many} calls, most of them short, of which one of {ns} stands for the long ones"
+        if hotspot.alike
+        else f"{many} calls of {ns}"
+    )
+
+
 def stopped_at(hotspot: HotspotReport) -> str:
     """``traced at call 5``, or how many short calls were taken together from which one on, and how much they differ."""
     batch = hotspot.batch

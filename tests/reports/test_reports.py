@@ -63,6 +63,25 @@ def test_terminal_begins_with_the_verdict() -> None:
     assert "\x1b[" in terminal.render(report(), colour=True)
 
 
+def test_a_call_chosen_by_its_time_does_not_pass_for_all() -> None:
+    shown = report()
+    (hotspot,) = shown.hotspots
+    long = msgspec.structs.replace(shown, hotspots=(msgspec.structs.replace(hotspot, alike=7),))
+    assert "most of them short, of which one of" in terminal.render(long)
+    assert "most calls are short; the one that stands for the long ones takes" in html.render(long)
+    assert "most of them short" not in terminal.render(shown)
+
+
+def test_regions_without_an_answer_are_told() -> None:
+    over = contract.PassedOver("pop", 0.17, "not-lifted", "Undecided: the hotspot could not be turned into C.")
+    shown = msgspec.structs.replace(report(), passed_over=(over,))
+    words = "no answer from pop (17% of the samples): the hotspot could not be turned into C."
+    assert words in terminal.render(shown)
+    assert words in html.render(shown)
+    assert contract.decode(contract.encode(shown)) == shown
+    assert "Looked at before" not in html.render(report())
+
+
 @pytest.mark.parametrize(("gain", "told"), [(3.61, False), (3.5, True)])
 def test_a_claim_below_the_median_is_explained(gain: float, told: bool) -> None:
     shown = report(Verdict("change", "c1", gain, "measured-gain", "Change it: c1 is at least 3.5 times as fast."))
