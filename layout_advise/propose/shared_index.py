@@ -22,11 +22,17 @@ MOST_BOXES = 1000
 """References with more nests than these are compared by their addresses in the code only."""
 
 
+FEWEST = 1000
+"""Of so many accesses to structures, one at least has the index: fewer could not be seen in the times even if each of them
+went to memory and no other did."""
+
+
 def shared_indices(lifted: Lifted, trace: Trace, structures: Sequence[Structure]) -> tuple[SharedIndex, ...]:
     """The structures whose elements ``lifted`` accesses with the same index in the same loop, those together that have one,
-    directly or by a third one. Structures that it cannot be re-indexed for are left out."""
+    directly or by a third one. Left out are structures it cannot be re-indexed for, and indices of very few accesses."""
     binding = bind(lifted, trace, structures)
     loops: dict[Hashable, dict[str, int]] = {}
+    counts: dict[Hashable, int] = {}
     order = [binding.structure_of.get(key_of(access), "") for access, _ in _in_loops(lifted.body, ())]
     fit = [one for one in structures if can_be_merged(one) and one.id not in binding.impossible]
     for placed in _placed(lifted, fit, binding) if len(fit) > 1 else ():
@@ -35,7 +41,10 @@ def shared_indices(lifted: Lifted, trace: Trace, structures: Sequence[Structure]
                 for index in _indices(access, chain, placed, binding):
                     name = placed.places[access.uid].relayout.structure.id
                     loops.setdefault(index, {})[name] = chain[-1].uid
-    return tuple(_connected([together for together in loops.values() if len(together) > 1], order))
+                    counts[index] = counts.get(index, 0) + binding.streams[key_of(access)].count
+    every = sum(binding.streams[key].count for key in binding.structure_of)
+    together = [names for index, names in loops.items() if len(names) > 1 and counts[index] * FEWEST >= every]
+    return tuple(_connected(together, order))
 
 
 def _placed(lifted: Lifted, structures: Sequence[Structure], binding: Binding) -> Iterator[RemapPlan]:

@@ -14,6 +14,12 @@ SHIFTED = """
 void shifted(double *a, const double *b, long n) {
     for (long k = 0; k < n; k++) a[k] += b[k + 1];
 }"""
+SELDOM = """
+void seldom(double *a, double *b, const double *c, long n, long few) {
+    double sum = 0;
+    for (long k = 0; k < n; k++) sum += c[k];
+    for (long k = 0; k < few; k++) a[k] += sum * b[k];
+}"""
 MATRIX = """
 void matrix(const int *rows, const double *values, const int *columns, const double *x, double *y, long n) {
     for (long i = 0; i < n; i++) {
@@ -40,6 +46,15 @@ def test_arrays_with_one_index_are_found(tmp_path: Path) -> None:
 def test_an_index_of_another_start_is_another_one(tmp_path: Path) -> None:
     a, b = np.zeros(40), np.zeros(41)
     assert together(of_arrays(SHIFTED, "shifted", tmp_path, ("-O2",), [40], a=a, b=b)) == []
+
+
+def test_an_index_of_very_few_accesses_does_not_count(tmp_path: Path) -> None:
+    """Where two arrays are used together a few times in a long call, nothing can be gained there."""
+    arrays = {"a": np.zeros(50), "b": np.ones(50), "c": np.ones(9000)}
+    for few, found in ((2, []), (50, [{"a", "b"}])):
+        (tmp_path / str(few)).mkdir()
+        case = of_arrays(SELDOM, "seldom", tmp_path / str(few), ("-O2",), [9000, few], **arrays)
+        assert together(case) == found
 
 
 def test_a_sparse_matrix_has_its_columns_beside_its_values(tmp_path: Path) -> None:
