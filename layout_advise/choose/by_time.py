@@ -48,7 +48,8 @@ def undisturbed(ns: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64
 def mean_by_samples(profiled: Profiled, calls: int) -> float:
     """The mean ns of a call as the samples tell: the hotspot's part of the program's CPU time, over its calls. NaN where
     that is not known."""
-    return profiled.share * profiled.run.cpu_seconds * 1e9 / calls if calls and profiled.run.cpu_seconds else math.nan
+    ns = profiled.share * profiled.run.cpu_seconds * 1e9
+    return ns / calls if calls and ns else math.nan
 
 
 def agree(mean: float, other: float) -> bool:

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
-from layout_advise.choose.by_time import Window, agree, calls_like, nearest, share_from, typical_ns, undisturbed
+from layout_advise.choose.by_time import (
+    Window,
+    agree,
+    calls_like,
+    mean_by_samples,
+    nearest,
+    share_from,
+    typical_ns,
+    undisturbed,
+)
+from layout_advise.choose.profile import Profiled
 
 FEW_LONG = Window(1, (10.0,) * 90 + (1000.0,) * 9 + (100.0,))
 SHORT = Window(5001, (10.0,) * 100)
@@ -57,3 +69,10 @@ def test_times_that_agree(mean: float, other: float, same: bool) -> None:
 def test_the_window_with_the_mean_of_all(mean: float, first: int) -> None:
     windows: Sequence[Window] = (FEW_LONG, SHORT, Window(9001, (0.0, 0.0)))
     assert nearest(windows, mean).first == first
+
+
+def test_a_hotspot_without_samples_has_no_mean() -> None:
+    """One that the user names may have been in none of them."""
+    run = SimpleNamespace(cpu_seconds=1.0)
+    assert math.isnan(mean_by_samples(cast(Profiled, SimpleNamespace(share=0.0, run=run)), 10))
+    assert mean_by_samples(cast(Profiled, SimpleNamespace(share=0.5, run=run)), 10) == 5e7

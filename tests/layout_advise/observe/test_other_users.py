@@ -12,7 +12,7 @@ import pytest
 from layout_advise import road
 from layout_advise.cli import main
 from layout_advise.describe import describe
-from layout_advise.errors import SnapshotError
+from layout_advise.errors import ProgramError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Structure
 from layout_advise.layoutalgebra.explore.plans import Group, LayoutPlan, whole
 from layout_advise.layoutalgebra.explore.relayout import relayout
@@ -199,7 +199,7 @@ def test_the_road_finds_them(program: Path, tmp_path: Path, monkeypatch: pytest.
     def enough(case: Case, parked: object, proposed: Proposed, *_: object) -> None:
         seen = proposed.seen
         found.extend(describe.structures(seen))
-        raise SnapshotError("enough")
+        raise ProgramError("enough")
 
     monkeypatch.setattr(road, "_measured", enough)
     command = ["trace", "-q", "--hotspot", "hot", "-o", str(tmp_path / "run"), "--", str(program), "mr"]
