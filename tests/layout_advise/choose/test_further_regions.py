@@ -15,7 +15,12 @@ PROGRAM = r"""
 #include <stdio.h>
 #include <stdlib.h>
 struct p { double x, v, rest[6]; };
-__attribute__((noipa)) double leaf(struct p *q) { q->x += q->v; return q->x; }
+__attribute__((noipa)) double leaf(struct p *q)
+{
+    for (int k = 0; k < 4; k++)
+        q->x = q->v + q->x / (1 + q->v);
+    return q->x;
+}
 __attribute__((noipa)) double often(struct p *ps, long n)
 {
     double s = 0;
