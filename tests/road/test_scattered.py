@@ -18,7 +18,7 @@ __attribute__((noinline)) void move(struct p **ps, long n, double dt) {
     for (int k = 0; k < 8; k++) for (long i = 0; i < n; i++) ps[i]->x += ps[i]->v * dt;
 }
 int main(void) {
-    long n = 5000;
+    long n = 12000;
     struct p **ps = malloc(n * sizeof *ps);
     for (long i = 0; i < n; i++) { ps[i] = calloc(1, sizeof **ps); ps[i]->v = i % 7; }
     for (long i = n - 1; i > 0; i--) { long j = rand() % (i + 1); struct p *t = ps[i]; ps[i] = ps[j]; ps[j] = t; }
@@ -41,7 +41,7 @@ def test_an_object_with_two_pointers_is_not_gathered_and_no_keep_is_claimed(tmp_
     assert [s.name for s in hotspot.structures] == ["ps"]  # not each of the objects, which are large enough for a line
     assert hotspot.verdict.action == "undecided"
     assert hotspot.verdict.reason == "scattered-objects"
-    assert "4999 blocks of the heap" in hotspot.verdict.text
+    assert "11999 blocks of the heap" in hotspot.verdict.text
     assert "`ps`: two of them are equal" in hotspot.verdict.text
     assert not hotspot.candidates
 
@@ -52,8 +52,8 @@ def test_scattered_objects_are_gathered_and_compared(options: tuple[str, ...], t
     report = traced(tmp_path, "ps[17] = calloc(1, sizeof **ps);", 8, *options)
     (hotspot,) = report.hotspots
     (structure,) = (s for s in hotspot.structures if s.name == "*ps")
-    assert (structure.count, structure.element_bytes, structure.type) == (5000, 96, "p")
-    assert [(f.name, f.reads, f.writes) for f in structure.fields] == [("x", 40000, 40000), ("v", 40000, 0)]
+    assert (structure.count, structure.element_bytes, structure.type) == (12000, 96, "p")
+    assert [(f.name, f.reads, f.writes) for f in structure.fields] == [("x", 96000, 96000), ("v", 96000, 0)]
     assert {c.evidence for c in hotspot.candidates} == {"verified"}
     assert all("gather" in c.families and c.structures == (structure.id,) for c in hotspot.candidates)
     assert ("gather",) in {c.families for c in hotspot.candidates}
