@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from layout_advise.choose.by_time import Window
+from layout_advise.choose.by_time import Window, window_at
 from layout_advise.choose.calls import ChosenCall
 from layout_advise.choose.policy import CHOOSE
 from layout_advise.choose.probed_calls import IN_SITU_PROCESSES
@@ -87,13 +87,8 @@ def may_be_learnt(original: Original) -> bool:
 
 
 def first_calls(settings: Settings, profiled: Profiled, stdin: Path | None, seen: Probe) -> Window:
-    """The times of the first calls, by the time stamp counter."""
-    number = min(MAX_TIMED, seen.calls)  # ticks become ns when the last of them is done
-    first = probe(
-        settings.command, profiled.entry, stdin_path=stdin, timeout=settings.timeout, timed=number, max_calls=number,
-        quick=True,
-    )  # fmt: skip
-    return Window(1, first.quick_ns)
+    """The times of the first calls."""
+    return window_at(settings, profiled, stdin, 1, seen.calls)
 
 
 def plan_batch(

@@ -60,20 +60,24 @@ def agree(mean: float, other: float) -> bool:
     return other <= CHOOSE.far * mean and mean <= CHOOSE.far * other
 
 
+def window_at(settings: Settings, profiled: Profiled, stdin: Path | None, first: int, calls: int) -> Window:
+    """The times of as many calls from ``first`` on as can be timed, of the ``calls`` in all, by the time stamp counter."""
+    last = min(first + MAX_TIMED - 1, calls)  # ticks become ns when the last of them is done
+    seen = probe(
+        settings.command, profiled.entry, stdin_path=stdin, timeout=settings.timeout, first=first,
+        timed=last - first + 1, max_calls=last, quick=True,
+    )  # fmt: skip
+    return Window(first, seen.quick_ns)
+
+
 def windows_of(settings: Settings, profiled: Profiled, stdin: Path | None, calls: int, first: Window) -> tuple[Window, ...]:
     """``first``, the first calls, and calls further on in the run, evenly spread over it."""
     found = [first]
     for k in range(CHOOSE.windows):
         start = 1 + calls * (2 * k + 1) // (2 * CHOOSE.windows)
-        last = min(start + MAX_TIMED - 1, calls)
-        if start <= len(first.ns):
-            continue
-        seen = probe(
-            settings.command, profiled.entry, stdin_path=stdin, timeout=settings.timeout, first=start,
-            timed=last - start + 1, max_calls=last, quick=True,
-        )  # fmt: skip
-        if seen.quick_ns:
-            found.append(Window(start, seen.quick_ns))
+        window = window_at(settings, profiled, stdin, start, calls) if start > len(first.ns) else None
+        if window is not None and window.ns:
+            found.append(window)
     return tuple(found)
 
 

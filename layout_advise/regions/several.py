@@ -24,6 +24,7 @@ from layout_advise.reasons import MEASURED, Reason
 from layout_advise.regions.one import RunContext, loop_of, study_again, watch
 from layout_advise.reports.model.contract import PassedOver
 from layout_advise.reports.model.hotspot import Verdict
+from layout_advise.reports.words.hotspot_words import unsaid
 from layout_advise.road import study
 
 LOOPS_MAY_DO = frozenset(
@@ -95,6 +96,12 @@ def study_regions(start: RunContext, profiled: Profiled) -> Told | None:
             start.progress.note(f"looking at {_profiled(one).name} ({_profiled(one).share:.0%} of the samples)")
         try:
             case = one if isinstance(one, Case) else watch(start, one)
+            if (place := _place(case.profiled)) != _place(
+                one
+            ):  # one that is entered more often is taken
+                if place in known:
+                    continue
+                known.add(place)
             case, studied = study_again(case, study(case))
         except (ProgramError, SnapshotError, TraceError) as error:
             if one is profiled and (isinstance(error, ProgramError) or settings.hotspot is not None):
@@ -166,11 +173,6 @@ def with_passed_over(verdict: Verdict, name: str, share: float, passed: Sequence
     hottest = max(passed, key=lambda one: one.share)
     text = (
         f"{beside:.0%} of the samples fell where nothing could be measured, most in {hottest.name}: "
-        f"{lowered(hottest.text)} Of {name} ({share:.0%}): {lowered(verdict.text)}"
+        f"{unsaid(hottest.text)} Of {name} ({share:.0%}): {verdict.text}"
     )
     return undecided(Reason.PASSED_OVER, text)
-
-
-def lowered(text: str) -> str:
-    """A sentence without its first word, where that is the verdict's."""
-    return text.removeprefix("Undecided: ")

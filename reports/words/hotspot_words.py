@@ -36,7 +36,12 @@ def kept_calls(hotspot: HotspotReport) -> str:
 
 def passed_over(one: PassedOver) -> str:
     """``no answer from pop (17% of the samples): ...``."""
-    return f"no answer from {one.name} ({one.share:.0%} of the samples): {one.text.removeprefix('Undecided: ')}"
+    return f"no answer from {one.name} ({one.share:.0%} of the samples): {unsaid(one.text)}"
+
+
+def unsaid(text: str) -> str:
+    """The sentence of a verdict without ``Undecided:`` before it, to stand in another one."""
+    return text.removeprefix("Undecided: ")
 
 
 def ended_ways(hotspot: HotspotReport) -> str:
