@@ -96,9 +96,7 @@ def study_regions(start: RunContext, profiled: Profiled) -> Told | None:
             start.progress.note(f"looking at {_profiled(one).name} ({_profiled(one).share:.0%} of the samples)")
         try:
             case = one if isinstance(one, Case) else watch(start, one)
-            if (place := _place(case.profiled)) != _place(
-                one
-            ):  # one that is entered more often is taken
+            if (place := _place(case.profiled)) != _place(one):  # one that is entered more often is taken
                 if place in known:
                     continue
                 known.add(place)
