@@ -11,6 +11,7 @@ from layout_advise.errors import NotLiftedError, RemapError
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.layoutalgebra.explore.cost_model import Walk
 from layout_advise.layoutalgebra.explore.explore import explore
+from layout_advise.layoutalgebra.explore.joint_candidates import spread
 from layout_advise.layoutalgebra.merge.merged_candidates import SharedIndex, merged_candidates, with_merged
 from layout_advise.mockup.evidence.binding import bind
 from layout_advise.mockup.remap.conversion_view import View, view
@@ -78,7 +79,8 @@ def propose(
     merged = merged_candidates(single, shared, walks, lanes)
     room = max(1, budget - 1) if merged else budget
     found = explore(seen.structures, lanes=lanes, budget=room, walks=walks, refused=refused, exchanged=seen.exchanged)
-    return with_merged(found[:room], merged, seen.structures, budget) if merged else found[:room]
+    kept = tuple(replace(c, id=f"c{number}") for number, c in enumerate(spread(found, room), 1))
+    return with_merged(kept, merged, seen.structures, budget) if merged else kept
 
 
 def views_of(source: Source, candidates: Sequence[Candidate]) -> dict[str, View]:

@@ -13,7 +13,7 @@ from layout_advise.layoutalgebra.derive.derive import plain_reason
 from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
 from layout_advise.layoutalgebra.explore.cost_model import Walk, cost_of
 from layout_advise.layoutalgebra.explore.families import can_pad, proposals
-from layout_advise.layoutalgebra.explore.joint_candidates import derivations, in_turn, together
+from layout_advise.layoutalgebra.explore.joint_candidates import derivations, in_turn, spread, together
 from layout_advise.layoutalgebra.explore.pattern_proposals import pattern_proposals
 from layout_advise.layoutalgebra.explore.relayout import drops_bytes, map_key, relayout, tight_plan
 
@@ -47,13 +47,13 @@ def explore(
     for alike in in_turn(structures, exchanged, apart):
         walk = _common([walks.get(s.id, Walk(len(s.dims) - 1)) for s in alike])
         if plain_reason(alike[0]) is None or walk.chosen is not None or (walk.shared and can_pad(alike[0])):
-            each.append(_of_one(alike, walk, tuple(sorted(set(lanes))))[:budget])
+            each.append(spread(_of_one(alike, walk, tuple(sorted(set(lanes)))), budget))
     told = [found[0] for found in each if found and any(r.structure.id in refused for r in found[0].relayouts)]
     each = [found for found in each if found and not any(r.structure.id in refused for r in found[0].relayouts)]
     ranked = sorted((c for found in each for c in found), key=promise(structures))
     found = [*(together(each) if len(each) > 1 else []), *ranked]
     if told:
-        found = [*found[: max(1, budget - len(told))], *told]
+        found = [*spread(found, max(1, budget - len(told))), *told]
     return tuple(replace(c, id=f"c{number}") for number, c in enumerate(found, 1))
 
 

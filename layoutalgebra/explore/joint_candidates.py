@@ -107,7 +107,21 @@ def together(each: list[list[Candidate]]) -> list[Candidate]:
         block = blocks.pop() if len(blocks) == 1 else None
         candidate = Candidate("", layouts, families, derivation, block, False, any(c.keeps_cold for c in pick), cost)
         joined.setdefault(layouts, candidate)
-    return sorted(joined.values(), key=lambda c: c.cost["relative"])[:TOGETHER]
+    return spread(sorted(joined.values(), key=lambda c: c.cost["relative"]), TOGETHER)
+
+
+def spread(ranked: Sequence[Candidate], budget: int) -> list[Candidate]:
+    """At most ``budget`` of the ``ranked`` candidates, in their order: the best of each kind of layout before a second one
+    of any kind, as of another block length. The cost model is too coarse to leave a whole kind out by."""
+    seen: set[tuple[object, ...]] = set()
+    first: list[int] = []
+    further: list[int] = []
+    for number, one in enumerate(ranked):
+        families, _, halves, chosen = _kind(one)
+        kind = tuple(r.structure.id for r in one.relayouts), families, halves, chosen
+        (further if kind in seen else first).append(number)
+        seen.add(kind)
+    return [ranked[number] for number in sorted([*first, *further][: max(0, budget)])]
 
 
 def derivations(candidate: Candidate) -> tuple[str, ...]:

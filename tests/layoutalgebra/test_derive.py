@@ -19,6 +19,7 @@ from layout_advise.layoutalgebra.derive.declared import Declared, Member
 from layout_advise.layoutalgebra.derive.derive import derive_structure
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Relayout, Structure
 from layout_advise.layoutalgebra.draw.memory import draw, draw_relayout
+from layout_advise.layoutalgebra.explore.joint_candidates import spread
 from layout_advise.layoutalgebra.explore.plans import AxisStep, Group, LayoutPlan, whole
 from layout_advise.layoutalgebra.explore.relayout import relayout
 from layout_advise.layoutalgebra.explore.traffic import lines_touched
@@ -338,6 +339,17 @@ def test_several_structures_get_candidates_together() -> None:
     found = explore([a, b])
     assert len(found[0].relayouts) == 2
     assert {c.relayouts[0].structure.id for c in found if len(c.relayouts) == 1} == {"s0", "s1"}
+
+
+def test_a_few_candidates_are_of_many_kinds() -> None:
+    every = explore([wave()[0].structure], lanes=(16, 32, 64), budget=50)
+    kinds = {tuple(f for f in c.families if f not in ("compact", "pad")) for c in every}
+    assert sum(c.block is not None for c in every) > 1
+    few = spread(every, len(kinds))
+    assert {tuple(f for f in c.families if f not in ("compact", "pad")) for c in few} == kinds
+    assert few == [c for c in every if c in few]
+    assert spread(every, 1) == [every[0]]
+    assert spread(every, 50) == list(every)
 
 
 def test_what_cannot_be_relaid_keeps_nothing_else_from_it() -> None:
