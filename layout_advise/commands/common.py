@@ -10,6 +10,7 @@ from pathlib import Path
 from layout_advise.errors import RunDirError, UsageError
 from layout_advise.reports.model.contract import Report, encode
 from layout_advise.reports.pages import terminal
+from layout_advise.reports.words.headline import headline
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +43,7 @@ def show(report: Report, arguments: argparse.Namespace) -> None:
     if arguments.json == "-":
         sys.stdout.write(encode(report).decode())
         for hotspot in report.hotspots:
-            print(hotspot.verdict.text, file=sys.stderr)
+            print(headline(hotspot), file=sys.stderr)
         return
     if arguments.json:
         try:
@@ -51,7 +52,7 @@ def show(report: Report, arguments: argparse.Namespace) -> None:
             raise RunDirError(f"cannot write {arguments.json}", error.strerror or str(error)) from error
     if arguments.quiet:
         for hotspot in report.hotspots:
-            print(hotspot.verdict.text)
+            print(headline(hotspot))
         return
     sys.stdout.write(terminal.render(report, width=width(), colour=wants_colour(arguments.color), verbose=arguments.verbose))
 

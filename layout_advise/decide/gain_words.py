@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import msgspec
 
 from layout_advise.decide.policy import DECIDE
-from layout_advise.measure.measured import Doubt, Measured, TermName, is_wide
+from layout_advise.measure.measured import Doubt, Measured, is_wide
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.mockup.timing.variants import IDENTITY_BLOCKS, IDENTITY_RESTRICT, IDENTITY_SIMD, SCALAR
 from layout_advise.reports.model.hotspot import Verdict
+from layout_advise.reports.words.reason_words import DOUBT_NAMES, DOUBT_REMEDIES
 
 ASKED = {
     "plain": "",
@@ -73,27 +74,7 @@ def form_gains(candidate: Measured) -> str:
 def doubt_words(doubt: Doubt) -> str:
     """A sentence on a doubt: the interval it leaves by itself, and what narrows it."""
     span = f"{times(doubt.lo)} to {times(doubt.hi)}"
-    return f"Most of that is {NAMED_DOUBTS[doubt.name]}, {span}: {doubt.how}. {NARROWED[doubt.name]}"
-
-
-NAMED_DOUBTS: dict[TermName, str] = {
-    "processes": "run-to-run noise",
-    "form": "the form of the mock-up",
-    "placement": "the place of the code",
-    "caches": "what the caches hold",
-    "program": "the time in the running program",
-    "promises": "what the compiler makes of the loop",
-    "vectors": "the mock-ups' form of the loop",
-}
-NARROWED: dict[TermName, str] = {
-    "processes": "A quieter machine or more processes (--restores N) narrow it.",
-    "form": "The program's own compiler and flags (build it with -g) narrow it.",
-    "placement": "A larger input, whose loops run longer, narrows it.",
-    "caches": "Another call (--call N) may narrow it.",
-    "program": "Another call (--call N) may narrow it.",
-    "promises": "A version written by hand shows which code the compiler makes.",
-    "vectors": "A version written by hand shows what vectors gain.",
-}
+    return f"Most of that is {DOUBT_NAMES[doubt.name]}, {span}: {doubt.how}. {DOUBT_REMEDIES[doubt.name]}"
 
 
 def fell_short(again: Measured) -> str:
@@ -129,5 +110,5 @@ def with_peers(verdict: Verdict, peers: Sequence[Measured]) -> Verdict:
     gains = [p.speedup.median for p in peers if p.speedup is not None]
     span = " to ".join(dict.fromkeys((times(min(gains)), times(max(gains)))))
     one = len({p.layout for p in peers}) == 1
-    said = f"{named(peers)} may do as well: {'it is' if one else 'they are'} not shown to be slower ({span} times)."
-    return msgspec.structs.replace(verdict, text=f"{verdict.text} {said}")
+    said = f"{named(peers)} {'is' if one else 'are'} statistically tied ({span} times)."
+    return msgspec.structs.replace(verdict, text=f"{verdict.text} {said}", peers=tuple(p.id for p in peers))

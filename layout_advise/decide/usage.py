@@ -54,14 +54,14 @@ def with_use(verdict: Verdict, use: Use) -> Verdict:
 def sentence(use: Use) -> str:
     """``Make it permanent: ...`` or ``A temporary view is enough: ...``."""
     assert use.net is not None
-    around = f"converted before each call and back after it, the hotspot runs {times(use.net.median)} times as fast as now"
+    span = f"({times(use.net.lo)} to {times(use.net.hi)})"
     if use.kind == "temporary":
-        least = f"(at least {times(use.net.lo)})"
-        return f"A temporary copy pays too: {around} {least}, which leaves the rest of the program as it is."
+        gain = f"{times(use.net.median)} times as fast {span}"
+        return f"A temporary copy pays too: converting around every call, {gain}. The rest of the program stays as it is."
     if use.net.hi >= 1.0:
-        span = f"({times(use.net.lo)} to {times(use.net.hi)})"
-        return f"Converting around each call is not shown to pay: {around} {span}. {_once(use)}"
-    return f"Do not convert around each call: {around}. {_once(use)}"
+        gain = f"{times(use.net.median)} times as fast {span}"
+        return f"Converting around every call is not shown to pay: {gain}. {_once(use)}"
+    return f"Converting around every call makes it {times(1 / use.net.median)} times slower. {_once(use)}"
 
 
 def _rest(use: Use) -> str:
@@ -69,24 +69,19 @@ def _rest(use: Use) -> str:
     if use.others is None:
         return ""
     if not use.others:
-        return (
-            " Nothing else was seen to touch the data between calls (its ends, which share a page with other data, cannot "
-            "be watched); where that is so, one conversion lasts over many."
-        )
-    return (
-        f" Between calls the data is also used by {listing(use.others)}: that changes with it, or needs it converted back."
-    )
+        return " No other accesses were observed between calls (partial end pages unmonitored)."
+    return f" Between calls {listing(use.others)} also used the data: change that too, or convert back for it."
 
 
 def _once(use: Use) -> str:
     """The advice instead."""
     start = use.pays_from
     if start is None:
-        return "Store it so for good."
+        return "Change it permanently."
     if start == 1:
-        return "Store it so for good."
-    many = f"a conversion there and back pays from {start} calls in a row on"
-    return f"Store it so for good, or convert once for many calls: {many}{_enough(start, use.calls)}."
+        return "Change it permanently."
+    many = f"that pays off after {start} consecutive calls"
+    return f"Change it permanently, or convert once: {many}{_enough(start, use.calls)}."
 
 
 def _enough(start: int, calls: int) -> str:

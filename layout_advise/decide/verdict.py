@@ -142,7 +142,8 @@ def _keep_or_undecided(candidates: Sequence[Measured], context: VerdictContext) 
         f"{',' if tried > 1 else ''} stays below {best.ceiling():.2f} times the {than}).{_form(known, context)}"
     )
     text += f" {named(unmeasured)} could not be measured{_why(unmeasured)}." if unmeasured else ""
-    return Verdict("keep", None, None, Reason.NO_GAIN, text)
+    interval = Interval(best.middle(), best.floor(), best.ceiling() or 0.0, None)
+    return Verdict("keep", None, None, Reason.NO_GAIN, text, interval=interval, about=best.id)
 
 
 def _why(unmeasured: Sequence[Measured]) -> str:
@@ -163,7 +164,7 @@ def _left_open(best: Measured, candidates: Sequence[Measured], context: VerdictC
         f"{100 * (context.bound - 1):.0f} % is neither sure nor excluded. {doubt_words(widest)}"
     )
     told = undecided(DOUBT_REASONS[widest.name], f"{text}{_form(candidates, context)}")
-    return msgspec.structs.replace(told, interval=Interval(best.middle(), lo, hi, None))
+    return msgspec.structs.replace(told, interval=Interval(best.middle(), lo, hi, None), about=best.id, doubt=widest.name)
 
 
 def _than(candidate: Measured) -> str:
@@ -200,7 +201,8 @@ def confirm(first: Verdict, again: Measured, context: VerdictContext) -> Verdict
         f"{context.bound:.2f} when it was measured again in new processes{fell_short(again)}.",
     )
     open_to = Interval(again.middle(), again.floor(), again.ceiling() or 0.0, None)
-    return msgspec.structs.replace(told, interval=open_to)
+    doubt = again.widest.name if again.widest is not None else None
+    return msgspec.structs.replace(told, interval=open_to, about=again.id, doubt=doubt)
 
 
 def for_program(verdict: Verdict, share: float) -> Verdict:
@@ -209,7 +211,7 @@ def for_program(verdict: Verdict, share: float) -> Verdict:
     if verdict.action != "change" or not verdict.gain:
         return verdict
     gain = math.floor(amdahl(share, verdict.gain) * 100) / 100
-    whole = f"; the whole program {gain:.2f} times by Amdahl's law."
+    whole = f"; the whole program an estimated {gain:.2f} times ({share:.0%} of the samples)."
     return msgspec.structs.replace(verdict, text=verdict.text.removesuffix(".") + whole)
 
 

@@ -25,10 +25,11 @@ from layout_advise.reports.model.structure import FieldUse, StructureReport
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """The declaration and drawing that the report shows of a layout."""
+    """The declaration and drawing that the report shows of a layout, and of a candidate the change of the source."""
 
     declaration: str
     drawing: str
+    change: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +161,7 @@ def candidate_report(
         mockup=outcome.mockup,
         declaration=outcome.drawn.declaration,
         drawing=outcome.drawn.drawing,
+        change=outcome.drawn.change,
         source=outcome.source,
         measured_again=again,
         classes=max((r.chosen.block for r in candidate.relayouts if r.chosen is not None), default=None),

@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 
 from layout_advise.describe.assemble import Drawn
+from layout_advise.layoutalgebra.bridges.changes import source_change
 from layout_advise.layoutalgebra.bridges.declarations import declare
 from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout
 from layout_advise.layoutalgebra.draw.memory import draw_relayout
@@ -16,8 +17,8 @@ TABLE_ROWS = 2
 
 
 def drawn(candidate: Candidate) -> Drawn:
-    """Declarations and drawing of a candidate (the drawing of the first thing that it stores)."""
-    return Drawn(declare(candidate), draw_relayout(candidate.stored[0]))
+    """Declarations, drawing and change of the source of a candidate (the drawing of the first thing that it stores)."""
+    return Drawn(declare(candidate), draw_relayout(candidate.stored[0]), source_change(candidate))
 
 
 def traffic(candidate: Candidate) -> tuple[int, int] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from layout_advise.layoutalgebra.derive.structure import Axis, Candidate, Chosen, Field, FieldMap, Relayout, Structure
 
@@ -41,11 +42,12 @@ def _declare_field(field: Field, name: str, count: str = "") -> str:
     return f"unsigned char {name}{count}[{field.bytes}]"
 
 
-def _declare_run(field: Field, name: str, count: int) -> str:
+def declare_run(field: Field, name: str, count: int) -> str:
+    """A member ``name``: one field, or an array of ``count`` like it."""
     return _declare_field(field, name, f"[{count}]" if count > 1 else "")
 
 
-def _runs(fields: Iterable[Field]) -> list[tuple[Field, str, int]]:
+def runs_of(fields: Iterable[Field]) -> list[tuple[Field, str, int]]:
     """The fields by offset, with the elements of an array that follow one another as one entry: its first element, the name
     of the array, how many."""
     found: list[tuple[Field, str, int]] = []
@@ -70,13 +72,13 @@ def declare_structure(structure: Structure) -> str:
     tag = identifier(structure.type or structure.name)
     lines, place = ["#include <stdint.h>", "", f"struct {tag}_now {{"], 0
     names: set[str] = set()
-    used, unused = ([(*run, note) for run in _runs(f)] for f, note in ((structure.fields, ""), (structure.cold, _UNUSED)))
+    used, unused = ([(*run, note) for run in runs_of(f)] for f, note in ((structure.fields, ""), (structure.cold, _UNUSED)))
     for field, name, count, note in sorted((*used, *unused), key=lambda run: run[0].offset):
         if field.offset > place:
             lines.append(f"    unsigned char unused_{place}[{field.offset - place}];")
         if field.offset < place:
             continue
-        lines.append(f"    {_declare_run(field, _unique(identifier(name), names), count)};{note}")
+        lines.append(f"    {declare_run(field, unique(identifier(name), names), count)};{note}")
         place = field.offset + field.bytes * count
     if place < structure.element_bytes:
         lines.append(f"    unsigned char unused_{place}[{structure.element_bytes - place}];")
@@ -92,7 +94,8 @@ def _lies_naturally(structure: Structure) -> bool:
     return all(at % size == 0 and structure.element_bytes % size == 0 for at, size in aligned)
 
 
-def _unique(name: str, taken: set[str]) -> str:
+def unique(name: str, taken: set[str]) -> str:
+    """``name``, with underscores behind it where it is taken; it is taken from then on."""
     while name in taken:
         name += "_"
     taken.add(name)
@@ -105,8 +108,7 @@ def declare(candidate: Candidate) -> str:
     taken: set[str] = set()
     for layout in candidate.stored:
         for number, buffer in enumerate(layout.buffers):
-            maps = [m for m in layout.fields if m.buffer == number]
-            text.extend(_declare_buffer(layout, maps, _unique(identifier(buffer.name), taken)))
+            text.extend(_declare_buffer(layout, number, unique(identifier(buffer.name), taken)))
         if layout.chosen is not None:
             text.extend(_others(layout, layout.chosen))
         for own in candidate.relayouts if candidate.keeps_cold else ():
@@ -115,8 +117,28 @@ def declare(candidate: Candidate) -> str:
     return "\n".join(text)
 
 
-def _declare_buffer(layout: Relayout, maps: list[FieldMap], name: str) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class NewArray:
+    """A buffer of a candidate as an array ``name`` with ``dims``: of the scalar ``field``, or (None) of records with the
+    lines ``members``. ``index`` are the letters of its dimensions; ``places`` tell by a field's number the rest of an access
+    to it, as ``.x[i % 8]``."""
+
+    name: str
+    field: Field | None
+    members: tuple[str, ...]
+    dims: tuple[int, ...]
+    index: str
+    places: tuple[tuple[int, str], ...]
+
+    def declared(self, name: str, dims: str) -> str:
+        """``double a[8]``, or ``struct a a[8]`` without the record's lines, for an array called ``name``."""
+        return _declare_field(self.field, name, dims) if self.field is not None else f"struct {self.name} {name}{dims}"
+
+
+def new_array(layout: Relayout, number: int, name: str) -> NewArray:
+    """Buffer ``number`` of ``layout`` as an array of C."""
     fields = layout.structure.fields
+    maps = [m for m in layout.fields if m.buffer == number]
     own = [[a for a in m.axes if a not in maps[0].axes] for m in maps]
     shared = [a for a in maps[0].axes if all(a in m.axes for m in maps)]
     if len(maps) == 1:
@@ -126,39 +148,52 @@ def _declare_buffer(layout: Relayout, maps: list[FieldMap], name: str) -> list[s
         shared, own = [a for a in shared if a not in inner], [inner] * len(maps)
     else:
         own[0] = [a for a in maps[0].axes if a not in shared]
-    dims = "".join(f"[{_extent(layout, a)}]" for a in shared)
+    dims = tuple(_extent(layout, a) for a in shared)
     index = "".join(f"[{_index(a)}]" for a in shared)
-    record = min((a.stride for a in shared), default=layout.buffers[maps[0].buffer].bytes)
+    record = min((a.stride for a in shared), default=layout.buffers[number].bytes)
     if len(maps) == 1 and record == fields[maps[0].field].bytes:
-        field = fields[maps[0].field]
-        return [f"{_declare_field(field, name, dims)};  /* .{field.name} of {_element(layout)}: {name}{index} */", ""]
+        return NewArray(name, fields[maps[0].field], (), dims, index, ((maps[0].field, ""),))
     placed = sorted(zip(maps, own, strict=True), key=lambda p: p[0].offset)
-    lines = _members(layout, placed, f"{name}{index}")
+    lines, places = _members(layout, placed, f"{name}{index}")
     end = max(_end(layout, m, inner) for m, inner in placed)
     tail = [f"    unsigned char padding[{record - end}];"] if record > end else []
-    return [f"struct {name} {{", *lines, *tail, f"}} {name}{dims};", ""]
+    return NewArray(name, None, (*lines, *tail), dims, index, tuple(places))
 
 
-def _members(layout: Relayout, placed: list[tuple[FieldMap, list[Axis]]], element: str) -> list[str]:
-    """The members of a record, each with its inner axes; fields that stay side by side there as a record of their own."""
-    fields, lines, names = layout.structure.fields, list[str](), set[str]()
+def _declare_buffer(layout: Relayout, number: int, name: str) -> list[str]:
+    array = new_array(layout, number, name)
+    dims = "".join(f"[{count}]" for count in array.dims)
+    if array.field is not None:
+        note = f"/* .{array.field.name} of {element_of(layout.structure)}: {name}{array.index} */"
+        return [f"{array.declared(name, dims)};  {note}", ""]
+    return [f"struct {name} {{", *array.members, f"}} {name}{dims};", ""]
+
+
+def _members(
+    layout: Relayout, placed: list[tuple[FieldMap, list[Axis]]], element: str
+) -> tuple[list[str], list[tuple[int, str]]]:
+    """The members of a record, each with its inner axes, fields that stay side by side there as a record of their own; and
+    by field the rest of an access to it."""
+    fields, lines, names, places = layout.structure.fields, list[str](), set[str](), list[tuple[int, str]]()
     first, axes = placed[0]
     together = min((a.stride for a in axes), default=0) // fields[first.field].bytes or 1
     for start in range(0, len(placed), together):
         run = placed[start : start + together]
-        members = [_unique(identifier(fields[m.field].name), names) for m, _ in run]
+        members = [unique(identifier(fields[m.field].name), names) for m, _ in run]
         counts = ["".join(f"[{_extent(layout, a)}]" for a in inner) for _, inner in run]
         at = ["".join(f"[{_index(a)}]" for a in inner) for _, inner in run]
         if together == 1:
             declared = _declare_field(fields[run[0][0].field], members[0], counts[0])
-            lines.append(f"    {declared};  /* {element}.{members[0]}{at[0]} */")
+            places.append((run[0][0].field, f".{members[0]}{at[0]}"))
+            lines.append(f"    {declared};  /* {element}{places[-1][1]} */")
             continue
-        group = _unique("_".join(members), names)
+        group = unique("_".join(members), names)
         lines.append("    struct {")
         for (m, _), member in zip(run, members, strict=True):
-            lines.append(f"        {_declare_field(fields[m.field], member)};  /* {element}.{group}{at[0]}.{member} */")
+            places.append((m.field, f".{group}{at[0]}.{member}"))
+            lines.append(f"        {_declare_field(fields[m.field], member)};  /* {element}{places[-1][1]} */")
         lines.append(f"    }} {group}{counts[0]};")
-    return lines
+    return lines, places
 
 
 def _end(layout: Relayout, m: FieldMap, inner: list[Axis]) -> int:
@@ -168,10 +203,10 @@ def _end(layout: Relayout, m: FieldMap, inner: list[Axis]) -> int:
 
 
 def _declare_cold(structure: Structure, taken: set[str]) -> list[str]:
-    name = _unique(identifier(f"{structure.name}_cold"), taken)
+    name = unique(identifier(f"{structure.name}_cold"), taken)
     names: set[str] = set()
-    runs = _runs(structure.cold)
-    members = [f"    {_declare_run(f, _unique(identifier(name), names), count)};" for f, name, count in runs]
+    runs = runs_of(structure.cold)
+    members = [f"    {declare_run(f, unique(identifier(name), names), count)};" for f, name, count in runs]
     dims = "".join(f"[{d.count}]" for d in structure.dims)
     return [f"struct {name} {{  /* what this hotspot does not use */", *members, f"}} {name}{dims};", ""]
 
@@ -203,6 +238,7 @@ def _index(axis: Axis) -> str:
     return {"whole": letter, "div": f"{letter} / {axis.block}", "mod": f"{divided} % {axis.block}"}[axis.part]
 
 
-def _element(layout: Relayout) -> str:
-    letters = "".join(f"[{index_letter(k)}]" for k in range(len(layout.structure.dims)))
-    return f"{layout.structure.name}{letters}"
+def element_of(structure: Structure) -> str:
+    """``p[i][j]``: an element in terms of its indices."""
+    letters = "".join(f"[{index_letter(k)}]" for k in range(len(structure.dims)))
+    return f"{structure.name}{letters}"

@@ -140,6 +140,7 @@ class CandidateReport(msgspec.Struct, frozen=True):
     declaration: str = ""
     drawing: str = ""
     source: str = ""
+    """The mock-up in C, without the middle of long tables."""
     measured_again: bool = False
     classes: int | None = None
     replay: Interval | None = None
@@ -159,6 +160,8 @@ class CandidateReport(msgspec.Struct, frozen=True):
     """With its code at so many addresses it was timed: ``speedup`` is over its mean time, the interval holds all of them."""
     error_budget: tuple[BudgetTerm, ...] = ()
     """The doubts about the gain, each measured; what is claimed is their hull."""
+    change: str = ""
+    """Declarations, allocations and accesses as a diff against today's: lines that begin with ``-``, ``+`` or a blank."""
 
 
 class Ablation(msgspec.Struct, frozen=True):

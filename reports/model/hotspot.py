@@ -69,8 +69,14 @@ class Verdict(msgspec.Struct, frozen=True):
     text: str
     use: Literal["permanent", "temporary"] | None = None
     interval: Interval | None = None
-    """The gain that is claimed with every doubt in it (``error_budget`` of the candidate); of ``undecided`` what is left
-    open about the best candidate."""
+    """The gain that is claimed with every doubt in it (``error_budget`` of the candidate); of ``undecided`` and ``keep``
+    what is left possible of the best candidate."""
+    about: str | None = None
+    """The candidate that ``interval`` is of where none is advised."""
+    doubt: str | None = None
+    """The widest term of its ``error_budget``, where that leaves the answer open."""
+    peers: tuple[str, ...] = ()
+    """Candidates that are not shown to be slower than the advised one."""
     loop: LoopAdvice | None = None
     """What the loop gains with the layout unchanged, where that is worth advising by itself."""
 

@@ -7,17 +7,25 @@ from collections.abc import Sequence
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import CLexer
 
 from layout_advise.reports.model.candidate import CandidateReport, Interval, PartReport
 from layout_advise.reports.model.contract import Report
 from layout_advise.reports.model.hotspot import HotspotReport
 from layout_advise.reports.model.structure import StructureReport
 from layout_advise.reports.pages import figures, tables
-from layout_advise.reports.words import glossary, hotspot_words, layout_words, quantities, structure_words
+from layout_advise.reports.words import glossary, hotspot_words, layout_words, offsets, quantities, structure_words
+from layout_advise.reports.words.first_screen import check_effect, first_screen, short
 
 MOST_SOURCES = 8
-SOURCE_BUDGET = 500_000
+SOURCE_BUDGET = 150_000
 """Characters of C in the page altogether: it stays a file that opens at once."""
+MOST_CHANGE_LINES = 16
+"""Lines of the change of the source that the first screen has room for."""
+MOST_ROWS = 2_000
+"""Layouts in the table; ``MOST_LAYOUTS`` of them with all that is known."""
 MOST_STRUCTURES = 12
 MOST_LAYOUTS = 40
 MOST_MAPS = 20
@@ -61,6 +69,11 @@ def environment() -> Environment:
     env.filters["drawing"] = drawing
     env.filters["stacked"] = stacked
     env.filters["ticks"] = ticks
+    env.filters["check_effect"] = check_effect
+    env.filters["offsets"] = offsets.offsets
+    env.filters["line_use"] = offsets.line_use
+    env.filters["c_code"] = c_code
+    env.filters["most_uses"] = lambda fields: max((max(f.reads, f.writes) for f in fields), default=0) or 1
     return env
 
 
@@ -74,6 +87,11 @@ def stacked(value: Interval | None) -> Markup:
 def ticks(text: str) -> Markup:
     """``text`` escaped, with the parts in backticks as code."""
     return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text))))
+
+
+def c_code(text: str) -> Markup:
+    """C with its parts marked for colours."""
+    return Markup(highlight(text, CLexer(), HtmlFormatter(nowrap=True)))
 
 
 def drawing(svg: str) -> Markup:
@@ -111,7 +129,7 @@ def sources(found: Sequence[tables.Layout]) -> list[CandidateReport]:
     return shown
 
 
-def _item(hotspot: HotspotReport) -> dict[str, object]:
+def _item(report: Report, hotspot: HotspotReport) -> dict[str, object]:
     """The values that the template needs of one hotspot besides its data."""
     best = chosen(hotspot)
     found = tables.layouts(hotspot)
@@ -119,14 +137,17 @@ def _item(hotspot: HotspotReport) -> dict[str, object]:
     moved = {name for c in hotspot.candidates for name in c.structures}
     plain = [s for s in hotspot.structures if s.id not in moved]
     shown = [s for s in hotspot.structures if s.id in moved] or plain
-    headline, rest = hotspot_words.headline(hotspot.verdict.text)
+    screen = first_screen(report, hotspot)
     return {
         "data": hotspot,
-        "headline": headline,
-        "rest": rest,
+        "screen": screen,
+        "notes": short(screen),
+        "change_lines": MOST_CHANGE_LINES,
+        "count": len(found),
         "place": hotspot_words.place(hotspot),
         "layouts": found[:MOST_LAYOUTS],
-        "more": max(0, len(found) - MOST_LAYOUTS),
+        "further": found[MOST_LAYOUTS:MOST_ROWS],
+        "more": max(0, len(found) - MOST_ROWS),
         "chosen": best,
         "advised": advised,
         "permanence": hotspot_words.permanence(best, hotspot) if best is not None and advised else "",
@@ -157,10 +178,11 @@ def render(report: Report) -> str:
         .get_template("report.html")
         .render(
             report=report,
-            hotspots=[_item(h) for h in report.hotspots],
+            hotspots=[_item(report, h) for h in report.hotspots],
             passed_over=[hotspot_words.passed_over(one) for one in report.passed_over],
             evidence=glossary.EVIDENCE_NOTES,
             words=glossary.FAMILY_NOTES,
+            rules=glossary.RULE_NOTES,
             variants=glossary.VARIANT_NOTES,
             checks=glossary.CHECK_NOTES,
             ablation_note=glossary.ABLATION_NOTE,

@@ -1,4 +1,4 @@
-"""The report for the terminal: the first line is the verdict."""
+"""The report for the terminal: in its first 20 lines the answer, its evidence, the change to paste and what to know."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from layout_advise.reports.model.candidate import CandidateReport
 from layout_advise.reports.model.contract import Report
@@ -15,9 +16,13 @@ from layout_advise.reports.model.hotspot import HotspotReport
 from layout_advise.reports.model.structure import StructureReport
 from layout_advise.reports.pages import tables
 from layout_advise.reports.words import glossary, hotspot_words, layout_words, quantities, structure_words
+from layout_advise.reports.words.first_screen import FirstScreen, check_effect, first_screen, short
 
 STYLE = {"change": "bold green", "keep": "bold cyan", "undecided": "bold yellow"}
 MOST_ROWS = 12
+DIFF_STYLE = {"-": "red", "+": "green"}
+FIRST_LINES = 20
+"""Lines of the first screen."""
 WIDE = 104
 """Columns from which on the table has all its columns."""
 
@@ -35,6 +40,7 @@ def render(report: Report, *, width: int = 110, colour: bool = False, verbose: b
         color_system="standard" if colour else None,
     )
     for hotspot in report.hotspots:
+        _first(console, first_screen(report, hotspot), hotspot, verbose)
         _hotspot(console, hotspot, verbose)
     for one in report.passed_over:
         _say(console, hotspot_words.passed_over(one))
@@ -46,13 +52,38 @@ def _say(console: Console, text: str) -> None:
     console.print(escape(text), soft_wrap=True)
 
 
+def _first(console: Console, screen: FirstScreen, hotspot: HotspotReport, verbose: bool) -> None:
+    """The first screen: at most 20 lines, unless ``verbose``."""
+    evidence = " · ".join(f"{mark.icon} {mark.text}" for mark in screen.evidence)
+    notes = [f"• {note}" for note in (screen.notes if verbose else short(screen))]
+    used = sum(-(-len(line) // console.width) for line in (screen.headline, evidence, *notes))
+    room = len(screen.change) if verbose else FIRST_LINES - used
+    out = Text().append(f"{screen.headline}\n", STYLE[hotspot.verdict.action]).append(f"{evidence}\n")
+    for line in shortened(screen.change, room):
+        shown = line if verbose or len(line) <= console.width else f"{line[: console.width - 1]}…"
+        out.append(f"{shown}\n", DIFF_STYLE.get(line[:1], ""))
+    out.append("".join(f"{note}\n" for note in notes))
+    console.print(out, soft_wrap=True, end="")
+
+
+def shortened(lines: Sequence[str], room: int) -> list[str]:
+    """A diff in at most ``room`` lines: what stays is left out first, then the end; it says so."""
+    if len(lines) <= room:
+        return list(lines)
+    kept = [line for line in lines if not line.startswith("     ")]  # members that stay
+    if len(kept) < len(lines):
+        first = next(k for k, line in enumerate(lines) if line.startswith("     "))
+        kept.insert(first, f"     /* ... {len(lines) - len(kept)} lines that stay ... */")
+    if len(kept) <= room:
+        return kept
+    least = max(room - 1, 1)
+    return [*kept[:least], f"  ... {len(kept) - least} more lines: -v, report.html"]
+
+
 def _hotspot(console: Console, hotspot: HotspotReport, verbose: bool) -> None:
-    verdict = hotspot.verdict
-    console.print(f"[{STYLE[verdict.action]}]{escape(verdict.text)}[/]", soft_wrap=True)
-    advised = next((c for c in hotspot.candidates if c.id == verdict.candidate), None)
-    if advised is not None:
-        _say(console, hotspot_words.permanence(advised, hotspot))
     console.print()
+    if verbose:
+        _say(console, f"in full: {hotspot.verdict.text}")
     _say(console, _hotspot_line(hotspot))
     for kind in hotspot.kinds:
         _say(console, f"  {hotspot_words.kind(kind)}")
@@ -89,7 +120,8 @@ def _structure(console: Console, structure: StructureReport, verbose: bool) -> N
         _say(console, f"     {structure.note}")
         return
     _say(console, f"     {structure_words.shape(structure)}")
-    _say(console, f"     {layout_words.term(structure.layout)}  (in units of {structure.unit_bytes} bytes)")
+    if verbose:
+        _say(console, f"     {layout_words.term(structure.layout)}  (in units of {structure.unit_bytes} bytes)")
     if structure.note:
         _say(console, f"     {structure.note}")
     if users := structure_words.users(structure):
@@ -105,7 +137,7 @@ def _candidates(console: Console, hotspot: HotspotReport, verbose: bool) -> None
     console.print(_table(hotspot, shown, console.width, verbose))
     if len(found) > len(shown):
         _say(console, f"  {len(found) - len(shown)} more in report.json")
-    for line in _legend(hotspot, shown):
+    for line in _legend(hotspot, shown, console.width):
         _say(console, line)
     _ablation(console, hotspot)
 
@@ -142,21 +174,22 @@ def _by_threads(console: Console, hotspot: HotspotReport) -> None:
         _say(console, f"  {line}")
 
 
-def _legend(hotspot: HotspotReport, shown: Sequence[tables.Layout]) -> list[str]:
+def _legend(hotspot: HotspotReport, shown: Sequence[tables.Layout], width: int) -> list[str]:
     """Prints the notes below the table: how sure it is, and why layouts were rejected."""
     lines = []
     if any(layout.best.speedup for layout in shown):
         noise = hotspot_words.noise(hotspot)
         band = f"; {noise}" if noise else ""
         lines.append(f"  speedup of the hotspot over the original, 95 % interval over processes{band}")
-        lines.append("  over identity: over the fastest comparable build of the mock-up with its layout unchanged")
+        if width >= WIDE:
+            lines.append("  vs rebuild: over the same loop recompiled with the old layout, fastest build")
     notes = (hotspot_words.learnt(hotspot), hotspot_words.placed(hotspot), hotspot_words.claimed(hotspot))
     lines += [f"  {text}" for text in notes if text]
     if hotspot.compiled is not None and not hotspot.compiled.recorded:
         lines.append(f"  {hotspot_words.compiled(hotspot)}")
     again = [layout.id for layout in shown if layout.best.measured_again]
     if again and len(shown) > len(again):
-        lines.append(f"  {', '.join(again)}: measured again in new processes, in a new build; the others' are first figures")
+        lines.append(f"  {', '.join(again)} re-measured in fresh processes; the others measured once")
     if any(layout.best.variant == "restrict" for layout in shown):
         lines.append(f"  restrict: {glossary.VARIANT_NOTES['restrict']}")
     if any(layout.best.evidence == "modelled" for layout in shown):
@@ -180,7 +213,7 @@ def _table(hotspot: HotspotReport, shown: Sequence[tables.Layout], width: int, v
     """Numbers are never cut; where there is no room, the columns that matter least are left out and the layout is cut."""
     heads = ["", "layout", "variant", "evidence", "speedup"]
     if width >= WIDE:
-        heads += ["over identity", "cache lines"]
+        heads += ["vs rebuild", "cache lines"]
         if verbose and any(layout.best.conversion for layout in shown):
             heads.append("conversion in/out")
     several = len({c.structures for c in hotspot.candidates}) > 1
@@ -207,7 +240,7 @@ def _identity(hotspot: HotspotReport) -> tuple[str, ...]:
         return "", "as it is", "", "", "", "", before, ""
     return (
         "",
-        "as it is (identity)",
+        "as it is (recompiled)",
         "",
         identity.evidence,
         quantities.interval(quantities.inverse(identity.ratio)),
@@ -240,6 +273,4 @@ def _quality(console: Console, report: Report, verbose: bool) -> None:
         console, f"quality of the experiment: {passed} of {len(checks)} checks passed · {report.seconds.total:.1f} s in all"
     )
     for check in checks if verbose else [check for check in checks if not check.ok]:
-        _say(console, f"  {'ok:' if check.ok else 'not ok:'} {check.text}")
-        if not check.ok and check.id in glossary.CHECK_NOTES:
-            _say(console, f"          ({glossary.CHECK_NOTES[check.id]})")
+        _say(console, f"  {'ok: ' + check.text if check.ok else 'not ok: ' + check_effect(check)}")

@@ -29,6 +29,21 @@ FAMILY_NOTES = {
     "merged": "arrays that are used with one index are stored as one array of structures; | marks where another one begins",
 }
 
+RULE_NOTES = {
+    "1": "cut whole blocks of accessed places off: S becomes S ⊗ A",
+    "2": "cut a period off that repeats: S becomes A ⊗ S",
+    "3": "cut a stride off: S becomes S ⊗ S",
+    "4": "exchange two dimensions: of an array of structures this makes a structure of arrays",
+    "5": "cut an array into blocks: A_nm becomes A_n ⊗ A_m",
+    "6": "fuse two neighbouring S into one",
+    "7": "drop the places that are not accessed",
+    "8": "pad to a larger size",
+    "9": "divide into two structures, one behind the other",
+    "merge": "store arrays that are used with one index as one array of structures",
+    "gather": "store objects that lie anywhere one after another",
+}
+"""The rewriting rules of the layout algebra, by number; 1 to 7 as in the paper (Haine, Aumage, Barthou, Euro-Par 2017)."""
+
 VARIANT_NOTES = {
     "plain": "pointers as in the original",
     "restrict": "the new arrays are declared not to overlap (restrict in C), which a compiler can use",

@@ -10,7 +10,7 @@ from layout_advise.reports.model.candidate import CandidateReport
 from layout_advise.reports.model.contract import PassedOver
 from layout_advise.reports.model.hotspot import HotspotReport, KindReport
 from layout_advise.reports.model.structure import StructureReport
-from layout_advise.reports.words.layout_words import view
+from layout_advise.reports.words.layout_words import families, view
 from layout_advise.reports.words.quantities import listing, nanoseconds, number
 
 
@@ -105,6 +105,20 @@ def claimed(hotspot: HotspotReport) -> str:
         return ""
     layout = winner.id.partition("-")[0]
     return f"the interval of {layout} is wide: what is claimed is its lower end, {gain:.2f}×, not its median"
+
+
+def layout_name(candidate: CandidateReport) -> str:
+    """``c4 (SoA, compact)``."""
+    return f"{candidate.id.removesuffix(f'-{candidate.variant}')} ({families(candidate)})"
+
+
+def tied(hotspot: HotspotReport) -> str:
+    """``c3 (AoSoA×8) and 2 more are statistically tied.``; empty where nothing is."""
+    found = [c for c in hotspot.candidates if c.id in hotspot.verdict.peers]
+    names = list(dict.fromkeys(layout_name(c) for c in found))
+    if not names:
+        return ""
+    return f"{listing(names, 2)} {'is' if len(names) == 1 else 'are'} statistically tied."
 
 
 def placed(hotspot: HotspotReport) -> str:

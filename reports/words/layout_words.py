@@ -71,6 +71,47 @@ def transformation(
     return " ".join((_shape(kinds, block, groups, used), *extra)).rstrip(",")
 
 
+def brief(candidate: CandidateReport, room: int) -> str:
+    """The change in few words, for a sentence: ``as SoA of vx, m, P``; names of fields only as far as ``room`` words take
+    them."""
+    kinds, groups = candidate.families, candidate.arrays or [part.fields for part in candidate.parts]
+    names = list(dict.fromkeys(name for group in groups for name in group))
+    if candidate.classes is not None:
+        return f"by class, the used one of each {candidate.classes} apart"
+    head, of = _head(kinds, candidate.block, len(groups))
+    extra = "".join(f", {word}" for kind, word in _BRIEF_EXTRAS.items() if kind in kinds and kind not in head)
+    if not of:
+        return f"{head}{extra}"
+    listed = " | ".join(", ".join(group) for group in groups) if "split" in kinds and len(groups) > 1 else ", ".join(names)
+    if len(f"{head}{of}{listed}{extra}".split()) > max(room, 5):
+        listed = f"{len(names)} fields"
+    return f"{head}{of}{listed}{extra}"
+
+
+def _head(kinds: Sequence[str], block: int | None, groups: int) -> tuple[str, str]:
+    """The main family, and the word between it and the fields; no such word where these say nothing."""
+    if "merge" in kinds:
+        return ("together, in blocks (AoSoA)" if "aosoa" in kinds else "together, as one array of structures"), ""
+    if "aosoa" in kinds:
+        return f"as AoSoA×{block}", " of "
+    if "split" in kinds and groups > 1:
+        return f"as {groups} arrays", ": "
+    if "soa" in kinds:
+        return "as SoA", " of "
+    if "compact" in kinds:
+        return "with only", " "
+    if "permute" in kinds:
+        return "with its dimensions in another order", ""
+    return next((f"with {word}" for kind, word in _BRIEF_EXTRAS.items() if kind in kinds), "as it is"), ""
+
+
+_BRIEF_EXTRAS = {
+    "pad": "padded elements",
+    "reorder": "reordered fields",
+    "complex": "fields in pairs",
+    "gather": "gathered objects",
+}
+
 _OF_A_CLASS = {"soa": "as a structure of arrays", "aosoa": "in blocks (AoSoA)"}
 _EXTRAS = {
     "permute": "its dimensions in another order",

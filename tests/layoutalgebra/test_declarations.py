@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
 import pytest
 
+from layout_advise.layoutalgebra import explore
+from layout_advise.layoutalgebra.bridges.changes import source_change
 from layout_advise.layoutalgebra.bridges.declarations import declare_structure
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
+
+Kind = Literal["heap", "global", "stack", "mapped"]
 
 
 @pytest.mark.parametrize(
@@ -25,3 +34,52 @@ def test_types(type_: str | None, size: int, called: str) -> None:
     """A cell's `real(8)` was a `uint64_t` in what the report suggested."""
     fields = (Field("x", 0, size, type=type_, reads=1), Field("y", 16, 8, type="double", reads=1))
     assert called in declare_structure(Structure("s0", "cells", 4096, 2400, (Dim(100, 24),), fields))
+
+
+def cells(*names: str, cold: tuple[str, ...] = (), count: int = 100, kind: Kind = "heap") -> Structure:
+    """An array of records of doubles, in the order of the names; those in ``cold`` are not used."""
+    every = [Field(name, 8 * k, 8, "double", int(name not in cold)) for k, name in enumerate(names)]
+    used, rest = (tuple(f for f in every if bool(f.reads) is wanted) for wanted in (True, False))
+    dims = (Dim(count, 8 * len(names)),)
+    return Structure("s0", "p", 4096, 8 * len(names) * count, dims, used, rest, kind=kind, type="cell", alloc_site="a.c:7")
+
+
+def change_of(structure: Structure, families: tuple[str, ...], **changes: bool) -> list[str]:
+    found = next(c for c in explore([structure]) if c.families == families)
+    return source_change(replace(found, **changes)).splitlines()  # type: ignore[arg-type]
+
+
+def test_a_change_keeps_what_is_not_used_in_its_place() -> None:
+    assert change_of(cells("x", "y", "vx", "m", cold=("x", "y")), ("soa", "compact")) == [
+        " struct cell {  /* 32 bytes */",
+        "     double x, y;",
+        "-    double vx, m;",
+        " };",
+        " struct cell *p = malloc(100 * sizeof *p);  /* a.c:7 */",
+        "+double *p_vx = malloc(100 * sizeof *p_vx);",
+        "+double *p_m = malloc(100 * sizeof *p_m);",
+        "-p[i].vx, p[i].m  /* in the loop */",
+        "+p_vx[i], p_m[i]  /* in the loop */",
+    ]
+
+
+def test_a_temporary_change_takes_nothing_away() -> None:
+    lines = change_of(cells("x", "y", "vx", "m", cold=("x", "y")), ("soa", "compact"), temporary=True)
+    assert [line for line in lines if line.startswith("-")] == ["-p[i].vx, p[i].m  /* in the loop */"]
+
+
+@pytest.mark.parametrize("kind", ["heap", "global"])
+@pytest.mark.parametrize("cold", [(), ("y",)])
+def test_changes_are_c(kind: Kind, cold: tuple[str, ...], tmp_path: Path) -> None:
+    """What comes compiles together with what stays, and so does what is there now."""
+    structure = cells("x", "y", "z", "w", cold=cold, kind=kind)
+    for number, candidate in enumerate(explore([structure])):
+        lines = source_change(candidate).splitlines()
+        for marks in (" -", " +"):
+            code = [line[1:] for line in lines if line[0] in marks]
+            *declared, access = [line for line in code if line]
+            assert access.endswith("/* in the loop */")
+            source = tmp_path / f"c{number}.c"
+            body = "\n".join([*declared, f"for (int i = 0; i < 100; i++) total += {access.replace(', ', ' + ')};"])
+            source.write_text(f"#include <stdlib.h>\ndouble f(void) {{ double total = 0;\n{body}\nreturn total; }}\n")
+            subprocess.run(["gcc", "-std=gnu11", "-fsyntax-only", str(source)], check=True)

@@ -12,6 +12,7 @@ import pytest
 
 from layout_advise.reports.model.hotspot import HotspotReport
 from layout_advise.reports.pages.terminal import render
+from layout_advise.reports.words.headline import headline
 from tests.support.command import advise
 
 SOURCE = Path(__file__).with_name("kept_calls.cpp")
@@ -27,7 +28,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def studied(program: Path, which: str, folder: Path) -> HotspotReport:
     options = ("--hotspot", which, "--restores", "2", "--candidates", "2")
     report = advise([program, which], *options, folder=folder)
-    assert report.hotspots[0].verdict.text in render(report)
+    assert headline(report.hotspots[0]) in render(report)
     return report.hotspots[0]
 
 

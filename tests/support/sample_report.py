@@ -44,6 +44,7 @@ def candidate(number: int, speedup: Interval | None, **changes: object) -> Candi
         "declaration": "struct <new> { double x[1000]; };",
         "drawing": "<svg xmlns='http://www.w3.org/2000/svg' width='10' height='10'></svg>",
         "source": "void la_run(void) { if (1 < 2) {} }",
+        "change": " struct particle {  /* 80 bytes */\n-    double x;\n     double v<x>;\n };\n+double *p_x;\n",
     }
     return CandidateReport(**{**values, **changes})  # type: ignore[arg-type]
 

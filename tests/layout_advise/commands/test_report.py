@@ -10,6 +10,7 @@ import pytest
 from layout_advise.cli import main
 from layout_advise.reports.model import contract
 from layout_advise.reports.model.candidate import Interval
+from layout_advise.reports.words.headline import headline
 from tests.support.run_folders import saved
 from tests.support.sample_report import report
 
@@ -28,7 +29,7 @@ def slower(by: float) -> contract.Report:
 def test_report_prints_again_and_writes_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page, data = tmp_path / "out.html", tmp_path / "out.json"
     assert main(["report", str(saved(tmp_path / "r")), "--html", str(page), "--json", str(data)]) == 0
-    assert capsys.readouterr().out.startswith("Change it: c1 <SoA>")
+    assert capsys.readouterr().out.startswith("Store `particle` as SoA of x: step 3.6× faster")
     assert page.read_text().lstrip().lower().startswith("<!doctype html")
     assert contract.decode(data.read_bytes()) == report()
 
@@ -40,7 +41,7 @@ def test_report_json_is_all_there_is_on_stdout(tmp_path: Path, capsys: pytest.Ca
 
 def test_report_quiet_is_the_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(saved(tmp_path / "r")), "-q"]) == 0
-    assert capsys.readouterr().out == report().hotspots[0].verdict.text + "\n"
+    assert capsys.readouterr().out == headline(report().hotspots[0]) + "\n"
 
 
 def test_report_of_nothing_and_into_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

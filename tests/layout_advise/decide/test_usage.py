@@ -23,16 +23,19 @@ def test_only_what_stays_above_the_bound_may_be_temporary(net: float, lo: float,
     done = with_use(CHANGE, Use(ratio(net, lo), ratio(3.2), 100, 1.05))
     assert done.use == kind
     assert (done.action, done.candidate, done.gain) == (CHANGE.action, CHANGE.candidate, CHANGE.gain)
-    assert ("Do not convert around each call" in done.text) == (net < 1)
+    assert ("every call makes it 3.3 times slower." in done.text) == (net < 1)
     assert ("not shown to pay" in done.text) == (kind == "permanent" and net > 1)
-    assert f"{net:.2f} times as fast as now" in done.text
+    assert (f"{net:.2f} times as fast ({lo:.2f} to" in done.text) == (net > 1)
 
 
 def test_it_says_from_how_many_calls_on_a_conversion_pays() -> None:
-    assert "pays from 4 calls in a row on." in with_use(CHANGE, Use(ratio(0.5), ratio(3.2), 100, 1.05)).text
+    assert (
+        "Change it permanently, or convert once: that pays off after 4 consecutive calls."
+        in with_use(CHANGE, Use(ratio(0.5), ratio(3.2), 100, 1.05)).text
+    )
     few = with_use(CHANGE, Use(ratio(0.5), ratio(3.2), 3, 1.05)).text
-    assert "pays from 4 calls in a row on, more than the 3 of this run." in few
-    assert "Store it so for good." in with_use(CHANGE, Use(ratio(0.5), None, 3, 1.05)).text
+    assert "pays off after 4 consecutive calls, more than the 3 of this run." in few
+    assert "Change it permanently." in with_use(CHANGE, Use(ratio(0.5), None, 3, 1.05)).text
 
 
 def test_without_a_measurement_or_a_change_nothing_is_said() -> None:
@@ -56,6 +59,6 @@ def test_the_rest_of_the_program_counts() -> None:
     def text(others: tuple[str, ...] | None) -> str:
         return with_use(CHANGE, Use(ratio(0.5), ratio(3.2), 100, 1.05, others)).text
 
-    assert "one conversion lasts over many" in text(())
-    assert "Between calls the data is also used by move, report: that changes with it" in text(("move", "report"))
+    assert "No other accesses were observed between calls (partial end pages unmonitored)." in text(())
+    assert "Between calls move, report also used the data: change that too" in text(("move", "report"))
     assert "else" not in text(None)

@@ -1,0 +1,173 @@
+"""The first screen of a report: headline, evidence in a few words, the change to paste, and at most three things to know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from layout_advise.reports.model.candidate import CandidateReport
+from layout_advise.reports.model.contract import Check, Report
+from layout_advise.reports.model.hotspot import HotspotReport
+from layout_advise.reports.words import glossary, hotspot_words, quantities, reason_words
+from layout_advise.reports.words.headline import candidate_of, cut_words, data_name, factor, headline, program_gain, span
+
+MOST_NOTES = 3
+"""Things to know on the first screen; the others are below it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A word of evidence with its icon; ``good`` is None where it is neither."""
+
+    icon: str
+    text: str
+    good: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FirstScreen:
+    """The answer about a region. ``change`` has the lines of a diff, ``notes`` what the user has to know, most important
+    first, the first three of which are shown at once."""
+
+    headline: str
+    evidence: tuple[Mark, ...]
+    change: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def first_screen(report: Report, hotspot: HotspotReport) -> FirstScreen:
+    """What to show of ``hotspot`` before everything else."""
+    advised = candidate_of(hotspot, hotspot.verdict.candidate)
+    change = tuple(advised.change.splitlines()) if advised is not None else ()
+    notes = tuple(dict.fromkeys(_notes(report, hotspot, advised)))
+    return FirstScreen(headline(hotspot), tuple(_evidence(report, hotspot, advised)), change, notes)
+
+
+def _evidence(report: Report, hotspot: HotspotReport, advised: CandidateReport | None) -> Iterator[Mark]:
+    """``verified · 9 processes · noise 2 % · 63 % of the samples · 8/9 checks``."""
+    tried = [c for c in hotspot.candidates if c.speedup is not None]
+    if advised is not None:
+        good = advised.evidence in ("verified", "close")
+        yield Mark("✓" if good else "!", advised.evidence, good)
+    elif tried:
+        yield Mark("✓", f"{len({c.id.removesuffix(f'-{c.variant}') for c in tried})} layouts measured", True)
+    else:
+        yield Mark("!", "not measured", False)
+    counted = advised or max(tried, key=lambda c: c.speedup.restores or 0 if c.speedup else 0, default=None)
+    if counted is not None and counted.speedup is not None and counted.speedup.restores:
+        yield Mark("↻", f"{counted.speedup.restores} processes")
+    if hotspot.noise is not None and tried:
+        floor = max(hotspot.noise.hi, 1 / hotspot.noise.lo if hotspot.noise.lo > 0 else 1.0) - 1
+        yield Mark("≈", f"noise {floor:.1%}".replace("%", " %"))
+    yield Mark("◔", f"{hotspot.share:.0%} of samples".replace("%", " %"))
+    checks = report.quality.checks
+    failed = sum(not check.ok for check in checks)
+    if failed:
+        yield Mark("!", f"{failed} of {len(checks)} checks failed", False)
+
+
+def _notes(report: Report, hotspot: HotspotReport, advised: CandidateReport | None) -> Iterator[str]:
+    failed = [check for check in report.quality.checks if not check.ok]
+    if advised is not None and hotspot.verdict.action == "change":
+        yield from _promise(advised)
+        yield from _use(hotspot, advised)
+        yield from (check_effect(check) for check in failed if effect_of(check) != reason_words.IN_THE_INTERVAL)
+        yield from _shares(hotspot, advised)
+    elif hotspot.verdict.action == "undecided":
+        yield from _doubts(hotspot)
+    text = hotspot.verdict.text
+    rest = hotspot_words.headline(text)[1] if hotspot.verdict.action != "change" else ""
+    while rest:
+        first, rest = hotspot_words.headline(rest)
+        if first not in reason_words.DOUBT_REMEDIES.values() and not first.startswith("Most of that is"):
+            yield first
+    if hotspot.verdict.action != "change":
+        yield from (check_effect(check) for check in failed)
+
+
+def _promise(advised: CandidateReport) -> Iterator[str]:
+    """What the loop has to be written like beside the layout."""
+    if advised.variant == "restrict":
+        yield "Declare the new arrays `restrict`: the gain was measured so."
+    elif advised.variant in ("lanes", "simd"):
+        yield "Write the loop over each block's elements inside the others, arrays `restrict`: see the mock-up in C below."
+
+
+def _use(hotspot: HotspotReport, advised: CandidateReport) -> Iterator[str]:
+    """Where the change has to be made: for good or around calls, and who else uses the data."""
+    structures = [s for s in hotspot.structures if s.id in advised.structures]
+    names = quantities.listing(list(dict.fromkeys(data_name(s) for s in structures)), 3)
+    costs = advised.conversion
+    calls = costs.break_even_calls if costs is not None else None
+    if hotspot.verdict.use == "temporary" and costs is not None and costs.around is not None:
+        yield f"A temporary copy pays too: {factor(costs.around.median)} faster converting around every call."
+    elif advised.temporary:
+        yield "The gain includes converting the data before each call and back after it."
+    elif costs is not None and costs.around is not None and costs.around.median < 1 and calls:
+        slower = factor(1 / costs.around.median)
+        yield (
+            "Change it permanently, or convert once: that pays off after "
+            f"{calls} consecutive calls. Converting around every call is {slower} slower."
+        )
+    others = list(dict.fromkeys(f"`{user.symbol}`" for s in structures for user in s.users))
+    before = f"Code before call {quantities.number(hotspot.call)} was not monitored."
+    places = [s.placement for s in structures if s.placement is not None]
+    if others:
+        yield f"Update every use of {names}, also in {quantities.listing(others, 3)}. {before}"
+    elif len(places) < len(structures) or not places:
+        yield f"Update every use of {names}; other functions were not monitored."
+    else:
+        first, last = min(p.first_call for p in places), max(p.first_call + p.periods for p in places)
+        part = "partial end pages unmonitored" if all(p.gapless for p in places) else "monitored in part"
+        calls_between = f"between calls {quantities.number(first)} and {quantities.number(last)} ({part})"
+        yield f"Update every use of {names}. No other accesses observed {calls_between}. {before}"
+
+
+def _shares(hotspot: HotspotReport, advised: CandidateReport) -> Iterator[str]:
+    """The parts of the gain, and what is as good."""
+    if advised.speedup is not None and advised.over_identity is not None:
+        alone = advised.speedup.median / advised.over_identity.median
+        if alone >= 1.05:
+            whole, layout = factor(advised.speedup.median), factor(advised.over_identity.median)
+            yield f"{whole} = {factor(alone)} recompiled loop × {layout} layout."
+    tied = hotspot_words.tied(hotspot)
+    if tied:
+        yield tied
+    if program_gain(hotspot):
+        share = f"{hotspot.share:.0%}".replace("%", " %")
+        yield f"Program speedup {factor(program_gain(hotspot) or 1.0)} is estimated from {share} of the samples."
+
+
+def _doubts(hotspot: HotspotReport) -> Iterator[str]:
+    """What is open, and what narrows it."""
+    verdict = hotspot.verdict
+    best = candidate_of(hotspot, verdict.about)
+    term = next((t for t in best.error_budget if t.term == verdict.doubt), None) if best is not None else None
+    if term is not None:
+        name = reason_words.DOUBT_NAMES.get(term.term, term.term)
+        yield f"{name[0].upper()}{name[1:]} leaves {factor(term.lo)[:-1]}–{factor(term.hi)}: {term.how}."
+    if verdict.doubt in reason_words.DOUBT_REMEDIES:
+        yield reason_words.DOUBT_REMEDIES[verdict.doubt]
+    elif verdict.reason in reason_words.REASONS:
+        yield reason_words.REASONS[verdict.reason][1]
+    for entry in hotspot.not_lifted[:1]:
+        at = f"{entry.file}:{entry.line}" if entry.file else entry.address
+        yield f"Not lifted: `{entry.instruction}` at {at} ({entry.reason})."
+    if best is not None and best.speedup is not None and verdict.interval is not None:
+        yield f"{hotspot_words.layout_name(best)}: measured {factor(best.speedup.median)} ({span(best.speedup)})."
+
+
+def effect_of(check: Check) -> str:
+    """What a failed check means for the result."""
+    return reason_words.CHECK_EFFECTS.get(check.id, glossary.CHECK_NOTES.get(check.id, ""))
+
+
+def check_effect(check: Check) -> str:
+    """A failed check in a sentence, with what it means or what to do."""
+    effect = effect_of(check)
+    return f"{check.text[0].upper()}{check.text[1:]}: {effect}." if effect else f"{check.text}."
+
+
+def short(screen: FirstScreen) -> tuple[str, ...]:
+    """The notes of the first screen."""
+    return tuple(cut_words(note) if note.count(" ") > 40 else note for note in screen.notes[:MOST_NOTES])

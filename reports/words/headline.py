@@ -1,0 +1,126 @@
+"""The first line of a report: one sentence of at most 25 words, from the report's data.
+
+It names the data, the change and the gain; of ``keep`` the best that others reached, of ``undecided`` what is left open.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from layout_advise.reports.model.candidate import CandidateReport, Interval
+from layout_advise.reports.model.hotspot import HotspotReport
+from layout_advise.reports.model.structure import StructureReport
+from layout_advise.reports.words import hotspot_words
+from layout_advise.reports.words.layout_words import brief
+from layout_advise.reports.words.quantities import listing
+from layout_advise.reports.words.reason_words import DOUBT_NAMES, REASONS
+
+MOST_WORDS = 25
+
+
+def headline(hotspot: HotspotReport) -> str:
+    """The verdict in a sentence; where the data say too little, the first sentence of its text."""
+    verdict = hotspot.verdict
+    said = {"change": _change, "keep": _keep, "undecided": _undecided}[verdict.action](hotspot)
+    return cut_words(said or hotspot_words.headline(verdict.text)[0])
+
+
+def cut_words(text: str) -> str:
+    """``text`` with at most 25 words."""
+    words = text.split()
+    return text if len(words) <= MOST_WORDS else f"{' '.join(words[:MOST_WORDS]).rstrip(',;:')} …"
+
+
+def candidate_of(hotspot: HotspotReport, name: str | None) -> CandidateReport | None:
+    """The candidate with that id."""
+    return next((c for c in hotspot.candidates if c.id == name), None)
+
+
+def factor(value: float) -> str:
+    """``4.6×``, two digits after the point below 2."""
+    return f"{value:.1f}×" if value >= 2 else f"{value:.2f}×"
+
+
+def span(value: Interval) -> str:
+    """``4.0–5.2``."""
+    return f"{factor(value.lo)[:-1]}–{factor(value.hi)[:-1]}"
+
+
+def data_name(structure: StructureReport) -> str:
+    """The type of a record in backticks, else the variable's name."""
+    record = len(structure.fields) + len(structure.cold_fields) > 1
+    kind = re.sub(r"^(struct|class|union) ", "", structure.type or "")
+    return f"`{kind if record and kind else structure.name}`"
+
+
+def data_names(hotspot: HotspotReport, candidate: CandidateReport) -> str:
+    """The data that a candidate re-lays: of several structures of one type its name once."""
+    found = [s for s in hotspot.structures if s.id in candidate.structures]
+    return listing(list(dict.fromkeys(data_name(s) for s in found)), 3) or "the data"
+
+
+def program_gain(hotspot: HotspotReport) -> float | None:
+    """The estimated speedup of the whole program (Amdahl's law with the share of samples), rounded down to hundredths."""
+    gain = hotspot.verdict.gain
+    return math.floor(100 / (1 - hotspot.share + hotspot.share / gain)) / 100 if gain else None
+
+
+def _change(hotspot: HotspotReport) -> str:
+    verdict = hotspot.verdict
+    advised = candidate_of(hotspot, verdict.candidate)
+    if advised is None or verdict.gain is None:
+        return ""
+    interval = verdict.interval or advised.speedup
+    least = "at least " if interval is not None and verdict.gain < interval.median else ""
+    around = f" ({span(interval)})" if interval is not None else ""
+    whole = program_gain(hotspot)
+    program = f", the program {factor(whole)}" if whole is not None else ""
+    gain = f"{_of(hotspot)} {least}{factor(verdict.gain)} faster{around}{program}."
+    words = len(gain.split()) + len(data_names(hotspot, advised).split()) + 1
+    return f"Store {data_names(hotspot, advised)} {brief(advised, MOST_WORDS - words)}: {gain}"
+
+
+def _of(hotspot: HotspotReport) -> str:
+    return hotspot_words.name(hotspot).replace("loop in ", "the loop in ", 1)
+
+
+def _loop(hotspot: HotspotReport, rest: str) -> str:
+    """The advice about the loop, where there is one."""
+    advice = hotspot.verdict.loop
+    if advice is None:
+        return ""
+    how = advice.text.split(" (")[0]
+    return f"{rest} {_of(hotspot)}: {how}, {factor(advice.gain.median)} faster ({span(advice.gain)})."
+
+
+def _keep(hotspot: HotspotReport) -> str:
+    verdict = hotspot.verdict
+    if said := _loop(hotspot, "Keep the layout; change"):
+        return said
+    if verdict.reason == "no-rule-applies":
+        return f"Keep the layout: no layout rule applies to what {_of(hotspot)} touches."
+    best = candidate_of(hotspot, verdict.about)
+    if best is None or verdict.interval is None:
+        return ""
+    tried = len({c.id.removesuffix(f"-{c.variant}") for c in hotspot.candidates if c.speedup is not None})
+    others = f"the best of {tried} other layouts" if tried > 1 else "the other layout"
+    return (
+        f"Keep {data_names(hotspot, best)} as it is: {others} runs {_of(hotspot)} at most "
+        f"{factor(verdict.interval.hi)} as fast."
+    )
+
+
+def _undecided(hotspot: HotspotReport) -> str:
+    verdict = hotspot.verdict
+    if said := _loop(hotspot, "Layout undecided; change"):
+        return said
+    best = candidate_of(hotspot, verdict.about)
+    if best is not None and verdict.interval is not None:
+        doubt = f"; widest doubt: {DOUBT_NAMES[verdict.doubt]}" if verdict.doubt in DOUBT_NAMES else ""
+        gain = f"runs {_of(hotspot)} {span(verdict.interval)}× as fast{doubt}."
+        words = len(gain.split()) + len(data_names(hotspot, best).split()) + 1
+        return f"Undecided: {data_names(hotspot, best)} {brief(best, MOST_WORDS - words)} {gain}"
+    if verdict.reason in REASONS:
+        return f"Undecided for {_of(hotspot)}: {REASONS[verdict.reason][0]}."
+    return ""

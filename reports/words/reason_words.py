@@ -1,0 +1,80 @@
+"""Short words for a verdict's reason, its doubts and the checks: what it is, and what to do about it."""
+
+from __future__ import annotations
+
+DOUBT_NAMES = {
+    "processes": "run-to-run noise",
+    "form": "the form of the mock-up",
+    "placement": "the place of the code",
+    "caches": "what the caches hold",
+    "program": "the time in the running program",
+    "promises": "what the compiler makes of the loop",
+    "vectors": "the mock-ups' form of the loop",
+}
+"""The terms of an error budget in a sentence."""
+
+DOUBT_REMEDIES = {
+    "processes": "A quieter machine or more processes (--restores N) narrow it.",
+    "form": "The program's own compiler and flags (build it with -g) narrow it.",
+    "placement": "A larger input, whose loops run longer, narrows it.",
+    "caches": "Another call (--call N) may narrow it.",
+    "program": "Another call (--call N) may narrow it.",
+    "promises": "A version written by hand shows which code the compiler makes.",
+    "vectors": "A version written by hand shows what vectors gain.",
+}
+"""What narrows each of them."""
+
+REASONS = {
+    "few-calls": ("one call makes more accesses than are recorded", "Raise --max-refs, or use a smaller input."),
+    "recursive": ("it calls itself, so its calls cannot be timed apart", "Study its caller: --hotspot NAME."),
+    "threads": ("several threads enter it", "Only parallel regions that one thread starts are measured."),
+    "short-calls": ("its calls are too short to time", "Study its caller (--hotspot NAME), or use a larger input."),
+    "trace-truncated": (
+        "the trace was cut, so no layout is claimed",
+        "Raise --max-refs, or use a smaller input.",
+    ),
+    "not-lifted": (
+        "an instruction could not be turned into C",
+        "Other compiler flags may avoid it.",
+    ),
+    "not-measured": ("the call could not be repeated", "`layout-advise doctor` says what this machine lacks."),
+    "passed-over": ("most of the time is spent where nothing could be measured", "--hotspot NAME studies another function."),
+    "identity-not-verified": ("the unchanged mock-up does not reproduce the original", "Another call (--call N) may work."),
+    "comparison-blind": ("a wrong layout would not have been noticed", "Another call (--call N) may write more."),
+    "rounding-only": ("sums of several threads round differently each run", "--allow-reassociation accepts that."),
+    "nothing-measured": ("no other layout could be measured", "The table of layouts gives the reasons."),
+    "not-confirmed": (
+        "the gain did not hold when measured again",
+        "A quieter machine or --restores N help.",
+    ),
+    "kinds-disagree": ("calls of one kind gain and others lose", "Measure with the input that matters to you."),
+    "not-all-tried": ("not all layouts could be tried", "What was not tried is told below."),
+    "scattered-objects": ("its objects were allocated one by one", "Allocating them in one array makes them measurable."),
+    "structure-unclear": ("what its memory holds could not be recognised", "Debug information (-g) of all files may help."),
+    "records-unclear": (
+        "its numbers may be records that nothing declares",
+        "Declare them as a structure.",
+    ),
+    "not-in-situ": ("times in the snapshot differ from the program's", "Another call (--call N) may narrow it."),
+}
+"""Why there is no answer, by the verdict's reason: a clause, and what to do."""
+
+IN_THE_INTERVAL = "already in the interval"
+CHECK_EFFECTS = {
+    "noise-floor": IN_THE_INTERVAL,
+    "identity": IN_THE_INTERVAL,
+    "placement": "-falign-loops=32 may gain it without a new layout",
+    "in-situ": IN_THE_INTERVAL,
+    "steady-calls": "other calls may gain less or more: try --call N",
+    "later-calls": "later calls may gain another amount: try --call N",
+    "other-data": IN_THE_INTERVAL,
+    "calm": "the machine was busy: measure again when it is idle",
+    "page-faults": "the calls left are few: use --restores N",
+    "trace-complete": "no layout is claimed from a part of the accesses",
+    "wrong-map": "the comparison may miss errors: check the changed program's output",
+    "calls-verified": "compared at few calls: check the changed program's output",
+    "replayed-batch": "calls may take other branches than in the program",
+    "deterministic": "runs differ: fix the seed, or measure again",
+    "same-blocks": "later calls use other memory, where the layouts were not compared",
+}
+"""What a failed check means for the result, or what to do about it."""

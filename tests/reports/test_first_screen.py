@@ -1,0 +1,145 @@
+"""The first screen: one sentence, evidence in words, the change to paste, three things to know."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from layout_advise.reasons import Reason
+from layout_advise.reports.model.candidate import BudgetTerm, CandidateReport, Conversion, Interval
+from layout_advise.reports.model.contract import Report
+from layout_advise.reports.model.hotspot import LoopAdvice, Verdict
+from layout_advise.reports.pages import terminal
+from layout_advise.reports.words.first_screen import MOST_NOTES, first_screen, short
+from layout_advise.reports.words.headline import MOST_WORDS, headline
+from layout_advise.reports.words.offsets import line_use, offsets
+from layout_advise.reports.words.reason_words import CHECK_EFFECTS, REASONS
+from tests.support.sample_report import candidate, report
+
+GAIN = Interval(3.61, 3.5, 3.7, 9)
+
+
+def told(verdict: Verdict, *made: CandidateReport) -> Report:
+    """The sample with another verdict and candidates."""
+    shown = report(verdict)
+    candidates = made or shown.hotspots[0].candidates
+    return msgspec.structs.replace(shown, hotspots=(msgspec.structs.replace(shown.hotspots[0], candidates=candidates),))
+
+
+def test_a_change_names_data_layout_gain_and_program() -> None:
+    assert headline(report().hotspots[0]) == "Store `particle` as SoA of x: step 3.6× faster (3.5–3.7), the program 1.83×."
+    wide = Verdict("change", "c1", 3.5, "measured-gain", "", interval=Interval(3.61, 3.5, 5.7, 9))
+    assert "step at least 3.5× faster (3.5–5.7)" in headline(told(wide).hotspots[0])
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"families": ("aosoa",), "block": 8}, "as AoSoA×8 of x"),
+        ({"families": ("split", "compact"), "arrays": (("a", "b"), ("c",))}, "as 2 arrays: a, b | c"),
+        ({"families": ("permute",)}, "with its dimensions in another order"),
+        ({"families": ("pad",)}, "with padded elements"),
+        ({"families": ("soa", "pad")}, "as SoA of x, padded elements"),
+        ({"families": ("merge",)}, "together, as one array of structures"),
+        ({"families": ("split",), "classes": 2}, "by class, the used one of each 2 apart"),
+        ({"arrays": tuple((f"field_{k}",) for k in range(40))}, "as SoA of 40 fields"),
+    ],
+)
+def test_layouts_in_few_words(changes: dict[str, object], words: str) -> None:
+    verdict = Verdict("change", "c1", 3.61, "measured-gain", "")
+    assert f"Store `particle` {words}: step" in headline(told(verdict, candidate(1, GAIN, **changes)).hotspots[0])
+
+
+def test_keep_tells_the_best_that_others_reached() -> None:
+    verdict = Verdict("keep", None, None, "no-gain", "Keep it.", interval=Interval(0.99, 0.97, 1.03), about="c1")
+    text = headline(told(verdict, candidate(1, GAIN), candidate(3, GAIN)).hotspots[0])
+    assert text == "Keep `particle` as it is: the best of 2 other layouts runs step at most 1.03× as fast."
+    none = Verdict("keep", None, None, "no-rule-applies", "Keep it: no layout rule applies.")
+    assert headline(told(none).hotspots[0]) == "Keep the layout: no layout rule applies to what step touches."
+
+
+def test_undecided_tells_the_interval_the_doubt_and_what_narrows_it() -> None:
+    doubt = BudgetTerm("processes", 0.9, 1.6, "bootstrap over 5 processes")
+    made = candidate(1, Interval(1.2, 0.9, 1.6, 5), error_budget=(doubt,))
+    open_to = Interval(1.2, 0.9, 1.6)
+    verdict = Verdict(
+        "undecided", None, None, "within-noise", "Undecided: so.", interval=open_to, about="c1", doubt="processes"
+    )
+    screen = first_screen(told(verdict, made), told(verdict, made).hotspots[0])
+    assert screen.headline == (
+        "Undecided: `particle` as SoA of x runs step 0.90–1.60× as fast; widest doubt: run-to-run noise."
+    )
+    assert screen.notes[:2] == (
+        "Run-to-run noise leaves 0.90–1.60×: bootstrap over 5 processes.",
+        "A quieter machine or more processes (--restores N) narrow it.",
+    )
+
+
+def test_advice_about_the_loop_comes_first() -> None:
+    advice = LoopAdvice("identity-restrict", Interval(1.9, 1.8, 2.0, 9), "declare its pointers `restrict`")
+    for action, words in (("keep", "Keep the layout; change step:"), ("undecided", "Layout undecided; change step:")):
+        verdict = Verdict(action, None, None, "no-gain", "So.", loop=advice)  # type: ignore[arg-type]
+        assert headline(told(verdict).hotspots[0]).startswith(f"{words} declare its pointers `restrict`, 1.90× faster")
+
+
+def test_every_reason_and_check_has_words() -> None:
+    """Reasons of an answer have a sentence of their own."""
+    own = {Reason.MEASURED_GAIN, Reason.NO_GAIN, Reason.NO_RULE_APPLIES, Reason.UNDECIDED_YET}
+    own |= {Reason.WITHIN_NOISE, Reason.MOCKUP_FORM, Reason.COMPILER_DEPENDENT}  # by the widest doubt
+    own |= {Reason.PLACEMENT_DEPENDENT, Reason.SCALAR_MOCKUPS}
+    assert {str(reason) for reason in Reason} - set(REASONS) == {str(reason) for reason in own}
+    for reason in REASONS:
+        words = headline(told(Verdict("undecided", None, None, reason, "Undecided: long.")).hotspots[0])
+        assert words.startswith("Undecided for step: ")
+    assert set(CHECK_EFFECTS) >= {"noise-floor", "in-situ", "calls-verified", "wrong-map"}
+
+
+names = st.text("abcxyz_ <>:,*", min_size=1, max_size=60)
+
+
+@given(fields=st.lists(names, min_size=1, max_size=30), symbol=names, width=st.integers(80, 160))
+def test_the_first_screen_is_short_whatever_names_are(fields: list[str], symbol: str, width: int) -> None:
+    change = "".join(f" {'    ' if k % 3 else ''}double {name};\n+x\n" for k, name in enumerate(fields))
+    made = candidate(1, GAIN, arrays=tuple((name,) for name in fields), change=change)
+    shown = told(Verdict("change", "c1", 3.61, "measured-gain", "So."), made)
+    hotspot = msgspec.structs.replace(shown.hotspots[0], name=symbol)
+    assert len(headline(hotspot).split()) <= MOST_WORDS + 1  # an ellipsis
+    shown = msgspec.structs.replace(shown, hotspots=(hotspot,))
+    assert len(short(first_screen(shown, hotspot))) <= MOST_NOTES
+    lines = terminal.render(shown, width=width).splitlines()
+    first = lines[: lines.index("")]
+    assert sum(-(-len(line) // width) for line in first) <= terminal.FIRST_LINES
+    assert any(line.startswith("•") for line in first)
+
+
+def test_long_changes_lose_first_what_stays() -> None:
+    lines = [" struct a {", *["     int x;"] * 9, "-    int y;", " };", *["+int *z;"] * 9]
+    assert terminal.shortened(lines, 40) == lines
+    cut = terminal.shortened(lines, 15)
+    assert cut[:3] == [" struct a {", "     /* ... 9 lines that stay ... */", "-    int y;"]
+    assert len(terminal.shortened(lines, 8)) == 8
+    assert "more lines" in terminal.shortened(lines, 8)[-1]
+
+
+def test_conversion_and_ties_are_told() -> None:
+    around = Interval(0.3, 0.29, 0.31, 9)
+    advised = candidate(1, GAIN, conversion=Conversion(1.5, 0.5, 5, around=around), variant="restrict")
+    verdict = Verdict("change", "c1", 3.61, "measured-gain", "So.", use="permanent", peers=("c2",))
+    shown = told(verdict, advised, candidate(2, GAIN))
+    notes = first_screen(shown, shown.hotspots[0]).notes
+    assert notes[0] == "Declare the new arrays `restrict`: the gain was measured so."
+    assert "pays off after 5 consecutive calls. Converting around every call is 3.3× slower." in notes[1]
+    assert "c2 (SoA, compact) is statistically tied." in notes
+
+
+def test_offsets_as_pahole_prints_them() -> None:
+    structure = report().hotspots[0].structures[0]
+    text = offsets(structure)
+    assert "    double x;" in text
+    assert "/*     8     8    1000    1000 */" in text
+    assert "/* XXX 64 bytes padding */" in text
+    assert text.endswith("};  /* size: 80, cachelines: 2, members: 2, holes: 0 bytes */")
+    assert line_use(structure, 1250) == pytest.approx(0.2)
+    assert line_use(structure, None) is None
