@@ -10,7 +10,7 @@ from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 
 from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout, Structure
 
-TOGETHER = 6
+TOGETHER = 7
 """At most so many layouts are proposed for all structures at once."""
 
 Span = tuple[int, int]

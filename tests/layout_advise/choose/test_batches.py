@@ -498,7 +498,7 @@ def test_the_whole_road_with_calls_of_different_sizes(
     batch = hotspot.batch
     assert batch is not None
     assert batch.calls in together
-    assert hotspot.call == batch.calls + 1
+    assert hotspot.call > batch.calls  # the batch ends before it, where the time is (decision 63)
     assert batch.ns_low <= batch.ns_median <= batch.ns_high
     assert hotspot.identity is not None
     assert hotspot.identity.evidence == "verified"

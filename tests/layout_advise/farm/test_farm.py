@@ -176,7 +176,7 @@ def test_usage_is_told(options: list[str], told: str, tmp_path: Path) -> None:
 def test_a_program_is_traced_and_its_verdict_is_in_the_table(tmp_path: Path) -> None:
     (tmp_path / "list.toml").write_text(
         "[[program]]\nname = 'victim'\nfiles = ['victim.c']\nbuild = 'cc $FLAGS -o victim $LIST/victim.c'\n"
-        "flags = { O2 = '-O2 -g' }\nrun = '$BUILD/victim plain 60000 200'\noptions = '--candidates 2'\n"
+        "flags = { O2 = '-O2 -g' }\nrun = '$BUILD/victim plain 60000 4000'\noptions = '--candidates 2'\n"
     )
     source = Path(__file__).resolve().parents[2] / "road" / "victim.c"
     (tmp_path / "victim.c").write_bytes(source.read_bytes())
