@@ -21,7 +21,8 @@ DEFAULT_MAX_REFS = 64_000_000
 class Settings:
     """One run of the road. ``timeout`` in seconds for each run of the program; ``budget`` in seconds for measuring (None:
     the stage's own); ``environment``: variables that are set for the program; ``max_refs`` accesses of a call are recorded
-    at most; ``max_bytes`` is the most room that the records, and the file of the trace, may each take."""
+    at most; ``max_bytes`` is the most room that the records, and the file of the trace, may each take. ``no_source``: the
+    report has no code, arguments and paths of the program."""
 
     command: tuple[str, ...]
     output: Path
@@ -41,6 +42,7 @@ class Settings:
     allow_reassociation: bool = False
     stdin: Path | None = None
     capture_output: bool = False
+    no_source: bool = False
     environment: dict[str, str] = field(default_factory=dict)
 
 

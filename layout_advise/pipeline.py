@@ -20,6 +20,7 @@ from layout_advise.progress import Progress
 from layout_advise.regions.one import RunContext
 from layout_advise.regions.several import Told, study_regions
 from layout_advise.reports.model import contract
+from layout_advise.reports.model.redact import without_source
 from layout_advise.reports.pages import html
 from layout_advise.rundir import RunDir, open_run, scratch, write_atomically
 from layout_advise.static_program import trace_static
@@ -53,6 +54,7 @@ def advise(settings: Settings, progress: Progress) -> contract.Report | None:
             return None
         progress.stage("report", "writing the report")
         report = assemble(settings, main, outcome, progress)
+        report = without_source(report) if settings.no_source else report
         write(run, report)
         return report
 

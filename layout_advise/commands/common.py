@@ -18,6 +18,9 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json", metavar="FILE", help="also write the report as JSON to FILE ('-': stdout, nothing else there)"
     )
+    parser.add_argument(
+        "--no-source", action="store_true", help="leave code, arguments and paths of the program out of what is written"
+    )
     parser.add_argument("-q", "--quiet", action="store_true", help="only the verdict and errors")
     parser.add_argument("-v", "--verbose", action="store_true", help="more detail")
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="colours (default: auto)")

@@ -46,6 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     parser = argparse.ArgumentParser()
     trace.add_arguments(parser)
     words = ["-f", "-o", arguments.output, *(["-q"] if arguments.quiet else []), *(["-v"] if arguments.verbose else [])]
+    words += ["--no-source"] if arguments.no_source else []
     if arguments.json:
         words += ["--json", arguments.json]
     print(f"$ layout-advise trace -o {arguments.output} -- {program}", file=sys.stderr)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from layout_advise.commands import common
 from layout_advise.reports.model.contract import read_report
+from layout_advise.reports.model.redact import without_source
 from layout_advise.reports.pages import html
 from layout_advise.rundir import write_atomically
 
@@ -29,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Carry out ``report``."""
     report = read_report(common.existing(arguments.run))
+    report = without_source(report) if arguments.no_source else report
     if arguments.html:
         write_atomically(Path(arguments.html), html.render(report).encode())
         print(f"report: {arguments.html}", file=sys.stderr)

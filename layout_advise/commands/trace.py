@@ -176,6 +176,7 @@ def settings(arguments: argparse.Namespace) -> Settings:
         allow_reassociation=arguments.allow_reassociation,
         stdin=_input(),
         capture_output=arguments.json == "-",
+        no_source=arguments.no_source,
         environment=dict(started.variables),
     )
 

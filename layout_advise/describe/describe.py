@@ -10,6 +10,7 @@ from layout_advise.choose.profile import Profiled
 from layout_advise.decide.decision import Decision
 from layout_advise.describe.assemble import Drawn, candidate_report, interval, structure_report
 from layout_advise.describe.candidate_rows import measured_rows, unmeasured
+from layout_advise.describe.source_view import source_view
 from layout_advise.describe.studied import Decided
 from layout_advise.describe.users_report import with_elsewhere, with_usage
 from layout_advise.errors import NotLiftedError
@@ -101,6 +102,7 @@ def _base(
         "clock": case.clock,
         "trace": TraceSummary(seen.trace.backend, seen.trace.accesses, seen.terms, seen.trace.truncated, seen.trace.limits),
         "structures": structures(seen),
+        "source": source_view(case.profiled, seen),
         "shared_lines": shared_lines(seen),
         "verdict": verdict,
         "batch": Batch(case.batch.size, *case.batch.spread) if case.batch is not None else None,

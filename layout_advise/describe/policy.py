@@ -1,4 +1,4 @@
-"""The limits of a stage: when a quality check of the experiment counts as passed."""
+"""The limits of a stage: when a quality check of the experiment counts as passed, and how much source is shown."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from layout_advise.mockup.timing.policy import limit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckPolicy:
-    """When a quality check of the experiment counts as passed."""
+    """When a quality check of the experiment counts as passed, and how much of the source the report holds."""
 
     identity_lo: float = limit(0.9, "ratio", "The unchanged mock-up takes at least this part of the original's time ...")
     identity_hi: float = limit(1.1, "ratio", "... and at most so many times it.")
@@ -29,6 +29,11 @@ class CheckPolicy:
         34,
     )
     told_less: float = limit(0.01, "part", "From so much on that is said.", 34)
+
+    around: int = limit(2, "lines", "Of the source, shown before and after each line that makes accesses.")
+    longest_line: int = limit(240, "characters", "Of a line of the source.")
+    most_lines: int = limit(600, "lines", "Of a region, instructions without a source included.")
+    most_file_bytes: int = limit(4 << 20, "bytes", "Read of one source file.")
 
 
 CHECKS = CheckPolicy()

@@ -1,6 +1,7 @@
 """The report as data: the contract ``layout-advise.report/1``.
 
 ``contract`` is the whole report, ``hotspot`` the part about one region, ``structure`` its data structures,
-``candidate`` the layouts tried. Text, HTML and JSON are made of the same object; ``docs/report.schema.json`` is its
-schema. ``farm`` is the summary of many runs: ``layout-advise.farm/1``.
+``candidate`` the layouts tried, ``source`` the lines of the source. Text, HTML and JSON are made of the same object;
+``docs/report.schema.json`` is its schema. ``redact`` takes the user's code and paths out. ``farm`` is the summary of many
+runs: ``layout-advise.farm/1``.
 """

@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 
 from layout_advise.reports.model.candidate import Ablation, CandidateReport, Identity, Interval
+from layout_advise.reports.model.source import AnnotatedLine
 from layout_advise.reports.model.structure import SharedLines, StructureReport
 
 Action = Literal["change", "keep", "undecided"]
@@ -231,3 +232,5 @@ class HotspotReport(msgspec.Struct, frozen=True):
     """Of most short calls one was chosen by its time: how many of those looked at take as long. Else 0."""
     compiled: CompiledBy | None = None
     """None where no mock-up was compiled."""
+    source: tuple[AnnotatedLine, ...] = ()
+    """The lines that make accesses or take time; empty with ``--no-source``."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -16,7 +16,15 @@ from layout_advise.reports.model.contract import Report
 from layout_advise.reports.model.hotspot import HotspotReport
 from layout_advise.reports.model.structure import StructureReport
 from layout_advise.reports.pages import figures, tables
-from layout_advise.reports.words import glossary, hotspot_words, layout_words, offsets, quantities, structure_words
+from layout_advise.reports.words import (
+    glossary,
+    hotspot_words,
+    layout_words,
+    offsets,
+    quantities,
+    source_words,
+    structure_words,
+)
 from layout_advise.reports.words.first_screen import check_effect, first_screen, short
 
 MOST_SOURCES = 8
@@ -41,39 +49,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    env.filters["size"] = quantities.size
-    env.filters["ns"] = quantities.nanoseconds
-    env.filters["number"] = quantities.number
-    env.filters["interval"] = quantities.interval
-    env.filters["families"] = layout_words.families
-    env.filters["traffic"] = layout_words.traffic
-    env.filters["inverse"] = quantities.inverse
-    env.filters["term"] = layout_words.term
-    env.filters["conversion"] = layout_words.conversion
-    env.filters["view"] = layout_words.view
-    env.filters["declaration"] = layout_words.declaration
-    env.filters["shape"] = structure_words.shape
-    env.filters["structure_line"] = structure_words.structure_line
-    env.filters["base_id"] = tables.base_id
-    env.filters["kind"] = hotspot_words.kind
-    env.filters["kept_calls"] = hotspot_words.kept_calls
-    env.filters["ended_ways"] = hotspot_words.ended_ways
-    env.filters["name"] = hotspot_words.name
-    env.filters["kind_speedups"] = hotspot_words.kind_speedups
-    env.filters["unused"] = structure_words.unused
-    env.filters["users"] = structure_words.users
-    env.filters["user_place"] = structure_words.user_place
-    env.filters["conversion_place"] = structure_words.conversion_place
-    env.filters["shared_lines"] = structure_words.shared_lines
-    env.filters["index_maps"] = index_maps
-    env.filters["drawing"] = drawing
-    env.filters["stacked"] = stacked
-    env.filters["ticks"] = ticks
-    env.filters["check_effect"] = check_effect
-    env.filters["offsets"] = offsets.offsets
-    env.filters["line_use"] = offsets.line_use
-    env.filters["c_code"] = c_code
-    env.filters["most_uses"] = lambda fields: max((max(f.reads, f.writes) for f in fields), default=0) or 1
+    env.filters |= FILTERS
     return env
 
 
@@ -87,6 +63,12 @@ def stacked(value: Interval | None) -> Markup:
 def ticks(text: str) -> Markup:
     """``text`` escaped, with the parts in backticks as code."""
     return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text))))
+
+
+def code_of(text: str, file: str | None) -> Markup:
+    """A line of the source, with its parts marked where the language is C or C++."""
+    known = (file or "").lower().endswith((".c", ".h", ".cc", ".cpp", ".cxx", ".hpp", ".hh"))
+    return Markup(c_code(text).rstrip("\n")) if known and text.strip() else escape(text)
 
 
 def c_code(text: str) -> Markup:
@@ -129,7 +111,50 @@ def sources(found: Sequence[tables.Layout]) -> list[CandidateReport]:
     return shown
 
 
-def _item(report: Report, hotspot: HotspotReport) -> dict[str, object]:
+FILTERS: dict[str, Callable[..., object]] = {
+    "size": quantities.size,
+    "ns": quantities.nanoseconds,
+    "number": quantities.number,
+    "interval": quantities.interval,
+    "inverse": quantities.inverse,
+    "families": layout_words.families,
+    "traffic": layout_words.traffic,
+    "term": layout_words.term,
+    "conversion": layout_words.conversion,
+    "view": layout_words.view,
+    "declaration": layout_words.declaration,
+    "shape": structure_words.shape,
+    "structure_line": structure_words.structure_line,
+    "unused": structure_words.unused,
+    "users": structure_words.users,
+    "user_place": structure_words.user_place,
+    "conversion_place": structure_words.conversion_place,
+    "shared_lines": structure_words.shared_lines,
+    "base_id": tables.base_id,
+    "kind": hotspot_words.kind,
+    "kept_calls": hotspot_words.kept_calls,
+    "ended_ways": hotspot_words.ended_ways,
+    "name": hotspot_words.name,
+    "kind_speedups": hotspot_words.kind_speedups,
+    "offsets": offsets.offsets,
+    "line_use": offsets.line_use,
+    "most_uses": offsets.most_uses,
+    "line_place": source_words.line_place,
+    "line_id": source_words.line_id,
+    "line_bytes": source_words.line_bytes,
+    "use_words": source_words.line_use,
+    "check_effect": check_effect,
+    "index_maps": index_maps,
+    "drawing": drawing,
+    "stacked": stacked,
+    "ticks": ticks,
+    "c_code": c_code,
+    "code_of": code_of,
+}
+"""The functions that templates call."""
+
+
+def _item(report: Report, hotspot: HotspotReport, number: int) -> dict[str, object]:
     """The values that the template needs of one hotspot besides its data."""
     best = chosen(hotspot)
     found = tables.layouts(hotspot)
@@ -140,6 +165,8 @@ def _item(report: Report, hotspot: HotspotReport) -> dict[str, object]:
     screen = first_screen(report, hotspot)
     return {
         "data": hotspot,
+        "number": number,
+        "hot": source_words.hot_lines(hotspot),
         "screen": screen,
         "notes": short(screen),
         "change_lines": MOST_CHANGE_LINES,
@@ -178,7 +205,7 @@ def render(report: Report) -> str:
         .get_template("report.html")
         .render(
             report=report,
-            hotspots=[_item(report, h) for h in report.hotspots],
+            hotspots=[_item(report, h, number) for number, h in enumerate(report.hotspots)],
             passed_over=[hotspot_words.passed_over(one) for one in report.passed_over],
             evidence=glossary.EVIDENCE_NOTES,
             words=glossary.FAMILY_NOTES,

@@ -1,6 +1,6 @@
 """Parts of a report as words, the same on the terminal and in HTML.
 
-``quantities`` (sizes, times, ratios), ``stream_words`` (folded streams), ``structure_words``, ``layout_words``,
-``hotspot_words``; ``glossary`` explains the terms, ``reason_words`` what reasons and checks mean. ``headline`` is the first
-sentence, ``first_screen`` what stands around it; ``offsets`` prints an element as pahole does.
+``quantities`` (sizes, times, ratios), ``stream_words`` (folded streams), ``source_words``, ``structure_words``,
+``layout_words``, ``hotspot_words``; ``glossary`` explains the terms, ``reason_words`` what reasons and checks mean.
+``headline`` is the first sentence, ``first_screen`` what stands around it; ``offsets`` prints an element as pahole does.
 """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from layout_advise.reports.model.structure import FieldUse, StructureReport
 from layout_advise.reports.words.structure_words import unused
 
@@ -42,6 +44,11 @@ def _member(member: FieldUse) -> str:
     name = f"    {member.type or f'byte[{member.bytes}]'} {member.name};"
     counts = f"{member.reads:7} {member.writes:7}" if member.reads or member.writes else "      -       -"
     return f"{name:<34} /* {member.offset:5} {member.bytes:5} {counts} */"
+
+
+def most_uses(fields: Sequence[FieldUse]) -> int:
+    """The most reads or writes of one of the fields, at least 1: the length of its bar."""
+    return max((max(field.reads, field.writes) for field in fields), default=0) or 1
 
 
 def line_use(structure: StructureReport, lines: int | None) -> float | None:

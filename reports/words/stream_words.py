@@ -6,9 +6,10 @@ its trip count and by how many bytes the address moves; a loop around several ha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, Node, Point, Stream
+from layout_advise.reports.model.source import StrideKind
 
 NAMES = "ijklmnopqrstuvwxyz"
 PART = 24
@@ -58,6 +59,42 @@ def node_text(node: Node, depth: int = 0) -> str:
     names = [f" ({_name(depth + place)})" for place in range(len(text))]
     heads = " ".join(one + name for one, name in zip(text, names, strict=True))
     return f"{heads} {{ {body_text(inner.body, depth + len(text))} }}"
+
+
+def stride_of(stream: Stream, size: int) -> tuple[StrideKind, int | None]:
+    """How the address moves from one access of ``size`` bytes to the next in the innermost loop that has several, and by how
+    many bytes where that is constant. Of parts that differ it is irregular."""
+    if isinstance(stream, AddressSet):
+        return ("broadcast" if stream.gcd == 0 and stream.count > 1 else "once" if stream.count == 1 else "irregular"), None
+    steps = set(_steps(stream.nodes, None, 0))
+    if not steps or steps == {None}:
+        return "once", None
+    steps.discard(None)
+    if len(steps) > 1:
+        return "irregular", None
+    (step,) = steps
+    if not step:
+        return "broadcast", 0
+    return ("unit" if abs(step) == size else "constant"), step
+
+
+def _steps(nodes: Sequence[Node], loop: int | None, depth: int) -> Iterator[int | None]:
+    """Of every point the coefficient of the innermost loop around it that is no single iteration; None outside of loops."""
+    for node in nodes:
+        if isinstance(node, Point):
+            yield None if loop is None else _step(node.address, loop)
+        else:
+            several = node.trip.const > 1 or any(node.trip.coefs)
+            yield from _steps(node.body, depth if several else loop, depth + 1)
+
+
+def stride_words(kind: StrideKind, stride: int | None) -> str:
+    """``unit stride``, ``constant stride of 80 B``, ``same address (broadcast)``, ``irregular``, ``once``."""
+    if kind == "constant" and stride is not None:
+        return f"constant stride of {stride} B"
+    if kind == "unit":
+        return "unit stride, backwards" if (stride or 0) < 0 else "unit stride"
+    return "same address (broadcast)" if kind == "broadcast" else kind
 
 
 def cut(text: str, limit: int | None) -> str:

@@ -39,6 +39,18 @@ def test_particles_are_verified_and_soa_is_measured(tmp_path: Path) -> None:
     assert soa
     assert all(c.verification is not None and c.verification.calls == 3 for c in soa)
     assert any(c.speedup is not None for c in soa)
+    shown = {line.line: line for line in hotspot.source}
+    text = (EXAMPLES / "particles" / "particles.c").read_text().splitlines()
+    (used,) = [line for line in hotspot.source if any(use.structure == "s0" for use in line.uses)]
+    assert used.line is not None
+    assert used.text == text[used.line - 1]
+    counts = {f.name: (f.reads, f.writes) for f in structure.fields}
+    assert {u.fields: (u.reads, u.writes) for u in used.uses if u.structure == "s0"} == {(k,): n for k, n in counts.items()}
+    assert {(u.kind, u.stride, u.bytes) for u in used.uses if u.structure == "s0"} == {("constant", 80, 8)}
+    assert shown[used.line - 2].text == text[used.line - 3]
+    assert sum(line.samples for line in hotspot.source) > 0.05
+    (advised,) = {c.change for c in soa if c.block is None and c.variant == "plain"}
+    assert "+double *p_vx = malloc(20000 * sizeof *p_vx);" in advised.splitlines()
     checks = {c.id: c.ok for c in report.quality.checks}
     assert checks["wrong-map"]
     assert checks["calls-verified"]

@@ -14,6 +14,7 @@ from layout_advise.reports.model.candidate import (
     Verification,
 )
 from layout_advise.reports.model.hotspot import CompiledBy, HotspotReport, NotLifted, Original, Span, TraceSummary, Verdict
+from layout_advise.reports.model.source import AnnotatedLine, LineUse
 from layout_advise.reports.model.structure import FieldUse, StructureReport
 
 
@@ -84,6 +85,18 @@ def report(verdict: Verdict | None = None) -> contract.Report:
         noise=Span(0.98, 1.02),
         candidates=(candidate(2, None), candidate(1, gain)),
         verdict=verdict or Verdict("change", "c1", 3.61, "measured-gain", "Change it: c1 <SoA> is 3.61 times as fast."),
+        source=(
+            AnnotatedLine("/home/me/main.c", 64, None, "for (i = 0; i < n; i++) /* <b> */", 0.2),
+            AnnotatedLine(
+                "/home/me/main.c",
+                65,
+                None,
+                "    p[i].v += p[i].x;",
+                0.4,
+                (LineUse("particles", "s0", ("v<x>",), 1000, 1000, 8, "constant", 80),),
+            ),
+            AnnotatedLine(None, None, "0x1139", "movsd xmm0, [rdi]", 0.0, (LineUse("sums", None, (), 1, 0, 8, "once"),)),
+        ),
         compiled=CompiledBy("gcc-12", ("-O2",), True),
         not_lifted=(NotLifted("0x401000", "vpshufb xmm0, xmm1", "main.c", 71, "unknown shuffle"),),
     )

@@ -67,10 +67,15 @@ def test_a_program_that_comes_to_rest_after_the_first_call_is_measured(tmp_path:
     """Five times five bits a call: the third leaves everything as it is. CI stopped one call too late once."""
     (tmp_path / "rest.c").write_text(REST)
     subprocess.run(["gcc", "-O2", "-g", "rest.c", "-o", "rest"], check=True, cwd=tmp_path)
+    (tmp_path / "rest.c").unlink()
     report = advise(["./rest"], "--restores", "3", "--hotspot", "settle", "--call", "2", folder=tmp_path)
     (hotspot,) = report.hotspots
     assert hotspot.identity is not None
     assert (report.status, hotspot.identity.evidence) == ("complete", "verified"), hotspot.verdict.text
+    instructions = [line for line in hotspot.source if line.uses]  # the source is gone
+    assert all(line.address for line in instructions)
+    (used, *_) = [line for line in instructions if any(use.structure == "s0" for use in line.uses)]
+    assert "[" in used.text
     checks = {check.id: check for check in report.quality.checks}
     assert not checks["calls-verified"].ok
     assert checks["calls-verified"].value in (1.0, 2.0)
