@@ -8,7 +8,9 @@ import sys
 from pathlib import Path
 
 from layout_advise.errors import RunDirError, UsageError
+from layout_advise.reports.exports.notes import annotations
 from layout_advise.reports.model.contract import Report, encode
+from layout_advise.reports.model.hotspot import HotspotReport
 from layout_advise.reports.pages import terminal
 from layout_advise.reports.words.headline import headline
 
@@ -24,6 +26,24 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-q", "--quiet", action="store_true", help="only the verdict and errors")
     parser.add_argument("-v", "--verbose", action="store_true", help="more detail")
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="colours (default: auto)")
+
+
+FAIL_ON_REACHED = 3
+"""The exit code of a gate that was reached."""
+
+
+def add_fail_on(parser: argparse.ArgumentParser) -> None:
+    """``--fail-on SPEEDUP``."""
+    parser.add_argument(
+        "--fail-on", type=float, metavar="SPEEDUP", help="exit with 3 when a change of at least this speedup is advised"
+    )
+
+
+def advised(report: Report, least: float | None) -> list[HotspotReport]:
+    """The regions for which a change of at least that speedup is advised; none without a limit."""
+    if least is None:
+        return []
+    return [h for h in report.hotspots if h.verdict.action == "change" and (h.verdict.gain or 0) >= least]
 
 
 def wants_colour(choice: str) -> bool:
@@ -57,7 +77,14 @@ def show(report: Report, arguments: argparse.Namespace) -> None:
         for hotspot in report.hotspots:
             print(headline(hotspot))
         return
-    sys.stdout.write(terminal.render(report, width=width(), colour=wants_colour(arguments.color), verbose=arguments.verbose))
+    sys.stdout.write(text(report, arguments))
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        print("\n".join(annotations(report, os.environ.get("GITHUB_WORKSPACE", ""))), file=sys.stderr)
+
+
+def text(report: Report, arguments: argparse.Namespace) -> str:
+    """The report as it is printed."""
+    return terminal.render(report, width=width(), colour=wants_colour(arguments.color), verbose=arguments.verbose)
 
 
 def existing(path: str) -> Path:

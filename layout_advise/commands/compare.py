@@ -3,6 +3,7 @@
   layout-advise compare before.layout after.layout
 
 A ratio is marked ~ where the two intervals overlap. Hotspots are matched by symbol, candidates by what was done.
+With --fail-on SPEEDUP the exit code is 3 when B advises a change of at least that speedup that A does not.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of ``compare``."""
     parser.add_argument("before", metavar="A", help="a run directory, or a report.json")
     parser.add_argument("after", metavar="B", help="another one")
+    common.add_fail_on(parser)
 
 
 def mark(before: Interval | None, after: Interval | None) -> str:
@@ -82,4 +84,6 @@ def run(arguments: argparse.Namespace) -> int:
             console.print(table(hotspot, other))
     if not matched:
         console.print("The two runs have no hotspot in common.")
-    return 0
+    before = {hotspot.symbol for hotspot in common.advised(a, arguments.fail_on)}
+    new = [hotspot for hotspot in common.advised(b, arguments.fail_on) if hotspot.symbol not in before]
+    return common.FAIL_ON_REACHED if new else 0

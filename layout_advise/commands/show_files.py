@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -76,16 +76,21 @@ def _cell(name: str, value: Any) -> Any:
 
 
 def write_parquet(found: Sequence[Row], path: Path) -> None:
-    """The same table as a Parquet file; replaced at once or not at all. Raises :class:`MachineError` without pyarrow,
-    :class:`RunDirError` where it cannot be written."""
+    """The same table as a Parquet file."""
+    write_table(records(found), COLUMNS, path)
+
+
+def write_table(rows: Sequence[dict[str, Any]], columns: Mapping[str, str], path: Path) -> None:
+    """Rows as a Parquet file with ``columns`` by name and type; replaced at once or not at all. Raises :class:`MachineError`
+    without pyarrow, :class:`RunDirError` where it cannot be written."""
     try:
         import pyarrow
         import pyarrow.parquet
     except ImportError as error:
         hint = "pip install 'layout-advise[parquet]', or use --csv"
         raise MachineError(f"cannot write {path}", "pyarrow is not installed", hint) from error
-    schema = pyarrow.schema([(name, getattr(pyarrow, kind)()) for name, kind in COLUMNS.items()])
-    table = pyarrow.Table.from_pylist(records(found), schema=schema)
+    schema = pyarrow.schema([(name, getattr(pyarrow, kind)()) for name, kind in columns.items()])
+    table = pyarrow.Table.from_pylist(list(rows), schema=schema)
     try:
         with tempfile.NamedTemporaryFile(dir=path.absolute().parent, prefix=f".{path.name}.", delete=False) as scratch:
             temporary = Path(scratch.name)

@@ -31,11 +31,8 @@ from layout_advise.config import (
 )
 from layout_advise.errors import UsageError
 from layout_advise.progress import Progress
-from layout_advise.reports.model.contract import Report
 from layout_advise.rundir import default_path
 from layout_advise.tracer.backends.registry import backend_names
-
-FAIL_ON_REACHED = 3
 
 
 def positive(text: str) -> int:
@@ -80,9 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--snapshot", choices=("auto", "criu", "fork"), default="auto", help="how to repeat the call")
     parser.add_argument("--until", choices=STAGES, default="report", metavar="STAGE", help=f"stop after {', '.join(STAGES)}")
-    parser.add_argument(
-        "--fail-on", type=float, metavar="SPEEDUP", help="exit with 3 when a change of at least this speedup is advised"
-    )
+    common.add_fail_on(parser)
     parser.add_argument(
         "--timeout",
         type=float,
@@ -194,10 +189,4 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     common.show(report, arguments)
     print(f"report: {chosen.output / 'report.html'}", file=sys.stderr)
-    return FAIL_ON_REACHED if _reached(report, arguments.fail_on) else 0
-
-
-def _reached(report: Report, limit: float | None) -> bool:
-    if limit is None:
-        return False
-    return any(h.verdict.action == "change" and (h.verdict.gain or 0) >= limit for h in report.hotspots)
+    return common.FAIL_ON_REACHED if common.advised(report, arguments.fail_on) else 0

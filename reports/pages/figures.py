@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from layout_advise.reports.model.candidate import CandidateReport
 from layout_advise.reports.model.hotspot import HotspotReport
@@ -24,43 +24,82 @@ MOST_ROWS = 16
 LONGEST_LABEL = 34
 
 
-def speedups(hotspot: HotspotReport) -> str:
-    """Speedup over the original with its 95 % interval (thick) and what all doubts leave possible (thin), one row a measured
-    candidate, the noise floor as a band.
+SETTINGS = {"svg.hashsalt": "layout-advise", "svg.fonttype": "none", "font.family": "sans-serif", "font.size": 10}
+METADATA: dict[str, dict[str, None]] = {
+    "svg": dict.fromkeys(("Date", "Creator", "Format", "Type")),
+    "pdf": dict.fromkeys(("CreationDate", "Creator", "Producer")),
+    "png": {"Software": None},
+}
+"""What would differ from run to run and between versions of matplotlib, by the format's name."""
+Kind = Literal["svg", "pdf", "png"]
 
-    Returns an ``<svg>`` element, or an empty string where nothing was measured.
-    """
+
+def speedups(hotspot: HotspotReport) -> str:
+    """The figure of :func:`speedup_file` as an ``<svg>`` element; an empty string where nothing was measured."""
+    return inline(speedup_file(hotspot, "svg").decode())
+
+
+def speedup_file(hotspot: HotspotReport, kind: Kind) -> bytes:
+    """Speedup over the original with its 95 % interval (thick) and what all doubts leave possible (thin), one row a measured
+    candidate, the noise floor as a band: a file of that kind, the same bytes each time. Empty where nothing was measured."""
     rows = [layout.best for layout in tables.layouts(hotspot) if layout.best.speedup is not None][:MOST_ROWS]
     if not rows:
+        return b""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    with mpl.rc_context(SETTINGS):
+        figure, axes = plt.subplots(figsize=(7.6, 0.9 + 0.36 * (len(rows) + 1)))
+        if hotspot.noise is not None:
+            axes.axvspan(hotspot.noise.lo, hotspot.noise.hi, color=BAND, lw=0)
+        axes.axvline(1.0, color=INK, lw=1)
+        for position, candidate in enumerate(rows):
+            _speedup_row(axes, position, candidate, GAIN if candidate.id == hotspot.verdict.candidate else PLAIN)
+        axes.set_yticks(range(len(rows)), [f"{tables.base_id(one)}  {_label(one)}" for one in rows])
+        axes.set_ylim(len(rows) - 0.4, -0.6)
+        axes.set_xlabel("times as fast as the original")
+        return _drawn(figure, axes, "x", ("top", "right", "left"), kind)
+
+
+def _speedup_row(axes: Axes, position: int, candidate: CandidateReport, colour: str) -> None:
+    value = candidate.speedup
+    assert value is not None
+    ends = [value.lo, value.hi, *(end for term in candidate.error_budget for end in (term.lo, term.hi))]
+    axes.plot([min(ends), max(ends)], [position, position], color=colour, lw=1)
+    axes.plot([value.lo, value.hi], [position, position], color=colour, lw=3, solid_capstyle="round")
+    axes.plot([value.median], [position], "o", color=colour, ms=7)
+    if candidate.over_identity is not None:
+        axes.plot([candidate.over_identity.median], [position], "|", color=INK, ms=12, mew=2)
+
+
+def break_even(hotspot: HotspotReport) -> str:
+    """Total time by the number of calls: as it is, and in the layout of the verdict with one conversion there and back, and
+    with none; an ``<svg>`` element, or an empty string where that was not measured."""
+    best = next((c for c in hotspot.candidates if c.id == hotspot.verdict.candidate), None)
+    ns = hotspot.original.ns_in_situ or hotspot.original.ns_steady
+    costs, gain = (best.conversion, best.speedup) if best is not None else (None, None)
+    if best is None or costs is None or gain is None or not ns or gain.median <= 1 or not costs.break_even_calls:
         return ""
     import matplotlib as mpl
 
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 
-    with mpl.rc_context(
-        {"svg.hashsalt": "layout-advise", "svg.fonttype": "none", "font.family": "sans-serif", "font.size": 10}
-    ):
-        figure, axes = plt.subplots(figsize=(7.6, 0.9 + 0.36 * (len(rows) + 1)))
-        if hotspot.noise is not None:
-            axes.axvspan(hotspot.noise.lo, hotspot.noise.hi, color=BAND, lw=0)
-        axes.axvline(1.0, color=INK, lw=1)
-        labels = []
-        for position, candidate in enumerate(rows):
-            value = candidate.speedup
-            assert value is not None
-            colour = GAIN if candidate.id == hotspot.verdict.candidate else PLAIN
-            ends = [value.lo, value.hi, *(end for term in candidate.error_budget for end in (term.lo, term.hi))]
-            axes.plot([min(ends), max(ends)], [position, position], color=colour, lw=1)
-            axes.plot([value.lo, value.hi], [position, position], color=colour, lw=3, solid_capstyle="round")
-            axes.plot([value.median], [position], "o", color=colour, ms=7)
-            if candidate.over_identity is not None:
-                axes.plot([candidate.over_identity.median], [position], "|", color=INK, ms=12, mew=2)
-            labels.append(f"{tables.base_id(candidate)}  {_label(candidate)}")
-        axes.set_yticks(range(len(rows)), labels)
-        axes.set_ylim(len(rows) - 0.4, -0.6)
-        axes.set_xlabel("times as fast as the original")
-        return _svg(figure, axes, "x", ("top", "right", "left"))
+    calls, once = [0.0, 2.5 * costs.break_even_calls], costs.in_ms + costs.out_ms
+    lines = (("as it is", 0.0, 1.0, PLAIN, "-"), ("converted once", once, gain.median, GAIN, "-"))
+    with mpl.rc_context(SETTINGS):
+        figure, axes = plt.subplots(figsize=(7.6, 2.6))
+        for label, start, factor, colour, style in (*lines, ("permanent", 0.0, gain.median, GAIN, ":")):
+            axes.plot(calls, [start + n * ns / 1e6 / factor for n in calls], style, color=colour, lw=2, label=label)
+        axes.axvline(costs.break_even_calls, color=INK, lw=0.8)
+        axes.set_xlabel("calls in a row")
+        axes.set_ylabel("ms in all")
+        axes.set_ylim(bottom=0)
+        axes.set_xlim(left=0)
+        axes.legend(frameon=False, labelcolor=INK)
+        return inline(_drawn(figure, axes, "y", ("top", "right"), "svg").decode())
 
 
 def by_threads(hotspot: HotspotReport) -> str:
@@ -78,9 +117,7 @@ def by_threads(hotspot: HotspotReport) -> str:
     series = [("original", PLAIN, [(c.threads, c.original) for c in counts])]
     if found.candidate is not None:
         series.append((found.candidate, GAIN, [(c.threads, c.candidate) for c in counts]))
-    with mpl.rc_context(
-        {"svg.hashsalt": "layout-advise", "svg.fonttype": "none", "font.family": "sans-serif", "font.size": 10}
-    ):
+    with mpl.rc_context(SETTINGS):
         figure, axes = plt.subplots(figsize=(7.6, 2.6))
         for name, colour, points in series:
             known = [(threads, time) for threads, time in points if time is not None]
@@ -94,11 +131,11 @@ def by_threads(hotspot: HotspotReport) -> str:
         axes.set_xlabel("threads")
         axes.set_ylabel("µs a call")
         axes.legend(frameon=False, labelcolor=INK)
-        return _svg(figure, axes, "y", ("top", "right"))
+        return inline(_drawn(figure, axes, "y", ("top", "right"), "svg").decode())
 
 
-def _svg(figure: Figure, axes: Axes, grid: Literal["x", "y"], bare: Sequence[str]) -> str:
-    """The figure as text, its lines in the page's colours; ``bare`` sides have no frame."""
+def _drawn(figure: Figure, axes: Axes, grid: Literal["x", "y"], bare: Sequence[str], kind: Kind) -> bytes:
+    """The figure as a file, its lines in the page's colours; ``bare`` sides have no frame."""
     from matplotlib import pyplot as plt
 
     axes.xaxis.label.set_color(INK)
@@ -108,11 +145,11 @@ def _svg(figure: Figure, axes: Axes, grid: Literal["x", "y"], bare: Sequence[str
     axes.set_axisbelow(True)
     for side in bare:
         axes.spines[side].set_visible(False)
-    buffer = io.StringIO()
-    metadata = {"Date": None, "Creator": None, "Format": None, "Type": None}
-    figure.savefig(buffer, format="svg", bbox_inches="tight", transparent=True, metadata=metadata)
+    buffer = io.BytesIO()
+    metadata: dict[str, Any] = dict(METADATA[kind])
+    figure.savefig(buffer, format=kind, bbox_inches="tight", transparent=kind == "svg", metadata=metadata, dpi=200)
     plt.close(figure)
-    return inline(buffer.getvalue())
+    return buffer.getvalue()
 
 
 def _label(candidate: CandidateReport) -> str:
@@ -123,5 +160,7 @@ def _label(candidate: CandidateReport) -> str:
 def inline(svg: str) -> str:
     """The ``<svg>`` element alone: no XML prologue, no doctype, no metadata (they hold URLs); ink and band follow the page's
     colours, so that a dark page stays dark."""
+    if not svg:
+        return ""
     svg = svg[svg.index("<svg") :].replace(INK, "currentColor").replace(BAND, "var(--line)")
     return re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)

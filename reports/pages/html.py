@@ -179,6 +179,7 @@ def _item(report: Report, hotspot: HotspotReport, number: int) -> dict[str, obje
         "advised": advised,
         "permanence": hotspot_words.permanence(best, hotspot) if best is not None and advised else "",
         "figure": Markup(figures.speedups(hotspot)),
+        "break_even": Markup(figures.break_even(hotspot)),
         "sources": sources(found),
         "shown": shown[:MOST_STRUCTURES],
         "plain": [s for s in plain if s not in shown] + shown[MOST_STRUCTURES:],

@@ -14,7 +14,8 @@ from layout_advise.reports.model.contract import Report, read_report
 def run_command(*words: str | Path, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
     """``layout-advise`` with these words; how it ends is for the caller to look at."""
     command = [sys.executable, "-m", "layout_advise", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env={**os.environ, **environment}, check=False)
+    variables = {**os.environ, "GITHUB_ACTIONS": "", **environment}
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=variables, check=False)
 
 
 def advise(program: Sequence[str | Path], *options: str, folder: Path, **environment: str) -> Report:
