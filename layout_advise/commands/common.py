@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from layout_advise.errors import RunDirError, UsageError
-from layout_advise.reports.exports.notes import annotations
+from layout_advise.reports.exports.notes import github_lines
 from layout_advise.reports.model.contract import Report, encode
 from layout_advise.reports.model.hotspot import HotspotReport
 from layout_advise.reports.pages import terminal
@@ -79,7 +79,7 @@ def show(report: Report, arguments: argparse.Namespace) -> None:
         return
     sys.stdout.write(text(report, arguments))
     if os.environ.get("GITHUB_ACTIONS") == "true":
-        print("\n".join(annotations(report, os.environ.get("GITHUB_WORKSPACE", ""))), file=sys.stderr)
+        print("\n".join(github_lines(report, os.environ.get("GITHUB_WORKSPACE", ""))), file=sys.stderr)
 
 
 def text(report: Report, arguments: argparse.Namespace) -> str:

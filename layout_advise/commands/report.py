@@ -38,7 +38,7 @@ FORMATS: dict[str, Callable[[Report], str]] = {
     "sarif": lambda report: json.dumps(sarif(report, str(Path.cwd())), indent=2, ensure_ascii=False) + "\n",
     "csv": rows.as_csv,
     "notes": lambda report: "".join(f"{line}\n" for line in notes.notes(report, str(Path.cwd()))),
-    "github": lambda report: "".join(f"{line}\n" for line in notes.annotations(report, str(Path.cwd()))),
+    "github": lambda report: "".join(f"{line}\n" for line in notes.github_lines(report, str(Path.cwd()))),
 }
 """The forms of a report that are text, besides the terminal's."""
 

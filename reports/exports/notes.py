@@ -40,7 +40,7 @@ def accesses(hotspot: HotspotReport) -> Iterator[tuple[str, int, str]]:
             yield line.file, line.line, f"accesses {fields or used[0].name}, which would move"
 
 
-def annotations(report: Report, root: str = "") -> list[str]:
+def github_lines(report: Report, root: str = "") -> list[str]:
     """The verdicts as workflow commands of GitHub (``::notice file=...``), which shows them beside the changed lines."""
     lines = []
     for hotspot in report.hotspots:

@@ -1,5 +1,6 @@
 """Whole outputs made of a report or a trace.
 
-``tables`` gives the rows, ``terminal`` and ``html`` the report, ``figures`` its drawings; ``trace_text`` shows a
-trace's file as text, ``chrome_trace`` as events for ui.perfetto.dev. ``farm_pages`` has the summary of many runs.
+``tables`` gives the rows, ``terminal`` and ``html`` the report, ``figures`` and ``inline_charts`` its drawings;
+``trace_text`` shows a trace's file as text, ``chrome_trace`` as events for ui.perfetto.dev. ``farm_pages`` has the summary
+of many runs.
 """

@@ -1,4 +1,4 @@
-"""Figures for the HTML report, as inline SVG made by matplotlib (imported only when a figure is drawn)."""
+"""Figures made by matplotlib (imported only when a figure is drawn): speedups as a file, threads as inline SVG."""
 
 from __future__ import annotations
 
@@ -24,7 +24,12 @@ MOST_ROWS = 16
 LONGEST_LABEL = 34
 
 
-SETTINGS = {"svg.hashsalt": "layout-advise", "svg.fonttype": "none", "font.family": "sans-serif", "font.size": 10}
+SETTINGS: dict[Any, Any] = {
+    "svg.hashsalt": "layout-advise",
+    "svg.fonttype": "none",
+    "font.family": "sans-serif",
+    "font.size": 10,
+}
 METADATA: dict[str, dict[str, None]] = {
     "svg": dict.fromkeys(("Date", "Creator", "Format", "Type")),
     "pdf": dict.fromkeys(("CreationDate", "Creator", "Producer")),
@@ -32,11 +37,6 @@ METADATA: dict[str, dict[str, None]] = {
 }
 """What would differ from run to run and between versions of matplotlib, by the format's name."""
 Kind = Literal["svg", "pdf", "png"]
-
-
-def speedups(hotspot: HotspotReport) -> str:
-    """The figure of :func:`speedup_file` as an ``<svg>`` element; an empty string where nothing was measured."""
-    return inline(speedup_file(hotspot, "svg").decode())
 
 
 def speedup_file(hotspot: HotspotReport, kind: Kind) -> bytes:
@@ -72,34 +72,6 @@ def _speedup_row(axes: Axes, position: int, candidate: CandidateReport, colour: 
     axes.plot([value.median], [position], "o", color=colour, ms=7)
     if candidate.over_identity is not None:
         axes.plot([candidate.over_identity.median], [position], "|", color=INK, ms=12, mew=2)
-
-
-def break_even(hotspot: HotspotReport) -> str:
-    """Total time by the number of calls: as it is, and in the layout of the verdict with one conversion there and back, and
-    with none; an ``<svg>`` element, or an empty string where that was not measured."""
-    best = next((c for c in hotspot.candidates if c.id == hotspot.verdict.candidate), None)
-    ns = hotspot.original.ns_in_situ or hotspot.original.ns_steady
-    costs, gain = (best.conversion, best.speedup) if best is not None else (None, None)
-    if best is None or costs is None or gain is None or not ns or gain.median <= 1 or not costs.break_even_calls:
-        return ""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    calls, once = [0.0, 2.5 * costs.break_even_calls], costs.in_ms + costs.out_ms
-    lines = (("as it is", 0.0, 1.0, PLAIN, "-"), ("converted once", once, gain.median, GAIN, "-"))
-    with mpl.rc_context(SETTINGS):
-        figure, axes = plt.subplots(figsize=(7.6, 2.6))
-        for label, start, factor, colour, style in (*lines, ("permanent", 0.0, gain.median, GAIN, ":")):
-            axes.plot(calls, [start + n * ns / 1e6 / factor for n in calls], style, color=colour, lw=2, label=label)
-        axes.axvline(costs.break_even_calls, color=INK, lw=0.8)
-        axes.set_xlabel("calls in a row")
-        axes.set_ylabel("ms in all")
-        axes.set_ylim(bottom=0)
-        axes.set_xlim(left=0)
-        axes.legend(frameon=False, labelcolor=INK)
-        return inline(_drawn(figure, axes, "y", ("top", "right"), "svg").decode())
 
 
 def by_threads(hotspot: HotspotReport) -> str:
@@ -160,7 +132,5 @@ def _label(candidate: CandidateReport) -> str:
 def inline(svg: str) -> str:
     """The ``<svg>`` element alone: no XML prologue, no doctype, no metadata (they hold URLs); ink and band follow the page's
     colours, so that a dark page stays dark."""
-    if not svg:
-        return ""
     svg = svg[svg.index("<svg") :].replace(INK, "currentColor").replace(BAND, "var(--line)")
     return re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)

@@ -16,6 +16,7 @@ from layout_advise.reports.model.contract import Report
 from layout_advise.reports.model.hotspot import HotspotReport
 from layout_advise.reports.model.structure import StructureReport
 from layout_advise.reports.pages import figures, tables
+from layout_advise.reports.pages.inline_charts import break_even_chart, speedup_chart
 from layout_advise.reports.words import (
     glossary,
     hotspot_words,
@@ -28,14 +29,17 @@ from layout_advise.reports.words import (
 from layout_advise.reports.words.first_screen import check_effect, first_screen, short
 
 MOST_SOURCES = 8
-SOURCE_BUDGET = 150_000
-"""Characters of C in the page altogether: it stays a file that opens at once."""
+SOURCE_BUDGET = 300_000
+"""Characters of highlighted C in the page altogether: it stays a file that opens at once. Regions have equal shares of it,
+as of the rows of tables."""
+GROWTH = 4
+"""So many times longer is highlighted C, about."""
 MOST_CHANGE_LINES = 16
 """Lines of the change of the source that the first screen has room for."""
 MOST_ROWS = 2_000
 """Layouts in the table; ``MOST_LAYOUTS`` of them with all that is known."""
 MOST_STRUCTURES = 12
-MOST_LAYOUTS = 40
+MOST_LAYOUTS, LEAST_LAYOUTS = 40, 5
 MOST_MAPS = 20
 MOST_BUDGETS = 12
 
@@ -101,13 +105,14 @@ def chosen(hotspot: HotspotReport) -> CandidateReport | None:
     return next((c for c in order if c.id == hotspot.verdict.candidate), order[0] if order else None)
 
 
-def sources(found: Sequence[tables.Layout]) -> list[CandidateReport]:
-    """The mock-ups to print: the best variants of the first layouts, as many as the budget takes."""
-    shown, left = [], SOURCE_BUDGET
+def sources(found: Sequence[tables.Layout], budget: int) -> list[tuple[CandidateReport, Markup]]:
+    """The mock-ups to print, highlighted: the best variants of the first layouts, as many as the budget takes."""
+    shown, left = [], budget
     for best in [layout.best for layout in found if layout.best.source][:MOST_SOURCES]:
-        left -= len(best.source)
-        if left >= 0:
-            shown.append(best)
+        text = c_code(best.source) if GROWTH * len(best.source) < left else Markup("")
+        if text and len(text) <= left:
+            left -= len(text)
+            shown.append((best, text))
     return shown
 
 
@@ -163,6 +168,8 @@ def _item(report: Report, hotspot: HotspotReport, number: int) -> dict[str, obje
     plain = [s for s in hotspot.structures if s.id not in moved]
     shown = [s for s in hotspot.structures if s.id in moved] or plain
     screen = first_screen(report, hotspot)
+    regions = len(report.hotspots)
+    full, rows = max(MOST_LAYOUTS // regions, LEAST_LAYOUTS), MOST_ROWS // regions
     return {
         "data": hotspot,
         "number": number,
@@ -172,15 +179,15 @@ def _item(report: Report, hotspot: HotspotReport, number: int) -> dict[str, obje
         "change_lines": MOST_CHANGE_LINES,
         "count": len(found),
         "place": hotspot_words.place(hotspot),
-        "layouts": found[:MOST_LAYOUTS],
-        "further": found[MOST_LAYOUTS:MOST_ROWS],
-        "more": max(0, len(found) - MOST_ROWS),
+        "layouts": found[:full],
+        "further": found[full:rows],
+        "more": max(0, len(found) - max(full, rows)),
         "chosen": best,
         "advised": advised,
         "permanence": hotspot_words.permanence(best, hotspot) if best is not None and advised else "",
-        "figure": Markup(figures.speedups(hotspot)),
-        "break_even": Markup(figures.break_even(hotspot)),
-        "sources": sources(found),
+        "figure": speedup_chart(hotspot),
+        "break_even": break_even_chart(hotspot),
+        "sources": sources(found, SOURCE_BUDGET // regions),
         "shown": shown[:MOST_STRUCTURES],
         "plain": [s for s in plain if s not in shown] + shown[MOST_STRUCTURES:],
         "budget": [(layout.id, t) for layout in found[:MOST_BUDGETS] for t in layout.best.error_budget],

@@ -16,9 +16,9 @@ from layout_advise.cli import main
 from layout_advise.reports.exports import notes, rows
 from layout_advise.reports.exports.markdown import escaped, markdown
 from layout_advise.reports.exports.sarif import sarif
-from layout_advise.reports.model import contract
 from layout_advise.reports.model.hotspot import Verdict
 from layout_advise.reports.pages import figures
+from layout_advise.reports.pages.inline_charts import break_even_chart, speedup_chart, ticks_of
 from tests.support.run_folders import saved
 from tests.support.sample_report import report
 
@@ -60,7 +60,7 @@ def test_lines_for_editors() -> None:
 
 def test_annotations_escape_what_would_end_them() -> None:
     hotspot = msgspec.structs.replace(report().hotspots[0], file="a,b:c%.c", name="f\n::error::g")
-    (line,) = notes.annotations(msgspec.structs.replace(report(), hotspots=(hotspot,)))
+    (line,) = notes.github_lines(msgspec.structs.replace(report(), hotspots=(hotspot,)))
     assert line.startswith("::warning file=a%2Cb%3Ac%25.c,line=63,title=layout-advise%3A change::Store")
     assert "\n" not in line
     assert "f ::error::g 3.6×" in line or "f%0A::error::g 3.6×" in line
@@ -152,6 +152,15 @@ def test_github_gets_annotations(
 
 
 def test_a_break_even_is_drawn_where_it_was_measured() -> None:
-    assert "<svg" in figures.break_even(report().hotspots[0])
-    assert figures.break_even(report(KEEP).hotspots[0]) == ""
-    assert contract.SCHEMA in contract.encode(report()).decode()
+    assert "converted once" in break_even_chart(report().hotspots[0])
+    assert break_even_chart(report(KEEP).hotspots[0]) == ""
+
+
+def test_the_chart_of_speedups_has_a_row_a_measured_layout() -> None:
+    chart = speedup_chart(report().hotspots[0])
+    assert chart.count("<circle") == 1
+    assert "c1  SoA, compact" in chart
+    bare = msgspec.structs.replace(report().hotspots[0], candidates=())
+    assert speedup_chart(bare) == ""
+    assert ticks_of(0.93, 6.4) == [1, 2, 3, 4, 5, 6]
+    assert ticks_of(0.98, 1.02) == [0.98, 0.99, 1.0, 1.01, 1.02]

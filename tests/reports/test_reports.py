@@ -229,6 +229,18 @@ def test_the_page_stays_small_whatever_the_mock_ups_are() -> None:
     assert small.count("<details><summary>c") == html.MOST_SOURCES
 
 
+def test_a_page_of_many_structures_and_layouts_stays_one_table() -> None:
+    sample = many(2_000, source="x[i] = y[j];\n" * 300)
+    structure = sample.hotspots[0].structures[0]
+    shown = tuple(msgspec.structs.replace(structure, id=f"s{k}", drawing="<svg></svg>" * 2000) for k in range(200))
+    hotspot = msgspec.structs.replace(sample.hotspots[0], structures=shown)
+    page = html.render(msgspec.structs.replace(sample, hotspots=(hotspot,)))
+    assert len(page.encode()) < 2_000_000
+    assert len(re.findall(r'<td data-value="\d+">c\d+</td>', page)) == 2_000
+    few = many(20, source="x[i] = y[j];\n" * 60)
+    assert len(html.render(msgspec.structs.replace(few, hotspots=few.hotspots * 50)).encode()) < 2_000_000
+
+
 def test_what_the_verdict_says_is_escaped_and_names_become_code() -> None:
     page = html.render(report(Verdict("keep", None, None, "no-gain", "Keep `p<1>` <b>")))
     assert "Keep <code>p&lt;1&gt;</code> &lt;b&gt;" in page
