@@ -194,8 +194,8 @@ def obstacle(lifted: Lifted) -> str | None:
     """The argument or result of the lifted code that is not recorded with the calls, or None."""
     for live in lifted.live_ins:
         place = live.location
-        if isinstance(place, Lane) and place.number <= 7 and place.index > 1:  # beyond the eighth there are no arguments
-            return f"the calls take an argument in vector register {place.number} that is not recorded"
+        if isinstance(place, Lane) and place.number <= 7 and place.index > 3:  # beyond the eighth there are no arguments
+            return f"the calls take an argument in vector register {place.number}, of 64 bytes, that is not recorded"
     for out in lifted.live_outs:
         place = out.location
         if (isinstance(place, Gpr) and place.number not in (0, 2)) or (

@@ -32,7 +32,7 @@ from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.sampling.probe import Probe
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.park import park
-from layout_advise.tracer.snapshot.recorded_calls import RECORDED, RSP, STACK_ARGUMENTS
+from layout_advise.tracer.snapshot.recorded_calls import RSP, STACK_BYTES
 from layout_advise.tracer.snapshot.snapshots import whole_copies
 from layout_advise.tracer.trace.trace import Trace
 from layout_advise.workspace import Workspace
@@ -199,6 +199,6 @@ def words_read(trace: Trace, words: Sequence[int]) -> tuple[int, ...]:
 
 def outside_arguments(ranges: Sequence[Range], top: int) -> tuple[Range, ...]:
     """``ranges`` without the words above the return address at ``top``, which are put there before each call of a batch."""
-    low, high = top + 8, top + 8 + RECORDED - STACK_ARGUMENTS
+    low, high = top + 8, top + 8 + STACK_BYTES
     parts = [part for r in ranges for part in (Range(r.start, min(r.end, low)), Range(max(r.start, high), r.end))]
     return tuple(part for part in parts if part.start < part.end)

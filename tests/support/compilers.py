@@ -9,6 +9,7 @@ import pytest
 
 HASWELL = ("-O3", "-march=haswell")
 """Flags by which gcc and clang make vectors of 32 bytes."""
+HAS_AVX = " avx " in Path("/proc/cpuinfo").read_text()
 HAS_AVX512 = all(f" avx512{part}" in Path("/proc/cpuinfo").read_text() for part in ("f", "bw", "dq", "vl", "cd"))
 
 needs_clang = pytest.mark.skipif(shutil.which("clang") is None, reason="clang is not installed")

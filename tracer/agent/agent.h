@@ -145,6 +145,7 @@ struct la_recorded {
     uint64_t gpr[16]; /* in encoding order, as in la_registers */
     uint8_t xmm[8][16];
     uint64_t stack[LA_STACK_ARGUMENTS]; /* above the return address */
+    uint8_t upper[8][16]; /* of ymm0 to ymm7 */
 };
 struct la_returned {
     uint64_t rax, rdx;
@@ -160,6 +161,7 @@ struct la_batch { /* entry.S knows the offsets */
     void (*run)(struct la_context *);           /* 48: of the mock-up */
     uint64_t words;                             /* 56: words of the stack that differ from call to call: put there before each */
     uint64_t *word;                             /* 64: how far each is from rsp, in bytes */
+    uint64_t upper;                             /* 72: some call finds something in the upper half of a vector register */
 };
 extern struct la_batch la_batch;
 uint64_t la_calls_bytes(void);

@@ -23,8 +23,11 @@ _GPR = struct.Struct("<16Q")
 _XMM = 16
 STACK_ARGUMENTS = 256
 """Where the words of the stack above the return address stand in a recorded call."""
-RECORDED = STACK_ARGUMENTS + 8 * 64
-"""Bytes of one recorded call: 16 general registers, xmm0 to xmm7, 64 words of the stack."""
+STACK_BYTES = 8 * 64
+UPPER_HALVES = STACK_ARGUMENTS + STACK_BYTES
+"""Where the upper halves of ymm0 to ymm7 stand in a recorded call."""
+RECORDED = UPPER_HALVES + 8 * 16
+"""Bytes of one recorded call: 16 general registers, xmm0 to xmm7, 64 words of the stack, the upper halves of ymm0 to ymm7."""
 RETURNED = 48
 """Bytes of what one call returned: rax, rdx, xmm0, xmm1."""
 
@@ -60,8 +63,8 @@ class Calls:
         arguments in memory, and what else the callers keep there. All of them where the calls come from different depths:
         where they are replayed there is none of them."""
         if not self.from_one_depth:
-            return tuple(range(8, RECORDED - STACK_ARGUMENTS + 8, 8))
-        rows = np.frombuffer(self.data, "<u8").reshape(-1, RECORDED // 8)[:, STACK_ARGUMENTS // 8 :]
+            return tuple(range(8, STACK_BYTES + 8, 8))
+        rows = np.frombuffer(self.data, "<u8").reshape(-1, RECORDED // 8)[:, STACK_ARGUMENTS // 8 : UPPER_HALVES // 8]
         return tuple(8 * (int(n) + 1) for n in np.flatnonzero((rows != rows[:1]).any(axis=0)))
 
     @property

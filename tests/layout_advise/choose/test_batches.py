@@ -31,10 +31,11 @@ from layout_advise.tracer.sampling.probe import probe
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.compare import compare
 from layout_advise.tracer.snapshot.park import park
-from layout_advise.tracer.snapshot.recorded_calls import RECORDED, RSP, Calls, record_calls
+from layout_advise.tracer.snapshot.recorded_calls import RECORDED, RSP, UPPER_HALVES, Calls, record_calls
 from layout_advise.tracer.trace.trace import Mapping
 from layout_advise.verify.compare import differing, left_behind
 from tests.support.command import advise
+from tests.support.compilers import HAS_AVX
 
 COUNT, CALLS, FIRST, SIZE = 3000, 400, 21, 60
 
@@ -231,6 +232,38 @@ def test_arguments_on_the_stack_are_each_call_s_own(tmp_path: Path) -> None:
             for register, word in (("c->in.gpr[7]", 8), ("c->in.gpr[6]", 8 * 22)):
                 text = text.replace(register, f"*(long *)(c->in.gpr[4] + {word})")
             text = text.replace("c->in.vector[0]", f"(char *)c->in.gpr[4] + {8 * 23}")
+            mockup = fork.run(fork.load(compiled(text, tmp_path / "mockup.so")), forbidden=[place])
+            assert sums(mockup) == sums(result)
+
+
+IN_UPPER_HALVES = "#include <immintrin.h>\n" + PROGRAM.replace(
+    "__attribute__((noipa)) double move(struct p *q, long n, double dt)",
+    '__attribute__((noipa, target("avx"))) double move(struct p *q, long n, __m256d step)',
+)
+IN_UPPER_HALVES = IN_UPPER_HALVES.replace("double s = 0;", "double s = 0, dt = step[3];").replace(
+    "int main", '__attribute__((target("avx"))) int main'
+)
+IN_UPPER_HALVES = IN_UPPER_HALVES.replace("0.25 * (c % 3))", "_mm256_setr_pd(c, 1, 2, 0.25 * (c % 3)))")
+
+
+@pytest.mark.skipif(not HAS_AVX, reason="the processor has no AVX")
+def test_upper_halves_of_vector_registers_are_each_call_s_own(tmp_path: Path) -> None:
+    """As of code that is handed a vector of four doubles."""
+    program = tmp_path / "upper"
+    subprocess.run(["gcc", "-g", "-O2", "-x", "c", "-", "-o", program], input=IN_UPPER_HALVES.encode(), check=True)
+    calls = record_calls(command(program), entry(program), FIRST, SIZE, timeout=60)
+    steps = [struct.unpack_from("<2d", calls.data, RECORDED * k + UPPER_HALVES) for k in range(SIZE)]
+    assert steps == [(2, arguments(FIRST + k)[2]) for k in range(SIZE)]
+    with park(command(program), entry(program), FIRST, timeout=60, command_timeout=20) as stopped:
+        stopped.batch(calls)
+        place, x = particles(stopped), state_before(FIRST)
+        with stopped.fork() as fork:
+            result = fork.run(0)
+            assert sums(result) == [one_call(x, FIRST + k) for k in range(SIZE)]
+            assert np.array_equal(positions(fork, place), x)
+        with stopped.fork() as fork:
+            text = MOCKUP % {"count": COUNT, "base": place.start, "extra": ""}
+            text = text.replace("c->in.vector[0]", "(char *)c->in.vector[0] + 24")
             mockup = fork.run(fork.load(compiled(text, tmp_path / "mockup.so")), forbidden=[place])
             assert sums(mockup) == sums(result)
 

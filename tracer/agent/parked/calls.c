@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
 #include "agent.h"
+#include <cpuid.h>
 #include <stddef.h>
 
 struct la_batch la_batch;
@@ -9,7 +10,8 @@ struct la_batch la_batch;
 /* The offsets that entry.S uses. */
 _Static_assert(offsetof(struct la_context, in) == 8 && offsetof(struct la_context, out) == 2216, "abi.h");
 _Static_assert(offsetof(struct la_registers, vector) == 160, "abi.h");
-_Static_assert(sizeof(struct la_recorded) == 768 && offsetof(struct la_recorded, stack) == 256 && sizeof(struct la_returned) == 48, "agent.h");
+_Static_assert(offsetof(struct la_recorded, upper) == 768 && offsetof(struct la_batch, upper) == 72, "agent.h");
+_Static_assert(sizeof(struct la_recorded) == 896 && offsetof(struct la_recorded, stack) == 256 && sizeof(struct la_returned) == 48, "agent.h");
 
 /* The table stands behind the status pages near the hotspot, so that the program's own mappings lie as in other runs. */
 static struct la_recorded *table(void) { return (struct la_recorded *)(la_near + la_near_bytes - la_calls_bytes()); }
@@ -17,6 +19,21 @@ static struct la_recorded *table(void) { return (struct la_recorded *)(la_near +
 uint64_t la_calls_bytes(void)
 {
     return la_config.mode == LA_MODE_RECORD ? la_up(la_config.timed * sizeof(struct la_recorded), LA_PAGE) : 0;
+}
+
+/* Processor and kernel keep the upper halves of the vector registers (Intel's manual 1, 14.3). */
+static int has_upper_halves(void)
+{
+    static int known = -1;
+    uint32_t a, b, c, d, lo, hi;
+    if (known < 0) {
+        known = __get_cpuid(1, &a, &b, &c, &d) && (c >> 27 & 3) == 3; /* OSXSAVE, AVX */
+        if (known) {
+            __asm__ volatile("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
+            known = (lo & 6) == 6;
+        }
+    }
+    return known;
 }
 
 /* Runs with the program's vector registers live: they are stored, nothing else touches them. */
@@ -32,6 +49,11 @@ void la_record_event(const struct la_frame *f)
     __asm__ volatile("movups %%xmm0, (%0); movups %%xmm1, 16(%0); movups %%xmm2, 32(%0); movups %%xmm3, 48(%0);"
                      "movups %%xmm4, 64(%0); movups %%xmm5, 80(%0); movups %%xmm6, 96(%0); movups %%xmm7, 112(%0)"
                      : : "r"(r->xmm) : "memory");
+    if (has_upper_halves()) /* the table is zero where there are none */
+        __asm__ volatile("vextractf128 $1, %%ymm0, (%0); vextractf128 $1, %%ymm1, 16(%0); vextractf128 $1, %%ymm2, 32(%0);"
+                         "vextractf128 $1, %%ymm3, 48(%0); vextractf128 $1, %%ymm4, 64(%0); vextractf128 $1, %%ymm5, 80(%0);"
+                         "vextractf128 $1, %%ymm6, 96(%0); vextractf128 $1, %%ymm7, 112(%0)"
+                         : : "r"(r->upper) : "memory");
     /* by the kernel: the stack may end there */
     struct { uint64_t base, bytes; } to = {(uint64_t)r->stack, sizeof r->stack}, from = {gpr[4] + 8, sizeof r->stack};
     la_sys6(SYS_process_vm_readv, la_sys(SYS_getpid, 0, 0, 0), (long)&to, 1, (long)&from, 1, 0);
@@ -41,6 +63,16 @@ void la_record_event(const struct la_frame *f)
         la_libomp_forget();
         la_sys(SYS_exit_group, 0, 0, 0);
     }
+}
+
+/* Loading zeros there would make code without AVX slower on some processors: nothing is loaded where all are zero. */
+static int any_upper_half(const struct la_recorded *calls, uint64_t count)
+{
+    for (uint64_t k = 0; k < count; k++)
+        for (uint64_t n = 0; n < sizeof calls->upper; n++)
+            if (calls[k].upper[n / 16][n % 16])
+                return has_upper_halves();
+    return 0;
 }
 
 /* Words: number of calls, then how far from rsp each word of the stack is that is put there before each call. Path: file of
@@ -80,6 +112,7 @@ struct la_reply la_cmd_batch(const struct la_command *c)
     la_batch.word = word;
     la_batch.calls = calls;
     la_batch.returned = returned;
+    la_batch.upper = (uint64_t)any_upper_half(calls, count);
     la_batch.count = count;
     return la_answer(NULL, 0);
 }

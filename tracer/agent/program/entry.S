@@ -236,7 +236,12 @@ la_replay_batch:
     movups 208(%rbx), %xmm5
     movups 224(%rbx), %xmm6
     movups 240(%rbx), %xmm7
-    mov 0(%rbx), %rax
+    cmpq $0, la_batch+72(%rip)
+    je 4f
+    .irp n, 0, 1, 2, 3, 4, 5, 6, 7
+    vinsertf128 $1, 768+16*\n(%rbx), %ymm\n, %ymm\n
+    .endr
+4:  mov 0(%rbx), %rax
     mov 8(%rbx), %rcx
     mov 16(%rbx), %rdx
     mov 32(%rbx), %rsp
@@ -261,7 +266,7 @@ la_replay_batch:
     movups %xmm1, 32(%rcx)
     add $48, %rcx
     mov %rcx, la_batch+32(%rip)
-    addq $768, la_batch+24(%rip)
+    addq $896, la_batch+24(%rip)
     decq la_batch+40(%rip)
     jnz 1b
     cld
@@ -293,7 +298,13 @@ la_mockup_batch:
     movups 128+16*\n(%rbx), %xmm0
     movups %xmm0, 168+64*\n(%r12)
     .endr
-    mov %r12, %rdi
+    cmpq $0, la_batch+72(%rip)
+    je 4f
+    .irp n, 0, 1, 2, 3, 4, 5, 6, 7
+    movups 768+16*\n(%rbx), %xmm0
+    movups %xmm0, 184+64*\n(%r12)
+    .endr
+4:  mov %r12, %rdi
     call *%r14
     mov 2216(%r12), %rax
     mov %rax, 0(%rbp)
@@ -303,7 +314,7 @@ la_mockup_batch:
     movups %xmm0, 16(%rbp)
     movups 2440(%r12), %xmm0
     movups %xmm0, 32(%rbp)
-    add $768, %rbx
+    add $896, %rbx
     add $48, %rbp
     dec %r13
     jnz 1b
