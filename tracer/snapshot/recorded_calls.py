@@ -27,7 +27,7 @@ STACK_BYTES = 8 * 64
 UPPER_HALVES = STACK_ARGUMENTS + STACK_BYTES
 """Where the upper halves of ymm0 to ymm7 stand in a recorded call."""
 RECORDED = UPPER_HALVES + 8 * 16
-"""Bytes of one recorded call: 16 general registers, xmm0 to xmm7, 64 words of the stack, the upper halves of ymm0 to ymm7."""
+"""Bytes of a recorded call: 16 general registers, xmm0 to xmm7, 64 words of the stack, the upper halves of ymm0 to ymm7."""
 RETURNED = 48
 """Bytes of what one call returned: rax, rdx, xmm0, xmm1."""
 
