@@ -25,7 +25,7 @@ def offsets(structure: StructureReport) -> str:
         if member.offset > place:
             lines.append(f"    /* XXX {member.offset - place} bytes hole */")
             holes += member.offset - place
-        if place // LINE < member.offset // LINE and place:
+        if place and (place - 1) // LINE < member.offset // LINE:
             lines.append(
                 f"    /* --- cacheline {member.offset // LINE} boundary ({member.offset // LINE * LINE} bytes) --- */"
             )
