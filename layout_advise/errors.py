@@ -102,5 +102,9 @@ class RunDirError(LayoutAdviseError):
     """The run directory is missing, complete already, foreign, or from another version."""
 
 
+class SourceError(LayoutAdviseError):
+    """Source cannot be read, or cannot be rewritten safely."""
+
+
 class MockupError(LayoutAdviseError):
     """A mock-up could not be built, loaded or called in this process."""

@@ -1,0 +1,23 @@
+"""The limits of applying a layout."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyPolicy:
+    """Units and reasons in ``docs/decisions/0064``."""
+
+    rounds: int = 5
+    """Processes of each program that are timed, in turn."""
+    largest_tree: int = 2_000_000_000
+    """Bytes of a source tree that is copied."""
+    build_seconds: float = 1800.0
+    run_seconds: float = 600.0
+    """So long the project's build, and one run of the program, may take."""
+    shown_output: int = 400
+    """Characters of a build's messages that an error repeats."""
+
+
+APPLY = ApplyPolicy()

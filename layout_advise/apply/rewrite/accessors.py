@@ -1,0 +1,196 @@
+"""The C that a split layout needs: the type that stands for a pointer, and a function for each way it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Set
+
+from layout_advise.apply.rewrite.target import FieldGroup, RecordField, Target
+
+NEEDS = {"resized": {"copied", "over"}}
+HEADERS = {"read": "stdio", "written": "stdio", "resized": "stdlib", "copied": "string", "filled": "string", "load":
+"string", "store": "string"}  # fmt: skip
+
+
+def ref_type(target: Target, used: Set[str]) -> str:
+    """The includes and the type that stand before the record."""
+    includes = (
+        {"stddef"} | {HEADERS[name] for name in used if name in HEADERS} | ({"string"} if "resized" in used else set())
+    )
+    if used & {"read", "written"}:
+        includes.add("string")
+    lines = [f"#include <{name}.h>" for name in sorted(includes)]
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"/* Stands for a pointer to {target.spelling}: element `at` of `count` at `base`, members group by group. */",
+            f"typedef struct {target.ref} {{",
+            "    char *base;",
+            "    size_t count;",
+            "    ptrdiff_t at;",
+            f"}} {target.ref};",
+            "",
+            "",
+        ]
+    )
+
+
+def functions(target: Target, used: Set[str], guard: bool) -> str:
+    """The functions behind the record; only those that are used, as compilers warn of others."""
+    names = set(used)
+    for name in used:
+        names |= NEEDS.get(name, set())
+    fields = {field.name: (group, field) for group in target.groups for field in group.fields}
+    if names & {"load", "store", "read", "written"}:
+        names |= set(fields)
+    parts = [_place(target, *fields[field.name]) for field in target.fields if field.name in names]
+    parts += [write(target) for name, write in WRITERS.items() if name in names]
+    if guard:
+        parts.append(static_asserts(target))
+    return "\n" + "\n".join(parts)
+
+
+def static_asserts(target: Target) -> str:
+    """Refuses to compile where the record's members are not where the layout has them."""
+    lines = [f'_Static_assert(sizeof({target.spelling}) == {target.new_size}, "layout of {target.spelling}");\n']
+    for group in target.groups:
+        for field, offset in zip(group.fields, group.offsets, strict=True):
+            place = f"offsetof({target.spelling}, {field.name})"
+            lines.append(f'_Static_assert({place} == {group.at + offset}, "layout of {target.spelling}");\n')
+    return "".join(lines)
+
+
+def _function(result: str, head: str, *body: str) -> str:
+    lines = "".join(f"    {line}\n" for line in body)
+    return f"static inline {result}{head}\n{{\n{lines}}}\n"
+
+
+def _place(target: Target, group: FieldGroup, field: RecordField) -> str:
+    """The address of a field: the group's part of the memory, then the record of the element in it."""
+    kind = field.shape.text if field.shape.form == "other" else f"__typeof__((({target.spelling} *)0)->{field.name})"
+    kind = kind.removeprefix("const ")
+    at = group.at + group.offsets[group.fields.index(field)]
+    inner = at - group.at
+    # gcc 12 may take stores for dead where it derives the address in one group from that in another (decision 64)
+    where = f"(char *)__builtin_assume_aligned(p.base + {group.at} * p.count, {group.align})" if group.at else "p.base"
+    step = f"(p.at + k) * {group.size}" + (f" + {inner}" if inner else "")
+    head = f"{target.prefix}_{field.name}({target.ref} p, ptrdiff_t k)"
+    return _function(f"{kind} *", head, f"return ({kind} *)({where} + {step});")
+
+
+def _over(t: Target) -> str:
+    body = f"return ({t.ref}){{(char *)base, count, 0}};"
+    return _function(f"{t.ref} ", f"{t.prefix}_over(void *base, size_t count)", body)
+
+
+def _plus(t: Target) -> str:
+    return _function(f"{t.ref} ", f"{t.prefix}_plus({t.ref} p, ptrdiff_t k)", "p.at += k;", "return p;")
+
+
+def _stepped(t: Target) -> str:
+    return _function(f"{t.ref} ", f"{t.prefix}_stepped({t.ref} *p, ptrdiff_t k)", "p->at += k;", "return *p;")
+
+
+def _stepping(t: Target) -> str:
+    body = (f"const {t.ref} before = *p;", "p->at += k;", "return before;")
+    return _function(f"{t.ref} ", f"{t.prefix}_stepping({t.ref} *p, ptrdiff_t k)", *body)
+
+
+def _minus(t: Target) -> str:
+    return _function("ptrdiff_t ", f"{t.prefix}_minus({t.ref} p, {t.ref} q)", "return p.at - q.at;")
+
+
+def _same(t: Target) -> str:
+    return _function("int ", f"{t.prefix}_same({t.ref} p, {t.ref} q)", "return p.base == q.base && p.at == q.at;")
+
+
+def _moved(t: Target, field: RecordField, value: str, load: bool) -> str:
+    place = f"{t.prefix}_{field.name}(p, k)"
+    if field.shape.form == "array":
+        ends = (f"{value}.{field.name}", f"*{place}") if load else (f"*{place}", f"{value}.{field.name}")
+        return f"memcpy({ends[0]}, {ends[1]}, {field.size});"
+    return f"{value}.{field.name} = *{place};" if load else f"*{place} = {value}.{field.name};"
+
+
+def _load(t: Target) -> str:
+    lines = [_moved(t, field, "e", True) for field in t.fields]
+    return _function(f"{t.spelling} ", f"{t.prefix}_load({t.ref} p, ptrdiff_t k)", f"{t.spelling} e;", *lines, "return e;")
+
+
+def _store(t: Target) -> str:
+    lines = [_moved(t, field, "e", False) for field in t.fields]
+    head = f"{t.prefix}_store({t.ref} p, ptrdiff_t k, {t.spelling} e)"
+    return _function(f"{t.spelling} ", head, *lines, "return e;")
+
+
+def _groupwise(t: Target, line: Callable[[str, FieldGroup], str]) -> list[str]:
+    """A line for each group, with its first byte."""
+    return [line(f"{group.at} * p.count + p.at * {group.size}", group) for group in t.groups]
+
+
+def _copied(t: Target) -> str:
+    def line(place: str, group: FieldGroup) -> str:
+        other = f"q.base + {group.at} * q.count + q.at * {group.size}"
+        return f"memmove(p.base + {place}, {other}, n * {group.size});"
+
+    head = f"{t.prefix}_copied({t.ref} p, {t.ref} q, size_t bytes)"
+    return _function("void ", head, f"const size_t n = bytes / sizeof({t.spelling});", *_groupwise(t, line))
+
+
+def _filled(t: Target) -> str:
+    lines = _groupwise(t, lambda place, group: f"memset(p.base + {place}, byte, n * {group.size});")
+    head = f"{t.prefix}_filled({t.ref} p, int byte, size_t bytes)"
+    return _function("void ", head, f"const size_t n = bytes / sizeof({t.spelling});", *lines)
+
+
+def _resized(t: Target) -> str:
+    return _function(
+        f"{t.ref} ",
+        f"{t.prefix}_resized({t.ref} p, size_t count)",
+        f"const {t.ref} to = {t.prefix}_over(malloc(count * sizeof({t.spelling})), count);",
+        "if (to.base == NULL)",
+        "    return to;",
+        "if (p.base != NULL)",
+        f"    {t.prefix}_copied(to, p, (p.count < count ? p.count : count) * sizeof({t.spelling}));",
+        "free(p.base);",
+        "return to;",
+    )
+
+
+def _streamed(t: Target, name: str, call: str, load: bool) -> str:
+    moves = [
+        f"    memcpy(bytes + {field.was_at}, {t.prefix}_{field.name}(p, k), {field.size});"
+        if load
+        else f"    memcpy({t.prefix}_{field.name}(p, k), bytes + {field.was_at}, {field.size});"
+        for field in t.fields
+    ]
+    transfer = f"    if ({call}(bytes, sizeof bytes, 1, file) != 1)"
+    steps = [*moves, transfer, "        return done;"] if load else [transfer, "        return done;", *moves]
+    return _function(
+        "size_t ",
+        f"{t.prefix}_{name}({t.ref} p, size_t n, FILE *file)",
+        f"unsigned char bytes[{t.size}] = {{0}};",
+        "size_t done = 0;",
+        "for (ptrdiff_t k = 0; done < n; k++, done++) {",
+        *steps,
+        "}",
+        "return done;",
+    )
+
+
+WRITERS: dict[str, Callable[[Target], str]] = {
+    "over": _over,
+    "plus": _plus,
+    "stepped": _stepped,
+    "stepping": _stepping,
+    "minus": _minus,
+    "same": _same,
+    "load": _load,
+    "store": _store,
+    "copied": _copied,
+    "filled": _filled,
+    "resized": _resized,
+    "written": lambda t: _streamed(t, "written", "fwrite", True),
+    "read": lambda t: _streamed(t, "read", "fread", False),
+}
+"""By name of the helper, in the order in which they are written."""

@@ -1,0 +1,121 @@
+"""Calls of library functions that are given elements as bytes."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from layout_advise.apply.rewrite.members import SIZED, TEXT, MemberAddresses
+from layout_advise.apply.rewrite.program import SourceProgram, arguments, peeled, uncast
+from layout_advise.apply.rewrite.syntax import Edit, Syntax
+from layout_advise.apply.rewrite.target import Target
+
+
+class Renderer(Protocol):
+    """The parts of the rewriting of expressions that calls need."""
+
+    program: SourceProgram
+    target: Target
+    members: MemberAddresses
+
+    def refuse(self, node: Syntax, why: str) -> list[Edit]:
+        """Notes that a place cannot be rewritten."""
+
+    def helper(self, name: str) -> str:
+        """The name of a generated function, which is then written."""
+
+    def render(self, node: Syntax) -> str:
+        """The new text of a node."""
+
+    def whole(self, node: Syntax, text: str) -> list[Edit]:
+        """One edit in the place of a node."""
+
+    def is_unused(self, node: Syntax) -> bool:
+        """True if nobody takes the value of an expression."""
+
+    def element(self, node: Syntax) -> tuple[str, str] | None:
+        """Pointer and index of an element."""
+
+
+class LibraryCalls:
+    """Rewrites calls for the expressions that it is a part of."""
+
+    def __init__(self, expressions: Renderer) -> None:
+        self.of = expressions
+        self.target, self.program = expressions.target, expressions.program
+
+    def edits(self, node: Syntax) -> list[Edit] | None:
+        """The edits of a call; None where it stays as it is but for its parts."""
+        given = arguments(node)
+        concerned = [k for k, argument in enumerate(given) if self._is_element(argument)]
+        if concerned and node.name == "free" and node.foreign:
+            return self.of.whole(given[0], f"{self.of.render(uncast(given[0]))}.base")
+        if concerned and node.name in ("memset", "memcpy", "memmove", "fwrite", "fread") and node.foreign:
+            return self._bytes(node, given, concerned)
+        for k in concerned:
+            if not self.target.is_pointer(given[k].shape):
+                return self.of.refuse(node, f"{node.name} is given elements as {given[k].shape.text}")
+            if node.foreign:
+                return self.of.refuse(node, f"{node.name}, of a library, is given elements")
+        if node.foreign:
+            for argument in given:
+                inner = uncast(argument)
+                member = self.of.target.of(inner.refers) if inner.kind == "MEMBER_REF_EXPR" else None
+                array = member is not None and member.shape.form == "array"
+                if array and node.name not in SIZED and node.name not in TEXT:
+                    return self.of.refuse(node, f"{node.name}, of a library, is given member {inner.name}")
+                if array and node.name in SIZED and not self._fits(node, argument, inner):
+                    return self.of.refuse(node, f"{node.name} may go beyond member {inner.name}")
+        return None
+
+    def _fits(self, call: Syntax, argument: Syntax, member: Syntax) -> bool:
+        return (
+            self.of.element(member.children[0]) is None and not self.target.is_pointer(member.children[0].shape)
+        ) or self.of.members.fits(call, argument)
+
+    def _is_element(self, node: Syntax) -> bool:
+        """True for an address of elements, also where it became a plain one."""
+        inner = node
+        while not self.target.is_pointer(inner.shape) and inner.kind in ("PAREN_EXPR", "UNEXPOSED_EXPR", "CSTYLE_CAST_EXPR"):
+            if not inner.children:
+                return False
+            inner = inner.children[-1]
+        return self.target.is_pointer(inner.shape)
+
+    def _bare(self, node: Syntax) -> str:
+        """The text of an address of elements without the conversion to a plain one."""
+        while not self.target.is_pointer(node.shape):
+            node = node.children[-1]
+        return self.of.render(node)
+
+    def _bytes(self, node: Syntax, given: tuple[Syntax, ...], concerned: list[int]) -> list[Edit] | None:
+        if node.name in ("memcpy", "memmove") and concerned == [0, 1]:
+            if not self.of.is_unused(node):
+                return self.of.refuse(node, f"the result of {node.name} is used")
+            text = f"({self._bare(given[0])}, {self._bare(given[1])}, {self.of.render(given[2])})"
+            return self.of.whole(node, self.of.helper("copied") + text)
+        if node.name == "memset" and concerned == [0] and self.of.is_unused(node):
+            text = f"({self._bare(given[0])}, {self.of.render(given[1])}, {self.of.render(given[2])})"
+            return self.of.whole(node, self.of.helper("filled") + text)
+        if node.name in ("fwrite", "fread") and concerned == [0] and self._one(given[1]) and not self.target.grows:
+            helper = self.of.helper("written" if node.name == "fwrite" else "read")
+            text = f"({self._bare(given[0])}, {self.of.render(given[2])}, {self.of.render(given[3])})"
+            return self.of.whole(node, helper + text)
+        return self.of.refuse(node, f"{node.name} takes {self.target.spelling} as bytes")
+
+    def _one(self, size: Syntax) -> bool:
+        """True for the size of one element."""
+        size = uncast(size)
+        if size.kind != "CXX_UNARY_EXPR" or not size.children or "*)" in "".join(self.program.text(size).split()):
+            return False
+        return self.target.is_value(peeled(size.children[-1]).shape)
+
+    def resized(self, node: Syntax, call: Syntax) -> list[Edit]:
+        """``realloc``: the parts move, each by itself."""
+        old, size = arguments(call)
+        product = uncast(size)
+        if not self._is_element(old) or product.kind != "BINARY_OPERATOR" or product.operator != "*":
+            return self.of.refuse(node, "realloc of bytes that are no number of elements")
+        for one, other in (product.children, product.children[::-1]):
+            if self._one(one):
+                return self.of.whole(node, f"{self.of.helper('resized')}({self._bare(old)}, {self.of.render(other)})")
+        return self.of.refuse(node, "realloc of bytes that are no number of elements")

@@ -1,0 +1,280 @@
+"""The edits of expressions for a split layout, where what stands for a pointer is a base, a count and an index.
+
+Every node whose type concerns the record has to be of a form that is known here; else it is refused with its place.
+"""
+
+from __future__ import annotations
+
+from layout_advise.apply.rewrite.allocations import allocated
+from layout_advise.apply.rewrite.calls import LibraryCalls
+from layout_advise.apply.rewrite.members import MemberAddresses
+from layout_advise.apply.rewrite.program import Refusal, SourceProgram, peeled, uncast
+from layout_advise.apply.rewrite.record import initialiser_edits
+from layout_advise.apply.rewrite.syntax import Edit, Syntax, applied
+from layout_advise.apply.rewrite.target import RecordField, Target
+from layout_advise.apply.rewrite.type_mentions import type_edits
+
+STEPS = {"++": "1", "--": "-1", "post++": "1", "post--": "-1"}
+COMPARED = ("<", ">", "<=", ">=")
+CARRIERS = {"DECL_REF_EXPR", "MEMBER_REF_EXPR", "CALL_EXPR", "PAREN_EXPR", "UNEXPOSED_EXPR", "CONDITIONAL_OPERATOR",
+            "ARRAY_SUBSCRIPT_EXPR", "UNARY_OPERATOR", "BINARY_OPERATOR", "INIT_LIST_EXPR", "COMPOUND_LITERAL_EXPR",
+            "VAR_DECL", "PARM_DECL", "FIELD_DECL", "TYPEDEF_DECL", "TYPE_REF", "STRUCT_DECL", "MEMBER_REF"}  # fmt: skip
+HOLDERS = {"COMPOUND_STMT", "DECL_STMT", "IF_STMT", "FOR_STMT", "WHILE_STMT", "DO_STMT", "RETURN_STMT", "VAR_DECL",
+"CALL_EXPR", "INIT_LIST_EXPR", "CXX_UNARY_EXPR", "FUNCTION_DECL", "PARM_DECL", "FIELD_DECL", "TYPEDEF_DECL", "STRUCT_DECL",
+           "CASE_STMT", "DEFAULT_STMT", "LABEL_STMT", "SWITCH_STMT", "COMPOUND_LITERAL_EXPR"} | CARRIERS  # fmt: skip
+
+
+class SplitExpressions:
+    """Makes the edits of one program for one target; gathers ``refusals`` and the helpers ``used``."""
+
+    def __init__(self, program: SourceProgram, target: Target) -> None:
+        self.program, self.target = program, target
+        self.members = MemberAddresses(program)
+        self.calls = LibraryCalls(self)
+        self.refusals: set[Refusal] = set()
+        self.used: set[str] = set()
+
+    def refuse(self, node: Syntax, why: str) -> list[Edit]:
+        """Notes that a place cannot be rewritten."""
+        self.refusals.add(Refusal(node.file, node.line, why))
+        return []
+
+    def helper(self, name: str) -> str:
+        """The name of a generated function, which is then written."""
+        self.used.add(name)
+        return f"{self.target.prefix}_{name}"
+
+    def render(self, node: Syntax) -> str:
+        """The new text of a node."""
+        return applied(self.program.text(node), self.edits(node), node.start)
+
+    def whole(self, node: Syntax, text: str) -> list[Edit]:
+        """One edit in the place of a node, unless a macro made that."""
+        if node.in_macro and self.program.text(node) != "NULL":
+            return self.refuse(node, "a macro builds the access")
+        return [Edit(node.start, node.end, text)]
+
+    def edits(self, node: Syntax) -> list[Edit]:
+        """The edits of a node and of all below it."""
+        of = getattr(self, f"_{node.kind.lower()}", None)
+        made = of(node) if of is not None else None
+        return self._inner(node) if made is None else made
+
+    def _inner(self, node: Syntax) -> list[Edit]:
+        """The edits of the parts of a node that itself stays as it is."""
+        target = self.target
+        if target.concerns(node.shape) and node.kind not in CARRIERS:
+            return self.refuse(node, f"{node.kind.lower().replace('_', ' ')} of {node.shape.text}")
+        found: list[Edit] = []
+        for child in node.children:
+            if target.concerns(child.shape) and node.kind not in HOLDERS and node.kind != "CSTYLE_CAST_EXPR":
+                self.refuse(child, f"{node.kind.lower().replace('_', ' ')} with {child.shape.text}")
+            if self.is_condition(node, child):
+                found += self.whole(child, f"({self.render(child)}.base != NULL)")
+            else:
+                found += self.edits(child)
+        return sorted(set(found))
+
+    def is_condition(self, node: Syntax, child: Syntax) -> bool:
+        """True if a pointer to the record is asked for being there."""
+        if not self.target.is_pointer(child.shape) or not node.children:
+            return False
+        if node.kind in ("IF_STMT", "WHILE_STMT", "CONDITIONAL_OPERATOR"):
+            return child is node.children[0]
+        if node.kind == "DO_STMT":
+            return child is node.children[-1]
+        if node.kind == "FOR_STMT":
+            return child is not node.children[-1] and self.program.texts[node.file][node.start : child.start].count(";") == 1
+        return node.operator in ("!", "&&", "||")
+
+    # --- elements
+
+    def element(self, node: Syntax) -> tuple[str, str] | None:
+        """What stands for the pointer, and the index: of ``p[i]`` and ``*p``; None for anything else."""
+        node = peeled(node)
+        if not self.target.is_value(node.shape):
+            return None
+        if node.kind == "ARRAY_SUBSCRIPT_EXPR":
+            base, index = node.children
+            if not self.target.is_pointer(base.shape):
+                base, index = index, base
+            return self.render(base), self.render(index)
+        if node.kind == "UNARY_OPERATOR" and node.operator == "*":
+            inner = peeled(node.children[0])
+            if inner.kind == "BINARY_OPERATOR" and inner.operator == "+" and self.target.is_pointer(inner.children[0].shape):
+                return self.render(inner.children[0]), self.render(inner.children[1])
+            return self.render(node.children[0]), "0"
+        return None
+
+    def place(self, field: RecordField, element: tuple[str, str]) -> str:
+        """The address of a field of an element."""
+        return f"{self.helper(field.name)}({element[0]}, {element[1]})"
+
+    def _member(self, node: Syntax) -> tuple[RecordField, tuple[str, str]] | None:
+        field = self.target.of(node.refers) if node.kind == "MEMBER_REF_EXPR" and node.children else None
+        if field is None:
+            return None
+        base = node.children[0]
+        if self.target.is_pointer(base.shape):
+            inner = peeled(base)
+            if inner.kind == "UNARY_OPERATOR" and inner.operator == "&" and (of := self.element(inner.children[0])):
+                return field, of
+            return field, (self.render(base), "0")
+        found = self.element(base)
+        return None if found is None else (field, found)
+
+    def _member_ref_expr(self, node: Syntax) -> list[Edit] | None:
+        found = self._member(node)
+        if found is None:
+            return None
+        return self.whole(node, f"(*{self.place(*found)})")
+
+    def _array_subscript_expr(self, node: Syntax) -> list[Edit] | None:
+        found = self.element(node)
+        if found is None:
+            return None
+        return self.whole(node, f"{self.helper('load')}({found[0]}, {found[1]})")
+
+    def _cxx_unary_expr(self, node: Syntax) -> list[Edit] | None:
+        if not node.children or self.element(node.children[-1]) is None:
+            return None
+        return self.whole(node, f"sizeof({self.target.spelling})")
+
+    # --- operators
+
+    def _unary_operator(self, node: Syntax) -> list[Edit] | None:
+        child = node.children[0]
+        if node.operator == "&":
+            return self._address(node, peeled(child))
+        if node.operator == "*" and self.target.is_value(node.shape):
+            return self._array_subscript_expr(node)
+        if node.operator in STEPS and self.target.is_pointer(child.shape):
+            step = "stepped" if not node.operator.startswith("post") or self.is_unused(node) else "stepping"
+            return self.whole(node, f"{self.helper(step)}(&{self.render(child)}, {STEPS[node.operator]})")
+        return None
+
+    def is_unused(self, node: Syntax) -> bool:
+        """True if nobody takes the value of an expression."""
+        up = self.program.parents.get(node)
+        if up is not None and up.kind == "FOR_STMT":
+            return not self.is_condition(up, node)
+        return up is not None and up.kind in ("COMPOUND_STMT", "IF_STMT", "WHILE_STMT", "CASE_STMT", "LABEL_STMT")
+
+    def _address(self, node: Syntax, of: Syntax) -> list[Edit] | None:
+        if self.target.is_value(of.shape):
+            found = self.element(of)
+            if found is None:
+                return self.whole(node, f"{self.helper('over')}((void *)&{self.render(of)}, 1)")
+            return self.whole(node, found[0] if found[1] == "0" else f"{self.helper('plus')}({found[0]}, {found[1]})")
+        if self.target.is_array(of.shape):
+            return self.refuse(node, "address of a whole array")
+        member = self._member(of)
+        if member is not None:
+            if not self.members.stays(node):
+                return self.refuse(node, f"the address of member {member[0].name} goes where it cannot be followed")
+            return self.whole(node, self.place(*member))
+        return None
+
+    def _binary_operator(self, node: Syntax) -> list[Edit] | None:
+        left, right = node.children
+        pointers = [self.target.is_pointer(side.shape) for side in (left, right)]
+        if node.operator == "=" and (found := self.element(left)) is not None:
+            return self.whole(node, f"{self.helper('store')}({found[0]}, {found[1]}, {self.render(right)})")
+        if node.operator in ("+", "-") and any(pointers):
+            if all(pointers):
+                return self.whole(node, f"{self.helper('minus')}({self.render(left)}, {self.render(right)})")
+            pointer, by = (left, right) if pointers[0] else (right, left)
+            index = self.render(by) if node.operator == "+" else f"-(ptrdiff_t)({self.render(by)})"
+            return self.whole(node, f"{self.helper('plus')}({self.render(pointer)}, {index})")
+        if node.operator in COMPARED and any(pointers):
+            return self.whole(node, f"({self.helper('minus')}({self.render(left)}, {self.render(right)}) {node.operator} 0)")
+        if node.operator in ("==", "!=") and any(pointers):
+            if not all(pointers):
+                there = left if pointers[0] else right
+                return self.whole(node, f"({self.render(there)}.base {node.operator} NULL)")
+            same = f"{self.helper('same')}({self.render(left)}, {self.render(right)})"
+            return self.whole(node, same if node.operator == "==" else f"!{same}")
+        return None
+
+    def _compound_assignment_operator(self, node: Syntax) -> list[Edit] | None:
+        left, right = node.children
+        if not self.target.is_pointer(left.shape):
+            return None
+        by = self.render(right) if node.operator == "+=" else f"-(ptrdiff_t)({self.render(right)})"
+        return self.whole(node, f"{self.helper('stepped')}(&{self.render(left)}, {by})")
+
+    # --- conversions, calls, declarations
+
+    def _unexposed_expr(self, node: Syntax) -> list[Edit] | None:
+        if len(node.children) != 1:
+            return None
+        child = node.children[0]
+        if self.target.is_pointer(node.shape) and not self.target.is_pointer(child.shape):
+            return self._converted(node, child)
+        if self.target.is_pointer(child.shape) and node.shape != child.shape and not self.target.is_pointer(node.shape):
+            return self.refuse(node, f"a pointer to an element becomes {node.shape.text}")
+        return None
+
+    def _cstyle_cast_expr(self, node: Syntax) -> list[Edit] | None:
+        child = node.children[-1]
+        if node.shape.form == "void":
+            return [] if uncast(child).kind == "DECL_REF_EXPR" else None
+        if self.target.is_pointer(node.shape):
+            if self.target.is_pointer(child.shape):
+                return self.whole(node, self.render(child))
+            return self._converted(node, child)
+        if self.target.is_pointer(child.shape) or self.target.is_pointer(uncast(child).shape):
+            return self.refuse(node, f"a pointer to an element becomes {node.shape.text}")
+        return None
+
+    def _converted(self, node: Syntax, child: Syntax) -> list[Edit]:
+        """A pointer to an element out of something else: an array, nothing, or an allocation."""
+        if self.target.is_array(child.shape):
+            if child.shape.count < 0:
+                return self.refuse(node, "an array whose length is not known here")
+            return self.whole(node, f"{self.helper('over')}((void *){self.render(child)}, {child.shape.count})")
+        inner = uncast(child)
+        if inner.kind in ("INTEGER_LITERAL", "GNU_NULL_EXPR") and self.program.text(inner) in ("0", "NULL", "((void *)0)"):
+            up = self.program.parents.get(node)
+            initial = up is not None and up.kind == "VAR_DECL"
+            return self.whole(node, "{0}" if initial else f"({self.target.ref}){{0}}")
+        if inner.kind == "CALL_EXPR" and inner.name == "realloc" and inner.foreign:
+            return self.calls.resized(node, inner)
+        count = allocated(self.program, self.target, child, self.render)
+        if count is None:
+            return self.refuse(node, f"{child.shape.text} becomes {node.shape.text}, of how many elements is not known")
+        return self.whole(node, f"{self.helper('over')}({self.render(child)}, (size_t)({count}))")
+
+    def _call_expr(self, node: Syntax) -> list[Edit] | None:
+        return self.calls.edits(node)
+
+    def _type_ref(self, node: Syntax) -> list[Edit] | None:
+        found = type_edits(self.program, self.target, node)
+        if isinstance(found, Refusal):
+            self.refusals.add(found)
+            return []
+        if found and node.in_macro:
+            return self.refuse(node, "a macro names the type")
+        return found
+
+    def _var_decl(self, node: Syntax) -> list[Edit] | None:
+        if self.target.is_array(node.shape):
+            for child in node.children:
+                text = "".join(self.program.text(child).split()) if child.kind == "INIT_LIST_EXPR" else ""
+                if text and text not in ("{0}", "{{0}}", "{}"):
+                    return self.refuse(node, f"{node.name} is an array with an initialiser")
+        if node.shape.text.count("volatile") and self.target.concerns(node.shape):
+            return self.refuse(node, f"{node.name} is volatile")
+        return None
+
+    def _union_decl(self, node: Syntax) -> list[Edit] | None:
+        if any(self.target.concerns(child.shape) for child in node.children if child.kind == "FIELD_DECL"):
+            return self.refuse(node, "it is part of a union")
+        return None
+
+    def _init_list_expr(self, node: Syntax) -> list[Edit] | None:
+        found = initialiser_edits(self.program, self.target, node)
+        if isinstance(found, Refusal):
+            self.refusals.add(found)
+            return []
+        return [*found, *self._inner(node)] if found else None

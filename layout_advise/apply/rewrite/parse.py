@@ -1,0 +1,217 @@
+"""Source to :class:`TranslationUnit` with libclang: the one module that calls it."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from layout_advise.apply.rewrite.syntax import CType, Syntax, TranslationUnit
+from layout_advise.errors import MachineError, SourceError
+
+BINARY = [
+    "",
+    ".*",
+    "->*",
+    "*",
+    "/",
+    "%",
+    "+",
+    "-",
+    "<<",
+    ">>",
+    "<=>",
+    "<",
+    ">",
+    "<=",
+    ">=",
+    "==",
+    "!=",
+    "&",
+    "^",
+    "|",
+    "&&",
+    "||",
+    "=",
+    "*=",
+    "/=",
+    "%=",
+    "+=",
+    "-=",
+    "<<=",
+    ">>=",
+    "&=",
+    "^=",
+    "|=",
+    ",",
+]
+UNARY = ("", "post++", "post--", "++", "--", "&", "*", "+", "-", "~", "!")
+OPERATORS = {"BINARY_OPERATOR": BINARY, "COMPOUND_ASSIGNMENT_OPERATOR": BINARY, "UNARY_OPERATOR": UNARY}
+SIZED_TYPES = {"RECORD", "POINTER", "CONSTANTARRAY", "ENUM", "BOOL", "CHAR_U", "UCHAR", "CHAR_S", "SCHAR", "WCHAR", "SHORT",
+               "USHORT", "INT", "UINT", "LONG", "ULONG", "LONGLONG", "ULONGLONG", "INT128", "UINT128", "FLOAT", "DOUBLE",
+               "LONGDOUBLE", "FLOAT128", "HALF", "COMPLEX", "VECTOR", "CHAR16", "CHAR32",
+               "LVALUEREFERENCE", "RVALUEREFERENCE"}  # fmt: skip
+"""Kinds of types that have a size; of others libclang must not be asked."""
+NAMING = {"DECL_REF_EXPR", "MEMBER_REF_EXPR", "TYPE_REF", "CALL_EXPR", "MEMBER_REF"}
+
+
+@cache
+def _cindex() -> Any:
+    try:
+        from clang import cindex
+    except ImportError as error:
+        raise MachineError(
+            "cannot read C or C++", "the Python package libclang is missing", "pip install 'layout-advise[apply]'"
+        ) from error
+    library = cindex.conf.lib
+    for name in ("clang_getCursorBinaryOperatorKind", "clang_getCursorUnaryOperatorKind"):
+        function = getattr(library, name)
+        function.argtypes, function.restype = [cindex.Cursor], ctypes.c_int
+    return cindex
+
+
+@cache
+def _builtin_headers() -> tuple[str, ...]:
+    """Flags for the compiler's own headers, which the package does not have."""
+    for compiler, question in (("clang", "-print-resource-dir"), ("gcc", "-print-file-name=include")):
+        if (found := shutil.which(compiler)) is not None:
+            answer = subprocess.run([found, question], capture_output=True, text=True, check=False).stdout.strip()
+            if answer:
+                return ("-resource-dir", answer) if compiler == "clang" else ("-isystem", answer)
+    return ()
+
+
+def parse(path: Path, flags: Sequence[str], folder: Path) -> TranslationUnit:
+    """The translation unit of ``path`` as the compiler that runs in ``folder`` with ``flags`` sees it. Raises SourceError
+    where it does not parse."""
+    cindex = _cindex()
+    arguments = [*_builtin_headers(), *flags, "-working-directory", str(folder)]
+    try:
+        unit = cindex.Index.create().parse(
+            str(path), args=arguments, options=cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD
+        )
+    except cindex.TranslationUnitLoadError as error:
+        raise SourceError(f"cannot read {path}", str(error), "give the flags that it is compiled with") from error
+    for diagnostic in unit.diagnostics:
+        if diagnostic.severity >= cindex.Diagnostic.Error:
+            where = f"{diagnostic.location.file}:{diagnostic.location.line}"
+            raise SourceError(
+                f"{path} does not parse", f"{where}: {diagnostic.spelling}", "give the flags that it is compiled with"
+            )
+    return _Reader(cindex, unit, path).read()
+
+
+class _Reader:
+    """Walks one unit's cursors; knows which places macros made."""
+
+    def __init__(self, cindex: Any, unit: Any, path: Path) -> None:
+        self.cindex, self.unit, self.path = cindex, unit, path
+        self.library = cindex.conf.lib
+        self.files: dict[str, Path] = {}
+        self.shapes: dict[str, CType] = {}
+        self.expansions: dict[tuple[Path, int], int] = {}
+
+    def read(self) -> TranslationUnit:
+        tops = [cursor for cursor in self.unit.cursor.get_children() if cursor.location.file is not None]
+        mine = [cursor for cursor in tops if not self._is_foreign(cursor)]
+        for cursor in mine:
+            if cursor.kind.name == "MACRO_INSTANTIATION":
+                extent = cursor.extent
+                self.expansions[self._file(extent.start.file.name), extent.start.offset] = extent.end.offset
+        declarations = tuple(
+            self._node(cursor)
+            for cursor in mine
+            if cursor.kind.name not in ("MACRO_INSTANTIATION", "MACRO_DEFINITION", "INCLUSION_DIRECTIVE")
+        )
+        texts = {file: file.read_bytes().decode("latin-1") for file in {node.file for node in declarations}}
+        return TranslationUnit(self.path, declarations, texts)
+
+    def _is_foreign(self, cursor: Any) -> bool:
+        if cursor.location.file is None:  # the compiler's own
+            return True
+        return bool(self.library.clang_Location_isInSystemHeader(cursor.location))
+
+    def _file(self, name: str) -> Path:
+        if name not in self.files:
+            self.files[name] = Path(name).resolve()
+        return self.files[name]
+
+    def _spelt(self, location: Any) -> int:
+        """The offset as it is spelt: of a macro's argument where that stands, of a macro's body where the macro is used."""
+        file, offset = ctypes.c_void_p(), ctypes.c_uint()
+        self.library.clang_getSpellingLocation(location, ctypes.byref(file), None, None, ctypes.byref(offset))
+        return int(offset.value)
+
+    def _extent(self, cursor: Any) -> tuple[Path, int, int, bool]:
+        """File, start and end, and whether these are not the node's own text because a macro's body made a part of it."""
+        first, last = cursor.extent.start, cursor.extent.end
+        file = self._file(first.file.name) if first.file is not None else self.path
+        start, end = self._spelt(first), self._spelt(last)
+        if last.file is None or self._file(last.file.name) != file:
+            return file, start, start, True
+        whole = self.expansions.get((file, first.offset))
+        if whole is None:
+            return file, start, end, False
+        if first.offset < start < whole:  # an argument, which may be a macro again
+            end = max(end, self.expansions.get((file, start), 0))
+            return file, start, end, end >= whole or end <= start
+        return file, start, max(end, whole) if end <= whole else end, end <= whole
+
+    def _node(self, cursor: Any) -> Syntax:
+        kind = cursor.kind.name
+        file, start, end, in_macro = self._extent(cursor)
+        named = cursor.referenced if kind in NAMING else None
+        operator = ""
+        if kind in OPERATORS:
+            ask = "clang_getCursorUnaryOperatorKind" if kind == "UNARY_OPERATOR" else "clang_getCursorBinaryOperatorKind"
+            number = getattr(self.library, ask)(cursor)
+            operator = OPERATORS[kind][number] if number < len(OPERATORS[kind]) else "?"
+        declares = kind.endswith("_DECL") and kind != "UNEXPOSED_DECL"
+        return Syntax(
+            kind=kind,
+            name=cursor.spelling,
+            shape=self._shape(cursor.type),
+            file=file,
+            start=start,
+            end=end,
+            line=cursor.location.line,
+            children=tuple(self._node(child) for child in cursor.get_children()),
+            operator=operator,
+            refers=named.get_usr() if named is not None else "",
+            declares=cursor.get_usr() if declares else "",
+            name_at=cursor.location.offset if declares else -1,
+            in_macro=in_macro,
+            defines=declares and cursor.is_definition(),
+            foreign=named is not None and self._is_foreign(named),
+            offset=cursor.get_field_offsetof() // 8 if kind == "FIELD_DECL" else -1,
+            bits=kind == "FIELD_DECL" and cursor.is_bitfield(),
+        )
+
+    def _shape(self, of: Any) -> CType:
+        canonical = of.get_canonical()
+        key = canonical.spelling
+        if key not in self.shapes:
+            self.shapes[key] = CType("other", key)  # a type that leads to itself ends here
+            self.shapes[key] = self._new_shape(canonical, key)
+        return self.shapes[key]
+
+    def _new_shape(self, canonical: Any, text: str) -> CType:
+        kinds = self.cindex.TypeKind
+        kind, size, align = canonical.kind, 0, 1
+        if kind.name in SIZED_TYPES:
+            size, align = max(0, canonical.get_size()), max(1, canonical.get_align())
+        if kind == kinds.RECORD:
+            return CType("record", text, record=canonical.get_declaration().get_usr(), size=size, align=align)
+        if kind in (kinds.POINTER, kinds.LVALUEREFERENCE, kinds.RVALUEREFERENCE):
+            form = "pointer" if kind == kinds.POINTER else "reference"
+            return CType(form, text, of=self._shape(canonical.get_pointee()), size=size, align=align)
+        if kind in (kinds.CONSTANTARRAY, kinds.INCOMPLETEARRAY, kinds.VARIABLEARRAY):
+            count = canonical.element_count if kind == kinds.CONSTANTARRAY else -1
+            return CType("array", text, of=self._shape(canonical.element_type), count=count, size=size, align=align)
+        if kind in (kinds.FUNCTIONPROTO, kinds.FUNCTIONNOPROTO):
+            return CType("function", text, of=self._shape(canonical.get_result()))
+        return CType("void" if kind == kinds.VOID else "other", text, size=size, align=align)

@@ -1,0 +1,94 @@
+"""The record's own declaration in another order, and its initialisers by name."""
+
+from __future__ import annotations
+
+from layout_advise.apply.rewrite.program import Refusal, SourceProgram
+from layout_advise.apply.rewrite.syntax import Edit, Syntax, applied
+from layout_advise.apply.rewrite.target import Target
+
+WORDS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789"
+
+
+def body_edit(program: SourceProgram, target: Target, record: Syntax, inner: list[Edit]) -> Edit | Refusal:
+    """The declarations of the members in the new order, each by itself where they stood together; ``inner`` are edits
+    in them."""
+    text = program.texts[record.file]
+    nodes = {node.name: node for node in record.children if node.kind == "FIELD_DECL"}
+    pieces: dict[str, str] = {}
+    first = min(node.start for node in nodes.values())
+    for name, node in nodes.items():
+        if node.in_macro:
+            return Refusal(node.file, node.line, f"a macro declares member {name}")
+        found = _declaration(text, node, inner)
+        if found is None:
+            return Refusal(node.file, node.line, f"the declaration of member {name} is not of a known form")
+        pieces[name] = found
+    last = max(text.index(";", node.end) + 1 for node in nodes.values())
+    indent = text[text.rfind("\n", 0, first) + 1 : first]
+    separator = "\n" + indent if not indent.strip() else " "
+    lines = []
+    end, whole = 0, 1
+    for group in target.groups:
+        for field, offset in zip(group.fields, group.offsets, strict=True):
+            natural = -(-end // field.align) * field.align
+            align = f"_Alignas({whole}) " if natural != group.at + offset else ""
+            lines.append(align + pieces[field.name])
+            end = group.at + offset + field.size
+        whole = group.align  # what comes next begins behind whole records of this group
+    return Edit(first, last, separator.join(lines))
+
+
+def _declaration(text: str, node: Syntax, inner: list[Edit]) -> str | None:
+    """One member's declaration, with its type, whoever stood between them."""
+    start = node.start
+    end = node.end
+    if "{" in text[start:end]:
+        return None
+    between = text[start : node.name_at]
+    comma = between.rfind(",")
+    if comma < 0:
+        return applied(text[start:end], [e for e in inner if start <= e.start and e.end <= end], start) + ";"
+    kind = _type_length(between)
+    declarator = start + comma + 1
+    if kind is None or "(" in between:
+        return None
+    edits = [e for e in inner if (start <= e.start and e.end <= start + kind) or (declarator <= e.start and e.end <= end)]
+    if any(edit.end > start + kind for edit in edits if edit.start < start + kind):
+        return None
+    head = applied(text[start : start + kind], [e for e in edits if e.start < start + kind], start).rstrip()
+    return f"{head} {applied(text[declarator:end], [e for e in edits if e.start >= declarator], declarator).strip()};"
+
+
+def _type_length(between: str) -> int | None:
+    """How far the type goes in ``unsigned long a, b, ``: up to the first declarator."""
+    head = between.split(",", 1)[0]
+    stop = next((at for at, letter in enumerate(head) if letter in "*[("), len(head))
+    words = head[:stop].rstrip()
+    if stop < len(head) and head[stop] == "*":
+        return len(words)
+    name = len(words)
+    while name > 0 and words[name - 1] in WORDS:
+        name -= 1
+    return name if words[:name].strip() else None
+
+
+def initialiser_edits(program: SourceProgram, target: Target, node: Syntax) -> list[Edit] | Refusal:
+    """Positions become names: ``{1, 2}`` is ``{.x = 1, .y = 2}``."""
+    if not target.reorders or not target.is_value(node.shape) or not node.children:
+        return []
+    text = "".join(program.text(node).split())
+    if text == "{0}" or any(
+        child.kind == "UNEXPOSED_EXPR" and program.text(child).startswith(".") for child in node.children
+    ):
+        return []
+    if len(node.children) > len(target.fields):
+        return Refusal(node.file, node.line, "an initialiser without inner brackets")
+    edits = []
+    for field, child in zip(target.fields, node.children, strict=False):
+        aggregate = field.shape.form in ("array", "record")
+        if child.in_macro and program.text(child) not in ("NULL",):
+            return Refusal(child.file, child.line, "a macro is in an initialiser")
+        if aggregate and child.kind not in ("INIT_LIST_EXPR", "STRING_LITERAL") and child.shape != field.shape:
+            return Refusal(node.file, node.line, "an initialiser without inner brackets")
+        edits.append(Edit(child.start, child.start, f".{field.name} = "))
+    return edits

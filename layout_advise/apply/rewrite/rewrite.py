@@ -1,0 +1,92 @@
+"""The whole rewriting: from parsed units and a layout to new texts, or to the places that stand in the way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from layout_advise.apply.rewrite.accessors import functions, ref_type, static_asserts
+from layout_advise.apply.rewrite.expressions import SplitExpressions
+from layout_advise.apply.rewrite.order import OrderedExpressions
+from layout_advise.apply.rewrite.program import Refusal, SourceProgram
+from layout_advise.apply.rewrite.record import body_edit
+from layout_advise.apply.rewrite.syntax import Edit, Syntax, TranslationUnit, applied
+from layout_advise.apply.rewrite.target import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """New texts by file, only of files that change; or ``refusals``, and then nothing changes."""
+
+    texts: dict[Path, str]
+    refusals: tuple[Refusal, ...]
+
+
+def rewrite(units: Sequence[TranslationUnit], record: Syntax, target: Target, *, guard: bool = False) -> Rewritten:
+    """All mentions of the record in all units for the new layout; with ``guard`` the declaration asserts it."""
+    program = SourceProgram(units)
+    expressions = SplitExpressions(program, target) if target.splits else OrderedExpressions(program, target)
+    edits: dict[Path, set[Edit]] = {path: set() for path in program.texts}
+    refusals: set[Refusal] = set()
+    for unit in program.units:
+        for top in unit.declarations:
+            edits[top.file].update(expressions.edits(top))
+    refusals |= expressions.refusals
+    if target.reorders:
+        inside = [edit for edit in edits[record.file] if record.start <= edit.start and edit.end <= record.end]
+        body = body_edit(program, target, record, inside)
+        if isinstance(body, Refusal):
+            refusals.add(body)
+        else:
+            edits[record.file] = (edits[record.file] - set(inside)) | {body}
+    if not refusals:
+        refusals |= _overlaps(program, edits)
+    if refusals:
+        return Rewritten({}, tuple(sorted(refusals)))
+    _add_helpers(program, record, target, expressions.used, edits, guard)
+    texts = {path: applied(program.texts[path], sorted(found)) for path, found in edits.items() if found}
+    return Rewritten({path: text for path, text in texts.items() if text != program.texts[path]}, ())
+
+
+def _overlaps(program: SourceProgram, edits: dict[Path, set[Edit]]) -> set[Refusal]:
+    """Places for which two units, or two uses of a macro's argument, want different texts."""
+    found = set()
+    for path, some in edits.items():
+        ordered = sorted(some)
+        for one, other in pairwise(ordered):
+            if other.start < one.end:
+                line = program.texts[path].count("\n", 0, other.start) + 1
+                found.add(Refusal(path, line, "two uses of this text need different changes"))
+    return found
+
+
+def _add_helpers(
+    program: SourceProgram, record: Syntax, target: Target, used: set[str], edits: dict[Path, set[Edit]], guard: bool
+) -> None:
+    """The type that stands for a pointer before its first use, the functions behind the record."""
+    text, found = program.texts[record.file], edits[record.file]
+    tops = [top for unit in program.units for top in unit.declarations if top.file == record.file]
+    own = [top for top in tops if top.start <= record.start and record.end <= top.end]
+    end = text.index(";", max(top.end for top in own)) + 1
+    end = text.find("\n", end) + 1 or len(text)
+    if not target.splits:
+        if guard:
+            found.add(Edit(end, end, static_asserts(target)))
+            found.add(Edit(0, 0, "#include <stddef.h>\n"))
+        return
+    first = min((edit.start for edit in found), default=record.start)
+    before = min(top.start for top in tops if top.end >= min(first, record.start))
+    before = _above_comment(text, text.rfind("\n", 0, before) + 1)
+    found.add(Edit(before, before, ref_type(target, used)))
+    found.add(Edit(end, end, functions(target, used, guard)))
+
+
+def _above_comment(text: str, at: int) -> int:
+    """The start of the comment that ends on the line above; ``at`` where there is none."""
+    above = text[:at].rstrip("\n")
+    if len(text[:at]) - len(above) == 1 and above.endswith("*/"):
+        start = above.rfind("/*")
+        return text.rfind("\n", 0, start) + 1 if not text[text.rfind("\n", 0, start) + 1 : start].strip() else at
+    return at

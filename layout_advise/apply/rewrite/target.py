@@ -1,0 +1,197 @@
+"""What is to be re-laid: a record's fields, in groups, and the names that the new source gets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from layout_advise.apply.rewrite.syntax import CType, Syntax, TranslationUnit
+from layout_advise.errors import SourceError
+
+REF_BYTES = 24
+"""Bytes of what stands for a pointer: a base, a count, an index."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordField:
+    """A field of the record; ``offset`` and ``size`` in bytes in the declaration's order, with what stands for pointers to
+    the record in their place; ``was_at`` is the offset that the program has now."""
+
+    name: str
+    usr: str
+    shape: CType
+    offset: int
+    size: int
+    align: int
+    was_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class FieldGroup:
+    """Fields that stay side by side in one record. ``at`` is where it begins in the re-ordered declaration, ``size``
+    its bytes."""
+
+    fields: tuple[RecordField, ...]
+    at: int
+    size: int
+    align: int
+    offsets: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The record (``usr``), as the source writes it (``spelling``), and the new layout: ``groups`` one behind the other.
+    With one group only the order of the fields changes, and pointers stay pointers."""
+
+    usr: str
+    name: str
+    spelling: str
+    size: int
+    fields: tuple[RecordField, ...]
+    groups: tuple[FieldGroup, ...]
+    prefix: str
+
+    @property
+    def splits(self) -> bool:
+        """True if the parts of an element are apart, so that an address is a base and an index."""
+        return len(self.groups) > 1
+
+    @property
+    def reorders(self) -> bool:
+        """True if the declaration's fields are not in their old order and places."""
+        placed = {f.name: g.at + at for g in self.groups for f, at in zip(g.fields, g.offsets, strict=True)}
+        return any(placed[field.name] != field.offset for field in self.fields)
+
+    @property
+    def grows(self) -> bool:
+        """True if members that point to the record become longer."""
+        return any(self.is_pointer(field.shape) for field in self.fields) and self.splits
+
+    @property
+    def new_size(self) -> int:
+        """Bytes of the re-ordered declaration."""
+        last = self.groups[-1]
+        return _up(last.at + last.size, max(group.align for group in self.groups))
+
+    @property
+    def ref(self) -> str:
+        """The type that stands for a pointer to an element."""
+        return f"{self.prefix}_ref"
+
+    def of(self, usr: str) -> RecordField | None:
+        """The field that a USR names."""
+        return next((field for field in self.fields if field.usr == usr), None)
+
+    def is_value(self, shape: CType | None) -> bool:
+        """True for the record itself."""
+        return shape is not None and shape.form == "record" and shape.record == self.usr
+
+    def is_pointer(self, shape: CType | None) -> bool:
+        """True for a pointer to the record."""
+        return shape is not None and shape.form == "pointer" and self.is_value(shape.of)
+
+    def is_array(self, shape: CType | None) -> bool:
+        """True for an array of the record."""
+        return shape is not None and shape.form == "array" and self.is_value(shape.of)
+
+    def concerns(self, shape: CType | None) -> bool:
+        """True for the record, a pointer to it or an array of it."""
+        return self.is_value(shape) or self.is_pointer(shape) or self.is_array(shape)
+
+
+def _up(value: int, to: int) -> int:
+    return -(-value // to) * to
+
+
+def definition(units: Sequence[TranslationUnit], name: str) -> Syntax:
+    """The definition of the record that debug information calls ``name``. Raises SourceError where there is none, or
+    several."""
+    found = {
+        node.declares: node
+        for unit in units
+        for top in unit.declarations
+        for node in top.walk()
+        if node.kind in ("STRUCT_DECL", "CLASS_DECL", "UNION_DECL") and node.defines and _called(node, name)
+    }
+    if len(found) != 1:
+        why = "no source that was read defines it" if not found else f"{len(found)} definitions have that name"
+        raise SourceError(f"cannot rewrite {name}", why, "name the sources with --compile-commands or --sources")
+    return next(iter(found.values()))
+
+
+def _called(node: Syntax, name: str) -> bool:
+    plain = name.removeprefix("struct ").removeprefix("class ")
+    return node.shape.text.removeprefix("struct ").removeprefix("class ") == plain
+
+
+def fields_of(record: Syntax, splits: bool = False) -> tuple[RecordField, ...]:
+    """The fields of a record; where it ``splits``, pointers to it become longer. Raises SourceError where one of them
+    cannot be moved by itself."""
+    cannot, where = f"cannot rewrite {record.shape.text}", f"{record.file}:{record.line}"
+    fields: list[RecordField] = []
+    for node in record.children:
+        if node.kind == "UNION_DECL" or (node.kind == "FIELD_DECL" and (node.bits or not node.name)):
+            raise SourceError(cannot, f"{where}: it has bit fields or a union")
+        if node.kind != "FIELD_DECL":
+            continue
+        if node.shape.form == "array" and node.shape.count < 0:
+            raise SourceError(cannot, f"{where}: its last member has no size")
+        points = (
+            splits and node.shape.form == "pointer" and node.shape.of is not None and node.shape.of.record == record.declares
+        )
+        size = REF_BYTES if points else node.shape.size
+        if splits and not points and node.shape.form in ("array", "record") and _holds(node.shape, record.declares):
+            raise SourceError(cannot, f"{where}: member {node.name} holds pointers to it")
+        at = _up(fields[-1].offset + fields[-1].size, node.shape.align) if fields else 0
+        fields.append(RecordField(node.name, node.declares, node.shape, at, size, node.shape.align, node.offset))
+    if record.kind == "UNION_DECL" or not fields:
+        raise SourceError(cannot, f"{where}: it is a union or empty")
+    return tuple(fields)
+
+
+def _holds(shape: CType, usr: str) -> bool:
+    """True for arrays of pointers to the record; of other records that is not known."""
+    of = shape.of
+    return of is not None and (
+        _holds(of, usr) if of.form == "array" else of.form == "pointer" and of.of is not None and of.of.record == usr
+    )
+
+
+def target(record: Syntax, groups: Sequence[Sequence[str]], taken: str) -> Target:
+    """The new layout of a record: ``groups`` of field names; fields in none come together as the last. ``taken`` is all text
+    whose words new names must not repeat. Raises SourceError where a group names what is not there."""
+    fields = fields_of(record, len(groups) > 1 or len({name for group in groups for name in group}) < len(fields_of(record)))
+    known = {field.name: field for field in fields}
+    unknown = sorted({name for group in groups for name in group} - known.keys())
+    if unknown:
+        raise SourceError(f"cannot rewrite {record.shape.text}", f"it has no member {unknown[0]}", "trace the program anew")
+    named = [[known[name] for name in group] for group in groups]
+    rest = [field for field in fields if not any(field in group for group in named)]
+    parts = [*named, rest] if rest else named
+    own = record.shape.text.removeprefix("struct ").replace("::", "_")
+    prefix = own
+    while re.search(rf"\b{re.escape(prefix)}_(ref|{'|'.join(known)}|over|plus|load|store)\b", taken):
+        prefix += "_"
+    return Target(record.declares, own, record.shape.text, record.shape.size, fields, _placed(fields, parts), prefix)
+
+
+def _placed(fields: Sequence[RecordField], parts: Sequence[Sequence[RecordField]]) -> tuple[FieldGroup, ...]:
+    """Where the groups lie: an array for each field needs no other order; else those with the greatest alignment come
+    first."""
+    if all(len(part) == 1 for part in parts) and len(parts) == len(fields):
+        return tuple(FieldGroup((field,), field.offset, field.size, field.align, (0,)) for field in fields)
+    groups: list[FieldGroup] = []
+    at = 0
+    order = parts if len(parts) == 1 else sorted(parts, key=lambda part: -max(field.align for field in part))
+    for part in order:
+        align = max(field.align for field in part)
+        offsets, end = [], 0
+        for field in part if len(parts) == 1 else sorted(part, key=lambda field: fields.index(field)):
+            offsets.append(_up(end, field.align))
+            end = offsets[-1] + field.size
+        at = _up(at, align)
+        inner = part if len(parts) == 1 else sorted(part, key=lambda field: fields.index(field))
+        groups.append(FieldGroup(tuple(inner), at, _up(end, align), align, tuple(offsets)))
+        at += groups[-1].size
+    return tuple(groups)

@@ -1,0 +1,135 @@
+"""From a report to a patch that was built, run and timed."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from layout_advise.apply import trees
+from layout_advise.apply.rewrite.parse import parse
+from layout_advise.apply.rewrite.rewrite import rewrite
+from layout_advise.apply.rewrite.syntax import TranslationUnit
+from layout_advise.apply.rewrite.target import definition, target
+from layout_advise.apply.sources import SourceFile
+from layout_advise.apply.timed import Achieved, timed
+from layout_advise.apply.trees import SourceTree
+from layout_advise.apply.wanted import WantedLayout, WantedRecord
+from layout_advise.errors import SourceError
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyRequest:
+    """The order: ``layout`` onto ``sources``, which lie in ``tree``. ``arguments`` are the program's; ``rounds`` 0: no
+    timing."""
+
+    layout: WantedLayout
+    sources: tuple[SourceFile, ...]
+    tree: SourceTree
+    arguments: tuple[str, ...]
+    rounds: int
+    guard: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """The outcome: a patch and the files that it changes (paths in the tree). ``ran``: built and run, with the same
+    output."""
+
+    patch: str
+    changed: tuple[Path, ...]
+    texts: dict[Path, str]
+    ran: bool
+    achieved: Achieved | None
+
+
+class RefusedSourceError(SourceError):
+    """Places in the source stand in the way; ``places`` are lines ``file:line: why``."""
+
+    def __init__(self, record: str, places: Sequence[str]) -> None:
+        self.places = tuple(places)
+        count = f"{len(places)} place{'s' if len(places) > 1 else ''}"
+        super().__init__(f"{record} cannot be rewritten safely", f"{count}, the first is {places[0]}", "nothing was changed")
+
+
+def apply(request: ApplyRequest, work: Path) -> Applied:
+    """Rewrites a copy of the tree in ``work``, builds it and a copy of the original, compares their runs and times them.
+    Raises SourceError where something cannot be rewritten or does not build, or where a run differs."""
+    new = trees.copied(request.tree, work / "new")
+    changed: set[Path] = set()
+    for record in request.layout.records:
+        changed |= _rewritten(request, record, new)
+    if not changed:
+        raise SourceError("nothing to change", "the source has this layout already", "")
+    patch = trees.patch(request.tree, new, sorted(changed))
+    texts = {path: (new.root / path).read_bytes().decode("latin-1") for path in sorted(changed)}
+    applied = Applied(patch, tuple(sorted(changed)), texts, False, None)
+    if not request.tree.build:
+        return applied
+    old = trees.copied(request.tree, work / "old")
+    trees.built(old)
+    trees.built(new)
+    _compare(old, new, request.arguments)
+    symbol = request.layout.hotspot.symbol
+    achieved = timed(old, new, request.arguments, symbol, request.rounds, work) if request.rounds else None
+    return replace(applied, ran=True, achieved=achieved)
+
+
+def _moved(one: SourceFile, tree: SourceTree, new: SourceTree) -> SourceFile:
+    """The unit in the copy of its tree."""
+    old, to = str(tree.root), str(new.root)
+    flags = tuple(flag.replace(old, to) for flag in one.flags)
+    return SourceFile(Path(str(one.path).replace(old, to, 1)), flags, Path(str(one.folder).replace(old, to, 1)))
+
+
+def _rewritten(request: ApplyRequest, record: WantedRecord, new: SourceTree) -> set[Path]:
+    """Rewrites the units in the copy for one record; returns the paths of what changed."""
+    moved = [_moved(one, request.tree, new) for one in request.sources]
+    units = [parse(one.path, one.flags, one.folder) for one in moved]
+    found = definition(units, record.type)
+    if new.root not in found.file.parents:
+        raise SourceError(
+            f"cannot rewrite {record.type}", f"{found.file} is not in {request.tree.root}", "name the tree with --sources"
+        )
+    layout = target(found, record.groups, "\n".join(_texts(units)))
+    done = rewrite(units, found, layout, guard=request.guard)
+    if done.refusals:
+        places = [f"{_shown(r.file, request.tree, new)}:{r.line}: {r.why}" for r in done.refusals]
+        raise RefusedSourceError(layout.spelling, places)
+    for path, text in done.texts.items():
+        if new.root not in path.parents:
+            raise SourceError(
+                f"cannot rewrite {record.type}", f"{path} is not in {request.tree.root}", "name the tree with --sources"
+            )
+        path.write_bytes(text.encode("latin-1"))
+    for one in moved:
+        parse(one.path, one.flags, one.folder)
+    return {path.relative_to(new.root) for path in done.texts}
+
+
+def _texts(units: Sequence[TranslationUnit]) -> list[str]:
+    return [text for unit in units for text in unit.texts.values()]
+
+
+def _shown(path: Path, tree: SourceTree, new: SourceTree) -> Path:
+    return tree.root / path.relative_to(new.root) if new.root in path.parents else path
+
+
+def _compare(old: SourceTree, new: SourceTree, arguments: Sequence[str]) -> None:
+    first = trees.run(old, arguments)
+    if differs := trees.difference(first, trees.run(old, arguments)):
+        raise SourceError(
+            "the program's output differs from run to run", differs, "give it a fixed seed and no times to print"
+        )
+    if differs := trees.difference(first, trees.run(new, arguments)):
+        raise SourceError("the changed program does something else", differs, "nothing was changed")
+
+
+def written(applied: Applied, root: Path) -> None:
+    """Puts the new texts in the place of the old ones."""
+    for path, text in applied.texts.items():
+        beside = (root / path).with_name(f".{path.name}.new")
+        beside.write_bytes(text.encode("latin-1"))
+        shutil.copymode(root / path, beside)
+        beside.replace(root / path)

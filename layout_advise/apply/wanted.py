@@ -1,0 +1,130 @@
+"""From a report to the layout to write: which candidate, of which record, and which members lie together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from layout_advise.errors import SourceError, UsageError
+from layout_advise.reports.model.candidate import CandidateReport
+from layout_advise.reports.model.contract import Report
+from layout_advise.reports.model.hotspot import HotspotReport
+from layout_advise.reports.model.structure import StructureReport
+
+FAMILIES = {"soa", "split", "compact"}
+"""The families of layouts that can be written."""
+
+
+@dataclass(frozen=True, slots=True)
+class WantedRecord:
+    """A record by its name in the debug information, and its new groups of members; members in none come together."""
+
+    type: str
+    groups: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WantedLayout:
+    """A candidate of a report, as what is to be done to records. ``note`` says why it is not the advised one, or is
+    empty."""
+
+    hotspot: HotspotReport
+    candidate: CandidateReport
+    records: tuple[WantedRecord, ...]
+    note: str = ""
+
+
+def wanted(report: Report, candidate: str | None) -> WantedLayout:
+    """The candidate with that id; else the advised one, or the best measured one of those that can be written. Raises
+    UsageError for an unknown id, SourceError where there is none that can be."""
+    for hotspot in report.hotspots:
+        found = _chosen(hotspot, candidate)
+        if found is not None:
+            return found
+    if candidate is not None:
+        raise UsageError(f"no candidate {candidate} in the report", "", "`layout-advise report` lists them")
+    raise SourceError(
+        "no layout to apply", "the report has no measured candidate that can be written", "name one with --candidate"
+    )
+
+
+def _chosen(hotspot: HotspotReport, candidate: str | None) -> WantedLayout | None:
+    by_id = {one.id: one for one in hotspot.candidates}
+    if candidate is not None:
+        one = by_id.get(candidate)
+        return None if one is None else WantedLayout(hotspot, one, _records(hotspot, one))
+    advised = by_id.get(hotspot.verdict.candidate or "")
+    refused = ""
+    if advised is not None:
+        try:
+            return WantedLayout(hotspot, advised, _records(hotspot, advised))
+        except SourceError as error:
+            refused = f"the advised {advised.id} cannot be written ({error.why}); this is the best one that can"
+    measured = [one for one in hotspot.candidates if one.evidence == "verified" and one.speedup is not None]
+    for one in sorted(measured, key=lambda c: -c.speedup.lo if c.speedup else 0.0):
+        if one.speedup is None or one.speedup.lo <= 1.0:
+            return None
+        try:
+            return WantedLayout(
+                hotspot, one, _records(hotspot, one), refused or "no candidate is advised; this is the best one"
+            )
+        except SourceError:
+            continue
+    return None
+
+
+def _records(hotspot: HotspotReport, candidate: CandidateReport) -> tuple[WantedRecord, ...]:
+    """The candidate's structures by type. Raises SourceError where this layout cannot be written."""
+    why = _obstacle(candidate)
+    if why:
+        raise SourceError(f"cannot write {candidate.id}", why, "choose another one with --candidate")
+    structures = {structure.id: structure for structure in hotspot.structures}
+    arrays = [list(names) for names in candidate.arrays]
+    found: dict[str, tuple[tuple[str, ...], ...]] = {}
+    for structure in (structures[name] for name in candidate.structures):
+        if not structure.type or structure.type in ("int", "double", "float", "char", "long"):
+            raise SourceError(f"cannot write {candidate.id}", f"{structure.name} has no record type", "")
+        groups = _groups(structure, candidate, arrays)
+        if found.setdefault(structure.type, groups) != groups:
+            raise SourceError(f"cannot write {candidate.id}", f"two arrays of {structure.type} get two layouts", "")
+    return tuple(WantedRecord(name, groups) for name, groups in found.items())
+
+
+def _obstacle(candidate: CandidateReport) -> str:
+    if candidate.temporary:
+        return "it is a temporary layout"
+    if candidate.block is not None:
+        return f"blocks of {candidate.block} elements cannot be written yet"
+    if candidate.classes is not None:
+        return "elements stored by class cannot be written yet"
+    other = sorted(set(candidate.families) - FAMILIES)
+    return f"layouts of family {other[0]} cannot be written yet" if other else ""
+
+
+def _groups(structure: StructureReport, candidate: CandidateReport, arrays: list[list[str]]) -> tuple[tuple[str, ...], ...]:
+    """The members that lie together, whole: of a member whose parts are to be apart the whole member is taken. Takes from
+    ``arrays`` those of this structure, which come first."""
+    left = {name for part in candidate.parts if part.structure == structure.id for name in part.fields}
+    own = []
+    while left and arrays:
+        own.append(arrays.pop(0))
+        left -= set(own[-1])
+    groups: list[list[str]] = []
+    for names in own:
+        members = list(dict.fromkeys(member_of(name) for name in names))
+        shared = [group for group in groups if set(group) & set(members)]
+        for group in shared:
+            groups.remove(group)
+            members = list(dict.fromkeys([*group, *members]))
+        groups.append(members)
+    return tuple(tuple(group) for group in groups)
+
+
+def member_of(name: str) -> str:
+    """The record's own member in the name of a part of it: ``at`` of ``at[0].re``."""
+    return name.split(".")[0].split("[")[0]
+
+
+def shown_groups(groups: Sequence[Sequence[str]]) -> str:
+    """``vx | m, P | the rest``."""
+    return " | ".join([*(", ".join(group) for group in groups), "the rest"])

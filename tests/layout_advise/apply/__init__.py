@@ -1,0 +1,1 @@
+"""Applying a layout to source."""

@@ -1,0 +1,1 @@
+"""The rewriting of source, checked by compiling and running it."""

@@ -1,0 +1,212 @@
+"""All uses that are known are rewritten so that the program prints the same; others are refused with file and line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from layout_advise.errors import SourceError
+from tests.support.applying.rewritten import SANITIZED, WARNINGS, Groups, changed, output, rewritten
+from tests.support.compilers import needs_clang
+
+HEAD = """#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+struct item { double x, y; int c[3]; char name[8]; struct item *next; };
+typedef struct item *items;
+"""
+PROGRAM = (
+    HEAD
+    + """#define MAX(a, b) ((a) > (b) ? (a) : (b))
+#define N 6
+static struct item table[N]; /* stays */
+static const struct item zero = {0};
+
+static void *checked(void *memory)
+{
+    if (memory == NULL)
+        exit(1);
+    return memory;
+}
+
+static double *x_of(items p, long i)
+{
+    return &p[i].x;
+}
+
+static void fill(struct item *restrict p, const struct item *q, int n)
+{
+    for (items r = p; r != p + n; ++r) {
+        r->x = MAX(r - p, q[N - 1].y);
+        r->next = r > p ? r - 1 : NULL;
+        snprintf(r->name, sizeof r->name, "i%d", (int)(r - p));
+    }
+}
+
+static struct item made(double x)
+{
+    return (struct item){x, 2.0, {1, 2, 3}, "made", NULL};
+}
+
+static double sum(const struct item *p)
+{
+    double total = 0.0;
+    for (; p; p = p->next)
+        total += p->x + p->c[1];
+    return total;
+}
+
+int main(void)
+{
+    struct item *a = checked(malloc(N * sizeof *a)), *b = NULL, t = made(4.0);
+    memset(a, 0, N * sizeof(struct item));
+    fill(a, table, N);
+    b = calloc(N, sizeof *b);
+    memcpy(b, a, N * sizeof *a);
+    for (int i = 0; i < N; i++)
+        for (int k = 0; k < 3; k++)
+            (&a[i])->c[k] = b[i].c[k] + i * k;
+    a[2] = t;
+    t = *(a + 1);
+    t.next = NULL;
+    b[1] = zero;
+    *x_of(a, 3) += 0.5;
+    double *const two[] = {&a[0].x, &b[0].y};
+    *two[1] = 1.0;
+    assert(a[3].x > 0);
+    a = realloc(a, 2 * N * sizeof *a);
+    for (int i = N; i < 2 * N; i++)
+        a[i] = a[i - N];
+    fill(a, table, 2 * N);
+    if (a && b && !(a == b) && a != NULL)
+        printf("%g %g %zu %zu\\n", sum(&a[N - 1]), sum(&t), sizeof a->c, sizeof table / sizeof table[0]);
+    items end = a + 2 * N, p = a;
+    while (p < end)
+        printf("%g %g %s %d\\n", p->x, p->y, p->name, p->c[2]), p++;
+    p = end;
+    do
+        p -= 2;
+    while (p > a);
+    printf("%ld\\n", (long)(end - p));
+    free(b);
+    free(a);
+}
+"""
+)
+LAYOUTS: list[Groups | None] = [None, [["x", "next"]], [["c", "x"], ["name"]], [["name", "next", "c", "y", "x"]]]
+
+
+@pytest.mark.parametrize("groups", LAYOUTS)
+@pytest.mark.parametrize("compiler", ["gcc", pytest.param("clang", marks=needs_clang)])
+def test_all_known_uses(groups: Groups | None, compiler: str, tmp_path: Path) -> None:
+    new = changed({"p.c": PROGRAM}, "item", groups, tmp_path, guard=True)
+    assert output(new, compiler=compiler) == output(tmp_path / "old", compiler=compiler)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("groups", LAYOUTS)
+def test_all_known_uses_are_clean_under_sanitizers(groups: Groups | None, tmp_path: Path) -> None:
+    new = changed({"p.c": PROGRAM}, "item", groups, tmp_path)
+    assert output(new, SANITIZED) == output(tmp_path / "old", SANITIZED)
+
+
+def test_lines_without_uses_stay(tmp_path: Path) -> None:
+    new = (changed({"p.c": PROGRAM}, "item", None, tmp_path) / "p.c").read_text()
+    kept = [
+        "static struct item table[N]; /* stays */",
+        "#define MAX(a, b) ((a) > (b) ? (a) : (b))",
+        "struct item { double x",
+    ]
+    assert all(line in new for line in kept)
+    assert "fill(item_ref p, item_ref q, int n)" in new
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("void f(struct item *p) { double *q = &p->x; q[1] = 2.0; }", "the address of member x"),
+        ("void f(struct item *p, double *q) { memcpy(q, p, sizeof *p); }", "memcpy takes struct item as bytes"),
+        ("void f(struct item *p) { memcpy(&p->x, &p->y, 16); }", "the address of member x"),
+        ("void f(struct item *p) { memset(p->name, 0, 12); }", "memset may go beyond member name"),
+        ("union either { struct item i; char bytes[80]; };", "it is part of a union"),
+        ("#define X(p) p->x\ndouble f(struct item *p) { return X(p); }", "a macro builds the access"),
+        ("char *f(struct item *p) { return (char *)p; }", "becomes char *"),
+        ("struct item *f(void *p) { return p; }", "of how many elements is not known"),
+        ("struct item *f(long n) { return malloc(rand() * sizeof(struct item) + n); }", "of how many elements is not known"),
+        ('struct item known[2] = {{1.0, 2.0, {0}, "a", NULL}};', "an array with an initialiser"),
+        ("void f(struct item *p, int (*c)(const void *, const void *)) { qsort(p, 2, 8, c); }", "qsort is given elements"),
+        ('void f(struct item *p) { printf("%p", (void *)p); }', "printf is given elements"),
+        ("void f(volatile struct item *p) { p->x = 1.0; }", "p is volatile"),
+        ("void g(double *); void f(struct item *p) { g(&p->x); }", "the address of member x"),
+        ("unsigned long f(struct item *p) { return (unsigned long)p; }", "becomes unsigned long"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(line: str, why: str, tmp_path: Path) -> None:
+    text = HEAD + line + "\n"
+    done = rewritten({"p.c": text}, "item", None, tmp_path)
+    assert done.texts == {}
+    assert [refusal.file.name for refusal in done.refusals] == ["p.c"] * len(done.refusals)
+    assert any(why in refusal.why and refusal.line >= 7 for refusal in done.refusals), done.refusals
+
+
+def test_other_orders_refuse_bytes(tmp_path: Path) -> None:
+    text = HEAD + "void f(struct item *p, FILE *to) { fwrite(p, sizeof *p, 3, to); }\n"
+    done = rewritten({"p.c": text}, "item", [["y", "x", "c", "name", "next"]], tmp_path)
+    assert [(refusal.line, refusal.why) for refusal in done.refusals] == [(7, "fwrite takes struct item as bytes")]
+
+
+@pytest.mark.parametrize(
+    ("record", "why"),
+    [("double x; int flag : 3;", "bit fields"), ("union { int a; } u;", "union"), ("int n; double rest[];", "no size")],
+)
+def test_records_that_are_refused(record: str, why: str, tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=why):
+        rewritten({"p.c": f"struct item {{ {record} }};\n"}, "item", None, tmp_path)
+
+
+def test_source_that_does_not_parse(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"p\.c does not parse: .*p\.c:2"):
+        rewritten({"p.c": "struct item { double x; };\nint f( { }\n"}, "item", None, tmp_path)
+
+
+def test_several_units(tmp_path: Path) -> None:
+    files = {
+        "item.h": "#ifndef ITEM_H\n#define ITEM_H\nstruct item { int a; double b; };\nvoid fill(struct item *p, int n);\n"
+        "static inline double b_of(const struct item *p) { return p->b; }\n#endif\n",
+        "fill.c": '#include "item.h"\nvoid fill(struct item *p, int n)\n{\n    for (int i = 0; i < n; i++)\n'
+        "        p[i] = (struct item){i, 0.5 * i};\n}\n",
+        "main.c": '#include "item.h"\n#include <stdio.h>\nstatic struct item all[9];\nint main(void)\n{\n    fill(all, 9);\n'
+        '    printf("%g %d\\n", b_of(all + 4), all[8].a);\n}\n',
+    }
+    new = changed(files, "item", None, tmp_path)
+    assert output(new) == output(tmp_path / "old") == "2 8\n"
+
+
+@pytest.mark.parametrize("groups", [None, [["d", "c"], ["a"]]])
+def test_whole_elements_are_written_member_by_member(groups: Groups | None, tmp_path: Path) -> None:
+    program = """#include <stdio.h>
+#include <stdlib.h>
+struct item { char a; double b; short c; float d; };
+int main(void)
+{
+    struct item *p = calloc(7, sizeof *p), back = {0};
+    FILE *file = fopen("items", "w+b");
+    for (int i = 0; i < 7; i++) {
+        p[i].a = 'a' + i;
+        p[i].b = i / 3.0;
+        p[i].c = -i;
+        p[i].d = i * 2.0f;
+    }
+    if (fwrite(p, sizeof *p, 7, file) != 7 || fseek(file, 2 * 24, SEEK_SET) || fread(&back, sizeof back, 1, file) != 1)
+        return 1;
+    printf("%c %g %d %g %zu\\n", back.a, back.b, back.c, back.d, fread(p, sizeof(struct item), 9, file));
+    printf("%c %g\\n", p[3].a, p[3].d);
+    fclose(file);
+    free(p);
+}
+"""
+    new = changed({"p.c": program}, "item", groups, tmp_path)
+    assert output(new, WARNINGS) == output(tmp_path / "old", WARNINGS)
+    assert (new / "items").read_bytes() == (tmp_path / "old" / "items").read_bytes()

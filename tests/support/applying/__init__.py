@@ -1,0 +1,1 @@
+"""C programs that are rewritten for another layout."""

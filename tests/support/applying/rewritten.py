@@ -1,0 +1,45 @@
+"""C rewritten for another layout, compiled and run, for tests of ``apply``."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from layout_advise.apply.rewrite.parse import parse
+from layout_advise.apply.rewrite.rewrite import Rewritten, rewrite
+from layout_advise.apply.rewrite.target import definition, fields_of, target
+
+WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-O1")
+SANITIZED = (*WARNINGS, "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+Groups = Sequence[Sequence[str]]
+
+
+def rewritten(files: dict[str, str], record: str, groups: Groups | None, folder: Path, *, guard: bool = False) -> Rewritten:
+    """Writes ``files`` to ``folder`` and rewrites all of its ``.c`` files; ``groups`` None: an array for each member."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    units = [parse(folder / name, ("-std=c11",), folder) for name in files if name.endswith(".c")]
+    found = definition(units, record)
+    parts = groups if groups is not None else [[field.name] for field in fields_of(found)]
+    layout = target(found, parts, "\n".join(files.values()))
+    return rewrite(units, found, layout, guard=guard)
+
+
+def changed(files: dict[str, str], record: str, groups: Groups | None, folder: Path, *, guard: bool = False) -> Path:
+    """The folder ``new`` in ``folder`` with the rewritten files, nothing of which may be refused."""
+    done = rewritten(files, record, groups, folder / "old", guard=guard)
+    assert not done.refusals, done.refusals
+    (folder / "new").mkdir()
+    for name, text in files.items():
+        new = done.texts.get((folder / "old" / name).resolve())
+        (folder / "new" / name).write_text(text if new is None else new)
+    return folder / "new"
+
+
+def output(folder: Path, flags: Sequence[str] = WARNINGS, compiler: str = "gcc") -> str:
+    """Output of the program that all ``.c`` files of a folder make. It is run in the folder."""
+    sources = sorted(str(path) for path in folder.glob("*.c"))
+    subprocess.run([compiler, *flags, "-o", folder / "program", *sources, "-lm"], check=True)
+    return subprocess.run([folder / "program"], cwd=folder, capture_output=True, text=True, check=True, timeout=60).stdout
