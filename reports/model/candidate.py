@@ -163,6 +163,10 @@ class CandidateReport(msgspec.Struct, frozen=True):
     change: str = ""
     """Declarations, allocations and accesses as a diff against today's: lines that begin with ``-``, ``+`` or a blank."""
 
+    def __repr__(self) -> str:
+        gain = f", {self.speedup.median:.2f} times" if self.speedup is not None else ""
+        return f"<CandidateReport {self.id}: {' '.join(self.families) or 'as it is'}, {self.evidence}{gain}>"
+
 
 class Ablation(msgspec.Struct, frozen=True):
     """The effects of the layout and of the vector instructions apart: speedups over the original of the unchanged layout

@@ -115,6 +115,10 @@ class Report(msgspec.Struct, frozen=True):
     passed_over: tuple[PassedOver, ...] = ()
     """The regions that gave no answer before another one did."""
 
+    def __repr__(self) -> str:
+        regions = ", ".join(f"{h.name or h.symbol}: {h.verdict.action}" for h in self.hotspots)
+        return f"<Report of {self.command[0] if self.command else '?'}: {regions or 'no region'}>"
+
 
 def encode(report: Report) -> bytes:
     """The report as indented JSON."""

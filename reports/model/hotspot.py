@@ -234,3 +234,7 @@ class HotspotReport(msgspec.Struct, frozen=True):
     """None where no mock-up was compiled."""
     source: tuple[AnnotatedLine, ...] = ()
     """The lines that make accesses or take time; empty with ``--no-source``."""
+
+    def __repr__(self) -> str:
+        name = self.name or self.symbol
+        return f"<HotspotReport {name}: {self.verdict.action}, {len(self.candidates)} layouts>"

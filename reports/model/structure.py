@@ -80,6 +80,9 @@ class StructureReport(msgspec.Struct, frozen=True):
     placement: Placement | None = None
     """None where no time between two calls was watched."""
 
+    def __repr__(self) -> str:
+        return f"<StructureReport {self.name}: {self.count} elements of {self.element_bytes} bytes>"
+
 
 class SharedLines(msgspec.Struct, frozen=True):
     """A variable with ``false`` cache lines that ``threads`` of the parallel region use, each with bytes of its own, and at
