@@ -15,7 +15,7 @@ from layout_advise.reports.model.contract import Report
 from layout_advise.reports.model.hotspot import HotspotReport
 from layout_advise.reports.model.structure import StructureReport
 from layout_advise.reports.pages import tables
-from layout_advise.reports.words import glossary, hotspot_words, layout_words, quantities, structure_words
+from layout_advise.reports.words import glossary, hotspot_words, layout_words, quantities, source_words, structure_words
 from layout_advise.reports.words.first_screen import FirstScreen, check_effect, first_screen, short
 
 STYLE = {"change": "bold green", "keep": "bold cyan", "undecided": "bold yellow"}
@@ -89,6 +89,11 @@ def _hotspot(console: Console, hotspot: HotspotReport, verbose: bool) -> None:
         _say(console, f"  {hotspot_words.kind(kind)}")
     for limit in hotspot.trace.limits if hotspot.trace else ():
         _say(console, f"  the trace is not whole: {limit}")
+    for hot in source_words.hot_lines(hotspot) if verbose else ():
+        share = f"{hot.samples:.1%} of the samples: " if hot.samples else ""
+        _say(console, f"  {source_words.line_place(hot)}: {share}{hot.text.strip()}")
+        for used in hot.uses:
+            _say(console, f"     {source_words.line_use(used)}")
     for structure in hotspot.structures:
         _structure(console, structure, verbose)
     for shared in hotspot.shared_lines:

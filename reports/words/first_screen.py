@@ -50,7 +50,8 @@ def _evidence(report: Report, hotspot: HotspotReport, advised: CandidateReport |
         good = advised.evidence in ("verified", "close")
         yield Mark("✓" if good else "!", advised.evidence, good)
     elif tried:
-        yield Mark("✓", f"{len({c.id.removesuffix(f'-{c.variant}') for c in tried})} layouts measured", True)
+        many = len({c.id.removesuffix(f"-{c.variant}") for c in tried})
+        yield Mark("✓", f"{many} layout{'s' if many > 1 else ''} measured", True)
     else:
         yield Mark("!", "not measured", False)
     counted = advised or max(tried, key=lambda c: c.speedup.restores or 0 if c.speedup else 0, default=None)
@@ -75,13 +76,15 @@ def _notes(report: Report, hotspot: HotspotReport, advised: CandidateReport | No
         yield from _shares(hotspot, advised)
     elif hotspot.verdict.action == "undecided":
         yield from _doubts(hotspot)
+    else:
+        yield from _best(hotspot)
     text = hotspot.verdict.text
     rest = hotspot_words.headline(text)[1] if hotspot.verdict.action != "change" else ""
     while rest:
         first, rest = hotspot_words.headline(rest)
         if first not in reason_words.DOUBT_REMEDIES.values() and not first.startswith("Most of that is"):
             yield first
-    if hotspot.verdict.action != "change":
+    if hotspot.verdict.action != "change" and hotspot.verdict.interval is not None:
         yield from (check_effect(check) for check in failed)
 
 
@@ -146,15 +149,21 @@ def _doubts(hotspot: HotspotReport) -> Iterator[str]:
     if term is not None:
         name = reason_words.DOUBT_NAMES.get(term.term, term.term)
         yield f"{name[0].upper()}{name[1:]} leaves {factor(term.lo)[:-1]}–{factor(term.hi)}: {term.how}."
+    for entry in hotspot.not_lifted[:1] if best is None else ():
+        at = f"{entry.file}:{entry.line}" if entry.file else entry.address
+        yield f"Not lifted: `{entry.instruction}` at {at} ({entry.reason})."
     if verdict.doubt in reason_words.DOUBT_REMEDIES:
         yield reason_words.DOUBT_REMEDIES[verdict.doubt]
     elif verdict.reason in reason_words.REASONS:
         yield reason_words.REASONS[verdict.reason][1]
-    for entry in hotspot.not_lifted[:1]:
-        at = f"{entry.file}:{entry.line}" if entry.file else entry.address
-        yield f"Not lifted: `{entry.instruction}` at {at} ({entry.reason})."
-    if best is not None and best.speedup is not None and verdict.interval is not None:
-        yield f"{hotspot_words.layout_name(best)}: measured {factor(best.speedup.median)} ({span(best.speedup)})."
+    yield from _best(hotspot)
+
+
+def _best(hotspot: HotspotReport) -> Iterator[str]:
+    """What the best layout was measured to gain, where none is advised."""
+    best = candidate_of(hotspot, hotspot.verdict.about)
+    if best is not None and best.speedup is not None:
+        yield f"{hotspot_words.layout_name(best)} was measured at {factor(best.speedup.median)} ({span(best.speedup)})."
 
 
 def effect_of(check: Check) -> str:

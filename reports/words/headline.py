@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from pathlib import PurePath
 
 from layout_advise.reports.model.candidate import CandidateReport, Interval
 from layout_advise.reports.model.hotspot import HotspotReport
@@ -121,6 +122,10 @@ def _undecided(hotspot: HotspotReport) -> str:
         gain = f"runs {_of(hotspot)} {span(verdict.interval)}× as fast{doubt}."
         words = len(gain.split()) + len(data_names(hotspot, best).split()) + 1
         return f"Undecided: {data_names(hotspot, best)} {brief(best, MOST_WORDS - words)} {gain}"
+    if verdict.reason == "not-lifted" and hotspot.not_lifted:
+        first = hotspot.not_lifted[0]
+        where = f"{PurePath(first.file).name}:{first.line}" if first.file else first.address
+        return f"Undecided for {_of(hotspot)}: `{first.instruction.split(' ')[0]}` at {where} could not be turned into C."
     if verdict.reason in REASONS:
         return f"Undecided for {_of(hotspot)}: {REASONS[verdict.reason][0]}."
     return ""

@@ -93,6 +93,8 @@ def test_every_reason_and_check_has_words() -> None:
     for reason in REASONS:
         words = headline(told(Verdict("undecided", None, None, reason, "Undecided: long.")).hotspots[0])
         assert words.startswith("Undecided for step: ")
+        named = "Undecided for step: `vpshufb` at main.c:71 could not be turned into C."
+        assert (words == named) == (reason == "not-lifted")
     assert set(CHECK_EFFECTS) >= {"noise-floor", "in-situ", "calls-verified", "wrong-map"}
 
 

@@ -1,1 +1,1 @@
-"""Runs in notebooks."""
+"""Runs as objects in notebooks, and the cell magic."""
