@@ -25,6 +25,8 @@ def allocated(program: SourceProgram, target: Target, node: Syntax, render: Rend
         return None
     if call.foreign and call.name != "calloc":
         return _elements(program, target, given[BYTES[call.name]], render)
+    if not call.foreign and not _allocates(program, call.refers):
+        return None
     sized = [argument for argument in given if _is_size(program, target, argument)]
     if len(given) == 2 and len(sized) == 1:
         other = next(argument for argument in given if argument is not sized[0])
@@ -37,6 +39,22 @@ def allocated(program: SourceProgram, target: Target, node: Syntax, render: Rend
         return allocated(program, target, inner[0], render) if _gives_back(program, call.refers, k) else None
     mentions = [argument for argument in given if any(_is_size(program, target, node) for node in argument.walk())]
     return _elements(program, target, mentions[0], render) if len(mentions) == 1 else None
+
+
+def _allocates(program: SourceProgram, function: str, seen: frozenset[str] = frozenset()) -> bool:
+    """True if a function of the program calls one that allocates, or gives back what it is given."""
+    if function not in program.functions or function in seen:
+        return False
+    body = program.functions[function]
+    calls = [node for node in body.walk() if node.kind == "CALL_EXPR"]
+    foreign = {node.name for node in calls if node.foreign}
+    if foreign & {*BYTES, "calloc", "posix_memalign"} or _gives_back_any(program, function):
+        return not foreign & {"free"}
+    return any(_allocates(program, node.refers, seen | {function}) for node in calls if not node.foreign)
+
+
+def _gives_back_any(program: SourceProgram, function: str) -> bool:
+    return any(_gives_back(program, function, k) for k in range(len(program.parameters(function) or ())))
 
 
 def _is_size(program: SourceProgram, target: Target, node: Syntax) -> bool:
@@ -83,3 +101,24 @@ def _gives_back(program: SourceProgram, function: str, k: int) -> bool:
     return bool(returns) and all(
         node.children and uncast(node.children[0]).refers == parameters[k].declares for node in returns
     )
+
+
+def releases(program: SourceProgram, function: str, k: int, seen: frozenset[str] = frozenset()) -> bool:
+    """True if a function of the program only frees its ``k``-th parameter, as wrappers of ``free`` do."""
+    parameters = program.parameters(function)
+    if parameters is None or k >= len(parameters) or parameters[k].shape.text != "void *" or function in seen:
+        return False
+    frees = False
+    for use in program.uses[parameters[k].declares]:
+        up = program.parent(use, "UNEXPOSED_EXPR", "PAREN_EXPR")
+        if up is None or (up.kind not in ("IF_STMT", "CALL_EXPR") and up.operator not in ("!", "==", "!=", "&&", "||")):
+            return False
+        if up.kind == "CALL_EXPR":
+            at = [place for place, argument in enumerate(arguments(up)) if uncast(argument) is use]
+            known = (up.foreign and up.name == "free") or (
+                not up.foreign and bool(at) and releases(program, up.refers, at[0], seen | {function})
+            )
+            if not known:
+                return False
+            frees = True
+    return frees

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from layout_advise.apply.rewrite.allocations import releases
 from layout_advise.apply.rewrite.members import SIZED, TEXT, MemberAddresses
 from layout_advise.apply.rewrite.program import SourceProgram, arguments, peeled, uncast
 from layout_advise.apply.rewrite.syntax import Edit, Syntax
@@ -32,6 +33,9 @@ class Renderer(Protocol):
     def is_unused(self, node: Syntax) -> bool:
         """True if nobody takes the value of an expression."""
 
+    def edits(self, node: Syntax) -> list[Edit]:
+        """The edits of a node and of all below it."""
+
     def element(self, node: Syntax) -> tuple[str, str] | None:
         """Pointer and index of an element."""
 
@@ -51,6 +55,9 @@ class LibraryCalls:
             return self.of.whole(given[0], f"{self.of.render(uncast(given[0]))}.base")
         if concerned and node.name in ("memset", "memcpy", "memmove", "fwrite", "fread") and node.foreign:
             return self._bytes(node, given, concerned)
+        if len(concerned) == 1 and releases(self.program, node.refers, concerned[0]):
+            freed = given[concerned[0]]
+            return [*self.of.whole(freed, f"{self._bare(freed)}.base"), *self._others(given, freed)]
         for k in concerned:
             if not self.target.is_pointer(given[k].shape):
                 return self.of.refuse(node, f"{node.name} is given elements as {given[k].shape.text}")
@@ -80,6 +87,10 @@ class LibraryCalls:
                 return False
             inner = inner.children[-1]
         return self.target.is_pointer(inner.shape)
+
+    def _others(self, given: tuple[Syntax, ...], rewritten: Syntax) -> list[Edit]:
+        """The edits of all arguments but one."""
+        return [edit for argument in given if argument is not rewritten for edit in self.of.edits(argument)]
 
     def _bare(self, node: Syntax) -> str:
         """The text of an address of elements without the conversion to a plain one."""

@@ -52,7 +52,9 @@ class SplitExpressions:
         """One edit in the place of a node, unless a macro made that."""
         if node.in_macro and self.program.text(node) != "NULL":
             return self.refuse(node, "a macro builds the access")
-        return [Edit(node.start, node.end, text)]
+        before = self.program.texts[node.file][max(0, node.start - 1) : node.start]
+        joins = (before.isalnum() or before == "_") and (text[:1].isalnum() or text[:1] == "_")
+        return [Edit(node.start, node.end, f" {text}" if joins else text)]
 
     def edits(self, node: Syntax) -> list[Edit]:
         """The edits of a node and of all below it."""

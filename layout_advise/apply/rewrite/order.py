@@ -3,6 +3,7 @@ read."""
 
 from __future__ import annotations
 
+from layout_advise.apply.rewrite.allocations import releases
 from layout_advise.apply.rewrite.members import MemberAddresses
 from layout_advise.apply.rewrite.program import Refusal, SourceProgram, arguments
 from layout_advise.apply.rewrite.record import initialiser_edits
@@ -60,6 +61,9 @@ class OrderedExpressions:
         if up is not None and up.kind == "CALL_EXPR" and up.foreign:
             known = up.name in UNSEEN and (up.name not in ("memcpy", "memmove") or self._both(up))
             return None if known else f"{up.name} takes {self.target.spelling} as bytes"
+        if up is not None and up.kind == "CALL_EXPR":
+            given = [k for k, argument in enumerate(arguments(up)) if any(part is node for part in argument.walk())]
+            return None if given and releases(self.program, up.refers, given[0]) else f"{up.name} is given elements"
         if up is not None and up.kind in ("BINARY_OPERATOR", "CONDITIONAL_OPERATOR"):
             return None
         return f"a pointer to an element becomes {node.shape.text}"

@@ -102,14 +102,14 @@ def parse(path: Path, flags: Sequence[str], folder: Path) -> TranslationUnit:
             raise SourceError(
                 f"{path} does not parse", f"{where}: {diagnostic.spelling}", "give the flags that it is compiled with"
             )
-    return _Reader(cindex, unit, path).read()
+    return _Reader(cindex, unit, path, folder).read()
 
 
 class _Reader:
     """Walks one unit's cursors; knows which places macros made."""
 
-    def __init__(self, cindex: Any, unit: Any, path: Path) -> None:
-        self.cindex, self.unit, self.path = cindex, unit, path
+    def __init__(self, cindex: Any, unit: Any, path: Path, folder: Path) -> None:
+        self.cindex, self.unit, self.path, self.folder = cindex, unit, path, folder
         self.library = cindex.conf.lib
         self.files: dict[str, Path] = {}
         self.shapes: dict[str, CType] = {}
@@ -137,7 +137,7 @@ class _Reader:
 
     def _file(self, name: str) -> Path:
         if name not in self.files:
-            self.files[name] = Path(name).resolve()
+            self.files[name] = (self.folder / name).resolve()
         return self.files[name]
 
     def _spelt(self, location: Any) -> int:
@@ -157,7 +157,7 @@ class _Reader:
         if whole is None:
             return file, start, end, False
         if first.offset < start < whole:  # an argument, which may be a macro again
-            end = max(end, self.expansions.get((file, start), 0))
+            end = max(end, self.expansions.get((file, start), 0), self.expansions.get((file, end), 0))
             return file, start, end, end >= whole or end <= start
         return file, start, max(end, whole) if end <= whole else end, end <= whole
 

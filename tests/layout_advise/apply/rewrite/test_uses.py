@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from layout_advise.apply.rewrite.parse import parse
 from layout_advise.errors import SourceError
 from tests.support.applying.rewritten import SANITIZED, WARNINGS, Groups, changed, output, rewritten
 from tests.support.compilers import needs_clang
@@ -31,9 +32,20 @@ static void *checked(void *memory)
     return memory;
 }
 
+static void released(void *memory, int count)
+{
+    if (memory != NULL && count > 0)
+        free(memory);
+}
+
+static items second(items p)
+{
+    return(p + 1);
+}
+
 static double *x_of(items p, long i)
 {
-    return &p[i].x;
+    return(&p[i].x);
 }
 
 static void fill(struct item *restrict p, const struct item *q, int n)
@@ -69,13 +81,14 @@ int main(void)
         for (int k = 0; k < 3; k++)
             (&a[i])->c[k] = b[i].c[k] + i * k;
     a[2] = t;
+    second(a)->y = 7.0;
     t = *(a + 1);
     t.next = NULL;
     b[1] = zero;
     *x_of(a, 3) += 0.5;
     double *const two[] = {&a[0].x, &b[0].y};
     *two[1] = 1.0;
-    assert(a[3].x > 0);
+    assert(a[3].x > 0 && a != NULL);
     a = realloc(a, 2 * N * sizeof *a);
     for (int i = N; i < 2 * N; i++)
         a[i] = a[i - N];
@@ -90,7 +103,7 @@ int main(void)
         p -= 2;
     while (p > a);
     printf("%ld\\n", (long)(end - p));
-    free(b);
+    released(b, N);
     free(a);
 }
 """
@@ -133,6 +146,8 @@ def test_lines_without_uses_stay(tmp_path: Path) -> None:
         ("union either { struct item i; char bytes[80]; };", "it is part of a union"),
         ("#define X(p) p->x\ndouble f(struct item *p) { return X(p); }", "a macro builds the access"),
         ("char *f(struct item *p) { return (char *)p; }", "becomes char *"),
+        ("void *g(items, int); items f(items p) { return g(p, sizeof *p); }", "of how many elements is not known"),
+        ("void *g(long); struct item *f(void) { return g(3 * sizeof(struct item)); }", "of how many elements is not known"),
         ("struct item *f(void *p) { return p; }", "of how many elements is not known"),
         ("struct item *f(long n) { return malloc(rand() * sizeof(struct item) + n); }", "of how many elements is not known"),
         ('struct item known[2] = {{1.0, 2.0, {0}, "a", NULL}};', "an array with an initialiser"),
@@ -169,6 +184,14 @@ def test_records_that_are_refused(record: str, why: str, tmp_path: Path) -> None
 def test_source_that_does_not_parse(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"p\.c does not parse: .*p\.c:2"):
         rewritten({"p.c": "struct item { double x; };\nint f( { }\n"}, "item", None, tmp_path)
+
+
+def test_headers_in_folders_named_from_the_compilers(tmp_path: Path) -> None:
+    (tmp_path / "include").mkdir()
+    (tmp_path / "include" / "item.h").write_text("struct item { int a, b; };\n")
+    (tmp_path / "p.c").write_text('#include "item.h"\nint a_of(struct item *p) { return p->a; }\n')
+    unit = parse(tmp_path / "p.c", ("-Iinclude",), tmp_path)
+    assert set(unit.texts) == {tmp_path / "include" / "item.h", tmp_path / "p.c"}
 
 
 def test_several_units(tmp_path: Path) -> None:
