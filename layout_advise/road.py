@@ -19,7 +19,7 @@ from layout_advise.decide.obstacles import obstacle, truncated, unlifted, unlike
 from layout_advise.decide.policy import DECIDE
 from layout_advise.decide.requests import Answer, Asking, MeasureMore, Request, TimeInProgram
 from layout_advise.decide.single import decide_single
-from layout_advise.decide.untried import not_all_kinds, with_untried, with_untried_kinds
+from layout_advise.decide.untried import not_all_kinds, with_untried, with_untried_kinds, without_hope
 from layout_advise.decide.usage import use_of, with_use
 from layout_advise.decide.verdict import VerdictContext, for_program, undecided
 from layout_advise.decide.verdict_over_kinds import KindRace, decide_over_kinds
@@ -121,6 +121,8 @@ def _measured(case: Case, parked: AgentProcess, proposed: Proposed, others: Othe
         verdict = unlifted(stopped, sentence(replays))
         report = describe.modelled(case, seen, proposed.candidates, verdict, (stopped,), replays)
         return Studied(report, modelled_conditions(case, seen))
+    if (verdict := without_hope(seen, proposed.candidates)) is not None:
+        return _modelled(case, proposed, verdict)
     try:
         decided = _tried(case, parked, proposed, source, others, stack)
     except SnapshotError as error:

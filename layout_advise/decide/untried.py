@@ -69,6 +69,15 @@ def doubt_unknown(verdict: Verdict, seen: Observation) -> Verdict:
     return _beside(verdict, text, Reason.STRUCTURE_UNCLEAR)
 
 
+def without_hope(seen: Observation, candidates: Collection[Candidate]) -> Verdict | None:
+    """Why measuring could tell nothing of the layout: there is no other one to try, and what much of the data is was not
+    recognised. None where it could."""
+    if candidates:
+        return None
+    verdict = doubt_unknown(Verdict("keep", None, None, Reason.NO_RULE_APPLIES, ""), seen)
+    return verdict if verdict.action == "undecided" else None
+
+
 def accesses_of(seen: Observation) -> dict[str, int]:
     """By structure how often the traced call accesses it; what goes to several places counts in full for each of them."""
     found = {d.structure.id: 0 for d in seen.derived}

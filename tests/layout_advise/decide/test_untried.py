@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from layout_advise.decide.untried import doubt_unknown, with_untried_kinds
+from layout_advise.decide.untried import doubt_unknown, with_untried_kinds, without_hope
 from layout_advise.layoutalgebra.derive.accesses import Derived
-from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
+from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Structure
 from layout_advise.layoutalgebra.sets.nests import Affine, FoldedStream, Loop, Point
 from layout_advise.observe.observe import Observation
 from layout_advise.observe.other_kinds import Other, Others
@@ -63,6 +63,17 @@ def test_what_was_not_recognised_is_told_beside_a_keep(accesses: tuple[int | Non
     assert doubt_unknown(keep, observed(accesses, None)) == keep
     change = Verdict("change", "c1", 2.0, "measured-gain", "Change it.")
     assert doubt_unknown(change, seen) == change
+
+
+def test_nothing_is_timed_where_it_could_tell_nothing() -> None:
+    unclear = observed((1000, 100), "the accesses fit no regular grid")
+    verdict = without_hope(unclear, ())
+    assert verdict is not None
+    assert (verdict.action, verdict.reason) == ("undecided", "structure-unclear")
+    one = Candidate("c1", (), ("soa",), (), None, False, False, {})
+    assert without_hope(unclear, (one,)) is None
+    assert without_hope(observed((1000, 100), None), ()) is None
+    assert without_hope(observed((4, 100), "the accesses fit no regular grid"), ()) is None
 
 
 def others_that_use(*seen: Observation) -> Others:
