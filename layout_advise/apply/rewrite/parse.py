@@ -112,6 +112,10 @@ class _Reader:
         self.cindex, self.unit, self.path, self.folder = cindex, unit, path, folder
         self.library = cindex.conf.lib
         self.files: dict[str, Path] = {}
+        self.by_handle: dict[int, Path] = {}
+        # by name anew: these have no declared types, which the bindings' own ones have
+        self._spelling, self._expansion = (self.library[f"clang_get{what}Location"] for what in ("Spelling", "Expansion"))
+        self._handle, self._line, self._offset = ctypes.c_void_p(), ctypes.c_uint(), ctypes.c_uint()
         self.shapes: dict[str, CType] = {}
         self.expansions: dict[tuple[Path, int], int] = {}
 
@@ -140,30 +144,42 @@ class _Reader:
             self.files[name] = (self.folder / name).resolve()
         return self.files[name]
 
-    def _spelt(self, location: Any) -> int:
-        """The offset as it is spelt: of a macro's argument where that stands, of a macro's body where the macro is used."""
-        file, offset = ctypes.c_void_p(), ctypes.c_uint()
-        self.library.clang_getSpellingLocation(location, ctypes.byref(file), None, None, ctypes.byref(offset))
-        return int(offset.value)
+    def _place(self, location: Any, spelt: bool) -> tuple[int, int, int]:
+        """A file's handle, offset and line: of a place in a macro that of its use or, ``spelt``, that of an argument.
+        The bindings' own objects for these take most of the time."""
+        ask = self._spelling if spelt else self._expansion
+        ask(location, ctypes.byref(self._handle), ctypes.byref(self._line), None, ctypes.byref(self._offset))
+        return self._handle.value or 0, self._offset.value, self._line.value
 
-    def _extent(self, cursor: Any) -> tuple[Path, int, int, bool]:
-        """File, start and end, and whether these are not the node's own text because a macro's body made a part of it."""
-        first, last = cursor.extent.start, cursor.extent.end
-        file = self._file(first.file.name) if first.file is not None else self.path
-        start, end = self._spelt(first), self._spelt(last)
-        if last.file is None or self._file(last.file.name) != file:
-            return file, start, start, True
-        whole = self.expansions.get((file, first.offset))
+    def _path(self, handle: int, location: Any) -> Path:
+        """The file of a handle."""
+        if handle not in self.by_handle:
+            self.by_handle[handle] = self._file(location.file.name) if location.file is not None else self.path
+        return self.by_handle[handle]
+
+    def _extent(self, cursor: Any) -> tuple[Path, int, int, int, bool]:
+        """File, start, end and line, and whether a macro's body made a part of the node."""
+        extent = cursor.extent
+        first, last = extent.start, extent.end
+        handle, used, line = self._place(first, False)
+        last_handle, last_used, _ = self._place(last, False)
+        file = self._path(handle, first)
+        if last_handle != handle:
+            return file, used, used, line, True
+        whole = self.expansions.get((file, used))
+        last_whole = self.expansions.get((file, last_used))
         if whole is None:
-            return file, start, end, False
-        if first.offset < start < whole:  # an argument, which may be a macro again
+            argument = last_whole is not None and self._place(last, True)[1] != last_used
+            return file, used, last_whole if argument and last_whole else last_used, line, False
+        start, end = self._place(first, True)[1], self._place(last, True)[1]
+        if used < start < whole:  # an argument, which may be a macro again
             end = max(end, self.expansions.get((file, start), 0), self.expansions.get((file, end), 0))
-            return file, start, end, end >= whole or end <= start
-        return file, start, max(end, whole) if end <= whole else end, end <= whole
+            return file, start, end, line, end >= whole or end <= start
+        return file, start, max(end, whole) if end <= whole else end, line, end <= whole
 
     def _node(self, cursor: Any) -> Syntax:
         kind = cursor.kind.name
-        file, start, end, in_macro = self._extent(cursor)
+        file, start, end, line, in_macro = self._extent(cursor)
         named = cursor.referenced if kind in NAMING else None
         operator = ""
         if kind in OPERATORS:
@@ -178,7 +194,7 @@ class _Reader:
             file=file,
             start=start,
             end=end,
-            line=cursor.location.line,
+            line=line,
             children=tuple(self._node(child) for child in cursor.get_children()),
             operator=operator,
             refers=named.get_usr() if named is not None else "",

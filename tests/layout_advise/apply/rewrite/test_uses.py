@@ -22,6 +22,7 @@ PROGRAM = (
     HEAD
     + """#define MAX(a, b) ((a) > (b) ? (a) : (b))
 #define N 6
+#define SAME(a) a
 static struct item table[N]; /* stays */
 static const struct item zero = {0};
 
@@ -81,7 +82,7 @@ int main(void)
         for (int k = 0; k < 3; k++)
             (&a[i])->c[k] = b[i].c[k] + i * k;
     a[2] = t;
-    second(a)->y = 7.0;
+    second(a)->y = 1.0 + SAME(a->y);
     t = *(a + 1);
     t.next = NULL;
     b[1] = zero;
@@ -145,6 +146,7 @@ def test_lines_without_uses_stay(tmp_path: Path) -> None:
         ("void f(struct item *p) { memset(p->name, 0, 12); }", "memset may go beyond member name"),
         ("union either { struct item i; char bytes[80]; };", "it is part of a union"),
         ("#define X(p) p->x\ndouble f(struct item *p) { return X(p); }", "a macro builds the access"),
+        ("#define SAME(a) a\ndouble f(struct item *p) { return SAME(p)->x; }", "a macro builds the access"),
         ("char *f(struct item *p) { return (char *)p; }", "becomes char *"),
         ("void *g(items, int); items f(items p) { return g(p, sizeof *p); }", "of how many elements is not known"),
         ("void *g(long); struct item *f(void) { return g(3 * sizeof(struct item)); }", "of how many elements is not known"),
