@@ -31,6 +31,7 @@ from layout_advise.config import (
 )
 from layout_advise.errors import UsageError
 from layout_advise.progress import Progress
+from layout_advise.reports.words.first_screen import apply_command
 from layout_advise.rundir import default_path
 from layout_advise.tracer.backends.registry import backend_names
 
@@ -189,4 +190,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     common.show(report, arguments)
     print(f"report: {chosen.output / 'report.html'}", file=sys.stderr)
+    for hotspot in report.hotspots:
+        if command := apply_command(hotspot, str(chosen.output)):
+            print(f"to write it into the source: {command}", file=sys.stderr)
     return common.FAIL_ON_REACHED if common.advised(report, arguments.fail_on) else 0

@@ -26,7 +26,7 @@ from layout_advise.reports.words import (
     source_words,
     structure_words,
 )
-from layout_advise.reports.words.first_screen import check_effect, first_screen, short
+from layout_advise.reports.words.first_screen import apply_command, check_effect, first_screen, short
 
 MOST_SOURCES = 8
 SOURCE_BUDGET = 300_000
@@ -176,6 +176,7 @@ def _item(report: Report, hotspot: HotspotReport, number: int) -> dict[str, obje
         "hot": source_words.hot_lines(hotspot),
         "screen": screen,
         "notes": short(screen),
+        "apply": apply_command(hotspot),
         "change_lines": MOST_CHANGE_LINES,
         "count": len(found),
         "place": hotspot_words.place(hotspot),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -41,6 +42,15 @@ def first_screen(report: Report, hotspot: HotspotReport) -> FirstScreen:
     change = tuple(advised.change.splitlines()) if advised is not None else ()
     notes = tuple(dict.fromkeys(_notes(report, hotspot, advised)))
     return FirstScreen(headline(hotspot), tuple(_evidence(report, hotspot, advised)), change, notes)
+
+
+def apply_command(hotspot: HotspotReport, run: str = "RUN") -> str:
+    """The command that writes the advised layout into the source, of the run in directory ``run``; empty where none is
+    advised, or the source is not C."""
+    advised = candidate_of(hotspot, hotspot.verdict.candidate)
+    if hotspot.verdict.action != "change" or advised is None or not (hotspot.file or "").endswith(".c"):
+        return ""
+    return shlex.join(("layout-advise", "apply", run, "-o", f"{run.removesuffix('.layout')}.patch", "--build", "make"))
 
 
 def _evidence(report: Report, hotspot: HotspotReport, advised: CandidateReport | None) -> Iterator[Mark]:

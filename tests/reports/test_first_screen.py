@@ -11,8 +11,8 @@ from layout_advise.reasons import Reason
 from layout_advise.reports.model.candidate import BudgetTerm, CandidateReport, Conversion, Interval
 from layout_advise.reports.model.contract import Report
 from layout_advise.reports.model.hotspot import LoopAdvice, Verdict
-from layout_advise.reports.pages import terminal
-from layout_advise.reports.words.first_screen import MOST_NOTES, first_screen, short
+from layout_advise.reports.pages import html, terminal
+from layout_advise.reports.words.first_screen import MOST_NOTES, apply_command, first_screen, short
 from layout_advise.reports.words.headline import MOST_WORDS, headline
 from layout_advise.reports.words.offsets import line_use, offsets
 from layout_advise.reports.words.reason_words import CHECK_EFFECTS, REASONS
@@ -50,6 +50,16 @@ def test_a_change_names_data_layout_gain_and_program() -> None:
 def test_layouts_in_few_words(changes: dict[str, object], words: str) -> None:
     verdict = Verdict("change", "c1", 3.61, "measured-gain", "")
     assert f"Store `particle` {words}: step" in headline(told(verdict, candidate(1, GAIN, **changes)).hotspots[0])
+
+
+def test_what_can_be_written_into_c_names_the_command() -> None:
+    (hotspot,) = report().hotspots
+    assert apply_command(hotspot, "my run.layout") == "layout-advise apply 'my run.layout' -o 'my run.patch' --build make"
+    assert "<code>layout-advise apply RUN -o RUN.patch --build make</code>" in html.render(report())
+    assert apply_command(msgspec.structs.replace(hotspot, file="main.cpp")) == ""
+    keep = report(Verdict("keep", None, None, "no-gain", "Keep it."))
+    assert apply_command(keep.hotspots[0]) == ""
+    assert "layout-advise apply" not in html.render(keep)
 
 
 def test_keep_tells_the_best_that_others_reached() -> None:
