@@ -44,7 +44,9 @@ def wanted(report: Report, candidate: str | None) -> WantedLayout:
     if candidate is not None:
         raise UsageError(f"no candidate {candidate} in the report", "", "`layout-advise report` lists them")
     raise SourceError(
-        "no layout to apply", "the report has no measured candidate that can be written", "name one with --candidate"
+        "no layout to apply",
+        "the report has no measured candidate that gains and can be written",
+        "name one with --candidate",
     )
 
 
