@@ -12,7 +12,8 @@ from layout_advise.layoutalgebra.derive.companion_arrays import records_beside
 from layout_advise.layoutalgebra.derive.declared import Declared
 from layout_advise.layoutalgebra.derive.derive import derive_structure, unknown
 from layout_advise.layoutalgebra.derive.structure import Chosen, Structure
-from layout_advise.layoutalgebra.sets.spans import spans
+from layout_advise.layoutalgebra.sets.nests import FoldedStream
+from layout_advise.layoutalgebra.sets.spans import spans, within
 from layout_advise.mockup.evidence.pointer_tables import PointerTable
 from layout_advise.observe.other_users import Usage
 from layout_advise.observe.policy import OBSERVE
@@ -234,6 +235,8 @@ def _accesses(parts: Sequence[Part]) -> tuple[list[Access], str | None]:
             stream = trace.streams[reference]
             assert stream is not None
             if attribution.mixed(reference):
+                stream = within(stream, touched.base, touched.end) if isinstance(stream, FoldedStream) else None
+            if stream is None:
                 inexact = inexact or f"the reference at {trace.references[reference].pc:#x} touches other memory too"
                 continue
             inexact = inexact or attribution.inexact[reference]

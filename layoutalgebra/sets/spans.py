@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, Node, Point, Stream
+from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Loop, Node, Point, Stream
 
 EXPAND_LIMIT = 1 << 22
 """A point with more addresses than this is not expanded."""
+PEEL_LIMIT = 1 << 10
+"""An outermost loop with more iterations than this is not written out one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,51 @@ def _spans(nodes: Sequence[Node], trips: tuple[Affine, ...]) -> Iterator[Address
         bounds = hull(node.address, trips)
         if bounds is not None:
             yield AddressSpan(*bounds, _count(trips), node, trips)
+
+
+def within(stream: FoldedStream, low: int, high: int) -> FoldedStream | None:
+    """The part of ``stream`` whose addresses lie in ``low`` .. ``high - 1``, in its order; None where a loop runs from there
+    to other places and has too many iterations to be taken apart."""
+    kept = _within(stream.nodes, (), low, high)
+    return None if kept is None else FoldedStream(*kept)
+
+
+def _within(nodes: Sequence[Node], trips: tuple[Affine, ...], low: int, high: int) -> tuple[tuple[Node, ...], int] | None:
+    found: list[Node] = []
+    total = 0
+    for node in nodes:
+        part = _part_within(node, trips, low, high)
+        if part is None:
+            return None
+        found += part[0]
+        total += part[1]
+    return tuple(found), total
+
+
+def _part_within(node: Node, trips: tuple[Affine, ...], low: int, high: int) -> tuple[tuple[Node, ...], int] | None:
+    if isinstance(node, Point):
+        bounds = hull(node.address, trips)
+        if bounds is None or bounds[1] < low or bounds[0] >= high:
+            return (), 0
+        count = _count(trips)
+        return ((node,), count) if count is not None and low <= bounds[0] and bounds[1] < high else None
+    inner = _within(node.body, (*trips, node.trip), low, high)
+    if inner is not None:
+        return ((Loop(node.trip, inner[0]),) if inner[0] else ()), inner[1]
+    if trips or node.trip.const > PEEL_LIMIT:
+        return None
+    return _within([_at(part, index) for index in range(node.trip.const) for part in node.body], (), low, high)
+
+
+def _at(node: Node, index: int) -> Node:
+    """The node in iteration ``index`` of the loop around it."""
+    if isinstance(node, Point):
+        return Point(_fixed(node.address, index))
+    return Loop(_fixed(node.trip, index), tuple(_at(part, index) for part in node.body))
+
+
+def _fixed(affine: Affine, index: int) -> Affine:
+    return Affine(affine.const + affine.coefs[0] * index, affine.coefs[1:]) if affine.coefs else affine
 
 
 def hull(address: Affine, trips: Sequence[Affine]) -> tuple[int, int] | None:
