@@ -1,0 +1,1 @@
+"""Tests of sets of addresses and of folded streams."""
