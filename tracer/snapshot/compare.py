@@ -67,7 +67,7 @@ class _Plan:
         table = np.array([(b.address, b.address + b.bytes) for b in blocks], dtype=np.uint64).reshape(-1, 2)
         self.starts, self.ends = table[:, 0].copy(), table[:, 1].copy()
         registers = before.registers()
-        self.rsp = registers.gpr[4]
+        self.rsp, self.fs_base = registers.gpr[4], registers.fs_base
         own = before.own_ranges() if isinstance(before, AgentProcess) else ()
         tcb = (registers.fs_base - _TLS_BYTES, registers.fs_base + _TCB_BYTES)
         self.holes = [(r.start, r.end) for r in (*exclude, *own)]
@@ -81,7 +81,8 @@ class _Plan:
         if any(PurePath(mapping.path).name.startswith(name) for name in _SYSTEM):
             return []
         if mapping.start <= self.rsp < mapping.end:
-            return subtract([(self.rsp, mapping.end)], self.holes)
+            # a thread's stack ends with its TCB, in which the kernel writes the processor that it runs on (rseq)
+            return subtract([(self.rsp, mapping.end)], [*self.holes, (self.fs_base, self.tcb[1])])
         # libc's own variables share the TLS mapping with the program's: they cannot be told apart here.
         if not mapping.path and mapping.start < self.tcb[1] and self.tcb[0] < mapping.end:
             return subtract([(mapping.start, mapping.end)], [*self.holes, self.tcb])
