@@ -30,6 +30,9 @@ HOTSPOTS = {
     "options": "price",
     "entities": "integrate",
     "lbm": "relax",
+    "imaging": "diffuse",
+    "kmeans32": "spread",
+    "sampo": "forage",
 }
 SMALL = {
     "wave": "80",
@@ -49,10 +52,13 @@ SMALL = {
     "options": "5000",
     "entities": "4000",
     "lbm": "56",
+    "imaging": "26",
+    "kmeans32": "3000",
+    "sampo": "8000",
 }
 # Not a multiple of any block, so that remainders are covered.
 ODD = dict.fromkeys(HOTSPOTS, "4099") | {
-    "wave": "37", "wave_omp": "37", "lattice": "4", "sph": "1021", "stencil": "121", "lbm": "53",
+    "wave": "37", "wave_omp": "37", "lattice": "4", "sph": "1021", "stencil": "121", "lbm": "53", "imaging": "19",
 }  # fmt: skip
 
 

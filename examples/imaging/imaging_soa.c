@@ -1,0 +1,26 @@
+/* imaging.c with an array for each number. SPDX-License-Identifier: MIT */
+#include "../common.h"
+
+struct columns {
+    float *raw, *smooth, *edge, *next, *outline, *speed;
+};
+
+typedef struct columns *voxels;
+
+#define RAW(v, i) ((v)->raw[i])
+#define SMOOTH(v, i) ((v)->smooth[i])
+#define EDGE(v, i) ((v)->edge[i])
+#define NEXT(v, i) ((v)->next[i])
+#define OUTLINE(v, i) ((v)->outline[i])
+#define SPEED(v, i) ((v)->speed[i])
+
+static voxels allocate(long count)
+{
+    voxels v = checked(malloc(sizeof *v));
+    float **column[] = {&v->raw, &v->smooth, &v->edge, &v->next, &v->outline, &v->speed};
+    for (int k = 0; k < 6; k++)
+        *column[k] = aligned((size_t)count, sizeof(float));
+    return v;
+}
+
+#include "imaging.h"
