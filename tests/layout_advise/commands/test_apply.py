@@ -195,5 +195,12 @@ def test_layouts_that_cannot_be_written(
     assert why in refused(capfd, project, "--candidate", "c1")
 
 
+def test_cpp(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (project / "app.c").rename(project / "app.cpp")
+    (project / "app.cpp").write_text(SOURCE.replace("= calloc", "= (struct particle *)calloc"))
+    subprocess.run("g++ -O1 -g -o app app.cpp", shell=True, cwd=project, check=True)
+    assert "cannot rewrite particle: app.cpp is C++, which cannot be rewritten yet" in refused(capfd, project)
+
+
 def test_an_unknown_candidate(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert "no candidate c9 in the report" in refused(capfd, project, "--candidate", "c9")
