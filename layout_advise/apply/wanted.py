@@ -99,26 +99,26 @@ def _obstacle(candidate: CandidateReport) -> str:
         return f"blocks of {candidate.block} elements cannot be written yet"
     if candidate.classes is not None:
         return "elements stored by class cannot be written yet"
+    if candidate.variant in ("simd", "lanes") and candidate.same_code_as is None:
+        return f"its gain needs loops in another form ({candidate.variant}), which cannot be written yet"
     other = sorted(set(candidate.families) - FAMILIES)
     return f"layouts of family {other[0]} cannot be written yet" if other else ""
 
 
 def _groups(structure: StructureReport, candidate: CandidateReport, arrays: list[list[str]]) -> tuple[tuple[str, ...], ...]:
-    """The members that lie together, whole: of a member whose parts are to be apart the whole member is taken. Takes from
-    ``arrays`` those of this structure, which come first."""
+    """The members that lie together. Takes from ``arrays`` those of this structure, which come first. Raises
+    SourceError where the parts of one member are to be apart."""
     left = {name for part in candidate.parts if part.structure == structure.id for name in part.fields}
     own = []
     while left and arrays:
         own.append(arrays.pop(0))
         left -= set(own[-1])
-    groups: list[list[str]] = []
-    for names in own:
-        members = list(dict.fromkeys(member_of(name) for name in names))
-        shared = [group for group in groups if set(group) & set(members)]
-        for group in shared:
-            groups.remove(group)
-            members = list(dict.fromkeys([*group, *members]))
-        groups.append(members)
+    groups = [list(dict.fromkeys(member_of(name) for name in names)) for names in own]
+    placed = [member for group in groups for member in group]
+    apart = next((member for member in placed if placed.count(member) > 1), None)
+    if apart is not None:
+        why = f"member {apart} would be taken apart, which cannot be written yet"
+        raise SourceError(f"cannot write {candidate.id}", why, "choose another one with --candidate")
     return tuple(tuple(group) for group in groups)
 
 

@@ -45,6 +45,16 @@ def test_none_that_gains() -> None:
         wanted(with_candidates(blocks, split(2, Interval(1.0, 0.9, 1.1, 9), ("x",))), None)
 
 
-def test_members_stay_whole() -> None:
-    one = split(1, GAIN, ("x[0]", "v"), ("x[1]",), ("at[0].re",), ("m",))
+def test_parts_of_a_member_come_together() -> None:
+    one = split(1, GAIN, ("x[0]", "x[1]", "v"), ("at[0].re",), ("m",))
     assert wanted(with_candidates(one), "c1").records[0].groups == (("x", "v"), ("at",), ("m",))
+
+
+def test_what_would_not_be_the_layout_that_was_measured() -> None:
+    apart = split(1, GAIN, ("x[0]",), ("x[1]",))
+    with pytest.raises(SourceError, match="member x would be taken apart"):
+        wanted(with_candidates(apart), "c1")
+    with pytest.raises(SourceError, match=r"its gain needs loops in another form \(simd\)"):
+        wanted(with_candidates(split(1, GAIN, ("x",), variant="simd")), "c1")
+    same = split(1, GAIN, ("x",), variant="simd", same_code_as="plain")
+    assert wanted(with_candidates(same), "c1").candidate.variant == "simd"
