@@ -11,15 +11,16 @@ from layout_advise.errors import SnapshotError, TraceError
 from layout_advise.mockup.evidence.kept_calls import taken_after_all
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.timing.variants import Variant
-from layout_advise.observe.case import Case
+from layout_advise.observe.case import Case, outside_arguments
 from layout_advise.observe.gather import gather_again
 from layout_advise.observe.observe import Observation
-from layout_advise.observe.other_kinds import Other, blocks_of, concerns, with_structures
+from layout_advise.observe.other_kinds import Other, Others, blocks_of, concerns, with_structures
 from layout_advise.propose.recipes import Recipe
 from layout_advise.propose.source import Source, source_of
 from layout_advise.tracer.process.stopped_program import StoppedProgram
+from layout_advise.tracer.snapshot.recorded_calls import RSP
 from layout_advise.verify.compare import Findings, compared, differing, rejected
-from layout_advise.verify.stage import Verified
+from layout_advise.verify.stage import Verified, verify_first
 from layout_advise.verify.verify import NOTHING_CHANGED
 from layout_advise.workspace import Workspace
 
@@ -60,7 +61,9 @@ def verify_at(
 
 def verify_further(case: Case, seen: Observation, lifted: Lifted, verified: Verified) -> Verified:
     """Compares at the next two calls too, each in a program started anew and with a trace of its own (a call may use other
-    fields than the one before). What differs there is rejected."""
+    fields than the one before). What differs there is rejected. Where one takes ways that end the mock-ups, those of the
+    rest are only looked for: the study is taken up again with all of them at once."""
+    ways: frozenset[int] = frozenset()
     for call in case.calls_compared[1:]:
         good = verified.good
         case.space.progress.step(f"stopping the program at call {call}")
@@ -71,9 +74,10 @@ def verify_further(case: Case, seen: Observation, lifted: Lifted, verified: Veri
                 now = case.observe(program, call)
             except (SnapshotError, TraceError) as error:  # what was compared so far counts
                 case.space.progress.note(f"not compared at call {call}: {error.line()}")
-                return verified
-            if took := taken_after_all(lifted, seen.trace, now.trace):
-                return replace(verified, took=took)
+                break
+            ways |= taken_after_all(lifted, seen.trace, now.trace)
+            if ways:
+                continue
             if not blocks_of(r.structure for g in good if g.candidate for r in g.candidate.relayouts) <= blocks_of(
                 now.structures
             ):
@@ -85,7 +89,22 @@ def verify_further(case: Case, seen: Observation, lifted: Lifted, verified: Veri
         if not tells:
             return verified
         verified = replace(verified, calls=verified.calls + 1)
-    return verified
+    return replace(verified, took=ways)
+
+
+def verify_all(
+    case: Case, program: StoppedProgram, seen: Observation, built: Built, others: Others
+) -> tuple[Verified, tuple[AtKind, ...]]:
+    """Compares every mock-up at the call that ``program`` is stopped at, at further ones, and at those of other kinds.
+    Raises SnapshotError when the original cannot be run."""
+    lifted = built.source.lifted
+    batch = outside_arguments(seen.touched, program.registers().gpr[RSP]) if case.batch is not None else None
+    verified = verify_further(case, seen, lifted, verify_first(case.space, program, built, batch))
+    kinds = []
+    for other in others.tried:
+        one, verified = verify_kind(other, seen, lifted, verified)
+        kinds.append(one)
+    return verified.completed(), tuple(kinds)
 
 
 def verify_kind(other: Other, seen: Observation, lifted: Lifted, verified: Verified) -> tuple[AtKind, Verified]:

@@ -36,22 +36,25 @@ from layout_advise.describe.studied import (
     modelled_conditions,
 )
 from layout_advise.errors import SnapshotError, TraceError
-from layout_advise.further_calls import AtKind, verify_further, verify_kind
+from layout_advise.further_calls import AtKind, verify_all
 from layout_advise.measure.all_written import with_all_written
 from layout_advise.measure.contest import raw
 from layout_advise.measure.mode import Mode
 from layout_advise.measure.replays import replay_all, sentence
-from layout_advise.measure.stage import KindTimed, measure_again, measure_kind, measure_more
+from layout_advise.measure.snapshots import snapshots
+from layout_advise.measure.stage import KindTimed, measure_again, measure_kind, measure_more, time_original
 from layout_advise.measure.thread_counts import Runner, by_threads
 from layout_advise.mockup.evidence.kept_calls import kept_calls
 from layout_advise.mockup.timing.ratios import identity_of
+from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import IDENTITY, ORIGINAL
-from layout_advise.observe.case import Case, outside_arguments
+from layout_advise.observe.case import Case
 from layout_advise.observe.find_kinds import Kinds, at_kind, look_again
+from layout_advise.observe.observe import Observation
 from layout_advise.observe.other_kinds import Others, in_order, observe_others
 from layout_advise.observe.other_users import between_calls
 from layout_advise.observe.stage import kinds_of, observe_call
-from layout_advise.observe.watch_users import find_users
+from layout_advise.observe.watch_users import unwatched, watched
 from layout_advise.propose.proposals import Proposed, views_of
 from layout_advise.propose.source import Source
 from layout_advise.propose.stage import propose_layouts
@@ -60,10 +63,7 @@ from layout_advise.reports.model.hotspot import ByThreads, NotLifted, Verdict
 from layout_advise.rundir import write_atomically
 from layout_advise.tracer.process.stopped_program import Snapshots
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
-from layout_advise.tracer.snapshot.criu import find_criu
-from layout_advise.tracer.snapshot.recorded_calls import RSP
-from layout_advise.tracer.snapshot.snapshots import CriuSnapshots, ForkSnapshots
-from layout_advise.verify.stage import Verified, verify_first
+from layout_advise.verify.stage import Verified
 from layout_advise.verify.verify import Subject
 
 
@@ -95,12 +95,11 @@ def _study(case: Case, kinds: Kinds | None) -> Studied | AnotherKind | None:
                 return AnotherKind(ordered)
         progress.stage("explore", "looking for other layouts")
         case = observed.case
-        others = observe_others(case, stack, snapshots)
+        hopeless = obstacle(case) or truncated(case, observed.seen.trace)
+        others = Others() if hopeless is not None else observe_others(case, stack, snapshots)
         proposed = propose_layouts(observed, [one.seen for one in others.tried], parked.read)
         if until == "explore":
             return None
-        progress.step("watching who else uses the data")
-        proposed = replace(proposed, seen=replace(proposed.seen, users=find_users(case, proposed.seen)))
         progress.stage("measure", "compiling mock-ups")
         return _measured(case, parked, proposed, others, stack)
 
@@ -116,6 +115,7 @@ def _measured(case: Case, parked: AgentProcess, proposed: Proposed, others: Othe
         longer = LongCall() if verdict.reason == Reason.SHORT_CALLS else None
         return replace(_modelled(case, proposed, verdict), retry=smaller or longer)
     if not isinstance(source, Source):
+        seen = watched(case, seen) if proposed.candidates else unwatched(seen)
         stopped = describe.not_lifted(source, case.profiled.module, seen.region.load_base)
         replays = replay_all(case, parked, seen, proposed.candidates, lambda: snapshots(case, parked, stack))
         verdict = unlifted(stopped, sentence(replays))
@@ -124,7 +124,7 @@ def _measured(case: Case, parked: AgentProcess, proposed: Proposed, others: Othe
     if (verdict := without_hope(seen, proposed.candidates)) is not None:
         return _modelled(case, proposed, verdict)
     try:
-        decided = _tried(case, parked, proposed, source, others, stack)
+        seen, decided = _tried(case, parked, proposed, source, others, stack)
     except SnapshotError as error:
         return _modelled(case, proposed, undecided(Reason.NOT_MEASURED, f"{error.line()}."))
     candidates = [r.candidate for r in decided.verified.good if r.candidate is not None]
@@ -133,56 +133,64 @@ def _measured(case: Case, parked: AgentProcess, proposed: Proposed, others: Othe
         report = describe.measured(case, seen, decided)
         return Studied(report, conditions_of(case, seen, decided), retry=MoreWays(decided.verified.took))
     complete = decided.verdict.action != "undecided" or decided.timings is not None
-    unlike = decided.decision is not None and not decided.decision.alike
-    retry: InBatches | LongCall | None = InBatches() if unlike and source.branches else None
-    if (why := unlike_program(case, _of_original(decided), decided.verified.unlike)) is not None:
-        decided, retry = replace(decided, verdict=why), LongCall()
+    apart = source.branches and decided.decision is not None and not decided.decision.alike
+    retry: InBatches | LongCall | None = InBatches() if apart else None
+    why = unlike_program(case, _of_original(decided.timings), decided.verified.unlike)
+    decided = decided if why is None else replace(decided, verdict=why)
+    if why is not None or (decided.decision is None and decided.verdict.reason == Reason.NOT_IN_SITU):
+        complete, retry = True, LongCall()
     return Studied(describe.measured(case, seen, decided), conditions_of(case, seen, decided), complete, retry)
 
 
-def _of_original(decided: Decided) -> list[float]:
+def _of_original(timings: Timings | None) -> list[float]:
     """The original's times in the snapshot, in all modes."""
-    timings = decided.timings
     return [ns for mode in get_args(Mode) if timings and (ns := timings.nanoseconds(ORIGINAL, mode))]
 
 
 def _modelled(case: Case, proposed: Proposed, verdict: Verdict, stopped: tuple[NotLifted, ...] = ()) -> Studied:
-    report = describe.modelled(case, proposed.seen, proposed.candidates, verdict, stopped)
+    report = describe.modelled(case, unwatched(proposed.seen), proposed.candidates, verdict, stopped)
     return Studied(report, modelled_conditions(case, proposed.seen))
 
 
 def _tried(
     case: Case, parked: AgentProcess, proposed: Proposed, source: Source, others: Others, stack: ExitStack
-) -> Decided:
-    """Mock-ups built, verified, timed, and the decision. Raises SnapshotError when the original cannot be run or no snapshot
-    can be taken."""
+) -> tuple[Observation, Decided]:
+    """Mock-ups built, verified, timed, and the decision, with who else uses the structures. What can end it comes before
+    what takes long. Raises SnapshotError when the original cannot be run or no snapshot can be taken."""
     if kept_calls(source.lifted):
         proposed = replace(proposed, seen=with_all_written(parked, proposed.seen))
         tried = tuple(replace(one, seen=with_all_written(one.program, one.seen)) for one in others.tried)
         others = replace(others, tried=tried)
     seen, candidates = proposed.seen, proposed.candidates
     built = build_all(case.space, source, candidates)
-    batch = outside_arguments(seen.touched, parked.registers().gpr[RSP]) if case.batch is not None else None
-    verified = verify_first(case.space, parked, built, batch)
-    verified = verify_further(case, seen, source.lifted, verified)
-    kinds: list[AtKind] = []
-    for other in others.tried:
-        one, verified = verify_kind(other, seen, source.lifted, verified)
-        kinds.append(one)
-    verified = verified.completed()
-    if verified.took:
-        return Decided(verified, None, undecided(Reason.IDENTITY_NOT_VERIFIED, "another call took other ways."))
-    if verified.problem is not None:
-        reason, text = verified.problem
-        return Decided(verified, None, undecided(reason, text))
+    verified, kinds = verify_all(case, parked, seen, built, others)
+    if (problem := _problem(verified)) is not None:
+        return unwatched(seen), Decided(verified, None, problem)
     copies = snapshots(case, parked, stack)
+    if (unlike := _unlike_alone(case, seen, verified, copies)) is not None:
+        return unwatched(seen), Decided(verified, None, unlike)
+    proposed = replace(proposed, seen=watched(case, seen))
     timed = [measure_kind(case, seen, verified.built, verified.found, candidates, copies)]
     timed += [_timed_kind(one, timed[0], proposed, verified) for one in kinds]
     decision = _answered(_decision(timed, copies, proposed, verified, others), timed)
     _write_times(case, decision)
     verdict = _completed(decision, case, proposed, others)
     threads = _by_threads(timed[0], parked, verified, proposed, decision, copies)
-    return Decided(verified, decision, verdict, views_of(source, candidates), others.left_out, threads)
+    return proposed.seen, Decided(verified, decision, verdict, views_of(source, candidates), others.left_out, threads)
+
+
+def _problem(verified: Verified) -> Verdict | None:
+    """Why nothing is timed, as what was compared shows; None where nothing speaks against it."""
+    if verified.took:
+        return undecided(Reason.IDENTITY_NOT_VERIFIED, "another call took other ways.")
+    return undecided(*verified.problem) if verified.problem is not None else None
+
+
+def _unlike_alone(case: Case, seen: Observation, verified: Verified, copies: Snapshots) -> Verdict | None:
+    """Why a batch is not timed that takes another time than in the program: the original alone shows it in seconds."""
+    if case.batch is None or not verified.unlike:
+        return None
+    return unlike_program(case, _of_original(time_original(case, seen, copies)), verified.unlike)
 
 
 def _timed_kind(one: AtKind, main: KindTimed, proposed: Proposed, verified: Verified) -> KindTimed:
@@ -279,10 +287,8 @@ def _by_threads(
     for variant in dict.fromkeys(v for v in (IDENTITY, identity, best) if v is not None):
         item = made[variant]
         assert item.path is not None
-        forbidden = verified.built.source.forbidden(item.recipe.candidate)
-        subjects.append(Subject(variant, item.path, None, forbidden, None))
-    step = "running the region with other numbers of threads"
-    case.space.progress.step(step)
+        subjects.append(Subject(variant, item.path, None, verified.built.source.forbidden(item.recipe.candidate), None))
+    case.space.progress.step(step := "running the region with other numbers of threads")
     return by_threads(
         parked,
         seen.team,
@@ -294,26 +300,3 @@ def _by_threads(
         len(os.sched_getaffinity(0)),
         lambda i, n: case.space.progress.count(step, i, n),
     )
-
-
-def snapshots(case: Case, parked: AgentProcess, stack: ExitStack) -> CriuSnapshots | ForkSnapshots:
-    """CRIU where it works, else forks; what the user forces is not replaced."""
-    wish = case.settings.snapshot
-    if isinstance(parked.copies, CriuSnapshots):
-        return parked.copies
-    made: CriuSnapshots | ForkSnapshots | None = None
-    if wish != "fork":
-        criu = find_criu()
-        if criu is None and wish == "criu":
-            raise SnapshotError("cannot snapshot the program", "no CRIU works here", "see `layout-advise doctor`")
-        if criu is not None:
-            try:
-                made = CriuSnapshots(parked, criu, case.space.scratch)
-            except SnapshotError as error:
-                if wish == "criu":
-                    raise
-                case.space.progress.note(f"layout-advise: {error.line()}: taking forks instead")
-    if made is None:
-        made = ForkSnapshots(parked)
-    stack.callback(made.close)
-    return made

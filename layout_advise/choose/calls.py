@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
+from layout_advise.choose.by_time import Window
 from layout_advise.choose.policy import CHOOSE
 from layout_advise.errors import ProgramError, UsageError
 from layout_advise.mockup.timing.policy import TIMING
@@ -33,6 +34,8 @@ class ChosenCall:
     """Which quantile of the times of a call over the processes stands for it."""
     alike: tuple[int, ...] = ()
     """Where those beside it are not like it: the calls that take as long, ascending. It is timed alone then."""
+    looked: tuple[Window, ...] = ()
+    """The times of calls all over the run, where these were looked at."""
 
     @property
     def timed_calls(self) -> int:

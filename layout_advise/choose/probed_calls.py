@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,12 +27,14 @@ def probe_calls(settings: Settings, profiled: Profiled, stdin: Path | None) -> t
     """Run again, count and time the calls of the hotspot, and choose the one to stop at.
 
     Its time in the running program is taken in further processes too, which end right after: what disturbs one of them does
-    not disturb all. Programs that take long to get there are started less often.
+    not disturb all. Programs that take long to get there are started less often, and so are those whose calls are far too
+    short to be timed one by one: nothing is decided by such times.
     """
     seen = probe(settings.command, profiled.entry, stdin_path=stdin, timeout=settings.timeout)
     times = call_times(profiled, seen)
     chosen = choose_call(times, seen.calls, settings.call)
-    if settings.call is None and chosen.call != preferred(seen.calls) and len(times) > 1:
+    short = is_far_too_short(times)
+    if settings.call is None and not short and chosen.call != preferred(seen.calls) and len(times) > 1:
         # either the program's calls differ, or a disturbed phase lay over the first ones: a second look tells
         times = [*_first_calls(settings, profiled, stdin, times), *times[CHOOSE.latest_call :]]
         chosen = choose_call(times[: CHOOSE.latest_call], seen.calls, None)
@@ -49,7 +52,12 @@ def probe_calls(settings: Settings, profiled: Profiled, stdin: Path | None) -> t
         canary=canary,
         between_ns=median_of(between) if between else None,
     )
-    return seen, look_again(settings, profiled, stdin, chosen)
+    return seen, look_again(settings, profiled, stdin, chosen, 0.0 if short else CHOOSE.in_situ_seconds)
+
+
+def is_far_too_short(times: Sequence[float]) -> bool:
+    """Tells whether calls of these ns are too short to be timed one by one, whatever a second look would find."""
+    return bool(times) and median_of(times) * CHOOSE.far < CHOOSE.short_call_ns
 
 
 def _first_calls(settings: Settings, profiled: Profiled, stdin: Path | None, times: list[float]) -> list[float]:

@@ -165,16 +165,6 @@ def _elsewhere(run: SampleRun) -> str:
     return f"it starts another program or process, in which most of the {run.cpu_seconds:.2g} s of CPU time go by"
 
 
-def without_main(profiled: Profiled, main: ElfBinary) -> Profiled | None:
-    """The hotspot to study where ``main`` has no loop that can be; None where there is no other."""
-    try:
-        seen = Sampled.of(profiled, main)
-        other = _chosen(seen, choose(profiled.ranking, main=False), main)
-    except ProgramError:
-        return None
-    return other if other.function != profiled.function else None
-
-
 @dataclass(frozen=True, slots=True)
 class Sampled:
     """A sampled run, and where its samples fell."""

@@ -37,6 +37,7 @@ def plan_short_calls(
             one = _long_call(settings, profiled, stdin, chosen, windows)
             if one is not None:
                 return one, None
+        chosen = replace(chosen, looked=windows)
         window = nearest(windows, mean)
     return plan_batch(settings, profiled, stdin, seen, chosen, window)
 
@@ -47,7 +48,9 @@ def long_call(
     """A call that is long enough to be timed by itself, of those that are; None where they have too little of the time."""
     if settings.call is not None:
         return None
-    windows = windows_of(settings, profiled, stdin, seen.calls, first_calls(settings, profiled, stdin, seen))
+    windows = chosen.looked
+    if not windows:
+        windows = windows_of(settings, profiled, stdin, seen.calls, first_calls(settings, profiled, stdin, seen))
     if share_from(windows, CHOOSE.short_call_ns) < CHOOSE.least_kind_share:
         return None
     return _long_call(settings, profiled, stdin, chosen, windows)

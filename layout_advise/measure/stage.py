@@ -14,7 +14,7 @@ from layout_advise.measure.contest import bench_of, contest_of
 from layout_advise.measure.first_times import FirstTimes, first_times, look_at_original, times_again
 from layout_advise.measure.mode import Mode
 from layout_advise.measure.policy import MEASURE
-from layout_advise.measure.setup import has_vectors
+from layout_advise.measure.setup import Bench, has_vectors
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_BLOCKS, IDENTITY_UNROLLED, Variant
 from layout_advise.observe.case import Case
@@ -52,11 +52,23 @@ def measure_kind(
 
     Candidates are timed with their code at several places where times depend on these and the original takes as long in the
     snapshot as in the program: else several calls in a row are going to be timed."""
-    source, alone, budget = built.source, case.batch is None, case.settings.budget or MEASURE.budget_s
+    source, budget = built.source, case.settings.budget or MEASURE.budget_s
     end = time.monotonic() + budget
     around = case.timed_calls if case.settings.temporary else None
     contest = contest_of(candidates, source, built.mockups, found, case.profiled.name, around)
-    bench = bench_of(
+    bench = _bench(case, seen, snapshots, budget, branches=source.branches)
+    if source.hangs_on_place:
+        bench, as_in_program = look_at_original(bench, case.chosen.in_situ_ns)
+        if as_in_program:
+            built = with_places(built, [e.variant for e in contest.entrants])
+            contest = replace(contest, places=built.places)
+    end = -math.inf if case.settings.restores else end  # so many were asked for
+    return KindTimed(case, built, first_times(contest, bench), end=end)
+
+
+def _bench(case: Case, seen: Observation, snapshots: Snapshots, budget: float, *, branches: bool = False) -> Bench:
+    alone = case.batch is None
+    return bench_of(
         case.space,
         seen,
         snapshots,
@@ -65,17 +77,16 @@ def measure_kind(
         budget=budget,
         clock=case.clock,
         canary=case.chosen.canary,
-        branches=source.branches,
+        branches=branches,
         alone=alone,
         between_ns=case.chosen.between_ns if alone and not case.kinds else None,
     )
-    if source.hangs_on_place:
-        bench, as_in_program = look_at_original(bench, case.chosen.in_situ_ns)
-        if as_in_program:
-            built = with_places(built, [e.variant for e in contest.entrants])
-            contest = replace(contest, places=built.places)
-    end = -math.inf if case.settings.restores else end  # so many were asked for
-    return KindTimed(case, built, first_times(contest, bench), end=end)
+
+
+def time_original(case: Case, seen: Observation, snapshots: Snapshots) -> Timings:
+    """Times the original alone, in a few processes."""
+    bench = _bench(case, seen, snapshots, case.settings.budget or MEASURE.budget_s)
+    return bench.measure((), "timing the original", MEASURE.look_restores)
 
 
 def measure_more(timed: KindTimed, first: Timings, candidates: Collection[Variant]) -> Timings | None:

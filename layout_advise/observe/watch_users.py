@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import PurePath
 
 from layout_advise.errors import LayoutAdviseError
@@ -30,6 +31,18 @@ _WORD = (1 << 64) - 1
 _RSP = 4
 ORDERS = (1 << 40) - 1
 """Of a word of the agent's table of blocks, what counts allocations."""
+
+
+def watched(case: Case, seen: Observation) -> Observation:
+    """``seen`` with who else uses its structures, for which the program is run once more."""
+    case.space.progress.step("watching who else uses the data")
+    return replace(seen, users=find_users(case, seen))
+
+
+def unwatched(seen: Observation) -> Observation:
+    """``seen`` where nothing could be measured: nobody is watched, and it is told that this is not known."""
+    reason = "it was not watched, as nothing could be measured"
+    return replace(seen, users={s.id: Usage(reason=reason) for s in seen.structures})
 
 
 def find_users(case: Case, seen: Observation) -> dict[str, Usage]:

@@ -9,7 +9,7 @@ from layout_advise.choose.batches import can_be_batched, first_calls, may_be_lea
 from layout_advise.choose.loop_regions import find_loop
 from layout_advise.choose.policy import CHOOSE
 from layout_advise.choose.probed_calls import probe_calls
-from layout_advise.choose.profile import Profiled, without_main
+from layout_advise.choose.profile import Profiled
 from layout_advise.choose.short_calls import long_call, plan_short_calls
 from layout_advise.config import Settings
 from layout_advise.describe.studied import AnotherKind, LongCall, MoreWays, SmallerRegion, Studied
@@ -51,11 +51,6 @@ def watch(start: RunContext, profiled: Profiled) -> Case:
         if not isinstance(found, str):
             profiled, seen, chosen = found
             progress.note(f"hotspot: {profiled.name} ({profiled.share:.0%} of the samples)")
-        elif settings.hotspot is None and (other := without_main(profiled, main)) is not None:
-            progress.note(f"passed over {profiled.name}: {found}")
-            progress.note(f"hotspot: {other.name} ({other.share:.0%} of the samples)")
-            profiled = other
-            seen, chosen = probe_calls(settings, profiled, stdin)
         else:
             no_loop = found
     if beyond is not None and profiled.nest is None:

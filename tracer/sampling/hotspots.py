@@ -160,16 +160,16 @@ def leader_of(binary: ElfBinary, function: Function) -> Function:
     return exact[0] if exact else (same[0] if len(same) == 1 else function)
 
 
-def choose(ranking: Sequence[Hotspot], least_share: float = 0.01, *, main: bool = True) -> Choice:
+def choose(ranking: Sequence[Hotspot], least_share: float = 0.01) -> Choice:
     """The hottest function that can be studied; :class:`ProgramError` where there is none.
 
     Passed over are the kernel, the C, thread and C++ runtime libraries, code without a symbol, and ``main`` as long as
-    there is another one with at least ``least_share`` of the samples: unless it has :data:`FAR_HOTTER` times as many
-    (then its loops are the hotspot), and ``main`` is True.
+    there is another one with at least ``least_share`` of the samples: unless it has :data:`FAR_HOTTER` times as many (then
+    its loops are the hotspot).
     """
     others = usable(ranking, least_share)
     entry = next((h for h in ranking if h.symbol in _ENTRIES and _usable_entry(h) and h.address), None)
-    if main and entry is not None and others and entry.share >= FAR_HOTTER * others[0].share:
+    if entry is not None and others and entry.share >= FAR_HOTTER * others[0].share:
         above = ((h, _unfit(h)) for h in ranking if h.samples > entry.samples and h.share >= least_share)
         return Choice(entry, tuple((h.demangled, f"{h.share:.0%} of the samples, {why}") for h, why in above))
     skipped: list[tuple[str, str]] = []

@@ -93,7 +93,6 @@ def test_choice_passes_over_what_cannot_be_studied() -> None:
 def test_main_where_it_is_far_hotter_than_any_other() -> None:
     ranking = [_spot("main", 0.9), _spot("fill", 0.05)]
     assert choose(ranking).hotspot.symbol == "main"
-    assert choose(ranking, main=False).hotspot.symbol == "fill"
     assert choose([_spot("main", 0.6), _spot("work", 0.3)]).hotspot.symbol == "work"
 
 
