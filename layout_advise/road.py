@@ -59,7 +59,7 @@ from layout_advise.propose.proposals import Proposed, views_of
 from layout_advise.propose.source import Source
 from layout_advise.propose.stage import propose_layouts
 from layout_advise.reasons import Reason
-from layout_advise.reports.model.hotspot import ByThreads, NotLifted, Verdict
+from layout_advise.reports.model.hotspot import ByThreads, Verdict
 from layout_advise.rundir import write_atomically
 from layout_advise.tracer.process.stopped_program import Snapshots
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
@@ -111,9 +111,11 @@ def _measured(case: Case, parked: AgentProcess, proposed: Proposed, others: Othe
     if verdict is None and case.batch is not None and isinstance(source, Source):
         verdict = unrecorded(source.lifted)
     if verdict is not None:
-        smaller = SmallerRegion() if verdict.reason == Reason.TRACE_TRUNCATED else None
-        longer = LongCall() if verdict.reason == Reason.SHORT_CALLS else None
-        return replace(_modelled(case, proposed, verdict), retry=smaller or longer)
+        retries: dict[str, SmallerRegion | LongCall] = {
+            Reason.TRACE_TRUNCATED: SmallerRegion(),
+            Reason.SHORT_CALLS: LongCall(),
+        }
+        return replace(_modelled(case, proposed, verdict), retry=retries.get(verdict.reason))
     if not isinstance(source, Source):
         seen = watched(case, seen) if proposed.candidates else unwatched(seen)
         stopped = describe.not_lifted(source, case.profiled.module, seen.region.load_base)
@@ -129,9 +131,8 @@ def _measured(case: Case, parked: AgentProcess, proposed: Proposed, others: Othe
         return _modelled(case, proposed, undecided(Reason.NOT_MEASURED, f"{error.line()}."))
     candidates = [r.candidate for r in decided.verified.good if r.candidate is not None]
     decided = replace(decided, verdict=with_untried(decided.verdict, seen, candidates))
-    if decided.verified.took:
-        report = describe.measured(case, seen, decided)
-        return Studied(report, conditions_of(case, seen, decided), retry=MoreWays(decided.verified.took))
+    if took := decided.verified.took:
+        return Studied(describe.measured(case, seen, decided), conditions_of(case, seen, decided), retry=MoreWays(took))
     complete = decided.verdict.action != "undecided" or decided.timings is not None
     apart = source.branches and decided.decision is not None and not decided.decision.alike
     retry: InBatches | LongCall | None = InBatches() if apart else None
@@ -147,8 +148,8 @@ def _of_original(timings: Timings | None) -> list[float]:
     return [ns for mode in get_args(Mode) if timings and (ns := timings.nanoseconds(ORIGINAL, mode))]
 
 
-def _modelled(case: Case, proposed: Proposed, verdict: Verdict, stopped: tuple[NotLifted, ...] = ()) -> Studied:
-    report = describe.modelled(case, unwatched(proposed.seen), proposed.candidates, verdict, stopped)
+def _modelled(case: Case, proposed: Proposed, verdict: Verdict) -> Studied:
+    report = describe.modelled(case, unwatched(proposed.seen), proposed.candidates, verdict, ())
     return Studied(report, modelled_conditions(case, proposed.seen))
 
 
