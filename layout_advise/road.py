@@ -7,7 +7,6 @@ import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import get_args
 
 from layout_advise.build.stage import build_all
 from layout_advise.choose.policy import CHOOSE
@@ -39,15 +38,14 @@ from layout_advise.errors import SnapshotError, TraceError
 from layout_advise.further_calls import AtKind, verify_all
 from layout_advise.measure.all_written import with_all_written
 from layout_advise.measure.contest import raw
-from layout_advise.measure.mode import Mode
+from layout_advise.measure.mode import times_of_original
 from layout_advise.measure.replays import replay_all, sentence
 from layout_advise.measure.snapshots import snapshots
 from layout_advise.measure.stage import KindTimed, measure_again, measure_kind, measure_more, time_original
 from layout_advise.measure.thread_counts import Runner, by_threads
 from layout_advise.mockup.evidence.kept_calls import kept_calls
 from layout_advise.mockup.timing.ratios import identity_of
-from layout_advise.mockup.timing.timings import Timings
-from layout_advise.mockup.timing.variants import IDENTITY, ORIGINAL
+from layout_advise.mockup.timing.variants import IDENTITY
 from layout_advise.observe.case import Case
 from layout_advise.observe.find_kinds import Kinds, at_kind, look_again
 from layout_advise.observe.observe import Observation
@@ -136,16 +134,11 @@ def _measured(case: Case, parked: AgentProcess, proposed: Proposed, others: Othe
     complete = decided.verdict.action != "undecided" or decided.timings is not None
     apart = source.branches and decided.decision is not None and not decided.decision.alike
     retry: InBatches | LongCall | None = InBatches() if apart else None
-    why = unlike_program(case, _of_original(decided.timings), decided.verified.unlike)
+    why = unlike_program(case, times_of_original(decided.timings), decided.verified.unlike)
     decided = decided if why is None else replace(decided, verdict=why)
     if why is not None or (decided.decision is None and decided.verdict.reason == Reason.NOT_IN_SITU):
         complete, retry = True, LongCall()
     return Studied(describe.measured(case, seen, decided), conditions_of(case, seen, decided), complete, retry)
-
-
-def _of_original(timings: Timings | None) -> list[float]:
-    """The original's times in the snapshot, in all modes."""
-    return [ns for mode in get_args(Mode) if timings and (ns := timings.nanoseconds(ORIGINAL, mode))]
 
 
 def _modelled(case: Case, proposed: Proposed, verdict: Verdict) -> Studied:
@@ -191,7 +184,7 @@ def _unlike_alone(case: Case, seen: Observation, verified: Verified, copies: Sna
     """Why a batch is not timed that takes another time than in the program: the original alone shows it in seconds."""
     if case.batch is None or not verified.unlike:
         return None
-    return unlike_program(case, _of_original(time_original(case, seen, copies)), verified.unlike)
+    return unlike_program(case, times_of_original(time_original(case, seen, copies)), verified.unlike)
 
 
 def _timed_kind(one: AtKind, main: KindTimed, proposed: Proposed, verified: Verified) -> KindTimed:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Literal, get_args
 
 from layout_advise.measure.policy import MEASURE
 from layout_advise.mockup.timing.ratios import noise_floor
@@ -46,6 +46,11 @@ def mode_of(timings: Timings, between_ns: float | None, in_situ_ns: float | None
     """The mode in which the original's times agree with the running program's; None where none does."""
     times = timings.nanoseconds(ORIGINAL), timings.nanoseconds(ORIGINAL, "cold")
     return choose_mode(in_situ_ns, *times, between_ns, noise_floor(timings)[1])
+
+
+def times_of_original(timings: Timings | None) -> list[float]:
+    """The original's ns in the snapshot, in all modes that were timed."""
+    return [ns for mode in get_args(Mode) if timings and (ns := timings.nanoseconds(ORIGINAL, mode))]
 
 
 def lies_between(timings: Timings, in_situ_ns: float | None) -> bool:
