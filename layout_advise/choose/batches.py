@@ -115,13 +115,21 @@ def plan_batch(
         few = f"{min(seen.calls, MAX_TIMED):,} of its calls in a row take less than {CHOOSE.short_call_ns / 1000:.0f} µs"
         return chosen, few if window.ns else "no call of it was timed"
     try:
-        return _recorded(settings, profiled, stdin, chosen, size, start, max(least, CHOOSE.short_call_ns / typical))
+        enough = max(least, CHOOSE.short_call_ns / typical)
+        return _recorded(settings, profiled, stdin, chosen, size, start, enough, window)
     except ProgramError as error:
         return chosen, f"they could not be recorded: {error.line()}"
 
 
 def _recorded(
-    settings: Settings, profiled: Profiled, stdin: Path | None, chosen: ChosenCall, size: int, start: int, enough: float
+    settings: Settings,
+    profiled: Profiled,
+    stdin: Path | None,
+    chosen: ChosenCall,
+    size: int,
+    start: int,
+    enough: float,
+    window: Window,
 ) -> tuple[ChosenCall, CallBatch | str]:
     """The batches of ``size`` calls from call ``start`` on, recorded and timed; of fewer, where at least ``enough`` in a row
     come from one depth of the stack: what their callers keep there is then the program's own."""
@@ -132,7 +140,7 @@ def _recorded(
     if not calls.from_one_depth and length // CHOOSE.verified_calls >= max(2, enough):
         size, start = length // CHOOSE.verified_calls, start + offset
         calls = calls.part(start, CHOOSE.verified_calls * size)
-    runs = in_situ_runs(settings, profiled, stdin, start, size)
+    runs = in_situ_runs(settings, profiled, stdin, start, size, window)
     times = undisturbed_each(runs)
     if len(times) < size or len(calls) < size:
         return chosen, "the calls could not be recorded: they are not the same in each run"
@@ -173,10 +181,12 @@ def look_again(settings: Settings, profiled: Profiled, stdin: Path | None, batch
 
 
 def in_situ_runs(
-    settings: Settings, profiled: Profiled, stdin: Path | None, first: int, size: int
+    settings: Settings, profiled: Profiled, stdin: Path | None, first: int, size: int, known: Window | None = None
 ) -> tuple[tuple[float, ...], ...]:
-    """The time in ns of each call of the batch in the running program, in several processes; empty where it has fewer."""
-    runs: list[tuple[float, ...]] = []
+    """The time in ns of each call of the batch in the running program, in several processes; empty where it has fewer. The
+    process that ``known`` is of is one of them, where it has all of these calls."""
+    seen = known.part(first, size) if known is not None else ()
+    runs: list[tuple[float, ...]] = [seen] if seen else []
     begun = time.monotonic()
     least, most = IN_SITU_PROCESSES
     while len(runs) < least or (len(runs) < most and time.monotonic() - begun < CHOOSE.in_situ_seconds):

@@ -29,6 +29,11 @@ class Window:
     first: int
     ns: tuple[float, ...]
 
+    def part(self, first: int, size: int) -> tuple[float, ...]:
+        """The ns of ``size`` calls from ``first`` on; none where it has not all of them."""
+        start = first - self.first
+        return self.ns[start : start + size] if start >= 0 and start + size <= len(self.ns) else ()
+
     @property
     def mean(self) -> float:
         """The mean time of its calls, without those that were disturbed."""

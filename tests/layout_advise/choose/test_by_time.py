@@ -76,3 +76,11 @@ def test_a_hotspot_without_samples_has_no_mean() -> None:
     run = SimpleNamespace(cpu_seconds=1.0)
     assert math.isnan(mean_by_samples(cast(Profiled, SimpleNamespace(share=0.0, run=run)), 10))
     assert mean_by_samples(cast(Profiled, SimpleNamespace(share=0.5, run=run)), 10) == 5e7
+
+
+def test_calls_that_were_timed_already_are_found_in_their_window() -> None:
+    window = Window(10, (1.0, 2.0, 3.0, 4.0))
+    assert window.part(11, 2) == (2.0, 3.0)
+    assert window.part(10, 4) == window.ns
+    assert window.part(12, 3) == ()
+    assert window.part(9, 2) == ()
