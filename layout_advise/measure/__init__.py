@@ -4,6 +4,6 @@ In comes what was verified, out come the times of all variants in many restored 
 one kind, and single candidates again. In order: ``snapshots`` takes the copies of the program, ``effort`` says
 how many processes and calls, ``contest`` who takes part, ``all_written`` what is put back between runs, ``setup`` holds
 all, ``first_times`` measures, ``mode`` says which times stand for the program, ``measured`` holds what is known of a
-candidate afterwards. ``thread_counts`` repeats it by number of threads; ``replays`` times loads and stores alone where the region was not lifted. ``policy`` holds the
-limits.
+candidate afterwards. ``thread_counts`` repeats it by number of threads; ``replays`` times loads and stores alone where
+the region was not lifted. ``policy`` holds the limits.
 """

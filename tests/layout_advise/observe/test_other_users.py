@@ -16,7 +16,9 @@ from layout_advise.errors import ProgramError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Structure
 from layout_advise.layoutalgebra.explore.plans import Group, LayoutPlan, whole
 from layout_advise.layoutalgebra.explore.relayout import relayout
+from layout_advise.observe import watch_users
 from layout_advise.observe.case import Case
+from layout_advise.observe.observe import Observation
 from layout_advise.observe.other_users import (
     CodePlaces,
     Usage,
@@ -31,7 +33,6 @@ from layout_advise.observe.other_users import (
     usage,
 )
 from layout_advise.observe.watch_users import gone_blocks, own_code, pages_of
-from layout_advise.propose.proposals import Proposed
 from layout_advise.reports.model.structure import StructureReport
 from layout_advise.tracer.process.patching import Entry
 from layout_advise.tracer.process.seized import Seized
@@ -196,12 +197,11 @@ def test_time_is_limited(program: Path) -> None:
 def test_the_road_finds_them(program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[StructureReport] = []
 
-    def enough(case: Case, parked: object, proposed: Proposed, *_: object) -> None:
-        seen = proposed.seen
-        found.extend(describe.structures(seen))
+    def enough(case: Case, seen: Observation) -> None:
+        found.extend(describe.structures(watch_users.watched(case, seen)))
         raise ProgramError("enough")
 
-    monkeypatch.setattr(road, "_measured", enough)
+    monkeypatch.setattr(road, "watched", enough)
     command = ["trace", "-q", "--hotspot", "hot", "-o", str(tmp_path / "run"), "--", str(program), "mr"]
     assert main(command) == 1
     (particles,) = (s for s in found if s.element_bytes == 80)
