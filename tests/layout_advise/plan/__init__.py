@@ -1,0 +1,1 @@
+"""The plan over all regions of a program."""
