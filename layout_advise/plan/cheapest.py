@@ -38,7 +38,7 @@ class CheapestWay:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Stretch:
+class _Passage:
     """A part of the order: ``cost[first, last]`` of the best choice in between, which ``pick`` tells."""
 
     region: int
@@ -84,25 +84,25 @@ def _cheapest(steps: Sequence[RegionStep], at_places: Sequence[Matrix], costs: L
     return CheapestWay(whole.pick(int(first), int(last)), least) if np.isfinite(least) else None
 
 
-def _folded(steps: Sequence[RegionStep], row: Callable[[], Matrix], conversions: Matrix) -> _Stretch:
+def _folded(steps: Sequence[RegionStep], row: Callable[[], Matrix], conversions: Matrix) -> _Passage:
     parts = [_stretch(step, row, conversions) for step in steps]
     return reduce(lambda before, after: _joined(before, after, conversions), parts)
 
 
-def _stretch(step: RegionStep, row: Callable[[], Matrix], conversions: Matrix) -> _Stretch:
+def _stretch(step: RegionStep, row: Callable[[], Matrix], conversions: Matrix) -> _Passage:
     if isinstance(step, RegionEntry):
         times = row()
         cost = np.full((len(times), len(times)), np.inf)
         np.fill_diagonal(cost, times)
-        return _Stretch(step.region, cost, lambda first, last: (first,))
+        return _Passage(step.region, cost, lambda first, last: (first,))
     body = _folded(step.body, row, conversions)
     if step.turns == 1:
         return body
     again = conversions[body.region].T  # from the last layout of a turn to the first of the next one
-    return _Stretch(body.region, step.turns * body.cost + (step.turns - 1) * again, body.pick)
+    return _Passage(body.region, step.turns * body.cost + (step.turns - 1) * again, body.pick)
 
 
-def _joined(before: _Stretch, after: _Stretch, conversions: Matrix) -> _Stretch:
+def _joined(before: _Passage, after: _Passage, conversions: Matrix) -> _Passage:
     """One after the other, with the conversion between them."""
     into = before.cost[:, :, None] + conversions[after.region][None, :, :]
     lasts = into.argmin(axis=1)
@@ -113,4 +113,4 @@ def _joined(before: _Stretch, after: _Stretch, conversions: Matrix) -> _Stretch:
         entered = int(firsts[first, last])
         return before.pick(first, int(lasts[first, entered])) + after.pick(entered, last)
 
-    return _Stretch(before.region, whole.min(axis=1), pick)
+    return _Passage(before.region, whole.min(axis=1), pick)
