@@ -15,6 +15,7 @@ STDIN = Path("/dev/stdin")
 DEFAULT_TIMEOUT = 600.0
 DEFAULT_CANDIDATES = 8
 DEFAULT_MAX_REFS = 64_000_000
+DEFAULT_REGIONS = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,8 @@ class Settings:
     output: Path
     force: bool = False
     hotspot: str | None = None
+    further_hotspots: tuple[str, ...] = ()
+    regions: int = DEFAULT_REGIONS
     call: int | None = None
     backend: str = "auto"
     snapshot: Literal["auto", "criu", "fork"] = "auto"

@@ -71,7 +71,7 @@ def stages_kept(run: RunDir, progress: Progress) -> Iterator[None]:
 
 
 def assemble(settings: Settings, main: ElfBinary, outcome: Told, progress: Progress) -> contract.Report:
-    """The report of a run with one hotspot."""
+    """The report of a run: the region that tells most, then the others that were studied."""
     profiled, studied = outcome.case.profiled, outcome.studied
     seconds = progress.seconds
     stages = {name: round(seconds.get(name, 0.0), 3) for name in ("sample", "trace", "explore", "measure")}
@@ -90,10 +90,11 @@ def assemble(settings: Settings, main: ElfBinary, outcome: Told, progress: Progr
         machine=machine.describe(),
         quality=quality(studied.conditions),
         seconds=contract.Seconds(**stages, total=round(sum(seconds.values()), 3)),
-        hotspots=(studied.report,),
+        hotspots=(studied.report, *(one.studied.report for one in outcome.beside)),
         profile=tuple(contract.Profile(h.demangled, h.share, h.module) for h in profiled.ranking[:20]),
         policy=policies(),
         passed_over=outcome.passed_over,
+        over_regions=outcome.over_regions,
     )
 
 

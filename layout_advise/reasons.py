@@ -34,6 +34,7 @@ class Reason(StrEnum):
     PLACEMENT_DEPENDENT = "placement-dependent"
     SCALAR_MOCKUPS = "scalar-mockups"
     KINDS_DISAGREE = "kinds-disagree"
+    OTHER_REGIONS = "other-regions"
     # what was not tried, where nothing was measured
     NOT_ALL_TRIED = "not-all-tried"
     SCATTERED_OBJECTS = "scattered-objects"

@@ -22,6 +22,7 @@ from layout_advise.commands import common
 from layout_advise.config import (
     DEFAULT_CANDIDATES,
     DEFAULT_MAX_REFS,
+    DEFAULT_REGIONS,
     DEFAULT_TIMEOUT,
     STAGES,
     STDIN,
@@ -66,7 +67,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("program", nargs=argparse.REMAINDER, metavar="-- PROGRAM ARGS", help="the program and its arguments")
     parser.add_argument("-o", "--output", metavar="DIR", help="run directory (default: PROGRAM.layout)")
     parser.add_argument("-f", "--force", action="store_true", help="replace a complete run")
-    parser.add_argument("--hotspot", metavar="SYMBOL", help="the function to work on (default: the hottest one)")
+    parser.add_argument(
+        "--hotspot",
+        metavar="SYMBOL",
+        action="append",
+        default=[],
+        help="the function to work on (default: the hottest ones); may be given several times",
+    )
+    parser.add_argument(
+        "--regions",
+        type=positive,
+        default=DEFAULT_REGIONS,
+        metavar="N",
+        help="regions to study beside each other, with the same layouts: the hottest that together hold 90 %% of the "
+        "samples, at most N (default: %(default)s; as many as --hotspot names)",
+    )
     parser.add_argument(
         "--call", type=positive, metavar="N", help="the call to stop at (default: a steady one, not the first)"
     )
@@ -157,7 +172,9 @@ def settings(arguments: argparse.Namespace) -> Settings:
         command=command,
         output=Path(arguments.output) if arguments.output else default_path(command[0]),
         force=arguments.force,
-        hotspot=arguments.hotspot,
+        hotspot=arguments.hotspot[0] if arguments.hotspot else None,
+        further_hotspots=tuple(dict.fromkeys(name for name in arguments.hotspot if name != arguments.hotspot[0])),
+        regions=max(arguments.regions, len(set(arguments.hotspot))),
         call=arguments.call,
         backend=arguments.backend,
         snapshot=arguments.snapshot,

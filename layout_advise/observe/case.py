@@ -15,6 +15,7 @@ from layout_advise.choose.policy import CHOOSE
 from layout_advise.choose.profile import Profiled
 from layout_advise.config import Settings
 from layout_advise.errors import SnapshotError, TraceError
+from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.layoutalgebra.sets.spans import spans
 from layout_advise.mockup.ir.effects import Gpr, Lane
 from layout_advise.mockup.machine.call_abi import INTEGERS
@@ -61,6 +62,12 @@ class Case:
     """Where ways begin that calls compared before took, though the first did not."""
     kinds: tuple[Kind, ...] = ()
     """Where calls differ: that of the call stopped at, then the others."""
+    beside: tuple[Observation, ...] = ()
+    """Calls of other regions that use some of its structures: these have the fields of all."""
+    given: tuple[Candidate, ...] = ()
+    """Layouts to measure in every region of the run that uses their structures; their ids are the same everywhere."""
+    further_ids: int = 1
+    """Layouts proposed for this region alone have ids from this number on."""
 
     @property
     def calls_compared(self) -> tuple[int, ...]:

@@ -25,9 +25,11 @@ from layout_advise.progress import Progress
 
 
 def with_further_calls(case: Case, seen: Observation, kinds: Sequence[Observation]) -> Observation:
-    """``seen`` with its structures as calls of other ``kinds`` use them too; and as the next calls that are compared do, as
-    long as these show that structures take each other's place. Which ones do is then known as ``exchanged``."""
-    calls, known = list(kinds), united(seen, kinds)
+    """``seen`` with its structures as calls of other ``kinds``, and of other regions, use them too; and as the next calls
+    that are compared do, as long as these show that structures take each other's place. Which ones do is then known as
+    ``exchanged``."""
+    calls = [*kinds, *case.beside]
+    known = united(seen, calls)
     changed = [changing_places(twins(known.structures), references_of(seen), references_of(one, seen)) for one in kinds]
     turns = tuple(dict.fromkeys(names for found in changed for names in found))
     for call in case.calls_compared[1:]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.evidence.kept_calls import ended_ways, never_taken
@@ -13,6 +14,7 @@ from layout_advise.mockup.lift.inline_calls import ALL_TAKEN, Untaken
 from layout_advise.mockup.lift.lift import lift
 from layout_advise.mockup.machine.entry_values import Known
 from layout_advise.mockup.machine.kernel_effects import unrepeatable
+from layout_advise.observe.case import Case
 from layout_advise.observe.chosen_elements import select
 from layout_advise.observe.exchanged_buffers import with_further_calls
 from layout_advise.observe.gather import gather
@@ -21,6 +23,7 @@ from layout_advise.observe.observe import Observation
 from layout_advise.observe.stage import Observed
 from layout_advise.propose.candidates_file import plain
 from layout_advise.propose.proposals import Proposed, proposed
+from layout_advise.propose.shared_candidates import fitted, renumbered, with_own
 from layout_advise.propose.source import Source, source_of
 from layout_advise.propose.untaken_fields import with_reachable
 from layout_advise.rundir import write_atomically
@@ -44,9 +47,19 @@ def propose_layouts(observed: Observed, others: Sequence[Observation], read: Cal
         source = source_of(seen, lifted, case.profiled.module, case.profiled.function, verify=verbose)
     else:
         source = lifted
-    found = proposed(seen, source, case.settings.candidates, temporary=case.settings.temporary)
+    found = with_given(case, proposed(seen, source, case.settings.candidates, temporary=case.settings.temporary))
     write_atomically(case.space.region.candidates, json.dumps([plain(c) for c in found.candidates], indent=1).encode())
     return found
+
+
+def with_given(case: Case, found: Proposed) -> Proposed:
+    """``found`` with the layouts that all regions of the run are measured in, where there are such, instead of those that
+    were proposed for this one; not where buffers take each other's place: other regions do not know that."""
+    given = () if found.seen.exchanged else fitted(case.given, found.seen.structures)
+    if not given:
+        return replace(found, candidates=renumbered(found.candidates, case.further_ids))
+    given = tuple(replace(c, temporary=case.settings.temporary) for c in given)
+    return replace(found, candidates=with_own(given, found.candidates, case.settings.candidates, case.further_ids))
 
 
 def attempt(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, pairwise
 
 import msgspec
 
@@ -22,7 +22,9 @@ from layout_advise.measure.policy import MEASURE
 from layout_advise.observe.case import Case
 from layout_advise.reasons import MEASURED, Reason
 from layout_advise.regions.one import RunContext, loop_of, study_again, watch
-from layout_advise.reports.model.contract import PassedOver
+from layout_advise.regions.over_regions import over_regions, with_regions
+from layout_advise.regions.survey import Surveyed, regions_beside, survey
+from layout_advise.reports.model.contract import OverRegions, PassedOver
 from layout_advise.reports.model.hotspot import Verdict
 from layout_advise.reports.words.hotspot_words import unsaid
 from layout_advise.road import study
@@ -71,20 +73,66 @@ class Looked:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The region that the report is of, and those looked at beside it."""
+    """The region that the report is of, those studied beside it, and those that gave no answer before it did."""
 
     case: Case
     studied: Studied
     passed_over: tuple[PassedOver, ...] = ()
+    beside: tuple[Looked, ...] = ()
+    over_regions: tuple[OverRegions, ...] = ()
 
 
 def study_regions(start: RunContext, profiled: Profiled) -> Told | None:
-    """Studies ``profiled`` and, as long as there is no answer and time is left, what may do in its place. None where the
-    settings end the road before the verdict. Raises what went wrong at the first region where no other gave a report."""
+    """Studies ``profiled`` and the hot regions beside it; where there are none, and as long as there is no answer and time
+    is left, what may do in its place. None where the settings end the road before the verdict. Raises what went wrong at
+    the first region where no other gave a report."""
+    wanted = regions_beside(start, profiled)
+    surveyed = survey(start, wanted) if len(wanted) > 1 else Surveyed(())
+    if len(surveyed.cases) < 2:
+        return _one_answer(start, profiled, surveyed.failed)
+    return _all_of(start, surveyed)
+
+
+def _all_of(start: RunContext, surveyed: Surveyed) -> Told:
+    """Studies each of the regions. One that fails costs its own part only; raises its error where none is left."""
+    looked: list[Looked] = []
+    failed = list(surveyed.failed)
+    for number, case in enumerate(surveyed.cases, 1):
+        name = case.profiled.name
+        start.progress.note(f"region {number} of {len(surveyed.cases)}: {name} ({case.profiled.share:.0%} of the samples)")
+        try:
+            now, studied = study_again(case, study(case))
+        except (ProgramError, SnapshotError, TraceError) as error:
+            failed.append((case.profiled, error))
+            start.progress.note(f"no answer from {name}: {error.line()}")
+            continue
+        assert studied is not None
+        looked.append(Looked(now, studied))
+    if not looked:
+        raise failed[0][1]
+    table, looked = _over_regions(start, looked)
+    told = max(looked, key=lambda one: one.worth)
+    rows = tuple(PassedOver(p.name, p.share, "failed", error.line()) for p, error in failed)
+    return Told(told.case, told.studied, rows, tuple(one for one in looked if one is not told), table)
+
+
+def _over_regions(start: RunContext, looked: Sequence[Looked]) -> tuple[tuple[OverRegions, ...], list[Looked]]:
+    """What the layouts that the regions have in common gain in all of them, and the regions with it in their verdicts."""
+    regions = [one.case.profiled for one in looked]
+    held = [share_beside(regions[0], regions[1:number], start.main) for number in range(1, len(regions) + 1)]
+    alone = [regions[0].share, *(more - less for less, more in pairwise(held))]
+    shared = dict.fromkeys(c.id for one in looked for c in one.case.given)
+    table = over_regions([one.studied.report for one in looked], alone, tuple(shared))
+    judged = [replace(one, studied=replace(one.studied, report=with_regions(one.studied.report, table))) for one in looked]
+    return table, judged
+
+
+def _one_answer(start: RunContext, profiled: Profiled, before: Sequence[tuple[Profiled, LayoutAdviseError]]) -> Told | None:
+    """The first region that gives an answer."""
     settings, begun = start.settings, time.monotonic()
     seconds = CHOOSE.regions_part * (settings.budget if settings.budget is not None else MEASURE.budget_s)
     looked: list[Looked] = []
-    failed: list[tuple[Profiled, LayoutAdviseError]] = []
+    failed = list(before)
     waiting: Iterator[Profiled | Case] = chain((profiled,), _elsewhere(start, profiled))
     known: set[tuple[Key, int]] = set()
     for _ in range(CHOOSE.most_regions):

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import msgspec
 
 from layout_advise.errors import RunDirError
+from layout_advise.reports.model.candidate import Interval
 from layout_advise.reports.model.hotspot import HotspotReport
 
 SCHEMA = "layout-advise.report/1"
@@ -95,6 +96,25 @@ class PassedOver(msgspec.Struct, frozen=True):
     text: str
 
 
+class InRegion(msgspec.Struct, frozen=True):
+    """The gain of a layout in one region. ``share``: the part of all samples that no region before it has; ``speedup`` is 1
+    where the region does not touch the structures, None where the layout could not be measured there."""
+
+    hotspot: str
+    share: float
+    speedup: Interval | None
+
+
+class OverRegions(msgspec.Struct, frozen=True):
+    """A layout that was measured in all regions that use its structures. ``candidate`` is its id, the same in all of them;
+    ``program`` the speedup of the whole program by Amdahl's law, None where a region is not known."""
+
+    candidate: str
+    label: str
+    regions: tuple[InRegion, ...]
+    program: Interval | None
+
+
 class Report(msgspec.Struct, frozen=True):
     """The whole report."""
 
@@ -114,6 +134,8 @@ class Report(msgspec.Struct, frozen=True):
     """By stage and name the limits that the verdict was decided with."""
     passed_over: tuple[PassedOver, ...] = ()
     """The regions that gave no answer before another one did."""
+    over_regions: tuple[OverRegions, ...] = ()
+    """The layouts of structures that several regions use, the best for the program first."""
 
     def __repr__(self) -> str:
         regions = ", ".join(f"{h.name or h.symbol}: {h.verdict.action}" for h in self.hotspots)

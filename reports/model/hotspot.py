@@ -80,6 +80,8 @@ class Verdict(msgspec.Struct, frozen=True):
     """Candidates that are not shown to be slower than the advised one."""
     loop: LoopAdvice | None = None
     """What the loop gains with the layout unchanged, where that is worth advising by itself."""
+    program: Interval | None = None
+    """The speedup of the whole program, where the layout was measured in several regions."""
 
 
 class NotLifted(msgspec.Struct, frozen=True):

@@ -27,6 +27,7 @@ from layout_advise.reports.words import (
     structure_words,
 )
 from layout_advise.reports.words.first_screen import apply_command, check_effect, first_screen, short
+from layout_advise.reports.words.over_regions_words import sentence
 
 MOST_SOURCES = 8
 SOURCE_BUDGET = 300_000
@@ -215,6 +216,7 @@ def render(report: Report) -> str:
         .render(
             report=report,
             hotspots=[_item(report, h, number) for number, h in enumerate(report.hotspots)],
+            over_regions=[sentence(row) for row in report.over_regions],
             passed_over=[hotspot_words.passed_over(one) for one in report.passed_over],
             evidence=glossary.EVIDENCE_NOTES,
             words=glossary.FAMILY_NOTES,

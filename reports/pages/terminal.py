@@ -17,6 +17,7 @@ from layout_advise.reports.model.structure import StructureReport
 from layout_advise.reports.pages import tables
 from layout_advise.reports.words import glossary, hotspot_words, layout_words, quantities, source_words, structure_words
 from layout_advise.reports.words.first_screen import FirstScreen, check_effect, first_screen, short
+from layout_advise.reports.words.over_regions_words import sentence
 
 STYLE = {"change": "bold green", "keep": "bold cyan", "undecided": "bold yellow"}
 MOST_ROWS = 12
@@ -42,6 +43,8 @@ def render(report: Report, *, width: int = 110, colour: bool = False, verbose: b
     for hotspot in report.hotspots:
         _first(console, first_screen(report, hotspot), hotspot, verbose)
         _hotspot(console, hotspot, verbose)
+    for row in report.over_regions:
+        _say(console, sentence(row))
     for one in report.passed_over:
         _say(console, hotspot_words.passed_over(one))
     _quality(console, report, verbose)

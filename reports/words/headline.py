@@ -63,7 +63,9 @@ def data_names(hotspot: HotspotReport, candidate: CandidateReport) -> str:
 
 def program_gain(hotspot: HotspotReport) -> float | None:
     """The estimated speedup of the whole program (Amdahl's law with the share of samples), rounded down to hundredths."""
-    gain = hotspot.verdict.gain
+    gain, whole = hotspot.verdict.gain, hotspot.verdict.program
+    if whole is not None:
+        return math.floor(100 * whole.lo) / 100
     return math.floor(100 / (1 - hotspot.share + hotspot.share / gain)) / 100 if gain else None
 
 

@@ -43,6 +43,7 @@ class Road:
         monkeypatch.setattr(regions, "key_of", lambda one: (one.name, 0))
         monkeypatch.setattr(regions, "others", lambda one, main: iter(self.regions.values()))
         monkeypatch.setattr(regions, "callers", lambda one, main: iter(self.regions[n] for n in self.near.get(one.name, [])))
+        monkeypatch.setattr(regions, "regions_beside", lambda start, one: (one,))
         monkeypatch.setattr(regions, "loop_of", lambda case, least: None)
         monkeypatch.setattr(regions, "watch", self.watch)
         monkeypatch.setattr(regions, "study", lambda case: None)

@@ -1,0 +1,121 @@
+"""The regions of a run that are studied beside each other: which ones, and what they have in common.
+
+Of a program with one hot region there is nothing to survey. Where there are several, each is traced once before any is
+studied, so that structures get the fields of all of them, and the same layouts are measured in each (decision 66).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from layout_advise.choose.further_regions import others, share_beside
+from layout_advise.choose.policy import CHOOSE
+from layout_advise.choose.profile import Profiled, Sampled
+from layout_advise.config import Settings
+from layout_advise.errors import LayoutAdviseError, ProgramError, SnapshotError, TraceError
+from layout_advise.measure.policy import MEASURE
+from layout_advise.observe.case import Case
+from layout_advise.observe.observe import Observation, united
+from layout_advise.observe.stage import observe_call
+from layout_advise.propose.proposals import propose
+from layout_advise.propose.shared_candidates import place_of, shared_candidates
+from layout_advise.regions.one import RunContext, watch
+from layout_advise.tracer.program.binary import ElfBinary
+
+
+@dataclass(frozen=True, slots=True)
+class Surveyed:
+    """The cases of the regions to study, ready for it, and those that could not be looked at."""
+
+    cases: tuple[Case, ...]
+    failed: tuple[tuple[Profiled, LayoutAdviseError], ...] = ()
+
+
+def regions_beside(start: RunContext, profiled: Profiled) -> tuple[Profiled, ...]:
+    """``profiled`` and the other regions to study with it: those that the user names, or the hottest functions until 90 % of
+    the samples are held, each with at least a tenth of them that no other one has."""
+    settings = start.settings
+    if settings.call is not None or settings.until not in ("measure", "report") or settings.regions < 2:
+        return (profiled,)
+    if settings.hotspot is not None and not settings.further_hotspots:
+        return (profiled,)
+    found = [profiled]
+    for other in _named(start, profiled) if settings.further_hotspots else others(profiled, start.main):
+        enough = not settings.further_hotspots and held(found, start.main) >= CHOOSE.held_share
+        if len(found) >= settings.regions or enough:
+            break
+        alone = share_beside(profiled, [*found, other], start.main) - share_beside(profiled, found, start.main)
+        nested = alone < (1.0 - CHOOSE.most_overlap) * other.share
+        if not nested and (settings.further_hotspots or alone >= CHOOSE.least_region_share):
+            found.append(other)
+    return tuple(found)
+
+
+def _named(start: RunContext, profiled: Profiled) -> Sequence[Profiled]:
+    """The functions that the user names after the first. Raises BinaryError for one that is not in the program."""
+    seen = Sampled.of(profiled, start.main)
+    return [seen.profiled((), start.main, start.main.find(name)) for name in start.settings.further_hotspots]
+
+
+def held(regions: Sequence[Profiled], main: ElfBinary) -> float:
+    """The part of the samples that fell in any of the regions."""
+    return regions[0].share + share_beside(regions[0], regions[1:], main)
+
+
+def survey(start: RunContext, wanted: Sequence[Profiled]) -> Surveyed:
+    """Watches and traces each of the regions, and says what to measure in all of them; those that use no structure in which
+    anything could be rearranged are left out."""
+    looked: list[tuple[Case, Observation]] = []
+    failed: list[tuple[Profiled, LayoutAdviseError]] = []
+    for number, profiled in enumerate(wanted, 1):
+        start.progress.stage("trace", f"looking at region {number} of {len(wanted)}: {profiled.name}")
+        try:
+            case = watch(start, profiled)
+            if case.probe.calls < CHOOSE.fewest_calls or any(_same_region(case, one) for one, _ in looked):
+                continue
+            with case.park(case.chosen.call) as parked:
+                observed = observe_call(case, parked)
+            looked.append((observed.case, observed.seen))
+        except (ProgramError, SnapshotError, TraceError) as error:
+            if profiled is wanted[0]:
+                raise
+            failed.append((profiled, error))
+    return Surveyed(_shared(looked, start.settings.candidates), tuple(failed))
+
+
+def _same_region(one: Case, other: Case) -> bool:
+    """Whether one was taken in the place of the other."""
+    places = [(str(c.profiled.module.path), c.profiled.entry.address) for c in (one, other)]
+    return places[0] == places[1]
+
+
+def _shared(looked: Sequence[tuple[Case, Observation]], budget: int) -> tuple[Case, ...]:
+    """The cases with what regions have in common: of those that use a structure together the calls, and the layouts."""
+    known = [united(seen, _beside(number, looked)) for number, (_, seen) in enumerate(looked)]
+    proposed = [propose(seen, budget) for seen in known]
+    together = [bool(_beside(number, looked)) for number in range(len(looked))]
+    given = shared_candidates([found if shared else () for found, shared in zip(proposed, together, strict=True)], budget)
+    cases = []
+    for number, (case, _) in enumerate(looked):
+        if number and not proposed[number] and not together[number]:
+            continue
+        first = 1 + len(given) + number * budget if given else 1 + number * budget
+        cases.append(replace(case, beside=_beside(number, looked), given=given, further_ids=first))
+    return tuple(replace(case, settings=_with_part_of_budget(case, len(cases))) for case in cases)
+
+
+def _beside(number: int, looked: Sequence[tuple[Case, Observation]]) -> tuple[Observation, ...]:
+    """The calls of other regions that touch a structure of this one."""
+    own = {place_of(structure) for structure in looked[number][1].structures}
+    return tuple(
+        seen
+        for other, (_, seen) in enumerate(looked)
+        if other != number and own & {place_of(structure) for structure in seen.structures}
+    )
+
+
+def _with_part_of_budget(case: Case, regions: int) -> Settings:
+    """Several regions share the seconds for measuring; two have as long as one each."""
+    seconds = case.settings.budget if case.settings.budget is not None else MEASURE.budget_s
+    return replace(case.settings, budget=seconds * min(1.0, CHOOSE.regions_budgets / max(regions, 1)))
