@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from layout_advise.layoutalgebra.derive.structure import Structure
 from layout_advise.layoutalgebra.sets.nests import Stream
 from layout_advise.layoutalgebra.sets.spans import spans
-from layout_advise.mockup.evidence.streams import hull
+from layout_advise.mockup.evidence.streams import hull, meets
 from layout_advise.mockup.ir.effects import BITS
 from layout_advise.mockup.ir.lifted import Atomic, Executed, Item, Lifted, LiftedLoop, Load, Store
 from layout_advise.mockup.machine.openmp_runtime import retried
@@ -91,6 +91,9 @@ def bind_references(trace: Trace, structures: Sequence[Structure]) -> Binding:
         low, high = hull(stream)
         high += references[key].bytes
         touched = [s for s in structures if low < span(s)[1] and high > span(s)[0]]
+        if len(touched) > 1 or (touched and not span(touched[0])[0] <= low < high <= span(touched[0])[1]):
+            met = meets(stream, references[key].bytes, tuple(range(*span(s)) for s in touched))
+            touched = [s for s, one in zip(touched, met, strict=True) if one]
         if len(touched) == 1 and low >= span(touched[0])[0] and high <= span(touched[0])[1]:
             structure_of[key] = touched[0].id
             continue

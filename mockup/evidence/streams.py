@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from layout_advise.layoutalgebra.sets.nests import Affine, FoldedStream, Loop, Node, Point, Stream
+from layout_advise.layoutalgebra.sets.spans import addresses, spans
 
 Addresses = NDArray[np.uint64]
 _Iterations = tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -37,6 +38,31 @@ def hull(stream: Stream) -> tuple[int, int]:
         _hulls.clear()
     _hulls[id(stream)] = stream, (min(found), max(found))
     return min(found), max(found)
+
+
+_met: dict[tuple[int, int, tuple[range, ...]], tuple[Stream, tuple[bool, ...]]] = {}
+"""Known answers of :func:`meets` by the stream's identity."""
+
+
+def meets(stream: Stream, size: int, ranges: tuple[range, ...]) -> tuple[bool, ...]:
+    """Tells for each of ``ranges`` of addresses whether some access of ``size`` bytes lies in it, at least in part. True
+    where the addresses are too many to look at, or not known exactly."""
+    key = id(stream), size, ranges
+    known = _met.get(key)
+    if known is None or known[0] is not stream:
+        if len(_met) >= HULLS:
+            _met.clear()
+        known = _met[key] = stream, _meets(stream, size, ranges)
+    return known[1]
+
+
+def _meets(stream: Stream, size: int, ranges: tuple[range, ...]) -> tuple[bool, ...]:
+    found = [addresses(span) for span in spans(stream)]
+    if any(part is None for part in found):
+        return (True,) * len(ranges)
+    every = np.sort(np.concatenate([np.empty(0, np.int64), *(part for part in found if part is not None)]))
+    first = [int(np.searchsorted(every, r.start - size + 1)) for r in ranges]
+    return tuple(at < len(every) and int(every[at]) < r.stop for at, r in zip(first, ranges, strict=True))
 
 
 def _corners(node: Node, indices: tuple[int, ...], every: bool) -> Iterator[int]:
