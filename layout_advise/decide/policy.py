@@ -44,6 +44,7 @@ class DecidePolicy:
         17,
     )
     unknown_accesses: float = limit(0.1, "part", "The part of the accesses that makes what is not recognised matter.")
+    told_accesses: float = limit(0.01, "part", "With more of the accesses it is said of a structure why no rule applies.")
     ablation_restores: int = limit(
         3,
         "processes",

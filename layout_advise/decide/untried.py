@@ -22,7 +22,21 @@ def with_untried(verdict: Verdict, seen: Observation, tried: Collection[Candidat
     """``verdict``, where it is a ``keep`` with a sentence on each part of what the call touches that was not tried.
     ``tried`` are the candidates that were measured."""
     verdict = doubt_unknown(doubt_steps(doubt_sparse(verdict, seen, tried), seen.derived), seen)
-    return doubt_scattered(verdict, seen)
+    return with_plain_reasons(doubt_scattered(verdict, seen), seen)
+
+
+def with_plain_reasons(verdict: Verdict, seen: Observation) -> Verdict:
+    """A verdict that no rule applies, with why not for each structure that has more than a hundredth of the accesses."""
+    if verdict.reason != Reason.NO_RULE_APPLIES:
+        return verdict
+    parts = accesses_of(seen)
+    total = max(sum(parts.values()), 1)
+    found = sorted((d.structure for d in seen.derived), key=lambda s: -parts[s.id])
+    told = [(s, why) for s in found if parts[s.id] > DECIDE.told_accesses * total and (why := plain_reason(s))]
+    if not told:
+        return verdict
+    reasons = "; ".join(f"`{s.name}` ({parts[s.id] / total:.0%} of the accesses): {why}" for s, why in told)
+    return msgspec.structs.replace(verdict, text=f"{verdict.text} {reasons}.")
 
 
 def _beside(verdict: Verdict, text: str, reason: Reason = Reason.NOT_ALL_TRIED) -> Verdict:

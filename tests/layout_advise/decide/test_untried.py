@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from layout_advise.decide.untried import doubt_unknown, with_untried_kinds, without_hope
+from layout_advise.decide.untried import doubt_unknown, with_untried, with_untried_kinds, without_hope
 from layout_advise.layoutalgebra.derive.accesses import Derived
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Structure
 from layout_advise.layoutalgebra.sets.nests import Affine, FoldedStream, Loop, Point
@@ -63,6 +63,17 @@ def test_what_was_not_recognised_is_told_beside_a_keep(accesses: tuple[int | Non
     assert doubt_unknown(keep, observed(accesses, None)) == keep
     change = Verdict("change", "c1", 2.0, "measured-gain", "Change it.")
     assert doubt_unknown(change, seen) == change
+
+
+def test_where_no_rule_applies_each_structure_says_why() -> None:
+    keep = Verdict("keep", None, None, "no-rule-applies", "Keep it: no layout rule applies.")
+    seen = observed((1000, 5), None)
+    told = with_untried(keep, seen, ()).text
+    assert told.startswith("Keep it: no layout rule applies. `a0`")
+    assert "of the accesses): a plain array of one scalar" in told
+    assert "`a1`" not in told  # less than a hundredth
+    measured = Verdict("keep", None, None, "no-gain", "Keep it.")
+    assert with_untried(measured, seen, ()) == measured
 
 
 def test_nothing_is_timed_where_it_could_tell_nothing() -> None:
