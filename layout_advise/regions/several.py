@@ -89,8 +89,16 @@ def study_regions(start: RunContext, profiled: Profiled) -> Told | None:
     wanted = regions_beside(start, profiled)
     surveyed = survey(start, wanted) if len(wanted) > 1 else Surveyed(())
     if len(surveyed.cases) < 2:
-        return _one_answer(start, profiled, surveyed.failed)
+        told = _one_answer(start, profiled, surveyed)
+        return told if told is None else _with_left_out(told, surveyed)
     return _all_of(start, surveyed)
+
+
+def _with_left_out(told: Told, surveyed: Surveyed) -> Told:
+    """``told`` with the regions that were left out, as far as nothing is said of them yet."""
+    said = {told.case.profiled.name, *(one.name for one in told.passed_over)}
+    further = (one for one in surveyed.left_out if one.name not in said)
+    return replace(told, passed_over=(*told.passed_over, *further))
 
 
 def _all_of(start: RunContext, surveyed: Surveyed) -> Told:
@@ -112,8 +120,9 @@ def _all_of(start: RunContext, surveyed: Surveyed) -> Told:
         raise failed[0][1]
     table, looked = _over_regions(start, looked)
     told = max(looked, key=lambda one: one.worth)
-    rows = tuple(PassedOver(p.name, p.share, "failed", error.line()) for p, error in failed)
-    return Told(told.case, told.studied, rows, tuple(one for one in looked if one is not told), table)
+    rows = [PassedOver(p.name, p.share, "failed", error.line()) for p, error in failed]
+    rows += surveyed.left_out
+    return Told(told.case, told.studied, tuple(rows), tuple(one for one in looked if one is not told), table)
 
 
 def _over_regions(start: RunContext, looked: Sequence[Looked]) -> tuple[tuple[OverRegions, ...], list[Looked]]:
@@ -127,14 +136,14 @@ def _over_regions(start: RunContext, looked: Sequence[Looked]) -> tuple[tuple[Ov
     return table, judged
 
 
-def _one_answer(start: RunContext, profiled: Profiled, before: Sequence[tuple[Profiled, LayoutAdviseError]]) -> Told | None:
-    """The first region that gives an answer."""
+def _one_answer(start: RunContext, profiled: Profiled, surveyed: Surveyed) -> Told | None:
+    """The first region that gives an answer; those that failed before are not looked at again."""
     settings, begun = start.settings, time.monotonic()
     seconds = CHOOSE.regions_part * (settings.budget if settings.budget is not None else MEASURE.budget_s)
     looked: list[Looked] = []
-    failed = list(before)
-    waiting: Iterator[Profiled | Case] = chain((profiled,), _elsewhere(start, profiled))
-    known: set[tuple[Key, int]] = set()
+    failed = list(surveyed.failed)
+    waiting: Iterator[Profiled | Case] = chain((profiled,), surveyed.cases, _elsewhere(start, profiled))
+    known: set[tuple[Key, int]] = {_place(one) for one, _ in failed}
     for _ in range(CHOOSE.most_regions):
         one = next((region for region in waiting if _place(region) not in known), None)
         if one is None or (known and time.monotonic() - begun > seconds):

@@ -20,16 +20,23 @@ from layout_advise.observe.observe import Observation, united
 from layout_advise.observe.stage import observe_call
 from layout_advise.propose.proposals import propose
 from layout_advise.propose.shared_candidates import place_of, shared_candidates
+from layout_advise.reasons import Reason
 from layout_advise.regions.one import RunContext, watch
+from layout_advise.reports.model.contract import PassedOver
 from layout_advise.tracer.program.binary import ElfBinary
+
+SELDOM = "it is entered too seldom to be compared beside the others."
+NOTHING = "no layout rule applies to its structures, and no other region uses them."
 
 
 @dataclass(frozen=True, slots=True)
 class Surveyed:
-    """The cases of the regions to study, ready for it, and those that could not be looked at."""
+    """The cases of the regions to study, ready for it, those that could not be looked at, and those without anything to
+    compare."""
 
     cases: tuple[Case, ...]
     failed: tuple[tuple[Profiled, LayoutAdviseError], ...] = ()
+    left_out: tuple[PassedOver, ...] = ()
 
 
 def regions_beside(start: RunContext, profiled: Profiled) -> tuple[Profiled, ...]:
@@ -65,23 +72,32 @@ def held(regions: Sequence[Profiled], main: ElfBinary) -> float:
 
 def survey(start: RunContext, wanted: Sequence[Profiled]) -> Surveyed:
     """Watches and traces each of the regions, and says what to measure in all of them; those that use no structure in which
-    anything could be rearranged are left out."""
+    anything could be rearranged are left out. One that fails costs its own part only. Raises ProgramError where the first
+    one shows that the program cannot be run."""
     looked: list[tuple[Case, Observation]] = []
     failed: list[tuple[Profiled, LayoutAdviseError]] = []
+    seldom: list[PassedOver] = []
     for number, profiled in enumerate(wanted, 1):
         start.progress.stage("trace", f"looking at region {number} of {len(wanted)}: {profiled.name}")
         try:
             case = watch(start, profiled)
-            if case.probe.calls < CHOOSE.fewest_calls or any(_same_region(case, one) for one, _ in looked):
+            if any(_same_region(case, one) for one, _ in looked):
+                continue
+            if case.probe.calls < CHOOSE.fewest_calls:
+                seldom.append(PassedOver(case.profiled.name, case.profiled.share, Reason.FEW_CALLS, SELDOM))
                 continue
             with case.park(case.chosen.call) as parked:
                 observed = observe_call(case, parked)
             looked.append((observed.case, observed.seen))
         except (ProgramError, SnapshotError, TraceError) as error:
-            if profiled is wanted[0]:
+            if profiled is wanted[0] and isinstance(error, ProgramError):
                 raise
             failed.append((profiled, error))
-    return Surveyed(_shared(looked, start.settings.candidates), tuple(failed))
+    cases = _shared(looked, start.settings.candidates)
+    kept = {case.profiled.name for case in cases}
+    plain = [one.profiled for one, _ in looked if one.profiled.name not in kept]
+    nothing = (PassedOver(one.name, one.share, Reason.NO_RULE_APPLIES, NOTHING) for one in plain)
+    return Surveyed(cases, tuple(failed), (*seldom, *nothing))
 
 
 def _same_region(one: Case, other: Case) -> bool:

@@ -14,11 +14,14 @@ from layout_advise.config import Settings
 from layout_advise.describe.checks import Conditions
 from layout_advise.describe.studied import Studied
 from layout_advise.errors import LayoutAdviseError, ProgramError, SnapshotError
+from layout_advise.observe.case import Case
 from layout_advise.progress import Progress
 from layout_advise.reasons import Reason
 from layout_advise.regions import several as regions
+from layout_advise.regions import survey as looking
 from layout_advise.regions.one import RunContext
 from layout_advise.regions.several import Told, study_regions, with_passed_over
+from layout_advise.regions.survey import Surveyed, survey
 from layout_advise.reports.model.contract import PassedOver
 from layout_advise.reports.model.hotspot import Verdict
 from tests.support.sample_report import report
@@ -136,6 +139,65 @@ def test_of_regions_without_an_answer_the_first_is_told_unless_one_says_more(mon
     outcome = Road(monkeypatch, {"a": undecided("x"), "b": NO_RULE, "c": undecided("y")}).run()
     assert outcome is not None
     assert [one.name for one in outcome.passed_over] == ["a", "c"]
+
+
+def beside(road: Road, monkeypatch: pytest.MonkeyPatch, surveyed: Surveyed) -> None:
+    """The regions of ``road`` are wanted beside each other, and ``surveyed`` is what is known of them."""
+    monkeypatch.setattr(regions, "regions_beside", lambda start, one: tuple(road.regions.values()))
+    monkeypatch.setattr(regions, "survey", lambda start, wanted: surveyed)
+    monkeypatch.setattr(regions, "over_regions", lambda hotspots, alone, shared: ())
+
+
+def case_of(road: Road, name: str) -> Case:
+    nothing = cast(Any, None)
+    return Case(Settings(("./app",), Path("run")), nothing, road.regions[name], nothing, nothing, None, nothing)
+
+
+def test_of_regions_beside_each_other_all_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    road = Road(monkeypatch, {"a": undecided(Reason.NOT_LIFTED), "b": KEEP, "c": KEEP, "d": KEEP})
+    seldom = PassedOver("d", 0.1, Reason.FEW_CALLS, "it is entered too seldom.")
+    failed = ((road.regions["c"], SnapshotError("it died", "of old age")),)
+    beside(road, monkeypatch, Surveyed((case_of(road, "a"), case_of(road, "b")), failed, (seldom,)))
+    outcome = road.run()
+    assert outcome is not None
+    assert outcome.case.profiled.name == "b"  # it tells most
+    assert [one.case.profiled.name for one in outcome.beside] == ["a"]
+    assert [(one.name, one.reason) for one in outcome.passed_over] == [("c", "failed"), ("d", Reason.FEW_CALLS)]
+
+
+@pytest.mark.parametrize("hotspot", [None, "a"])
+def test_where_the_first_region_fails_the_other_one_is_told(monkeypatch: pytest.MonkeyPatch, hotspot: str | None) -> None:
+    road = Road(monkeypatch, {"a": SnapshotError("it died"), "b": KEEP})
+    beside(road, monkeypatch, Surveyed((case_of(road, "b"),), ((road.regions["a"], SnapshotError("it died")),)))
+    outcome = road.run(hotspot=hotspot)
+    assert outcome is not None
+    assert outcome.case.profiled.name == "b"
+    assert [one.name for one in outcome.passed_over] == ["a"]
+    assert road.looked == []  # neither is watched again
+
+
+def test_a_region_that_was_left_out_is_told_with_the_only_other_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    road = Road(monkeypatch, {"a": KEEP, "b": KEEP})
+    plain = PassedOver("b", 0.3, Reason.NO_RULE_APPLIES, "no layout rule applies to its structures.")
+    beside(road, monkeypatch, Surveyed((case_of(road, "a"),), (), (plain,)))
+    outcome = road.run(hotspot="a")
+    assert outcome is not None
+    assert outcome.passed_over == (plain,)
+
+
+def test_a_region_that_cannot_be_looked_at_costs_its_own_part_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hottest of several failed, and the run with it."""
+    road = Road(
+        monkeypatch, {"a": SnapshotError("it died"), "b": SnapshotError("this too"), "c": ProgramError("it crashed")}
+    )
+    monkeypatch.setattr(looking, "watch", road.watch)
+    start = RunContext(
+        Settings(("./app",), Path("run")), cast(Any, None), None, cast(Any, None), Path(), Progress(quiet=True)
+    )
+    found = survey(start, [road.regions["a"], road.regions["b"]])
+    assert [one.name for one, _ in found.failed] == ["a", "b"]
+    with pytest.raises(ProgramError):
+        survey(start, [road.regions["c"], road.regions["a"]])
 
 
 def test_a_keep_says_nothing_where_most_of_the_time_was_passed_over() -> None:
