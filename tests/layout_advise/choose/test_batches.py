@@ -526,6 +526,7 @@ def test_a_batch_is_of_fewer_calls_where_these_make_too_many_accesses(program: P
     (hotspot,) = advise(words, *options, folder=tmp_path).hotspots
     assert hotspot.batch is not None
     assert hotspot.batch.calls <= 1024
+    assert hotspot.trace is not None
     assert not hotspot.trace.truncated
     assert hotspot.identity is not None
     assert hotspot.identity.evidence == "verified"
