@@ -47,7 +47,7 @@ class MeasurePolicy:
     look_restores: int = limit(
         2,
         "processes",
-        "In so many processes the original is timed alone before everything else.",
+        "In so many processes the original is timed alone at first; where no other layout was verified, all is.",
         52,
     )
     fresh_calls: int = limit(4, "calls", "In each block: to forget takes a millisecond or two.", 52)

@@ -57,7 +57,9 @@ def measure_kind(
     around = case.timed_calls if case.settings.temporary else None
     contest = contest_of(candidates, source, built.mockups, found, case.profiled.name, around)
     bench = _bench(case, seen, snapshots, budget, branches=source.branches)
-    if source.hangs_on_place:
+    if not contest.entrants and not case.settings.restores:  # only how near the unchanged mock-up comes is told
+        bench = replace(bench, plan=replace(bench.plan, restores=MEASURE.look_restores))
+    elif source.hangs_on_place:
         bench, as_in_program = look_at_original(bench, case.chosen.in_situ_ns)
         if as_in_program:
             built = with_places(built, [e.variant for e in contest.entrants])

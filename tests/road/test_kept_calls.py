@@ -25,8 +25,8 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
-def studied(program: Path, which: str, folder: Path) -> HotspotReport:
-    options = ("--hotspot", which, "--restores", "2", "--candidates", "2")
+def studied(program: Path, which: str, folder: Path, restores: tuple[str, ...] = ("--restores", "2")) -> HotspotReport:
+    options = ("--hotspot", which, *restores, "--candidates", "2")
     report = advise([program, which], *options, folder=folder)
     assert headline(report.hotspots[0]) in render(report)
     return report.hotspots[0]
@@ -52,12 +52,14 @@ def test_calls_stay_calls_and_ways_not_taken_end(program: Path, tmp_path: Path) 
 
 @pytest.mark.slow
 def test_what_a_callee_touches_gets_no_other_layout(program: Path, tmp_path: Path) -> None:
-    hotspot = studied(program, "behind", tmp_path)
+    hotspot = studied(program, "behind", tmp_path, restores=())
     assert hotspot.identity is not None
     assert hotspot.identity.evidence == "verified"
     assert hotspot.candidates
     assert all(c.evidence == "rejected" for c in hotspot.candidates)
     assert hotspot.verdict.action != "change"
+    assert hotspot.identity.ratio is not None
+    assert hotspot.identity.ratio.restores == 2  # nothing is compared with it: a look is enough
 
 
 @pytest.mark.slow
