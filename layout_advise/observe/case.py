@@ -105,11 +105,11 @@ class Case:
         chosen = replace(self.chosen, in_situ_ns=self.batch.spread[1]) if self.batch is not None else self.chosen
         return replace(self, batch=None, no_batch=why, chosen=chosen)
 
-    def with_fewer_calls(self, why: str) -> Case:
-        """The same case with a shorter batch, or, because of ``why``, without one where that would be too short."""
+    def with_fewer_calls(self) -> Case:
+        """The same case with a shorter batch, or without one where that would be too short."""
         shorter = self.batch.shortened() if self.batch is not None else None
         if shorter is None:
-            return self.unbatched(f"its calls one after the other {why}")
+            return self.unbatched("its calls one after the other use memory that is not there at the first of them")
         chosen = replace(self.chosen, in_situ_ns=sum(shorter.each_ns))
         return replace(self, batch=shorter, chosen=chosen)
 

@@ -47,29 +47,22 @@ def observe_call(case: Case, parked: AgentProcess) -> Observed:
 
 
 def _traced(case: Case, parked: AgentProcess) -> tuple[Case, Observation]:
-    """The call, or the batch of calls, traced: of fewer where these make more accesses than are recorded, or one of them
-    uses memory that the program gets only after the first, and does not return or uses something else instead."""
+    """The call, or the batch of calls, traced: of fewer where one of them uses memory that the program gets only after the
+    first, and does not return or uses something else instead."""
     while True:
         several = f"{case.batch.size} calls" if case.batch else "one call"
-        without = "use memory that is not there at the first of them"
         case.space.progress.step(f"recording the accesses of {several}")
         try:
             seen = case.observe(parked, case.chosen.call)
-            if case.batch is None:
+            if case.batch is None or are_mapped(seen.touched, parked.mappings_at_park(), parked.own_ranges()):
                 return case, seen
-            if seen.trace.truncated:
-                why = "they make more accesses than are recorded"
-                without = "make more accesses than are recorded"
-            elif are_mapped(seen.touched, parked.mappings_at_park(), parked.own_ranges()):
-                return case, seen
-            else:
-                why = "they use memory that the program gets later"
+            why = "they use memory that the program gets later"
         except RefusedError as error:
             if case.batch is None:
                 raise
             why = error.why
         case.space.progress.note(f"{several} cannot be repeated one after the other: {why}")
-        case = case.with_fewer_calls(without)
+        case = case.with_fewer_calls()
         if case.batch is None:
             parked.unbatch()
 

@@ -519,20 +519,6 @@ def test_rows_of_calls_from_different_depths_are_batched_row_by_row(tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_a_batch_is_of_fewer_calls_where_these_make_too_many_accesses(program: Path, tmp_path: Path) -> None:
-    """csparse's 4,096 calls made more than are recorded, and nothing was measured."""
-    words = (program, "20000", "40000", "100")
-    options = ("--restores", "3", "--candidates", "2", "--hotspot", "move", "--max-refs", "300000")
-    (hotspot,) = advise(words, *options, folder=tmp_path).hotspots
-    assert hotspot.batch is not None
-    assert hotspot.batch.calls <= 1024
-    assert hotspot.trace is not None
-    assert not hotspot.trace.truncated
-    assert hotspot.identity is not None
-    assert hotspot.identity.evidence == "verified"
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(("calls", "longest", "together"), [("40000", "100", range(1000, 4097)), ("3000", "4000", [750])])
 def test_the_whole_road_with_calls_of_different_sizes(
     program: Path, tmp_path: Path, calls: str, longest: str, together: Sequence[int]
