@@ -30,7 +30,7 @@ from elftools.elf.elffile import ELFFile
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from layout_advise.commands.lift_survey import TooLong, time_limit
+from layout_advise.commands.lifting.lift_survey import TooLong, time_limit
 from layout_advise.errors import BinaryError, NotLiftedError
 from layout_advise.mockup.run.build import build
 from layout_advise.mockup.run.survey import has_float_loop, lift_function, source_of, surveyed

@@ -23,7 +23,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
-from layout_advise.commands import common, doctor_lift
+from layout_advise.commands import common
+from layout_advise.commands.lifting import doctor_lift
 from layout_advise.errors import MachineError
 from layout_advise.machine import vector_bytes
 

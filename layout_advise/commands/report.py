@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from layout_advise.commands import common
-from layout_advise.commands.show_files import write_table
+from layout_advise.commands.folded.show_files import write_table
 from layout_advise.errors import RunDirError, UsageError
 from layout_advise.reports.exports import notes, rows
 from layout_advise.reports.exports.markdown import markdown

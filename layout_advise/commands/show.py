@@ -27,8 +27,8 @@ from pathlib import Path
 from typing import Any
 
 from layout_advise.commands import common
-from layout_advise.commands.show_files import as_csv, write_parquet
-from layout_advise.commands.show_rows import NamedPlaces, Row, rows
+from layout_advise.commands.folded.show_files import as_csv, write_parquet
+from layout_advise.commands.folded.show_rows import NamedPlaces, Row, rows
 from layout_advise.reports.pages.chrome_trace import events
 from layout_advise.reports.pages.trace_text import (
     calls_text,

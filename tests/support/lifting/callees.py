@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from layout_advise.commands.lift_survey import TooLong, time_limit
+from layout_advise.commands.lifting.lift_survey import TooLong, time_limit
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.mockup.ir.lifted import Imm, Lifted, OpaqueCall
 from layout_advise.mockup.run.survey import lift_function

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from layout_advise.cli import main
-from layout_advise.commands import doctor_lift, lift_survey
+from layout_advise.commands.lifting import doctor_lift, lift_survey
 from layout_advise.mockup.run.survey import SurveyOutcome
 
 FUNCTION = "double f%d(double *p, int n) { double s = %d; for (int i = 0; i < n; i++) s += p[i]; return s; }\n"

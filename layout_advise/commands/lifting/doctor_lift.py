@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from layout_advise.commands import common
-from layout_advise.commands.lift_survey import SECONDS, survey
+from layout_advise.commands.lifting.lift_survey import SECONDS, survey
 from layout_advise.errors import UsageError
 from layout_advise.mockup.run.survey import SurveyOutcome, surveyed
 from layout_advise.progress import Progress

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from layout_advise.commands.show_rows import Row
+from layout_advise.commands.folded.show_rows import Row
 from layout_advise.errors import MachineError, RunDirError
 from layout_advise.reports.words.stream_words import stream_text
 

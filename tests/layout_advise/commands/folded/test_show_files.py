@@ -15,7 +15,7 @@ import pyarrow.parquet
 import pytest
 
 from layout_advise.cli import main
-from layout_advise.commands.show_files import ADDRESSES, COLUMNS
+from layout_advise.commands.folded.show_files import ADDRESSES, COLUMNS
 from layout_advise.reports.pages.chrome_trace import CALL, MOST_EVENTS, RUN, events
 from layout_advise.rundir import find_trace
 from layout_advise.tracer.trace.trace_file import read_trace
