@@ -1,1 +1,1 @@
-"""``doctor --lift``."""
+"""``doctor --lift``: rows as they come, time limits, what it prints."""
