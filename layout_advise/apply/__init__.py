@@ -1,7 +1,7 @@
 """A measured layout written into the program's source (``layout-advise apply``).
 
-In comes a report and the sources, out goes a patch that was built, run and timed. ``wanted`` picks the candidate and says
-which members come together, ``sources`` finds the translation units and their flags, ``rewrite/`` makes the new texts,
-``trees`` copies the source tree, builds it and runs its program, ``timed`` times both programs, ``stage`` does all of it
-in order, and ``words`` prints it. Limits are in ``policy``.
+In comes a report and the sources, out goes a patch that was built, run and timed. Which candidate that is, and which of its
+members come together, the report's model says (``wanted`` in its room). ``sources`` finds the translation units and their
+flags, ``rewrite/`` makes the new texts, ``trees`` copies the source tree, builds it and runs its program, ``timed`` times
+both programs, ``stage`` does all of it in order, and ``words`` prints it. Limits are in ``policy``.
 """

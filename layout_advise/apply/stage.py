@@ -16,8 +16,8 @@ from layout_advise.apply.rewrite.target import definition, target
 from layout_advise.apply.sources import SourceFile
 from layout_advise.apply.timed import Achieved, timed
 from layout_advise.apply.trees import SourceTree
-from layout_advise.apply.wanted import WantedLayout, WantedRecord
 from layout_advise.errors import SourceError
+from layout_advise.reports.model.wanted import WantedLayout, WantedRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from layout_advise.apply.stage import Applied
-from layout_advise.apply.wanted import WantedLayout, shown_groups
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.reports.model.candidate import Interval
+from layout_advise.reports.model.wanted import WantedLayout, shown_groups
 
 
 def lines(layout: WantedLayout, applied: Applied, patch: Path | None) -> Iterator[str]:

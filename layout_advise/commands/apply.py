@@ -22,10 +22,10 @@ from layout_advise.apply import stage, trees, words
 from layout_advise.apply.policy import APPLY
 from layout_advise.apply.rewrite.parse import parse
 from layout_advise.apply.sources import SUFFIXES, SourceFile, from_command, from_compile_commands, from_debug_information
-from layout_advise.apply.wanted import wanted
 from layout_advise.commands import common
 from layout_advise.errors import SourceError, UsageError
 from layout_advise.reports.model.contract import read_report
+from layout_advise.reports.model.wanted import wanted
 from layout_advise.rundir import write_atomically
 
 

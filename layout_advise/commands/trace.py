@@ -208,6 +208,6 @@ def run(arguments: argparse.Namespace) -> int:
     common.show(report, arguments)
     print(f"report: {chosen.output / 'report.html'}", file=sys.stderr)
     for hotspot in report.hotspots:
-        if command := apply_command(hotspot, str(chosen.output)):
-            print(f"to write it into the source: {command}", file=sys.stderr)
+        if offered := apply_command(hotspot, str(chosen.output)):
+            print(f"to write {offered.layout} into the source: {offered.command}", file=sys.stderr)
     return common.FAIL_ON_REACHED if common.advised(report, arguments.fail_on) else 0

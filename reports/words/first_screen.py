@@ -6,9 +6,11 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from layout_advise.errors import SourceError
 from layout_advise.reports.model.candidate import CandidateReport
 from layout_advise.reports.model.contract import Check, Report
 from layout_advise.reports.model.hotspot import HotspotReport
+from layout_advise.reports.model.wanted import chosen
 from layout_advise.reports.words import glossary, hotspot_words, quantities, reason_words
 from layout_advise.reports.words.headline import candidate_of, cut_words, data_name, factor, headline, program_gain, span
 
@@ -36,6 +38,15 @@ class FirstScreen:
     notes: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class ApplyCommand:
+    """The shell's ``command``, and what it writes: ``layout`` is ``it`` for what is advised, else the layout's name and
+    gain."""
+
+    command: str
+    layout: str
+
+
 def first_screen(report: Report, hotspot: HotspotReport) -> FirstScreen:
     """What to show of ``hotspot`` before everything else."""
     advised = candidate_of(hotspot, hotspot.verdict.candidate)
@@ -44,13 +55,24 @@ def first_screen(report: Report, hotspot: HotspotReport) -> FirstScreen:
     return FirstScreen(headline(hotspot), tuple(_evidence(report, hotspot, advised)), change, notes)
 
 
-def apply_command(hotspot: HotspotReport, run: str = "RUN") -> str:
-    """The command that writes the advised layout into the source, of the run in directory ``run``; empty where none is
-    advised, or the source is not C."""
-    advised = candidate_of(hotspot, hotspot.verdict.candidate)
-    if hotspot.verdict.action != "change" or advised is None or not (hotspot.file or "").endswith(".c"):
-        return ""
-    return shlex.join(("layout-advise", "apply", run, "-o", f"{run.removesuffix('.layout')}.patch", "--build", "make"))
+def apply_command(hotspot: HotspotReport, run: str = "RUN") -> ApplyCommand | None:
+    """The command that writes the advised layout into the source, of the run in directory ``run``, or the best layout that
+    can be written. None where none is advised or can be, or the source is not C."""
+    if hotspot.verdict.action != "change" or not (hotspot.file or "").endswith(".c"):
+        return None
+    try:
+        found = chosen(hotspot)
+    except SourceError:
+        return None
+    if found is None:
+        return None
+    candidate = found.candidate
+    advised = candidate.id == hotspot.verdict.candidate
+    named = () if advised else ("--candidate", candidate.id)
+    patch = f"{run.removesuffix('.layout')}.patch"
+    gain = f", {factor(candidate.speedup.median)}" if candidate.speedup is not None else ""
+    layout = "it" if advised else f"{hotspot_words.layout_name(candidate)}{gain}"
+    return ApplyCommand(shlex.join(("layout-advise", "apply", run, *named, "-o", patch, "--build", "make")), layout)
 
 
 def _evidence(report: Report, hotspot: HotspotReport, advised: CandidateReport | None) -> Iterator[Mark]:

@@ -12,13 +12,14 @@ from layout_advise.reports.model.candidate import BudgetTerm, CandidateReport, C
 from layout_advise.reports.model.contract import Report
 from layout_advise.reports.model.hotspot import LoopAdvice, Verdict
 from layout_advise.reports.pages import html, terminal
-from layout_advise.reports.words.first_screen import MOST_NOTES, apply_command, first_screen, short
+from layout_advise.reports.words.first_screen import MOST_NOTES, ApplyCommand, apply_command, first_screen, short
 from layout_advise.reports.words.headline import MOST_WORDS, headline
 from layout_advise.reports.words.offsets import line_use, offsets
 from layout_advise.reports.words.reason_words import CHECK_EFFECTS, REASONS
 from tests.support.sample_report import candidate, report
 
 GAIN = Interval(3.61, 3.5, 3.7, 9)
+WRITABLE = candidate(1, GAIN, arrays=(("x",),))
 
 
 def told(verdict: Verdict, *made: CandidateReport) -> Report:
@@ -53,13 +54,25 @@ def test_layouts_in_few_words(changes: dict[str, object], words: str) -> None:
 
 
 def test_what_can_be_written_into_c_names_the_command() -> None:
-    (hotspot,) = report().hotspots
-    assert apply_command(hotspot, "my run.layout") == "layout-advise apply 'my run.layout' -o 'my run.patch' --build make"
-    assert "<code>layout-advise apply RUN -o RUN.patch --build make</code>" in html.render(report())
-    assert apply_command(msgspec.structs.replace(hotspot, file="main.cpp")) == ""
+    (hotspot,) = told(Verdict("change", "c1", 3.61, "measured-gain", ""), WRITABLE).hotspots
+    offered = apply_command(hotspot, "my run.layout")
+    assert offered == ApplyCommand("layout-advise apply 'my run.layout' -o 'my run.patch' --build make", "it")
+    page = html.render(told(hotspot.verdict, WRITABLE))
+    assert "To write it into the source, build it and time it: <code>layout-advise apply RUN -o RUN.patch" in page
+    assert apply_command(msgspec.structs.replace(hotspot, file="main.cpp")) is None
     keep = report(Verdict("keep", None, None, "no-gain", "Keep it."))
-    assert apply_command(keep.hotspots[0]) == ""
+    assert apply_command(keep.hotspots[0]) is None
     assert "layout-advise apply" not in html.render(keep)
+
+
+def test_what_cannot_be_written_offers_the_best_that_can() -> None:
+    verdict = Verdict("change", "c1", 3.61, "measured-gain", "")
+    blocks = msgspec.structs.replace(WRITABLE, block=8, families=("aosoa",))
+    other = msgspec.structs.replace(WRITABLE, id="c2", speedup=Interval(3.0, 2.9, 3.1, 9))
+    (hotspot,) = told(verdict, blocks, other).hotspots
+    command = "layout-advise apply RUN --candidate c2 -o RUN.patch --build make"
+    assert apply_command(hotspot) == ApplyCommand(command, "c2 (SoA, compact), 3.0×")
+    assert apply_command(told(verdict, blocks).hotspots[0]) is None
 
 
 def test_keep_tells_the_best_that_others_reached() -> None:

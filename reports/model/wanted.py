@@ -38,7 +38,7 @@ def wanted(report: Report, candidate: str | None) -> WantedLayout:
     """The candidate with that id; else the advised one, or the best measured one of those that can be written. Raises
     UsageError for an unknown id, SourceError where there is none that can be."""
     for hotspot in report.hotspots:
-        found = _chosen(hotspot, candidate)
+        found = chosen(hotspot, candidate)
         if found is not None:
             return found
     if candidate is not None:
@@ -50,7 +50,8 @@ def wanted(report: Report, candidate: str | None) -> WantedLayout:
     )
 
 
-def _chosen(hotspot: HotspotReport, candidate: str | None) -> WantedLayout | None:
+def chosen(hotspot: HotspotReport, candidate: str | None = None) -> WantedLayout | None:
+    """Of one region what ``wanted`` picks; None where the region has no such candidate."""
     by_id = {one.id: one for one in hotspot.candidates}
     if candidate is not None:
         one = by_id.get(candidate)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from layout_advise.apply.wanted import WantedRecord, wanted
 from layout_advise.errors import SourceError
 from layout_advise.reports.model.candidate import CandidateReport, Interval, PartReport
 from layout_advise.reports.model.contract import Report
+from layout_advise.reports.model.wanted import WantedRecord, wanted
 from tests.support.sample_report import candidate, report
 
 GAIN = Interval(2.0, 1.9, 2.1, 9)
