@@ -14,11 +14,11 @@ from types import FrameType, ModuleType
 from rich_argparse import RawDescriptionRichHelpFormatter
 
 from layout_advise import __version__
-from layout_advise.commands import apply, compare, demo, doctor, farm, layout, report, show, trace
+from layout_advise.commands import apply, compare, demo, doctor, farm, guard, layout, report, show, trace
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.progress import Interrupted
 
-COMMANDS: tuple[ModuleType, ...] = (trace, report, show, apply, compare, farm, layout, doctor, demo)
+COMMANDS: tuple[ModuleType, ...] = (trace, report, show, apply, compare, guard, farm, layout, doctor, demo)
 
 PATIENCE = 5.0
 """Seconds for which further signals are ignored."""
@@ -32,7 +32,7 @@ data, checks byte for byte that it computes the same, and times it.
   layout-advise report app.layout           print the report again
   layout-advise doctor                      what this machine can do
 
-exit codes: 0 done, 1 could not, 2 usage, 3 --fail-on reached, 4 this machine lacks something (see doctor)
+exit codes: 0 done, 1 could not, 2 usage, 3 an alarm (--fail-on, guard --check), 4 this machine lacks something (doctor)
 """
 
 

@@ -23,6 +23,7 @@ from elftools.elf.elffile import ELFFile
 from layout_advise.tracer.program.unwind import UnwindTable
 
 _SCOPES = ("DW_TAG_namespace", "DW_TAG_module", "DW_TAG_common_block")
+_PLUS_UCONST = 0x23  # DW_OP_plus_uconst
 _SPLIT = ("DW_AT_dwo_name", "DW_AT_GNU_dwo_name")
 
 
@@ -68,6 +69,21 @@ def number(die: DIE, name: str) -> int | None:
             constant = isinstance(attribute.value, int) and not attribute.form.startswith(("DW_FORM_ref", "DW_FORM_sec"))
             return int(attribute.value) if constant else None
     return None
+
+
+def member_offset(die: DIE) -> int | None:
+    """The byte at which a member or base class begins; DWARF 2 writes it as ``DW_OP_plus_uconst``. ``None`` where it is
+    known at run time only (virtual bases), or absent."""
+    attribute = die.attributes.get("DW_AT_data_member_location")
+    value = attribute.value if attribute is not None else None
+    if not isinstance(value, list):
+        return number(die, "DW_AT_data_member_location")
+    if not value or value[0] != _PLUS_UCONST:
+        return None
+    offset = 0
+    for place, byte in enumerate(value[1:]):  # ULEB128
+        offset |= (byte & 0x7F) << (7 * place)
+    return offset
 
 
 class DebugInfo:

@@ -14,7 +14,7 @@ from typing import Literal
 from elftools.dwarf.die import DIE
 
 from layout_advise.layoutalgebra.derive.declared import Declared, Member
-from layout_advise.tracer.program.dwarf import chain, follow, number, text
+from layout_advise.tracer.program.dwarf import chain, follow, member_offset, number, text
 
 _QUALIFIERS = ("DW_TAG_const_type", "DW_TAG_volatile_type", "DW_TAG_restrict_type", "DW_TAG_atomic_type")
 _POINTERS = ("DW_TAG_pointer_type", "DW_TAG_reference_type", "DW_TAG_rvalue_reference_type")
@@ -101,7 +101,7 @@ def descriptors(die: DIE | None, name: str = "", offset: int = 0) -> Iterator[tu
         yield name, offset, bare
     elif bare is not None and bare.tag in _RECORDS:
         for child in bare.iter_children():
-            place = number(child, "DW_AT_data_member_location")
+            place = member_offset(child)
             if child.tag == "DW_TAG_member" and place is not None:
                 below = f"{name}%{text(child)}" if name else text(child) or ""
                 yield from descriptors(follow(child, "DW_AT_type"), below, offset + place)
@@ -175,7 +175,7 @@ def arrays_in(die: DIE | None, least: int, name: str = "", offset: int = 0) -> I
     if bare is None or bare.tag not in _RECORDS:
         return
     for child in bare.iter_children():
-        place = number(child, "DW_AT_data_member_location")
+        place = member_offset(child)
         if child.tag not in ("DW_TAG_member", "DW_TAG_inheritance") or place is None or "DW_AT_bit_size" in child.attributes:
             continue
         kind = follow(child, "DW_AT_type")
@@ -247,7 +247,7 @@ def _record(bare: DIE, name: str, offset: int, union: bool) -> list[Atom]:
         if "DW_AT_bit_size" in child.attributes:
             bits.append(_bit_field(child, kind, name, offset, union))
             continue
-        place = number(child, "DW_AT_data_member_location")
+        place = member_offset(child)
         if place is None and "DW_AT_data_member_location" in child.attributes:
             continue  # a virtual base class: where it lies is known at run time only
         below = name if child.tag == "DW_TAG_inheritance" else _join(name, text(child))
@@ -261,7 +261,7 @@ def _bit_field(child: DIE, kind: DIE | None, name: str, offset: int, union: bool
     width = number(child, "DW_AT_bit_size") or 1
     first = number(child, "DW_AT_data_bit_offset")
     if first is None:  # DWARF 2 and 3 count from the storage unit's most significant bit
-        place = number(child, "DW_AT_data_member_location") or 0
+        place = member_offset(child) or 0
         first = 8 * place + 8 * unit - (number(child, "DW_AT_bit_offset") or 0) - width
     start = first // (8 * unit) * unit
     member = Member(_join(name, text(child)), offset + start, unit, type_name(kind), union)

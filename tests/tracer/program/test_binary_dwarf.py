@@ -17,7 +17,14 @@ from layout_advise.tracer.program.producer import compiler
 from layout_advise.tracer.program.symbols import clone_of
 from layout_advise.tracer.program.unwind import unwind_ranges
 
-BUILDS = [("gcc", "-O0"), ("gcc", "-O2"), ("gcc", "-O2 -gdwarf-4"), ("clang", "-O0"), ("clang", "-O2")]
+BUILDS = [
+    ("gcc", "-O0"),
+    ("gcc", "-O2"),
+    ("gcc", "-O2 -gdwarf-4"),
+    ("gcc", "-O2 -gdwarf-2"),
+    ("clang", "-O0"),
+    ("clang", "-O2"),
+]
 SCALARS = ["char", "short", "int", "long", "float", "double", "char *", "long double", "unsigned char"]
 
 
