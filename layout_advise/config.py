@@ -22,8 +22,9 @@ DEFAULT_REGIONS = 1
 class Settings:
     """One run of the road. ``timeout`` in seconds for each run of the program; ``budget`` in seconds for measuring (None:
     the stage's own); ``environment``: variables that are set for the program; ``max_refs`` accesses of a call are recorded
-    at most; ``max_bytes`` is the most room that the records, and the file of the trace, may each take. ``no_source``: the
-    report has no code, arguments and paths of the program."""
+    at most; ``max_bytes`` is the most room that the records, and the file of the trace, may each take. ``live``: whether
+    layouts are tried in the running program, by itself where the snapshot is unlike it. ``no_source``: the report has no
+    code, arguments and paths of the program."""
 
     command: tuple[str, ...]
     output: Path
@@ -43,6 +44,7 @@ class Settings:
     max_bytes: int | None = None
     temporary: bool = False
     allow_reassociation: bool = False
+    live: Literal["auto", "always", "never"] = "auto"
     stdin: Path | None = None
     capture_output: bool = False
     no_source: bool = False

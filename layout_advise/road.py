@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 
-from layout_advise.build.stage import build_all
+from layout_advise.build.stage import Built, build_all
 from layout_advise.choose.policy import CHOOSE
 from layout_advise.decide.decision import Decision, leading
 from layout_advise.decide.gain_words import with_peers
@@ -16,7 +17,7 @@ from layout_advise.decide.loop import loop_advice, with_loop
 from layout_advise.decide.mixture import Portion
 from layout_advise.decide.obstacles import obstacle, truncated, unlifted, unlike_program, unrecorded
 from layout_advise.decide.policy import DECIDE
-from layout_advise.decide.requests import Answer, Asking, MeasureMore, Request, TimeInProgram
+from layout_advise.decide.requests import Answer, Asking, MeasureAgain, MeasureMore, RunLive, TimeInProgram
 from layout_advise.decide.single import decide_single
 from layout_advise.decide.untried import not_all_kinds, with_untried, with_untried_kinds, without_hope
 from layout_advise.decide.usage import use_of, with_use
@@ -38,14 +39,16 @@ from layout_advise.errors import SnapshotError, TraceError
 from layout_advise.further_calls import AtKind, verify_all
 from layout_advise.measure.all_written import with_all_written
 from layout_advise.measure.contest import raw
+from layout_advise.measure.live_trial import LiveBench, LiveTrial
 from layout_advise.measure.mode import times_of_original
 from layout_advise.measure.replays import replay_all, sentence
 from layout_advise.measure.snapshots import snapshots
 from layout_advise.measure.stage import KindTimed, measure_again, measure_kind, measure_more, time_original
 from layout_advise.measure.thread_counts import Runner, by_threads
 from layout_advise.mockup.evidence.kept_calls import kept_calls
+from layout_advise.mockup.remap.conversion_view import NOTHING, View
 from layout_advise.mockup.timing.ratios import identity_of
-from layout_advise.mockup.timing.variants import IDENTITY
+from layout_advise.mockup.timing.variants import IDENTITY, Variant
 from layout_advise.observe.case import Case
 from layout_advise.observe.find_kinds import Kinds, at_kind, look_again
 from layout_advise.observe.observe import Observation
@@ -166,7 +169,9 @@ def _tried(
     proposed = replace(proposed, seen=watched(case, seen))
     timed = [measure_kind(case, seen, verified.built, verified.found, candidates, copies)]
     timed += [_timed_kind(one, timed[0], proposed, verified) for one in kinds]
-    decision = _answered(_decision(timed, copies, proposed, verified, others), timed)
+    bench = LiveBench(case, verified.built.source, parked.allocations())
+    trial = partial(_try_live, bench, timed[0].built, views_of(source, candidates))
+    decision = _answered(_decision(timed, copies, proposed, verified, others), timed, trial)
     _write_times(case, decision)
     verdict = _completed(decision, case, proposed, others)
     threads = _by_threads(timed[0], parked, verified, proposed, decision, copies)
@@ -204,7 +209,7 @@ def _decision(
     main, case = timed[0], timed[0].case
     assert main.times is not None
     allow, evidence = case.settings.allow_reassociation, verified.found[IDENTITY].evidence
-    context = VerdictContext(copies.kind, evidence, bool(proposed.candidates), allow)
+    context = VerdictContext(copies.kind, evidence, bool(proposed.candidates), allow, case.settings.live)
     if not case.kinds:
         return (yield from decide_single(main.times, case.chosen.in_situ_ns, context))
     races = [
@@ -218,18 +223,29 @@ def _decision(
     return decision
 
 
-def _answered(asking: Asking[Decision], timed: Sequence[KindTimed]) -> Decision:
+def _try_live(bench: LiveBench, built: Built, views: Mapping[str, View], variant: Variant) -> LiveTrial:
+    """A candidate in the running program."""
+    made = built.mockups[variant]
+    assert made.path is not None
+    assert made.recipe.candidate is not None
+    return bench.trial(made.path, made.recipe.candidate, views.get(made.recipe.candidate.id, NOTHING))
+
+
+def _answered(
+    asking: Asking[Decision], timed: Sequence[KindTimed], trial: Callable[[Variant], LiveTrial]
+) -> Decision:  # fmt: skip
     """The decision, with everything measured that it asks for on the way."""
     answer: Answer = None
     while True:
         try:
-            answer = _answer(asking.send(answer), timed)
+            request = asking.send(answer)
+            answer = trial(request.variant) if isinstance(request, RunLive) else _answer(request, timed)
         except StopIteration as done:
             decision: Decision = done.value
             return decision
 
 
-def _answer(request: Request, timed: Sequence[KindTimed]) -> Answer:
+def _answer(request: TimeInProgram | MeasureMore | MeasureAgain, timed: Sequence[KindTimed]) -> Answer:
     kind = timed[request.kind]
     if isinstance(request, TimeInProgram):
         return look_again(kind.case, request.canary)

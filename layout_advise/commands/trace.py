@@ -135,6 +135,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--temporary", action="store_true", help="judge layouts that are converted around every call")
     parser.add_argument(
+        "--live",
+        action=argparse.BooleanOptionalAction,
+        help="try the best layouts in the running program, which is started about 13 more times for each (default: where "
+        "times in the snapshot differ from the program's)",
+    )
+    parser.add_argument(
         "--allow-reassociation",
         action="store_true",
         help="advise layouts also where sums of several threads differ by rounding (they do from run to run)",
@@ -187,6 +193,7 @@ def settings(arguments: argparse.Namespace) -> Settings:
         max_bytes=arguments.max_bytes,
         temporary=arguments.temporary,
         allow_reassociation=arguments.allow_reassociation,
+        live="auto" if arguments.live is None else "always" if arguments.live else "never",
         stdin=_input(),
         capture_output=arguments.json == "-",
         no_source=arguments.no_source,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
+from layout_advise.measure.live_trial import LiveTrial
 from layout_advise.measure.measured import Measured, pick
 from layout_advise.measure.mode import Mode
 from layout_advise.measure.setup import Entrant
@@ -41,6 +42,8 @@ class Decision:
     """Whether the original takes as long in the snapshot as in the running program."""
     kinds: tuple[KindTimes, ...] = ()
     """Where calls differ: of each kind that was measured, the one of the fields above first."""
+    trials: Mapping[Variant, LiveTrial] = field(default_factory=dict)
+    """What came out where a candidate was to be tried in the running program."""
 
 
 @dataclass(frozen=True, slots=True)

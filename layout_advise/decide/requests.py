@@ -10,6 +10,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import TypeVar
 
+from layout_advise.measure.live_trial import LiveTrial
 from layout_advise.measure.mode import Mode
 from layout_advise.measure.stage import TimedAgain
 from layout_advise.mockup.timing.timings import Timings
@@ -49,8 +50,16 @@ class MeasureMore:
     candidates: frozenset[Variant]
 
 
-Request = TimeInProgram | MeasureAgain | MeasureMore
-Answer = float | TimedAgain | Timings | None
+@dataclass(frozen=True, slots=True)
+class RunLive:
+    """Try ``variant`` in the running program, where calls of kind number ``kind`` are the region's."""
+
+    kind: int
+    variant: Variant
+
+
+Request = TimeInProgram | MeasureAgain | MeasureMore | RunLive
+Answer = float | TimedAgain | Timings | LiveTrial | None
 Result = TypeVar("Result")
 Asking = Generator[Request, Answer, Result]
 """Yields requests, is sent answers (None: it could not be done), and returns its result."""
@@ -74,4 +83,11 @@ def measure_more(request: MeasureMore) -> Asking[Timings | None]:
     """All times of the candidates, the further ones included; None where the time for it is spent."""
     answer = yield request
     assert answer is None or isinstance(answer, Timings)
+    return answer
+
+
+def run_live(request: RunLive) -> Asking[LiveTrial]:
+    """What came out of a trial in the running program, or why there was none."""
+    answer = yield request
+    assert isinstance(answer, LiveTrial)
     return answer

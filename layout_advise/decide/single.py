@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from layout_advise.decide.budget import Circumstances, nearest_mode, place_doubts, with_doubts
 from layout_advise.decide.decision import Decision, as_fast, measured, unrolled_nearer
+from layout_advise.decide.live import lived, tried_live, unlike_program
 from layout_advise.decide.policy import DECIDE
 from layout_advise.decide.requests import (
     Asking,
@@ -18,10 +20,11 @@ from layout_advise.decide.requests import (
 from layout_advise.decide.verdict import VerdictContext, confirm, decide, reaching
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.measure.first_times import FirstTimes
+from layout_advise.measure.live_trial import LiveTrial
 from layout_advise.measure.measured import Measured
 from layout_advise.measure.mode import lies_between, mode_of
 from layout_advise.mockup.timing.timings import Timings
-from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_BLOCKS, IDENTITY_UNROLLED
+from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_BLOCKS, IDENTITY_UNROLLED, Variant
 from layout_advise.reasons import Reason
 from layout_advise.reports.model.hotspot import Verdict
 
@@ -33,6 +36,7 @@ class _Results:
     times: FirstTimes
     around: Circumstances
     results: tuple[Measured, ...]
+    trials: Mapping[Variant, LiveTrial] = field(default_factory=dict)
 
     @property
     def timings(self) -> Timings:
@@ -88,8 +92,14 @@ def _decided(now: _Results, context: VerdictContext) -> Asking[Decision]:
         if more is None:
             break
         now, verdict = more, _verdict(more, context)
+    if wanted := _to_try(now, verdict, context):
+        results, trials = yield from tried_live(now.results, wanted, now.trials)
+        now = replace(now, results=results, trials=trials)
+        verdict = _verdict(now, context)
     if verdict.action != "change":
-        decision = Decision(now.timings, None, now.around.mode, verdict, None, context.snapshot, results=now.results)
+        decision = Decision(
+            now.timings, None, now.around.mode, verdict, None, context.snapshot, results=now.results, trials=now.trials
+        )
         return (yield from _nothing_won(now, decision, context))
     decision, again = yield from _confirmed(now, context, verdict)
     if decision.verdict.action == "change":
@@ -101,6 +111,16 @@ def _decided(now: _Results, context: VerdictContext) -> Asking[Decision]:
     if second.action == "change":
         return (yield from _confirmed(now, context, second))[0]
     return replace(decision, verdict=second) if second.action == "keep" else decision
+
+
+def _to_try(now: _Results, verdict: Verdict, context: VerdictContext) -> list[Measured]:
+    """The candidates that are tried in the running program: what is going to be advised, else what may gain."""
+    asked = context.live == "always"
+    if context.live == "never" or not (asked or unlike_program(now.results)):
+        return []
+    open_to = sorted(reaching(now.results, context), key=lambda r: (-r.middle(), r.id))
+    best = [r for r in now.results if r.id in (verdict.candidate, verdict.about if asked else None)]
+    return best if verdict.action == "change" or (asked and best) else open_to
 
 
 def _more(now: _Results, context: VerdictContext) -> Asking[_Results | None]:
@@ -124,6 +144,7 @@ def _confirmed(now: _Results, context: VerdictContext, verdict: Verdict) -> Aski
     result = measured(winner, again.timings, mode, contest.conversion(first, winner.variant))
     others = [r for r in now.results if r.layout == winner.variant.layout and r.name != winner.variant]
     (result, *_) = with_doubts([result, *others], again.timings, now.around)
+    result = lived(result, now.trials.get(result.name))
     confirmed = confirm(verdict, result, context)
     peers = as_fast(now.results, winner.variant, first, context.bound, mode) if confirmed.action == "change" else ()
     decision = Decision(
@@ -137,6 +158,7 @@ def _confirmed(now: _Results, context: VerdictContext, verdict: Verdict) -> Aski
         winner.variant if again.vectors else None,
         results=tuple(result if r.name == result.name else r for r in now.results),
         peers=peers,
+        trials=now.trials,
     )
     return decision, result
 

@@ -18,6 +18,7 @@ from layout_advise.reasons import Reason
 from layout_advise.reports.model.candidate import Evidence, Interval
 from layout_advise.reports.model.hotspot import Verdict
 
+LiveWish = Literal["auto", "always", "never"]
 Ahead = Callable[[Measured, Measured], bool]
 """Whether the first candidate is shown to be faster than the second."""
 
@@ -35,6 +36,8 @@ class VerdictContext:
     identity_evidence: Evidence
     rules_apply: bool
     allow_reassociation: bool = False
+    live: LiveWish = "auto"
+    """Whether candidates are tried in the running program: always, never, or where the snapshot is unlike it."""
 
     @property
     def bound(self) -> float:
@@ -181,6 +184,7 @@ def _form(candidates: Sequence[Measured], context: VerdictContext) -> str:
 
 DOUBT_REASONS: dict[TermName, Reason] = {
     "processes": Reason.WITHIN_NOISE,
+    "live": Reason.WITHIN_NOISE,
     "form": Reason.MOCKUP_FORM,
     "placement": Reason.PLACEMENT_DEPENDENT,
     "caches": Reason.NOT_IN_SITU,

@@ -20,7 +20,7 @@ from layout_advise.mockup.timing.ratios import places_of
 from layout_advise.mockup.timing.variants import ORIGINAL, Variant
 from layout_advise.observe.case import Case
 from layout_advise.observe.observe import Observation
-from layout_advise.reports.model.candidate import BudgetTerm, CandidateReport, KindSpeedup, Verification
+from layout_advise.reports.model.candidate import BudgetTerm, CandidateReport, KindSpeedup, LiveReport, Verification
 
 
 def unmeasured(candidate: Candidate, replays: Replays, folder: str) -> Outcome:
@@ -75,8 +75,22 @@ def measured_rows(case: Case, seen: Observation, decided: Decided) -> list[Candi
             same_code_as=str(made.same_as) if made.same_as else None,
             error_budget=_budget(decided, made.same_as or name),
         )
-        rows.append(with_elsewhere(row, candidate, seen.users))
+        rows.append(with_elsewhere(_with_live(row, decided, made.same_as or name), candidate, seen.users))
     return rows
+
+
+def _with_live(row: CandidateReport, decided: Decided, name: Variant) -> CandidateReport:
+    """A row with what came of its layout in the running program."""
+    trial = decided.decision.trials.get(name) if decided.decision is not None else None
+    if trial is None or trial.ratio is None:
+        return row
+    speedup = interval(trial.ratio)
+    assert speedup is not None
+    live = LiveReport(
+        trial.calls, trial.passed, trial.conversions, trial.timed, speedup, trial.original_ns, trial.layout_ns,
+        trial.original_s, trial.layout_s, trial.exit_status, trial.output_bytes, trial.own_words, trial.converted,
+    )  # fmt: skip
+    return msgspec.structs.replace(row, live=live, evidence="live" if row.evidence == "verified" else row.evidence)
 
 
 def _budget(decided: Decided, name: Variant) -> tuple[BudgetTerm, ...]:

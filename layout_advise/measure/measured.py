@@ -14,9 +14,10 @@ from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import WRITTEN, Promise, Variant
 from layout_advise.reports.model.candidate import Evidence
 
-TermName = Literal["processes", "form", "placement", "caches", "program", "promises", "vectors"]
-"""The doubts that an interval carries: statistics over processes; the mock-up's form of the code; where code lies; warm or
-flushed caches; the running program against the snapshot; what the compiler is promised; vector instructions."""
+TermName = Literal["processes", "live", "form", "placement", "caches", "program", "promises", "vectors"]
+"""The doubts that an interval carries: statistics over processes, or over runs of the program itself; the mock-up's form of
+the code; where code lies; warm or flushed caches; the running program against the snapshot; what the compiler is promised;
+vector instructions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,8 @@ class Measured:
     """The layout as the ranking calls it: ``AoSoA×4, compact``."""
     doubts: tuple[Doubt, ...] = ()
     """What else was measured of the gain's uncertainty; the interval that is claimed holds all of it."""
+    live: str = ""
+    """How it was timed in the running program itself, where ``speedup`` is from there."""
 
     @property
     def id(self) -> str:
@@ -94,6 +97,7 @@ class Measured:
         if counted is None:
             return ()
         processes = Doubt("processes", counted.lo, counted.hi, f"bootstrap over {counted.restores} processes")
+        processes = Doubt("live", counted.lo, counted.hi, self.live) if self.live else processes
         over = self.over_identity
         if over is None or self.net is not None:
             return (processes, *self.doubts)

@@ -60,6 +60,14 @@ class MeasurePolicy:
     share_calls: int = limit(50, "calls", "So many calls tell what each thread spends in its part of a region.", 25)
     share_restores: int = limit(3, "processes", "In so many processes that is looked at.", 25)
     thread_restores: int = limit(5, "processes", "Each number of threads is timed in at most so many processes.", 25)
+    live_s: float = limit(60.0, "s", "A layout is tried in the running program for about so long.", 69)
+    live_pairs: int = limit(5, "pairs", "It runs in so many pairs of processes ...", 69)
+    live_fewest_pairs: int = limit(2, "pairs", "... and in at least so many.", 69)
+    live_layouts: int = limit(3, "layouts", "So many layouts of a region are tried in the running program.", 69)
+    live_least_ns: float = limit(1000.0, "ns", "Shorter calls are not timed by themselves in the running program.", 69)
+    live_quick_ns: float = limit(20000.0, "ns", "Shorter calls are timed by the time stamp counter alone.", 69)
+    live_fewest_calls: int = limit(24, "calls", "So many calls must follow the one that was studied.", 69)
+    live_slower: float = limit(10.0, "ratio", "The program may take so many times as long as usual.", 69)
 
 
 MEASURE = MeasurePolicy()

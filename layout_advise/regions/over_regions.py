@@ -51,7 +51,7 @@ def _in(hotspot: HotspotReport, name: str, hotspots: Sequence[HotspotReport]) ->
 
 def _best_variant(hotspot: HotspotReport, name: str) -> CandidateReport | None:
     """The fastest verified variant of a layout in a region."""
-    own = [c for c in hotspot.candidates if _layout_of(c) == name and c.evidence in ("verified", "close")]
+    own = [c for c in hotspot.candidates if _layout_of(c) == name and c.evidence in ("live", "verified", "close")]
     measured = [(c.speedup.median, k) for k, c in enumerate(own) if c.speedup is not None]
     return own[max(measured)[1]] if measured else None
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-Evidence = Literal["verified", "close", "replayed", "modelled", "rejected"]
+Evidence = Literal["live", "verified", "close", "replayed", "modelled", "rejected"]
 
 
 class Interval(msgspec.Struct, frozen=True):
@@ -102,14 +102,39 @@ class Elsewhere(msgspec.Struct, frozen=True):
 
 
 class BudgetTerm(msgspec.Struct, frozen=True):
-    """One doubt about a gain as what it leaves possible by itself: ``term`` is ``processes``, ``form``, ``placement``,
-    ``caches``, ``program``, ``promises`` or ``vectors``; ``lo`` and ``hi`` are speedups, ``how`` says how these were
-    measured."""
+    """One doubt about a gain as what it leaves possible by itself: ``term`` is ``processes``, ``live``, ``form``,
+    ``placement``, ``caches``, ``program``, ``promises`` or ``vectors``; ``lo`` and ``hi`` are speedups, ``how`` says how
+    these were measured."""
 
     term: str
     lo: float
     hi: float
     how: str
+
+
+class LiveReport(msgspec.Struct, frozen=True):
+    """A layout in the running program: from the call studied on, ``calls`` of the region ran as the mock-up, ``passed`` were
+    left to the original, and the data were converted ``conversions`` times. The program ended with ``exit_status`` and
+    printed ``output_bytes`` as in an ordinary run, but for ``own_words`` words that differ from run to run.
+
+    ``speedup`` is the original's time over the layout's, of ``timed`` calls that ran as both, in so many pairs of runs as it
+    has ``restores``; ``ns_original`` and ``ns_layout`` are those of one call. ``seconds_original`` and ``seconds_layout``
+    are CPU time of the whole program, conversions included. ``converted``: the data were converted right before the timed
+    calls; the interval then holds ``speedup`` with warm and with flushed copies."""
+
+    calls: int
+    passed: int
+    conversions: int
+    timed: int
+    speedup: Interval
+    ns_original: float
+    ns_layout: float
+    seconds_original: float
+    seconds_layout: float
+    exit_status: int
+    output_bytes: int
+    own_words: int
+    converted: bool
 
 
 class CandidateReport(msgspec.Struct, frozen=True):
@@ -160,6 +185,8 @@ class CandidateReport(msgspec.Struct, frozen=True):
     """With its code at so many addresses it was timed: ``speedup`` is over its mean time, the interval holds all of them."""
     error_budget: tuple[BudgetTerm, ...] = ()
     """The doubts about the gain, each measured; what is claimed is their hull."""
+    live: LiveReport | None = None
+    """The layout in the running program itself (evidence ``live``); ``speedup`` above is that in the snapshot."""
     change: str = ""
     """Declarations, allocations and accesses as a diff against today's: lines that begin with ``-``, ``+`` or a blank."""
 

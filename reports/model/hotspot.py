@@ -234,6 +234,8 @@ class HotspotReport(msgspec.Struct, frozen=True):
     """Of most short calls one was chosen by its time: how many of those looked at take as long. Else 0."""
     compiled: CompiledBy | None = None
     """None where no mock-up was compiled."""
+    no_live: str | None = None
+    """Why a layout that was to be tried in the running program was not."""
     source: tuple[AnnotatedLine, ...] = ()
     """The lines that make accesses or take time; empty with ``--no-source``."""
 

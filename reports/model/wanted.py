@@ -63,7 +63,7 @@ def chosen(hotspot: HotspotReport, candidate: str | None = None) -> WantedLayout
             return WantedLayout(hotspot, advised, _records(hotspot, advised))
         except SourceError as error:
             refused = f"the advised {advised.id} cannot be written ({error.why}); this is the best one that can"
-    measured = [one for one in hotspot.candidates if one.evidence == "verified" and one.speedup is not None]
+    measured = [one for one in hotspot.candidates if one.evidence in ("live", "verified") and one.speedup is not None]
     for one in sorted(measured, key=lambda c: -c.speedup.lo if c.speedup else 0.0):
         if one.speedup is None or one.speedup.lo <= 1.0:
             return None

@@ -45,7 +45,7 @@ def _folded(name: str, variants: list[CandidateReport]) -> Layout:
 
 def ranked(hotspot: HotspotReport) -> list[CandidateReport]:
     """Candidates, the winner first, then by evidence and by the lower end of their speedup."""
-    order = {"verified": 0, "close": 1, "replayed": 2, "modelled": 3, "rejected": 4}
+    order = {"live": 0, "verified": 0, "close": 1, "replayed": 2, "modelled": 3, "rejected": 4}
 
     def key(candidate: CandidateReport) -> tuple[int, int, float, float, str]:
         lines = candidate.traffic.lines_after if candidate.traffic else 1 << 60

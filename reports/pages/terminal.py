@@ -15,7 +15,15 @@ from layout_advise.reports.model.contract import Report
 from layout_advise.reports.model.hotspot import HotspotReport
 from layout_advise.reports.model.structure import StructureReport
 from layout_advise.reports.pages import tables
-from layout_advise.reports.words import glossary, hotspot_words, layout_words, quantities, source_words, structure_words
+from layout_advise.reports.words import (
+    glossary,
+    hotspot_words,
+    layout_words,
+    live_words,
+    quantities,
+    source_words,
+    structure_words,
+)
 from layout_advise.reports.words.first_screen import FirstScreen, check_effect, first_screen, short
 from layout_advise.reports.words.over_regions_words import sentence
 
@@ -105,7 +113,7 @@ def _hotspot(console: Console, hotspot: HotspotReport, verbose: bool) -> None:
         console.print()
         _candidates(console, hotspot, verbose)
     _by_threads(console, hotspot)
-    for text in (hotspot_words.kept_calls(hotspot), hotspot_words.ended_ways(hotspot)):
+    for text in (*live_words.lines(hotspot), hotspot_words.kept_calls(hotspot), hotspot_words.ended_ways(hotspot)):
         if text:
             _say(console, f"  {text}")
     for entry in hotspot.not_lifted:

@@ -11,7 +11,7 @@ from layout_advise.reports.model.candidate import CandidateReport
 from layout_advise.reports.model.contract import Check, Report
 from layout_advise.reports.model.hotspot import HotspotReport
 from layout_advise.reports.model.wanted import chosen
-from layout_advise.reports.words import glossary, hotspot_words, quantities, reason_words
+from layout_advise.reports.words import glossary, hotspot_words, live_words, quantities, reason_words
 from layout_advise.reports.words.headline import candidate_of, cut_words, data_name, factor, headline, program_gain, span
 
 MOST_NOTES = 3
@@ -79,7 +79,7 @@ def _evidence(report: Report, hotspot: HotspotReport, advised: CandidateReport |
     """``verified · 9 processes · noise 2 % · 63 % of the samples · 8/9 checks``."""
     tried = [c for c in hotspot.candidates if c.speedup is not None]
     if advised is not None:
-        good = advised.evidence in ("verified", "close")
+        good = advised.evidence in ("live", "verified", "close")
         yield Mark("✓" if good else "!", advised.evidence, good)
     elif tried:
         many = len({c.id.removesuffix(f"-{c.variant}") for c in tried})
@@ -101,6 +101,8 @@ def _evidence(report: Report, hotspot: HotspotReport, advised: CandidateReport |
 
 def _notes(report: Report, hotspot: HotspotReport, advised: CandidateReport | None) -> Iterator[str]:
     failed = [check for check in report.quality.checks if not check.ok]
+    if text := live_words.tried(advised or candidate_of(hotspot, hotspot.verdict.about)):
+        yield text
     if advised is not None and hotspot.verdict.action == "change":
         yield from _promise(advised)
         yield from _use(hotspot, advised)

@@ -77,6 +77,7 @@ ABLATION_NOTE = (
 )
 
 EVIDENCE_NOTES = {
+    "live": "verified; besides, the program itself ran on the layout to its end, printed the same, and was timed",
     "verified": "ran on the program's own data and left the same bytes and results as the original",
     "close": "differs from the original by rounding only, in sums that were added in another order",
     "replayed": "the hotspot's loads and stores alone, in its order and loops and in words of at most 8 bytes, without the "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 DOUBT_NAMES = {
     "processes": "run-to-run noise",
+    "live": "noise of the running program",
     "form": "the form of the mock-up",
     "placement": "the place of the code",
     "caches": "what the caches hold",
@@ -15,6 +16,7 @@ DOUBT_NAMES = {
 
 DOUBT_REMEDIES = {
     "processes": "A quieter machine or more processes (--restores N) narrow it.",
+    "live": "A quieter machine or a longer run narrows it.",
     "form": "The program's own compiler and flags (build it with -g) narrow it.",
     "placement": "A larger input, whose loops run longer, narrows it.",
     "caches": "Another call (--call N) may narrow it.",

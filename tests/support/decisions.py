@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from layout_advise.decide.decision import Decision
-from layout_advise.decide.requests import Answer, Asking, MeasureMore, Request, TimeInProgram
+from layout_advise.decide.requests import Answer, Asking, MeasureMore, Request, RunLive, TimeInProgram
 from layout_advise.measure.first_times import FirstTimes, first_times, look_at_original
+from layout_advise.measure.live_trial import LiveTrial
 from layout_advise.measure.setup import Bench, Contest
 from layout_advise.measure.stage import time_built
 from layout_advise.mockup.timing.timings import Timings
@@ -26,6 +27,7 @@ class KindAtMachine:
     rebuild: Rebuild
     in_program_ns: float | None = None
     most_restores: int = 0
+    live: Mapping[Variant, LiveTrial] = field(default_factory=dict)
 
     def more(self, first: Timings) -> Timings | None:
         """Twice as many processes, as long as there are not more than ``most_restores``."""
@@ -72,6 +74,8 @@ def _answer(request: Request, kind: KindAtMachine) -> Answer:
         return kind.in_program_ns
     if isinstance(request, MeasureMore):
         return kind.more(request.first)
+    if isinstance(request, RunLive):
+        return kind.live.get(request.variant, LiveTrial(None, "nobody runs it"))
     built = kind.rebuild(request.variant, kind.times.contest.compared_with, request.places)
     return time_built(
         kind.times,

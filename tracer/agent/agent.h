@@ -8,7 +8,7 @@
 #define LA_MAGIC 0x3167617561796c61ull
 #define LA_EXPORT __attribute__((visibility("default")))
 
-enum { LA_MODE_SAMPLE = 1, LA_MODE_PROBE = 2, LA_MODE_PARK = 3, LA_MODE_RECORD = 4 };
+enum { LA_MODE_SAMPLE = 1, LA_MODE_PROBE = 2, LA_MODE_PARK = 3, LA_MODE_RECORD = 4, LA_MODE_LIVE = 5 };
 enum { LA_LOADED = 1, LA_PATCHED = 2, LA_PARKED = 3, LA_STOPPED = 4 };
 
 struct la_fix { /* a rel32 field of the relocated instructions */
@@ -111,6 +111,7 @@ void la_left(void);
 void la_capture(void);
 void la_dl_hook(void);
 void la_on_stack(void *top, void (*function)(void)) __attribute__((noreturn));
+void la_live_on_stack(void *top, void (*function)(void)); /* and back again */
 void la_replay_original(void);
 void la_replay_mockup(void);
 void la_team_enter(void);
@@ -172,6 +173,7 @@ void la_mockup_batch(struct la_context *context);
 /* probe.c, sample.c, blocks.c */
 void la_probe_start(void);
 void la_probe_event(struct la_frame *frame);
+void la_never(void); /* no call comes to the slow path any more */
 uint64_t la_exit_stub(uint64_t number); /* where the stub of an exit goes on */
 void la_sample_start(void);
 void la_sample_maps(void);
@@ -199,12 +201,23 @@ uint64_t la_stacks_bytes(void);
 uint64_t la_stack_of(uint64_t site);
 uint64_t la_small_stack_of(uint64_t site);
 
+const struct la_block *la_block_at(uint64_t address); /* NULL: no block starts there */
+
+/* live.c: how the program goes on after the entry, as la_on_event says; the end of a timed original */
+int la_live_event(struct la_frame *frame);
+uint64_t la_live_return(uint64_t tsc); /* where it returns to */
+void la_live_left(uint64_t tsc);
+
 /* park.c */
 void la_park(struct la_frame *frame);
 extern struct la_registers la_parked;
 extern uint8_t la_parked_xsave[], la_after_xsave[];
 extern uint64_t la_xsave_mask, la_parked_signals, la_parked_thread;
+void la_save_vectors(uint8_t *area);
+void la_load_vectors(const uint8_t *area);
 void la_unpack_vectors(const uint8_t *xsave, struct la_registers *registers);
+/* Into the area what differs between the registers. */
+void la_pack_vectors(uint8_t *xsave, const struct la_registers *before, const struct la_registers *after);
 extern uint8_t *la_stack;
 #define LA_STACK_BYTES (8ull << 20)
 

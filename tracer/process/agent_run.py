@@ -12,16 +12,18 @@ from layout_advise.tracer.process.channel import Orders, RunFolder
 from layout_advise.tracer.process.launch import Start, kill_session, launch
 
 _NO_TABLES: Mapping[str, int] = MappingProxyType({})
+_NO_FILES: Mapping[str, bytes] = MappingProxyType({})
 
 
 @contextlib.contextmanager
 def agent_run(
-    start: Start, orders: Orders, *, tables: Mapping[str, int] = _NO_TABLES, spare_children: bool = False
-) -> Iterator[tuple[RunFolder, subprocess.Popen[bytes]]]:
+    start: Start, orders: Orders, *, tables: Mapping[str, int] = _NO_TABLES, files: Mapping[str, bytes] = _NO_FILES,
+    spare_children: bool = False,
+) -> Iterator[tuple[RunFolder, subprocess.Popen[bytes]]]:  # fmt: skip
     """The started program and the folder that it shares with us; at the end it is killed and the folder removed.
 
-    ``tables`` are files of the folder that the agent fills, with their bytes. ``spare_children``: what the program started
-    lives on where the program itself has ended.
+    ``tables`` are files of the folder that the agent fills, with their bytes; ``files`` others that it reads.
+    ``spare_children``: what the program started lives on where the program itself has ended.
     """
     folder = RunFolder()
     process: subprocess.Popen[bytes] | None = None
@@ -30,6 +32,8 @@ def agent_run(
         for name, size in tables.items():
             with open(folder.path / name, "wb") as handle:
                 handle.truncate(size)  # sparse
+        for name, data in files.items():
+            (folder.path / name).write_bytes(data)
         folder.begun = time.monotonic()
         process = launch(start, folder.path)
         yield folder, process

@@ -67,6 +67,7 @@ class Mode(IntEnum):
     PROBE = 2
     PARK = 3
     RECORD = 4
+    LIVE = 5
 
 
 class State(IntEnum):

@@ -37,7 +37,8 @@ def fixed_addresses() -> tuple[str, ...]:
 class Start:
     """How a program is started: ``command``, its standard input (None: empty), its environment (None: ours).
 
-    ``discard``: its output goes nowhere, else where ours goes; with ``stdout`` its standard output goes into that file.
+    ``discard``: its output goes nowhere, else where ours goes; with ``stdout`` its standard output goes into that file, with
+    ``stderr`` its messages into that one.
     """
 
     command: Sequence[str]
@@ -45,6 +46,7 @@ class Start:
     env: Mapping[str, str] | None = None
     discard: bool = True
     stdout: Path | None = None
+    stderr: Path | None = None
 
     @property
     def environment(self) -> dict[str, str]:
@@ -67,10 +69,11 @@ def launch(start: Start, folder: Path) -> subprocess.Popen[bytes]:
     with ExitStack() as files:
         source = files.enter_context(open(start.stdin or os.devnull, "rb"))
         target = files.enter_context(open(start.stdout, "wb")) if start.stdout is not None else output
+        messages = files.enter_context(open(start.stderr, "wb")) if start.stderr is not None else output
 
         def begin() -> subprocess.Popen[bytes]:
             return subprocess.Popen(
-                full, stdin=source, stdout=target, stderr=output, env=environment, start_new_session=True
+                full, stdin=source, stdout=target, stderr=messages, env=environment, start_new_session=True
             )
 
         try:

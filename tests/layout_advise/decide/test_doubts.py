@@ -12,12 +12,14 @@ import pytest
 from layout_advise.decide.budget import Circumstances, with_doubts
 from layout_advise.decide.decision import Decision, as_fast, measured
 from layout_advise.decide.gain_words import with_peers
+from layout_advise.decide.live import lived
 from layout_advise.decide.loop import loop_advice, with_loop
 from layout_advise.decide.single import decide_single
-from layout_advise.decide.verdict import VerdictContext
+from layout_advise.decide.verdict import LiveWish, VerdictContext
 from layout_advise.describe.describe import ablation
 from layout_advise.measure.effort import plans_for
-from layout_advise.measure.measured import Measured
+from layout_advise.measure.live_trial import LiveTrial
+from layout_advise.measure.measured import Doubt, Measured
 from layout_advise.measure.setup import Bench, Contest, Entrant
 from layout_advise.mockup.timing.plan import Memory, TimingPlan
 from layout_advise.mockup.timing.statistics import Ratio
@@ -107,6 +109,8 @@ def contest(
     placed: bool = False,
     forgets: bool = True,
     most_restores: int = 0,
+    live: LiveTrial | None = None,
+    wish: LiveWish = "auto",
 ) -> Decision:
     """The decision about one candidate, on a machine on which everything takes ``times``."""
     for name, ns in times.items():
@@ -141,8 +145,8 @@ def contest(
         places=places if placed else None,
         in_program_ns=in_situ[1],
     )
-    kind = replace(kind, most_restores=most_restores)
-    context = VerdictContext("criu", "verified", True)
+    kind = replace(kind, most_restores=most_restores, live={candidate: live} if live is not None else {})
+    context = VerdictContext("criu", "verified", True, live=wish)
     return answered(decide_single(kind.times, in_situ[0], context), [kind])
 
 
@@ -255,6 +259,68 @@ def test_time_that_the_snapshot_does_not_show_counts_as_not_improved(
     assert decision.alike == (in_situ == 1000.0)
     terms = {d.name for d in decision.results[0].doubts}
     assert terms == (set() if decision.alike else {"program", "caches"})
+
+
+def ran_live(gain: float) -> LiveTrial:
+    return LiveTrial(Ratio(gain, 0.99 * gain, 1.01 * gain, 5), calls=3000, timed=2998)
+
+
+@pytest.mark.parametrize(
+    ("gain", "in_situ", "action"), [(1.6, 400.0, "change"), (1.0, 3000.0, "keep"), (1.06, 3000.0, "undecided")]
+)
+def test_the_running_program_decides_what_the_snapshot_leaves_open(
+    monkeypatch: pytest.MonkeyPatch, gain: float, in_situ: float, action: str
+) -> None:
+    """A call takes 1000 ns in the snapshot, and another time in the program."""
+    times = {**TIMES, C1: 1000 / gain}
+    left = contest(monkeypatch, times, in_situ=(in_situ, in_situ))
+    assert left.verdict.action == "undecided"
+    assert left.trials[C1].ratio is None
+    trial = ran_live(gain)
+    decision = contest(monkeypatch, times, in_situ=(in_situ, in_situ), live=trial)
+    assert decision.trials == {C1: trial}
+    (one,) = decision.results
+    assert trial.ratio is not None
+    assert one.speedup == trial.ratio
+    assert [d.name for d in one.budget] == ["live", "form"]
+    if action != "undecided":
+        assert decision.verdict.action == action
+    assert one.floor() <= gain <= (one.ceiling() or 0.0)
+
+
+def test_what_the_running_program_shows_counts_and_not_what_the_snapshot_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice as fast in the snapshot, in the program not at all; and the other way round."""
+    for snapshot, program, action in ((2.0, 1.0, "keep"), (1.0, 2.0, "change")):
+        times = {**TIMES, C1: 1000 / snapshot}
+        decision = contest(monkeypatch, times, in_situ=(3000.0, 3000.0), live=ran_live(program))
+        assert decision.verdict.action == action
+        assert decision.verdict.interval is not None
+        assert decision.verdict.interval.median == pytest.approx(program, rel=0.05)
+
+
+def test_where_snapshot_and_program_agree_it_is_tried_on_demand_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = {**TIMES, C1: 500.0}
+    assert not contest(monkeypatch, times, live=ran_live(1.8)).trials
+    assert not contest(monkeypatch, times, in_situ=(400.0, 400.0), live=ran_live(1.8), wish="never").trials
+    asked = contest(monkeypatch, times, live=ran_live(1.8), wish="always")
+    assert asked.verdict.action == "change"
+    assert asked.verdict.gain == pytest.approx(1.8)
+    assert contest(monkeypatch, {**TIMES, C1: 1100.0}, live=ran_live(0.9), wish="always").trials
+
+
+def test_a_trial_keeps_the_relation_of_other_doubts_to_the_gain() -> None:
+    one = Measured(C1, "verified", Ratio(2.0, 1.9, 2.1, 7), Ratio(1.8, 1.7, 1.9, 7))
+    one = replace(one, doubts=(Doubt("placement", 1.8, 2.2, ""), Doubt("program", 0.5, 3.0, ""), Doubt("caches", 1, 3, "")))
+    found = lived(one, LiveTrial(Ratio(1.5, 1.4, 1.6, 5)))
+    (left,) = found.doubts
+    assert left.name == "placement"
+    assert (left.lo, left.hi) == pytest.approx((1.35, 1.65))
+    over = found.over_identity
+    assert over is not None
+    assert (over.median, over.lo, over.hi) == pytest.approx((1.35, 1.26, 1.44))
+    assert found.claim is not None
+    assert (found.claim.median, found.claim.lo, found.claim.hi) == pytest.approx((1.5, 1.26, 1.65))
+    assert lived(one, LiveTrial(None, "why")) == lived(one, None) == one
 
 
 def test_between_warm_and_flushed_caches_the_lesser_gain_counts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -110,6 +110,14 @@ static uint64_t forget(void *p)
     return bytes;
 }
 
+const struct la_block *la_block_at(uint64_t address)
+{
+    for (uint64_t i = place(address); la_blocks && la_blocks[i].address; i = (i + 1) & (la_blocks_slots - 1))
+        if (la_blocks[i].address == address)
+            return &la_blocks[i];
+    return NULL;
+}
+
 void la_blocks_start(void)
 {
     la_blocks_slots = 1u << 16;

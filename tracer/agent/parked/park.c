@@ -15,7 +15,7 @@ uint64_t la_xsave_mask, la_parked_signals, la_parked_thread;
 uint8_t *la_stack;
 struct la_replay la_replay_state __attribute__((visibility("hidden")));
 
-static void save_vectors(uint8_t *area)
+void la_save_vectors(uint8_t *area)
 {
     uint32_t lo, hi;
     __asm__ volatile("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
@@ -23,25 +23,65 @@ static void save_vectors(uint8_t *area)
     la_xsave_mask = lo & 0xe7;
     __asm__ volatile("xsave64 (%0)" : : "r"(area), "a"((uint32_t)la_xsave_mask), "d"(0) : "memory");
 }
+void la_load_vectors(const uint8_t *area)
+{
+    __asm__ volatile("xrstor64 (%0)" : : "r"(area), "a"((uint32_t)la_xsave_mask), "d"(0) : "memory");
+}
+
+enum { HEADER = 512, SSE = 1, AVX, ZMM_HIGH = 6, HIGH_16 };
+/* Where each component is in the standard format; 0: the processor or the kernel does not keep it. */
+static const uint32_t *offsets(void)
+{
+    static uint32_t offset[8];
+    uint32_t a, c, d;
+    for (uint32_t i = AVX; i < 8 && !offset[SSE]; i++)
+        if (la_xsave_mask >> i & 1)
+            __cpuid_count(0xd, i, a, offset[i], c, d);
+    offset[SSE] = 160;
+    return offset;
+}
 
 /* Components in their initial state are written as zeros by plain XSAVE, so no look at XSTATE_BV is needed. */
 void la_unpack_vectors(const uint8_t *xsave, struct la_registers *registers)
 {
-    uint32_t a, offset[8] = {0}, c, d;
-    for (uint32_t i = 2; i < 8; i++)
-        if (la_xsave_mask >> i & 1)
-            __cpuid_count(0xd, i, a, offset[i], c, d);
+    const uint32_t *const offset = offsets();
     la_fill(registers->vector, 0, sizeof registers->vector);
     for (int n = 0; n < 16; n++) {
-        la_copy(registers->vector[n], xsave + 160 + 16 * n, 16);
-        if (offset[2])
-            la_copy(registers->vector[n] + 16, xsave + offset[2] + 16 * n, 16);
-        if (offset[6])
-            la_copy(registers->vector[n] + 32, xsave + offset[6] + 32 * n, 32);
-        if (offset[7])
-            la_copy(registers->vector[16 + n], xsave + offset[7] + 64 * n, 64);
+        la_copy(registers->vector[n], xsave + offset[SSE] + 16 * n, 16);
+        if (offset[AVX])
+            la_copy(registers->vector[n] + 16, xsave + offset[AVX] + 16 * n, 16);
+        if (offset[ZMM_HIGH])
+            la_copy(registers->vector[n] + 32, xsave + offset[ZMM_HIGH] + 32 * n, 32);
+        if (offset[HIGH_16])
+            la_copy(registers->vector[16 + n], xsave + offset[HIGH_16] + 64 * n, 64);
     }
     la_copy(&registers->mxcsr, xsave + 24, 4);
+}
+
+static int same(const uint8_t *a, const uint8_t *b, uint64_t n)
+{
+    uint64_t differ = 0;
+    for (uint64_t i = 0; i < n; i += 8)
+        differ |= *(const uint64_t *)(a + i) ^ *(const uint64_t *)(b + i);
+    return !differ;
+}
+
+void la_pack_vectors(uint8_t *xsave, const struct la_registers *before, const struct la_registers *after)
+{
+    static const struct {
+        uint8_t component, first, from, bytes;
+    } part[] = {{SSE, 0, 0, 16}, {AVX, 0, 16, 16}, {ZMM_HIGH, 0, 32, 32}, {HIGH_16, 16, 0, 64}};
+    const uint32_t *const offset = offsets();
+    uint64_t changed = 0;
+    for (int k = 0; k < 4; k++)
+        for (int n = 0; n < 16 && offset[part[k].component]; n++) {
+            const uint8_t *now = after->vector[part[k].first + n] + part[k].from;
+            if (same(before->vector[part[k].first + n] + part[k].from, now, part[k].bytes))
+                continue;
+            la_copy(xsave + offset[part[k].component] + part[k].bytes * n, now, part[k].bytes);
+            changed |= 1ull << part[k].component;
+        }
+    *(uint64_t *)(xsave + HEADER) |= changed; /* XSTATE_BV */
 }
 
 static void save_registers(const struct la_frame *f)
@@ -75,7 +115,7 @@ static void make_private(void)
 
 void la_park(struct la_frame *frame)
 {
-    save_vectors(la_parked_xsave); /* first: everything below may use vector registers */
+    la_save_vectors(la_parked_xsave); /* first: everything below may use vector registers */
     save_registers(frame);
     la_blocks_stop();
     la_clock_park();

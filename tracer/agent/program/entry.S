@@ -3,7 +3,7 @@
     .text
 
 /* Slow path of the entry stub: flags are pushed already, below a skipped red zone. Builds struct la_frame. */
-    .macro la_event resume
+    .macro la_event resume, live
     push %r15; push %r14; push %r13; push %r12; push %r11; push %r10; push %r9; push %r8
     push %rdi; push %rsi; push %rbp; push %rbx; push %rdx; push %rcx; push %rax
     mov %rsp, %rdi
@@ -12,15 +12,47 @@
     cld
     call la_on_event
     mov %rbp, %rsp
+    .ifnb \live
+    test %eax, %eax
+    jnz \live
+    .endif
+    la_pop
+    jmp \resume
+    .endm
+    .macro la_pop
     pop %rax; pop %rcx; pop %rdx; pop %rbx; pop %rbp; pop %rsi; pop %rdi
     pop %r8; pop %r9; pop %r10; pop %r11; pop %r12; pop %r13; pop %r14; pop %r15
-    jmp \resume
     .endm
     .globl la_slow
     .hidden la_slow
     .type la_slow, @function
 la_slow:
-    la_event *la_resume(%rip)
+    la_event *la_resume(%rip), 1f
+/* The hotspot has run as a mock-up: the frame holds what it left. */
+1:  cmp $2, %eax
+    je 2f
+    la_pop
+    popfq
+    lea 128(%rsp), %rsp
+    ret
+2:  la_pop
+    popfq
+    lea 128(%rsp), %rsp
+    jmp *la_live_target(%rip)
+
+/* A function on another stack, and back. */
+    .globl la_live_on_stack
+    .hidden la_live_on_stack
+    .type la_live_on_stack, @function
+la_live_on_stack:
+    push %rbp
+    mov %rsp, %rbp
+    mov %rdi, %rsp
+    and $-16, %rsp
+    call *%rsi
+    mov %rbp, %rsp
+    pop %rbp
+    ret
 
 /* A watched loop was left through an exit: its number and the flags are pushed already. la_on_left puts the address to go
  * on at where the number stood. */

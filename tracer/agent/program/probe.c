@@ -59,6 +59,12 @@ static void rearm(int64_t calls)
     __atomic_add_fetch(&la_status->counter, calls, __ATOMIC_SEQ_CST);
 }
 
+void la_never(void)
+{
+    if (la_status->counter <= 0)
+        rearm(LA_NEVER);
+}
+
 static void open_timing(uint64_t slot, uint64_t call)
 {
     open_call.back = *(uint64_t *)slot;
@@ -128,6 +134,11 @@ void la_on_left(uint64_t *where)
 {
     uint64_t tsc = la_tsc(), wall = la_clock(CLOCK_MONOTONIC), cpu = la_clock(CLOCK_THREAD_CPUTIME_ID);
     where[0] = la_exit_stub(where[0]);
+    if (la_config.mode == LA_MODE_LIVE) {
+        if (la_alive())
+            la_live_left(tsc);
+        return;
+    }
     if (open_call.slot && la_alive() && timer_thread == thread_id())
         close_timing(tsc, wall, cpu);
 }
@@ -136,6 +147,8 @@ uint64_t la_on_return(uint64_t slot) __attribute__((visibility("hidden")));
 uint64_t la_on_return(uint64_t slot)
 {
     uint64_t tsc = la_tsc(), wall = 0, cpu = 0;
+    if (la_config.mode == LA_MODE_LIVE)
+        return la_live_return(tsc);
     if (!la_config.quick) {
         wall = la_clock(CLOCK_MONOTONIC);
         cpu = la_clock(CLOCK_THREAD_CPUTIME_ID);
@@ -186,15 +199,19 @@ static void close_timing(uint64_t tsc, uint64_t wall, uint64_t cpu)
 
 /* The stub's slow path. */
 static int parking;
-void la_on_event(struct la_frame *frame) __attribute__((visibility("hidden")));
-void la_on_event(struct la_frame *frame)
+/* How the program goes on: 0 with the hotspot; 1 after it, with a return; 2 where la_live_target says. */
+int la_on_event(struct la_frame *frame) __attribute__((visibility("hidden")));
+int la_on_event(struct la_frame *frame)
 {
     if (!la_alive() || la_status->state != LA_PATCHED)
-        return;
+        return 0;
+    if (la_config.mode == LA_MODE_LIVE)
+        return la_live_event(frame);
     if (la_config.mode == LA_MODE_PROBE)
         la_probe_event(frame);
     else if (la_config.mode == LA_MODE_RECORD)
         la_record_event(frame);
     else if (!__atomic_exchange_n(&parking, 1, __ATOMIC_SEQ_CST)) /* of several threads the first */
         la_park(frame);
+    return 0;
 }

@@ -1,0 +1,246 @@
+"""A candidate tried in the running program, which is started some more times for it (``docs/decisions/0069``)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from layout_advise.errors import LayoutAdviseError
+from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
+from layout_advise.measure.live_ratio import LiveTimes, live_times
+from layout_advise.measure.policy import MEASURE
+from layout_advise.mockup.ir.effects import Gpr
+from layout_advise.mockup.remap.conversion_view import View
+from layout_advise.mockup.timing.statistics import Ratio
+from layout_advise.observe.case import Case
+from layout_advise.observe.watch_users import extent
+from layout_advise.propose.source import Source
+from layout_advise.tracer.live.orders import MOST_LEFT_OUT, MOST_RANGES, LiveCalls, LiveTask
+from layout_advise.tracer.live.outcome import LiveRun
+from layout_advise.tracer.live.output import OutputComparison, compare_output
+from layout_advise.tracer.live.run import run_live
+from layout_advise.tracer.process.stopped_program import Range
+from layout_advise.tracer.trace.trace import Allocation
+
+GENERAL = 16
+MOST_DEATHS = 4
+"""So many calls at which the mock-up ends the program are left to the original; with more there is no trial."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveTrial:
+    """A trial and its outcome. ``ratio`` is None where there was no trial, for the ``reason``. ``calls`` of the region ran
+    as the mock-up in the run in which all did that could, ``passed`` did not; ``conversions`` of the data were made in it.
+    ``timed`` calls were timed as both, at ``original_ns`` and ``layout_ns`` each. ``original_s`` and ``layout_s`` are CPU
+    seconds of the whole program. ``own_words`` of the output differ from run to run, and were not compared."""
+
+    ratio: Ratio | None
+    reason: str = ""
+    calls: int = 0
+    passed: int = 0
+    conversions: int = 0
+    timed: int = 0
+    original_ns: float = 0.0
+    layout_ns: float = 0.0
+    original_s: float = 0.0
+    layout_s: float = 0.0
+    exit_status: int = 0
+    output_bytes: int = 0
+    own_words: int = 0
+    converted: bool = False
+    """Whether the data were converted right before the timed calls: the ratio then holds those with warm and with flushed
+    copies."""
+
+
+class _NoTrialError(Exception):
+    """There is none, for this reason."""
+
+
+@dataclass(slots=True)
+class LiveBench:
+    """All that trials of the candidates of a region share: the case, the ``source`` of its mock-ups, heap blocks as they
+    were at the stop, and ordinary runs."""
+
+    case: Case
+    source: Source
+    allocations: Sequence[Allocation]
+    ordinary: list[LiveRun] = field(default_factory=list)
+
+    def refusal(self) -> str:
+        """The reason why no candidate can be tried; empty where nothing speaks against it."""
+        ns = self.case.per_call(self.case.chosen.in_situ_ns)
+        if self.case.profiled.threaded:
+            return "several threads run the region"
+        if self.case.probe.threads > 1:
+            return "the program calls the region from several threads"
+        if self.case.probe.recursive:
+            return "the region calls itself"
+        if self.case.settings.temporary:
+            return "layouts that exist during a call only are timed with their conversion instead"
+        if ns is not None and ns < MEASURE.live_least_ns:
+            return f"a call takes {ns:.0f} ns, too short to be timed by itself"
+        if self.case.probe.calls - self.case.chosen.call < MEASURE.live_fewest_calls:
+            return "too few calls follow the one that was studied"
+        return ""
+
+    def trial(self, mockup: Path, candidate: Candidate, view: View) -> LiveTrial:
+        """Tries a candidate; never raises for what can go wrong with it."""
+        try:
+            if why := self.refusal():
+                raise _NoTrialError(why)
+            task = self.task(mockup, candidate, view)
+            return _Trial(self, task, time.monotonic() + MEASURE.live_s).carried_out()
+        except _NoTrialError as why:
+            return LiveTrial(None, str(why))
+        except LayoutAdviseError as error:
+            return LiveTrial(None, error.line())
+        except OSError as error:
+            return LiveTrial(None, str(error))
+
+    def task(self, mockup: Path, candidate: Candidate, view: View) -> LiveTask:
+        """The orders for a candidate. Raises where its structures cannot be watched."""
+        structures = [r.structure for r in candidate.relayouts]
+        if any(s.via is not None for s in structures):
+            raise _NoTrialError("its objects lie scattered over the heap")
+        if any(r.chosen is not None for r in candidate.relayouts):
+            raise _NoTrialError("it stores the elements of one call only")
+        if len(structures) > MOST_RANGES:
+            raise _NoTrialError("it re-lays too many structures")
+        blocks = [self._block(s) for s in structures if s.kind == "heap"]
+        return LiveTask(
+            mockup,
+            self.case.chosen.call,
+            tuple(Range(*extent(s)) for s in structures),
+            tuple(dict.fromkeys(blocks)),
+            self._guarded(),
+            writes=bool(view.outward),
+        )
+
+    def _block(self, structure: Structure) -> Allocation:
+        base = structure.block_base or structure.base
+        found = next((a for a in self.allocations if a.address <= base < a.address + a.bytes), None)
+        if found is None:
+            raise _NoTrialError("the heap block of a structure is not known")
+        return found
+
+    def _guarded(self) -> tuple[tuple[int, int], ...]:
+        """The general registers that the mock-up reads, as they were at the call that it was made for."""
+        known = self.source.trace.registers.gpr
+        read = {
+            live.location.number
+            for live in self.source.lifted.live_ins
+            if isinstance(live.location, Gpr) and live.location.number < GENERAL
+        }
+        return tuple((number, known[number]) for number in sorted(read - self.source.varying))
+
+
+@dataclass(slots=True)
+class _Trial:
+    """One candidate in the running program."""
+
+    bench: LiveBench
+    task: LiveTask
+    deadline: float
+
+    def carried_out(self) -> LiveTrial:
+        """Ordinary runs, one with all calls as the mock-up, and pairs of runs."""
+        case = self.bench.case
+        case.space.progress.step("trying a layout in the running program")
+        while len(self.bench.ordinary) < 2:
+            self.bench.ordinary.append(self._run(LiveCalls.NONE, 0))
+        one, other = self.bench.ordinary
+        if one.returncode != other.returncode:
+            raise _NoTrialError("the program does not end the same way each time")
+        if one.calls < MEASURE.live_fewest_calls:
+            raise _NoTrialError("too few calls follow the one that was studied")
+        whole, compared = self._all()
+        times = self._timed()
+        found = LiveTrial(
+            times.ratio, "", whole.mockups, whole.passed, whole.conversions, times.calls, times.original_ns, times.layout_ns,
+            min(one.cpu_seconds, other.cpu_seconds), whole.cpu_seconds, whole.returncode, len(whole.stdout),
+            compared.own or 0, times.converted,
+        )  # fmt: skip
+        return replace(found, ratio=self._with_flushed(times)) if times.converted else found
+
+    def _run(self, calls: LiveCalls, seed: int) -> LiveRun:
+        if time.monotonic() > self.deadline:
+            raise _NoTrialError(f"it takes longer than {MEASURE.live_s:.0f} s")
+        case, known = self.bench.case, [run.seconds for run in self.bench.ordinary]
+        ns = case.per_call(case.chosen.in_situ_ns)
+        limit = max(MEASURE.live_slower * min(known), 10.0) if known else self.deadline - time.monotonic()
+        return run_live(
+            case.settings.command,
+            case.profiled.entry,
+            self.task,
+            calls,
+            seed=seed,
+            quick=ns is None or ns < MEASURE.live_quick_ns,
+            stdin_path=case.stdin,
+            timeout=min(limit, case.settings.timeout),
+        )
+
+    def _all(self) -> tuple[LiveRun, OutputComparison]:
+        """The run in which all calls are the mock-up's that can be, compared with the ordinary ones. Calls at which it dies
+        are left to the original."""
+        while True:
+            run = self._run(LiveCalls.ALL, 0)
+            if run.error:
+                raise _NoTrialError(run.error)
+            if not run.inside:
+                break
+            if len(self.task.left_out) >= min(MOST_DEATHS, MOST_LEFT_OUT):
+                raise _NoTrialError(f"as the mock-up, call {run.inside} takes a way that no compared call took ({run.end})")
+            self.task = replace(self.task, left_out=(*self.task.left_out, run.inside))
+        if not run.mockups:
+            raise _NoTrialError("no call of it has the arguments of the one that was studied")
+        return run, self._compared(run)
+
+    def _compared(self, run: LiveRun) -> OutputComparison:
+        """Raises where the program did not do what it does ordinarily."""
+        one, other = self.bench.ordinary
+        if run.returncode != one.returncode:
+            raise _NoTrialError(f"the program ended with {run.end} instead of {one.end}")
+        found = compare_output(one.stdout, other.stdout, run.stdout)
+        if found.own is None:
+            raise _NoTrialError("what the program prints differs from run to run")
+        if not found.same or not compare_output(one.stderr, other.stderr, run.stderr).same:
+            raise _NoTrialError("the program printed something else")
+        return found
+
+    def _pair(self, seed: int) -> tuple[LiveRun, LiveRun]:
+        first, second = (LiveCalls.ONE, LiveCalls.OTHER) if seed % 2 else (LiveCalls.OTHER, LiveCalls.ONE)
+        found = []
+        for calls in (first, second):
+            run = self._run(calls, seed // 2)
+            if run.error or run.inside:
+                raise _NoTrialError(run.error or f"the mock-up ended the program at call {run.inside} ({run.end})")
+            self._compared(run)
+            found.append(run)
+        return found[0], found[1]
+
+    def _timed(self) -> LiveTimes:
+        """Pairs of runs until there are enough, or the time is over."""
+        pairs: list[tuple[LiveRun, LiveRun]] = []
+        step = self.bench.case.space.progress
+        while len(pairs) < MEASURE.live_pairs:
+            begun = time.monotonic()
+            pairs.append(self._pair(len(pairs) + 1))
+            step.count("trying a layout in the running program", len(pairs), MEASURE.live_pairs)
+            took = time.monotonic() - begun
+            if len(pairs) >= MEASURE.live_fewest_pairs and time.monotonic() + took > self.deadline:
+                break
+        found = live_times(pairs)
+        if found is None:
+            raise _NoTrialError("too few of its calls could be timed in both ways")
+        return found
+
+    def _with_flushed(self, warm: LiveTimes) -> Ratio:
+        """The data are converted right before most calls, which leaves them in the caches as no program has them: the ratio
+        with the copies flushed then stands beside that with warm ones."""
+        self.task = replace(self.task, flush=True)
+        cold = self._timed().ratio
+        own = warm.ratio
+        lo, hi = min(own.lo, cold.lo), max(own.hi, cold.hi)
+        return Ratio((own.median * cold.median) ** 0.5, lo, hi, own.restores + cold.restores)

@@ -1,0 +1,1 @@
+"""Whole runs with layouts tried in the running program."""

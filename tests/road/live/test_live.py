@@ -1,0 +1,74 @@
+"""The whole road with layouts tried in the running program.
+
+What is asserted holds whatever the machine's load: that the program ran so to its end and did the same, and what was told.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from layout_advise.reports.model.candidate import LiveReport
+from layout_advise.reports.model.contract import Report
+from layout_advise.reports.pages.terminal import render
+from tests.support.command import advise
+
+SOURCE = Path(__file__).with_name("live.c")
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    built = tmp_path_factory.mktemp("live") / "live"
+    subprocess.run(["gcc", "-Wall", "-Wextra", "-Werror", "-g", "-O2", "-o", str(built), str(SOURCE)], check=True)
+    return built
+
+
+def studied(program: Path, which: str, hotspot: str, folder: Path, *options: str) -> Report:
+    return advise([program, which], "--hotspot", hotspot, "--restores", "2", "--candidates", "1", *options, folder=folder)
+
+
+def tried(report: Report) -> LiveReport:
+    """What came of the layout that was tried."""
+    (live,) = (c.live for c in report.hotspots[0].candidates if c.live is not None)
+    text = render(report)
+    assert "In the running program: " in text
+    assert "the same output" in text
+    assert {c.evidence for c in report.hotspots[0].candidates if c.live is not None} == {"live"}
+    assert {t.term for c in report.hotspots[0].candidates if c.live is not None for t in c.error_budget} >= {"live", "form"}
+    assert live.exit_status == 5
+    assert live.speedup.lo <= live.speedup.median <= live.speedup.hi
+    assert min(live.ns_original, live.ns_layout, live.seconds_original, live.seconds_layout) > 0
+    return live
+
+
+@pytest.mark.slow
+def test_a_structure_that_is_only_read(program: Path, tmp_path: Path) -> None:
+    report = studied(program, "gather", "gather", tmp_path, "--live")
+    live = tried(report)
+    assert live.calls + report.hotspots[0].call - 1 == 90
+    assert (live.passed, live.conversions, live.converted, live.own_words) == (0, 1, False, 0)
+    assert "In the running program" in (tmp_path / "run" / "report.html").read_text()
+
+
+@pytest.mark.slow
+def test_a_structure_that_the_region_writes(program: Path, tmp_path: Path) -> None:
+    live = tried(studied(program, "advance", "advance", tmp_path, "--live"))
+    assert live.passed == 0
+    assert live.conversions == live.calls + 1  # back after each call
+
+
+@pytest.mark.slow
+def test_a_loop_whose_data_the_program_writes_between_its_entries(program: Path, tmp_path: Path) -> None:
+    live = tried(studied(program, "loop", "main", tmp_path, "--live"))
+    assert live.passed == 0
+    assert live.conversions == live.calls  # once at the start, then before each further entry
+    assert live.converted
+
+
+@pytest.mark.slow
+def test_nothing_is_tried_where_that_is_not_wanted(program: Path, tmp_path: Path) -> None:
+    report = studied(program, "gather", "gather", tmp_path, "--no-live")
+    assert not any(c.live for c in report.hotspots[0].candidates)
+    assert "In the running program" not in render(report)

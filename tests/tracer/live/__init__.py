@@ -1,0 +1,1 @@
+"""Trials in the running program, on little programs."""

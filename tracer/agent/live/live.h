@@ -1,0 +1,42 @@
+/* What the parts of a trial in the running program share. Layouts mirror tracer/live/orders.py.
+ * SPDX-License-Identifier: MIT */
+#ifndef LAYOUT_ADVISE_LIVE_H
+#define LAYOUT_ADVISE_LIVE_H
+#include "agent.h"
+
+enum { LA_LIVE_NONE, LA_LIVE_ALL, LA_LIVE_ONE, LA_LIVE_OTHER }; /* which calls are the mock-up's */
+enum { LA_LIVE_RANGES = 64, LA_LIVE_LEFT_OUT = 64, LA_LIVE_ROWS = 1 << 17 };
+
+struct la_live_orders { /* file "live", written by the launcher */
+    uint64_t magic, mode, seed;
+    uint64_t writes;  /* the mock-up writes to the structures: they are copied back after each of its calls */
+    uint64_t flush;   /* what was copied in is flushed from the caches before the call */
+    uint64_t last;    /* later calls are the original's; 0: none is too late */
+    uint64_t guarded; /* bit n: register n has to be gpr[n] */
+    uint64_t gpr[16];
+    uint64_t ranges, range[LA_LIVE_RANGES][2]; /* of the structures: start, end */
+    uint64_t blocks, block[LA_LIVE_RANGES][3]; /* of the heap: address, bytes, order */
+    uint64_t left_out, leave[LA_LIVE_LEFT_OUT]; /* calls that are the original's */
+    char path[4096]; /* of the mock-up */
+};
+
+enum { LA_ROW_ORIGINAL = 1, LA_ROW_MOCKUP = 2, LA_ROW_CONVERTED = 4, LA_ROW_PASSED = 8 };
+struct la_live_row {
+    uint64_t tsc, cpu, role;
+};
+struct la_live_page { /* file "rows" */
+    char error[256];
+    volatile uint64_t calls, mockups, conversions, passed;
+    volatile uint64_t inside; /* the call that runs as the mock-up; 0: none */
+    volatile uint64_t stale;
+    uint64_t reserved[2];
+    struct la_live_row row[LA_LIVE_ROWS];
+};
+extern struct la_live_orders la_live;
+extern struct la_live_page *la_live_page;
+
+/* watch.c */
+const char *la_watch_start(void); /* an error text or NULL */
+int la_live_stale(void);          /* sets la_live_page->stale: whether the program wrote since the last look; -1: not known */
+void la_watch_settle(void);       /* what was written until now does not count */
+#endif

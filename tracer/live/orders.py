@@ -1,0 +1,66 @@
+"""The orders of a trial in the running program, as the agent reads them (``tracer/agent/live/live.h``)."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+
+from layout_advise.tracer.process.channel import MAGIC
+from layout_advise.tracer.process.stopped_program import Range
+from layout_advise.tracer.trace.trace import Allocation
+
+MOST_RANGES = 64
+MOST_LEFT_OUT = 64
+
+
+class LiveCalls(IntEnum):
+    """The calls that run as the mock-up: none, all, or of two that follow each other one. In runs with ``ONE`` and ``OTHER``
+    each call is the original's once and the mock-up's once."""
+
+    NONE = 0
+    ALL = 1
+    ONE = 2
+    OTHER = 3
+
+
+@dataclass(frozen=True, slots=True)
+class LiveTask:
+    """The ``mockup`` of a region at the calls from ``first`` on whose general registers (by number) are as in ``guarded``,
+    and while the heap ``blocks`` of the structures are the same.
+
+    ``ranges`` is the memory of the structures that it re-lays. ``writes``: it writes to them. ``flush``: what was copied in
+    is flushed from the caches before a call. ``left_out`` calls are the original's, and those after ``last`` (0: none).
+    """
+
+    mockup: Path
+    first: int
+    ranges: tuple[Range, ...]
+    blocks: tuple[Allocation, ...] = ()
+    guarded: tuple[tuple[int, int], ...] = ()
+    writes: bool = False
+    flush: bool = False
+    left_out: tuple[int, ...] = ()
+    last: int = 0
+
+    def packed(self, calls: LiveCalls, seed: int) -> bytes:
+        """The agent's file of orders. Raises ValueError where there are more ranges or calls than it takes."""
+        if max(len(self.ranges), len(self.blocks)) > MOST_RANGES or len(self.left_out) > MOST_LEFT_OUT:
+            raise ValueError("too many structures or calls for one trial")
+        registers = [0] * 16
+        for number, value in self.guarded:
+            registers[number] = value
+        mask = sum(1 << number for number, _ in self.guarded)
+        head = (MAGIC, calls, seed, self.writes, self.flush, self.last, mask, *registers)
+        ranges = [word for r in self.ranges for word in (r.start, r.end)]
+        blocks = [word for b in self.blocks for word in (b.address, b.bytes, b.order)]
+        words = [*head, len(self.ranges), *_padded(ranges, 2 * MOST_RANGES), len(self.blocks)]
+        words += [*_padded(blocks, 3 * MOST_RANGES), len(self.left_out), *_padded(self.left_out, MOST_LEFT_OUT)]
+        return struct.pack(f"<{len(words)}Q", *words) + os.fsencode(self.mockup.resolve()).ljust(4096, b"\0")
+
+
+def _padded(words: Sequence[int], count: int) -> list[int]:
+    return [*words, *[0] * (count - len(words))]

@@ -1,0 +1,64 @@
+"""One run of the program in a trial, as values."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from layout_advise.tracer.process.launch import describe_end
+
+ROWS = 1 << 17
+"""So many calls are timed at most."""
+_HEAD = struct.Struct("<256s8Q")
+ROW = np.dtype([("tsc", np.uint64), ("cpu", np.uint64), ("role", np.uint64)])
+TABLE_BYTES = _HEAD.size + ROWS * ROW.itemsize
+ORIGINAL, MOCKUP, CONVERTED, PASSED = 1, 2, 4, 8
+"""Bits of a row's role: timed as the original, run as the mock-up, with the data converted before it, not like the traced
+call and so the original's."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LiveRun:
+    """``calls`` of the region from the first of the trial on, of which ``mockups`` ran as the mock-up and ``passed`` were
+    left to the original; ``conversions`` of the data, in and back. ``times`` are a call's ns and ``roles`` what it ran as.
+    ``inside``: the call that was running as the mock-up when the program ended, 0 where none was. ``error``: why the mock-up
+    was not used, or not any more."""
+
+    calls: int
+    mockups: int
+    conversions: int
+    passed: int
+    inside: int
+    error: str
+    times: NDArray[np.float64]
+    roles: NDArray[np.uint64]
+    returncode: int
+    seconds: float
+    cpu_seconds: float
+    stdout: bytes
+    stderr: bytes
+
+    @property
+    def end(self) -> str:
+        """How it ended: ``exit status 0``."""
+        return describe_end(self.returncode)
+
+    def times_as(self, role: int) -> NDArray[np.float64]:
+        """The ns of each call that ran so, NaN for the others."""
+        return np.where((self.roles & np.uint64(role)) != 0, self.times, np.nan)
+
+
+def read_table(
+    data: bytes, ns_per_tick: float | None
+) -> tuple[str, tuple[int, int, int, int, int], NDArray[np.float64], NDArray[np.uint64]]:
+    """The error text, the counts (calls, mock-ups, conversions, passed, inside), ns and role of each call. The CPU's time
+    where it was taken, else that of the time stamp counter."""
+    error, calls, mockups, conversions, passed, inside, *_ = _HEAD.unpack_from(data)
+    rows = np.frombuffer(data, ROW, min(calls, ROWS), offset=_HEAD.size)
+    quick = not rows["cpu"].any()
+    times = rows["tsc"] * (ns_per_tick or np.nan) if quick else rows["cpu"].astype(np.float64)
+    text = error.split(b"\0")[0].decode(errors="replace")
+    return text, (calls, mockups, conversions, passed, inside), times, rows["role"].copy()
