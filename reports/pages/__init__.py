@@ -2,5 +2,5 @@
 
 ``tables`` gives the rows, ``terminal`` and ``html`` the report, ``figures`` and ``inline_charts`` its drawings;
 ``trace_text`` shows a trace's file as text, ``chrome_trace`` as events for ui.perfetto.dev. ``farm_pages`` has the summary
-of many runs.
+of many runs, ``kernel_pages`` what was found of OpenCL kernels.
 """

@@ -53,7 +53,7 @@ UNARY = ("", "post++", "post--", "++", "--", "&", "*", "+", "-", "~", "!")
 OPERATORS = {"BINARY_OPERATOR": BINARY, "COMPOUND_ASSIGNMENT_OPERATOR": BINARY, "UNARY_OPERATOR": UNARY}
 SIZED_TYPES = {"RECORD", "POINTER", "CONSTANTARRAY", "ENUM", "BOOL", "CHAR_U", "UCHAR", "CHAR_S", "SCHAR", "WCHAR", "SHORT",
                "USHORT", "INT", "UINT", "LONG", "ULONG", "LONGLONG", "ULONGLONG", "INT128", "UINT128", "FLOAT", "DOUBLE",
-               "LONGDOUBLE", "FLOAT128", "HALF", "COMPLEX", "VECTOR", "CHAR16", "CHAR32",
+               "LONGDOUBLE", "FLOAT128", "HALF", "COMPLEX", "VECTOR", "EXTVECTOR", "CHAR16", "CHAR32",
                "LVALUEREFERENCE", "RVALUEREFERENCE"}  # fmt: skip
 """Kinds of types that have a size; of others libclang must not be asked."""
 NAMING = {"DECL_REF_EXPR", "MEMBER_REF_EXPR", "TYPE_REF", "CALL_EXPR", "MEMBER_REF"}

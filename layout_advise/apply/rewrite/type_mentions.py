@@ -8,8 +8,10 @@ from layout_advise.apply.rewrite.program import Refusal, SourceProgram
 from layout_advise.apply.rewrite.syntax import Edit, Syntax
 from layout_advise.apply.rewrite.target import Target
 
-BEFORE = re.compile(r"((?:\b(?:const|struct|class)\s+)*)$")
-AFTER = re.compile(r"(?:\s*\bconst\b)?\s*\*(?:\s*\b(?:restrict|__restrict|__restrict__)\b)?[ \t]*")
+SPACES = "__global|global|__constant|constant"
+"""Address spaces of OpenCL C, which belong to the pointer."""
+BEFORE = re.compile(rf"((?:\b(?:const|struct|class|{SPACES})\s+)*)$")
+AFTER = re.compile(rf"(?:\s*\b(?:const|{SPACES})\b)*\s*\*(?:\s*\b(?:restrict|__restrict|__restrict__)\b)?[ \t]*")
 DECLARING = ("VAR_DECL", "FIELD_DECL", "PARM_DECL", "FUNCTION_DECL", "TYPEDEF_DECL")
 
 

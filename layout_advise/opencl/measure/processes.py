@@ -1,0 +1,63 @@
+"""Fresh processes for jobs, and ratios over them."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from layout_advise.errors import MockupError
+from layout_advise.opencl.measure.jobs import KernelJob, VariantOutcome
+from layout_advise.opencl.policy import OPENCL
+
+
+def in_fresh_process(job: KernelJob) -> list[VariantOutcome]:
+    """The outcomes of a job. Raises MockupError where the process does not come to its end."""
+    command = [sys.executable, "-P", "-m", "layout_advise.opencl.measure.worker"]
+    what = f"cannot run kernels on {job.device.name}"
+    try:
+        done = subprocess.run(command, input=pickle.dumps(job), capture_output=True, check=False, timeout=OPENCL.timeout)
+    except subprocess.TimeoutExpired as error:
+        raise MockupError(what, f"nothing came back within {OPENCL.timeout:.0f} s", "give it less work") from error
+    if done.returncode != 0:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        why = f"signal {-done.returncode}" if done.returncode < 0 else (said[-1] if said else f"exit {done.returncode}")
+        raise MockupError(what, f"the process ended with {why}", "an index beyond a buffer does that, too")
+    answer = pickle.loads(done.stdout)
+    if isinstance(answer, str):
+        raise MockupError(what, answer)
+    return list(answer)
+
+
+def outcomes_apart(job: KernelJob) -> list[VariantOutcome]:
+    """As :func:`in_fresh_process`; where the process dies, each variant is tried with the original alone, so that one that
+    crashes does not take the others along."""
+    try:
+        return in_fresh_process(job)
+    except MockupError:
+        if len(job.variants) <= 2:
+            raise
+    found: list[VariantOutcome] = []
+    for number, variant in enumerate(job.variants):
+        pair = job.variants[:1] if number == 0 else (job.variants[0], variant)
+        try:
+            found.append(in_fresh_process(KernelJob(job.device, pair, job.seconds, job.turn, job.conversions))[-1])
+        except MockupError as error:
+            if number == 0:
+                raise
+            found.append(VariantOutcome(0.0, 0.0, error.line()))
+    return found
+
+
+def over_processes(job: KernelJob, processes: int) -> list[list[VariantOutcome]]:
+    """The outcomes of a job in several processes, another variant first in each."""
+    return [
+        in_fresh_process(KernelJob(job.device, job.variants, job.seconds, turn, job.conversions and turn == 0))
+        for turn in range(processes)
+    ]
+
+
+def times_of(rows: Sequence[Sequence[VariantOutcome]], number: int, wall: bool = False) -> list[float]:
+    """The times of one variant, by process."""
+    return [row[number].wall if wall else row[number].device for row in rows]

@@ -1,0 +1,104 @@
+"""OpenCL C for a layout: the type that stands for a pointer to an element, and a function for each use of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from layout_advise.opencl.rewrite.layouts import RecordLayout, TiledCluster
+from layout_advise.opencl.source.kernels import BufferMember
+
+_ARRAY = re.compile(r"(.*?)\s*((?:\[\d+\])+)")
+
+
+def buffer_names(layout: RecordLayout) -> tuple[str, ...]:
+    """The names of the buffers in what stands for a pointer."""
+    return tuple("base" + (str(k) if k else "") for k in range(len(layout.clusters)))
+
+
+def ref_type(layout: RecordLayout, prefix: str, space: str, record: bool = False) -> str:
+    """The type: the buffers, and the number of the element. With ``record`` also the log of accesses."""
+    fields = "".join(f"    {space} uchar *{name};\n" for name in buffer_names(layout))
+    log = "    __global uint *log;\n" if record else ""
+    return f"typedef struct {{\n{fields}{log}    long at;\n}} {prefix}_ref;\n"
+
+
+def functions(layout: RecordLayout, prefix: str, space: str, notes: dict[str, int] | None = None) -> str:
+    """All accessors; with ``notes``, the numbers of the members, each access is noted in the log."""
+    parts = []
+    for name, cluster in zip(buffer_names(layout), layout.clusters, strict=True):
+        for member, offset in zip(cluster.members, cluster.offsets, strict=True):
+            note = f"    layout_advise_note(p.log, {notes[member.name]}u);\n" if notes is not None else ""
+            parts.append(_place(prefix, space, name, cluster, member, offset, note))
+    parts += [write(layout, prefix) for write in (_plus, _stepped, _stepping, _minus, _same, _load)]
+    if space == "__global":
+        parts.append(_store(layout, prefix))
+    return "\n".join(parts)
+
+
+def _place(prefix: str, space: str, base: str, cluster: TiledCluster, member: BufferMember, offset: int, note: str) -> str:
+    """The address of a member of element ``p.at + k``."""
+    if cluster.tile == 1:
+        where = f"g * {cluster.stride}" + (f" + {offset}" if offset else "")
+    else:
+        inner = f" + {offset * cluster.tile}" if offset else ""
+        where = f"g / {cluster.tile} * {cluster.stride}{inner} + g % {cluster.tile} * {member.bytes}"
+    alias = f"{prefix}_at_{member.name}"
+    found = _ARRAY.fullmatch(member.type)
+    declared = f"typedef {found[1]} {alias}{found[2]};\n" if found else f"typedef {member.type} {alias};\n"
+    head = f"static inline {space} {alias} *{prefix}_{member.name}({prefix}_ref p, long k)"
+    body = f"    const ulong g = (ulong)(p.at + k);\n{note}    return ({space} {alias} *)(p.{base} + ({where}));\n"
+    return f"{declared}{head}\n{{\n{body}}}\n"
+
+
+def _function(result: str, head: str, *body: str) -> str:
+    lines = "".join(f"    {line}\n" for line in body)
+    return f"static inline {result} {head}\n{{\n{lines}}}\n"
+
+
+def _plus(_: RecordLayout, prefix: str) -> str:
+    return _function(f"{prefix}_ref", f"{prefix}_plus({prefix}_ref p, long k)", "p.at += k;", "return p;")
+
+
+def _stepped(_: RecordLayout, prefix: str) -> str:
+    return _function(f"{prefix}_ref", f"{prefix}_stepped({prefix}_ref *p, long k)", "p->at += k;", "return *p;")
+
+
+def _stepping(_: RecordLayout, prefix: str) -> str:
+    body = (f"const {prefix}_ref before = *p;", "p->at += k;", "return before;")
+    return _function(f"{prefix}_ref", f"{prefix}_stepping({prefix}_ref *p, long k)", *body)
+
+
+def _minus(_: RecordLayout, prefix: str) -> str:
+    return _function("long", f"{prefix}_minus({prefix}_ref p, {prefix}_ref q)", "return p.at - q.at;")
+
+
+def _same(_: RecordLayout, prefix: str) -> str:
+    body = "return p.base == q.base && p.at == q.at;"
+    return _function("int", f"{prefix}_same({prefix}_ref p, {prefix}_ref q)", body)
+
+
+def _moved(prefix: str, layout: RecordLayout, move: Callable[[str, str], str]) -> list[str]:
+    """A line for each member; arrays go element by element."""
+    lines = []
+    for member in layout.record.members:
+        place = f"(*{prefix}_{member.name}(p, k))"
+        found = _ARRAY.fullmatch(member.type)
+        sizes = [int(n) for n in re.findall(r"\d+", found[2])] if found else []
+        names = [f"i{depth}" for depth in range(len(sizes))]
+        loops = " ".join(f"for (int {i} = 0; {i} < {n}; {i}++)" for i, n in zip(names, sizes, strict=True))
+        index = "".join(f"[{i}]" for i in names)
+        lines.append(f"{loops} {move(place + index, f'e.{member.name}{index}')}".strip())
+    return lines
+
+
+def _load(layout: RecordLayout, prefix: str) -> str:
+    kind = layout.record.name
+    lines = _moved(prefix, layout, lambda place, own: f"{own} = {place};")
+    return _function(kind, f"{prefix}_load({prefix}_ref p, long k)", f"{kind} e;", *lines, "return e;")
+
+
+def _store(layout: RecordLayout, prefix: str) -> str:
+    kind = layout.record.name
+    lines = _moved(prefix, layout, lambda place, own: f"{place} = {own};")
+    return _function(kind, f"{prefix}_store({prefix}_ref p, long k, {kind} e)", *lines, "return e;")

@@ -1,0 +1,137 @@
+"""The search on one device: which layouts are measured, what came out, and the finalists timed in fresh processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from layout_advise.errors import SourceError
+from layout_advise.mockup.timing.statistics import Ratio, undisturbed_ratio
+from layout_advise.opencl.candidates import (
+    Choice,
+    GraphOfRecord,
+    effort,
+    finer_choices,
+    first_choices,
+    tiled_choices,
+)
+from layout_advise.opencl.host.launch import Launch
+from layout_advise.opencl.host.variants import KernelVariant, original, variant
+from layout_advise.opencl.measure.jobs import ConversionTime, DeviceName, KernelJob, VariantOutcome
+from layout_advise.opencl.measure.processes import outcomes_apart, over_processes, times_of
+from layout_advise.opencl.policy import OPENCL
+from layout_advise.opencl.source.kernels import KernelProgram
+
+
+@dataclass(slots=True)
+class Tried:
+    """One layout on one device. ``screened`` is its speedup in the one process that looked for the best; the ratios are of
+    those processes that came after, None for what was not a finalist."""
+
+    variant: KernelVariant
+    outcome: VariantOutcome
+    screened: float | None
+    device: Ratio | None = None
+    wall: Ratio | None = None
+    conversion: ConversionTime | None = None
+
+    @property
+    def verified(self) -> bool:
+        """True if it left the original's bytes."""
+        return not self.outcome.problem and self.outcome.compared is not None and not self.outcome.compared.problem
+
+    @property
+    def reason(self) -> str:
+        """Why it is not verified; empty where it is."""
+        return self.outcome.problem or (self.outcome.compared.problem if self.outcome.compared is not None else "")
+
+
+@dataclass(slots=True)
+class Searched:
+    """All that was tried on a device. Times are ns of all launches; ``noise`` is original over original."""
+
+    device: DeviceName
+    tried: list[Tried] = field(default_factory=list)
+    original_ns: float = 0.0
+    original_wall_ns: float = 0.0
+    noise: Ratio | None = None
+    repeats: bool = True
+    """False where the original left other bytes when it was run again."""
+
+    def best(self) -> list[Tried]:
+        """The verified layouts, the fastest in the screening first."""
+        return sorted((t for t in self.tried if t.verified and t.screened), key=lambda t: -(t.screened or 0.0))
+
+
+class DeviceSearch:
+    """Looks for the best layout of a program's records on one device."""
+
+    def __init__(
+        self,
+        program: KernelProgram,
+        launches: Sequence[Launch],
+        records: Sequence[GraphOfRecord],
+        device: DeviceName,
+        tell: Callable[[str], None],
+    ) -> None:
+        self.program, self.launches, self.records, self.tell = program, launches, records, tell
+        self.original = original(launches)
+        self.found = Searched(device)
+
+    def run(self, processes: int) -> Searched:
+        """Measures partitions, then tiles of the best ones, then the finalists again in fresh processes."""
+        self._screen(first_choices(self.records, OPENCL.most_measured // 2))
+        if self.found.repeats:
+            best = [one.variant.layouts for one in self.found.best()]
+            self._screen(tiled_choices(best, self.records, self._seen())[: self._left() // 2 + 1])
+            if self.found.best():
+                self._screen(finer_choices(self.found.best()[0].variant.layouts, self.records, self._seen())[: self._left()])
+            self._finals(processes)
+        return self.found
+
+    def _seen(self) -> list[Choice]:
+        return [one.variant.layouts for one in self.found.tried]
+
+    def _left(self) -> int:
+        return OPENCL.most_measured - len(self.found.tried)
+
+    def _screen(self, choices: Sequence[Choice]) -> None:
+        made: list[KernelVariant] = []
+        for choice in choices:
+            name = f"c{len(self.found.tried) + len(made) + 1}"
+            made.append(variant(name, self.program, self.launches, choice))
+        if not made:
+            return
+        self.tell(f"{self.found.device.name}: {len(made)} layouts")
+        again = original(self.launches)
+        outcomes = outcomes_apart(KernelJob(self.found.device, (self.original, again, *made), OPENCL.seconds / 2))
+        first, second = outcomes[:2]
+        if first.problem:
+            raise SourceError("cannot run the kernels as they are", first.problem, "")
+        if second.compared is not None and second.compared.problem and second.compared.changed:
+            self.found.repeats = False
+        base = min(one.device for one in (first, second) if one.device)
+        for one, outcome in zip(made, outcomes[2:], strict=True):
+            gain = base / outcome.device if outcome.device else None
+            self.found.tried.append(Tried(one, outcome, gain))
+
+    def _finals(self, processes: int) -> None:
+        """The finalists, the original twice, each in every process; conversions in the first one."""
+        ranked = self.found.best()[: OPENCL.finalists]
+        simple = [t for t in self.found.best() if ranked and (t.screened or 0) >= OPENCL.as_good * (ranked[0].screened or 0)]
+        simplest = min(simple, key=lambda t: effort(t.variant.layouts), default=None)
+        finalists = [*ranked, *([simplest] if simplest is not None and simplest not in ranked else [])]
+        if not finalists:
+            return
+        self.tell(f"{self.found.device.name}: {len(finalists)} layouts in {processes} processes")
+        variants = (self.original, original(self.launches), *(one.variant for one in finalists))
+        rows = over_processes(KernelJob(self.found.device, variants, OPENCL.seconds, 0, True), processes)
+        base, base_wall = times_of(rows, 0), times_of(rows, 0, wall=True)
+        self.found.original_ns, self.found.original_wall_ns = min(base), min(base_wall)
+        self.found.noise = undisturbed_ratio(base, times_of(rows, 1))
+        for number, one in enumerate(finalists, 2):
+            if any(row[number].problem for row in rows):
+                continue
+            one.device = undisturbed_ratio(base, times_of(rows, number))
+            one.wall = undisturbed_ratio(base_wall, times_of(rows, number, wall=True))
+            one.conversion = rows[0][number].conversion

@@ -1,0 +1,174 @@
+"""From launches to a report: the records in their buffers, field graphs, and the search on each device."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from layout_advise import __version__
+from layout_advise.errors import SourceError
+from layout_advise.opencl.candidates import GraphOfRecord
+from layout_advise.opencl.describe import device_report, record_report
+from layout_advise.opencl.graph.fields import FieldGraph, field_graph, united
+from layout_advise.opencl.graph.steps import kernel_steps
+from layout_advise.opencl.groups import group_sizes
+from layout_advise.opencl.host.launch import Launch, checked_kernel, mixed_buffers, numbers_of_record
+from layout_advise.opencl.measure.jobs import name_of
+from layout_advise.opencl.policy import OPENCL
+from layout_advise.opencl.rewrite.layouts import layout
+from layout_advise.opencl.rewrite.rewrite import atomics, rewritten
+from layout_advise.opencl.search import DeviceSearch, Searched
+from layout_advise.opencl.source.kernels import BufferRecord, KernelProgram
+from layout_advise.opencl.source.read import read_program
+from layout_advise.opencl.verdict import winner
+from layout_advise.reports.model.kernels import (
+    OPENCL_SCHEMA,
+    KernelDevice,
+    KernelProgramReport,
+    KernelUse,
+    OpenclReport,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StudyOptions:
+    """Settings of a study. ``measure`` is False where only the field graph is wanted."""
+
+    processes: int = OPENCL.processes
+    measure: bool = True
+    group_sizes: bool = True
+    recorded: bool = False
+    """Also record the accesses of some work items, and compare the field graphs."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _RecordFound:
+    """A record with its graph; ``note`` says why it keeps its layout."""
+
+    record: BufferRecord
+    graph: GraphOfRecord
+    count: int
+    note: str | None
+
+
+def study(
+    launches: Sequence[Launch],
+    devices: Sequence[Any],
+    options: StudyOptions,
+    command: Sequence[str] = (),
+    shares: Mapping[str, float] | None = None,
+    notes: Sequence[str] = (),
+    tell: Callable[[str], None] = lambda _text: None,
+) -> OpenclReport:
+    """The report of launches, grouped by the program that they are of. ``shares`` is the part of the time by kernel."""
+    groups: dict[tuple[str, str], list[Launch]] = {}
+    for launch in launches:
+        groups.setdefault((launch.source, launch.options), []).append(launch)
+    programs = [_program(group, devices, options, shares or {}, tell) for group in groups.values()]
+    return OpenclReport(
+        schema=OPENCL_SCHEMA,
+        version=__version__,
+        created=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        command=tuple(command),
+        programs=tuple(programs),
+        policy={name: float(value) for name, value in asdict(OPENCL).items()},
+        notes=tuple(notes),
+    )
+
+
+def _program(
+    launches: Sequence[Launch],
+    devices: Sequence[Any],
+    options: StudyOptions,
+    shares: Mapping[str, float],
+    tell: Callable[[str], None],
+) -> KernelProgramReport:
+    first = launches[0]
+    program = read_program(first.source, first.options, first.name)
+    uses = tuple(_use(program, launch, shares) for launch in launches)
+    found = records_of(program, launches)
+    notes: list[str] = []
+    if not found:
+        notes.append(f"No buffer of {first.name} holds a structure: there is no layout to change.")
+    free = [one.graph for one in found if one.note is None]
+    name = ", ".join(dict.fromkeys(launch.kernel for launch in launches))
+    measured: list[KernelDevice] = []
+    if free and options.measure:
+        measured = [_on_device(program, launches, free, device, options, name, tell) for device in devices]
+    reports = tuple(record_report(one.record, one.graph, one.count, one.note, None) for one in found)
+    return KernelProgramReport(first.name, uses, reports, tuple(measured), tuple(notes))
+
+
+def _use(program: KernelProgram, launch: Launch, shares: Mapping[str, float]) -> KernelUse:
+    kernel = checked_kernel(program, launch)
+    return KernelUse(
+        kernel.name,
+        launch.name,
+        kernel.line,
+        launch.calls,
+        launch.global_size,
+        launch.local_size,
+        shares.get(kernel.name),
+    )
+
+
+def records_of(program: KernelProgram, launches: Sequence[Launch]) -> list[_RecordFound]:
+    """The records in the buffers of these launches."""
+    kernels = [checked_kernel(program, launch) for launch in launches]
+    mixed = mixed_buffers(program, launches)
+    found = []
+    for record in program.records:
+        users = [kernel for kernel in kernels if record in program.records_of(kernel)]
+        if not users:
+            continue
+        graph = united([field_graph(record, kernel_steps(program, kernel)) for kernel in dict.fromkeys(users)])
+        count = _elements(program, launches, record)
+        found.append(
+            _RecordFound(record, GraphOfRecord(graph, atomics(program, record)), count, _obstacle(program, graph, mixed))
+        )
+    return found
+
+
+def _elements(program: KernelProgram, launches: Sequence[Launch], record: BufferRecord) -> int:
+    """Elements in the buffers of the launch that has most of them."""
+    counts = [
+        sum(len(launch.buffers[n]) // record.bytes for n in numbers_of_record(program, launch, record.usr))
+        for launch in launches
+    ]
+    return max(counts, default=0)
+
+
+def _obstacle(program: KernelProgram, graph: FieldGraph, mixed: Mapping[str, str]) -> str | None:
+    """Why a record must keep its layout; None where it need not."""
+    record = graph.record
+    if record.obstacle or record.usr in mixed:
+        return record.obstacle or mixed[record.usr]
+    if len(record.members) < 2:
+        return "it has one member"
+    singles = tuple((k,) for k in range(len(record.members)))
+    try:
+        rewritten(program, [layout(record, singles, (1,) * len(singles))])
+    except SourceError as error:
+        return error.line()
+    return None
+
+
+def _on_device(
+    program: KernelProgram,
+    launches: Sequence[Launch],
+    records: Sequence[GraphOfRecord],
+    device: Any,
+    options: StudyOptions,
+    name: str,
+    tell: Callable[[str], None],
+) -> KernelDevice:
+    found: Searched = DeviceSearch(program, launches, records, name_of(device), tell).run(options.processes)
+    best = winner(found)
+    sizes = (
+        group_sizes(program, launches, best.variant.layouts, found.device)
+        if best is not None and options.group_sizes
+        else ()
+    )
+    return device_report(device, found, name, sizes)

@@ -1,0 +1,94 @@
+"""The advice on one device, by the rules of all verdicts: of what is verified, by the interval that is left."""
+
+from __future__ import annotations
+
+from layout_advise.opencl.policy import OPENCL
+from layout_advise.opencl.search import Searched, Tried
+from layout_advise.reports.model.candidate import Interval
+from layout_advise.reports.model.hotspot import Verdict
+
+
+def claimed(one: Tried) -> Interval | None:
+    """The gain with its doubts: the hull of what the device's events and the host's clock say."""
+    if one.device is None or one.wall is None:
+        return None
+    ends = (one.device.lo, one.device.hi, one.wall.lo, one.wall.hi)
+    return Interval(one.device.median, min(ends), max(ends), one.device.restores)
+
+
+def net(one: Tried, found: Searched) -> float | None:
+    """The speedup of all launches by the host's clock with the layout brought in before them and back after them."""
+    if one.wall is None or one.conversion is None or not found.original_wall_ns:
+        return None
+    own = found.original_wall_ns / one.wall.median
+    return found.original_wall_ns / (own + (one.conversion.best_in + one.conversion.best_out) * 1e6)
+
+
+def break_even(one: Tried, found: Searched) -> int | None:
+    """Rounds of launches after which the conversion is paid back; None for never."""
+    if one.wall is None or one.conversion is None or one.wall.median <= 1:
+        return None
+    gained = found.original_wall_ns * (1 - 1 / one.wall.median)
+    return max(1, int(-(-(one.conversion.best_in + one.conversion.best_out) * 1e6 // gained)))
+
+
+def winner(found: Searched) -> Tried | None:
+    """The finalist with the best lower end; a simpler one that gains as much of it is listed behind it and wins ties."""
+    finalists = [(one, gain) for one in found.tried if (gain := claimed(one)) is not None and one.verified]
+    if not finalists:
+        return None
+    best = max(finalists, key=lambda pair: pair[1].median)
+    tied = [one for one, gain in finalists if gain.median >= OPENCL.as_good * best[1].median]
+    return min(tied, key=_effort)
+
+
+def _effort(one: Tried) -> tuple[int, int]:
+    layouts = one.variant.layouts
+    tiles = sum(tile > 1 for each in layouts for tile in each.tiles)
+    return tiles, sum(len(each.clusters) for each in layouts)
+
+
+def verdict(found: Searched, name: str) -> Verdict:
+    """Change, keep or undecided, with the reason; ``name`` is that of the kernels."""
+    if not found.repeats:
+        why = "the kernels leave other bytes when they are run again, so that no layout can be verified"
+        return Verdict("undecided", None, None, "not-repeatable", f"Undecided on {name}: {why}.")
+    best = winner(found)
+    gain = claimed(best) if best is not None else None
+    if best is None or gain is None:
+        reasons = sorted({one.reason for one in found.tried if one.reason})
+        why = reasons[0] if reasons else "no other layout could be tried"
+        return Verdict("undecided", None, None, "nothing-verified", f"Undecided on {name}: {why}.")
+    if gain.lo > OPENCL.smallest_gain:
+        return _change(best, gain, found, name)
+    label = "; ".join(one.label for one in best.variant.layouts)
+    how = f"{gain.median:.2f} times as fast ({gain.lo:.2f} to {gain.hi:.2f})"
+    left = f"the best of {len(found.tried)} layouts ({label}) is {how}"
+    most = max((c.hi for one in found.tried if (c := claimed(one)) is not None), default=1.0)
+    if most < OPENCL.smallest_gain:
+        return Verdict(
+            "keep", None, None, "no-gain", f"Keep the layout of {name}: {left}.", interval=gain, about=best.variant.id
+        )
+    text = f"Undecided on {name}: {left}, which is not surely {OPENCL.smallest_gain:.2f}; more processes narrow it."
+    return Verdict("undecided", None, None, "wide-interval", text, interval=gain, about=best.variant.id, doubt="processes")
+
+
+def _change(best: Tried, gain: Interval, found: Searched, name: str) -> Verdict:
+    label = "; ".join(f"{one.record.name}: {one.label}" for one in best.variant.layouts if not one.is_original)
+    whole = net(best, found)
+    temporary = whole is not None and whole > OPENCL.smallest_gain
+    use = (
+        f"also where the host converts before and after the launches ({whole:.2f} times)"
+        if temporary
+        else "where the host keeps its data so; converting around the launches costs what is gained"
+    )
+    text = f"Change {name} to {label}: {gain.median:.2f} times as fast ({gain.lo:.2f} to {gain.hi:.2f}), {use}."
+    return Verdict(
+        "change",
+        best.variant.id,
+        gain.median,
+        "gain",
+        text,
+        use="temporary" if temporary else "permanent",
+        interval=gain,
+    )

@@ -1,0 +1,145 @@
+"""OpenCL kernels as data: the contract ``layout-advise.opencl/1`` that ``layout-advise opencl`` writes."""
+
+from __future__ import annotations
+
+import msgspec
+
+from layout_advise.reports.model.candidate import Evidence, Interval, Verification
+from layout_advise.reports.model.hotspot import Verdict
+
+OPENCL_SCHEMA = "layout-advise.opencl/1"
+
+
+class KernelUse(msgspec.Struct, frozen=True):
+    """A launch that was studied. ``calls`` is how often the program makes it, ``share`` its part of all kernels' time (None
+    where that is not known)."""
+
+    name: str
+    file: str
+    line: int
+    calls: int
+    global_size: tuple[int, ...]
+    local_size: tuple[int, ...] | None
+    share: float | None = None
+
+
+class MemberReport(msgspec.Struct, frozen=True):
+    """A member of a record, in bytes; ``accessed``: some kernel uses it."""
+
+    name: str
+    type: str
+    offset: int
+    bytes: int
+    accessed: bool
+
+
+class FieldEdge(msgspec.Struct, frozen=True):
+    """An edge of the field graph: ``bytes`` is the memory distance of two members (Kofler et al. 2015)."""
+
+    a: str
+    b: str
+    bytes: float
+
+
+class RecordReport(msgspec.Struct, frozen=True):
+    """A record in buffers: its field graph from the source, and the clusters of members that are never ``epsilon`` bytes
+    apart. ``note``: why it keeps its layout, or None."""
+
+    name: str
+    bytes: int
+    count: int
+    members: tuple[MemberReport, ...]
+    edges: tuple[FieldEdge, ...]
+    epsilon: int
+    clusters: tuple[tuple[str, ...], ...]
+    atomic: tuple[str, ...] = ()
+    note: str | None = None
+    recorded: tuple[FieldEdge, ...] = ()
+    """The edges from accesses that were recorded, where that was asked for."""
+    recorded_clusters: tuple[tuple[str, ...], ...] = ()
+
+
+class Marshalling(msgspec.Struct, frozen=True):
+    """Bringing the buffers into a layout and back, once, in ms, by a kernel and by a loop of the host. The faster counts:
+    ``break_even_calls`` is after how many rounds of launches it is paid back, None for never."""
+
+    kernel_in_ms: float
+    kernel_out_ms: float
+    host_in_ms: float
+    host_out_ms: float
+    break_even_calls: int | None
+
+
+class KernelLayout(msgspec.Struct, frozen=True):
+    """One layout on one device. ``screened`` is its speedup in the one process that looked for the best, ``device`` and
+    ``wall`` those over fresh processes by the device's events and by the host's clock, ``net`` with the marshalling taken
+    in. ``source`` is the rewritten program."""
+
+    id: str
+    label: str
+    layout: dict[str, str]
+    evidence: Evidence
+    reason: str | None
+    verification: Verification | None
+    screened: float | None
+    device: Interval | None
+    wall: Interval | None
+    net: float | None
+    marshalling: Marshalling | None
+    source: str = ""
+
+
+class GroupSize(msgspec.Struct, frozen=True):
+    """Another work-group size: ns of the original, and the advised layout's speedup with it."""
+
+    local_size: tuple[int, ...]
+    original_ns: float
+    speedup: Interval | None
+
+
+class KernelDevice(msgspec.Struct, frozen=True):
+    """A device and what was measured there. Times in ns are of all launches studied, as often as the program makes them."""
+
+    platform: str
+    name: str
+    version: str
+    compute_units: int
+    original_ns: float | None
+    original_wall_ns: float | None
+    noise: Interval | None
+    layouts: tuple[KernelLayout, ...]
+    verdict: Verdict
+    group_sizes: tuple[GroupSize, ...] = ()
+
+
+class KernelProgramReport(msgspec.Struct, frozen=True):
+    """A program of the device (one source): its launches, the records in their buffers, and each device. ``notes`` say what
+    was left alone."""
+
+    name: str
+    kernels: tuple[KernelUse, ...]
+    records: tuple[RecordReport, ...]
+    devices: tuple[KernelDevice, ...]
+    notes: tuple[str, ...] = ()
+
+
+class OpenclReport(msgspec.Struct, frozen=True):
+    """All that one run found."""
+
+    schema: str
+    version: str
+    created: str
+    command: tuple[str, ...]
+    programs: tuple[KernelProgramReport, ...]
+    policy: dict[str, float]
+    notes: tuple[str, ...] = ()
+
+
+def encode_opencl(report: OpenclReport) -> bytes:
+    """The report as indented JSON."""
+    return msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n"
+
+
+def decode_opencl(data: bytes) -> OpenclReport:
+    """Reads a report back; raises msgspec's errors where it is none."""
+    return msgspec.json.decode(data, type=OpenclReport)

@@ -1,0 +1,138 @@
+"""The report about OpenCL kernels: for the terminal and as one HTML page."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from layout_advise.reports.model.kernels import (
+    KernelDevice,
+    KernelLayout,
+    KernelProgramReport,
+    KernelUse,
+    OpenclReport,
+    RecordReport,
+)
+from layout_advise.reports.pages.html import environment
+from layout_advise.reports.words import quantities
+
+STYLE = {"change": "green", "keep": "cyan", "undecided": "yellow"}
+MOST_EDGES = 12
+
+
+def kernel_line(kernel: KernelUse) -> str:
+    """A launch in a line."""
+    sizes = "×".join(map(str, kernel.global_size))
+    groups = "" if kernel.local_size is None else f" in groups of {'×'.join(map(str, kernel.local_size))}"
+    calls = f", {kernel.calls} calls" if kernel.calls != 1 else ""
+    share = "" if kernel.share is None else f", {kernel.share:.0%} of the kernels' time"
+    return f"{kernel.name} ({kernel.file}:{kernel.line}), {sizes} work items{groups}{calls}{share}"
+
+
+def clusters(record: RecordReport) -> str:
+    """The clusters of the field graph."""
+    return " ".join("{" + " ".join(names) + "}" for names in record.clusters) or "–"
+
+
+def record_line(record: RecordReport) -> str:
+    """A record in a line."""
+    used = sum(member.accessed for member in record.members)
+    elements = f"{quantities.number(record.count)} elements of {record.bytes} bytes"
+    return f"{record.name}: {elements}, {used} of {len(record.members)} members used"
+
+
+def ranked(device: KernelDevice) -> list[KernelLayout]:
+    """The layouts, the fastest first; what was not measured last."""
+    return sorted(device.layouts, key=lambda one: -(one.device.median if one.device else one.screened or 0.0))
+
+
+def gain(layout: KernelLayout) -> str:
+    """The speedup with its interval, or that of the screening."""
+    if layout.device is not None:
+        return quantities.interval(layout.device)
+    return "–" if layout.screened is None else f"{layout.screened:.2f}× in one process"
+
+
+def marshalling(layout: KernelLayout) -> str:
+    """The conversion there and back, and when it is paid."""
+    one = layout.marshalling
+    if one is None:
+        return "–"
+    there, back = min(one.kernel_in_ms, one.host_in_ms), min(one.kernel_out_ms, one.host_out_ms)
+    paid = "never" if one.break_even_calls is None else f"{one.break_even_calls} rounds"
+    by = "kernel" if one.kernel_in_ms <= one.host_in_ms else "host"
+    return f"{there:.2f} + {back:.2f} ms by {by}, paid after {paid}"
+
+
+def terminal(report: OpenclReport, *, width: int = 110, colour: bool = False) -> str:
+    """The report as text."""
+    out = io.StringIO()
+    console = Console(
+        file=out, width=width, force_terminal=colour, no_color=not colour, highlight=False, _environ={},
+        color_system="standard" if colour else None,
+    )  # fmt: skip
+    for program in report.programs:
+        _program(console, program)
+    for note in report.notes:
+        console.print(escape(note), soft_wrap=True)
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+
+def _program(console: Console, program: KernelProgramReport) -> None:
+    for kernel in program.kernels:
+        console.print(f"[bold]{escape(kernel_line(kernel))}[/]", soft_wrap=True)
+    for record in program.records:
+        console.print(escape(record_line(record)), soft_wrap=True)
+        console.print(escape(f"  field graph, edges below {record.epsilon} bytes: {clusters(record)}"), soft_wrap=True)
+        if record.recorded_clusters:
+            found = " ".join("{" + " ".join(names) + "}" for names in record.recorded_clusters)
+            console.print(escape(f"  field graph, of recorded accesses: {found}"), soft_wrap=True)
+        if record.note:
+            console.print(escape(f"  {record.note}"), soft_wrap=True)
+    for device in program.devices:
+        _device(console, device)
+    for note in program.notes:
+        console.print(escape(note), soft_wrap=True)
+
+
+def _device(console: Console, device: KernelDevice) -> None:
+    verdict = device.verdict
+    console.print()
+    console.print(escape(f"{device.name} ({device.platform})"), soft_wrap=True)
+    console.print(f"  [{STYLE[verdict.action]}]{escape(verdict.text)}[/]", soft_wrap=True)
+    if not device.layouts:
+        return
+    table = Table(box=None, pad_edge=False)
+    for name in ("", "layout", "speedup", "marshalling", "evidence"):
+        table.add_column(name)
+    for one in ranked(device):
+        evidence = one.evidence if one.reason is None else f"{one.evidence}: {one.reason}"
+        table.add_row(one.id, escape(one.label), gain(one), marshalling(one), escape(evidence))
+    console.print(table)
+    for size in device.group_sizes:
+        local = "×".join(map(str, size.local_size))
+        text = f"  groups of {local}: original {quantities.nanoseconds(size.original_ns)}, advised layout "
+        console.print(escape(text + quantities.interval(size.speedup)), soft_wrap=True)
+
+
+def page(report: OpenclReport) -> str:
+    """The report as one HTML file."""
+    programs = [
+        {
+            "data": program,
+            "kernels": [kernel_line(kernel) for kernel in program.kernels],
+            "records": [{"data": r, "line": record_line(r), "clusters": clusters(r)} for r in program.records],
+            "devices": [
+                {
+                    "data": d,
+                    "layouts": [{"data": one, "gain": gain(one), "marshalling": marshalling(one)} for one in ranked(d)],
+                }
+                for d in program.devices
+            ],
+        }
+        for program in report.programs
+    ]
+    return environment().get_template("kernels.html").render(report=report, programs=programs)
