@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from layout_advise.layoutalgebra.explore.partitions import Partition, partition
 from layout_advise.opencl.graph.fields import FieldGraph
 from layout_advise.opencl.policy import OPENCL
-from layout_advise.opencl.rewrite.layouts import RecordLayout, TiledCluster, layout
+from layout_advise.opencl.rewrite.layouts import BufferLayout, TiledCluster, layout
 
 FURTHER_TILES = (16, 256, 8)
 """Elements in a tile, in the order in which they are tried behind the first."""
@@ -43,7 +43,7 @@ class GraphOfRecord:
         return partition([joined, *(group for group in groups if not kept & set(group))])
 
 
-Choice = tuple[RecordLayout, ...]
+Choice = tuple[BufferLayout, ...]
 """A layout for each record of a program."""
 
 
@@ -90,7 +90,7 @@ def with_tiles(choice: Choice, records: Sequence[GraphOfRecord], tile: int) -> C
     )
 
 
-def _with_tile(one: GraphOfRecord, groups: Partition | None, tile: int) -> RecordLayout:
+def _with_tile(one: GraphOfRecord, groups: Partition | None, tile: int) -> BufferLayout:
     members = one.graph.record.members
     return layout(one.graph.record, groups or (tuple(range(len(members))),), (tile,) * len(groups or (0,)))
 

@@ -10,7 +10,7 @@ from layout_advise.opencl.host.variants import KernelVariant, original, variant
 from layout_advise.opencl.measure.jobs import DeviceName, KernelJob
 from layout_advise.opencl.measure.processes import over_processes, times_of
 from layout_advise.opencl.policy import OPENCL
-from layout_advise.opencl.rewrite.layouts import RecordLayout
+from layout_advise.opencl.rewrite.layouts import BufferLayout
 from layout_advise.opencl.source.kernels import KernelProgram
 from layout_advise.reports.model.candidate import Interval
 from layout_advise.reports.model.kernels import GroupSize
@@ -34,7 +34,7 @@ def free_sizes(program: KernelProgram, launch: Launch, most: int) -> tuple[int, 
 
 
 def group_sizes(
-    program: KernelProgram, launches: Sequence[Launch], layouts: Sequence[RecordLayout], device: DeviceName
+    program: KernelProgram, launches: Sequence[Launch], layouts: Sequence[BufferLayout], device: DeviceName
 ) -> tuple[GroupSize, ...]:
     """Original and advised layout with other sizes, where all kernels are free of their groups."""
     most = device.find().max_work_group_size

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from layout_advise.opencl.host.launch import Argument, BufferArgument, Bytes, Launch, checked_kernel, numbers_of_record
-from layout_advise.opencl.rewrite.layouts import RecordLayout
+from layout_advise.opencl.rewrite.layouts import BufferLayout
 from layout_advise.opencl.rewrite.marshal import gathered, scattered, without_padding
 from layout_advise.opencl.rewrite.rewrite import rewritten
 from layout_advise.opencl.source.kernels import KernelProgram
@@ -17,10 +17,10 @@ class KernelVariant:
     """One layout of the program. ``layouts`` is empty for the program as it is."""
 
     id: str
-    layouts: tuple[RecordLayout, ...]
+    layouts: tuple[BufferLayout, ...]
     source: str = field(repr=False)
     launches: tuple[Launch, ...] = field(repr=False)
-    homes: tuple[tuple[tuple[RecordLayout | None, tuple[int, ...]], ...], ...] = field(repr=False)
+    homes: tuple[tuple[tuple[BufferLayout | None, tuple[int, ...]], ...], ...] = field(repr=False)
     """By launch and buffer of the original: its layout, and the numbers of the buffers that hold it now."""
 
     def originals(self, launch: int, buffers: Sequence[Bytes], before: Launch) -> tuple[Bytes, ...]:
@@ -40,7 +40,7 @@ def original(launches: Sequence[Launch]) -> KernelVariant:
     return KernelVariant("original", (), launches[0].source, tuple(launches), homes)
 
 
-def variant(name: str, program: KernelProgram, launches: Sequence[Launch], layouts: Sequence[RecordLayout]) -> KernelVariant:
+def variant(name: str, program: KernelProgram, launches: Sequence[Launch], layouts: Sequence[BufferLayout]) -> KernelVariant:
     """The program with records in other layouts. Raises SourceError where its source cannot be rewritten."""
     new = rewritten(program, layouts)
     made = [_in_layouts(program, launch, layouts, new.text, new.options) for launch in launches]
@@ -48,11 +48,11 @@ def variant(name: str, program: KernelProgram, launches: Sequence[Launch], layou
 
 
 def _in_layouts(
-    program: KernelProgram, launch: Launch, layouts: Sequence[RecordLayout], source: str, options: str
-) -> tuple[Launch, tuple[tuple[RecordLayout | None, tuple[int, ...]], ...]]:
+    program: KernelProgram, launch: Launch, layouts: Sequence[BufferLayout], source: str, options: str
+) -> tuple[Launch, tuple[tuple[BufferLayout | None, tuple[int, ...]], ...]]:
     by_buffer = {n: one for one in layouts for n in numbers_of_record(program, launch, one.record.usr)}
     buffers: list[Bytes] = []
-    homes: list[tuple[RecordLayout | None, tuple[int, ...]]] = []
+    homes: list[tuple[BufferLayout | None, tuple[int, ...]]] = []
     for number, data in enumerate(launch.buffers):
         layout = by_buffer.get(number)
         parts = (data,) if layout is None else scattered(layout, data)

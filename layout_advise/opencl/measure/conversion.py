@@ -11,7 +11,7 @@ from layout_advise.opencl.host.platforms import opencl
 from layout_advise.opencl.host.session import DeviceSession
 from layout_advise.opencl.host.variants import KernelVariant
 from layout_advise.opencl.measure.jobs import ConversionTime
-from layout_advise.opencl.rewrite.layouts import RecordLayout
+from layout_advise.opencl.rewrite.layouts import BufferLayout
 from layout_advise.opencl.rewrite.marshal import IN_KERNEL, OUT_KERNEL, gathered, marshalling_source, scattered
 
 REPEATS = 3
@@ -32,12 +32,12 @@ def converted(session: DeviceSession, variant: KernelVariant, original: KernelVa
     return ConversionTime(*device, *host)
 
 
-def _on_host(layout: RecordLayout, data: Bytes) -> tuple[float, float]:
+def _on_host(layout: BufferLayout, data: Bytes) -> tuple[float, float]:
     buffers = scattered(layout, data)
     return _fastest(lambda: scattered(layout, data)), _fastest(lambda: gathered(layout, buffers, data))
 
 
-def _on_device(session: DeviceSession, layout: RecordLayout, data: Bytes) -> tuple[float, float]:
+def _on_device(session: DeviceSession, layout: BufferLayout, data: Bytes) -> tuple[float, float]:
     program = session.build(marshalling_source(layout), "")
     count = len(data) // layout.record.bytes
     aos = session.buffer(data)

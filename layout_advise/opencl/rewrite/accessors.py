@@ -5,25 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from layout_advise.opencl.rewrite.layouts import RecordLayout, TiledCluster
+from layout_advise.opencl.rewrite.layouts import BufferLayout, TiledCluster
 from layout_advise.opencl.source.kernels import BufferMember
 
 _ARRAY = re.compile(r"(.*?)\s*((?:\[\d+\])+)")
 
 
-def buffer_names(layout: RecordLayout) -> tuple[str, ...]:
+def buffer_names(layout: BufferLayout) -> tuple[str, ...]:
     """The names of the buffers in what stands for a pointer."""
     return tuple("base" + (str(k) if k else "") for k in range(len(layout.clusters)))
 
 
-def ref_type(layout: RecordLayout, prefix: str, space: str, record: bool = False) -> str:
+def ref_type(layout: BufferLayout, prefix: str, space: str, record: bool = False) -> str:
     """The type: the buffers, and the number of the element. With ``record`` also the log of accesses."""
     fields = "".join(f"    {space} uchar *{name};\n" for name in buffer_names(layout))
     log = "    __global uint *log;\n" if record else ""
     return f"typedef struct {{\n{fields}{log}    long at;\n}} {prefix}_ref;\n"
 
 
-def functions(layout: RecordLayout, prefix: str, space: str, notes: dict[str, int] | None = None) -> str:
+def functions(layout: BufferLayout, prefix: str, space: str, notes: dict[str, int] | None = None) -> str:
     """All accessors; with ``notes``, the numbers of the members, each access is noted in the log."""
     parts = []
     for name, cluster in zip(buffer_names(layout), layout.clusters, strict=True):
@@ -56,29 +56,29 @@ def _function(result: str, head: str, *body: str) -> str:
     return f"static inline {result} {head}\n{{\n{lines}}}\n"
 
 
-def _plus(_: RecordLayout, prefix: str) -> str:
+def _plus(_: BufferLayout, prefix: str) -> str:
     return _function(f"{prefix}_ref", f"{prefix}_plus({prefix}_ref p, long k)", "p.at += k;", "return p;")
 
 
-def _stepped(_: RecordLayout, prefix: str) -> str:
+def _stepped(_: BufferLayout, prefix: str) -> str:
     return _function(f"{prefix}_ref", f"{prefix}_stepped({prefix}_ref *p, long k)", "p->at += k;", "return *p;")
 
 
-def _stepping(_: RecordLayout, prefix: str) -> str:
+def _stepping(_: BufferLayout, prefix: str) -> str:
     body = (f"const {prefix}_ref before = *p;", "p->at += k;", "return before;")
     return _function(f"{prefix}_ref", f"{prefix}_stepping({prefix}_ref *p, long k)", *body)
 
 
-def _minus(_: RecordLayout, prefix: str) -> str:
+def _minus(_: BufferLayout, prefix: str) -> str:
     return _function("long", f"{prefix}_minus({prefix}_ref p, {prefix}_ref q)", "return p.at - q.at;")
 
 
-def _same(_: RecordLayout, prefix: str) -> str:
+def _same(_: BufferLayout, prefix: str) -> str:
     body = "return p.base == q.base && p.at == q.at;"
     return _function("int", f"{prefix}_same({prefix}_ref p, {prefix}_ref q)", body)
 
 
-def _moved(prefix: str, layout: RecordLayout, move: Callable[[str, str], str]) -> list[str]:
+def _moved(prefix: str, layout: BufferLayout, move: Callable[[str, str], str]) -> list[str]:
     """A line for each member; arrays go element by element."""
     lines = []
     for member in layout.record.members:
@@ -92,13 +92,13 @@ def _moved(prefix: str, layout: RecordLayout, move: Callable[[str, str], str]) -
     return lines
 
 
-def _load(layout: RecordLayout, prefix: str) -> str:
+def _load(layout: BufferLayout, prefix: str) -> str:
     kind = layout.record.name
     lines = _moved(prefix, layout, lambda place, own: f"{own} = {place};")
     return _function(kind, f"{prefix}_load({prefix}_ref p, long k)", f"{kind} e;", *lines, "return e;")
 
 
-def _store(layout: RecordLayout, prefix: str) -> str:
+def _store(layout: BufferLayout, prefix: str) -> str:
     kind = layout.record.name
     lines = _moved(prefix, layout, lambda place, own: f"{place} = {own};")
     return _function(kind, f"{prefix}_store({prefix}_ref p, long k, {kind} e)", *lines, "return e;")

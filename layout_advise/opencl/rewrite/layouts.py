@@ -28,7 +28,7 @@ class TiledCluster:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RecordLayout:
+class BufferLayout:
     """The new layout of one record: a buffer for each cluster."""
 
     record: BufferRecord
@@ -76,17 +76,17 @@ class RecordLayout:
         return "; ".join(texts)
 
 
-def layout(record: BufferRecord, groups: Partition, tiles: Sequence[int]) -> RecordLayout:
+def layout(record: BufferRecord, groups: Partition, tiles: Sequence[int]) -> BufferLayout:
     """The layout with these members (by number) in each buffer, and so many elements in a tile of it."""
     members = record.members
     if len(groups) == 1 and tiles[0] == 1:
         whole = TiledCluster(members, 1, tuple(m.offset for m in members), record.bytes)
-        return RecordLayout(record, (whole,))
+        return BufferLayout(record, (whole,))
     made = (
         _cluster([members[k] for k in group], tile if len(group) > 1 else 1)
         for group, tile in zip(groups, tiles, strict=True)
     )
-    return RecordLayout(record, tuple(made))
+    return BufferLayout(record, tuple(made))
 
 
 def _cluster(members: Sequence[BufferMember], tile: int) -> TiledCluster:

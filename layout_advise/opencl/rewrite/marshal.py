@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from layout_advise.opencl.rewrite.layouts import RecordLayout, TiledCluster
+from layout_advise.opencl.rewrite.layouts import BufferLayout, TiledCluster
 from layout_advise.opencl.source.kernels import BufferMember, BufferRecord
 
 Bytes = NDArray[np.uint8]
@@ -16,7 +16,7 @@ OUT_KERNEL = "layout_advise_out"
 _UNITS = {8: "ulong", 4: "uint", 2: "ushort", 1: "uchar"}
 
 
-def scattered(one: RecordLayout, data: Bytes) -> tuple[Bytes, ...]:
+def scattered(one: BufferLayout, data: Bytes) -> tuple[Bytes, ...]:
     """The buffers of the new layout with the data of whole elements; what no member has is zero."""
     rows = data[: len(data) // one.record.bytes * one.record.bytes].reshape(-1, one.record.bytes)
     found = []
@@ -33,7 +33,7 @@ def scattered(one: RecordLayout, data: Bytes) -> tuple[Bytes, ...]:
     return tuple(found)
 
 
-def gathered(one: RecordLayout, buffers: Sequence[Bytes], data: Bytes) -> Bytes:
+def gathered(one: BufferLayout, buffers: Sequence[Bytes], data: Bytes) -> Bytes:
     """A copy of ``data`` with the members as they are in the buffers of the new layout."""
     result = data.copy()
     rows = result[: len(data) // one.record.bytes * one.record.bytes].reshape(-1, one.record.bytes)
@@ -63,7 +63,7 @@ def without_padding(record: BufferRecord, data: Bytes) -> Bytes:
     return result
 
 
-def marshalling_source(one: RecordLayout) -> str:
+def marshalling_source(one: BufferLayout) -> str:
     """Two kernels, into the new layout and back, of as many work items as there are elements."""
     names = [f"c{k}" for k in range(len(one.clusters))]
     buffers = ", ".join(f"__global uchar *{name}" for name in names)

@@ -12,7 +12,7 @@ from layout_advise.apply.rewrite.target import fields_of
 from layout_advise.errors import SourceError
 from layout_advise.opencl.rewrite import accessors
 from layout_advise.opencl.rewrite.expressions import BufferTarget, KernelExpressions, atomic_members
-from layout_advise.opencl.rewrite.layouts import RecordLayout, layout
+from layout_advise.opencl.rewrite.layouts import BufferLayout, layout
 from layout_advise.opencl.source.kernels import BufferRecord, KernelProgram, space_of
 from layout_advise.opencl.source.read import read_program
 
@@ -31,10 +31,10 @@ class RewrittenKernels:
 
     text: str
     options: str
-    layouts: tuple[RecordLayout, ...]
+    layouts: tuple[BufferLayout, ...]
 
 
-def rewritten(program: KernelProgram, layouts: Sequence[RecordLayout]) -> RewrittenKernels:
+def rewritten(program: KernelProgram, layouts: Sequence[BufferLayout]) -> RewrittenKernels:
     """The program with its records in new layouts, one after the other. Raises SourceError with the first place that cannot
     be rewritten."""
     current = program
@@ -59,7 +59,7 @@ def atomics(program: KernelProgram, record: BufferRecord) -> frozenset[str]:
     return atomic_members(program.program, _target(program, record, "global", "layout_advise"))
 
 
-def _text(program: KernelProgram, one: RecordLayout, first: KernelProgram, notes: Mapping[str, int] | None) -> str:
+def _text(program: KernelProgram, one: BufferLayout, first: KernelProgram, notes: Mapping[str, int] | None) -> str:
     text = program.source.text
     prefix = _prefix(one.record.name, text)
     space = _space(program, one.record)
@@ -80,7 +80,7 @@ def _text(program: KernelProgram, one: RecordLayout, first: KernelProgram, notes
     return applied(text, [*edits, Edit(at, at, helpers)])
 
 
-def _helpers(one: RecordLayout, prefix: str, space: str, notes: Mapping[str, int] | None) -> str:
+def _helpers(one: BufferLayout, prefix: str, space: str, notes: Mapping[str, int] | None) -> str:
     head = NOTE if notes is not None else ""
     numbers = dict(notes) if notes is not None else None
     made = accessors.functions(one, prefix, space, numbers)

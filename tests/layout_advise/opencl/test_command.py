@@ -13,7 +13,7 @@ import pytest
 from layout_advise.cli import main
 from layout_advise.reports.model.kernels import decode_opencl
 from layout_advise.reports.pages import kernel_pages
-from tests.support.kernels import FORCES, device
+from tests.support.opencl.kernels import FORCES, device
 
 SPEC = """
 global = 64

@@ -8,7 +8,7 @@ from layout_advise.layoutalgebra.fieldgraph.memory_distance import FieldAccess, 
 from layout_advise.opencl.graph.fields import field_graph, united
 from layout_advise.opencl.graph.steps import kernel_steps
 from layout_advise.opencl.source.read import read_program
-from tests.support.kernels import FORCES
+from tests.support.opencl.kernels import FORCES
 
 HEAD = """
 typedef struct { float a, b, c; int n[4]; } S;

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from layout_advise.layoutalgebra.explore.partitions import partition
-from layout_advise.opencl.rewrite.layouts import RecordLayout, layout
+from layout_advise.opencl.rewrite.layouts import BufferLayout, layout
 from layout_advise.opencl.rewrite.marshal import gathered, scattered, without_padding
 from layout_advise.opencl.source.kernels import BufferRecord
 from layout_advise.opencl.source.read import read_program
-from tests.support.kernels import MANY_USES
+from tests.support.opencl.kernels import MANY_USES
 
 
 @cache
@@ -22,7 +22,7 @@ def record() -> BufferRecord:
 
 
 @st.composite
-def layouts(draw: st.DrawFn) -> RecordLayout:
+def layouts(draw: st.DrawFn) -> BufferLayout:
     count = len(record().members)
     homes = draw(st.lists(st.integers(0, 3), min_size=count, max_size=count))
     groups = partition([[k for k in range(count) if homes[k] == home] for home in range(4)])
@@ -30,7 +30,7 @@ def layouts(draw: st.DrawFn) -> RecordLayout:
 
 
 @given(layouts(), st.integers(0, 70), st.integers(0, 9))
-def test_each_member_lies_where_the_formula_says(one: RecordLayout, count: int, tail: int) -> None:
+def test_each_member_lies_where_the_formula_says(one: BufferLayout, count: int, tail: int) -> None:
     data = np.random.default_rng(count).integers(0, 256, count * record().bytes + tail, dtype=np.uint8)
     buffers = scattered(one, data)
     assert [len(buffer) for buffer in buffers] == [cluster.bytes(count) for cluster in one.clusters]
@@ -49,7 +49,7 @@ def test_each_member_lies_where_the_formula_says(one: RecordLayout, count: int, 
 
 
 @given(layouts())
-def test_members_do_not_overlap(one: RecordLayout) -> None:
+def test_members_do_not_overlap(one: BufferLayout) -> None:
     for cluster in one.clusters:
         taken = np.zeros(cluster.stride, dtype=int)
         for member, offset in zip(cluster.members, cluster.offsets, strict=True):

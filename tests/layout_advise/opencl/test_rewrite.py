@@ -12,14 +12,14 @@ from layout_advise.opencl.host.launch import BufferArgument, Launch, LocalArgume
 from layout_advise.opencl.host.session import DeviceSession
 from layout_advise.opencl.host.variants import original, variant
 from layout_advise.opencl.measure.verify import compared
-from layout_advise.opencl.rewrite.layouts import RecordLayout, layout
+from layout_advise.opencl.rewrite.layouts import BufferLayout, layout
 from layout_advise.opencl.rewrite.rewrite import atomics, rewritten
 from layout_advise.opencl.source.kernels import KernelProgram
 from layout_advise.opencl.source.read import read_program
-from tests.support.kernels import FORCES, MANY_USES, device, forces_launch, left_by, random_bytes
+from tests.support.opencl.kernels import FORCES, MANY_USES, device, forces_launch, left_by, random_bytes
 
 
-def alone(program: KernelProgram, name: str, tile: int = 1) -> RecordLayout:
+def alone(program: KernelProgram, name: str, tile: int = 1) -> BufferLayout:
     """Each member in a buffer of its own; with a tile all in one."""
     record = next(one for one in program.records if one.name == name)
     numbers = range(len(record.members))

@@ -9,7 +9,7 @@ import pytest
 from layout_advise.errors import SourceError
 from layout_advise.opencl.source.preprocess import plain
 from layout_advise.opencl.source.read import read_program
-from tests.support.kernels import FORCES, MANY_USES
+from tests.support.opencl.kernels import FORCES, MANY_USES
 
 
 def test_a_kernel_and_its_record() -> None:

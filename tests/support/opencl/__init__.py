@@ -1,0 +1,1 @@
+"""Kernels for the tests of OpenCL, and the device that they run on."""
