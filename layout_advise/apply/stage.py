@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -88,7 +87,6 @@ def _rewritten(request: ApplyRequest, record: WantedRecord, new: SourceTree) -> 
     """Rewrites the units in the copy for one record; returns the paths of what changed."""
     moved = [_moved(one, request.tree, new) for one in request.sources]
     units = [parse(one.path, one.flags, one.folder) for one in moved]
-    _refuse_cpp(units, record.type, new)
     found = definition(units, record.type)
     if new.root not in found.file.parents:
         raise SourceError(
@@ -108,15 +106,6 @@ def _rewritten(request: ApplyRequest, record: WantedRecord, new: SourceTree) -> 
     for one in moved:
         parse(one.path, one.flags, one.folder)
     return {path.relative_to(new.root) for path in done.texts}
-
-
-def _refuse_cpp(units: Sequence[TranslationUnit], record: str, new: SourceTree) -> None:
-    """References and members of classes have no rules yet: C++ that names the record is refused whole."""
-    name = re.compile(rf"\b{re.escape(record.split('::')[-1].split(' ')[-1])}\b")
-    for unit in units:
-        if unit.path.suffix != ".c" and any(name.search(text) for text in unit.texts.values()):
-            file = unit.path.relative_to(new.root) if new.root in unit.path.parents else unit.path
-            raise SourceError(f"cannot rewrite {record}", f"{file} is C++, which cannot be rewritten yet")
 
 
 def _texts(units: Sequence[TranslationUnit]) -> list[str]:

@@ -44,7 +44,11 @@ def _region(
 ) -> Ratio | None:
     """The ratio of the undisturbed times of a call: the first decile of a process' calls (decision 5)."""
     commands = [(str(tree.root / tree.program), *arguments) for tree in (old, new)]
-    found = [_profiled(command, symbol, work) for command in commands]
+    before, after = (ElfBinary.open(command[0]) for command in commands)
+    found = [
+        _profiled(commands[0], before, symbol, work),
+        _profiled(commands[1], after, name_in(after, before, symbol), work),
+    ]
     nanoseconds: tuple[list[float], list[float]] = ([], [])
     for _ in range(rounds):
         for command, profiled, taken in zip(commands, found, nanoseconds, strict=True):
@@ -55,6 +59,13 @@ def _region(
     return undisturbed_ratio(*nanoseconds)
 
 
-def _profiled(command: tuple[str, ...], symbol: str, work: Path) -> Profiled:
+def name_in(new: ElfBinary, old: ElfBinary, symbol: str) -> str:
+    """The name that a function of the old program has in the new one: C++ has the parameters' types in the symbol."""
+    if any(function.name == symbol for function in new.functions):
+        return symbol
+    return next((old.title(function) for function in old.functions if function.name == symbol), symbol)
+
+
+def _profiled(command: tuple[str, ...], binary: ElfBinary, symbol: str, work: Path) -> Profiled:
     settings = Settings(command, work / "unused", hotspot=symbol, timeout=APPLY.run_seconds)
-    return profile(settings, ElfBinary.open(command[0]), None, work / "output")
+    return profile(settings, binary, None, work / "output")

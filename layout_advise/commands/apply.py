@@ -1,4 +1,4 @@
-"""Rewrite C source for a layout that was measured, and check and time the result.
+"""Rewrite C or C++ source for a layout that was measured, and check and time the result.
 
   layout-advise apply app.layout -o app.patch --build make
   layout-advise apply app.layout --candidate c4 --write --build make

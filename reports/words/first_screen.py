@@ -17,6 +17,9 @@ from layout_advise.reports.words.headline import candidate_of, cut_words, data_n
 MOST_NOTES = 3
 """Things to know on the first screen; the others are below it."""
 
+WRITTEN = (".c", ".cc", ".cpp", ".cxx", ".C", ".c++")
+"""Ends of the files that ``apply`` writes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Mark:
@@ -57,8 +60,8 @@ def first_screen(report: Report, hotspot: HotspotReport) -> FirstScreen:
 
 def apply_command(hotspot: HotspotReport, run: str = "RUN") -> ApplyCommand | None:
     """The command that writes the advised layout into the source, of the run in directory ``run``, or the best layout that
-    can be written. None where none is advised or can be, or the source is not C."""
-    if hotspot.verdict.action != "change" or not (hotspot.file or "").endswith(".c"):
+    can be written. None where none is advised or can be, or the source is neither C nor C++."""
+    if hotspot.verdict.action != "change" or not (hotspot.file or "").endswith(WRITTEN):
         return None
     try:
         found = chosen(hotspot)

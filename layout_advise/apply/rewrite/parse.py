@@ -56,6 +56,7 @@ SIZED_TYPES = {"RECORD", "POINTER", "CONSTANTARRAY", "ENUM", "BOOL", "CHAR_U", "
                "LONGDOUBLE", "FLOAT128", "HALF", "COMPLEX", "VECTOR", "EXTVECTOR", "CHAR16", "CHAR32",
                "LVALUEREFERENCE", "RVALUEREFERENCE"}  # fmt: skip
 """Kinds of types that have a size; of others libclang must not be asked."""
+MEMBER_FUNCTIONS = {"CXX_METHOD", "CONSTRUCTOR", "DESTRUCTOR", "CONVERSION_FUNCTION"}
 NAMING = {"DECL_REF_EXPR", "MEMBER_REF_EXPR", "TYPE_REF", "CALL_EXPR", "MEMBER_REF"}
 
 
@@ -186,7 +187,7 @@ class _Reader:
             ask = "clang_getCursorUnaryOperatorKind" if kind == "UNARY_OPERATOR" else "clang_getCursorBinaryOperatorKind"
             number = getattr(self.library, ask)(cursor)
             operator = OPERATORS[kind][number] if number < len(OPERATORS[kind]) else "?"
-        declares = kind.endswith("_DECL") and kind != "UNEXPOSED_DECL"
+        declares = (kind.endswith("_DECL") and kind != "UNEXPOSED_DECL") or kind in MEMBER_FUNCTIONS
         return Syntax(
             kind=kind,
             name=cursor.spelling,

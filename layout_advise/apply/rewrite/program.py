@@ -42,6 +42,11 @@ class SourceProgram:
             self.parents[child] = node
             self._index(child)
 
+    @property
+    def in_cxx(self) -> bool:
+        """True if a unit is not C."""
+        return any(unit.path.suffix != ".c" for unit in self.units)
+
     def text(self, node: Syntax) -> str:
         """The source of a node."""
         return self.texts[node.file][node.start : node.end]

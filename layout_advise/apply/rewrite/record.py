@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import re
+
 from layout_advise.apply.rewrite.program import Refusal, SourceProgram
 from layout_advise.apply.rewrite.syntax import Edit, Syntax, applied
 from layout_advise.apply.rewrite.target import Target
 
 WORDS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789"
+
+
+def put_in_order(program: SourceProgram, record: Syntax, target: Target, edits: set[Edit]) -> set[Refusal]:
+    """Puts the members of the record's declaration in the new order, in ``edits``, those of its file. Returns what stands
+    in the way."""
+    inside = [edit for edit in edits if record.start <= edit.start and edit.end <= record.end]
+    body = body_edit(program, target, record, inside)
+    if isinstance(body, Refusal):
+        return {body}
+    edits -= {edit for edit in inside if body.start <= edit.start and edit.end <= body.end}
+    edits.add(body)
+    return set()
 
 
 def body_edit(program: SourceProgram, target: Target, record: Syntax, inner: list[Edit]) -> Edit | Refusal:
@@ -24,14 +38,20 @@ def body_edit(program: SourceProgram, target: Target, record: Syntax, inner: lis
             return Refusal(node.file, node.line, f"the declaration of member {name} is not of a known form")
         pieces[name] = found
     last = max(text.index(";", node.end) + 1 for node in nodes.values())
+    between = [
+        n for n in record.children if first < n.start < last and n.kind not in ("FIELD_DECL", "STRUCT_DECL", "ENUM_DECL")
+    ]
+    if between:
+        return Refusal(record.file, between[0].line, "methods or access specifiers stand between its members")
     indent = text[text.rfind("\n", 0, first) + 1 : first]
     separator = "\n" + indent if not indent.strip() else " "
     lines = []
+    word = "alignas" if program.in_cxx else "_Alignas"
     end, whole = 0, 1
     for group in target.groups:
         for field, offset in zip(group.fields, group.offsets, strict=True):
             natural = -(-end // field.align) * field.align
-            align = f"_Alignas({whole}) " if natural != group.at + offset else ""
+            align = f"{word}({whole}) " if natural != group.at + offset else ""
             lines.append(align + pieces[field.name])
             end = group.at + offset + field.size
         whole = group.align  # what comes next begins behind whole records of this group
@@ -61,7 +81,7 @@ def _declaration(text: str, node: Syntax, inner: list[Edit]) -> str | None:
 
 def _type_length(between: str) -> int | None:
     """How far the type goes in ``unsigned long a, b, ``: up to the first declarator."""
-    head = between.split(",", 1)[0]
+    head = re.split("[,=]", between, maxsplit=1)[0]
     stop = next((at for at, letter in enumerate(head) if letter in "*[("), len(head))
     words = head[:stop].rstrip()
     if stop < len(head) and head[stop] == "*":
@@ -77,6 +97,8 @@ def initialiser_edits(program: SourceProgram, target: Target, node: Syntax) -> l
     if not target.reorders or not target.is_value(node.shape) or not node.children:
         return []
     text = "".join(program.text(node).split())
+    if program.in_cxx:
+        return Refusal(node.file, node.line, "an initialiser by position, where the members get another order")
     if text == "{0}" or any(
         child.kind == "UNEXPOSED_EXPR" and program.text(child).startswith(".") for child in node.children
     ):

@@ -8,10 +8,11 @@ from itertools import pairwise
 from pathlib import Path
 
 from layout_advise.apply.rewrite.accessors import functions, ref_type, static_asserts
+from layout_advise.apply.rewrite.cxx.rewrite import edited
 from layout_advise.apply.rewrite.expressions import SplitExpressions
 from layout_advise.apply.rewrite.order import OrderedExpressions
 from layout_advise.apply.rewrite.program import Refusal, SourceProgram
-from layout_advise.apply.rewrite.record import body_edit
+from layout_advise.apply.rewrite.record import put_in_order
 from layout_advise.apply.rewrite.syntax import Edit, Syntax, TranslationUnit, applied
 from layout_advise.apply.rewrite.target import Target
 
@@ -27,27 +28,31 @@ class Rewritten:
 def rewrite(units: Sequence[TranslationUnit], record: Syntax, target: Target, *, guard: bool = False) -> Rewritten:
     """All mentions of the record in all units for the new layout; with ``guard`` the declaration asserts it."""
     program = SourceProgram(units)
-    expressions = SplitExpressions(program, target) if target.splits else OrderedExpressions(program, target)
-    edits: dict[Path, set[Edit]] = {path: set() for path in program.texts}
-    refusals: set[Refusal] = set()
-    for unit in program.units:
-        for top in unit.declarations:
-            edits[top.file].update(expressions.edits(top))
-    refusals |= expressions.refusals
-    if target.reorders:
-        inside = [edit for edit in edits[record.file] if record.start <= edit.start and edit.end <= record.end]
-        body = body_edit(program, target, record, inside)
-        if isinstance(body, Refusal):
-            refusals.add(body)
-        else:
-            edits[record.file] = (edits[record.file] - set(inside)) | {body}
+    by_types = target.splits and program.in_cxx
+    edits, refusals = (edited if by_types else _edited_c)(program, record, target, guard)
     if not refusals:
         refusals |= _overlaps(program, edits)
     if refusals:
         return Rewritten({}, tuple(sorted(refusals)))
-    _add_helpers(program, record, target, expressions.used, edits, guard)
     texts = {path: applied(program.texts[path], sorted(found)) for path, found in edits.items() if found}
     return Rewritten({path: text for path, text in texts.items() if text != program.texts[path]}, ())
+
+
+def _edited_c(
+    program: SourceProgram, record: Syntax, target: Target, guard: bool
+) -> tuple[dict[Path, set[Edit]], set[Refusal]]:
+    """The edits by file and what is refused, of C, and of all where only the order of members changes."""
+    expressions = SplitExpressions(program, target) if target.splits else OrderedExpressions(program, target)
+    edits: dict[Path, set[Edit]] = {path: set() for path in program.texts}
+    for unit in program.units:
+        for top in unit.declarations:
+            edits[top.file].update(expressions.edits(top))
+    refusals = set(expressions.refusals)
+    if target.reorders:
+        refusals |= put_in_order(program, record, target, edits[record.file])
+    if not refusals:
+        _add_helpers(program, record, target, expressions.used, edits, guard)
+    return edits, refusals
 
 
 def _overlaps(program: SourceProgram, edits: dict[Path, set[Edit]]) -> set[Refusal]:

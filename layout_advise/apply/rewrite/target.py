@@ -122,7 +122,8 @@ def definition(units: Sequence[TranslationUnit], name: str) -> Syntax:
 
 def _called(node: Syntax, name: str) -> bool:
     plain = name.removeprefix("struct ").removeprefix("class ")
-    return node.shape.text.removeprefix("struct ").removeprefix("class ") == plain
+    own = node.shape.text.removeprefix("struct ").removeprefix("class ")
+    return own == plain or own.endswith(f"::{plain}")
 
 
 def fields_of(record: Syntax, splits: bool = False) -> tuple[RecordField, ...]:
@@ -169,9 +170,11 @@ def target(record: Syntax, groups: Sequence[Sequence[str]], taken: str) -> Targe
     named = [[known[name] for name in group] for group in groups]
     rest = [field for field in fields if not any(field in group for group in named)]
     parts = [*named, rest] if rest else named
-    own = record.shape.text.removeprefix("struct ").replace("::", "_")
+    own = record.shape.text.removeprefix("struct ").removeprefix("class ").rpartition("::")[2]
     prefix = own
-    while re.search(rf"\b{re.escape(prefix)}_(ref|{'|'.join(known)}|over|plus|load|store)\b", taken):
+    while re.search(
+        rf"\b{re.escape(prefix)}_(ref|{'|'.join(known)}|over|plus|load|store|ptr|refs|places|array|vector)\b", taken
+    ):
         prefix += "_"
     return Target(record.declares, own, record.shape.text, record.shape.size, fields, _placed(fields, parts), prefix)
 

@@ -195,11 +195,24 @@ def test_layouts_that_cannot_be_written(
     assert why in refused(capfd, project, "--candidate", "c1")
 
 
-def test_cpp(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_cpp_whose_function_gets_another_symbol(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (project / "app.c").rename(project / "app.cpp")
     (project / "app.cpp").write_text(SOURCE.replace("= calloc", "= (struct particle *)calloc"))
-    subprocess.run("g++ -O1 -g -o app app.cpp", shell=True, cwd=project, check=True)
-    assert "cannot rewrite particle: app.cpp is C++, which cannot be rewritten yet" in refused(capfd, project)
+    command = "g++ -O1 -g -o app app.cpp"
+    subprocess.run(command, shell=True, cwd=project, check=True)
+    told = the_report(project / "app")
+    hotspot = msgspec.structs.replace(told.hotspots[0], symbol="_Z4stepP8particlel", name="step")
+    (project.parent / "report.json").write_bytes(contract.encode(msgspec.structs.replace(told, hotspots=(hotspot,))))
+    assert main(["apply", "../report.json", "--build", command, "-o", "../app.patch", "--rounds", "1"]) == 0
+    out = capfd.readouterr().out
+    assert "built; output and exit status are the original's" in out
+    assert "step: predicted 2.00 (1.90–2.10), achieved " in out
+    git(project, "add", ".")
+    git(project, "apply", "../app.patch")
+    text = (project / "app.cpp").read_text()
+    assert "void step(particle_ptr p, long n)" in text
+    assert "        p[i].x += p[i].v;" in text
+    assert "particle_ptr::over(calloc(1000, sizeof(particle)), 1000)" in text
 
 
 def test_an_unknown_candidate(project: Path, capfd: pytest.CaptureFixture[str]) -> None:

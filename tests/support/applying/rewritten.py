@@ -1,4 +1,4 @@
-"""C rewritten for another layout, compiled and run, for tests of ``apply``."""
+"""C and C++ rewritten for another layout, compiled and run, for tests of ``apply``."""
 
 from __future__ import annotations
 
@@ -12,15 +12,22 @@ from layout_advise.apply.rewrite.target import definition, fields_of, target
 
 WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-O1")
 SANITIZED = (*WARNINGS, "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+CXX_WARNINGS = ("-std=c++11", "-Wall", "-Wextra", "-Werror", "-O1")
+CXX_SANITIZED = (*CXX_WARNINGS, "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+COMPILERS = {".c": {"gcc": "gcc", "clang": "clang"}, ".cpp": {"gcc": "g++", "clang": "clang++"}}
 Groups = Sequence[Sequence[str]]
 
 
-def rewritten(files: dict[str, str], record: str, groups: Groups | None, folder: Path, *, guard: bool = False) -> Rewritten:
-    """Writes ``files`` to ``folder`` and rewrites all of its ``.c`` files; ``groups`` None: an array for each member."""
+def rewritten(
+    files: dict[str, str], record: str, groups: Groups | None, folder: Path, *, guard: bool = False, standard: str = ""
+) -> Rewritten:
+    """Writes ``files`` to ``folder`` and rewrites all of its ``.c`` or ``.cpp`` files; ``groups`` None: an array for
+    each member."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         (folder / name).write_text(text)
-    units = [parse(folder / name, ("-std=c11",), folder) for name in files if name.endswith(".c")]
+    standard = standard or "-std=c11" if any(name.endswith(".c") for name in files) else standard or "-std=c++11"
+    units = [parse(folder / name, (standard,), folder) for name in files if name.endswith((".c", ".cpp"))]
     found = definition(units, record)
     parts = groups if groups is not None else [[field.name] for field in fields_of(found)]
     layout = target(found, parts, "\n".join(files.values()))
@@ -38,8 +45,10 @@ def changed(files: dict[str, str], record: str, groups: Groups | None, folder: P
     return folder / "new"
 
 
-def output(folder: Path, flags: Sequence[str] = WARNINGS, compiler: str = "gcc") -> str:
-    """Output of the program that all ``.c`` files of a folder make. It is run in the folder."""
-    sources = sorted(str(path) for path in folder.glob("*.c"))
-    subprocess.run([compiler, *flags, "-o", folder / "program", *sources, "-lm"], check=True)
+def output(folder: Path, flags: Sequence[str] | None = None, compiler: str = "gcc") -> str:
+    """Output of the program that all ``.c`` or ``.cpp`` files of a folder make. It is run in the folder."""
+    sources = sorted(path for path in folder.iterdir() if path.suffix in COMPILERS)
+    kind = sources[0].suffix
+    given = flags if flags is not None else {".c": WARNINGS, ".cpp": CXX_WARNINGS}[kind]
+    subprocess.run([COMPILERS[kind][compiler], *given, "-o", folder / "program", *sources, "-lm"], check=True)
     return subprocess.run([folder / "program"], cwd=folder, capture_output=True, text=True, check=True, timeout=60).stdout

@@ -1,0 +1,72 @@
+"""The C++ that a split layout needs: what stands for pointers and references to the record, for arrays and vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from functools import cache
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from layout_advise.apply.rewrite.target import FieldGroup, Target
+
+HEADERS = ("cstddef", "cstring", "iterator", "memory", "new", "type_traits", "utility")
+VECTOR_HEADERS = ("cstdint", "initializer_list", "stdexcept")
+
+
+@cache
+def _templates() -> Environment:
+    return Environment(
+        loader=PackageLoader("layout_advise.apply.rewrite.cxx", "."),
+        undefined=StrictUndefined,
+        autoescape=False,
+        keep_trailing_newline=True,
+    )
+
+
+def includes(used: Set[str]) -> str:
+    """The headers that the new types need; ``used`` names ``vector`` where that is replaced."""
+    return "".join(f"#include <{name}>\n" for name in (*HEADERS, *(VECTOR_HEADERS if "vector" in used else ())))
+
+
+def pointers(target: Target, key: str) -> str:
+    """The text before the record, a ``key`` (class or struct): the types for pointers to it and iterators over it."""
+    return _templates().get_template("pointers.hpp.j2").render(p=target.prefix, name=target.name, key=key) + "\n"
+
+
+def elements(target: Target, used: Set[str], methods: Sequence[str], guard: bool) -> str:
+    """The text behind the record: the type for references to it, with its ``methods``, and of ``array`` and ``vector``
+    those that are ``used``."""
+    return (
+        _templates()
+        .get_template("elements.hpp.j2")
+        .render(
+            p=target.prefix,
+            name=target.name,
+            fields=[_field(group, k) for group in target.groups for k in range(len(group.fields))],
+            groups=target.groups,
+            methods=methods,
+            arrays="array" in used,
+            vector="vector" in used,
+            asserts=_asserts(target) if guard else [],
+        )
+    )
+
+
+def _field(group: FieldGroup, k: int) -> dict[str, object]:
+    field = group.fields[k]
+    # gcc 12 may take stores for dead where it derives the address in one group from that in another (decision 64)
+    where = (
+        f"static_cast<char *>(__builtin_assume_aligned(base + {group.at} * count, {group.align}))" if group.at else "base"
+    )
+    array = field.shape.form == "array"
+    return {"name": field.name, "where": where, "step": group.size, "inner": group.offsets[k], "array": array}
+
+
+def _asserts(target: Target) -> list[str]:
+    """Refuses to compile where the record's members are not where the layout has them."""
+    said = f'"layout of {target.name}"'
+    lines = [f"static_assert(sizeof({target.name}) == {target.new_size}, {said});"]
+    for group in target.groups:
+        for field, offset in zip(group.fields, group.offsets, strict=True):
+            lines.append(f"static_assert(offsetof({target.name}, {field.name}) == {group.at + offset}, {said});")
+    return lines

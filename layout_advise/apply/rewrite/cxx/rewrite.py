@@ -1,0 +1,64 @@
+"""The whole rewriting of C++: from parsed units and a layout to new texts, or to the places that stand in the way."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from layout_advise.apply.rewrite.cxx.classes import elements, includes, pointers
+from layout_advise.apply.rewrite.cxx.uses import ProxyEdits, obstacles
+from layout_advise.apply.rewrite.program import Refusal, SourceProgram
+from layout_advise.apply.rewrite.record import put_in_order
+from layout_advise.apply.rewrite.syntax import Edit, Syntax, applied
+from layout_advise.apply.rewrite.target import Target
+
+OPENING = re.compile(r"(?:\s*(?://[^\n]*|/\*.*?\*/))*\s*(?:#pragma once[ \t]*\n)?", re.DOTALL)
+"""Comments at the beginning of a file, and what makes a header be read once."""
+
+
+def edited(
+    program: SourceProgram, record: Syntax, target: Target, guard: bool
+) -> tuple[dict[Path, set[Edit]], set[Refusal]]:
+    """The edits by file, with the new types around the record, and what is refused."""
+    proxies = ProxyEdits(program, target, record)
+    found: dict[Path, set[Edit]] = {path: set() for path in program.texts}
+    for unit in program.units:
+        for top in unit.declarations:
+            found[top.file].update(proxies.edits(top))
+    refusals = proxies.refusals | set(obstacles(program, target, record))
+    if target.reorders:
+        refusals |= put_in_order(program, record, target, found[record.file])
+    if not refusals:
+        _surround(program, record, target, proxies, found[record.file], guard)
+    return found, refusals | proxies.refusals
+
+
+def _surround(
+    program: SourceProgram, record: Syntax, target: Target, proxies: ProxyEdits, found: set[Edit], guard: bool
+) -> None:
+    """Adds what stands before and behind the record."""
+    text = program.texts[record.file]
+    before = text.rfind("typedef", text.rfind(";", 0, record.start) + 1, record.start)
+    before = record.start if before < 0 else before
+    end = text.index(";", record.end) + 1
+    methods = [_copy(program, proxies, node) for node in proxies.own_methods().values() if not _is_static(program, node)]
+    top = OPENING.match(text)
+    top_at = top.end() if top is not None else 0
+    found.add(Edit(top_at, top_at, includes(proxies.used)))
+    found.add(Edit(before, before, pointers(target, "class" if record.kind == "CLASS_DECL" else "struct")))
+    found.add(Edit(end, end, "\n" + elements(target, proxies.used, methods, guard).rstrip("\n")))
+    if any(node.kind == "CXX_ACCESS_SPEC_DECL" for node in record.children) or record.kind == "CLASS_DECL":
+        brace = text.index("{", record.start) + 1
+        friend = f"\n    template <bool constant> friend struct {target.prefix}_refs;"
+        found.add(Edit(brace, brace, friend))
+
+
+def _is_static(program: SourceProgram, node: Syntax) -> bool:
+    return re.match(r"(\w+\s+)*?static\b", program.text(node)) is not None
+
+
+def _copy(program: SourceProgram, proxies: ProxyEdits, node: Syntax) -> str:
+    """A method as what stands for a reference has it."""
+    text = program.text(node)
+    changed = applied(text, [edit for edit in proxies.method(node) if node.start <= edit.start <= node.end], node.start)
+    return f"    {changed}"
