@@ -11,6 +11,7 @@ import msgspec
 from layout_advise import __version__, machine
 from layout_advise.checks import check_command, check_room
 from layout_advise.choose.profile import profile, spool
+from layout_advise.compare.confirm import confirmed
 from layout_advise.config import Settings
 from layout_advise.describe.checks import quality
 from layout_advise.errors import RunDirError
@@ -34,6 +35,7 @@ def advise(settings: Settings, progress: Progress) -> contract.Report | None:
     check_backend(settings)
     alone = settings.backend == "valgrind" and settings.until == "trace"
     main = check_command(settings.command, static=alone)
+    baseline = contract.read_report(settings.baseline) if settings.baseline is not None else None
     check_room(settings)
     if not main.dynamic:
         trace_static(settings, main, progress)
@@ -54,6 +56,8 @@ def advise(settings: Settings, progress: Progress) -> contract.Report | None:
             return None
         progress.stage("report", "writing the report")
         report = assemble(settings, main, outcome, progress)
+        if baseline is not None and settings.baseline is not None:
+            report = confirmed(report, baseline, settings.baseline)
         report = without_source(report) if settings.no_source else report
         write(run, report)
         return report

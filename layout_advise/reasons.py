@@ -11,6 +11,7 @@ class Reason(StrEnum):
     MEASURED_GAIN = "measured-gain"
     NO_GAIN = "no-gain"
     NO_RULE_APPLIES = "no-rule-applies"
+    ADVISED_LAYOUT = "advised-layout"
     # what cannot be measured
     FEW_CALLS = "few-calls"
     RECURSIVE = "recursive"

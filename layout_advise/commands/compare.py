@@ -1,89 +1,72 @@
-"""Compare the reports of two runs: what was advised, and how the measured gains moved.
+"""Compare two runs: what became faster, what became of the structures, and how the measured gains moved.
 
   layout-advise compare before.layout after.layout
+  layout-advise compare before.layout after.layout --markdown -     a table for a pull request
+  layout-advise compare before.layout after.layout --json out.json  for scripts
 
-A ratio is marked ~ where the two intervals overlap. Hotspots are matched by symbol, candidates by what was done.
-With --fail-on SPEEDUP the exit code is 3 when B advises a change of at least that speedup that A does not.
+Regions are matched by their names in the source, structures by name and place of allocation, layouts by what they do.
+The mark before a line: + faster or more gain, - less, ~ not different: the interval of the ratio of two times reaches to
+within 5 % of 1, the intervals of two gains overlap.
+
+exit codes: 0 nothing became slower, 3 something did (or --fail-on was reached), 4 the runs have no region in common. With
+--fail-on SPEEDUP the code is also 3 when B advises a change of at least that speedup that A does not.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import sys
+from pathlib import Path
 
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from layout_advise.commands import common
-from layout_advise.reports.model.candidate import CandidateReport, Interval
-from layout_advise.reports.model.contract import read_report
-from layout_advise.reports.model.hotspot import HotspotReport
-from layout_advise.reports.pages import tables
-from layout_advise.reports.words import hotspot_words, layout_words, quantities
+from layout_advise.compare.match import source_name
+from layout_advise.compare.pages import as_data, as_markdown, as_tables
+from layout_advise.compare.runs import compared
+from layout_advise.errors import UsageError
+from layout_advise.reports.model.contract import Report, read_report
+from layout_advise.rundir import write_atomically
+
+NOTHING_IN_COMMON = 4
+"""The exit code for runs that cannot be compared."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of ``compare``."""
     parser.add_argument("before", metavar="A", help="a run directory, or a report.json")
     parser.add_argument("after", metavar="B", help="another one")
+    parser.add_argument(
+        "--json", metavar="FILE", help="write the comparison as JSON to FILE ('-': stdout, nothing else there)"
+    )
+    parser.add_argument("--markdown", metavar="FILE", help="write it as Markdown to FILE ('-': stdout, nothing else there)")
     common.add_fail_on(parser)
-
-
-def mark(before: Interval | None, after: Interval | None) -> str:
-    """``+``, ``-``, ``~`` (the intervals overlap) or an empty string (not measured in both)."""
-    if before is None or after is None:
-        return ""
-    if after.lo > before.hi:
-        return "+"
-    if after.hi < before.lo:
-        return "-"
-    return "~"
-
-
-def _key(candidate: CandidateReport) -> tuple[tuple[str, ...], int | None, tuple[tuple[str, str], ...]]:
-    return candidate.families, candidate.block, tuple(sorted(candidate.layout.items()))
-
-
-def _best(hotspot: HotspotReport) -> dict[object, CandidateReport]:
-    """One candidate a layout: of its variants the one ranked highest."""
-    found: dict[object, CandidateReport] = {}
-    for candidate in tables.ranked(hotspot):
-        found.setdefault(_key(candidate), candidate)
-    return found
-
-
-def table(before: HotspotReport, after: HotspotReport) -> Table:
-    """One row a layout that either run measured."""
-    hot = escape(hotspot_words.name(before))  # C++ names have brackets
-    title = f"{hot}: {before.verdict.action} → {after.verdict.action}"
-    rows = Table(title=title, box=None, title_justify="left")
-    for name in ("", "layout", "A", "B"):
-        rows.add_column(name)
-    first, second = _best(before), _best(after)
-    for key in [*first, *(k for k in second if k not in first)]:
-        a, b = first.get(key), second.get(key)
-        one = a or b
-        assert one is not None
-        old, new = (a.speedup if a else None), (b.speedup if b else None)
-        name = f"{layout_words.families(one)} of {', '.join(one.structures)}"
-        rows.add_row(mark(old, new), escape(name), quantities.interval(old), quantities.interval(new))
-    return rows
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Carry out ``compare``."""
+    if arguments.json == "-" and arguments.markdown == "-":
+        raise UsageError("standard output has room for one of --json and --markdown", "", "give one of them a file")
     a = read_report(common.existing(arguments.before))
     b = read_report(common.existing(arguments.after))
-    console = Console(width=common.width(), highlight=False, no_color=not common.wants_colour("auto"))
-    known = {hotspot.symbol: hotspot for hotspot in b.hotspots}
-    matched = 0
-    for hotspot in a.hotspots:
-        other = known.get(hotspot.symbol)
-        if other is not None:
-            matched += 1
-            console.print(table(hotspot, other))
-    if not matched:
-        console.print("The two runs have no hotspot in common.")
-    before = {hotspot.symbol for hotspot in common.advised(a, arguments.fail_on)}
-    new = [hotspot for hotspot in common.advised(b, arguments.fail_on) if hotspot.symbol not in before]
-    return common.FAIL_ON_REACHED if new else 0
+    found = compared(a, b)
+    texts = ((arguments.json, json.dumps(as_data(found), indent=1) + "\n"), (arguments.markdown, as_markdown(found)))
+    for target, text in texts:
+        if target is not None and target != "-":
+            write_atomically(Path(target), text.encode())
+    to_stdout = next((text for target, text in texts if target == "-"), None)
+    if to_stdout is not None:
+        sys.stdout.write(to_stdout)
+    else:
+        console = Console(width=common.width(), highlight=False, no_color=not common.wants_colour("auto"))
+        for part in as_tables(found):
+            console.print(part, markup=not isinstance(part, str))
+    if not found.regions:
+        return NOTHING_IN_COMMON
+    return common.FAIL_ON_REACHED if found.worse or _newly_advised(a, b, arguments.fail_on) else 0
+
+
+def _newly_advised(a: Report, b: Report, least: float | None) -> bool:
+    before = {source_name(hotspot) for hotspot in common.advised(a, least)}
+    return any(source_name(hotspot) not in before for hotspot in common.advised(b, least))

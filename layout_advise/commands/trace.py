@@ -2,6 +2,7 @@
 
   layout-advise trace -- ./app its args
   layout-advise trace --hotspot step --call 7 -o step.layout -- ./app input.dat < stdin.txt
+  layout-advise trace --baseline app.layout -o changed.layout -- ./changed its args    what a change of layout gained
 
 The program runs to its end once, with its own output; then it is started again a few times and stopped at one call of the
 hotspot, where everything else happens. Results go into app.layout/ (report.html, report.json, the mock-ups in C).
@@ -93,6 +94,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--snapshot", choices=("auto", "criu", "fork"), default="auto", help="how to repeat the call")
     parser.add_argument("--until", choices=STAGES, default="report", metavar="STAGE", help=f"stop after {', '.join(STAGES)}")
+    parser.add_argument(
+        "--baseline", metavar="RUN", help="a run before the layout was changed: tell what the change is and what it gained"
+    )
     common.add_fail_on(parser)
     parser.add_argument(
         "--timeout",
@@ -197,6 +201,7 @@ def settings(arguments: argparse.Namespace) -> Settings:
         stdin=_input(),
         capture_output=arguments.json == "-",
         no_source=arguments.no_source,
+        baseline=common.existing(arguments.baseline) if arguments.baseline else None,
         environment=dict(started.variables),
     )
 

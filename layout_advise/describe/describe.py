@@ -24,6 +24,7 @@ from layout_advise.measure.replays import Replays
 from layout_advise.mockup.evidence.kept_calls import ended_ways, kept_calls
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.timing.ratios import identity_ratio, noise_floor
+from layout_advise.mockup.timing.statistics import median_of
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_RESTRICT, IDENTITY_SIMD, ORIGINAL, SCALAR
 from layout_advise.observe.case import Case
@@ -196,6 +197,7 @@ def _original(case: Case, timings: Timings | None, in_situ_ns: float | None) -> 
         case.per_call(in_situ_ns),
         case.per_call(fresh),
         timings.unknown if timings is not None and timings.unknown else None,
+        tuple(median_of(window) for window in case.chosen.windows if window) if case.timed_calls == 1 else (),
     )
 
 

@@ -47,8 +47,8 @@ class GuardedVariable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class GuardedRegion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What rests on the layout. ``uses``: structure and members that the region accesses; ``verdict`` the first line of its
-    run. ``gain``: how many times as fast it is as in the run ``over``, with its interval. ``times_ns``: the undisturbed
+    """A region that rests on the layout. ``uses``: structures and members that it accesses; ``verdict`` the first line of
+    its run. ``gain``: how many times as fast it is as in the run ``over``, with its interval. ``times_ns``: the undisturbed
     time of a call in several processes, where the guard was written with ``--measure``."""
 
     name: str
@@ -73,7 +73,7 @@ class Guard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def names(self) -> str:
-        """What is guarded: ``particle, cell``."""
+        """The names of all that is guarded: ``particle, cell``."""
         return ", ".join([*(one.name for one in self.type), *(one.name for one in self.variable)])
 
 

@@ -1,4 +1,4 @@
-"""What a check prints."""
+"""The lines that a check prints."""
 
 from __future__ import annotations
 

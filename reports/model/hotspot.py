@@ -28,6 +28,8 @@ class Original(msgspec.Struct, frozen=True):
     ns_in_situ: float | None
     ns_fresh: float | None = None
     unknown: float | None = None
+    ns_processes: tuple[float, ...] = ()
+    """The median time of the calls looked at in each process of the running program, disturbed ones with them."""
 
 
 class Span(msgspec.Struct, frozen=True):
@@ -193,6 +195,23 @@ class ByThreads(msgspec.Struct, frozen=True):
     counts: tuple[ThreadCount, ...]
 
 
+class BaselineReport(msgspec.Struct, frozen=True):
+    """The region in an earlier run of the program, before its layout was changed. ``run`` is that run's name, ``candidate``
+    the layout tried there that the structures have now (None: none of them), ``rest``: members that it leaves out and that
+    lie between here. ``speedup``: the time of a call there over that here; None (``reason``) where that is not known.
+    ``left``: what the best layout measured there gained over this one, where it is shown to gain more."""
+
+    run: str
+    candidate: str | None
+    label: str
+    advised: bool
+    speedup: Interval | None
+    text: str
+    rest: tuple[str, ...] = ()
+    reason: str | None = None
+    left: Interval | None = None
+
+
 class HotspotReport(msgspec.Struct, frozen=True):
     """One hotspot with everything found about it."""
 
@@ -238,6 +257,8 @@ class HotspotReport(msgspec.Struct, frozen=True):
     """Why a layout that was to be tried in the running program was not."""
     source: tuple[AnnotatedLine, ...] = ()
     """The lines that make accesses or take time; empty with ``--no-source``."""
+    baseline: BaselineReport | None = None
+    """None without ``--baseline``, and where that run does not have the region."""
 
     def __repr__(self) -> str:
         name = self.name or self.symbol

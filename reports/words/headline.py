@@ -101,6 +101,8 @@ def _keep(hotspot: HotspotReport) -> str:
     verdict = hotspot.verdict
     if said := _loop(hotspot, "Keep the layout; change"):
         return said
+    if verdict.reason == "advised-layout" and (said := _after_change(hotspot)):
+        return f"Keep it: {said}"
     if verdict.reason == "no-rule-applies":
         return f"Keep the layout: no layout rule applies to what {_of(hotspot)} touches."
     best = candidate_of(hotspot, verdict.about)
@@ -114,10 +116,23 @@ def _keep(hotspot: HotspotReport) -> str:
     )
 
 
+def _after_change(hotspot: HotspotReport) -> str:
+    """A region of a changed program against the run before, where it has a layout that was tried there."""
+    known = hotspot.baseline
+    if known is None or known.candidate is None or known.speedup is None or not hotspot.structures:
+        return ""
+    layout = "advised" if known.advised else f"tried ({known.candidate})"
+    left = f"; the best there gained {factor(known.left.median)} more" if known.left is not None else ""
+    gain = f"{_of(hotspot)} {factor(known.speedup.median)} as fast as in {known.run} ({span(known.speedup)}){left}"
+    return f"{data_name(hotspot.structures[0])} has the {layout} layout; {gain}."
+
+
 def _undecided(hotspot: HotspotReport) -> str:
     verdict = hotspot.verdict
     if said := _loop(hotspot, "Layout undecided; change"):
         return said
+    if verdict.reason == "nothing-measured" and (said := _after_change(hotspot)):
+        return f"Undecided: {said}"
     best = candidate_of(hotspot, verdict.about)
     if best is not None and verdict.interval is not None:
         doubt = f"; widest doubt: {DOUBT_NAMES[verdict.doubt]}" if verdict.doubt in DOUBT_NAMES else ""

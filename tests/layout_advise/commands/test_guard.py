@@ -15,7 +15,7 @@ from layout_advise.guard.guard_file import read_guard
 from layout_advise.guard.policy import GUARD
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.reports.model import contract
-from tests.support.guarded_programs import item_report, source
+from tests.support.changed.guarded_programs import item_report, source
 
 MAIN = """
 int main(void) {

@@ -66,5 +66,5 @@ def test_compare_prints_names_as_they_are(tmp_path: Path, capsys: pytest.Capture
     other = saved(tmp_path / "a", msgspec.structs.replace(report(), hotspots=(first,)))
     assert main(["compare", str(other), str(other)]) == 0
     assert "work<int [red]>" in capsys.readouterr().out
-    assert main(["compare", str(other), str(saved(tmp_path / "b"))]) == 0
-    assert "no hotspot in common" in capsys.readouterr().out
+    assert main(["compare", str(other), str(saved(tmp_path / "b"))]) == 4
+    assert "no region in common" in capsys.readouterr().out

@@ -10,7 +10,7 @@ from layout_advise.guard.check import moved
 from layout_advise.guard.from_run import written
 from layout_advise.guard.guard_file import Guard, guard_text, read_guard
 from layout_advise.tracer.program.binary import ElfBinary
-from tests.support.guarded_programs import MEMBERS, Build, exchanged, item_report, source, unchanged
+from tests.support.changed.guarded_programs import MEMBERS, Build, exchanged, item_report, source, unchanged
 
 FAST = 6
 ALL = [*range(FAST), *(pytest.param(n, marks=pytest.mark.slow) for n in range(FAST, 50))]

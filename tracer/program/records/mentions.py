@@ -1,4 +1,4 @@
-"""Which units of a program name something at all, found in the bytes: parsing a unit takes a thousand times as long."""
+"""The units of a program that name something at all, found by their bytes: parsing a unit takes a thousand times as long."""
 
 from __future__ import annotations
 

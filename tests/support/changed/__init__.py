@@ -1,0 +1,1 @@
+"""Programs and reports before and after a change of layout."""
