@@ -1,7 +1,7 @@
 """A candidate as a change of the source: declarations, allocation and accesses, today's against the new ones.
 
-The lines are those of a diff: ``-`` goes, ``+`` comes, a blank stays. They are C to read and to paste. How the program
-allocates is not known: where it has another way than ``malloc``, its own stays.
+The lines are those of a diff: ``-`` goes, ``+`` comes, a blank stays. They are C, or C++ where a file of C++ allocates, to
+read and to paste. How the program allocates is not known: where it is not by ``malloc`` or a vector, its own way stays.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from layout_advise.layoutalgebra.derive.structure import Candidate, Field, Relay
 
 MOST_ACCESSES = 6
 """Fields whose accesses are written out."""
+_CXX = re.compile(r"\.(cc|cpp|cxx|C|c\+\+|hh|hpp|hxx|h\+\+)(:\d+)?$")
 _REMARK = re.compile(r"\s*/\*.*?\*/")
 
 
@@ -37,7 +38,8 @@ def source_change(candidate: Candidate) -> str:
             lines += _today(one.structure, keeps=candidate.keeps_cold, stays=candidate.temporary)
         arrays = [new_array(layout, k, unique(_name(candidate, layout, k), taken)) for k in range(len(layout.buffers))]
         heap = any(one.structure.kind in ("heap", "mapped") for one in own)
-        lines += [f"+{line}" for array in arrays for line in _declared(array, heap)]
+        vector = any(_in_cxx(one.structure) for one in own)
+        lines += [f"+{line}" for array in arrays for line in _declared(array, heap, vector)]
         if layout.chosen is not None:
             lines.append(
                 f"+/* of each {layout.chosen.block} neighbours the one that a call uses; further parts hold the others */"
@@ -86,25 +88,37 @@ def _array(declared: str, name: str, structure: Structure) -> str:
     if structure.via is not None:
         return f"{declared.replace('{}', f'*{name}[{structure.count}]')};  /* each element by itself */"
     heap = structure.kind in ("heap", "mapped")
-    return _allocated(lambda text, dims: declared.replace("{}", f"{text}{dims}"), name, counts, heap)
+    return _allocated(
+        lambda text, dims: declared.replace("{}", f"{text}{dims}"), name, counts, heap=heap, vector=_in_cxx(structure)
+    )
 
 
-def _allocated(declared: Callable[[str, str], str], name: str, counts: Sequence[int], heap: bool) -> str:
-    """``double *a = malloc(8 * sizeof *a);``, or ``double a[8];`` where it is not on the heap."""
+def _in_cxx(structure: Structure) -> bool:
+    """True if a file of C++ allocates it."""
+    return _CXX.search(structure.alloc_site or "") is not None
+
+
+def _allocated(
+    declared: Callable[[str, str], str], name: str, counts: Sequence[int], *, heap: bool, vector: bool = False
+) -> str:
+    """``double *a = malloc(8 * sizeof *a);``, in C++ ``std::vector<double> a(8);``; ``double a[8];`` where it is not on the
+    heap."""
     if not heap or not counts:
         return f"{declared(name, ''.join(f'[{n}]' for n in counts))};"
+    if vector and len(counts) == 1 and "[" not in declared("", ""):
+        return f"std::vector<{declared('', '').strip().removeprefix('struct ')}> {name}({counts[0]});"
     rest = "".join(f"[{n}]" for n in counts[1:])
     pointer = declared(f"(*{name})" if rest else f"*{name}", rest)
     return f"{pointer} = malloc({counts[0]} * sizeof *{name});"
 
 
-def _declared(array: NewArray, heap: bool) -> Iterable[str]:
+def _declared(array: NewArray, heap: bool, vector: bool) -> Iterable[str]:
     """A new array's record, if it has one, and its allocation."""
     if array.field is None:
         yield f"struct {array.name} {{"
         yield from _together([_REMARK.sub("", line) for line in array.members])
         yield "};"
-    yield _allocated(array.declared, array.name, array.dims, heap)
+    yield _allocated(array.declared, array.name, array.dims, heap=heap, vector=vector)
 
 
 def _together(lines: Sequence[str]) -> Iterable[str]:

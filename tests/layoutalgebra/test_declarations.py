@@ -68,18 +68,31 @@ def test_a_temporary_change_takes_nothing_away() -> None:
     assert [line for line in lines if line.startswith("-")] == ["-p[i].vx, p[i].m  /* in the loop */"]
 
 
+def test_a_change_of_cxx_names_vectors() -> None:
+    structure = replace(cells("x", "vx", "m", cold=("x",)), alloc_site="a.cpp:7")
+    assert change_of(structure, ("soa", "compact"))[4:7] == [
+        " std::vector<cell> p(100);  /* a.cpp:7 */",
+        "+std::vector<double> p_vx(100);",
+        "+std::vector<double> p_m(100);",
+    ]
+
+
 @pytest.mark.parametrize("kind", ["heap", "global"])
 @pytest.mark.parametrize("cold", [(), ("y",)])
-def test_changes_are_c(kind: Kind, cold: tuple[str, ...], tmp_path: Path) -> None:
+@pytest.mark.parametrize("suffix", ["c", "cpp"])
+def test_changes_are_c(kind: Kind, cold: tuple[str, ...], suffix: str, tmp_path: Path) -> None:
     """What comes compiles together with what stays, and so does what is there now."""
-    structure = cells("x", "y", "z", "w", cold=cold, kind=kind)
+    structure = replace(cells("x", "y", "z", "w", cold=cold, kind=kind), alloc_site=f"a.{suffix}:7")
+    head, standard = (
+        ("#include <stdlib.h>", "gnu11") if suffix == "c" else ("#include <cstdlib>\n#include <vector>", "c++11")
+    )
     for number, candidate in enumerate(explore([structure])):
         lines = source_change(candidate).splitlines()
         for marks in (" -", " +"):
             code = [line[1:] for line in lines if line[0] in marks]
             *declared, access = [line for line in code if line]
             assert access.endswith("/* in the loop */")
-            source = tmp_path / f"c{number}.c"
+            source = tmp_path / f"c{number}.{suffix}"
             body = "\n".join([*declared, f"for (int i = 0; i < 100; i++) total += {access.replace(', ', ' + ')};"])
-            source.write_text(f"#include <stdlib.h>\ndouble f(void) {{ double total = 0;\n{body}\nreturn total; }}\n")
-            subprocess.run(["gcc", "-std=gnu11", "-fsyntax-only", str(source)], check=True)
+            source.write_text(f"{head}\ndouble f(void) {{ double total = 0;\n{body}\nreturn total; }}\n")
+            subprocess.run(["gcc", f"-std={standard}", "-fsyntax-only", str(source)], check=True)
