@@ -17,6 +17,7 @@ from layout_advise.mockup.timing.variants import (
     IDENTITY_SIMD,
     IDENTITY_UNROLLED,
     SCALAR,
+    Form,
     Promise,
     Variant,
 )
@@ -25,6 +26,9 @@ from layout_advise.tracer.trace.trace import Trace
 
 LONGEST_BODY = 200
 """Statements of a loop body; with more, telling the compiler of independence gains nothing, and gcc 12 takes minutes."""
+
+
+_WRONG: dict[Form, bool | Literal["writes", "values"]] = {"wrong": True, "wrong-writes": "writes", "wrong-values": "values"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +47,9 @@ class Recipe:
     """Of an identity: its loops are cut into blocks of elements as for this candidate."""
 
     @property
-    def wrong(self) -> bool | Literal["writes"]:
-        """Tells whether the map is wrong on purpose, for reads and writes or for writes only."""
-        return "writes" if self.variant.form == "wrong-writes" else self.variant.form == "wrong"
+    def wrong(self) -> bool | Literal["writes", "values"]:
+        """Tells whether the map is wrong on purpose, for reads and writes or for writes only, or the values read."""
+        return _WRONG.get(self.variant.form, False)
 
     @property
     def vectorised(self) -> bool:

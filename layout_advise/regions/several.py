@@ -208,10 +208,13 @@ def _outcome(start: RunContext, looked: Sequence[Looked], failed: Sequence[tuple
     passed = [one for one in looked if one is not told]
     rows = [PassedOver(p.name, p.share, "failed", error.line()) for p, error in failed]
     rows += [_row(one) for one in passed]
-    regions = [*(one.case.profiled for one in passed), *(one for one, _ in failed)]
+    # where no layout rule applies, that is an answer, although it needs no times
+    unanswered = [one for one in passed if one.studied.report.verdict.action == "undecided"]
+    regions = [*(one.case.profiled for one in unanswered), *(one for one, _ in failed)]
     beside = share_beside(told.case.profiled, regions, start.main)
     report = told.studied.report
-    verdict = with_passed_over(report.verdict, told.case.profiled.name, report.share, rows, beside)
+    blind = [row for row in rows if row.reason != Reason.NO_RULE_APPLIES]
+    verdict = with_passed_over(report.verdict, told.case.profiled.name, report.share, blind, beside)
     studied = replace(told.studied, report=msgspec.structs.replace(report, verdict=verdict))
     return Told(told.case, studied, tuple(rows))
 

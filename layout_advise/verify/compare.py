@@ -9,7 +9,7 @@ import numpy as np
 
 from layout_advise.build.mockups import Mockup, Mockups, expected_moves, make_all
 from layout_advise.layoutalgebra.derive.structure import Candidate
-from layout_advise.mockup.timing.variants import Variant
+from layout_advise.mockup.timing.variants import Form, Variant
 from layout_advise.propose.recipes import Recipe
 from layout_advise.propose.source import Source
 from layout_advise.tracer.process.stopped_program import Range, StoppedProgram
@@ -20,6 +20,7 @@ from layout_advise.verify.verify import Finding, Subject, verify
 from layout_advise.workspace import Workspace
 
 Findings = Mapping[Variant, Finding]
+_NEXT_WRONG: tuple[Form, ...] = ("wrong-writes", "wrong-values")
 
 
 def compared(space: Workspace, program: StoppedProgram, source: Source, made: Mockups) -> dict[Variant, Finding]:
@@ -44,13 +45,16 @@ def compared(space: Workspace, program: StoppedProgram, source: Source, made: Mo
         return verify(runner, subjects, space.scratch, progress)
 
 
-def writes_noticed(space: Workspace, program: StoppedProgram, source: Source, recipe: Recipe) -> bool:
-    """Tells whether the comparison notices writes at wrong places, where it did not notice reads: a call may read elements
-    that hold the same (sums that it has just set to 0)."""
-    wrong = replace(recipe, variant=replace(recipe.variant, form="wrong-writes"))
-    made = make_all([wrong], source, source.compiler, space.region.mockups)
-    finding = compared(space, program, source, made).get(wrong.variant)
-    return finding is not None and finding.reason is not None
+def noticed(space: Workspace, program: StoppedProgram, source: Source, recipe: Recipe) -> bool:
+    """Tells whether the comparison notices writes at wrong places, or other values, where it did not notice reads: a call
+    may read elements that hold the same (sums that it has just set to 0, flags that are set nowhere)."""
+    for form in _NEXT_WRONG:
+        wrong = replace(recipe, variant=replace(recipe.variant, form=form))
+        made = make_all([wrong], source, source.compiler, space.region.mockups)
+        finding = compared(space, program, source, made).get(wrong.variant)
+        if finding is not None and finding.reason is not None:
+            return True
+    return False
 
 
 def without_failed(made: Mockups, found: Findings) -> dict[Variant, Mockup]:

@@ -10,7 +10,7 @@ from layout_advise.mockup.timing.variants import IDENTITY
 from layout_advise.propose.recipes import Recipe
 from layout_advise.reasons import Reason
 from layout_advise.tracer.process.stopped_program import Range, StoppedProgram
-from layout_advise.verify.compare import Findings, compared, inherited, left_behind, without_failed, writes_noticed
+from layout_advise.verify.compare import Findings, compared, inherited, left_behind, noticed, without_failed
 from layout_advise.verify.verify import NOTHING_CHANGED
 from layout_advise.workspace import Workspace
 
@@ -76,6 +76,6 @@ def verify_first(space: Workspace, program: StoppedProgram, built: Built, batch:
     if wrong is not None:
         found.pop(wrong.variant, None)
         if caught is False:
-            caught = writes_noticed(space, program, built.source, wrong)
+            caught = noticed(space, program, built.source, wrong)
     left = left_behind(program, batch) if batch is not None else None
     return Verified(built, inherited(found, built.mockups), wrong_map_caught=caught, left=left)

@@ -54,7 +54,8 @@ def header(lifted: Lifted, candidate: Candidate | None, settings: EmitSettings, 
     if settings.check:
         lines.append(" * Check build: records every reference and compares every new address with the map.")
     if settings.wrong:
-        lines.append(" * DELIBERATELY WRONG index map: has to fail the comparison.")
+        what = "values" if settings.wrong == "values" else "index map"
+        lines.append(f" * DELIBERATELY WRONG {what}: has to fail the comparison.")
     return "\n".join(line.replace("*/", "* /") for line in lines) + " */"
 
 

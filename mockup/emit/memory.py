@@ -34,7 +34,14 @@ class MemoryWriter(ElementPlaces):
         place = self.plan.places.get(load.uid)
         self.name_load(load, place)
         places = self.pieces(load, place)
-        self.put(f"{self.declare(load.value)} = {self.loaded(load, place, places)};")
+        self.put(f"{self.declare(load.value)} = {self.altered(load, self.loaded(load, place, places))};")
+
+    def altered(self, load: Load, text: str) -> str:
+        """What was loaded; all of its bits are others where it is wrong on purpose."""
+        ty = load.value.ty
+        if load.uid not in self.context.altered:
+            return text
+        return f"la_as_{ty}(~la_as_i{BITS[ty]}({text}))" if ty[0] == "f" else f"({CTYPE[ty]})~({text})"
 
     def name_load(self, load: Load, place: ElementPlace | None) -> None:
         """Names the loaded value by its field."""

@@ -127,12 +127,14 @@ def _context(
     relayouts = candidate.relayouts if candidate is not None else ()
     scope = analyse(lifted)
     plain = settings.variant == "plain"
+    misplaced = settings.wrong and settings.wrong != "values"
     return WriterContext(
         scope,
         placed,
         binding,
         check=settings.check,
-        wrong=misplaced_accesses(lifted, placed, settings.wrong == "writes") if settings.wrong else frozenset(),
+        wrong=misplaced_accesses(lifted, placed, settings.wrong == "writes") if misplaced else frozenset(),
+        altered=misplaced_accesses(lifted, placed, writes=False) if settings.wrong == "values" else frozenset(),
         recorders=recorders(lifted) if settings.check else {},
         pointers=field_pointers(relayouts, blocks=plain or any(p.along for p in placed.places.values())),
         maps={r.structure.id: f"map_{identifier(r.structure.name)}_{k}" for k, r in enumerate(relayouts)},

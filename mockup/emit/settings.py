@@ -20,9 +20,9 @@ class EmitSettings:
     variant: Variant = "plain"
     check: bool = False
     """Every reference is recorded, and every new place compared with the map (slow)."""
-    wrong: bool | Literal["writes"] = False
-    """Elements are read at wrong places, in bounds, or written there where nothing is read or ``"writes"`` is given: such a
-    mock-up must fail the comparison."""
+    wrong: bool | Literal["writes", "values"] = False
+    """Elements are read at wrong places, in bounds, or written there where nothing is read or ``"writes"`` is given;
+    ``"values"``: all bits of what is read are others. Such a mock-up must fail the comparison."""
     offset: int = 0
     """Bytes from the start of a page to the new buffers, a multiple of 64."""
     varying: frozenset[int] = frozenset()

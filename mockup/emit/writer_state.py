@@ -26,6 +26,8 @@ class WriterContext:
     check: bool
     wrong: frozenset[int]
     """The accesses that get the deliberately wrong map."""
+    altered: frozenset[int]
+    """The loads of which all bits are others on purpose."""
     recorders: Mapping[int, frozenset[int]]
     """By access, the lanes in which it stands for an execution of its reference (see ``Load.lanes``); check build."""
     pointers: FieldPointers

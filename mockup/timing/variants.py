@@ -8,7 +8,7 @@ from typing import Literal
 Promise = Literal["plain", "restrict", "lanes", "simd"]
 """What the source says beyond the layout: nothing; arrays that do not overlap; also a loop over each block's elements inside
 of the others; also loops whose iterations are independent, in vector types."""
-Form = Literal["", "again", "scalar", "unrolled", "blocks", "placed", "replay", "wrong", "wrong-writes"]
+Form = Literal["", "again", "scalar", "unrolled", "blocks", "placed", "replay", "wrong", "wrong-writes", "wrong-values"]
 
 PLACEMENTS = 3
 """How many further builds of a variant have their code at other places (``docs/decisions/0037``). In the last two, loads

@@ -8,7 +8,7 @@ from layout_advise.mockup.timing.variants import Form, Promise, Variant
 
 _NAME = re.compile(
     r"(?P<layout>[a-z0-9.']+?)(-(?P<promise>restrict|lanes|simd))?"
-    r"(-(?P<form>again|scalar|unrolled|blocks|placed|replay|wrong|wrong-writes))?(@(?P<place>\d))?(?P<converted>\+conversion)?"
+    r"(-(?P<form>again|scalar|unrolled|blocks|placed|replay|wrong|wrong-writes|wrong-values))?(@(?P<place>\d))?(?P<converted>\+conversion)?"
 )
 
 

@@ -188,6 +188,17 @@ struct la_block {
 extern struct la_block *la_blocks; /* hash table; address 0: free slot */
 extern uint64_t la_blocks_slots;
 
+/* aside.c: what the loader allocates while a mock-up is loaded */
+extern int la_aside; /* allocations go there now */
+void *la_aside_allocate(size_t alignment, size_t n);
+int la_is_aside(const void *p);
+size_t la_aside_bytes(const void *p);
+
+/* break.c: the end of the program's heap */
+void la_break_park(void);
+void la_break_back(void);
+void la_break_readable(void);
+
 /* stacks.c: who called the function that allocated a block */
 #define LA_FRAMES 16
 #define LA_LARGE (64ull << 10) /* bytes of a block from which on that is asked of each */

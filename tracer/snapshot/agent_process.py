@@ -11,6 +11,7 @@ import os
 import signal
 import struct
 import time
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -33,6 +34,7 @@ from layout_advise.tracer.process.stopped_program import (
 )
 from layout_advise.tracer.snapshot.agent_client import REGISTERS, AgentClient, unpack_registers
 from layout_advise.tracer.snapshot.recorded_calls import RETURNED, Calls
+from layout_advise.tracer.trace.trace import Mapping
 
 LEAST_LIMIT, SLOWEST_MOCKUP = 5.0, 100.0
 """Seconds that a mock-up may run at least; a slower one, of so many times the original's time, does not end."""
@@ -45,6 +47,23 @@ def _words(calm: Calm) -> tuple[int, ...]:
 
 def _flat(ranges: Sequence[Range]) -> list[int]:
     return [word for item in ranges for word in (item.start, item.end)]
+
+
+def within(ranges: Sequence[Range], mappings: Sequence[Mapping]) -> list[Range]:
+    """The parts of ``ranges`` in ``mappings``, which are ascending."""
+    spans: list[list[int]] = []
+    for one in mappings:
+        if spans and spans[-1][1] == one.start:
+            spans[-1][1] = one.end
+        else:
+            spans.append([one.start, one.end])
+    starts = [start for start, _ in spans]
+    found: list[Range] = []
+    for item in ranges:
+        for start, end in spans[max(bisect_right(starts, item.start) - 1, 0) : bisect_left(starts, item.end)]:
+            if max(start, item.start) < min(end, item.end):
+                found.append(Range(max(start, item.start), min(end, item.end)))
+    return found
 
 
 class Copies(Protocol):
@@ -209,7 +228,8 @@ class AgentProcess(AgentClient):
     def prepare(
         self, variant: int, written: Sequence[Range], original: Sequence[Range] = (), *, like_original: bool = False
     ) -> int:
-        """See the protocol; once per variant and process."""
+        """See the protocol; once per variant and process. Memory that the program gets in the call is left out."""
+        written, original = (within(ranges, self.mappings_at_park()) for ranges in (written, original))
         words = (variant, like_original, len(written), len(original), *_flat(written), *_flat(original))
         (lines,) = struct.unpack("<Q", self._call(Verb.PREPARE, words))
         return int(lines)

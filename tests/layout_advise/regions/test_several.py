@@ -141,6 +141,19 @@ def test_of_regions_without_an_answer_the_first_is_told_unless_one_says_more(mon
     assert [one.name for one in outcome.passed_over] == ["a", "c"]
 
 
+def test_a_region_to_which_no_rule_applies_is_not_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """glpk: 17 % of a flat profile were one, and the measured answer beside it was undone."""
+    outcome = Road(monkeypatch, {"a": NO_RULE, "b": undecided(Reason.COMPARISON_BLIND), "c": KEEP}).run()
+    assert outcome is not None
+    assert outcome.studied.report.verdict == KEEP
+    assert [one.name for one in outcome.passed_over] == ["a", "b"]
+    outcome = Road(
+        monkeypatch, {"a": undecided(Reason.NOT_LIFTED), "b": undecided(Reason.COMPARISON_BLIND), "c": KEEP}
+    ).run()
+    assert outcome is not None
+    assert outcome.studied.report.verdict.reason == Reason.PASSED_OVER
+
+
 def beside(road: Road, monkeypatch: pytest.MonkeyPatch, surveyed: Surveyed) -> None:
     """The regions of ``road`` are wanted beside each other, and ``surveyed`` is what is known of them."""
     monkeypatch.setattr(regions, "regions_beside", lambda start, one: tuple(road.regions.values()))

@@ -131,18 +131,35 @@ void la_blocks_go_on(void) { recording = la_blocks != NULL; }
 
 LA_EXPORT void *malloc(size_t n)
 {
+    if (__builtin_expect(la_aside, 0))
+        return la_aside_allocate(0, n);
     void *p = __libc_malloc(n);
     record(p, n, SITE);
     return p;
 }
 LA_EXPORT void *calloc(size_t n, size_t m)
 {
+    size_t total;
+    if (__builtin_expect(la_aside, 0))
+        return __builtin_mul_overflow(n, m, &total) ? NULL : la_aside_allocate(0, total);
     void *p = __libc_calloc(n, m);
     record(p, n * m, SITE);
     return p;
 }
+/* What stands aside stays there; a block of the program that grows meanwhile does so where it is. */
+static void *aside_again(void *old, size_t n)
+{
+    void *p = la_aside_allocate(0, n);
+    if (!p || !old)
+        return p;
+    const size_t bytes = la_aside_bytes(old);
+    la_copy(p, old, bytes < n ? bytes : n);
+    return p;
+}
 LA_EXPORT void *realloc(void *old, size_t n)
 {
+    if (__builtin_expect(la_is_aside(old) || (la_aside && !old), 0))
+        return aside_again(old, n);
     uint64_t bytes = forget(old);
     void *p = __libc_realloc(old, n);
     if (p)
@@ -153,6 +170,8 @@ LA_EXPORT void *realloc(void *old, size_t n)
 }
 LA_EXPORT void free(void *p)
 {
+    if (__builtin_expect(la_is_aside(p), 0))
+        return;
     forget(p);
     __libc_free(p);
 }
@@ -163,6 +182,8 @@ LA_EXPORT void *reallocarray(void *old, size_t n, size_t m)
         errno = ENOMEM;
         return NULL;
     }
+    if (__builtin_expect(la_is_aside(old) || (la_aside && !old), 0))
+        return aside_again(old, total);
     uint64_t bytes = forget(old);
     void *p = __libc_realloc(old, total);
     if (p)
@@ -173,12 +194,16 @@ LA_EXPORT void *reallocarray(void *old, size_t n, size_t m)
 }
 LA_EXPORT void *memalign(size_t alignment, size_t n)
 {
+    if (__builtin_expect(la_aside, 0))
+        return la_aside_allocate(alignment, n);
     void *p = __libc_memalign(alignment, n);
     record(p, n, SITE);
     return p;
 }
 LA_EXPORT void *aligned_alloc(size_t alignment, size_t n)
 {
+    if (__builtin_expect(la_aside, 0))
+        return la_aside_allocate(alignment, n);
     void *p = __libc_memalign(alignment, n);
     record(p, n, SITE);
     return p;
@@ -188,7 +213,7 @@ LA_EXPORT int posix_memalign(void **out, size_t alignment, size_t n)
     if (alignment < sizeof(void *) || (alignment & (alignment - 1)))
         return EINVAL;
     int before = errno;
-    void *p = __libc_memalign(alignment, n);
+    void *p = la_aside ? la_aside_allocate(alignment, n) : __libc_memalign(alignment, n);
     errno = before;
     if (!p)
         return ENOMEM;

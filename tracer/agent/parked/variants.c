@@ -65,9 +65,12 @@ struct la_reply la_cmd_load(const struct la_command *c)
     static uint64_t number;
     if (variant_count == LA_MAX_VARIANTS)
         return la_fail("too many mock-ups in one process");
+    la_aside = 1;
     void *so = dlopen(la_command_path(c), RTLD_NOW | RTLD_LOCAL);
+    const char *failed = so ? NULL : dlerror();
+    la_aside = 0;
     if (!so)
-        return la_fail(dlerror());
+        return la_fail(failed);
     struct la_variant *v = &la_variants[variant_count];
     const uint32_t *abi = dlsym(so, "la_abi"), *count = dlsym(so, "la_buffer_count");
     v->spec = dlsym(so, "la_buffers");
@@ -253,6 +256,7 @@ static struct la_reply run_forbidden(struct la_variant *v, const uint64_t *range
         return la_fail("no memory to guard the old structures");
     forbid(maps, range, n, edges);
     la_call(v);
+    la_break_readable();
     allow(maps, range, n, edges);
     la_free_file(maps, room);
     la_munmap(edges, edge_bytes);

@@ -130,6 +130,7 @@ static void put_part_back(uint64_t number, uint64_t count)
 void la_restore_lines(const struct la_variant *v)
 {
     put_back_of = v;
+    la_break_back();
     if (!la_is_team() || la_team_work(put_part_back))
         put_back(v, 0, v->lines);
 }
@@ -256,6 +257,7 @@ static const char *note(struct la_variant *v, struct span *spans, uint64_t n)
         return "no memory to save the written ranges";
     save(spans, n, saved);
     la_call(v);
+    la_break_back();
     const uint64_t words = keep_changed(v, spans, n);
     release(v->word, 8 * words + 1, bytes);
     release(v->line_at, 8 * v->lines + 1, places);
