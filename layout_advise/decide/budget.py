@@ -36,9 +36,9 @@ class Circumstances:
 def with_doubts(results: Sequence[Measured], timings: Timings, around: Circumstances) -> list[Measured]:
     """The candidates with every doubt that the times tell of."""
     best = max((r.speedup.median for r in results if r.speedup is not None), default=0.0)
-    slowed = _slowed_form(timings, best, around)
     found = []
     for one in results:
+        slowed = _slowed_form(timings, best, around, one)
         doubts = [
             *_caches(one, timings, around),
             *_program(one, timings, around),
@@ -112,15 +112,16 @@ def _promise(one: Measured, results: Sequence[Measured]) -> list[Doubt]:
     return [Doubt("promises", other.speedup.lo, one.counted.hi, "with `restrict`, which tells the compiler more")]
 
 
-def _slowed_form(timings: Timings, best: float, around: Circumstances) -> float | None:
-    """By which factor the form that candidates are made of (scalar, or with loops as written out) slows the unchanged
+def _slowed_form(timings: Timings, best: float, around: Circumstances, one: Measured) -> float | None:
+    """By which factor the form that a candidate is made of (scalar, or with loops as written out) slows the unchanged
     layout, where that can explain that none of them gains; None where it cannot.
 
-    Mock-ups are written lane by lane, and the compiler finds the vectors again where the layout is unchanged."""
+    Mock-ups are written lane by lane, and the compiler finds the vectors again where the layout is unchanged. Where it found
+    them in the candidate too, it does not lack them."""
     form = timings.ratio(IDENTITY_UNROLLED, ORIGINAL, around.mode) if around.unrolled else None
     if form is not None and form.median > DECIDE.scalar_limit:
         return form.median
-    cost = timings.ratio(SCALAR, ORIGINAL, around.mode)
+    cost = timings.ratio(SCALAR, ORIGINAL, around.mode) if not one.vectorised else None
     if cost is None or cost.median <= DECIDE.scalar_limit or best >= cost.median**-0.5:
         return None
     return cost.median

@@ -89,6 +89,7 @@ def measured(entrant: Entrant, timings: Timings, mode: Mode, net_ns: float | Non
         places=len(places_of(timings, entrant.variant)),
         form=form if form != IDENTITY else None,
         words=entrant.words,
+        vectorised=entrant.vectorised,
     )
 
 

@@ -12,6 +12,7 @@ from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.measure.effort import plans_for
 from layout_advise.measure.measured import Measured
 from layout_advise.measure.setup import Bench, Contest, Entrant
+from layout_advise.mockup.run.packed_loops import keeps_vectors
 from layout_advise.mockup.timing.plan import Memory
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import CONTROLS, IDENTITY, IDENTITY_UNROLLED, PLACED, SCALAR, Variant
@@ -39,6 +40,7 @@ def contest_of(
 ) -> Contest:
     """The contest of what was verified at all calls of one kind. ``symbol`` is what titles call the hotspot."""
     entrants, unmeasured = [], []
+    unchanged = made[IDENTITY].path if IDENTITY in made else None
     for item in contestants(made, found):
         variant, candidate = item.recipe.variant, item.recipe.candidate
         assert candidate is not None
@@ -52,6 +54,7 @@ def contest_of(
                 source.forbidden(candidate),
                 candidate.block is not None,
                 words(candidate),
+                unchanged is not None and keeps_vectors(item.path, unchanged, source.kernel),
             )
         )
     for candidate in candidates:

@@ -19,7 +19,8 @@ from layout_advise.tracer.process.stopped_program import Range
 @dataclass(frozen=True, slots=True)
 class Entrant:
     """A verified candidate on its way through timing. ``unwritten`` is memory that the original writes and it does not;
-    ``blocked``: it has loops over the elements of a block."""
+    ``blocked``: it has loops over the elements of a block; ``vectorised``: its loops have the vector arithmetic that
+    those of the unchanged mock-up have."""
 
     variant: Variant
     title: str
@@ -28,6 +29,7 @@ class Entrant:
     unwritten: tuple[Range, ...] = ()
     blocked: bool = False
     words: str = ""
+    vectorised: bool = False
 
 
 @dataclass(frozen=True, slots=True)

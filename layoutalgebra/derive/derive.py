@@ -109,8 +109,20 @@ def _on_grid(
     dims = grid(uses, obj, base, strides, fields, element)
     if dims is None:
         inexact, dims = inexact or "the accesses fit no regular grid", (Dim(1, element),)
+    elif declared is not None and (number := _only_element(uses, base, dims, declared)) is not None:
+        base, dims = base + number * element, (Dim(1, element),)
     origin = (obj.base, obj.kind, obj.type, obj.alloc_site)
     return _with_term(Structure(obj.id, obj.name, base, obj.bytes, dims, fields, cold, *origin, inexact), uses)
+
+
+def _only_element(uses: Sequence[ExactAccess], base: int, dims: Sequence[Dim], declared: Declared) -> int | None:
+    """The number of the only record that ``uses`` go to, where its block is declared by a pointer to it alone: room for more
+    says nothing, as it may be the first member of something larger. None where there are others."""
+    if declared.dims or not declared.members or len(dims) != 1 or dims[0].stride != declared.element_bytes:
+        return None
+    first = (min(use.what.first for use in uses) - base) // dims[0].stride
+    last = (max(use.what.last + use.access.bytes for use in uses) - 1 - base) // dims[0].stride
+    return first if first == last else None
 
 
 def _length(derived: Derived) -> float:

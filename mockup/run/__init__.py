@@ -2,6 +2,6 @@
 
 ``build`` compiles them with the producer's flags (``compilers`` says what differs between gcc and clang);
 ``code_placement`` builds the identity with its hot loop where the original has it; ``same_code`` tells which are the same
-program; ``load`` (with ``array_checks`` and ``fixed_addresses``) calls one on NumPy arrays in this process; ``survey``
-lifts, emits and builds all functions of a binary.
+program, ``packed_loops`` which have the same vector arithmetic; ``load`` (with ``array_checks`` and ``fixed_addresses``)
+calls one on NumPy arrays in this process; ``survey`` lifts, emits and builds all functions of a binary.
 """

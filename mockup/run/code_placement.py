@@ -48,7 +48,7 @@ def hot_loop(code: Region, trace: Trace, longest: int = SHORT) -> InnerLoop | No
     executed: Counter[int] = Counter()
     for reference, stream in zip(trace.references, trace.streams, strict=True):
         executed[reference.pc] += stream.count if stream is not None else 0
-    found = _inner_loops(code, executed)
+    found = inner_loops(code, executed)
     hottest = max(found, key=lambda pair: pair[1], default=None)
     if hottest is None or not hottest[1] or hottest[0].size > longest:
         return None
@@ -59,7 +59,7 @@ def likeness(loop: InnerLoop, mockup: Path, kernel: str) -> float:
     """How much the most similar loop of the function ``kernel`` of ``mockup`` has in common with ``loop``."""
     try:
         code = ElfBinary.open_module(mockup).region(kernel, 0)
-        return max((loop.likeness(other) for other, _ in _inner_loops(code, {})), default=0.0)
+        return max((loop.likeness(other) for other, _ in inner_loops(code, {})), default=0.0)
     except (BinaryError, NotLiftedError):
         return 0.0
 
@@ -70,7 +70,7 @@ def same_loops(one: Path, other: Path, kernel: str) -> bool:
     found = []
     for path in (one, other):
         try:
-            loops = _inner_loops(ElfBinary.open_module(path).region(kernel, 0), {})
+            loops = inner_loops(ElfBinary.open_module(path).region(kernel, 0), {})
         except (BinaryError, NotLiftedError):
             return False
         found.append(Counter(frozenset(loop.mnemonics.items()) for loop, _ in loops))
@@ -87,7 +87,7 @@ def shift_to(loop: InnerLoop, mockup: Path, kernel: str) -> int | None:
     as ``loop`` does, modulo a cache line; None where it has no such loop."""
     try:
         code = ElfBinary.open_module(mockup).region(kernel, 0)
-        alike = [other for other, _ in _inner_loops(code, {}) if loop.likeness(other) >= ALIKE]
+        alike = [other for other, _ in inner_loops(code, {}) if loop.likeness(other) >= ALIKE]
     except (BinaryError, NotLiftedError):
         return None
     if not alike:
@@ -100,7 +100,7 @@ def grown(shift: int) -> tuple[str, ...]:
     return (*NATURAL, f"-fpatchable-function-entry={shift}")
 
 
-def _inner_loops(code: Region, executed: Mapping[int, int]) -> list[tuple[InnerLoop, int]]:
+def inner_loops(code: Region, executed: Mapping[int, int]) -> list[tuple[InnerLoop, int]]:
     """The innermost loops and how many traced accesses each has."""
     cfg = build_cfg(code, strict=False, indirect_calls=True)  # what has two entries is lifted all the same (reducible.py)
     parents = {loop.parent for loop in cfg.loops}

@@ -3,6 +3,7 @@
 import itertools
 import math
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -178,6 +179,22 @@ def test_records_that_no_multiple_tiles_are_the_elements() -> None:
     assert (derived.structure.element_bytes, len(derived.structure.dims)) == (24, 1)
     assert derived.structure.dims[0].count == 34
     check_exact(derived, accesses)
+
+
+@pytest.mark.parametrize("number", [0, 3])
+def test_a_record_alone_in_its_block_is_no_array(number: int) -> None:
+    """brotli: parameters are the first member of a state that has 46 times their bytes, and were 46 of them."""
+    members = tuple(Member(f"m{k}", 8 * k, 8, "long") for k in range(6))
+    record = Declared("parameters", 48, members, (), 48)
+    shape = MemoryObjectShape("s0", "params", BLOCK_AT, 46 * 48)
+    one = [Access(stream(BLOCK_AT + 48 * number + 8 * k, (0, 100)), 8, "read") for k in (0, 4)]
+    found = derive_structure(shape, one, record)
+    assert (found.structure.count, found.structure.base) == (1, BLOCK_AT + 48 * number)
+    assert found.note == "a single element: there is nothing to arrange"
+    assert explore([found.structure]) == ()
+    walked = [*one, Access(stream(BLOCK_AT + 48 * number, (48, 2)), 8, "read")]
+    assert derive_structure(shape, walked, record).structure.count == 46
+    assert derive_structure(shape, one, replace(record, bytes=46 * 48, dims=(46,))).structure.count == 46
 
 
 def test_even_sites_only() -> None:
