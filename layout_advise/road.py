@@ -9,15 +9,17 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 
-from layout_advise.build.stage import Built, build_all
+from layout_advise.build.mockups import identity_of_loops
+from layout_advise.build.stage import Built, build_all, build_general
 from layout_advise.choose.policy import CHOOSE
 from layout_advise.decide.decision import Decision, leading
 from layout_advise.decide.gain_words import with_peers
+from layout_advise.decide.live import LiveOnly, decide_live
 from layout_advise.decide.loop import loop_advice, with_loop
 from layout_advise.decide.mixture import Portion
 from layout_advise.decide.obstacles import obstacle, truncated, unlifted, unlike_program, unrecorded
 from layout_advise.decide.policy import DECIDE
-from layout_advise.decide.requests import Answer, Asking, MeasureAgain, MeasureMore, RunLive, TimeInProgram
+from layout_advise.decide.requests import Answer, Asking, MeasureAgain, MeasureMore, Result, RunLive, TimeInProgram
 from layout_advise.decide.single import decide_single
 from layout_advise.decide.untried import not_all_kinds, with_untried, with_untried_kinds, without_hope
 from layout_advise.decide.usage import use_of, with_use
@@ -38,8 +40,8 @@ from layout_advise.describe.studied import (
 from layout_advise.errors import SnapshotError, TraceError
 from layout_advise.further_calls import AtKind, verify_all
 from layout_advise.measure.all_written import with_all_written
-from layout_advise.measure.contest import raw
-from layout_advise.measure.live_trial import LiveBench, LiveTrial
+from layout_advise.measure.contest import contest_of, raw
+from layout_advise.measure.live_trial import LiveBench, LiveSubject, LiveTrial
 from layout_advise.measure.mode import times_of_original
 from layout_advise.measure.replays import replay_all, sentence
 from layout_advise.measure.snapshots import snapshots
@@ -137,7 +139,8 @@ def _measured(case: Case, parked: AgentProcess, proposed: Proposed, others: Othe
     complete = decided.verdict.action != "undecided" or decided.timings is not None
     apart = source.branches and decided.decision is not None and not decided.decision.alike
     retry: InBatches | LongCall | None = InBatches() if apart else None
-    why = unlike_program(case, times_of_original(decided.timings), decided.verified.unlike)
+    ns = () if decided.settled else times_of_original(decided.timings)
+    why = unlike_program(case, ns, decided.verified.unlike)
     decided = decided if why is None else replace(decided, verdict=why)
     if why is not None or (decided.decision is None and decided.verdict.reason == Reason.NOT_IN_SITU):
         complete, retry = True, LongCall()
@@ -164,18 +167,19 @@ def _tried(
     if (problem := _problem(verified)) is not None:
         return unwatched(seen), Decided(verified, None, problem)
     copies = snapshots(case, parked, stack)
+    views = views_of(source, candidates)
+    trial = partial(_try_live, LiveBench(case, verified.built.source, parked.allocations()), verified.built, views)
     if (unlike := _unlike_alone(case, seen, verified, copies)) is not None:
-        return unwatched(seen), Decided(verified, None, unlike)
+        alone = _decided_live(case, proposed, verified, copies, unlike, trial)
+        return unwatched(seen), Decided(verified, None, alone.verdict, views, alone=alone)
     proposed = replace(proposed, seen=watched(case, seen))
     timed = [measure_kind(case, seen, verified.built, verified.found, candidates, copies)]
     timed += [_timed_kind(one, timed[0], proposed, verified) for one in kinds]
-    bench = LiveBench(case, verified.built.source, parked.allocations())
-    trial = partial(_try_live, bench, timed[0].built, views_of(source, candidates))
     decision = _answered(_decision(timed, copies, proposed, verified, others), timed, trial)
     _write_times(case, decision)
     verdict = _completed(decision, case, proposed, others)
     threads = _by_threads(timed[0], parked, verified, proposed, decision, copies)
-    return proposed.seen, Decided(verified, decision, verdict, views_of(source, candidates), others.left_out, threads)
+    return proposed.seen, Decided(verified, decision, verdict, views, others.left_out, threads)
 
 
 def _problem(verified: Verified) -> Verdict | None:
@@ -223,17 +227,40 @@ def _decision(
     return decision
 
 
+def _decided_live(
+    case: Case,
+    proposed: Proposed,
+    verified: Verified,
+    copies: Snapshots,
+    why: Verdict,
+    trial: Callable[[Variant], LiveTrial],
+) -> LiveOnly:
+    """What the running program alone tells of the candidates, whose calls in the snapshot are ``why`` not the program's."""
+    if case.settings.live == "never":
+        return LiveOnly(why, (), {})
+    built, found = verified.built, verified.found
+    contest = contest_of(proposed.candidates, built.source, built.mockups, found, case.profiled.name, None)
+    allow, evidence = case.settings.allow_reassociation, found[IDENTITY].evidence
+    context = VerdictContext(copies.kind, evidence, bool(proposed.candidates), allow)
+    identity = identity_of_loops(built.mockups).recipe.variant
+    asking = decide_live(contest.entrants, identity, contest.unmeasured, context, why)
+    result = _answered(asking, (), trial)
+    return replace(result, verdict=for_program(result.verdict, case.profiled.share))
+
+
 def _try_live(bench: LiveBench, built: Built, views: Mapping[str, View], variant: Variant) -> LiveTrial:
     """A candidate in the running program."""
     made = built.mockups[variant]
     assert made.path is not None
-    assert made.recipe.candidate is not None
-    return bench.trial(made.path, made.recipe.candidate, views.get(made.recipe.candidate.id, NOTHING))
+    candidate = made.recipe.candidate
+    view = views.get(candidate.id, NOTHING) if candidate is not None else NOTHING
+    general = partial(build_general, bench.case.space, built, variant)
+    return bench.trial(LiveSubject(made.path, candidate, view, general))
 
 
 def _answered(
-    asking: Asking[Decision], timed: Sequence[KindTimed], trial: Callable[[Variant], LiveTrial]
-) -> Decision:  # fmt: skip
+    asking: Asking[Result], timed: Sequence[KindTimed], trial: Callable[[Variant], LiveTrial]
+) -> Result:  # fmt: skip
     """The decision, with everything measured that it asks for on the way."""
     answer: Answer = None
     while True:
@@ -241,8 +268,8 @@ def _answered(
             request = asking.send(answer)
             answer = trial(request.variant) if isinstance(request, RunLive) else _answer(request, timed)
         except StopIteration as done:
-            decision: Decision = done.value
-            return decision
+            result: Result = done.value
+            return result
 
 
 def _answer(request: TimeInProgram | MeasureMore | MeasureAgain, timed: Sequence[KindTimed]) -> Answer:

@@ -20,6 +20,7 @@ from layout_advise.propose.recipes import Recipe, recipes
 from layout_advise.propose.source import Source
 from layout_advise.workspace import Workspace
 
+REGISTERS = 16
 LESS_ALIGNED = ("-falign-functions=32", "-falign-loops=16")
 """Code alignment of the second measurement: a gain must not depend on where the code happens to lie."""
 
@@ -78,6 +79,15 @@ def build_at_call(
     )
     folder = space.scratch / f"call{source.trace.call}"
     return Built(source, quick, make_all(quick, source, source.compiler, folder, counted(space))), choices
+
+
+def build_general(space: Workspace, built: Built, variant: Variant) -> Path | None:
+    """The mock-up ``variant`` made so that it takes all general registers as they come, whatever they were at the traced
+    call; None where it cannot be built."""
+    source = replace(built.source, varying=frozenset(range(REGISTERS)))
+    recipe = replace(built.mockups[variant].recipe, checked=False)
+    folder = space.scratch / f"general{source.trace.call}"
+    return make_all([recipe], source, source.compiler, folder, counted(space))[variant].path
 
 
 def rebuild(space: Workspace, built: Built, variant: Variant, others: Sequence[Variant], *, places: bool) -> Built:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from layout_advise.decide.budget import Circumstances, nearest_mode, place_doubts, with_doubts
 from layout_advise.decide.decision import Decision, as_fast, measured, unrolled_nearer
-from layout_advise.decide.live import lived, tried_live, unlike_program
+from layout_advise.decide.live import lived, to_try, tried_live
 from layout_advise.decide.policy import DECIDE
 from layout_advise.decide.requests import (
     Asking,
@@ -92,7 +92,7 @@ def _decided(now: _Results, context: VerdictContext) -> Asking[Decision]:
         if more is None:
             break
         now, verdict = more, _verdict(more, context)
-    if wanted := _to_try(now, verdict, context):
+    if wanted := to_try(now.results, verdict, context):
         results, trials = yield from tried_live(now.results, wanted, now.trials)
         now = replace(now, results=results, trials=trials)
         verdict = _verdict(now, context)
@@ -111,16 +111,6 @@ def _decided(now: _Results, context: VerdictContext) -> Asking[Decision]:
     if second.action == "change":
         return (yield from _confirmed(now, context, second))[0]
     return replace(decision, verdict=second) if second.action == "keep" else decision
-
-
-def _to_try(now: _Results, verdict: Verdict, context: VerdictContext) -> list[Measured]:
-    """The candidates that are tried in the running program: what is going to be advised, else what may gain."""
-    asked = context.live == "always"
-    if context.live == "never" or not (asked or unlike_program(now.results)):
-        return []
-    open_to = sorted(reaching(now.results, context), key=lambda r: (-r.middle(), r.id))
-    best = [r for r in now.results if r.id in (verdict.candidate, verdict.about if asked else None)]
-    return best if verdict.action == "change" or (asked and best) else open_to
 
 
 def _more(now: _Results, context: VerdictContext) -> Asking[_Results | None]:

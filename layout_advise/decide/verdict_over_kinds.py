@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from layout_advise.decide.budget import Circumstances, nearest_mode, with_doubts
 from layout_advise.decide.decision import Decision, KindTimes, measured, unrolled_nearer
+from layout_advise.decide.live import lived, to_try, tried_live
 from layout_advise.decide.mixture import Portion, harms, mixed, sentence, with_kinds
 from layout_advise.decide.requests import Asking, MeasureAgain, measure_again, time_in_program
 from layout_advise.decide.verdict import VerdictContext, confirm, decide, identity_problem, undecided
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.measure.first_times import FirstTimes
+from layout_advise.measure.live_trial import LiveTrial
 from layout_advise.measure.measured import Measured
 from layout_advise.measure.mode import mode_of
 from layout_advise.measure.stage import TimedAgain
@@ -65,12 +68,17 @@ def decide_over_kinds(races: Sequence[KindRace], left_out: Sequence[Portion], co
     contest = main.race.times.contest
     kinds = {e.variant: [_measured(run, e.variant) for run in runs] for e in contest.entrants}
     decision = replace(decision, results=tuple(_mixed(runs, each) for each in kinds.values()))
-    verdict = first_verdict(kinds, [r.race.share for r in runs], contest.unmeasured, context)
+    shares = [r.race.share for r in runs]
+    verdict = first_verdict(kinds, shares, contest.unmeasured, context)
+    if wanted := to_try(decision.results, verdict, context):
+        results, trials = yield from tried_live(decision.results, wanted, {})
+        decision = replace(decision, results=results, trials=trials)
+        verdict = first_verdict(kinds, shares, contest.unmeasured, context, trials)
     if verdict.action != "change":
         best = max(kinds, key=lambda name: _middle(_mixed(runs, kinds[name])), default=None)
         if best is None:
             return replace(decision, verdict=verdict)
-        whole = _mixed(runs, kinds[best])
+        whole = lived(_mixed(runs, kinds[best]), decision.trials.get(best))
         said = sentence(portions(runs, kinds[best], left_out), whole.counted)
         text = f"Calls differ; with {whole.known}, the best layout tried: {said}."
         return replace(decision, verdict=with_kinds(verdict, text))
@@ -91,9 +99,11 @@ def first_verdict(
     shares: Sequence[float],
     unmeasured: Sequence[Measured],
     context: VerdictContext,
+    trials: Mapping[Variant, LiveTrial] = MappingProxyType({}),
 ) -> Verdict:
-    """The verdict on what the candidates gain over all kinds; one that makes the calls of a kind slower is not advised."""
-    whole = {name: mixed(shares, each) for name, each in kinds.items()}
+    """The verdict on what the candidates gain over all kinds, as ``trials`` in the running program have it; one that makes
+    the calls of a kind slower is not advised."""
+    whole = {name: lived(mixed(shares, each), trials.get(name)) for name, each in kinds.items()}
     verdict = decide([*whole.values(), *unmeasured], context)
     winner = next((name for name in kinds if str(name) == verdict.candidate), None)
     if verdict.action != "change" or winner is None or not harms(kinds[winner]):
@@ -175,7 +185,7 @@ def _confirmed(
             vectors = vectors or (number == 0 and again.vectors)
             run = replace(run, times=replace(run.times, again=again.timings))
         done.append(run)
-    whole = _mixed(done, kinds)
+    whole = lived(_mixed(done, kinds), decision.trials.get(winner))
     final = confirm(verdict, whole, context)
     if final.action == "change" and harms(kinds):
         text = f"{whole.known} makes calls of one kind slower when it is measured again."

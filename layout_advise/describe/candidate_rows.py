@@ -81,7 +81,7 @@ def measured_rows(case: Case, seen: Observation, decided: Decided) -> list[Candi
 
 def _with_live(row: CandidateReport, decided: Decided, name: Variant) -> CandidateReport:
     """A row with what came of its layout in the running program."""
-    trial = decided.decision.trials.get(name) if decided.decision is not None else None
+    trial = decided.trials.get(name)
     if trial is None or trial.ratio is None:
         return row
     speedup = interval(trial.ratio)
@@ -95,8 +95,7 @@ def _with_live(row: CandidateReport, decided: Decided, name: Variant) -> Candida
 
 def _budget(decided: Decided, name: Variant) -> tuple[BudgetTerm, ...]:
     """The doubts about a candidate's gain."""
-    results = decided.decision.results if decided.decision is not None else ()
-    one = next((r for r in results if r.name == name), None)
+    one = next((r for r in decided.results if r.name == name), None)
     return tuple(BudgetTerm(d.name, d.lo, d.hi, d.how) for d in one.budget) if one is not None else ()
 
 

@@ -157,7 +157,7 @@ def measured(case: Case, seen: Observation, decided: Decided) -> HotspotReport:
         ended_ways=_ended(case, seen, verified.built.source.lifted),
         kept_calls=_kept(case, seen, verified.built.source.lifted),
         compiled=_compiled(case.profiled),
-        no_live=next((t.reason for t in decision.trials.values() if t.ratio is None), None) if decision else None,
+        no_live=next((t.reason for t in decided.trials.values() if t.ratio is None), None),
     )
 
 

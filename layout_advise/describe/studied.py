@@ -8,11 +8,15 @@ from dataclasses import dataclass, field
 from layout_advise.choose.calls import Stretch, stretches
 from layout_advise.choose.probed_calls import call_times
 from layout_advise.decide.decision import Decision
+from layout_advise.decide.live import LiveOnly
 from layout_advise.describe.checks import Conditions
+from layout_advise.measure.live_trial import LiveTrial
+from layout_advise.measure.measured import Measured
 from layout_advise.measure.mode import Mode
 from layout_advise.mockup.remap.conversion_view import View
 from layout_advise.mockup.timing.policy import TIMING
 from layout_advise.mockup.timing.timings import Timings
+from layout_advise.mockup.timing.variants import Variant
 from layout_advise.observe.case import Case
 from layout_advise.observe.find_kinds import Kinds
 from layout_advise.observe.observe import Observation
@@ -34,11 +38,30 @@ class Decided:
     """Why kinds of calls were not measured, by the call that stands for them."""
     threads: ByThreads | None = None
     """A parallel region with other numbers of threads."""
+    alone: LiveOnly | None = None
+    """What the running program alone has decided, where nothing was timed in the snapshot."""
 
     @property
     def timings(self) -> Timings | None:
         """The first measurement."""
         return self.decision.first if self.decision else None
+
+    @property
+    def results(self) -> tuple[Measured, ...]:
+        """What was measured of each candidate, with its doubts."""
+        known = self.decision or self.alone
+        return known.results if known is not None else ()
+
+    @property
+    def trials(self) -> Mapping[Variant, LiveTrial]:
+        """What came of candidates in the running program."""
+        known = self.decision or self.alone
+        return known.trials if known is not None else {}
+
+    @property
+    def settled(self) -> bool:
+        """Whether the running program itself was timed."""
+        return any(trial.ratio is not None for trial in self.trials.values())
 
     @property
     def mode(self) -> Mode | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,7 +15,6 @@ from layout_advise.mockup.ir.effects import Gpr
 from layout_advise.mockup.remap.conversion_view import View
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.observe.case import Case
-from layout_advise.observe.watch_users import extent
 from layout_advise.propose.source import Source
 from layout_advise.tracer.live.orders import MOST_LEFT_OUT, MOST_RANGES, LiveCalls, LiveTask
 from layout_advise.tracer.live.outcome import LiveRun
@@ -54,6 +53,17 @@ class LiveTrial:
     copies."""
 
 
+@dataclass(frozen=True, slots=True)
+class LiveSubject:
+    """A ``mockup`` to be tried, of a ``candidate`` (None: of the unchanged layout), which copies as ``view`` says.
+    ``general`` builds it so that it takes any registers as they come; None where it cannot be built."""
+
+    mockup: Path
+    candidate: Candidate | None
+    view: View
+    general: Callable[[], Path | None]
+
+
 class _NoTrialError(Exception):
     """There is none, for this reason."""
 
@@ -85,13 +95,12 @@ class LiveBench:
             return "too few calls follow the one that was studied"
         return ""
 
-    def trial(self, mockup: Path, candidate: Candidate, view: View) -> LiveTrial:
+    def trial(self, subject: LiveSubject) -> LiveTrial:
         """Tries a candidate; never raises for what can go wrong with it."""
         try:
             if why := self.refusal():
                 raise _NoTrialError(why)
-            task = self.task(mockup, candidate, view)
-            return _Trial(self, task, time.monotonic() + MEASURE.live_s).carried_out()
+            return _Trial(self, subject, self.task(subject), time.monotonic() + MEASURE.live_s).carried_out()
         except _NoTrialError as why:
             return LiveTrial(None, str(why))
         except LayoutAdviseError as error:
@@ -99,24 +108,39 @@ class LiveBench:
         except OSError as error:
             return LiveTrial(None, str(error))
 
-    def task(self, mockup: Path, candidate: Candidate, view: View) -> LiveTask:
+    def task(self, subject: LiveSubject) -> LiveTask:
         """The orders for a candidate. Raises where its structures cannot be watched."""
-        structures = [r.structure for r in candidate.relayouts]
+        relayouts = subject.candidate.relayouts if subject.candidate is not None else ()
+        structures = [r.structure for r in relayouts]
         if any(s.via is not None for s in structures):
             raise _NoTrialError("its objects lie scattered over the heap")
-        if any(r.chosen is not None for r in candidate.relayouts):
+        if any(r.chosen is not None for r in relayouts):
             raise _NoTrialError("it stores the elements of one call only")
         if len(structures) > MOST_RANGES:
             raise _NoTrialError("it re-lays too many structures")
         blocks = [self._block(s) for s in structures if s.kind == "heap"]
+        ranges = tuple(Range(s.base, _end(s)) for s in structures)
+        equal = {number: (value, value) for number, value in self._read().items() if number not in self.source.varying}
         return LiveTask(
-            mockup,
+            subject.mockup,
             self.case.chosen.call,
-            tuple(Range(*extent(s)) for s in structures),
+            ranges,
             tuple(dict.fromkeys(blocks)),
-            self._guarded(),
-            writes=bool(view.outward),
+            tuple((number, *ends) for number, ends in equal.items()),
+            writes=bool(subject.view.outward),
         )
+
+    def loosened(self, task: LiveTask, mockup: Path) -> LiveTask:
+        """The same for a mock-up that takes any register as it comes: those that point into a structure still have to, and
+        the others must not."""
+        guarded, outside = [], []
+        for number, value in self._read().items():
+            held = next((r for r in task.ranges if r.start <= value < r.end), None)
+            if held is None:
+                outside.append(number)
+            else:
+                guarded.append((number, held.start, held.end - 1))
+        return replace(task, mockup=mockup, guarded=tuple(guarded), outside=tuple(outside))
 
     def _block(self, structure: Structure) -> Allocation:
         base = structure.block_base or structure.base
@@ -125,7 +149,7 @@ class LiveBench:
             raise _NoTrialError("the heap block of a structure is not known")
         return found
 
-    def _guarded(self) -> tuple[tuple[int, int], ...]:
+    def _read(self) -> dict[int, int]:
         """The general registers that the mock-up reads, as they were at the call that it was made for."""
         known = self.source.trace.registers.gpr
         read = {
@@ -133,7 +157,12 @@ class LiveBench:
             for live in self.source.lifted.live_ins
             if isinstance(live.location, Gpr) and live.location.number < GENERAL
         }
-        return tuple((number, known[number]) for number in sorted(read - self.source.varying))
+        return {number: known[number] for number in sorted(read)}
+
+
+def _end(structure: Structure) -> int:
+    """The end of the last element, where rows may lie apart."""
+    return structure.base + sum((d.count - 1) * d.stride for d in structure.dims) + structure.element_bytes
 
 
 @dataclass(slots=True)
@@ -141,6 +170,7 @@ class _Trial:
     """One candidate in the running program."""
 
     bench: LiveBench
+    subject: LiveSubject
     task: LiveTask
     deadline: float
 
@@ -155,7 +185,7 @@ class _Trial:
             raise _NoTrialError("the program does not end the same way each time")
         if one.calls < MEASURE.live_fewest_calls:
             raise _NoTrialError("too few calls follow the one that was studied")
-        whole, compared = self._all()
+        whole, compared = self._general(self._all())
         times = self._timed()
         found = LiveTrial(
             times.ratio, "", whole.mockups, whole.passed, whole.conversions, times.calls, times.original_ns, times.layout_ns,
@@ -179,23 +209,34 @@ class _Trial:
             quick=ns is None or ns < MEASURE.live_quick_ns,
             stdin_path=case.stdin,
             timeout=min(limit, case.settings.timeout),
+            scratch=case.space.scratch,
         )
 
-    def _all(self) -> tuple[LiveRun, OutputComparison]:
-        """The run in which all calls are the mock-up's that can be, compared with the ordinary ones. Calls at which it dies
-        are left to the original."""
+    def _all(self) -> LiveRun:
+        """The run in which all calls are the mock-up's that can be. Calls at which it dies are left to the original."""
         while True:
             run = self._run(LiveCalls.ALL, 0)
             if run.error:
                 raise _NoTrialError(run.error)
             if not run.inside:
-                break
+                return run
             if len(self.task.left_out) >= min(MOST_DEATHS, MOST_LEFT_OUT):
                 raise _NoTrialError(f"as the mock-up, call {run.inside} takes a way that no compared call took ({run.end})")
             self.task = replace(self.task, left_out=(*self.task.left_out, run.inside))
+
+    def _general(self, run: LiveRun) -> tuple[LiveRun, OutputComparison]:
+        """``run``, or where many calls have other arguments than the one studied, one with a mock-up that takes any;
+        compared with the ordinary ones."""
+        found = self._compared(run)
+        if run.passed - len(self.task.left_out) > MEASURE.live_passed * run.calls:
+            path = self.subject.general()
+            if path is not None:
+                self.task = replace(self.bench.loosened(self.task, path), left_out=())
+                run = self._all()
+                found = self._compared(run)
         if not run.mockups:
             raise _NoTrialError("no call of it has the arguments of the one that was studied")
-        return run, self._compared(run)
+        return run, found
 
     def _compared(self, run: LiveRun) -> OutputComparison:
         """Raises where the program did not do what it does ordinarily."""

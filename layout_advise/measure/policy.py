@@ -67,6 +67,9 @@ class MeasurePolicy:
     live_least_ns: float = limit(1000.0, "ns", "Shorter calls are not timed by themselves in the running program.", 69)
     live_quick_ns: float = limit(20000.0, "ns", "Shorter calls are timed by the time stamp counter alone.", 69)
     live_fewest_calls: int = limit(24, "calls", "So many calls must follow the one that was studied.", 69)
+    live_passed: float = limit(
+        0.2, "part", "Where more of the calls have other arguments, a mock-up is built that takes any.", 69
+    )
     live_slower: float = limit(10.0, "ratio", "The program may take so many times as long as usual.", 69)
 
 

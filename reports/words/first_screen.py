@@ -80,7 +80,7 @@ def apply_command(hotspot: HotspotReport, run: str = "RUN") -> ApplyCommand | No
 
 def _evidence(report: Report, hotspot: HotspotReport, advised: CandidateReport | None) -> Iterator[Mark]:
     """``verified · 9 processes · noise 2 % · 63 % of the samples · 8/9 checks``."""
-    tried = [c for c in hotspot.candidates if c.speedup is not None]
+    tried = [c for c in hotspot.candidates if c.speedup is not None or c.live is not None]
     if advised is not None:
         good = advised.evidence in ("live", "verified", "close")
         yield Mark("✓" if good else "!", advised.evidence, good)

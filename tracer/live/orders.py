@@ -29,8 +29,9 @@ class LiveCalls(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class LiveTask:
-    """The ``mockup`` of a region at the calls from ``first`` on whose general registers (by number) are as in ``guarded``,
-    and while the heap ``blocks`` of the structures are the same.
+    """The ``mockup`` of a region at the calls from ``first`` on whose general registers are as ``guarded`` says (number,
+    least and greatest value) and do not point into ``ranges`` where they are ``outside``, while the heap ``blocks`` of the
+    structures are the same.
 
     ``ranges`` is the memory of the structures that it re-lays. ``writes``: it writes to them. ``flush``: what was copied in
     is flushed from the caches before a call. ``left_out`` calls are the original's, and those after ``last`` (0: none).
@@ -40,7 +41,8 @@ class LiveTask:
     first: int
     ranges: tuple[Range, ...]
     blocks: tuple[Allocation, ...] = ()
-    guarded: tuple[tuple[int, int], ...] = ()
+    guarded: tuple[tuple[int, int, int], ...] = ()
+    outside: tuple[int, ...] = ()
     writes: bool = False
     flush: bool = False
     left_out: tuple[int, ...] = ()
@@ -50,11 +52,11 @@ class LiveTask:
         """The agent's file of orders. Raises ValueError where there are more ranges or calls than it takes."""
         if max(len(self.ranges), len(self.blocks)) > MOST_RANGES or len(self.left_out) > MOST_LEFT_OUT:
             raise ValueError("too many structures or calls for one trial")
-        registers = [0] * 16
-        for number, value in self.guarded:
-            registers[number] = value
-        mask = sum(1 << number for number, _ in self.guarded)
-        head = (MAGIC, calls, seed, self.writes, self.flush, self.last, mask, *registers)
+        low, high = [0] * 16, [0] * 16
+        for number, least, greatest in self.guarded:
+            low[number], high[number] = least, greatest
+        masks = [sum(1 << number for number in numbers) for numbers in ((g[0] for g in self.guarded), self.outside)]
+        head = (MAGIC, calls, seed, self.writes, self.flush, self.last, *masks, *low, *high)
         ranges = [word for r in self.ranges for word in (r.start, r.end)]
         blocks = [word for b in self.blocks for word in (b.address, b.bytes, b.order)]
         words = [*head, len(self.ranges), *_padded(ranges, 2 * MOST_RANGES), len(self.blocks)]

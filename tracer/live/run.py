@@ -11,6 +11,7 @@ from pathlib import Path
 from layout_advise.errors import ProgramError
 from layout_advise.tracer.live.orders import LiveCalls, LiveTask
 from layout_advise.tracer.live.outcome import TABLE_BYTES, LiveRun, read_table
+from layout_advise.tracer.live.output import MOST_BYTES
 from layout_advise.tracer.process.agent_run import agent_run
 from layout_advise.tracer.process.channel import Mode, Orders, State
 from layout_advise.tracer.process.launch import Start, wait_for_end
@@ -29,15 +30,17 @@ def run_live(
     quick: bool = False,
     stdin_path: Path | None = None,
     timeout: float | None = None,
+    scratch: Path | None = None,
 ) -> LiveRun:
     """Start ``command``, run ``calls`` of ``entry`` as ``task`` says, and wait for its end. ``quick``: only the time stamp
-    counter is read, for calls that a look at the CPU's time would outlast.
+    counter is read, for calls that a look at the CPU's time would outlast. Its output goes into files in ``scratch`` (None:
+    the system's temporary folder), which are removed.
 
-    Raises :class:`ProgramError` where it cannot be started, does not end within ``timeout`` seconds (it is killed then), or
-    never comes to the region.
+    Raises :class:`ProgramError` where it cannot be started, does not end within ``timeout`` seconds (it is killed then),
+    never comes to the region, or prints more than can be compared.
     """
-    with tempfile.TemporaryDirectory(prefix="layout-advise-live-") as scratch:
-        out, messages = Path(scratch) / "stdout", Path(scratch) / "stderr"
+    with tempfile.TemporaryDirectory(prefix="live-", dir=scratch) as folder_of_output:
+        out, messages = Path(folder_of_output) / "stdout", Path(folder_of_output) / "stderr"
         start = Start(command, stdin_path, stdout=out, stderr=messages)
         orders = Orders(Mode.LIVE, entry, first=task.first, quick=quick)
         files = {"live": task.packed(calls, seed)}
@@ -49,6 +52,8 @@ def run_live(
             if status.state < State.PATCHED:
                 raise ProgramError(f"cannot reach {entry.symbol or hex(entry.address)}", status.error or "it was not loaded")
             error, counts, times, roles = read_table((folder.path / "rows").read_bytes(), status.ns_per_tick)
+        if max(out.stat().st_size, messages.stat().st_size) > MOST_BYTES:
+            raise ProgramError("a layout cannot be tried in the program", f"it prints more than {MOST_BYTES >> 20} MiB")
         made, mockups, conversions, passed, inside = counts
         return LiveRun(
             made, mockups, conversions, passed, inside, error or status.error, times, roles, process.returncode, seconds,

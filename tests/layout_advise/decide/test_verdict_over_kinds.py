@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -13,8 +14,10 @@ from layout_advise.decide.mixture import Portion
 from layout_advise.decide.untried import not_all_kinds
 from layout_advise.decide.verdict import VerdictContext
 from layout_advise.decide.verdict_over_kinds import KindRace, decide_over_kinds
+from layout_advise.measure.live_trial import LiveTrial
 from layout_advise.measure.setup import Bench, Contest, Entrant
 from layout_advise.mockup.timing.plan import Memory, TimingPlan
+from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.mockup.timing.variants import IDENTITY, Variant
 from layout_advise.reports.model.candidate import Interval, KindSpeedup
 from layout_advise.reports.model.hotspot import KindReport, Verdict
@@ -89,6 +92,19 @@ def test_what_a_kind_leaves_open_widens_the_gain_of_all(monkeypatch: pytest.Monk
     assert elsewhere.interval is not None
     assert off.interval.hi > 1.05 * sure.interval.hi  # over the unchanged mock-up it gains more
     assert elsewhere.interval.lo < 0.8 * sure.interval.lo  # four fifths of the odd calls' time count as not improved
+
+
+def test_the_running_program_has_calls_of_all_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The snapshot shows a fifth of the even calls' time."""
+    odd, (even, kind) = race(monkeypatch, "odd calls", 0.5, 3.0), race(monkeypatch, "even calls", 0.5, 3.0, in_situ=5000.0)
+    assert odd[1] is not None
+    trial = LiveTrial(Ratio(1.4, 1.38, 1.42, 5), calls=100, timed=98)
+    main = replace(odd[1], live={C1: trial})
+    decision = decided([(odd[0], main), (even, kind)])
+    assert decision.trials == {C1: trial}
+    assert (decision.verdict.action, decision.verdict.gain) == ("change", 1.4)
+    (one,) = decision.results
+    assert [d.name for d in one.budget] == ["live", "form"]
 
 
 def test_unmeasured_calls_with_much_of_the_time_are_told() -> None:

@@ -79,7 +79,7 @@ def trial(programs: dict[bool, Path], tmp_path: Path) -> Build:
         given += ["-DWRITES"] if writes else []
         source = HERE / "live_mockup.c"
         subprocess.run(["gcc", "-O2", "-shared", "-fPIC", f"-I{SOURCES}", *given, "-o", out, source], check=True)
-        guarded = tuple((number, known[number]) for number in (RDI, RSI, RDX, RSP))
+        guarded = tuple((number, known[number], known[number]) for number in (RDI, RSI, RDX, RSP))
         task = LiveTask(out, FIRST, (Range(base, base + 32 * count),), blocks, guarded, writes=writes)
         return Trial(program, words, task, stdin)
 
@@ -168,6 +168,18 @@ def test_calls_with_other_registers_are_the_originals(trial: Build) -> None:
     assert FIRST in deep
     assert numbers(run, MOCKUP) == deep
     assert run.passed == FOLLOWING - len(deep) == len(numbers(run, PASSED))
+
+
+def test_registers_may_have_room(trial: Build) -> None:
+    one = trial("deep")
+    ((number, base, _), *others) = one.task.guarded
+    assert (number, others[-1][0]) == (RDI, RSP)
+    inside = ((number, base, one.task.ranges[0].end - 1), *others[:-1])
+    run = replace(one, task=replace(one.task, guarded=inside)).run(LiveCalls.ALL)
+    assert one.same(run)
+    assert run.passed == 0
+    elsewhere = replace(one, task=replace(one.task, guarded=(), outside=(RDI,)))
+    assert elsewhere.run(LiveCalls.ALL).passed == FOLLOWING
 
 
 def test_a_block_that_is_freed_ends_it(trial: Build) -> None:

@@ -147,8 +147,12 @@ static void take_registers(const struct la_frame *f)
 static int is_like_traced(uint64_t call)
 {
     for (uint64_t i = 0; i < 16; i++)
-        if ((la_live.guarded >> i & 1) && entered.gpr[i] != la_live.gpr[i])
+        if ((la_live.guarded >> i & 1) && (entered.gpr[i] < la_live.low[i] || la_live.high[i] < entered.gpr[i]))
             return 0;
+    for (uint64_t i = 0; i < 16; i++)
+        for (uint64_t k = 0; (la_live.outside >> i & 1) && k < la_live.ranges; k++)
+            if (la_live.range[k][0] <= entered.gpr[i] && entered.gpr[i] < la_live.range[k][1])
+                return 0;
     for (uint64_t i = 0; i < la_live.left_out; i++)
         if (la_live.leave[i] == call)
             return 0;

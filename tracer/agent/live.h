@@ -12,8 +12,9 @@ struct la_live_orders { /* file "live", written by the launcher */
     uint64_t writes;  /* the mock-up writes to the structures: they are copied back after each of its calls */
     uint64_t flush;   /* what was copied in is flushed from the caches before the call */
     uint64_t last;    /* later calls are the original's; 0: none is too late */
-    uint64_t guarded; /* bit n: register n has to be gpr[n] */
-    uint64_t gpr[16];
+    uint64_t guarded; /* bit n: register n has to be from low[n] to high[n] */
+    uint64_t outside; /* bit n: register n must not point into the ranges */
+    uint64_t low[16], high[16];
     uint64_t ranges, range[LA_LIVE_RANGES][2]; /* of the structures: start, end */
     uint64_t blocks, block[LA_LIVE_RANGES][3]; /* of the heap: address, bytes, order */
     uint64_t left_out, leave[LA_LIVE_LEFT_OUT]; /* calls that are the original's */

@@ -1,0 +1,191 @@
+"""Trials in a running program that is played: which runs are made, what is compared, and why there may be no trial."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from layout_advise.errors import ProgramError
+from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Relayout, Structure
+from layout_advise.measure import live_trial
+from layout_advise.measure.live_trial import LiveBench, LiveSubject, LiveTrial
+from layout_advise.mockup.ir.effects import Gpr
+from layout_advise.mockup.remap.conversion_view import NOTHING
+from layout_advise.tracer.live.orders import LiveCalls, LiveTask
+from layout_advise.tracer.live.outcome import CONVERTED, MOCKUP, ORIGINAL, LiveRun
+from layout_advise.tracer.trace.trace import Allocation
+
+BASE, BYTES, CALLS = 0x10000, 6400, 200
+GENERAL = Path("general.so")
+STRUCTURE = Structure("s0", "s", BASE, BYTES, (Dim(100, 64),), ())
+
+
+class Played:
+    """A program of ``CALLS`` calls of 100 µs, 80 as the mock-up. ``dies`` at these calls as the mock-up; ``passes`` that
+    part of the calls with a mock-up that is not the general one; ``prints`` so much, as the mock-up and by itself."""
+
+    def __init__(
+        self,
+        dies: Sequence[int] = (),
+        passes: float = 0.0,
+        prints: Callable[[LiveCalls, int], bytes] = lambda calls, number: b"12\n",
+        ends: Callable[[LiveCalls], int] = lambda calls: 0,
+        converted: bool = False,
+    ) -> None:
+        self.dies, self.passes, self.prints, self.ends, self.converted = dies, passes, prints, ends, converted
+        self.runs: list[tuple[LiveCalls, LiveTask]] = []
+
+    def run(self, command: Sequence[str], entry: object, task: LiveTask, calls: LiveCalls, **options: Any) -> LiveRun:
+        self.runs.append((calls, task))
+        number = np.arange(CALLS)
+        mockup = {0: number < 0, 1: number >= 0, 2: number % 2 == 0, 3: number % 2 == 1}[int(calls)]
+        passed = (number % 10 < 10 * self.passes) if calls and task.mockup != GENERAL else number < 0
+        left = np.isin(task.first + number, task.left_out)
+        deadly = mockup & ~passed & ~left & np.isin(task.first + number, self.dies)
+        mockup = mockup & ~passed & ~left
+        inside = task.first + int(np.flatnonzero(deadly)[0]) if deadly.any() else 0
+        roles = np.where(mockup, MOCKUP | (CONVERTED if self.converted else 0), ORIGINAL).astype(np.uint64)
+        layout = 60e3 if self.converted and task.flush else 80e3
+        return LiveRun(
+            CALLS, int(mockup.sum()), 1, int((passed | left).sum()), inside, "", np.where(mockup, layout, 100e3), roles,
+            -4 if inside else self.ends(calls), 0.01, 0.01, self.prints(calls, len(self.runs)), b"",
+        )  # fmt: skip
+
+
+def bench(**changes: object) -> LiveBench:
+    given: dict[str, object] = {"threaded": False, "threads": 1, "recursive": False, "temporary": False, "ns": 100e3}
+    given |= {"calls": 500} | changes
+    silent = SimpleNamespace(step=lambda text: None, count=lambda text, i, n: None)
+    case = SimpleNamespace(
+        per_call=lambda ns: ns,
+        chosen=SimpleNamespace(in_situ_ns=given["ns"], call=5),
+        profiled=SimpleNamespace(threaded=given["threaded"], entry=None),
+        probe=SimpleNamespace(threads=given["threads"], recursive=given["recursive"], calls=given["calls"]),
+        settings=SimpleNamespace(temporary=given["temporary"], command=("p",), timeout=60.0),
+        space=SimpleNamespace(progress=silent, scratch=None),
+        stdin=None,
+    )
+    live_ins = [SimpleNamespace(location=Gpr(number)) for number in (7, 6, 2)]
+    registers = SimpleNamespace(gpr=[BASE + 64 if n == 7 else n for n in range(16)])
+    source = SimpleNamespace(
+        trace=SimpleNamespace(registers=registers), lifted=SimpleNamespace(live_ins=live_ins), varying=frozenset({2})
+    )
+    return LiveBench(cast("Any", case), cast("Any", source), (Allocation(BASE, BYTES, 3, 0),))
+
+
+def subject(structure: Structure = STRUCTURE, general: Path | None = GENERAL) -> LiveSubject:
+    relayout = Relayout(structure, (), (), (), "")
+    return LiveSubject(Path("m.so"), Candidate("c1", (relayout,), (), ()), NOTHING, lambda: general)
+
+
+def trial(monkeypatch: pytest.MonkeyPatch, played: Played, **changes: object) -> LiveTrial:
+    monkeypatch.setattr(live_trial, "run_live", played.run)
+    return bench(**changes).trial(subject())
+
+
+def kinds(played: Played) -> list[LiveCalls]:
+    return [calls for calls, _ in played.runs]
+
+
+def test_each_call_is_timed_both_ways_and_one_run_has_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    played = Played()
+    found = trial(monkeypatch, played)
+    pairs = [LiveCalls.ONE, LiveCalls.OTHER, LiveCalls.OTHER, LiveCalls.ONE]
+    assert kinds(played) == [LiveCalls.NONE] * 2 + [LiveCalls.ALL] + pairs * 2 + pairs[:2]
+    assert found.ratio is not None
+    assert found.ratio.median == pytest.approx(1.25)
+    assert found.ratio.restores == 5
+    assert (found.calls, found.passed, found.exit_status, found.output_bytes) == (200, 0, 0, 3)
+    assert found.original_ns == pytest.approx(100e3)
+    assert found.layout_ns == pytest.approx(80e3)
+    (_, task), *_ = played.runs
+    assert task.ranges[0].start == BASE
+    assert task.ranges[0].end == BASE + BYTES
+    assert task.blocks == (Allocation(BASE, BYTES, 3, 0),)
+    assert task.guarded == ((6, 6, 6), (7, BASE + 64, BASE + 64))  # rdx differs from call to call
+
+
+def test_rows_that_lie_apart_are_watched_to_their_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = Structure("s0", "s", BASE, BYTES, (Dim(4, 1600), Dim(10, 64)), ())
+    (held,) = bench().task(subject(rows)).ranges
+    assert held.end == BASE + 3 * 1600 + 10 * 64
+
+
+def test_calls_at_which_the_mockup_dies_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    played = Played(dies=(17, 31))
+    found = trial(monkeypatch, played)
+    assert found.ratio is not None
+    assert (found.calls, found.passed) == (198, 2)
+    assert played.runs[-1][1].left_out == (17, 31)
+    found = trial(monkeypatch, Played(dies=range(10, 90)))
+    assert found.ratio is None
+    assert "takes a way that no compared call took" in found.reason
+
+
+def test_where_many_calls_have_other_arguments_a_mockup_takes_any(monkeypatch: pytest.MonkeyPatch) -> None:
+    played = Played(passes=0.5)
+    found = trial(monkeypatch, played)
+    assert (found.calls, found.passed) == (200, 0)
+    task = played.runs[-1][1]
+    assert task.mockup == GENERAL
+    assert task.guarded == ((7, BASE, BASE + BYTES - 1),)
+    assert task.outside == (2, 6)
+    few = Played(passes=0.1)
+    assert trial(monkeypatch, few).passed == 20
+    assert few.runs[-1][1].mockup != GENERAL
+
+
+def test_where_the_data_are_converted_before_each_call_flushed_copies_stand_beside(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = trial(monkeypatch, Played(converted=True))
+    assert found.converted
+    assert found.ratio is not None
+    assert found.ratio.lo == pytest.approx(1.25)
+    assert found.ratio.hi == pytest.approx(100 / 60)
+
+
+@pytest.mark.parametrize(
+    ("played", "why"),
+    [
+        (Played(prints=lambda calls, n: b"1" if calls else b"2"), "printed something else"),
+        (Played(prints=lambda calls, n: b"1 " * n), "differs from run to run"),
+        (Played(ends=lambda calls: 3 if calls else 0), "ended with exit status 3 instead of exit status 0"),
+        (Played(ends=lambda calls: 3 if calls == LiveCalls.OTHER else 0), "ended with exit status 3"),
+    ],
+)
+def test_a_program_that_does_something_else_gives_no_answer(
+    monkeypatch: pytest.MonkeyPatch, played: Played, why: str
+) -> None:  # fmt: skip
+    found = trial(monkeypatch, played)
+    assert found.ratio is None
+    assert why in found.reason
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"threaded": True}, "several threads"),
+        ({"threads": 3}, "several threads"),
+        ({"recursive": True}, "calls itself"),
+        ({"temporary": True}, "conversion instead"),
+        ({"ns": 300.0}, "too short"),
+        ({"calls": 20}, "too few calls"),
+    ],
+)
+def test_what_cannot_be_tried_is_not_begun(monkeypatch: pytest.MonkeyPatch, changes: dict[str, object], why: str) -> None:
+    played = Played()
+    found = trial(monkeypatch, played, **changes)
+    assert why in found.reason
+    assert not played.runs
+
+
+def test_whatever_fails_ends_in_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object, **__: object) -> LiveRun:
+        raise ProgramError("the program hung while a layout was tried in it", "still running after 10 s")
+
+    monkeypatch.setattr(live_trial, "run_live", fails)
+    assert "hung" in bench().trial(subject()).reason
