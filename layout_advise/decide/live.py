@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from layout_advise.decide.requests import Asking, RunLive, run_live
@@ -66,18 +66,28 @@ def how_live(trial: LiveTrial) -> str:
     return f"{trial.timed:,} calls of the running program as the original and as the mock-up, in {runs} runs"
 
 
-def tried_live(
-    results: Sequence[Measured], wanted: Sequence[Measured], trials: Mapping[Variant, LiveTrial]
-) -> Asking[tuple[tuple[Measured, ...], dict[Variant, LiveTrial]]]:
-    """``results`` with what the running program tells of ``wanted``, the first few of them; and all trials."""
-    done = dict(trials)
-    for one in wanted[: MEASURE.live_layouts]:
-        if one.name in done:
-            continue
-        done[one.name] = yield from run_live(RunLive(0, one.name))
-        if done[one.name].ratio is None:
-            break  # what stopped it would stop the others
-    return tuple(lived(r, done.get(r.name)) for r in results), done
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """Candidates with what the running program tells of some, and the verdict on them."""
+
+    results: tuple[Measured, ...]
+    trials: Mapping[Variant, LiveTrial]
+    verdict: Verdict
+
+
+def settled(
+    found: Settled, context: VerdictContext, verdict_on: Callable[[Sequence[Measured], Mapping[Variant, LiveTrial]], Verdict]
+) -> Asking[Settled]:
+    """``found`` after candidates were tried in the running program, one after the other, as long as one that was not may be
+    the answer, and the first of them came to something."""
+    while len(found.trials) < MEASURE.live_layouts:
+        left = [r for r in to_try(found.results, found.verdict, context) if r.name not in found.trials]
+        if not left or any(trial.ratio is None for trial in found.trials.values()):
+            break  # what stopped one would stop the others
+        trials = {**found.trials, left[0].name: (yield from run_live(RunLive(0, left[0].name)))}
+        results = tuple(lived(r, trials[r.name]) if r.name == left[0].name else r for r in found.results)
+        found = Settled(results, trials, verdict_on(results, trials))
+    return found
 
 
 def decide_live(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from layout_advise.decide.budget import Circumstances, nearest_mode, place_doubts, with_doubts
 from layout_advise.decide.decision import Decision, as_fast, measured, unrolled_nearer
-from layout_advise.decide.live import lived, to_try, tried_live
+from layout_advise.decide.live import Settled, lived, settled
 from layout_advise.decide.policy import DECIDE
 from layout_advise.decide.requests import (
     Asking,
@@ -92,10 +92,7 @@ def _decided(now: _Results, context: VerdictContext) -> Asking[Decision]:
         if more is None:
             break
         now, verdict = more, _verdict(more, context)
-    if wanted := to_try(now.results, verdict, context):
-        results, trials = yield from tried_live(now.results, wanted, now.trials)
-        now = replace(now, results=results, trials=trials)
-        verdict = _verdict(now, context)
+    now, verdict = yield from _settled(now, verdict, context)
     if verdict.action != "change":
         decision = Decision(
             now.timings, None, now.around.mode, verdict, None, context.snapshot, results=now.results, trials=now.trials
@@ -107,10 +104,21 @@ def _decided(now: _Results, context: VerdictContext) -> Asking[Decision]:
     blocks = again.form == IDENTITY_BLOCKS  # it is blocks that gain; what needs none may gain by itself
     rest = [again if r.name == again.name else r for r in now.results if not (blocks and r.blocked) or r.name == again.name]
     now = replace(now, results=tuple(rest))
-    second = _verdict(now, context)
+    now, second = yield from _settled(now, _verdict(now, context), context)
+    decision = replace(decision, trials=now.trials)
     if second.action == "change":
         return (yield from _confirmed(now, context, second))[0]
     return replace(decision, verdict=second) if second.action == "keep" else decision
+
+
+def _settled(now: _Results, verdict: Verdict, context: VerdictContext) -> Asking[tuple[_Results, Verdict]]:
+    """The candidates that may be the answer as the running program has them."""
+    found = yield from settled(
+        Settled(now.results, now.trials, verdict),
+        context,
+        lambda results, _: _verdict(replace(now, results=tuple(results)), context),
+    )
+    return replace(now, results=found.results, trials=found.trials), found.verdict
 
 
 def _more(now: _Results, context: VerdictContext) -> Asking[_Results | None]:

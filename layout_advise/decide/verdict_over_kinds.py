@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from layout_advise.decide.budget import Circumstances, nearest_mode, with_doubts
 from layout_advise.decide.decision import Decision, KindTimes, measured, unrolled_nearer
-from layout_advise.decide.live import lived, to_try, tried_live
+from layout_advise.decide.live import Settled, lived, settled
 from layout_advise.decide.mixture import Portion, harms, mixed, sentence, with_kinds
 from layout_advise.decide.requests import Asking, MeasureAgain, measure_again, time_in_program
 from layout_advise.decide.verdict import VerdictContext, confirm, decide, identity_problem, undecided
@@ -70,10 +70,12 @@ def decide_over_kinds(races: Sequence[KindRace], left_out: Sequence[Portion], co
     decision = replace(decision, results=tuple(_mixed(runs, each) for each in kinds.values()))
     shares = [r.race.share for r in runs]
     verdict = first_verdict(kinds, shares, contest.unmeasured, context)
-    if wanted := to_try(decision.results, verdict, context):
-        results, trials = yield from tried_live(decision.results, wanted, {})
-        decision = replace(decision, results=results, trials=trials)
-        verdict = first_verdict(kinds, shares, contest.unmeasured, context, trials)
+    found = yield from settled(
+        Settled(decision.results, {}, verdict),
+        context,
+        lambda _, trials: first_verdict(kinds, shares, contest.unmeasured, context, trials),
+    )
+    decision, verdict = replace(decision, results=found.results, trials=found.trials), found.verdict
     if verdict.action != "change":
         best = max(kinds, key=lambda name: _middle(_mixed(runs, kinds[name])), default=None)
         if best is None:

@@ -48,19 +48,19 @@ class Decided:
 
     @property
     def results(self) -> tuple[Measured, ...]:
-        """What was measured of each candidate, with its doubts."""
+        """The measurements of each candidate, with its doubts."""
         known = self.decision or self.alone
         return known.results if known is not None else ()
 
     @property
     def trials(self) -> Mapping[Variant, LiveTrial]:
-        """What came of candidates in the running program."""
+        """The outcome of trials in the running program."""
         known = self.decision or self.alone
         return known.trials if known is not None else {}
 
     @property
     def settled(self) -> bool:
-        """Whether the running program itself was timed."""
+        """True where the running program itself was timed."""
         return any(trial.ratio is not None for trial in self.trials.values())
 
     @property

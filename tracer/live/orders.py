@@ -1,4 +1,4 @@
-"""The orders of a trial in the running program, as the agent reads them (``tracer/agent/live/live.h``)."""
+"""The orders of a trial in the running program, as the agent reads them (``tracer/agent/live.h``)."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class LiveRun:
 
     @property
     def end(self) -> str:
-        """How it ended: ``exit status 0``."""
+        """Its end in words: ``exit status 0``."""
         return describe_end(self.returncode)
 
     def times_as(self, role: int) -> NDArray[np.float64]:

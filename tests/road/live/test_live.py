@@ -29,42 +29,44 @@ def studied(program: Path, which: str, hotspot: str, folder: Path, *options: str
     return advise([program, which], "--hotspot", hotspot, "--restores", "2", "--candidates", "1", *options, folder=folder)
 
 
-def tried(report: Report) -> LiveReport:
-    """What came of the layout that was tried."""
-    (live,) = (c.live for c in report.hotspots[0].candidates if c.live is not None)
+def tried(report: Report) -> list[LiveReport]:
+    """What came of the layouts that were tried."""
+    tried = [c for c in report.hotspots[0].candidates if c.live is not None]
+    found = [c.live for c in tried if c.live is not None]
+    assert found
     text = render(report)
-    assert "In the running program: " in text
-    assert "the same output" in text
-    assert {c.evidence for c in report.hotspots[0].candidates if c.live is not None} == {"live"}
-    assert {t.term for c in report.hotspots[0].candidates if c.live is not None for t in c.error_budget} >= {"live", "form"}
-    assert live.exit_status == 5
-    assert live.speedup.lo <= live.speedup.median <= live.speedup.hi
-    assert min(live.ns_original, live.ns_layout, live.seconds_original, live.seconds_layout) > 0
-    return live
+    assert "in the running program: " in text
+    assert "bytes of output as ordinarily" in text
+    assert {c.evidence for c in tried} == {"live"}
+    assert all({t.term for t in c.error_budget} >= {"live", "form"} for c in tried)
+    for live in found:
+        assert live.exit_status == 5
+        assert live.speedup.lo <= live.speedup.median <= live.speedup.hi
+        assert min(live.ns_original, live.ns_layout, live.seconds_original, live.seconds_layout) > 0
+        assert live.passed == 0
+    return found
 
 
 @pytest.mark.slow
 def test_a_structure_that_is_only_read(program: Path, tmp_path: Path) -> None:
     report = studied(program, "gather", "gather", tmp_path, "--live")
-    live = tried(report)
-    assert live.calls + report.hotspots[0].call - 1 == 90
-    assert (live.passed, live.conversions, live.converted, live.own_words) == (0, 1, False, 0)
+    for live in tried(report):
+        assert live.calls + report.hotspots[0].call - 1 == 90
+        assert (live.conversions, live.converted, live.own_words) == (1, False, 0)
     assert "In the running program" in (tmp_path / "run" / "report.html").read_text()
 
 
 @pytest.mark.slow
 def test_a_structure_that_the_region_writes(program: Path, tmp_path: Path) -> None:
-    live = tried(studied(program, "advance", "advance", tmp_path, "--live"))
-    assert live.passed == 0
-    assert live.conversions == live.calls + 1  # back after each call
+    for live in tried(studied(program, "advance", "advance", tmp_path, "--live")):
+        assert live.conversions == live.calls + 1  # back after each call
 
 
 @pytest.mark.slow
 def test_a_loop_whose_data_the_program_writes_between_its_entries(program: Path, tmp_path: Path) -> None:
-    live = tried(studied(program, "loop", "main", tmp_path, "--live"))
-    assert live.passed == 0
-    assert live.conversions == live.calls  # once at the start, then before each further entry
-    assert live.converted
+    for live in tried(studied(program, "loop", "main", tmp_path, "--live")):
+        assert live.conversions == live.calls  # once at the start, then before each further entry
+        assert live.converted
 
 
 @pytest.mark.slow
