@@ -11,6 +11,7 @@ from layout_advise.describe.policy import CHECKS
 from layout_advise.measure.policy import MEASURE
 from layout_advise.mockup.timing.policy import TIMING
 from layout_advise.observe.policy import OBSERVE
+from layout_advise.propose.policy import PROPOSE
 from layout_advise.verify.policy import VERIFY
 
 
@@ -19,6 +20,7 @@ def policies() -> dict[str, dict[str, float]]:
     return {
         "choose": asdict(CHOOSE),
         "observe": asdict(OBSERVE),
+        "propose": asdict(PROPOSE),
         "build": asdict(BUILD),
         "verify": asdict(VERIFY),
         "timing": asdict(TIMING),

@@ -166,4 +166,5 @@ def candidate_report(
         measured_again=again,
         classes=max((r.chosen.block for r in candidate.relayouts if r.chosen is not None), default=None),
         arrays=tuple(names for r in candidate.stored for names in r.arrays),
+        proposers=candidate.proposers,
     )

@@ -17,6 +17,7 @@ def plain(candidate: Candidate) -> dict[str, Any]:
         "block": candidate.block,
         "derivation": candidate.derivation,
         "cost": candidate.cost,
+        "proposers": candidate.proposers,
         "relayouts": [_plain_layout(r) for r in candidate.relayouts],
     }
 

@@ -18,6 +18,7 @@ from layout_advise.mockup.remap.conversion_view import View, view
 from layout_advise.mockup.remap.plan import plan
 from layout_advise.mockup.timing.variants import Variant
 from layout_advise.observe.observe import Observation, density
+from layout_advise.propose.field_clusters import suggested
 from layout_advise.propose.recipes import Recipe
 from layout_advise.propose.shared_index import shared_indices
 from layout_advise.propose.source import Source
@@ -33,11 +34,19 @@ class Proposed:
     candidates: tuple[Candidate, ...]
 
 
-def proposed(seen: Observation, source: Source | NotLiftedError, budget: int, *, temporary: bool) -> Proposed:
-    """At most ``budget`` candidates; ``temporary``: of layouts that exist during a call only."""
+def proposed(
+    seen: Observation,
+    source: Source | NotLiftedError,
+    budget: int,
+    *,
+    temporary: bool,
+    beside: Sequence[Observation] = (),
+) -> Proposed:
+    """At most ``budget`` candidates; ``temporary``: of layouts that exist during a call only. ``beside`` are calls of other
+    regions that use the structures."""
     unfit = refused(seen, source) if isinstance(source, Source) else frozenset()
     shared = shared_indices(source.code.elements, source.trace, seen.structures) if isinstance(source, Source) else ()
-    found = propose(seen, budget, unfit, shared)
+    found = propose(seen, budget, unfit, shared, beside)
     return Proposed(seen, source, tuple(replace(c, temporary=temporary) for c in found))
 
 
@@ -59,10 +68,14 @@ def refused(seen: Observation, source: Source) -> frozenset[str]:
 
 
 def propose(
-    seen: Observation, budget: int, refused: Collection[str] = (), shared: Sequence[SharedIndex] = ()
+    seen: Observation,
+    budget: int,
+    refused: Collection[str] = (),
+    shared: Sequence[SharedIndex] = (),
+    beside: Sequence[Observation] = (),
 ) -> tuple[Candidate, ...]:
     """Candidate layouts of what was seen, best under the model first, at most ``budget``; arrays with a ``shared`` index are
-    also merged."""
+    also merged. What calls ``beside`` it use together counts as well."""
     walks = {
         d.structure.id: Walk(
             d.fastest,
@@ -78,7 +91,15 @@ def propose(
     single = [s for s in seen.structures if s.id not in refused and s.id not in swapped]
     merged = merged_candidates(single, shared, walks, lanes)
     room = max(1, budget - 1) if merged else budget
-    found = explore(seen.structures, lanes=lanes, budget=room, walks=walks, refused=refused, exchanged=seen.exchanged)
+    found = explore(
+        seen.structures,
+        lanes=lanes,
+        budget=room,
+        walks=walks,
+        refused=refused,
+        exchanged=seen.exchanged,
+        suggested=suggested(seen, beside),
+    )
     kept = tuple(replace(c, id=f"c{number}") for number, c in enumerate(spread(found, room), 1))
     return with_merged(kept, merged, seen.structures, budget) if merged else kept
 

@@ -33,11 +33,18 @@ def shared_candidates(by_region: Sequence[Sequence[Candidate]], budget: int) -> 
     as long as there are at most ``budget`` of the structures of that region. Numbered anew, ``c1`` first."""
     chosen: dict[frozenset[object], Candidate] = {}
     for candidate in _in_turn(by_region):
+        if (key := layout_key(candidate)) in chosen:
+            chosen[key] = _found_by_both(chosen[key], candidate)
+            continue
         places = {place_of(r.structure) for r in candidate.relayouts}
         alike = sum(bool(places & {place_of(r.structure) for r in one.relayouts}) for one in chosen.values())
         if alike < budget:
-            chosen.setdefault(layout_key(candidate), candidate)
+            chosen[key] = candidate
     return tuple(replace(c, id=f"c{number}") for number, c in enumerate(chosen.values(), 1))
+
+
+def _found_by_both(one: Candidate, other: Candidate) -> Candidate:
+    return replace(one, proposers=tuple(dict.fromkeys((*one.proposers, *other.proposers))))
 
 
 def _in_turn(by_region: Sequence[Sequence[Candidate]]) -> Iterator[Candidate]:

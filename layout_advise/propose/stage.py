@@ -47,7 +47,9 @@ def propose_layouts(observed: Observed, others: Sequence[Observation], read: Cal
         source = source_of(seen, lifted, case.profiled.module, case.profiled.function, verify=verbose)
     else:
         source = lifted
-    found = with_given(case, proposed(seen, source, case.settings.candidates, temporary=case.settings.temporary))
+    settings = case.settings
+    found = proposed(seen, source, settings.candidates, temporary=settings.temporary, beside=case.beside)
+    found = with_given(case, found)
     write_atomically(case.space.region.candidates, json.dumps([plain(c) for c in found.candidates], indent=1).encode())
     return found
 

@@ -109,7 +109,7 @@ def _same_region(one: Case, other: Case) -> bool:
 def _shared(looked: Sequence[tuple[Case, Observation]], budget: int) -> tuple[Case, ...]:
     """The cases with what regions have in common: of those that use a structure together the calls, and the layouts."""
     known = [united(seen, _beside(number, looked)) for number, (_, seen) in enumerate(looked)]
-    proposed = [propose(seen, budget) for seen in known]
+    proposed = [propose(seen, budget, beside=_beside(number, looked)) for number, seen in enumerate(known)]
     together = [bool(_beside(number, looked)) for number in range(len(looked))]
     given = shared_candidates([found if shared else () for found, shared in zip(proposed, together, strict=True)], budget)
     cases = []

@@ -230,7 +230,8 @@ class Candidate:
 
     ``families`` as in the report's contract (``soa``, ``aosoa``, ``split``, ``permute``, ``compact``, ``pad``,
     ``reorder``, ``merge``); ``block`` the lane count of ``aosoa``; ``derivation`` the rules used, in order. ``keeps_cold``
-    tells that a permanent version has to keep the unused fields in a second (cold) structure.
+    tells that a permanent version has to keep the unused fields in a second (cold) structure. ``proposers`` are the ways by
+    which it was found: ``rules``, ``search``, ``field graph``, ``affinity``.
     """
 
     id: str
@@ -241,6 +242,7 @@ class Candidate:
     temporary: bool = False
     keeps_cold: bool = False
     cost: dict[str, float] = field(default_factory=dict, compare=False)
+    proposers: tuple[str, ...] = field(default=("rules",), compare=False)
 
     @property
     def stored(self) -> tuple[Relayout, ...]:

@@ -8,6 +8,7 @@ from math import prod
 
 from layout_advise.layoutalgebra.derive.structure import Chosen, Field, Structure
 from layout_advise.layoutalgebra.explore.cost_model import Walk
+from layout_advise.layoutalgebra.explore.partitions import Suggested
 from layout_advise.layoutalgebra.explore.placement import aligned, place_group
 from layout_advise.layoutalgebra.explore.plans import LINE, AxisStep, Group, LayoutPlan, whole
 from layout_advise.layoutalgebra.explore.relayout import tight_plan
@@ -24,13 +25,15 @@ MOST_GROWN, SMALL_PADDED = 2, 64 << 10
 class Proposal:
     """A plan with what the report calls it; ``block`` is the lane count of AoSoA.
 
-    A ``rival`` is a candidate only where the model takes it for cheaper than all others.
+    A ``rival`` is a candidate only where the model takes it for cheaper than all others. ``proposer`` as in
+    :class:`Candidate`.
     """
 
     plan: LayoutPlan
     families: tuple[str, ...]
     block: int | None = None
     rival: bool = False
+    proposer: str = "rules"
 
 
 def proposals(structure: Structure, walk: Walk, lanes: tuple[int, ...]) -> Iterator[Proposal]:
@@ -101,6 +104,32 @@ def _blocked(structure: Structure, lanes: tuple[int, ...]) -> Iterator[Proposal]
             outer = (*whole(structure)[:last], AxisStep(last, "div", block))
             plan = LayoutPlan((Group(fields, outer, (AxisStep(last, "mod", block),)),))
             yield Proposal(plan, ("aosoa", "pad") if count % block else ("aosoa",), block)
+
+
+def partitioned(structure: Structure, suggested: Sequence[Suggested], lanes: tuple[int, ...]) -> Iterator[Proposal]:
+    """Each of the ``suggested`` partitions as records, and the first that has several of them also with its records in
+    blocks, each as long as the longest vector holds fields of it: a block length for each cluster."""
+    steps, last = whole(structure), len(structure.dims) - 1
+    count, vector, tiled = structure.dims[last].count, max(lanes, default=0), False
+    for one in suggested:
+        sizes = [len(group) for group in one.partition]
+        plan = LayoutPlan(tuple(Group(group, steps) for group in one.partition))
+        if len(sizes) > 1:
+            yield Proposal(plan, ("split",) if max(sizes) > 1 else ("soa",), proposer=one.proposer)
+        if tiled or len(sizes) < 2 or max(sizes) < 2:
+            continue
+        blocks = [vector // main_size([structure.fields[n] for n in group]) for group in one.partition]
+        groups = tuple(
+            Group(g, (*steps[:last], AxisStep(last, "div", b)), (AxisStep(last, "mod", b),))
+            if len(g) > 1
+            else Group(g, steps)
+            for g, b in zip(one.partition, blocks, strict=True)
+        )
+        used = {b for g, b in zip(one.partition, blocks, strict=True) if len(g) > 1}
+        if min(used) > 1 and max(used) < count:
+            tiled = True
+            names = ("aosoa", "split", *(("pad",) if any(count % b for b in used) else ()))
+            yield Proposal(LayoutPlan(groups), names, max(used), proposer=one.proposer)
 
 
 def main_size(fields: Sequence[Field]) -> int:

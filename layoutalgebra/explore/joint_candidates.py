@@ -13,6 +13,9 @@ from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout, St
 TOGETHER = 7
 """At most so many layouts are proposed for all structures at once."""
 
+PARTITIONERS = frozenset(("field graph", "affinity"))
+"""Proposers whose layouts of one family differ in what they keep together."""
+
 Span = tuple[int, int]
 
 
@@ -105,20 +108,29 @@ def together(each: list[list[Candidate]]) -> list[Candidate]:
         blocks = {c.block for c in pick if c.block}
         cost = {"relative": sum(c.cost["relative"] for c in pick) / len(pick)}
         block = blocks.pop() if len(blocks) == 1 else None
-        candidate = Candidate("", layouts, families, derivation, block, False, any(c.keeps_cold for c in pick), cost)
+        kept, who = any(c.keeps_cold for c in pick), _proposers(pick)
+        candidate = Candidate("", layouts, families, derivation, block, False, kept, cost, who)
         joined.setdefault(layouts, candidate)
     return spread(sorted(joined.values(), key=lambda c: c.cost["relative"]), TOGETHER)
 
 
+def _proposers(pick: Sequence[Candidate]) -> tuple[str, ...]:
+    """Who proposed all of them; where nobody did, each who proposed one."""
+    every = tuple(dict.fromkeys(name for c in pick for name in c.proposers))
+    return tuple(name for name in every if all(name in c.proposers for c in pick)) or every
+
+
 def spread(ranked: Sequence[Candidate], budget: int) -> list[Candidate]:
     """At most ``budget`` of the ``ranked`` candidates, in their order: the best of each kind of layout before a second one
-    of any kind, as of another block length. The cost model is too coarse to leave a whole kind out by."""
+    of any kind, as of another block length; what only one proposer found is a kind of its own. The cost model is too coarse
+    to leave a whole kind out by."""
     seen: set[tuple[object, ...]] = set()
     first: list[int] = []
     further: list[int] = []
     for number, one in enumerate(ranked):
         families, _, halves, chosen = _kind(one)
-        kind = tuple(r.structure.id for r in one.relayouts), families, halves, chosen
+        who = one.proposers[0] if len(one.proposers) == 1 and one.proposers[0] in PARTITIONERS else ""
+        kind = tuple(r.structure.id for r in one.relayouts), families, halves, chosen, who
         (further if kind in seen else first).append(number)
         seen.add(kind)
     return [ranked[number] for number in sorted([*first, *further][: max(0, budget)])]

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from layout_advise.layoutalgebra.derive.structure import Field
 
 Partition = tuple[tuple[int, ...], ...]
 """Groups of field numbers, ascending within and by their first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suggested:
+    """A partition, and by which way it was found: ``proposer`` as in :class:`Candidate`."""
+
+    partition: Partition
+    proposer: str
 
 
 def partition(groups: Iterator[Sequence[int]] | Sequence[Sequence[int]]) -> Partition:

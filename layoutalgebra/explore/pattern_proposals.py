@@ -31,5 +31,8 @@ def pattern_proposals(structure: Structure, walk: Walk, lanes: tuple[int, ...]) 
     if complex_pairs(structure):
         matching = best_by_pattern(structure, walk, (vector,), f"* ⊗ A_{block} ⊗ S_2", LOOKED_AT)
         blocks = [p for p in matching if "complex" in p.families and p.block == block and len(p.plan.groups) == 1]
-        yield from sorted(blocks, key=lambda p: p.plan.groups[0].inner[-1].dim != walk.fastest)[:1]
-    yield from (replace(p, rival=True) for p in best_by_pattern(structure, walk, (vector,), f"* ⊗ A_{block}", 1))
+        best = sorted(blocks, key=lambda p: p.plan.groups[0].inner[-1].dim != walk.fastest)[:1]
+        yield from (replace(p, proposer="search") for p in best)
+    yield from (
+        replace(p, rival=True, proposer="search") for p in best_by_pattern(structure, walk, (vector,), f"* ⊗ A_{block}", 1)
+    )

@@ -187,6 +187,8 @@ class CandidateReport(msgspec.Struct, frozen=True):
     """The doubts about the gain, each measured; what is claimed is their hull."""
     live: LiveReport | None = None
     """The layout in the running program itself (evidence ``live``); ``speedup`` above is that in the snapshot."""
+    proposers: tuple[str, ...] = ()
+    """The ways by which the layout was found: ``rules``, ``search``, ``field graph``, ``affinity``."""
     change: str = ""
     """Declarations, allocations and accesses as a diff against today's: lines that begin with ``-``, ``+`` or a blank."""
 

@@ -204,6 +204,7 @@ def _item(report: Report, hotspot: HotspotReport, number: int) -> dict[str, obje
         "claimed": hotspot_words.claimed(hotspot),
         "placed": hotspot_words.placed(hotspot),
         "learnt": hotspot_words.learnt(hotspot),
+        "proposed": hotspot_words.proposers(hotspot),
         "compiled": hotspot_words.compiled(hotspot),
         "cold": any(layout.best.cold not in (None, layout.best.speedup) for layout in found),
         "conversion": any(layout.best.conversion for layout in found),

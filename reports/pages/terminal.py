@@ -217,6 +217,8 @@ def _legend(hotspot: HotspotReport, shown: Sequence[tables.Layout], width: int) 
             f"  {x.id}: replay in the present layout over replay in {x.id}: {quantities.interval(x.best.replay)}"
             for x in replayed
         ]
+    if proposed := hotspot_words.proposers(hotspot):
+        lines.append(f"  {proposed}")
     lines += [f"  {x.id}: {text}" for x in shown if (text := hotspot_words.kind_speedups(x.best, hotspot))]
     reasons: dict[str, list[str]] = {}
     for layout in shown:

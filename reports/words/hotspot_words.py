@@ -198,3 +198,15 @@ def _others(candidate: CandidateReport, hotspot: HotspotReport) -> str:
 
 def _it(concerned: Sequence[StructureReport]) -> str:
     return "it" if len(concerned) == 1 else "them"
+
+
+def proposers(hotspot: HotspotReport) -> str:
+    """Which ways found the advised layout, and how many layouts each found; empty where all were found by the rules."""
+    layouts = {c.id.partition("-")[0]: c.proposers for c in hotspot.candidates}
+    ways = list(dict.fromkeys(name for names in layouts.values() for name in names))
+    if not set(ways) - {"rules"}:
+        return ""
+    counts = ", ".join(f"{way} {sum(way in names for names in layouts.values())}" for way in ways)
+    best = (hotspot.verdict.candidate or "").partition("-")[0]
+    found = f"{best} by {', '.join(layouts[best])}; " if layouts.get(best) else ""
+    return f"proposed: {found}layouts by {counts}"

@@ -34,6 +34,23 @@ def test_json_round_trip_and_schema() -> None:
     jsonschema.validate(json.loads(data), contract.schema())
 
 
+def test_who_proposed_the_layouts_is_told_where_it_is_not_the_rules_alone() -> None:
+    whole = report()
+    (one,) = whole.hotspots
+    best, other = candidate(1, Interval(3.6, 3.5, 3.7, 9)), candidate(2, Interval(1.1, 1.0, 1.2, 9))
+    rows = (
+        msgspec.structs.replace(best, proposers=("rules", "field graph")),
+        msgspec.structs.replace(other, proposers=("affinity",)),
+    )
+    told = msgspec.structs.replace(one, candidates=rows)
+    text = "proposed: c1 by rules, field graph; layouts by rules 1, field graph 1, affinity 1"
+    assert hotspot_words.proposers(told) == text
+    page = msgspec.structs.replace(whole, hotspots=(told,))
+    assert text in terminal.render(page)
+    assert "proposed by affinity" in html.render(page)
+    assert hotspot_words.proposers(one) == ""
+
+
 def test_the_committed_schema_is_the_code_s() -> None:
     assert json.loads(SCHEMA_FILE.read_text()) == json.loads(json.dumps(contract.schema()))
 
