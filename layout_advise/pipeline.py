@@ -99,6 +99,7 @@ def assemble(settings: Settings, main: ElfBinary, outcome: Told, progress: Progr
         policy=policies(),
         passed_over=outcome.passed_over,
         over_regions=outcome.over_regions,
+        plan=outcome.plan,
     )
 
 

@@ -13,6 +13,7 @@ from layout_advise.reports.model.contract import Report, encode
 from layout_advise.reports.model.hotspot import HotspotReport
 from layout_advise.reports.pages import terminal
 from layout_advise.reports.words.headline import headline
+from layout_advise.reports.words.plan_words import leading
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
@@ -65,8 +66,7 @@ def show(report: Report, arguments: argparse.Namespace) -> None:
     """Print the report as the options say; the verdict to stderr where stdout is for JSON."""
     if arguments.json == "-":
         sys.stdout.write(encode(report).decode())
-        for hotspot in report.hotspots:
-            print(headline(hotspot), file=sys.stderr)
+        print(*_answers(report), sep="\n", file=sys.stderr)
         return
     if arguments.json:
         try:
@@ -74,12 +74,17 @@ def show(report: Report, arguments: argparse.Namespace) -> None:
         except OSError as error:
             raise RunDirError(f"cannot write {arguments.json}", error.strerror or str(error)) from error
     if arguments.quiet:
-        for hotspot in report.hotspots:
-            print(headline(hotspot))
+        print(*_answers(report), sep="\n")
         return
     sys.stdout.write(text(report, arguments))
     if os.environ.get("GITHUB_ACTIONS") == "true":
         print("\n".join(github_lines(report, os.environ.get("GITHUB_WORKSPACE", ""))), file=sys.stderr)
+
+
+def _answers(report: Report) -> list[str]:
+    """A line for the whole program, where several regions were studied, then one for each region."""
+    plan = report.plan
+    return [*([leading(plan)] if plan is not None else []), *(headline(hotspot) for hotspot in report.hotspots)]
 
 
 def text(report: Report, arguments: argparse.Namespace) -> str:

@@ -4,7 +4,7 @@ In comes an observation, out come candidate layouts, best under the cost model f
 ``stage`` lifts and proposes: ``source`` holds the code in all forms with its trace and ``compiler``, ``proposals`` asks the
 layout algebra for candidates and leaves out those that the lifted code cannot be re-indexed for, ``recipes`` lists which
 mock-ups are made (the identity in its forms, each candidate in its variants, one with a wrong index map).
-``field_clusters`` suggests partitions of fields by the order in which the call accesses them.
+``policy`` has the limits, ``field_clusters`` suggests partitions of fields by the order in which the call accesses them.
 ``candidates_file`` keeps the candidates in the run directory; ``titles`` words what one advises.
 ``shared_candidates`` are measured in several regions.
 ``shared_index`` tells which arrays have one index and may be merged, ``untaken_fields`` are those used on branches that the

@@ -15,8 +15,9 @@ from layout_advise.decide.verdict import undecided
 from layout_advise.plan.whole_program import Gain, RegionPart, amdahl
 from layout_advise.reasons import Reason
 from layout_advise.reports.model.candidate import CandidateReport, Interval
-from layout_advise.reports.model.contract import InRegion, OverRegions
+from layout_advise.reports.model.contract import OverRegions
 from layout_advise.reports.model.hotspot import HotspotReport, Verdict
+from layout_advise.reports.model.plan import InRegion
 from layout_advise.reports.words.layout_words import families
 from layout_advise.reports.words.over_regions_words import sentence
 
@@ -51,7 +52,7 @@ def _in(hotspot: HotspotReport, name: str, hotspots: Sequence[HotspotReport]) ->
 
 def _best_variant(hotspot: HotspotReport, name: str) -> CandidateReport | None:
     """The fastest verified variant of a layout in a region."""
-    own = [c for c in hotspot.candidates if _layout_of(c) == name and c.evidence in ("live", "verified", "close")]
+    own = [c for c in hotspot.candidates if layout_of(c) == name and c.evidence in ("live", "verified", "close")]
     measured = [(c.speedup.median, k) for k, c in enumerate(own) if c.speedup is not None]
     return own[max(measured)[1]] if measured else None
 
@@ -63,7 +64,7 @@ def _around(candidate: CandidateReport) -> Interval:
     return Interval(candidate.speedup.median, min(i.lo for i in both), max(i.hi for i in both))
 
 
-def _layout_of(candidate: CandidateReport) -> str:
+def layout_of(candidate: CandidateReport) -> str:
     """The id of the layout that a row is a variant of."""
     return candidate.id.partition("-")[0]
 
@@ -72,7 +73,7 @@ def _touches(hotspot: HotspotReport, name: str, hotspots: Sequence[HotspotReport
     """Tells whether the region uses memory that the layout, as another region has it, lays out anew."""
     own = {(s.base, s.bytes) for s in hotspot.structures}
     for other in hotspots:
-        laid = {s for c in other.candidates if _layout_of(c) == name for s in c.structures}
+        laid = {s for c in other.candidates if layout_of(c) == name for s in c.structures}
         if own & {(s.base, s.bytes) for s in other.structures if s.id in laid}:
             return True
     return False
@@ -82,7 +83,7 @@ def with_regions(hotspot: HotspotReport, rows: Sequence[OverRegions]) -> Hotspot
     """The report of a region with what its layouts gain in the whole program. In the place of a change by which the program
     does not gain, or of which that is not known, the layout that is best for the program is advised, or none."""
     programs: Mapping[str, OverRegions] = {row.candidate: row for row in rows}
-    candidates = tuple(_with_program(c, programs.get(_layout_of(c))) for c in hotspot.candidates)
+    candidates = tuple(_with_program(c, programs.get(layout_of(c))) for c in hotspot.candidates)
     verdict = hotspot.verdict
     row = programs.get(verdict.candidate.partition("-")[0]) if verdict.candidate is not None else None
     if row is not None:

@@ -21,11 +21,14 @@ from layout_advise.errors import LayoutAdviseError, ProgramError, SnapshotError,
 from layout_advise.measure.policy import MEASURE
 from layout_advise.observe.case import Case
 from layout_advise.reasons import MEASURED, Reason
+from layout_advise.regions.logged_order import log_order
 from layout_advise.regions.one import RunContext, loop_of, study_again, watch
 from layout_advise.regions.over_regions import over_regions, with_regions
+from layout_advise.regions.planned import MeasuredRegions, program_plan
 from layout_advise.regions.survey import Surveyed, regions_beside, survey
 from layout_advise.reports.model.contract import OverRegions, PassedOver
 from layout_advise.reports.model.hotspot import Verdict
+from layout_advise.reports.model.plan import ProgramPlan
 from layout_advise.reports.words.hotspot_words import unsaid
 from layout_advise.road import study
 
@@ -80,6 +83,7 @@ class Told:
     passed_over: tuple[PassedOver, ...] = ()
     beside: tuple[Looked, ...] = ()
     over_regions: tuple[OverRegions, ...] = ()
+    plan: ProgramPlan | None = None
 
 
 def study_regions(start: RunContext, profiled: Profiled) -> Told | None:
@@ -104,7 +108,9 @@ def _with_left_out(told: Told, surveyed: Surveyed) -> Told:
 def _all_of(start: RunContext, surveyed: Surveyed) -> Told:
     """Studies each of the regions. One that fails costs its own part only; raises its error where none is left."""
     looked: list[Looked] = []
+    numbers: list[int] = []
     failed = list(surveyed.failed)
+    order = log_order(start, [case.profiled for case in surveyed.cases])
     for number, case in enumerate(surveyed.cases, 1):
         name = case.profiled.name
         start.progress.note(f"region {number} of {len(surveyed.cases)}: {name} ({case.profiled.share:.0%} of the samples)")
@@ -116,20 +122,28 @@ def _all_of(start: RunContext, surveyed: Surveyed) -> Told:
             continue
         assert studied is not None
         looked.append(Looked(now, studied))
+        numbers.append(number - 1)
     if not looked:
         raise failed[0][1]
-    table, looked = _over_regions(start, looked)
+    alone = _alone(start, looked)
+    table, looked = _over_regions(looked, alone)
+    seen = MeasuredRegions(tuple(one.studied.report for one in looked), tuple(alone), order.of(numbers))
+    plan = program_plan(seen, table, [region.name for region, _ in failed])
     told = max(looked, key=lambda one: one.worth)
     rows = [PassedOver(p.name, p.share, "failed", error.line()) for p, error in failed]
     rows += surveyed.left_out
-    return Told(told.case, told.studied, tuple(rows), tuple(one for one in looked if one is not told), table)
+    return Told(told.case, told.studied, tuple(rows), tuple(one for one in looked if one is not told), table, plan)
 
 
-def _over_regions(start: RunContext, looked: Sequence[Looked]) -> tuple[tuple[OverRegions, ...], list[Looked]]:
-    """What the layouts that the regions have in common gain in all of them, and the regions with it in their verdicts."""
+def _alone(start: RunContext, looked: Sequence[Looked]) -> list[float]:
+    """The part of the samples of each region that no region before it has."""
     regions = [one.case.profiled for one in looked]
     held = [share_beside(regions[0], regions[1:number], start.main) for number in range(1, len(regions) + 1)]
-    alone = [regions[0].share, *(more - less for less, more in pairwise(held))]
+    return [regions[0].share, *(more - less for less, more in pairwise(held))]
+
+
+def _over_regions(looked: Sequence[Looked], alone: Sequence[float]) -> tuple[tuple[OverRegions, ...], list[Looked]]:
+    """What the layouts that the regions have in common gain in all of them, and the regions with it in their verdicts."""
     shared = dict.fromkeys(c.id for one in looked for c in one.case.given)
     table = over_regions([one.studied.report for one in looked], alone, tuple(shared))
     judged = [replace(one, studied=replace(one.studied, report=with_regions(one.studied.report, table))) for one in looked]

@@ -115,7 +115,7 @@ def together(each: list[list[Candidate]]) -> list[Candidate]:
 
 
 def _proposers(pick: Sequence[Candidate]) -> tuple[str, ...]:
-    """Who proposed all of them; where nobody did, each who proposed one."""
+    """Those who proposed all of them; where nobody did, each who proposed one."""
     every = tuple(dict.fromkeys(name for c in pick for name in c.proposers))
     return tuple(name for name in every if all(name in c.proposers for c in pick)) or every
 

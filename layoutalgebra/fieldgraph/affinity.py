@@ -1,4 +1,4 @@
-"""Which fields are used together in the loops of a region, and clusters of those: the affinity of ADHA.
+"""Affinity of fields, as ADHA has it: how often loops of a region use them together; and clusters of fields by it.
 
 Majeti, Meel, Barik, Sarkar: Automatic data layout generation and kernel mapping for CPU+GPU architectures (CC 2016). Greedy,
 from the field that is used most on; a cluster is as long as a cache line at most.

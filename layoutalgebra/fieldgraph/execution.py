@@ -24,7 +24,7 @@ Piece = tuple[FieldAccess, ...]
 
 @dataclass(frozen=True, slots=True)
 class ReferenceFields:
-    """What a reference accesses: ``pieces[n % len(pieces)]`` with its n-th access, counted from 0."""
+    """Accesses of a reference: ``pieces[n % len(pieces)]`` is the n-th one, counted from 0."""
 
     pieces: tuple[Piece, ...]
 

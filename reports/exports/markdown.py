@@ -7,7 +7,7 @@ import re
 from layout_advise.reports.model.contract import Report
 from layout_advise.reports.model.hotspot import HotspotReport
 from layout_advise.reports.pages import tables
-from layout_advise.reports.words import hotspot_words, layout_words, quantities
+from layout_advise.reports.words import hotspot_words, layout_words, plan_words, quantities
 from layout_advise.reports.words.first_screen import check_effect, first_screen, short
 
 MOST_LAYOUTS = 10
@@ -16,6 +16,12 @@ MOST_LAYOUTS = 10
 def markdown(report: Report) -> str:
     """The first screen of each region and its layouts as a table."""
     lines: list[str] = []
+    if report.plan is not None:
+        lines += [f"# {escaped(plan_words.leading(report.plan))}", ""]
+        lines += [
+            f"- {escaped(text)}" for text in (*plan_words.facts(report.plan.structures[0]), plan_words.order(report.plan))
+        ]
+        lines.append("")
     for hotspot in report.hotspots:
         lines += [*_region(report, hotspot), ""]
     for one in report.passed_over:

@@ -15,6 +15,7 @@ import msgspec
 from layout_advise.errors import RunDirError
 from layout_advise.reports.model.candidate import Interval
 from layout_advise.reports.model.hotspot import HotspotReport
+from layout_advise.reports.model.plan import InRegion, ProgramPlan
 
 SCHEMA = "layout-advise.report/1"
 
@@ -96,15 +97,6 @@ class PassedOver(msgspec.Struct, frozen=True):
     text: str
 
 
-class InRegion(msgspec.Struct, frozen=True):
-    """The gain of a layout in one region. ``share``: the part of all samples that no region before it has; ``speedup`` is 1
-    where the region does not touch the structures, None where the layout could not be measured there."""
-
-    hotspot: str
-    share: float
-    speedup: Interval | None
-
-
 class OverRegions(msgspec.Struct, frozen=True):
     """A layout that was measured in all regions that use its structures. ``candidate`` is its id, the same in all of them;
     ``program`` the speedup of the whole program by Amdahl's law, None where a region is not known."""
@@ -136,6 +128,8 @@ class Report(msgspec.Struct, frozen=True):
     """The regions that gave no answer before another one did."""
     over_regions: tuple[OverRegions, ...] = ()
     """The layouts of structures that several regions use, the best for the program first."""
+    plan: ProgramPlan | None = None
+    """None where one region was studied."""
 
     def __repr__(self) -> str:
         regions = ", ".join(f"{h.name or h.symbol}: {h.verdict.action}" for h in self.hotspots)

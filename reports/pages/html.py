@@ -23,6 +23,7 @@ from layout_advise.reports.words import (
     layout_words,
     live_words,
     offsets,
+    plan_words,
     quantities,
     source_words,
     structure_words,
@@ -211,6 +212,24 @@ def _item(report: Report, hotspot: HotspotReport, number: int) -> dict[str, obje
     }
 
 
+def _plan(report: Report) -> dict[str, object] | None:
+    """The plan of the whole program, as the page shows it."""
+    plan = report.plan
+    if plan is None:
+        return None
+    lanes = [
+        {
+            "action": one.action,
+            "headline": plan_words.headline(one),
+            "lane": plan_words.lane(plan, one),
+            "facts": plan_words.facts(one, plan.held if number == 0 else ()),
+            "regions": [r for r in one.regions if r.speedup is not None],
+        }
+        for number, one in enumerate(plan.structures)
+    ]
+    return {"lanes": lanes, "order": plan_words.order(plan)}
+
+
 def render(report: Report) -> str:
     """The whole page."""
     return (
@@ -219,6 +238,7 @@ def render(report: Report) -> str:
         .render(
             report=report,
             hotspots=[_item(report, h, number) for number, h in enumerate(report.hotspots)],
+            plan=_plan(report),
             over_regions=[sentence(row) for row in report.over_regions],
             passed_over=[hotspot_words.passed_over(one) for one in report.passed_over],
             evidence=glossary.EVIDENCE_NOTES,

@@ -20,6 +20,7 @@ from layout_advise.reports.words import (
     hotspot_words,
     layout_words,
     live_words,
+    plan_words,
     quantities,
     source_words,
     structure_words,
@@ -48,6 +49,7 @@ def render(report: Report, *, width: int = 110, colour: bool = False, verbose: b
         highlight=False,
         color_system="standard" if colour else None,
     )
+    _plan(console, report)
     for hotspot in report.hotspots:
         _first(console, first_screen(report, hotspot), hotspot, verbose)
         _hotspot(console, hotspot, verbose)
@@ -57,6 +59,18 @@ def render(report: Report, *, width: int = 110, colour: bool = False, verbose: b
         _say(console, hotspot_words.passed_over(one))
     _quality(console, report, verbose)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+
+def _plan(console: Console, report: Report) -> None:
+    """The plan of the whole program, before what is told of its regions."""
+    if (plan := report.plan) is None:
+        return
+    for number, one in enumerate(plan.structures):
+        console.print(Text(plan_words.headline(one), STYLE[one.action]), soft_wrap=True)
+        for text in plan_words.facts(one, plan.held if number == 0 else ()):
+            _say(console, f"• {text}")
+    _say(console, f"• {plan_words.order(plan)}")
+    console.print()
 
 
 def _say(console: Console, text: str) -> None:

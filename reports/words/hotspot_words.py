@@ -201,7 +201,7 @@ def _it(concerned: Sequence[StructureReport]) -> str:
 
 
 def proposers(hotspot: HotspotReport) -> str:
-    """Which ways found the advised layout, and how many layouts each found; empty where all were found by the rules."""
+    """The ways that found the advised layout, and how many layouts each found; empty where all were found by the rules."""
     layouts = {c.id.partition("-")[0]: c.proposers for c in hotspot.candidates}
     ways = list(dict.fromkeys(name for names in layouts.values() for name in names))
     if not set(ways) - {"rules"}:

@@ -8,7 +8,7 @@
 #define LA_MAGIC 0x3167617561796c61ull
 #define LA_EXPORT __attribute__((visibility("default")))
 
-enum { LA_MODE_SAMPLE = 1, LA_MODE_PROBE = 2, LA_MODE_PARK = 3, LA_MODE_RECORD = 4, LA_MODE_LIVE = 5 };
+enum { LA_MODE_SAMPLE = 1, LA_MODE_PROBE = 2, LA_MODE_PARK = 3, LA_MODE_RECORD = 4, LA_MODE_LIVE = 5, LA_MODE_ORDER = 6 };
 enum { LA_LOADED = 1, LA_PATCHED = 2, LA_PARKED = 3, LA_STOPPED = 4 };
 
 struct la_fix { /* a rel32 field of the relocated instructions */
@@ -19,8 +19,8 @@ struct la_fix { /* a rel32 field of the relocated instructions */
 
 enum { LA_RCX = 1, LA_RDX, LA_RSP = 4, LA_RSI = 6, LA_RDI, LA_R8, LA_R9 }; /* of la_registers.gpr */
 
-#define LA_MAX_EXITS 4
-struct la_exit { /* where control goes on after a loop; empty for functions, which return */
+#define LA_MAX_EXITS 6
+struct la_exit { /* where control goes on after a loop; none for functions, which return. Order: another region's entry */
     uint64_t address; /* in the ELF file */
     uint32_t patch_bytes, blob_bytes, fixes, reserved;
     uint8_t original[32];
@@ -34,7 +34,7 @@ struct la_config { /* file "config", written by the launcher */
     uint64_t controller; /* pid: the program dies with it */
     uint64_t entry;      /* address in the ELF file */
     uint64_t first;      /* probe, record: first call to time or record, park: the call to stop at; from 1 */
-    uint64_t timed;      /* probe, record: number of calls to time or record */
+    uint64_t timed;      /* probe, record: number of calls to time or record; order: entries that are logged at most */
     uint64_t max_calls;  /* probe: end the program after that many calls; 0: never */
     uint64_t interval;   /* sample: ns of CPU time */
     uint32_t patch_bytes; /* bytes of original code that the blob stands for */
@@ -170,11 +170,13 @@ void la_record_event(const struct la_frame *frame);
 void la_replay_batch(void);
 void la_mockup_batch(struct la_context *context);
 
-/* probe.c, sample.c, blocks.c */
+/* probe.c, order.c, sample.c, blocks.c */
 void la_probe_start(void);
 void la_probe_event(struct la_frame *frame);
 void la_never(void); /* no call comes to the slow path any more */
 uint64_t la_exit_stub(uint64_t number); /* where the stub of an exit goes on */
+void la_order_start(void);
+void la_order_note(uint64_t region);
 void la_sample_start(void);
 void la_sample_maps(void);
 void la_blocks_start(void);

@@ -9,7 +9,7 @@ within the limits of NLR, or takes more than ``MOST_NODES`` nodes, is left out w
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -45,6 +45,15 @@ def fold_control(records: NDArray[np.uint64] | Path, references: int) -> Control
         detail = "pieces are evenly spaced by chance" if nodes is None else f"{count} terms"
         return Control(None, pieces, f"the order of execution folds badly: {detail}")
     return Control(nodes, pieces)
+
+
+def fold_numbers(parts: Iterable[NDArray[np.uint8]], count: int) -> tuple[Node, ...] | None:
+    """The order of numbers below ``count``, folded; None where it does not fold, or into too many nodes."""
+    names = random.Random(0).sample(range(1, 1 << _NAME_BITS), count)
+    table = np.array(names, dtype=np.uint64)
+    stream = fold_parts(table[part] for part in parts)
+    nodes = _numbered(stream.nodes, {name: number for number, name in enumerate(names)}) if stream is not None else None
+    return nodes if nodes is None or count_nodes(nodes) <= MOST_NODES else None
 
 
 def _sites(data: NDArray[np.uint64]) -> Iterator[NDArray[np.uint16]]:

@@ -68,6 +68,7 @@ class Mode(IntEnum):
     PARK = 3
     RECORD = 4
     LIVE = 5
+    ORDER = 6
 
 
 class State(IntEnum):
@@ -100,7 +101,8 @@ class Status:
 @dataclass(frozen=True, slots=True)
 class Orders:
     """The agent's task: it parks at call ``first`` (from 1) of the hotspot at ``entry``, or times or records ``timed`` calls
-    from there on, and ends the program after ``max_calls`` (0: never). ``quick``: only the time stamp counter is read.
+    from there on, or logs the order of ``timed`` entries of it and of what its exits are then: other regions; it ends the
+    program after ``max_calls`` (0: never). ``quick``: only the time stamp counter is read.
     ``calm``: ticks of the canary and ns of patience. ``interval_ns`` is the sampler's."""
 
     mode: Mode

@@ -16,7 +16,7 @@ from layout_advise.errors import SnapshotError
 
 JUMP_BYTES = 5
 MAX_BLOB, MAX_FIXES = 128, 8
-MAX_EXITS, MAX_EXIT_BLOB, MAX_EXIT_FIXES = 4, 64, 4
+MAX_EXITS, MAX_EXIT_BLOB, MAX_EXIT_FIXES = 6, 64, 4
 RDX, RDI = 2, 7
 
 

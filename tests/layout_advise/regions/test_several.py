@@ -19,6 +19,7 @@ from layout_advise.progress import Progress
 from layout_advise.reasons import Reason
 from layout_advise.regions import several as regions
 from layout_advise.regions import survey as looking
+from layout_advise.regions.logged_order import LoggedOrder
 from layout_advise.regions.one import RunContext
 from layout_advise.regions.several import Told, study_regions, with_passed_over
 from layout_advise.regions.survey import Surveyed, survey
@@ -159,6 +160,7 @@ def beside(road: Road, monkeypatch: pytest.MonkeyPatch, surveyed: Surveyed) -> N
     monkeypatch.setattr(regions, "regions_beside", lambda start, one: tuple(road.regions.values()))
     monkeypatch.setattr(regions, "survey", lambda start, wanted: surveyed)
     monkeypatch.setattr(regions, "over_regions", lambda hotspots, alone, shared: ())
+    monkeypatch.setattr(regions, "log_order", lambda start, wanted: LoggedOrder(None))
 
 
 def case_of(road: Road, name: str) -> Case:

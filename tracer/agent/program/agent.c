@@ -189,7 +189,9 @@ __attribute__((constructor)) static void la_start(int argc, char **argv, char **
     } else {
         pthread_atfork(NULL, NULL, in_child);
         la_probe_start();
-        if (la_config.mode != LA_MODE_PROBE) {
+        if (la_config.mode == LA_MODE_ORDER) {
+            la_order_start();
+        } else if (la_config.mode != LA_MODE_PROBE) {
             la_stacks_start();
             la_blocks_start();
         }

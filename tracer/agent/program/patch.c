@@ -232,7 +232,9 @@ int la_patch(uint64_t load_base)
     la_entry = entry;
     la_mprotect(la_near, LA_PAGE, PROT_READ | PROT_WRITE);
     write_stub((struct la_status *)(la_near + LA_PAGE), load_base);
-    const uint64_t watched = la_config.mode == LA_MODE_PROBE || la_config.mode == LA_MODE_LIVE ? la_config.exits : 0;
+    const int watching =
+        la_config.mode == LA_MODE_PROBE || la_config.mode == LA_MODE_LIVE || la_config.mode == LA_MODE_ORDER;
+    const uint64_t watched = watching ? la_config.exits : 0;
     for (uint64_t i = 0; i < watched; i++)
         write_exit(i, load_base);
     la_mprotect(la_near, LA_PAGE, PROT_READ | PROT_EXEC);

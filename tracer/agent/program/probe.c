@@ -133,13 +133,16 @@ void la_on_left(uint64_t *where) __attribute__((visibility("hidden")));
 void la_on_left(uint64_t *where)
 {
     uint64_t tsc = la_tsc(), wall = la_clock(CLOCK_MONOTONIC), cpu = la_clock(CLOCK_THREAD_CPUTIME_ID);
-    where[0] = la_exit_stub(where[0]);
+    uint64_t number = where[0];
+    where[0] = la_exit_stub(number);
     if (la_config.mode == LA_MODE_LIVE) {
         if (la_alive())
             la_live_left(tsc);
         return;
     }
-    if (open_call.slot && la_alive() && timer_thread == thread_id())
+    if (la_config.mode == LA_MODE_ORDER)
+        la_order_note(number + 1);
+    else if (open_call.slot && la_alive() && timer_thread == thread_id())
         close_timing(tsc, wall, cpu);
 }
 
@@ -211,6 +214,8 @@ int la_on_event(struct la_frame *frame)
         la_probe_event(frame);
     else if (la_config.mode == LA_MODE_RECORD)
         la_record_event(frame);
+    else if (la_config.mode == LA_MODE_ORDER)
+        la_order_note(0);
     else if (!__atomic_exchange_n(&parking, 1, __ATOMIC_SEQ_CST)) /* of several threads the first */
         la_park(frame);
     return 0;

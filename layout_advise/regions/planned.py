@@ -1,0 +1,209 @@
+"""The plan of the whole program, from what layouts gain in the regions and what converting to them takes.
+
+Layouts of the same memory exclude each other: structures that some candidate lays out together are planned together, and no
+gain of two plans is multiplied, as the two were not measured at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import networkx as nx
+
+from layout_advise.decide.policy import DECIDE
+from layout_advise.plan.region_order import RegionEntry, RegionStep, leaves, turns
+from layout_advise.plan.structure_plan import LayoutTable, PlannedWay, best_ways
+from layout_advise.plan.whole_program import UNCHANGED, Gain
+from layout_advise.regions.logged_order import LoggedOrder
+from layout_advise.regions.over_regions import layout_of
+from layout_advise.reports.model.candidate import Interval
+from layout_advise.reports.model.contract import OverRegions
+from layout_advise.reports.model.hotspot import HotspotReport
+from layout_advise.reports.model.plan import (
+    InRegion,
+    OrderStep,
+    PlanPlace,
+    ProgramPlan,
+    RegionOrderReport,
+    StructurePlan,
+)
+from layout_advise.reports.words.headline import data_name
+
+Place = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredRegions:
+    """The reports of the regions, and the part of the program's time that each has for itself. ``order`` numbers them so."""
+
+    hotspots: tuple[HotspotReport, ...]
+    shares: tuple[float, ...]
+    order: LoggedOrder
+
+    @property
+    def program_ns(self) -> float | None:
+        """The program's time, from the times of calls and their numbers: the least that a region tells, as conversions then
+        count most. None where one is not known."""
+        counts = self.order.counts or tuple(h.calls for h in self.hotspots)
+        each = [h.original.ns_in_situ or h.original.ns_steady for h in self.hotspots]
+        if not all(each) or not sum(h.share for h in self.hotspots):
+            return None
+        by_region = [n * (ns or 0.0) / h.share for n, ns, h in zip(counts, each, self.hotspots, strict=True) if h.share]
+        return min(by_region, default=None)
+
+
+def program_plan(seen: MeasuredRegions, rows: Sequence[OverRegions], held: Sequence[str]) -> ProgramPlan | None:
+    """The plan of all structures that have a layout whose gain is known in all regions; None where there is none."""
+    known = {row.candidate: row for row in rows if row.program is not None}
+    groups = [_planned(seen, [known[name] for name in group], places) for group, places in _groups(seen.hotspots, known)]
+    if not groups:
+        return None
+    groups.sort(key=lambda one: -one.program.median)
+    return ProgramPlan(_order(seen), tuple(groups), tuple(held))
+
+
+def _groups(hotspots: Sequence[HotspotReport], known: Mapping[str, OverRegions]) -> list[tuple[list[str], set[Place]]]:
+    """The candidates that lay out the same memory, directly or by way of others, and that memory."""
+    graph: nx.Graph[str | Place] = nx.Graph()
+    for hotspot in hotspots:
+        places = {s.id: (s.base, s.bytes) for s in hotspot.structures}
+        for candidate in hotspot.candidates:
+            if (name := layout_of(candidate)) in known:
+                graph.add_edges_from((name, places[s]) for s in candidate.structures if s in places)
+    found = []
+    for part in nx.connected_components(graph):
+        names = [name for name in known if name in part]
+        found.append((names, {one for one in part if isinstance(one, tuple)}))
+    return found
+
+
+def _planned(seen: MeasuredRegions, rows: Sequence[OverRegions], places: set[Place]) -> StructurePlan:
+    gains = [(UNCHANGED, *(_gain(row.regions[number].speedup) for row in rows)) for number in range(len(seen.hotspots))]
+    conversions = [_conversions(seen, row.candidate) for row in rows]
+    into, back = ((0.0, *(one[side] for one in conversions)) for side in (0, 1))
+    table = LayoutTable(seen.shares, tuple(gains), into, back)
+    ways = best_ways(seen.order.steps, table)
+    names = [data_name(s) for h in seen.hotspots for s in h.structures if (s.base, s.bytes) in places]
+    return _report(seen, rows, ways.best, ways.second, tuple(dict.fromkeys(names)))
+
+
+def _gain(speedup: Interval | None) -> Gain:
+    assert speedup is not None  # of rows whose gain of the program is known
+    return Gain(speedup.median, speedup.lo, speedup.hi)
+
+
+def _conversions(seen: MeasuredRegions, name: str) -> tuple[float | None, float | None]:
+    """The cost of a conversion to a layout and back, in parts of the program's time: as it was timed around a call of one
+    region, times the number of fields that any of them needs over that of this one; the greatest over the regions. None
+    where it was not timed."""
+    whole = seen.program_ns
+    rows = [c.conversion for h in seen.hotspots for c in h.candidates if layout_of(c) == name and c.conversion is not None]
+    if not whole or not rows:
+        return None, None
+    every_in = frozenset[str]().union(*(c.copied_in for c in rows))
+    every_out = frozenset[str]().union(*(c.copied_out for c in rows))
+    into = max(c.in_ms * (len(every_in) / len(c.copied_in) if c.copied_in else 1.0) for c in rows)
+    back = max(c.out_ms * (len(every_out) / len(c.copied_out) if c.copied_out else 1.0) for c in rows)
+    return into * 1e6 / whole, back * 1e6 / whole
+
+
+def _report(
+    seen: MeasuredRegions,
+    rows: Sequence[OverRegions],
+    best: PlannedWay,
+    second: PlannedWay | None,
+    names: tuple[str, ...],
+) -> StructurePlan:
+    regions = tuple(
+        InRegion(h.symbol, share, _interval(gain))
+        for h, share, gain in zip(seen.hotspots, seen.shares, best.regions, strict=True)
+    )
+    permanent = best.permanent
+    return StructurePlan(
+        structures=names,
+        action=_action(seen, best, second),
+        candidate=rows[permanent - 1].candidate if permanent else None,
+        label=_label(rows, best),
+        places=_places(seen, rows, best) if seen.order.steps is not None else (),
+        program=_interval(best.program),
+        regions=regions,
+        measured=sum(seen.shares),
+        converting=best.converting,
+        losing=tuple(one.hotspot for one in regions if one.speedup is not None and one.speedup.hi < 1.0),
+        second=_label(rows, second) if second is not None else "",
+        second_program=_interval(second.program) if second is not None else None,
+    )
+
+
+def _action(seen: MeasuredRegions, best: PlannedWay, second: PlannedWay | None) -> Literal["change", "keep", "undecided"]:
+    least = max(DECIDE.smallest_gain(h.snapshot) for h in seen.hotspots)
+    if best.permanent != 0 and best.program.lo >= least:
+        return "change"
+    others = [way.program.hi for way in (best, second) if way is not None and way.permanent != 0]
+    return "keep" if all(hi < least for hi in others) else "undecided"
+
+
+def _label(rows: Sequence[OverRegions], way: PlannedWay) -> str:
+    """The layouts of a way in words: one for good, or those of the regions that change."""
+    used = list(dict.fromkeys(way.layouts))
+    words = ["as it is" if layout == 0 else f"{rows[layout - 1].candidate} ({rows[layout - 1].label})" for layout in used]
+    return words[0] if len(words) == 1 else f"{' / '.join(words)}, converted between regions"
+
+
+def _interval(gain: Gain) -> Interval:
+    return Interval(gain.median, gain.lo, gain.hi)
+
+
+def _places(seen: MeasuredRegions, rows: Sequence[OverRegions], way: PlannedWay) -> tuple[PlanPlace, ...]:
+    """A place is converted before where the one before it, in the order or in the turn before, has another layout."""
+    steps = seen.order.steps or ()
+    before = _before(steps)
+    return tuple(
+        PlanPlace(
+            seen.hotspots[region].symbol,
+            rows[layout - 1].candidate if layout else None,
+            often,
+            any(way.layouts[k] != layout for k in before[number]),
+        )
+        for number, (region, layout, often) in enumerate(zip(leaves(steps), way.layouts, turns(steps), strict=True))
+    )
+
+
+def _before(steps: Sequence[RegionStep]) -> list[set[int]]:
+    """For each place the places that may come right before it."""
+    found: list[set[int]] = []
+
+    def go(parts: Sequence[RegionStep], last: set[int]) -> set[int]:
+        for part in parts:
+            if isinstance(part, RegionEntry):
+                found.append(set(last))
+                last = {len(found) - 1}
+            else:
+                first = len(found)
+                last = go(part.body, last)
+                if part.turns > 1:
+                    found[first] |= last
+        return last
+
+    go(steps, set())
+    return found
+
+
+def _order(seen: MeasuredRegions) -> RegionOrderReport:
+    names = [h.name or h.symbol for h in seen.hotspots]
+    order = seen.order
+    entries = dict(zip(names, order.counts, strict=True)) if order.counts else {}
+    if order.steps is None:
+        return RegionOrderReport("", (), entries, order.reason)
+    return RegionOrderReport(order.text(names), _steps(order.steps, names), entries, order.reason)
+
+
+def _steps(steps: Sequence[RegionStep], names: Sequence[str]) -> tuple[OrderStep, ...]:
+    return tuple(
+        OrderStep(names[step.region])
+        if isinstance(step, RegionEntry)
+        else OrderStep(None, step.turns, _steps(step.body, names))
+        for step in steps
+    )

@@ -1,0 +1,82 @@
+"""The plan of the whole program: the order of its regions, and for each structure a layout or where to convert it.
+
+Part of the contract in :mod:`layout_advise.reports.model.contract`.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from layout_advise.reports.model.candidate import Interval
+
+
+class InRegion(msgspec.Struct, frozen=True):
+    """The gain of a layout in one region. ``share``: the part of all samples that no region before it has; ``speedup`` is 1
+    where the region does not touch the structures, None where the layout could not be measured there."""
+
+    hotspot: str
+    share: float
+    speedup: Interval | None
+
+
+class OrderStep(msgspec.Struct, frozen=True):
+    """A step of the folded order of regions: an entry of ``hotspot``, or ``turns`` repetitions of ``body``."""
+
+    hotspot: str | None = None
+    turns: int = 1
+    body: tuple[OrderStep, ...] = ()
+
+
+class RegionOrderReport(msgspec.Struct, frozen=True):
+    """In which order the regions are entered. ``text`` is the nest in a line (``for 500 { density; drift×2 }``), empty where
+    the order is not known, with the ``reason``; ``entries`` of each region, where they were counted."""
+
+    text: str
+    steps: tuple[OrderStep, ...] = ()
+    entries: dict[str, int] = {}
+    reason: str = ""
+
+
+class PlanPlace(msgspec.Struct, frozen=True):
+    """A place of the order: the layout there (a candidate's id; None: as it is), how often it is entered, and whether the
+    structures are converted before each entry."""
+
+    hotspot: str
+    candidate: str | None
+    entries: int
+    converted: bool = False
+
+
+class StructurePlan(msgspec.Struct, frozen=True):
+    """The plan of ``structures`` (names), which are laid out together.
+
+    ``action``: ``change`` where the lower end of ``program`` is a gain that is worth it, ``keep`` where no layout that all
+    regions were measured with gains, else ``undecided``. ``candidate`` is the layout that is permanent, None where it is the
+    present one or ``places`` differ; ``label`` its words. ``program`` is the speedup of the whole program, ``regions`` those
+    under the plan; ``measured`` the part of the samples that these hold. ``converting``: conversions take that part of the
+    present time. ``losing`` are the regions that are surely slower. ``second`` is the best other plan.
+    """
+
+    structures: tuple[str, ...]
+    action: Literal["change", "keep", "undecided"]
+    candidate: str | None
+    label: str
+    places: tuple[PlanPlace, ...]
+    program: Interval
+    regions: tuple[InRegion, ...]
+    measured: float
+    converting: float = 0.0
+    losing: tuple[str, ...] = ()
+    second: str = ""
+    second_program: Interval | None = None
+
+
+class ProgramPlan(msgspec.Struct, frozen=True):
+    """The plan of the whole program, the structures by which it gains most first. ``held`` are regions that could not be
+    measured: they count as unchanged, and stay at the present layouts."""
+
+    order: RegionOrderReport
+    structures: tuple[StructurePlan, ...]
+    held: tuple[str, ...] = ()

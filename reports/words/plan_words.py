@@ -1,0 +1,92 @@
+"""The plan of the whole program in words, and its places as lanes along the order of the regions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from layout_advise.reports.model.plan import OrderStep, PlanPlace, ProgramPlan, StructurePlan
+from layout_advise.reports.words.headline import factor, span
+from layout_advise.reports.words.quantities import listing, number
+
+MOST_PLACES = 60
+"""Places of the order that are drawn."""
+
+
+def leading(plan: ProgramPlan) -> str:
+    """The first line: what the structures should be in the whole program, and what that gains."""
+    return headline(plan.structures[0])
+
+
+def headline(one: StructurePlan) -> str:
+    """The advice about some structures in the whole program, and what it gains."""
+    data, gain = listing(one.structures, 3), f"{factor(one.program.median)} faster ({span(one.program)})"
+    if one.action == "change":
+        how = f"as {one.label} for good" if one.candidate is not None else f"as {one.label}"
+        return f"Whole program: store {data} {how}: {gain}."
+    if one.action == "keep":
+        best = f"; best other: {_second(one)}" if one.second else ""
+        return f"Whole program: keep {data} as it is{best}."
+    return f"Whole program, undecided: {data} as {one.label} would be {gain}."
+
+
+def facts(one: StructurePlan, held: Sequence[str] = ()) -> tuple[str, ...]:
+    """Facts of a plan: what it rests on, who loses, what conversions take, and the second best."""
+    found = [f"Measured on {one.measured:.0%} of the samples; all else counts as unchanged.".replace("%", " %")]
+    regions = [f"{r.hotspot} ({r.share:.0%}) {factor(r.speedup.median)}" for r in one.regions if r.speedup is not None]
+    found.append(f"By region: {listing(regions, 8)}.".replace("%", " %"))
+    if one.losing:
+        found.append(f"Slower under the plan: {listing(one.losing, 4)}.")
+    if one.converting:
+        found.append(
+            f"Conversions take {one.converting:.1%} of the present time, as timed around single calls.".replace("%", " %")
+        )
+    if one.second and one.action != "keep":
+        found.append(f"Second best: {_second(one)}.")
+    if held:
+        found.append(f"Not measured, and held at the present layout: {listing(held, 4)}.")
+    return tuple(found)
+
+
+def _second(one: StructurePlan) -> str:
+    gain = one.second_program
+    return f"{one.second}, {factor(gain.median)} ({span(gain)})" if gain is not None else one.second
+
+
+def order(plan: ProgramPlan) -> str:
+    """The order of the regions; where it is not known how often each runs, and why."""
+    if plan.order.text:
+        more = f" ({plan.order.reason})" if plan.order.reason else ""
+        return f"Order of the regions: {plan.order.text}{more}."
+    counts = [f"{name} {number(often)} times" for name, often in plan.order.entries.items()]
+    return f"Order of the regions not known: {plan.order.reason}{'; ' if counts else ''}{', '.join(counts)}."
+
+
+@dataclass(frozen=True, slots=True)
+class LaneItem:
+    """A part of a lane: the start of a loop (``turns``), its end (neither), or a ``place`` with the number of its layout
+    among those of the lane (0: as it is)."""
+
+    turns: int = 0
+    place: PlanPlace | None = None
+    layout: int = 0
+
+
+def lane(plan: ProgramPlan, one: StructurePlan) -> tuple[LaneItem, ...]:
+    """The places of a plan along the folded order; empty where the order is not known, or too long to be drawn."""
+    if not one.places or len(one.places) > MOST_PLACES:
+        return ()
+    used = [None, *dict.fromkeys(p.candidate for p in one.places if p.candidate is not None)]
+    places = iter(one.places)
+
+    def items(steps: Sequence[OrderStep]) -> Iterator[LaneItem]:
+        for step in steps:
+            if step.body:
+                yield LaneItem(turns=step.turns)
+                yield from items(step.body)
+                yield LaneItem()
+            else:
+                place = next(places)
+                yield LaneItem(place=place, layout=used.index(place.candidate))
+
+    return tuple(items(plan.order.steps))

@@ -1,0 +1,133 @@
+"""The plan of the whole program, from given times of its regions, and as words, page and Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+import pytest
+
+from layout_advise.plan.region_order import RegionEntry, RegionLoop
+from layout_advise.regions.logged_order import LoggedOrder
+from layout_advise.regions.over_regions import over_regions
+from layout_advise.regions.planned import MeasuredRegions, program_plan
+from layout_advise.reports.exports.markdown import markdown
+from layout_advise.reports.model import contract
+from layout_advise.reports.model.candidate import Conversion, Interval
+from layout_advise.reports.model.hotspot import HotspotReport, Original, Verdict
+from layout_advise.reports.model.plan import ProgramPlan
+from layout_advise.reports.pages import html, terminal
+from layout_advise.reports.words import plan_words
+from tests.support.sample_report import candidate, report
+
+ORDER = LoggedOrder((RegionLoop(40, (RegionLoop(4, (RegionEntry(0),)), RegionLoop(32, (RegionEntry(1),)))),), (160, 1280))
+
+
+def region(
+    symbol: str, gains: Mapping[int, float], calls: int, *, base: str = "0x7ffff0000000", ms: float = 0.0
+) -> HotspotReport:
+    """A region of half a second with candidates of these gains; ``ms`` is what a conversion takes there and back."""
+    (one,) = report().hotspots
+    conversion = Conversion(ms, ms, None, ("x",), ("x",)) if ms else None
+    rows = tuple(candidate(n, Interval(g, g - 0.02, g + 0.02, 9), conversion=conversion) for n, g in gains.items())
+    return msgspec.structs.replace(
+        one,
+        symbol=symbol,
+        name=symbol,
+        calls=calls,
+        share=0.5,
+        original=Original(None, None, 5e8 / calls),
+        candidates=rows,
+        verdict=Verdict("change", "c1", 2.0, "measured-gain", "Change it."),
+        structures=tuple(msgspec.structs.replace(s, base=base) for s in one.structures),
+    )
+
+
+def planned(*hotspots: HotspotReport, order: LoggedOrder = ORDER, held: tuple[str, ...] = ()) -> ProgramPlan | None:
+    shares = (0.6, 0.3)[: len(hotspots)]
+    names = dict.fromkeys(c.id for h in hotspots for c in h.candidates)
+    return program_plan(MeasuredRegions(hotspots, shares, order), over_regions(hotspots, shares, tuple(names)), held)
+
+
+def test_one_layout_for_good_is_the_plan_where_all_gain() -> None:
+    plan = planned(region("spread", {1: 3.0, 2: 1.5}, 160), region("assign", {1: 2.0, 2: 1.0}, 1280), held=("pop",))
+    assert plan is not None
+    (one,) = plan.structures
+    assert (one.action, one.candidate) == ("change", "c1")
+    assert one.program.median == pytest.approx(1 / (0.1 + 0.6 / 3 + 0.3 / 2))
+    assert one.program.lo == pytest.approx(1 / (0.1 + 0.6 / 2.98 + 0.3 / 1.98))
+    assert one.measured == pytest.approx(0.9)
+    assert one.second.startswith("c2")
+    assert [(p.hotspot, p.candidate, p.entries, p.converted) for p in one.places] == [
+        ("spread", "c1", 160, False),
+        ("assign", "c1", 1280, False),
+    ]
+    assert plan.order.text == "for 40 { spread×4; assign×32 }"
+    assert plan.order.entries == {"spread": 160, "assign": 1280}
+    assert plan.held == ("pop",)
+
+
+def test_regions_that_want_different_layouts_are_converted_between_where_that_is_cheap() -> None:
+    cheap = planned(region("spread", {1: 6.0}, 160, ms=1.0), region("assign", {1: 0.5}, 1280, ms=1.0))
+    assert cheap is not None
+    (one,) = cheap.structures
+    assert [(p.candidate, p.converted) for p in one.places] == [("c1", True), (None, True)]
+    assert one.converting == pytest.approx(79 * 1e6 / 1e9)  # of a second; in before each turn but the first
+    assert one.candidate is None
+    assert "converted between regions" in plan_words.headline(one)
+    dear = planned(region("spread", {1: 6.0}, 160, ms=20.0), region("assign", {1: 0.5}, 1280, ms=20.0))
+    assert dear is not None
+    assert all(not p.converted for p in dear.structures[0].places)
+    assert dear.structures[0].losing == ("assign",)
+
+
+def test_a_plan_by_which_the_program_does_not_gain_is_to_keep_the_layout() -> None:
+    plan = planned(region("spread", {1: 1.4}, 160), region("assign", {1: 0.4}, 1280))
+    assert plan is not None
+    (one,) = plan.structures
+    assert (one.action, one.candidate) == ("keep", None)
+    assert one.program.median == pytest.approx(1.0)
+    assert plan_words.headline(one).startswith("Whole program: keep ")
+    assert "c1" in plan_words.headline(one)
+
+
+def test_structures_that_no_layout_has_in_common_have_plans_of_their_own() -> None:
+    plan = planned(
+        region("spread", {1: 1.5}, 160), region("other", {2: 4.0}, 9, base="0x7fff00000000"), order=LoggedOrder(None)
+    )
+    assert plan is not None
+    assert [one.candidate for one in plan.structures] == ["c2", "c1"]
+    gains = [one.program.median for one in plan.structures]
+    assert gains == sorted(gains, reverse=True)
+    assert plan.structures[0].places == ()
+
+
+def test_an_order_that_is_not_known_says_why_and_converts_nothing() -> None:
+    why = "the order of the regions is irregular: only how often each runs is known"
+    hotspots = region("spread", {1: 6.0}, 160, ms=0.1), region("assign", {1: 0.5}, 1280, ms=0.1)
+    plan = planned(*hotspots, order=LoggedOrder(None, (160, 1280), why))
+    assert plan is not None
+    assert not plan.structures[0].converting
+    assert why in plan_words.order(plan)
+    assert "assign 1 280 times" in plan_words.order(plan)
+
+
+def test_nothing_that_all_regions_were_measured_with_has_no_plan() -> None:
+    (density, drift) = region("density", {1: 3.0}, 10), region("drift", {2: 3.0}, 10)
+    assert planned(density, drift) is None
+
+
+def test_pages_and_texts_lead_with_the_plan() -> None:
+    plan = planned(region("spread", {1: 6.0}, 160, ms=1.0), region("assign", {1: 0.5}, 1280, ms=1.0), held=("pop",))
+    whole = msgspec.structs.replace(report(), plan=plan)
+    assert contract.decode(contract.encode(whole)) == whole
+    text = terminal.render(whole)
+    first, *rest = text.splitlines()
+    assert first.startswith("Whole program: store `particle`")
+    assert "Order of the regions: for 40 { spread×4; assign×32 }." in text
+    assert any("held at the present layout: pop" in line for line in rest)
+    page = html.render(whole)
+    lane = page[page.index('class="lane"') : page.index("Time saved by region")]
+    assert page.index('class="lane"') < page.index('aria-label="step"')
+    assert [lane.count(mark) for mark in ("40 × [", "4 × [", "32 × [", "⇄", "cell l1", "cell l0")] == [1, 1, 1, 2, 1, 1]
+    assert markdown(whole).startswith("# Whole program: store")
