@@ -1,6 +1,6 @@
 # Everything a checkout needs; each target sets up what it uses.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all lint bench field clean distclean
+.PHONY: help setup demo test test-all lint bench field dist clean distclean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 18
@@ -32,6 +32,10 @@ FIELD = .venv/bin/python benchmarks/field/field.py
 
 field: setup ## programs that others wrote, through the farm (ONLY=bzip2 for one, HELD_BACK=1 for the third held back)
 	$(FIELD) $(if $(ONLY),--only $(ONLY)) $(if $(HELD_BACK),--held-back)
+
+dist: setup ## the wheel, in dist/
+	rm -rf build dist
+	.venv/bin/python -m pip wheel -q --no-deps -w dist .
 
 clean: ## what was built, but for .venv and .tools
 	$(MAKE) -s -C examples clean

@@ -7,6 +7,7 @@ FOLDERS = ("tracer", "layoutalgebra", "mockup", "reports")
 setup(
     packages=[
         *find_packages(include=["layout_advise", "layout_advise.*"], exclude=[f"layout_advise.{d}*" for d in FOLDERS]),
+        "layout_advise.examples",
         *(f"layout_advise.{p}" for d in FOLDERS for p in find_packages(include=[d, f"{d}.*"])),
     ],
     cffi_modules=["tracer/nlr/build_binding.py:ffi"],

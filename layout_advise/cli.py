@@ -14,11 +14,11 @@ from types import FrameType, ModuleType
 from rich_argparse import RawDescriptionRichHelpFormatter
 
 from layout_advise import __version__
-from layout_advise.commands import apply, compare, demo, doctor, farm, guard, layout, opencl, report, show, trace
+from layout_advise.commands import apply, compare, demo, doctor, farm, guard, help, layout, opencl, report, show, trace
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.progress import Interrupted
 
-COMMANDS: tuple[ModuleType, ...] = (trace, report, show, apply, compare, guard, farm, opencl, layout, doctor, demo)
+COMMANDS: tuple[ModuleType, ...] = (trace, report, show, apply, compare, guard, farm, opencl, layout, doctor, demo, help)
 
 PATIENCE = 5.0
 """Seconds for which further signals are ignored."""
@@ -31,6 +31,8 @@ data, checks byte for byte that it computes the same, and times it.
   layout-advise trace -- ./app its args     advise
   layout-advise report app.layout           print the report again
   layout-advise doctor                      what this machine can do
+
+  layout-advise help                        commands and topics: exit codes, variables, reasons, words
 
 exit codes: 0 done, 1 could not, 2 usage, 3 an alarm (--fail-on, guard --check), 4 this machine lacks something (doctor)
 """
@@ -53,7 +55,7 @@ def parser() -> argparse.ArgumentParser:
             formatter_class=RawDescriptionRichHelpFormatter,
         )
         module.add_arguments(sub)
-        sub.set_defaults(carry_out=module.run)  # not `run`: that is the run directory of some commands
+        sub.set_defaults(carry_out=module.run, whole=top)  # not `run`: that is the run directory of some commands
     return top
 
 

@@ -1,6 +1,8 @@
 """Say what this machine can do, and how to get the rest.
 
   layout-advise doctor
+  layout-advise doctor --install         set up what is missing: packages by apt (as root), CRIU
+  layout-advise doctor --install criu    only that
   layout-advise doctor --lift BINARY     which functions of a program or library can be lifted, what stops the others
 
 Exit code 4 when something is missing without which no advice is possible.
@@ -10,22 +12,23 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import functools
 import json
 import os
 import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
 
-from layout_advise.commands import common
+from layout_advise.commands import common, installing
 from layout_advise.commands.lifting import doctor_lift
-from layout_advise.errors import MachineError
+from layout_advise.errors import MachineError, UsageError
 from layout_advise.machine import vector_bytes
 
 ADDR_NO_RANDOMIZE = 0x0040000
@@ -33,13 +36,15 @@ ADDR_NO_RANDOMIZE = 0x0040000
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """One line of the answer; ``needed`` without it there is no advice at all."""
+    """One line of the answer; ``needed`` without it there is no advice at all. ``packages`` of Debian and its like bring it,
+    where there are some."""
 
     name: str
     ok: bool
     needed: bool
     text: str
     hint: str = ""
+    packages: tuple[str, ...] = ()
 
 
 def _version(command: list[str]) -> str | None:
@@ -51,11 +56,11 @@ def _version(command: list[str]) -> str | None:
     return lines[0] if lines else ""
 
 
-def _tool(name: str, needed: bool, what: str, package: str) -> Diagnosis:
+def _tool(name: str, needed: bool, what: str, *packages: str) -> Diagnosis:
     path = shutil.which(name)
     if path is None:
-        return Diagnosis(name, False, needed, f"not found: {what}", f"apt-get install {package}")
-    return Diagnosis(name, True, needed, _version([name, "--version"]) or path)
+        return Diagnosis(name, False, needed, f"not found: {what}", f"apt-get install {' '.join(packages)}", packages)
+    return Diagnosis(name, True, needed, _version([name, "--version"]) or path, packages=packages)
 
 
 def _platform() -> Diagnosis:
@@ -88,7 +93,9 @@ def _criu() -> Diagnosis:
 
     criu = find_criu()
     if criu is None:
-        hint = "run scripts/setup as root; without it snapshots are forks, and gains below 10 % are not claimed"
+        hint = (
+            "layout-advise doctor --install criu (as root); without it snapshots are forks, and gains below 10 % not claimed"
+        )
         return Diagnosis("criu", False, False, "no CRIU that works here", hint)
     return Diagnosis("criu", True, False, f"{criu.version}")
 
@@ -100,8 +107,9 @@ def _valgrind() -> Diagnosis:
     try:
         found = find_valgrind()
     except MachineError as error:
-        return Diagnosis("valgrind", False, False, f"{error.what}: {error.why}", error.hint)
-    return Diagnosis("valgrind", True, False, f"{found.version}, with headers: --backend valgrind can be built")
+        return Diagnosis("valgrind", False, False, f"{error.what}: {error.why}", error.hint, ("valgrind",))
+    text = f"{found.version}, with headers: --backend valgrind can be built"
+    return Diagnosis("valgrind", True, False, text, packages=("valgrind",))
 
 
 def _pin() -> Diagnosis:
@@ -124,8 +132,9 @@ def _vectors() -> Diagnosis:
 CHECKS: tuple[Callable[[], Diagnosis], ...] = (
     _platform,
     _randomisation,
-    lambda: _tool("gcc", True, "mock-ups cannot be compiled", "gcc"),
+    lambda: _tool("gcc", True, "mock-ups cannot be compiled", "gcc", "libc6-dev"),
     lambda: _tool("as", True, "the agent cannot be assembled", "binutils"),
+    lambda: _tool("make", False, "the command that `apply --build make` runs", "make"),
     lambda: _tool("clang", False, "programs made by clang are compiled with gcc's mock-ups, which is not the same", "clang"),
     _valgrind,
     _pin,
@@ -139,6 +148,9 @@ CHECKS: tuple[Callable[[], Diagnosis], ...] = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of ``doctor``."""
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
+    parser.add_argument(
+        "--install", metavar="NAME", nargs="*", help="set up what is missing, or only what is named (as it is listed)"
+    )
     doctor_lift.add_arguments(parser)
 
 
@@ -147,6 +159,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.lift is not None:
         return doctor_lift.run(arguments)
     findings = [check() for check in CHECKS]
+    if arguments.install is not None:
+        _install(findings, arguments.install)
+        findings = [check() for check in CHECKS]
     if arguments.json:
         print(json.dumps([asdict(f) for f in findings], indent=1))
     else:
@@ -156,7 +171,29 @@ def run(arguments: argparse.Namespace) -> int:
             console.print(f"{mark} {finding.name}: {escape(finding.text)}", soft_wrap=True)
             if not finding.ok and finding.hint:
                 console.print(f"        {finding.hint}", soft_wrap=True, markup=False)
+    _raise_for_missing(findings)
+    return 0
+
+
+def _install(findings: Sequence[Diagnosis], names: Sequence[str]) -> None:
+    """Set up what is missing. What cannot be had is told and no error: the findings say what that means."""
+    known = [finding.name for finding in findings if finding.packages or finding.name == installing.CRIU]
+    if wrong := sorted(set(names) - set(known)):
+        raise UsageError(f"cannot install {', '.join(wrong)}", "", f"what it can: {', '.join(known)}")
+    missing = [finding for finding in findings if not finding.ok and (not names or finding.name in names)]
+    packaged = [functools.partial(installing.install_packages, finding.packages) for finding in missing if finding.packages]
+    steps: list[Callable[[], None]] = [
+        *packaged,
+        *(installing.install_criu for finding in missing if finding.name == installing.CRIU),
+    ]
+    for step in steps:
+        try:
+            step()
+        except MachineError as error:
+            print(f"layout-advise: {error.line()}", file=sys.stderr)
+
+
+def _raise_for_missing(findings: Sequence[Diagnosis]) -> None:
     missing = [f.name for f in findings if f.needed and not f.ok]
     if missing:
         raise MachineError(f"missing: {', '.join(missing)}", "no advice is possible without", "see the hints above")
-    return 0

@@ -1,7 +1,6 @@
 """The new place of each field in a candidate's layout, as an expression that a reader can check.
 
 An element has the indices i, j, k, ... of its structure's dimensions, a field its number ``f`` among the fields of its part.
-sympy, which simplifies and prints, is imported when an expression is asked for, not before.
 """
 
 from __future__ import annotations
@@ -12,14 +11,24 @@ from typing import Any
 from layout_advise.layoutalgebra.bridges.declarations import index_letter
 from layout_advise.layoutalgebra.derive.structure import FieldMap, Part, Relayout
 from layout_advise.layoutalgebra.rules.map_printing import expr_to_sympy
-from layout_advise.layoutalgebra.sets.index_expressions import Expr, Index, constant, digit, evaluate, linear
+from layout_advise.layoutalgebra.sets.index_expressions import (
+    Expr,
+    Index,
+    constant,
+    digit,
+    evaluate,
+    indices_of,
+    linear,
+    show,
+)
 
 NAMED = 8
 """So many fields of a part are named."""
 
 
 def map_expression(layout: Relayout, part: Part) -> Any:
-    """The byte of the part's buffer at which a field of an element begins, as a sympy expression in the indices and ``f``.
+    """The byte of the part's buffer at which a field of an element begins, as a sympy expression in the indices and ``f``
+    (``pip install layout-advise[algebra]``).
 
     Fields that are not evenly spaced have the symbol ``at`` for their place in the record.
     """
@@ -60,8 +69,9 @@ def printed_map(layout: Relayout, part: Part) -> str:
     """
     if len({field.name for field in layout.structure.fields}) < len(layout.structure.fields):
         return ""
-    maps, expression = _maps(layout, part), map_expression(layout, part)
-    symbols = {symbol.name for symbol in expression.free_symbols}
+    maps = _maps(layout, part)
+    place = _place(layout, maps)
+    symbols = indices_of(place)
     names = [layout.structure.fields[m.field].name for m in maps]
     buffers = list(dict.fromkeys(layout.buffers[m.buffer].name for m in maps))
     keys = {"f": list(range(len(maps))), "at": [m.offset for m in maps]}
@@ -70,7 +80,7 @@ def printed_map(layout: Relayout, part: Part) -> str:
     if layout.chosen is not None:
         legend.append(f"of the chosen elements, one of {layout.chosen.block} neighbours")
     where = buffers[0] if len(buffers) == 1 else "the array of its field"
-    return "; ".join([f"byte = {_printer().doprint(expression)} of {where}", *legend])
+    return "; ".join([f"byte = {show(place)} of {where}", *legend])
 
 
 def _legend(keys: list[int], names: list[str]) -> str:
@@ -82,21 +92,3 @@ def _maps(layout: Relayout, part: Part) -> list[FieldMap]:
     """The maps of the part's fields; of a part that several buffers of one kind share, of all of them."""
     numbers = {field.name: number for number, field in enumerate(layout.structure.fields)}
     return [layout.fields[numbers[name]] for name in part.fields]
-
-
-def _printer() -> Any:
-    """Prints quotients and remainders as Python does."""
-    from sympy.printing.str import StrPrinter
-
-    class IntegerPrinter(StrPrinter):  # type: ignore[misc]
-        """``i // 4`` and ``i % 4`` for floor(i/4) and Mod(i, 4)."""
-
-        def _print_floor(self, expr: Any) -> str:
-            over, under = expr.args[0].as_numer_denom()
-            return f"({self.doprint(over)} // {self.doprint(under)})"
-
-        def _print_Mod(self, expr: Any) -> str:
-            value, by = expr.args
-            return f"{self.doprint(value)} % {self.doprint(by)}"  # sympy puts parentheses around factors
-
-    return IntegerPrinter()

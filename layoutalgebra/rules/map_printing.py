@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from layout_advise.errors import AlgebraError
+from layout_advise.errors import AlgebraError, MachineError
 from layout_advise.layoutalgebra.rules.index_map import OFFSET, Guard, IndexMap
 from layout_advise.layoutalgebra.sets.index_expressions import (
     Digit,
@@ -25,13 +25,22 @@ TABLE = 1 << 16
 """Elements of an irregular set that a table in C may have."""
 
 
+def _sympy() -> Any:
+    try:
+        import sympy
+    except ImportError as error:
+        hint = "pip install 'layout-advise[algebra]'"
+        raise MachineError("cannot write the map for sympy", "sympy is not installed", hint) from error
+    return sympy
+
+
 def to_sympy(mapping: IndexMap) -> Any:
     """The map as a sympy expression in ``Symbol("x", integer=True, nonnegative=True)``; a ``Piecewise`` for several pieces.
 
-    Raises :class:`AlgebraError` where an irregular set of more than :data:`TABLE` elements would have to be listed.
+    Raises :class:`AlgebraError` where an irregular set of more than :data:`TABLE` elements would have to be listed, and
+    :class:`MachineError` without sympy (``pip install layout-advise[algebra]``).
     """
-    import sympy
-
+    sympy = _sympy()
     if mapping.uniform is not None:
         return expr_to_sympy(mapping.uniform)
     cases = []
@@ -43,8 +52,7 @@ def to_sympy(mapping: IndexMap) -> Any:
 
 def expr_to_sympy(expr: Expr) -> Any:
     """One expression; indices become non-negative integer symbols of their names."""
-    import sympy
-
+    sympy = _sympy()
     match spelled_out(expr):
         case Index(name=name):
             return sympy.Symbol(name, integer=True, nonnegative=True)
@@ -63,8 +71,7 @@ def expr_to_sympy(expr: Expr) -> Any:
 
 
 def _nth_sympy(number: Any, indices: IndexSet) -> Any:
-    import sympy
-
+    sympy = _sympy()
     cases, done = [], 0
     ordered = all(a[-1] < b[0] for a, b in pairwise(indices.runs))
     for run in indices.runs if ordered else [range(v, v + 1) for v in _few(indices)]:
@@ -81,7 +88,7 @@ def _few(indices: IndexSet) -> list[int]:
 
 
 def _member_sympy(expr: Expr, term: Term) -> Any:
-    import sympy
+    sympy = _sympy()
 
     def leaf(at: Expr, indices: IndexSet) -> Any:
         value = expr_to_sympy(at)

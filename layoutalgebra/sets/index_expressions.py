@@ -78,6 +78,17 @@ def bounds(expr: Expr) -> tuple[int, int]:
             return const + sum(low for low, _ in ends), const + sum(high for _, high in ends)
 
 
+def indices_of(expr: Expr) -> frozenset[str]:
+    """The names of the indices in ``expr``."""
+    match expr:
+        case Index(name=name):
+            return frozenset({name})
+        case Digit(of=of) | Rank(of=of) | Nth(of=of):
+            return indices_of(of)
+        case LinearIndex(terms=terms):
+            return frozenset().union(*(indices_of(part) for _, part in terms))
+
+
 def evaluate(expr: Expr, values: Mapping[str, int]) -> int:
     """The value at the given values of its indices."""
     match expr:

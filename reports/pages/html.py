@@ -15,8 +15,8 @@ from layout_advise.reports.model.candidate import CandidateReport, Interval, Par
 from layout_advise.reports.model.contract import Report
 from layout_advise.reports.model.hotspot import HotspotReport
 from layout_advise.reports.model.structure import StructureReport
-from layout_advise.reports.pages import figures, tables
-from layout_advise.reports.pages.inline_charts import break_even_chart, speedup_chart
+from layout_advise.reports.pages import tables
+from layout_advise.reports.pages.inline_charts import break_even_chart, speedup_chart, threads_chart
 from layout_advise.reports.words import (
     glossary,
     hotspot_words,
@@ -200,7 +200,7 @@ def _item(report: Report, hotspot: HotspotReport, number: int) -> dict[str, obje
         "threads": tables.by_threads(hotspot),
         "threads_heads": tables.by_threads_heads(hotspot),
         "threads_notes": tables.by_threads_notes(hotspot),
-        "threads_figure": Markup(figures.by_threads(hotspot)),
+        "threads_figure": threads_chart(hotspot),
         "noise": hotspot_words.noise(hotspot),
         "claimed": hotspot_words.claimed(hotspot),
         "placed": hotspot_words.placed(hotspot),

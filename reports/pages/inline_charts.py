@@ -105,6 +105,41 @@ def break_even_chart(hotspot: HotspotReport) -> Markup:
     return _svg(parts, height + 42, "Total time by the number of calls")
 
 
+def threads_chart(hotspot: HotspotReport) -> Markup:
+    """Wall time of a parallel region by its number of threads, original and candidate, with 95 % intervals; empty where
+    fewer than two numbers were measured."""
+    found = hotspot.by_threads
+    counts = [c for c in found.counts if c.original is not None] if found is not None else []
+    if found is None or len(counts) < 2:
+        return Markup("")
+    series = [("original", "plain", [(c.threads, c.original) for c in counts])]
+    if found.candidate is not None:
+        series.append((found.candidate, "gain", [(c.threads, c.candidate) for c in counts]))
+    few, many = min(c.threads for c in counts), max(c.threads for c in counts)
+    most = 1.05 * max(value.hi for _, _, points in series for _, value in points if value is not None) / 1e3
+    height, left, right = 170, 60, WIDTH - 150
+
+    def spot(threads: int, ns: float) -> tuple[float, float]:
+        return left + (right - left) * (threads - few) / max(many - few, 1), height - height * ns / 1e3 / most
+
+    parts = [f'<path class="grid" d="M{left} {height - height * y / most:.1f}H{right}"/>' for y in ticks_of(0, most, 5)]
+    parts += [_text(left - 8, height - height * y / most + 4, f"{y:g}", "end") for y in ticks_of(0, most, 5)]
+    parts += [_text(spot(c.threads, 0)[0], height + 18, str(c.threads), "middle") for c in counts]
+    for label, kind, points in series:
+        known = [(threads, value) for threads, value in points if value is not None]
+        spots = [spot(threads, value.ns) for threads, value in known]
+        if not spots:
+            continue
+        parts.append(f'<path class="{kind} line" d="M{"L".join(f"{x:.1f} {y:.1f}" for x, y in spots)}"/>')
+        for (x, y), (threads, value) in zip(spots, known, strict=True):
+            low, high = (spot(threads, end)[1] for end in (value.lo, value.hi))
+            parts.append(f'<path class="{kind} thin" d="M{x:.1f} {low:.1f}V{high:.1f}"/>')
+            parts.append(f'<circle class="{kind} dot" cx="{x:.1f}" cy="{y:.1f}" r="4"/>')
+        parts.append(_text(right + 6, spots[-1][1] + 4, label, "start"))
+    parts.append(_text((left + right) / 2, height + 36, "threads; µs a call", "middle"))
+    return _svg(parts, height + 42, "Time of a call by the number of threads")
+
+
 def _text(x: float, y: float, text: str, anchor: str) -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
 

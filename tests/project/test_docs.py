@@ -20,7 +20,7 @@ PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted(DECISIONS.glob("*.md")),
 ]
-PLACEHOLDERS = {"RUN": "app.layout", "TERM": "A_4", "FILE": "out", "A": "a.layout", "B": "b.layout"}
+PLACEHOLDERS = {"RUN": "app.layout", "TERM": "A_4", "FILE": "out", "A": "a.layout", "B": "b.layout", "TOPIC": "reasons"}
 
 
 def blocks(page: Path) -> list[str]:
@@ -48,8 +48,7 @@ def commands() -> list[str]:
 def words(command: str) -> list[str]:
     """What the shell would pass on: without redirections and remarks."""
     split = shlex.split(command, comments=True)[1:]
-    if "<" in split:
-        split = split[: split.index("<")]
+    split = split[: min((split.index(sign) for sign in ("<", ">") if sign in split), default=len(split))]
     return [PLACEHOLDERS.get(word, word) for word in split]
 
 

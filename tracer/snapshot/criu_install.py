@@ -80,14 +80,12 @@ def install(folder: Path) -> Criu:
         for package in sorted((work / "apt" / "archives").glob("*.deb")):
             _must(["dpkg", "-x", str(package), str(fresh / "root")], "unpack CRIU")
         _write_wrapper(fresh / "criu")
-        if check(fresh / "criu") is None:
-            answer = _run([str(fresh / "criu"), "check"])
-            raise MachineError("CRIU does not work here", _last_line(answer.stderr), "snapshots are taken by fork instead")
         shutil.rmtree(folder, ignore_errors=True)
         fresh.rename(folder)
     found = check(folder / "criu")
-    if found is None:
-        raise MachineError("CRIU stopped working after it was moved", str(folder))
+    if found is None:  # kept: in an image that is built without privileges it may work later, where the image runs
+        answer = _run([str(folder / "criu"), "check"])
+        raise MachineError("CRIU does not work here", _last_line(answer.stderr), "snapshots are taken by fork instead")
     return found
 
 

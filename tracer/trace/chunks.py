@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import struct
+import sys
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,9 +18,13 @@ from types import TracebackType
 from typing import Any, BinaryIO, Self
 
 import msgspec
-import zstandard
 
 from layout_advise.errors import TraceError
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 MAGIC = b"LATRACE\n"
 VERSION = 2
@@ -48,7 +53,7 @@ def damaged(path: Path, why: str) -> TraceError:
 def pack(kind: bytes, content: Any) -> bytes:
     """One chunk. ``content`` is anything that msgspec encodes."""
     plain = msgspec.msgpack.encode(content)
-    packed = zstandard.ZstdCompressor(level=3).compress(plain)
+    packed = zstd.compress(plain, level=3)
     head = _FIELDS.pack(kind, len(packed), len(plain), zlib.crc32(packed))
     return head + zlib.crc32(head).to_bytes(4, "little") + packed
 
@@ -159,7 +164,12 @@ def _check_start(path: Path, start: bytes) -> None:
 
 
 def _unpack(path: Path, data: bytes, plain: int) -> Any:
+    """The content that was packed; no more memory than ``plain`` bytes is taken, whatever the packed bytes say."""
+    reader = zstd.ZstdDecompressor()
     try:
-        return msgspec.msgpack.decode(zstandard.ZstdDecompressor().decompress(data, max_output_size=plain))
-    except (zstandard.ZstdError, msgspec.MsgspecError) as error:
+        content = reader.decompress(data, max_length=plain)
+        if not reader.eof and not (reader.decompress(b"", max_length=1) == b"" and reader.eof):
+            raise damaged(path, f"a chunk does not unpack to the {plain} bytes that it should")
+        return msgspec.msgpack.decode(content)
+    except (zstd.ZstdError, msgspec.MsgspecError) as error:
         raise damaged(path, str(error)) from error

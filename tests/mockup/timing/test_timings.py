@@ -6,12 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy import stats
 
 from layout_advise.mockup.timing.canary import Canary, fastest, fastest_ticks, usual_ticks
+from layout_advise.mockup.timing.policy import TIMING
 from layout_advise.mockup.timing.ratios import summarise
-from layout_advise.mockup.timing.statistics import undisturbed, undisturbed_ratio, unpaired_ratio
+from layout_advise.mockup.timing.statistics import SEED, undisturbed, undisturbed_ratio, unpaired_ratio
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_SIMD, ORIGINAL, SHADOW, Variant
 from tests.support.variants import variants
@@ -24,6 +27,28 @@ C1, C1_SIMD = variants("c1", "c1-simd")
 def times_of_processes(least: int = 1) -> st.SearchStrategy[list[tuple[float, float]]]:
     """Of each process the times of two variants."""
     return st.lists(st.tuples(st.floats(0.1, 10), st.floats(0.1, 10)), min_size=least, max_size=12)
+
+
+@given(st.lists(st.tuples(st.floats(1, 10), st.floats(1, 10)), min_size=4, max_size=12), st.booleans())
+@settings(max_examples=20, deadline=None)
+def test_an_interval_is_that_of_the_bootstrap_of_scipy(times: list[tuple[float, float]], paired: bool) -> None:
+    over, under = [a for a, _ in times], [b for _, b in times]
+
+    def ratio(first: NDArray[np.float64], second: NDArray[np.float64], axis: int = -1) -> NDArray[np.float64]:
+        return np.asarray(np.quantile(first, 0.1, axis=axis) / np.quantile(second, 0.1, axis=axis))
+
+    found = (undisturbed_ratio if paired else unpaired_ratio)(over, under)
+    expected = stats.bootstrap(
+        (over, under),
+        ratio,
+        n_resamples=TIMING.resamples,
+        paired=paired,
+        confidence_level=TIMING.confidence,
+        method="percentile",
+        rng=np.random.default_rng(SEED),
+    ).confidence_interval
+    assert found.lo == pytest.approx(min(expected.low, found.median))
+    assert found.hi == pytest.approx(max(expected.high, found.median))
 
 
 def test_costs_belong_to_the_process_in_which_they_were_timed() -> None:

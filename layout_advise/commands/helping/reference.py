@@ -1,0 +1,58 @@
+"""Pages of the documentation that are made of the tool itself, in Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from layout_advise.commands.helping.catalogue import CommandEntry
+from layout_advise.commands.helping.topics import EXIT_CODES, NO_ANSWER, OTHER_ANSWERS, VARIABLES
+
+MADE = "<!-- made by `python -m tests.support.write_reference`: changes belong into the code -->\n"
+
+
+def commands_page(commands: Iterable[CommandEntry]) -> str:
+    """Every command with its description, examples and options."""
+    parts = [f"# Commands\n\n{MADE}\nThe same as `layout-advise COMMAND --help`, and as the man page.\n"]
+    for command in commands:
+        parts.append(f"## {command.name}\n\n{_described(command.description)}\n\n```text\n{command.usage}\n```\n")
+        rows = "\n".join(f"| `{_cell(one.spelling)}` | {_cell(one.text)} |" for one in command.options)
+        parts.append(f"| option | what |\n|---|---|\n{rows}\n")
+    return "\n".join(parts)
+
+
+def environment_page() -> str:
+    """Exit codes and variables."""
+    codes = "\n".join(f"| {code} | {_cell(text)} |" for code, text in EXIT_CODES.items())
+    names = "\n".join(f"| `{name}` | {_cell(text)} |" for name, text in VARIABLES.items())
+    return (
+        f"# Exit codes and variables\n\n{MADE}\n| exit code | when |\n|---|---|\n{codes}\n\n"
+        f"Where an option says the same as a variable, the option counts.\n\n| variable | what |\n|---|---|\n{names}\n"
+    )
+
+
+def reasons_page() -> str:
+    """The words of ``verdict.reason``."""
+    measured = "\n".join(f"| `{name}` | {_cell(text)} |" for name, text in OTHER_ANSWERS.items())
+    rows = "\n".join(f"| `{name}` | {_cell(why)} | {_cell(remedy)} |" for name, (why, remedy) in NO_ANSWER.items())
+    return (
+        f"# Reasons\n\n{MADE}\nEvery verdict has a `reason` in the report's JSON: a word that scripts can rely on. "
+        f"With times that were measured:\n\n| reason | what it says |\n|---|---|\n{measured}\n\n"
+        f"Where there is no answer:\n\n| reason | why | what to do |\n|---|---|---|\n{rows}\n"
+    )
+
+
+def _described(text: str) -> str:
+    """A command's description: indented examples become a block of the shell, with remarks behind them."""
+    lines, inside = [], False
+    for line in text.splitlines():
+        example = line.startswith("  ") or (inside and not line.strip())
+        if example != inside:
+            lines.append("```sh" if example else "```\n" if line.strip() else "```")
+            inside = example
+        lines.append(re.sub(r"(\S)\s{2,}(\S.*)$", r"\1    # \2", line.strip()) if example else line)
+    return re.sub(r"\n+```\n", "\n```\n", "\n".join([*lines, "```"] if inside else lines))
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
