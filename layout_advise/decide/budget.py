@@ -117,14 +117,16 @@ def _slowed_form(timings: Timings, best: float, around: Circumstances, one: Meas
     layout, where that can explain that none of them gains; None where it cannot.
 
     Mock-ups are written lane by lane, and the compiler finds the vectors again where the layout is unchanged. Where it found
-    them in the candidate too, it does not lack them."""
+    them in the candidate too, it does not lack them; where the unchanged mock-up is as slow with vectors as without, that is
+    told by the form."""
     form = timings.ratio(IDENTITY_UNROLLED, ORIGINAL, around.mode) if around.unrolled else None
     if form is not None and form.median > DECIDE.scalar_limit:
         return form.median
     cost = timings.ratio(SCALAR, ORIGINAL, around.mode) if not one.vectorised else None
     if cost is None or cost.median <= DECIDE.scalar_limit or best >= cost.median**-0.5:
         return None
-    return cost.median
+    lost = timings.ratio(SCALAR, IDENTITY, around.mode)
+    return cost.median if lost is None or lost.hi > DECIDE.scalar_limit else None
 
 
 def _vectors(one: Measured, slowed: float) -> list[Doubt]:
