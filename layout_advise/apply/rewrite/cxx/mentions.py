@@ -158,6 +158,8 @@ def is_lvalue(program: SourceProgram, node: Syntax) -> bool | None:
     if node.refers in program.functions:
         result = program.functions[node.refers].shape.of
         return result is not None and result.form == "reference"
+    if node.name == "operator=" and node.shape.form == "record":  # the record's own, as it is trivially copyable
+        return True
     if node.foreign:
         return True if node.name in LVALUES else None
     return False if node.shape.form == "record" and node.name == node.shape.text.rpartition("::")[2] else None

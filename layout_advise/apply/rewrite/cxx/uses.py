@@ -55,6 +55,8 @@ class ProxyEdits:
         """The edits of a node and of all below it."""
         found: list[Edit] = []
         for node in top.walk():
+            if node.file not in self.program.texts:  # a system header that is included in a block
+                continue
             if self._inside(node):
                 if node.kind == "TYPE_REF" and getattr(self.program.parents.get(node), "kind", "") == "FIELD_DECL":
                     found += self._taken(mention_edit(self.program, self.target, node, self.used), node)

@@ -138,7 +138,10 @@ def test_by_standard_compiler_and_sanitizer(groups: Groups | None, standard: str
         assert output(new, (*flags, standard), compiler) == output(tmp_path / "old", (*flags, standard), compiler)
 
 
-HEAD = """#include <algorithm>
+HEAD = """extern "C" {
+#include <unistd.h>
+}
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -189,6 +192,7 @@ def test_a_copy_stays_a_copy_and_a_temporary_one_stays_alive(tmp_path: Path) -> 
     std::vector<P> v(3);
     auto copy = v[0];
     copy.x = 5;
+    const P &assigned = v[1] = v[0];
     const P &kept = made();
     const auto &other = made();
     auto &&third = made();
@@ -201,7 +205,7 @@ def test_a_copy_stays_a_copy_and_a_temporary_one_stays_alive(tmp_path: Path) -> 
     P single = v[1], *where = nullptr;
     where = &single;
     where->x += kept.x + other.y + third.x + 1;
-    std::printf("%g %g %g %g %d\\n", v[0].x, v[2].y, copy.x, single.x, where == &single);
+    std::printf("%g %g %g %g %d\\n", v[0].x + assigned.x, v[2].y, copy.x, single.x, where == &single);
     """.replace("P single = v[1], *where", "P single = v[1]; P *where")
     new = changed({"p.cpp": f"{HEAD}int main() {{ {body} }}\n"}, "P", None, tmp_path)
     assert output(new, CXX_SANITIZED) == output(tmp_path / "old") == "0 2 5 1 1\n"
