@@ -93,6 +93,9 @@ class LiveBench:
             return f"a call takes {ns:.0f} ns, too short to be timed by itself"
         if self.case.probe.calls - self.case.chosen.call < MEASURE.live_fewest_calls:
             return "too few calls follow the one that was studied"
+        seconds, runs = self.case.profiled.run.seconds, 3 + 2 * MEASURE.live_fewest_pairs
+        if runs * seconds > MEASURE.live_s:
+            return f"the program takes {seconds:.0f} s, and would have to run {runs} times"
         return ""
 
     def trial(self, subject: LiveSubject) -> LiveTrial:

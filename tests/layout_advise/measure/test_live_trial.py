@@ -59,12 +59,12 @@ class Played:
 
 def bench(**changes: object) -> LiveBench:
     given: dict[str, object] = {"threaded": False, "threads": 1, "recursive": False, "temporary": False, "ns": 100e3}
-    given |= {"calls": 500} | changes
+    given |= {"calls": 500, "seconds": 0.01} | changes
     silent = SimpleNamespace(step=lambda text: None, count=lambda text, i, n: None)
     case = SimpleNamespace(
         per_call=lambda ns: ns,
         chosen=SimpleNamespace(in_situ_ns=given["ns"], call=5),
-        profiled=SimpleNamespace(threaded=given["threaded"], entry=None),
+        profiled=SimpleNamespace(threaded=given["threaded"], entry=None, run=SimpleNamespace(seconds=given["seconds"])),
         probe=SimpleNamespace(threads=given["threads"], recursive=given["recursive"], calls=given["calls"]),
         settings=SimpleNamespace(temporary=given["temporary"], command=("p",), timeout=60.0),
         space=SimpleNamespace(progress=silent, scratch=None),
@@ -174,6 +174,7 @@ def test_a_program_that_does_something_else_gives_no_answer(
         ({"temporary": True}, "conversion instead"),
         ({"ns": 300.0}, "too short"),
         ({"calls": 20}, "too few calls"),
+        ({"seconds": 20.0}, "takes 20 s, and would have to run 7 times"),
     ],
 )
 def test_what_cannot_be_tried_is_not_begun(monkeypatch: pytest.MonkeyPatch, changes: dict[str, object], why: str) -> None:
