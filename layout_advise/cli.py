@@ -14,11 +14,25 @@ from types import FrameType, ModuleType
 from rich_argparse import RawDescriptionRichHelpFormatter
 
 from layout_advise import __version__
-from layout_advise.commands import apply, compare, demo, doctor, farm, guard, help, layout, opencl, report, show, trace
+from layout_advise.commands import apply, compare, demo, doctor, emit, farm, guard, help, layout, opencl, report, show, trace
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.progress import Interrupted
 
-COMMANDS: tuple[ModuleType, ...] = (trace, report, show, apply, compare, guard, farm, opencl, layout, doctor, demo, help)
+COMMANDS: tuple[ModuleType, ...] = (
+    trace,
+    report,
+    show,
+    apply,
+    emit,
+    compare,
+    guard,
+    farm,
+    opencl,
+    layout,
+    doctor,
+    demo,
+    help,
+)
 
 PATIENCE = 5.0
 """Seconds for which further signals are ignored."""

@@ -24,18 +24,18 @@ def c_source(layout: Relayout, name: str | None = None) -> str:
     guard = f"{name.upper()}_LAYOUT_H"
     lines = [f"#ifndef {guard}", f"#define {guard}", "", "#include <stddef.h>", "#include <stdint.h>", ""]
     lines += [f"/* {layout.term} */", f"struct {name} {{"]
-    lines += [f"    unsigned char *{buffer}; /* {size} bytes */" for buffer, size in _buffers(layout)]
+    lines += [f"    unsigned char *{buffer}; /* {size} bytes */" for buffer, size in buffers_of(layout)]
     lines += ["};", ""]
-    lines += [f"#define {name}_{buffer}_bytes ((size_t){size}u)" for buffer, size in _buffers(layout)]
+    lines += [f"#define {name}_{buffer}_bytes ((size_t){size}u)" for buffer, size in buffers_of(layout)]
     lines += [""]
-    arguments = ", ".join(f"size_t {index}" for index in _indices(layout))
-    for field, one, member in _members(layout):
-        what, address = _scalar(field), _address(layout, one)
+    arguments = ", ".join(f"size_t {index}" for index in indices_of(layout))
+    for field, one, member in members_of(layout):
+        what, address = _scalar(field), byte_place(layout, one)
         lines += [
             f"static inline {what} *{name}_{member}(const struct {name} *s, {arguments})",
             "{",
             *_unused(layout, one, "    (void){};"),
-            f"    return ({what} *)(void *)(s->{_buffers(layout)[one.buffer][0]} + {address});",
+            f"    return ({what} *)(void *)(s->{buffers_of(layout)[one.buffer][0]} + {address});",
             "}",
             "",
         ]
@@ -45,32 +45,33 @@ def c_source(layout: Relayout, name: str | None = None) -> str:
 def cpp_source(layout: Relayout, name: str | None = None) -> str:
     """A C++17 header: ``class NAME`` over its buffers, with ``s.FIELD(i, j, ...)`` giving a reference."""
     name = identifier(name or layout.structure.name)
-    buffers = _buffers(layout)
-    arguments = ", ".join(f"[[maybe_unused]] std::size_t {index}" for index in _indices(layout))
+    buffers = buffers_of(layout)
+    arguments = ", ".join(f"[[maybe_unused]] std::size_t {index}" for index in indices_of(layout))
     lines = ["#pragma once", "", "#include <array>", "#include <cstddef>", "#include <cstdint>", ""]
     lines += [f"// {layout.term}", f"class {name} {{", "public:"]
     lines += [
         f"    static constexpr std::array<std::size_t, {len(buffers)}> bytes{{{', '.join(str(n) for _, n in buffers)}}};"
     ]
     lines += [f"    explicit {name}(const std::array<std::byte *, {len(buffers)}> &where) : buffers(where) {{}}", ""]
-    for field, one, member in _members(layout):
+    for field, one, member in members_of(layout):
         what = _scalar(field)
         lines += [
             f"    {what} &{member}({arguments}) const",
             "    {",
-            f"        return *reinterpret_cast<{what} *>(buffers[{one.buffer}] + {_address(layout, one)});",
+            f"        return *reinterpret_cast<{what} *>(buffers[{one.buffer}] + {byte_place(layout, one)});",
             "    }",
             "",
         ]
     return "\n".join([*lines, "private:", f"    std::array<std::byte *, {len(buffers)}> buffers;", "};", ""])
 
 
-def _buffers(layout: Relayout) -> list[tuple[str, int]]:
+def buffers_of(layout: Relayout) -> list[tuple[str, int]]:
+    """The buffers' names as identifiers, each once, and their sizes in bytes."""
     taken: set[str] = set()
     return [(_free(identifier(buffer.name), taken), buffer.bytes) for buffer in layout.buffers]
 
 
-def _members(layout: Relayout) -> list[tuple[Field, FieldMap, str]]:
+def members_of(layout: Relayout) -> list[tuple[Field, FieldMap, str]]:
     """Every field with its map and a name of its own."""
     taken = {"bytes", "buffers"}
     found = []
@@ -91,23 +92,24 @@ def _scalar(field: Field) -> str:
     return _SCALARS.get(field_dtype(field).str[1:], _SCALARS.get(f"u{field.bytes}", "unsigned char"))
 
 
-def _indices(layout: Relayout) -> list[str]:
+def indices_of(layout: Relayout) -> list[str]:
+    """The letters of the structure's dimensions: ``i``, ``j``."""
     return [LETTERS[k] if k < len(LETTERS) else f"i{k}" for k in range(len(layout.structure.dims))]
 
 
-def _address(layout: Relayout, one: FieldMap) -> str:
-    """The byte offset in the buffer as an expression of the indices."""
-    names, parts = _indices(layout), [str(one.offset)] if one.offset else []
+def byte_place(layout: Relayout, one: FieldMap, quotient: str = "/") -> str:
+    """The byte offset in the buffer as an expression of the indices; ``quotient`` divides integers."""
+    names, parts = indices_of(layout), [str(one.offset)] if one.offset else []
     for axis in one.axes:
         index = names[axis.dim]
         if axis.part == "div":
-            index = f"({index} / {axis.block})"
+            index = f"({index} {quotient} {axis.block})"
         elif axis.part == "mod":
-            index = f"({index} / {axis.div} % {axis.block})" if axis.div > 1 else f"({index} % {axis.block})"
+            index = f"({index} {quotient} {axis.div} % {axis.block})" if axis.div > 1 else f"({index} % {axis.block})"
         parts.append(f"{axis.stride} * {index}")
     return " + ".join(parts) or "0"
 
 
 def _unused(layout: Relayout, one: FieldMap, text: str) -> list[str]:
     used = {axis.dim for axis in one.axes}
-    return [text.format(name) for k, name in enumerate(_indices(layout)) if k not in used]
+    return [text.format(name) for k, name in enumerate(indices_of(layout)) if k not in used]

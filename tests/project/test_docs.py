@@ -20,7 +20,15 @@ PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted(DECISIONS.glob("*.md")),
 ]
-PLACEHOLDERS = {"RUN": "app.layout", "TERM": "A_4", "FILE": "out", "A": "a.layout", "B": "b.layout", "TOPIC": "reasons"}
+PLACEHOLDERS = {
+    "RUN": "app.layout",
+    "TERM": "A_4",
+    "FILE": "out",
+    "A": "a.layout",
+    "B": "b.layout",
+    "TOPIC": "reasons",
+    "LANGUAGE": "c",
+}
 
 
 def blocks(page: Path) -> list[str]:
