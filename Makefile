@@ -1,6 +1,6 @@
 # Everything a checkout needs; each target sets up what it uses.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all lint bench field dist clean distclean
+.PHONY: help setup demo test test-all lint bench field dist docs clean distclean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 18
@@ -33,13 +33,16 @@ FIELD = .venv/bin/python benchmarks/field/field.py
 field: setup ## programs that others wrote, through the farm (ONLY=bzip2 for one, HELD_BACK=1 for the third held back)
 	$(FIELD) $(if $(ONLY),--only $(ONLY)) $(if $(HELD_BACK),--held-back)
 
+docs: setup ## the documentation as a site: docs/_build/index.html
+	.venv/bin/python -m sphinx -q -W -b html docs docs/_build
+
 dist: setup ## the wheel, in dist/
 	rm -rf build dist
 	.venv/bin/python -m pip wheel -q --no-deps -w dist .
 
 clean: ## what was built, but for .venv and .tools
 	$(MAKE) -s -C examples clean
-	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 distclean: clean ## all that make produced
 	rm -rf .venv .tools *.egg-info

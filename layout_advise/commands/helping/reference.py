@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from textwrap import fill
 
 from layout_advise.commands.helping.catalogue import CommandEntry
 from layout_advise.commands.helping.topics import EXIT_CODES, NO_ANSWER, OTHER_ANSWERS, VARIABLES
 
-MADE = "<!-- made by `python -m tests.support.write_reference`: changes belong into the code -->\n"
+MADE = "<!-- made by `python -m tests.support.shipping.write_reference`: changes belong into the code -->\n"
 
 
 def commands_page(commands: Iterable[CommandEntry]) -> str:
     """Every command with its description, examples and options."""
-    parts = [f"# Commands\n\n{MADE}\nThe same as `layout-advise COMMAND --help`, and as the man page.\n"]
+    about = "The same as `--help` of each command, and as the man page (`layout-advise help --man`)."
+    parts = [f"# Commands\n\n{MADE}\n{about}\n"]
     for command in commands:
-        parts.append(f"## {command.name}\n\n{_described(command.description)}\n\n```text\n{command.usage}\n```\n")
+        parts.append(f"## {command.name}\n\n{_described(command.description)}\n\n```text\n{_wrapped(command.usage)}\n```\n")
         rows = "\n".join(f"| `{_cell(one.spelling)}` | {_cell(one.text)} |" for one in command.options)
         parts.append(f"| option | what |\n|---|---|\n{rows}\n")
     return "\n".join(parts)
@@ -52,6 +54,11 @@ def _described(text: str) -> str:
             inside = example
         lines.append(re.sub(r"(\S)\s{2,}(\S.*)$", r"\1    # \2", line.strip()) if example else line)
     return re.sub(r"\n+```\n", "\n```\n", "\n".join([*lines, "```"] if inside else lines))
+
+
+def _wrapped(usage: str) -> str:
+    """A usage in lines that a page has room for."""
+    return fill(usage, 90, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
 
 
 def _cell(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Records the run of `layout-advise demo --recorded`: ``python -m tests.support.record_demo``, on a quiet machine."""
+"""Records the run of `demo --recorded`: ``python -m tests.support.shipping.record_demo``, on a quiet machine."""
 
 from __future__ import annotations
 
