@@ -2,6 +2,7 @@
 
   layout-advise guard app.layout -o layout.guard            write it: a small text file to review and commit
   layout-advise guard --check layout.guard -- ./app         exit code 3 and the member that moved
+  layout-advise guard app.layout --baseline before.layout -o layout.guard   with what it gained over an earlier run
   layout-advise guard app.layout --measure -o layout.guard  with the times of the regions' calls
   layout-advise guard --check layout.guard --measure -- ./app its args   times them again
 
@@ -21,6 +22,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from layout_advise.commands import common
+from layout_advise.compare.runs import compared
 from layout_advise.errors import LayoutAdviseError, RunDirError, SourceError, UsageError
 from layout_advise.guard.again import Again, measured_again, timed_calls
 from layout_advise.guard.check import moved
@@ -42,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--measure", action="store_true", help="time the regions' calls, too")
     parser.add_argument("-o", "--output", metavar="FILE", help="write the guard to FILE (default: standard output)")
     parser.add_argument("-f", "--force", action="store_true", help="replace FILE")
+    parser.add_argument("--baseline", metavar="RUN", help="write down what the layout gained over this earlier run")
     parser.add_argument("--module", metavar="FILE", help="the library that the types are of (default: the program)")
 
 
@@ -79,7 +82,8 @@ def _write(arguments: argparse.Namespace) -> int:
     report = read_report(common.existing(arguments.words[0]))
     binary = _binary(report, arguments.module)
     done = written(report, binary)
-    guard = _timed(done.guard, report) if arguments.measure else done.guard
+    guard = _gained(done.guard, report, arguments.baseline) if arguments.baseline else done.guard
+    guard = _timed(guard, report) if arguments.measure else guard
     for text in done.left_out:
         print(f"not guarded: {text}", file=sys.stderr)
     for hotspot in report.hotspots:
@@ -106,6 +110,23 @@ def _binary(report: Report, module: str | None) -> ElfBinary:
     if report.binary.build_id and binary.build_id != report.binary.build_id:
         raise SourceError(f"cannot guard {path}", "it was built anew since it was traced", "trace it again")
     return binary
+
+
+def _gained(guard: Guard, report: Report, baseline: str) -> Guard:
+    """With the gain of each region over an earlier run; a region that it does not have, or whose times cannot be held
+    against it, has none."""
+    found = {one.new.symbol: one.time for one in compared(read_report(common.existing(baseline)), report).regions}
+    regions = []
+    for region in guard.region:
+        time = found.get(region.symbol)
+        if time is None or time.speedup is None:
+            why = time.why if time is not None else f"{baseline} does not have it"
+            print(f"{region.name}: no gain is written down: {why}", file=sys.stderr)
+            regions.append(region)
+            continue
+        gain = (time.speedup.median, time.speedup.lo, time.speedup.hi)
+        regions.append(replace(region, gain=gain, over=Path(baseline).name))
+    return replace(guard, region=tuple(regions))
 
 
 def _timed(guard: Guard, report: Report) -> Guard:

@@ -6,6 +6,7 @@ import dataclasses
 import subprocess
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from layout_advise.cli import main
@@ -15,6 +16,7 @@ from layout_advise.guard.guard_file import read_guard
 from layout_advise.guard.policy import GUARD
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.reports.model import contract
+from tests.support.changed.compared_runs import before, timed, with_region
 from tests.support.changed.guarded_programs import item_report, source
 
 MAIN = """
@@ -128,3 +130,27 @@ def test_a_program_that_was_built_anew_is_not_guarded(project: Path, capfd: pyte
     rebuilt("double x;\n  double y", "double y;\n  double x")
     assert main(["guard", "report.json", "-f", "-o", "layout.guard"]) == 1
     assert "it was built anew since it was traced" in capfd.readouterr().err
+
+
+def test_the_gain_over_an_earlier_run(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    now, old = item_report(project / "app"), before()
+    times = msgspec.structs.replace(now.hotspots[0], original=timed(100.0, 101.0, 102.0, 103.0, 104.0))
+    (project / "report.json").write_bytes(contract.encode(msgspec.structs.replace(now, hotspots=(times,))))
+    earlier = with_region(msgspec.structs.replace(old, command=now.command), symbol="use")
+    (project / "before.json").write_bytes(contract.encode(earlier))
+    capfd.readouterr()
+    assert main(["guard", "report.json", "--baseline", "before.json", "-f", "-o", "layout.guard"]) == 0
+    (region,) = read_guard(project / "layout.guard").region
+    assert region.gain is not None
+    assert (round(region.gain[0]), region.over) == (3, "before.json")
+    rebuilt("double x;\n  double y", "double y;\n  double x")
+    assert main(["guard", "--check", "layout.guard", "--", "./app"]) == 3
+    assert "use rests on it, 2.99 times as fast as before.json: p (item): x" in capfd.readouterr().out
+
+
+def test_a_run_without_the_region_is_no_baseline(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (project / "before.json").write_bytes(contract.encode(before()))
+    capfd.readouterr()
+    assert main(["guard", "report.json", "--baseline", "before.json", "-f", "-o", "layout.guard"]) == 0
+    assert "use: no gain is written down: before.json does not have it" in capfd.readouterr().err
+    assert read_guard(project / "layout.guard").region[0].gain is None
