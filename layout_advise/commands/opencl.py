@@ -1,5 +1,6 @@
 """Advise on the structures in the buffers of OpenCL kernels, on each device of this machine.
 
+  layout-advise opencl -- ./host its args                          an unmodified program: its launches are recorded
   layout-advise opencl --kernel k.cl --spec args.toml
   layout-advise opencl --kernel k.cl --spec args.toml --graph      only the field graph and its clusters: nothing is run
 
@@ -18,12 +19,14 @@ from layout_advise.commands import common
 from layout_advise.errors import UsageError
 from layout_advise.opencl.host.platforms import devices
 from layout_advise.opencl.host.spec import read_spec
+from layout_advise.opencl.intercept.recorded import RecordedLaunches, read_recorded
+from layout_advise.opencl.intercept.run import run_recorded
 from layout_advise.opencl.policy import OPENCL
 from layout_advise.opencl.study import StudyOptions, study
 from layout_advise.progress import Progress
 from layout_advise.reports.model.kernels import OpenclReport, encode_opencl
 from layout_advise.reports.pages import kernel_pages
-from layout_advise.rundir import write_atomically
+from layout_advise.rundir import scratch, write_atomically
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,29 +37,57 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", metavar="NAME", default="", help="only devices with this in their name or platform's")
     parser.add_argument("--graph", action="store_true", help="only the field graph from the source: nothing is run")
     parser.add_argument(
+        "--record",
+        action="store_true",
+        help="also record accesses of some work items, for a field graph beside the other",
+    )
+    parser.add_argument(
         "--processes", type=int, default=OPENCL.processes, metavar="N", help="fresh processes that time the best layouts"
+    )
+    parser.add_argument(
+        "--most-kernels", type=int, default=4, metavar="N", help="of a program only the kernels with most time (default: 4)"
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="write the report as HTML to FILE")
     common.add_fail_on(parser)
     common.add_output(parser)
+    parser.add_argument("program", nargs=argparse.REMAINDER, metavar="-- HOST_PROGRAM", help="a program that uses OpenCL")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Carry out ``opencl``."""
     if arguments.processes < 1:
         raise UsageError("--processes must be at least 1")
-    if not arguments.kernel or not arguments.spec:
-        raise UsageError("nothing to advise on", "--kernel and --spec are both needed")
-    launch = read_spec(common.existing(arguments.kernel), common.existing(arguments.spec), arguments.options)
-    found = [] if arguments.graph else devices(arguments.device)
-    options = StudyOptions(processes=arguments.processes, measure=not arguments.graph)
-    command = ("opencl", "--kernel", arguments.kernel, "--spec", arguments.spec)
+    program = [word for k, word in enumerate(arguments.program) if k or word != "--"]
+    if bool(program) == bool(arguments.kernel or arguments.spec) or bool(arguments.kernel) != bool(arguments.spec):
+        raise UsageError("nothing to advise on", "either a host program is needed, or --kernel and --spec")
+    found = [] if arguments.graph and not arguments.record else devices(arguments.device)
     with Progress(arguments.quiet, arguments.verbose) as progress:
-        report = study([launch], found, options, command, tell=progress.step)
+        recorded = _recorded(program, arguments, progress) if program else _described(arguments)
+        options = StudyOptions(arguments.processes, not arguments.graph, not arguments.graph, arguments.record)
+        command = program or ["opencl", "--kernel", arguments.kernel, "--spec", arguments.spec]
+        report = study(recorded.launches, found, options, command, recorded.shares, recorded.notes, tell=progress.step)
     _write(report, arguments)
     least = arguments.fail_on
     gains = [d.verdict.gain or 0 for p in report.programs for d in p.devices if d.verdict.action == "change"]
     return common.FAIL_ON_REACHED if least is not None and any(gain >= least for gain in gains) else 0
+
+
+def _described(arguments: argparse.Namespace) -> RecordedLaunches:
+    """The launch of the spec."""
+    launch = read_spec(common.existing(arguments.kernel), common.existing(arguments.spec), arguments.options)
+    return RecordedLaunches((launch,), {}, ())
+
+
+def _recorded(program: list[str], arguments: argparse.Namespace, progress: Progress) -> RecordedLaunches:
+    """The launches of a program that is run to its end; those of the kernels with most time."""
+    progress.step(f"running {program[0]}")
+    with scratch() as folder:
+        output = sys.stderr.buffer if arguments.json == "-" else None
+        found = read_recorded(run_recorded(program, folder, output), program[0])
+    order = sorted(found.launches, key=lambda launch: -found.shares[launch.kernel])
+    kept, left = order[: arguments.most_kernels], order[arguments.most_kernels :]
+    notes = [*found.notes, *(f"{one.kernel} has less of the time and was not looked at (--most-kernels)." for one in left)]
+    return RecordedLaunches(tuple(kept), found.shares, tuple(notes))
 
 
 def _write(report: OpenclReport, arguments: argparse.Namespace) -> None:

@@ -73,7 +73,7 @@ def device_report(device: Any, found: Searched, name: str, sizes: tuple[GroupSiz
         original_wall_ns=found.original_wall_ns or None,
         noise=interval(found.noise),
         layouts=tuple(_layout(one, found) for one in order),
-        verdict=verdict(found, name),
+        verdict=verdict(found, name, sizes),
         group_sizes=sizes,
     )
 

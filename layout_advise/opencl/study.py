@@ -12,10 +12,13 @@ from layout_advise.errors import SourceError
 from layout_advise.opencl.candidates import GraphOfRecord
 from layout_advise.opencl.describe import device_report, record_report
 from layout_advise.opencl.graph.fields import FieldGraph, field_graph, united
+from layout_advise.opencl.graph.recorded import recorded_graph
 from layout_advise.opencl.graph.steps import kernel_steps
 from layout_advise.opencl.groups import group_sizes
 from layout_advise.opencl.host.launch import Launch, checked_kernel, mixed_buffers, numbers_of_record
 from layout_advise.opencl.measure.jobs import name_of
+from layout_advise.opencl.measure.processes import items_of
+from layout_advise.opencl.measure.record import record_job
 from layout_advise.opencl.policy import OPENCL
 from layout_advise.opencl.rewrite.layouts import layout
 from layout_advise.opencl.rewrite.rewrite import atomics, rewritten
@@ -97,7 +100,8 @@ def _program(
     measured: list[KernelDevice] = []
     if free and options.measure:
         measured = [_on_device(program, launches, free, device, options, name, tell) for device in devices]
-    reports = tuple(record_report(one.record, one.graph, one.count, one.note, None) for one in found)
+    seen = {one.record.name: _recorded(program, launches, one, devices[0]) for one in found if options.recorded and devices}
+    reports = tuple(record_report(one.record, one.graph, one.count, one.note, seen.get(one.record.name)) for one in found)
     return KernelProgramReport(first.name, uses, reports, tuple(measured), tuple(notes))
 
 
@@ -129,6 +133,19 @@ def records_of(program: KernelProgram, launches: Sequence[Launch]) -> list[_Reco
             _RecordFound(record, GraphOfRecord(graph, atomics(program, record)), count, _obstacle(program, graph, mixed))
         )
     return found
+
+
+def _recorded(program: KernelProgram, launches: Sequence[Launch], one: _RecordFound, device: Any) -> FieldGraph | None:
+    """The field graph of the accesses of some work items; None where they cannot be noted."""
+    if one.note is not None:
+        return None
+    kernels = [(launch, checked_kernel(program, launch)) for launch in launches]
+    jobs = [
+        record_job(program, one.record, launch, name_of(device))
+        for launch, kernel in kernels
+        if one.record in program.records_of(kernel)
+    ]
+    return united([recorded_graph(one.record, items_of(job)) for job in jobs])
 
 
 def _elements(program: KernelProgram, launches: Sequence[Launch], record: BufferRecord) -> int:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from layout_advise.opencl.policy import OPENCL
 from layout_advise.opencl.search import Searched, Tried
 from layout_advise.reports.model.candidate import Interval
 from layout_advise.reports.model.hotspot import Verdict
+from layout_advise.reports.model.kernels import GroupSize
 
 
-def claimed(one: Tried) -> Interval | None:
-    """The gain with its doubts: the hull of what the device's events and the host's clock say."""
+def claimed(one: Tried, found: Searched, sizes: Sequence[GroupSize] = ()) -> Interval | None:
+    """The gain with its doubts: the hull of what the device's events and the host's clock say, and of what is left where
+    both layouts have the best of the work-group sizes that were tried."""
     if one.device is None or one.wall is None:
         return None
-    ends = (one.device.lo, one.device.hi, one.wall.lo, one.wall.hi)
+    ends = [one.device.lo, one.device.hi, one.wall.lo, one.wall.hi]
+    timed = [(size.original_ns, size.original_ns / size.speedup.median) for size in sizes if size.speedup is not None]
+    if timed and found.original_ns:
+        timed.append((found.original_ns, found.original_ns / one.device.median))
+        ends.append(min(old for old, _ in timed) / min(new for _, new in timed))
     return Interval(one.device.median, min(ends), max(ends), one.device.restores)
 
 
@@ -34,7 +42,7 @@ def break_even(one: Tried, found: Searched) -> int | None:
 
 def winner(found: Searched) -> Tried | None:
     """The finalist with the best lower end; a simpler one that gains as much of it is listed behind it and wins ties."""
-    finalists = [(one, gain) for one in found.tried if (gain := claimed(one)) is not None and one.verified]
+    finalists = [(one, gain) for one in found.tried if (gain := claimed(one, found)) is not None and one.verified]
     if not finalists:
         return None
     best = max(finalists, key=lambda pair: pair[1].median)
@@ -48,23 +56,29 @@ def _effort(one: Tried) -> tuple[int, int]:
     return tiles, sum(len(each.clusters) for each in layouts)
 
 
-def verdict(found: Searched, name: str) -> Verdict:
-    """Change, keep or undecided, with the reason; ``name`` is that of the kernels."""
+def verdict(found: Searched, name: str, sizes: Sequence[GroupSize] = ()) -> Verdict:
+    """Change, keep or undecided, with the reason; ``name`` is that of the kernels, ``sizes`` are of the winner."""
     if not found.repeats:
         why = "the kernels leave other bytes when they are run again, so that no layout can be verified"
         return Verdict("undecided", None, None, "not-repeatable", f"Undecided on {name}: {why}.")
     best = winner(found)
-    gain = claimed(best) if best is not None else None
+    gain = claimed(best, found, sizes) if best is not None else None
     if best is None or gain is None:
         reasons = sorted({one.reason for one in found.tried if one.reason})
         why = reasons[0] if reasons else "no other layout could be tried"
         return Verdict("undecided", None, None, "nothing-verified", f"Undecided on {name}: {why}.")
     if gain.lo > OPENCL.smallest_gain:
         return _change(best, gain, found, name)
+    own = claimed(best, found)
+    if own is not None and own.lo > OPENCL.smallest_gain:
+        why = f"it gains {gain.median:.2f} times, but {gain.lo:.2f} where each layout has its best work-group size"
+        label = "; ".join(one.label for one in best.variant.layouts)
+        text = f"Undecided on {name}: {label}: {why}; try another group size first."
+        return Verdict("undecided", None, None, "group-size", text, interval=gain, about=best.variant.id, doubt="group-size")
     label = "; ".join(one.label for one in best.variant.layouts)
     how = f"{gain.median:.2f} times as fast ({gain.lo:.2f} to {gain.hi:.2f})"
     left = f"the best of {len(found.tried)} layouts ({label}) is {how}"
-    most = max((c.hi for one in found.tried if (c := claimed(one)) is not None), default=1.0)
+    most = max((c.hi for one in found.tried if (c := claimed(one, found)) is not None), default=1.0)
     if most < OPENCL.smallest_gain:
         return Verdict(
             "keep", None, None, "no-gain", f"Keep the layout of {name}: {left}.", interval=gain, about=best.variant.id

@@ -6,14 +6,28 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from layout_advise.errors import MockupError
 from layout_advise.opencl.measure.jobs import KernelJob, VariantOutcome
+from layout_advise.opencl.measure.record import RecordJob
 from layout_advise.opencl.policy import OPENCL
 
 
 def in_fresh_process(job: KernelJob) -> list[VariantOutcome]:
     """The outcomes of a job. Raises MockupError where the process does not come to its end."""
+    return list(_answer(job))
+
+
+def items_of(job: RecordJob) -> list[NDArray[np.uint32]]:
+    """The accesses of some work items, recorded in a fresh process; errors as above."""
+    return list(_answer(job))
+
+
+def _answer(job: KernelJob | RecordJob) -> Any:
     command = [sys.executable, "-P", "-m", "layout_advise.opencl.measure.worker"]
     what = f"cannot run kernels on {job.device.name}"
     try:
@@ -27,7 +41,7 @@ def in_fresh_process(job: KernelJob) -> list[VariantOutcome]:
     answer = pickle.loads(done.stdout)
     if isinstance(answer, str):
         raise MockupError(what, answer)
-    return list(answer)
+    return answer
 
 
 def outcomes_apart(job: KernelJob) -> list[VariantOutcome]:

@@ -20,6 +20,7 @@ from layout_advise.opencl.host.session import DeviceSession, LaunchTime
 from layout_advise.opencl.host.variants import KernelVariant
 from layout_advise.opencl.measure.conversion import converted
 from layout_advise.opencl.measure.jobs import KernelJob, VariantOutcome
+from layout_advise.opencl.measure.record import RecordJob, recorded_items
 from layout_advise.opencl.measure.verify import compared
 from layout_advise.opencl.policy import OPENCL
 
@@ -126,7 +127,8 @@ def main() -> int:
     out = os.dup(1)
     os.dup2(2, 1)  # what drivers print must not mix with the answer
     try:
-        answer: object = carried_out(pickle.load(sys.stdin.buffer))
+        job = pickle.load(sys.stdin.buffer)
+        answer: object = recorded_items(job) if isinstance(job, RecordJob) else carried_out(job)
     except LayoutAdviseError as error:
         answer = error.line()
     with os.fdopen(out, "wb") as stream:

@@ -16,14 +16,15 @@ from layout_advise.opencl.source.kernels import Kernel, space_of
 
 ONE_ELEMENT = ("atomic_", "atom_")
 """How functions are called that take an address and touch that one value."""
-LOG_PARAMETERS = "__global uint *layout_advise_log, uint layout_advise_room"
+LOG_PARAMETERS = "__global uint *layout_advise_log, uint layout_advise_room, uint layout_advise_every"
 LOG_START = (
     "const ulong layout_advise_item = get_global_id(0) - get_global_offset(0) + get_global_size(0) * (get_global_id(1)"
     " - get_global_offset(1) + get_global_size(1) * (get_global_id(2) - get_global_offset(2)));"
-    " __global uint *layout_advise_own = layout_advise_log + layout_advise_item * layout_advise_room;"
-    " layout_advise_own[0] = layout_advise_room; layout_advise_own[1] = 0;"
+    " __global uint *layout_advise_own = layout_advise_item % layout_advise_every ? 0"
+    " : layout_advise_log + layout_advise_item / layout_advise_every * layout_advise_room;"
 )
-"""A work item's part of the log: how much room there is, how many accesses there were, and the first of them."""
+"""One work item of so many has a part of the log: how much room there is, how many accesses there were, the first of
+them."""
 OUT_PARAMETERS = ("fract", "frexp", "modf", "remquo", "sincos", "lgamma_r")
 
 

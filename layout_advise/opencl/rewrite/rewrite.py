@@ -18,6 +18,8 @@ from layout_advise.opencl.source.read import read_program
 
 NOTE = """static void layout_advise_note(__global uint *log, uint member)
 {
+    if (log == 0)
+        return;
     const uint at = log[1]++;
     if (at + 2 < log[0])
         log[at + 2] = member;
@@ -47,7 +49,8 @@ def rewritten(program: KernelProgram, layouts: Sequence[BufferLayout]) -> Rewrit
 
 def instrumented(program: KernelProgram, record: BufferRecord) -> RewrittenKernels:
     """The program as it is, with each access to a member of ``record`` noted in a log of its work item. A kernel with the
-    record gets the log and the entries of one work item behind its last buffer of these."""
+    record gets, behind its last buffer of these, the log, the room that a work item has in it, and of how many items one is
+    noted."""
     same = layout(record, (tuple(range(len(record.members))),), (1,))
     notes = {member.name: number for number, member in enumerate(record.members)}
     text = _text(program, same, program, notes)

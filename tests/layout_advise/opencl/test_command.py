@@ -109,4 +109,4 @@ def test_a_machine_without_a_platform(given: list[str]) -> None:
 
 def test_without_a_kernel(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["opencl"]) == 2
-    assert "--kernel and --spec" in capfd.readouterr().err
+    assert "a host program is needed, or --kernel and --spec" in capfd.readouterr().err

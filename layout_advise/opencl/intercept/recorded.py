@@ -1,0 +1,100 @@
+"""The launches that the recorder wrote, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from layout_advise.errors import ProgramError
+from layout_advise.opencl.host.launch import Argument, BufferArgument, Bytes, Launch, LocalArgument, ValueArgument
+
+LEFT_ALONE = {
+    "image": "it is given an image, a pipe or a sampler",
+    "part": "it is given a part of a buffer (a sub-buffer)",
+    "shared": "it is given shared virtual memory",
+}
+"""Reasons by the recorder's word for an argument."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RecordedLaunches:
+    """The first launch of each kernel; ``shares`` is the part of all kernels' time by name, ``notes`` what was left
+    alone."""
+
+    launches: tuple[Launch, ...]
+    shares: dict[str, float]
+    notes: tuple[str, ...]
+
+
+def read_recorded(folder: Path, program: str) -> RecordedLaunches:
+    """The launches in a folder of the recorder. Raises ProgramError where there is none."""
+    if not (folder / "counts").exists():
+        why = "it launched no kernel through libOpenCL"
+        raise ProgramError(f"nothing to advise on in {program}", why, "give it arguments with which it does")
+    rows = [line.rsplit(" ", 3) for line in (folder / "counts").read_text().splitlines()]
+    total = sum(float(row[3]) for row in rows) or 1.0
+    shares: dict[str, float] = {}
+    launches: list[Launch] = []
+    notes: list[str] = []
+    for number, (name, calls, rounds, seconds) in enumerate(rows):
+        shares[name] = shares.get(name, 0.0) + float(seconds) / total
+        each = max(1, int(calls) // max(1, int(rounds)))
+        found = _launch(folder / str(number), name, each)
+        if isinstance(found, Launch):
+            launches.append(found)
+        else:
+            notes.append(f"{name} is left alone: {found}.")
+    return RecordedLaunches(tuple(launches), shares, tuple(notes))
+
+
+def _launch(folder: Path, name: str, calls: int) -> Launch | str:
+    """A launch, or why it cannot be studied."""
+    if not (folder / "launch").exists():
+        return "its launch could not be written down"
+    if not (folder / "source").exists():
+        return "its program was made of a binary, there is no source to read"
+    lines = [line.split() for line in (folder / "launch").read_text().splitlines()]
+    sizes = {line[0]: tuple(map(int, line[1:])) for line in lines if line[0] in ("global", "local", "offset")}
+    given = _arguments(folder, [line for line in lines if line[0] not in ("kernel", *sizes)])
+    if isinstance(given, str):
+        return given
+    arguments, buffers = given
+    source = (folder / "source").read_text(encoding="latin-1")
+    options = (folder / "options").read_text(encoding="latin-1")
+    offset = sizes.get("offset")
+    return Launch(
+        source,
+        options,
+        name,
+        arguments,
+        buffers,
+        sizes["global"],
+        sizes.get("local"),
+        offset if offset and any(offset) else None,
+        calls,
+    )
+
+
+def _arguments(folder: Path, lines: Sequence[Sequence[str]]) -> tuple[tuple[Argument, ...], tuple[Bytes, ...]] | str:
+    known: list[str] = []
+    buffers: list[Bytes] = []
+    arguments: list[Argument] = []
+    for number, (word, *rest) in enumerate(lines):
+        if word in LEFT_ALONE:
+            return LEFT_ALONE[word]
+        if word == "buffer":
+            if rest[0] not in known:
+                data = folder / f"b{number}"
+                if not data.exists() or data.stat().st_size != int(rest[1]):
+                    return "a buffer of it could not be read"
+                known.append(rest[0])
+                buffers.append(np.fromfile(data, dtype=np.uint8))
+            arguments.append(BufferArgument(known.index(rest[0])))
+        elif word == "scratch":
+            arguments.append(LocalArgument(int(rest[0])))
+        else:
+            arguments.append(ValueArgument(bytes.fromhex(rest[0] if rest else "")))
+    return tuple(arguments), tuple(buffers)
