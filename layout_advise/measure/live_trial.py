@@ -168,6 +168,12 @@ def _end(structure: Structure) -> int:
     return structure.base + sum((d.count - 1) * d.stride for d in structure.dims) + structure.element_bytes
 
 
+def around(ratio: Ratio, times: LiveTimes) -> Ratio:
+    """``ratio`` with what the timing itself adds to a call of the original and of the mock-up, as it may be."""
+    lo = ratio.lo * max(0.0, 1 - MEASURE.live_original_ns / times.original_ns)
+    return replace(ratio, lo=lo, hi=ratio.hi * (1 + MEASURE.live_mockup_ns / times.layout_ns))
+
+
 @dataclass(slots=True)
 class _Trial:
     """One candidate in the running program."""
@@ -195,7 +201,7 @@ class _Trial:
             min(one.cpu_seconds, other.cpu_seconds), whole.cpu_seconds, whole.returncode, len(whole.stdout),
             compared.own or 0, times.converted,
         )  # fmt: skip
-        return replace(found, ratio=self._with_flushed(times)) if times.converted else found
+        return replace(found, ratio=around(self._with_flushed(times) if times.converted else times.ratio, times))
 
     def _run(self, calls: LiveCalls, seed: int) -> LiveRun:
         if time.monotonic() > self.deadline:

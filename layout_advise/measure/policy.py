@@ -66,6 +66,8 @@ class MeasurePolicy:
     live_layouts: int = limit(3, "layouts", "So many layouts of a region are tried in the running program.", 69)
     live_least_ns: float = limit(1000.0, "ns", "Shorter calls are not timed by themselves in the running program.", 69)
     live_quick_ns: float = limit(20000.0, "ns", "Shorter calls are timed by the time stamp counter alone.", 69)
+    live_original_ns: float = limit(40.0, "ns", "Timing may add so much to a call of the original ...", 69)
+    live_mockup_ns: float = limit(150.0, "ns", "... and so much to one of the mock-up.", 69)
     live_fewest_calls: int = limit(24, "calls", "So many calls must follow the one that was studied.", 69)
     live_passed: float = limit(
         0.2, "part", "Where more of the calls have other arguments, a mock-up is built that takes any.", 69

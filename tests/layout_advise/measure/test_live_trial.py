@@ -144,8 +144,8 @@ def test_where_the_data_are_converted_before_each_call_flushed_copies_stand_besi
     found = trial(monkeypatch, Played(converted=True))
     assert found.converted
     assert found.ratio is not None
-    assert found.ratio.lo == pytest.approx(1.25)
-    assert found.ratio.hi == pytest.approx(100 / 60)
+    assert found.ratio.lo == pytest.approx(1.25 * (1 - 40 / 100e3))
+    assert found.ratio.hi == pytest.approx(100 / 60 * (1 + 150 / 80e3))
 
 
 @pytest.mark.parametrize(
