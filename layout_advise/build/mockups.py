@@ -48,6 +48,8 @@ class Mockup:
     """What it was compiled with."""
     written_out: bool = False
     """Whether loops over fields that the original has are written out."""
+    translated: frozenset[str] = frozenset()
+    """Ids of the structures of which it makes addresses places one by one (:class:`~layout_advise.mockup.emit.Emitted`)."""
     late: LateLoads | None = None
     """The same with its loads in another order."""
 
@@ -166,13 +168,13 @@ def _make(
     recipe: Recipe, lifted: Lifted, trace: Trace, source: Source, compiler: Compiled, folder: Path, name: str = ""
 ) -> Mockup:
     """The mock-up in a file called ``name`` (by default as the variant)."""
-    text, flags = "", compiler.all_flags
+    text, flags, translated = "", compiler.all_flags, frozenset[str]()
     built: list[Path | None] = [None, None]
     for number, check in enumerate((False, True) if recipe.checked and not recipe.wrong else (False,)):
         try:
             made = emit(
                 lifted,
-                recipe.candidate,
+                recipe.relaid,
                 trace,
                 source.structures,
                 EmitSettings(
@@ -191,13 +193,14 @@ def _make(
             return Mockup(recipe, text, None, None, error.line())
         if not check:
             text, flags = made.text, (*compiler.all_flags, *flags_of(recipe, compiler, made))
+            translated = made.translated
         # the check build is compiled quickly: it runs once
         target = folder / f"{name or recipe.variant}{'.check' if check else ''}.so"
         result = build(made.text, target, compiler.executable, ("-O1",) if check else flags)
         if result.path is None:
             return Mockup(recipe, text, None, None, result.reason or "it does not compile")
         built[number] = result.path
-    return Mockup(recipe, text, built[0], built[1], None, flags=flags)
+    return Mockup(recipe, text, built[0], built[1], None, flags=flags, translated=translated)
 
 
 def expected_moves(candidate: Candidate, code: Code, source: Source) -> tuple[int, int]:
@@ -205,10 +208,10 @@ def expected_moves(candidate: Candidate, code: Code, source: Source) -> tuple[in
     that the lifted code makes to the structures that it re-lays (gate (a) of the verification)."""
     lifted, trace = code.under(candidate, source.trace)
     binding = bind(lifted, trace, source.structures)
-    moved = {r.structure.id for r in candidate.relayouts}
     made = keys_made(lifted.body)
-    counts = {key: binding.streams[key].count for key, name in binding.structure_of.items() if name in moved and key in made}
-    return sum(n for key, n in counts.items() if key not in lifted.thinned), sum(counts.values())
+    moved = [(k, name) for name in (r.structure.id for r in candidate.relayouts) for k in binding.keys_of(name) if k in made]
+    least = sum(binding.times_in(key, name)[0] for key, name in moved if key not in lifted.thinned)
+    return least, sum(binding.times_in(key, name)[1] for key, name in moved)
 
 
 def identity_of_loops(made: Mockups) -> Mockup:

@@ -7,16 +7,23 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from layout_advise.build.code_places import have_room, moved, moved_identities
-from layout_advise.build.mockups import Mockups, better_kept, identity_of_loops, make_all, place_identity, twins
+from layout_advise.build.mockups import Mockup, Mockups, better_kept, identity_of_loops, make_all, place_identity, twins
 from layout_advise.build.policy import BUILD
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.mockup.run.code_placement import same_loops
 from layout_advise.mockup.run.same_code import same_code
-from layout_advise.mockup.timing.variants import FORMS_OF_IDENTITY, IDENTITY, IDENTITY_BLOCKS, SCALAR, Variant
+from layout_advise.mockup.timing.variants import (
+    FORMS_OF_IDENTITY,
+    IDENTITY,
+    IDENTITY_BLOCKS,
+    IDENTITY_REINDEXED,
+    SCALAR,
+    Variant,
+)
 from layout_advise.observe.chosen_elements import choices_at, chooses
 from layout_advise.observe.gather import tables_of
 from layout_advise.observe.observe import Observation
-from layout_advise.propose.recipes import Recipe, recipes
+from layout_advise.propose.recipes import Recipe, recipes, reindexed
 from layout_advise.propose.source import Source
 from layout_advise.workspace import Workspace
 
@@ -47,12 +54,27 @@ def build_all(space: Workspace, source: Source, candidates: Sequence[Candidate])
     wanted = recipes(candidates, source.code, better_kept(source, plain, space.scratch / "kept"))
     folder = space.region.mockups
     made = twins(make_all(wanted, source, source.compiler, folder, counted(space), late=source.hangs_on_place))
-    wanted = tuple(r for r in wanted if made[r.variant].same_as is None)
+    made |= reached_alike(made, source, folder)
+    wanted = tuple(m.recipe for m in made.values() if m.same_as is None)
     placed = place_identity(identity_of_loops(made), source.loop, source.kernel, plain) if source.loop is not None else None
     made |= {placed.recipe.variant: placed} if placed is not None else {}
     if source.hangs_on_place:
         made |= moved_identities((made[v] for v in FORMS_OF_IDENTITY if v in made), plain.executable)
     return Built(source, wanted, made)
+
+
+def reached_alike(made: Mockups, source: Source, folder: Path) -> dict[Variant, Mockup]:
+    """Where candidates make places of addresses one by one, the unchanged layout that does so too: what that costs by
+    itself, and a source with indices, or with types of its own, does not need. Structures that one reference reaches in turn
+    are not all in it."""
+    moved = {name: None for m in made.values() for name in sorted(m.translated)}
+    names: list[str] = []
+    best: dict[Variant, Mockup] = {}
+    for name in moved:
+        found = make_all([reindexed(source.structures, [*names, name])], source, source.compiler, folder)
+        if found[IDENTITY_REINDEXED].path is not None:
+            names, best = [*names, name], found
+    return best
 
 
 def with_places(built: Built, variants: Collection[Variant]) -> Built:
@@ -73,7 +95,7 @@ def build_at_call(
     why = "; ".join(seen.refused)
     choices |= {r.variant: why for r in wanted if not tables_of(r.candidate) <= source.tables.keys()}
     quick = tuple(
-        Recipe(r.variant, choice, kept=r.kept, checked=chooses(choice) and r.checked)
+        Recipe(r.variant, choice, kept=r.kept, checked=chooses(choice) and r.checked, through=r.through)
         for r in wanted
         if not isinstance(choice := choices.get(r.variant), str)
     )

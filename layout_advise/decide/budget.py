@@ -16,7 +16,7 @@ from layout_advise.measure.measured import Doubt, Measured
 from layout_advise.measure.mode import Mode
 from layout_advise.mockup.timing.ratios import identity_of, places_of
 from layout_advise.mockup.timing.timings import Timings
-from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_UNROLLED, ORIGINAL, SCALAR
+from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_REINDEXED, IDENTITY_UNROLLED, ORIGINAL, SCALAR
 from layout_advise.reports.words.quantities import nanoseconds
 
 
@@ -45,6 +45,7 @@ def with_doubts(results: Sequence[Measured], timings: Timings, around: Circumsta
             *_place(one, timings, around),
             *_promise(one, results),
             *(_vectors(one, slowed) if slowed is not None else ()),
+            *_indices(one, timings, around),
         ]
         found.append(replace(one, doubts=(*one.doubts, *doubts)) if one.counted is not None else one)
     return found
@@ -134,6 +135,16 @@ def _vectors(one: Measured, slowed: float) -> list[Doubt]:
         return []
     how = f"its form alone slows the unchanged layout by a factor of {slowed:.1f}"
     return [Doubt("vectors", one.counted.lo, one.counted.hi * slowed, how)]
+
+
+def _indices(one: Measured, timings: Timings, around: Circumstances) -> list[Doubt]:
+    """Addresses that are tested, and pointers that are made indices: a source with indices, or whose types tell its memory
+    apart, need not do so. What it would gain then is the gain over the unchanged layout that does as much."""
+    over = timings.ratio(IDENTITY_REINDEXED, one.name, around.mode)
+    if one.counted is None or not one.translated or over is None or over.hi <= one.counted.hi:
+        return []
+    how = "against the unchanged layout whose pointers are made indices, and tested, in the same way"
+    return [Doubt("indices", one.counted.lo, over.hi, how)]
 
 
 def nearest_mode(timings: Timings, in_situ_ns: float | None) -> Mode:

@@ -88,6 +88,7 @@ def measured(entrant: Entrant, timings: Timings, mode: Mode, net_ns: float | Non
         blocked=entrant.blocked,
         places=len(places_of(timings, entrant.variant)),
         form=form if form != IDENTITY else None,
+        translated=entrant.translated,
         words=entrant.words,
         vectorised=entrant.vectorised,
     )

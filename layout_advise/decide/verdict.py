@@ -191,6 +191,7 @@ DOUBT_REASONS: dict[TermName, Reason] = {
     "program": Reason.NOT_IN_SITU,
     "promises": Reason.COMPILER_DEPENDENT,
     "vectors": Reason.SCALAR_MOCKUPS,
+    "indices": Reason.MOCKUP_FORM,
 }
 """The word for an answer that a doubt leaves open."""
 

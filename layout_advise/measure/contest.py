@@ -15,7 +15,15 @@ from layout_advise.measure.setup import Bench, Contest, Entrant
 from layout_advise.mockup.run.packed_loops import keeps_vectors
 from layout_advise.mockup.timing.plan import Memory
 from layout_advise.mockup.timing.timings import Timings
-from layout_advise.mockup.timing.variants import CONTROLS, IDENTITY, IDENTITY_UNROLLED, PLACED, SCALAR, Variant
+from layout_advise.mockup.timing.variants import (
+    CONTROLS,
+    IDENTITY,
+    IDENTITY_REINDEXED,
+    IDENTITY_UNROLLED,
+    PLACED,
+    SCALAR,
+    Variant,
+)
 from layout_advise.observe.observe import Observation, is_beyond_the_l2, leaves_data
 from layout_advise.propose.source import Source
 from layout_advise.propose.titles import title, words
@@ -55,6 +63,7 @@ def contest_of(
                 candidate.block is not None,
                 words(candidate),
                 unchanged is not None and keeps_vectors(item.path, unchanged, source.kernel),
+                bool(item.translated),
             )
         )
     for candidate in candidates:
@@ -63,7 +72,14 @@ def contest_of(
             why = made[plain].reason if plain in made else None
             why = why or (found[plain].reason if plain in found else None)
             unmeasured.append(Measured(plain, "rejected", None, None, reason=why or "", words=words(candidate)))
-    return Contest(controls(made, found, bool(entrants), source.kernel), entrants, unmeasured, calls_around=calls_around)
+    alike = made.get(IDENTITY_REINDEXED)
+    return Contest(
+        controls(made, found, bool(entrants), source.kernel),
+        entrants,
+        unmeasured,
+        reindexed=source.forbidden(alike.recipe.through) if alike is not None else (),
+        calls_around=calls_around,
+    )
 
 
 def controls(made: Mockups, found: Findings, compared: bool, kernel: str) -> dict[Variant, Path]:

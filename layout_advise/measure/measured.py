@@ -14,10 +14,10 @@ from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import WRITTEN, Promise, Variant
 from layout_advise.reports.model.candidate import Evidence
 
-TermName = Literal["processes", "live", "form", "placement", "caches", "program", "promises", "vectors"]
+TermName = Literal["processes", "live", "form", "placement", "caches", "program", "promises", "vectors", "indices"]
 """The doubts that an interval carries: statistics over processes, or over runs of the program itself; the mock-up's form of
 the code; where code lies; warm or flushed caches; the running program against the snapshot; what the compiler is promised;
-vector instructions."""
+vector instructions; tests of addresses and pointers made indices, which a source in the new layout need not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,8 @@ class Measured:
     """At how many places in memory its code was timed."""
     form: Variant | None = None
     """The build of the unchanged layout that ``over_identity`` compares with, its fastest one; None: as the original."""
+    translated: bool = False
+    """Whether it makes places of addresses one by one (:class:`~layout_advise.measure.setup.Entrant`)."""
     words: str = ""
     """The layout as the ranking calls it: ``AoSoA×4, compact``."""
     vectorised: bool = False

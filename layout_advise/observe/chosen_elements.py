@@ -40,8 +40,8 @@ def _grids(seen: Observation, lifted: Lifted, names: frozenset[str]) -> Iterator
     for structure in seen.structures:
         if structure.id not in names or structure.id in binding.impossible:
             continue
-        keys = [key for key, name in binding.structure_of.items() if name == structure.id]
-        accesses = [(binding.streams[key], binding.reference_of[key].bytes) for key in keys]
+        keys = binding.keys_of(structure.id)
+        accesses = [(binding.stream_in(key, structure.id), binding.reference_of[key].bytes) for key in keys]
         used = used_elements(structure, accesses)
         if used is not None:
             yield structure.id, used

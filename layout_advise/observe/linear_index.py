@@ -34,12 +34,9 @@ def loaded_coefficients(seen: Observation, lifted: Lifted) -> Mapping[str, int]:
     binding = bind(lifted, seen.trace, seen.structures)
     grains: dict[str, int] = {}
     for access in accesses(lifted.body):
-        name = binding.structure_of.get(key_of(access))
-        if name is None:
-            continue
-        for atom, coef in access.address.terms:
-            if isinstance(atom, Val) and atom.number in loaded:
-                grains[name] = gcd(grains.get(name, 0), coef)
+        picked = [coef for atom, coef in access.address.terms if isinstance(atom, Val) and atom.number in loaded]
+        for name in filter(None, binding.reached_by(key_of(access)) if picked else ()):
+            grains[name] = gcd(grains.get(name, 0), *picked)
     return grains
 
 

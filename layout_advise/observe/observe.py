@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -12,7 +12,6 @@ from layout_advise.layoutalgebra.derive.companion_arrays import records_beside
 from layout_advise.layoutalgebra.derive.declared import Declared
 from layout_advise.layoutalgebra.derive.derive import derive_structure, unknown
 from layout_advise.layoutalgebra.derive.structure import Chosen, Structure
-from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from layout_advise.layoutalgebra.sets.spans import spans, within
 from layout_advise.mockup.evidence.pointer_tables import PointerTable
 from layout_advise.observe.other_users import Usage
@@ -107,14 +106,13 @@ def observe(
 def observed(program: StoppedProgram, main: ElfBinary, region: Region, trace: Trace) -> Observation:
     """The structures that the traced call touches; ``program`` is parked at it."""
     attribution = attribute(trace, main, program.read)
-    many = frozenset(n for n, touches in enumerate(attribution.touches) if len(touches) >= OBSERVE.scattered)
+    left_out = _scattered(attribution)
     shared = shared_objects(find_sharing(trace), attribution, trace) if trace.threads else ()
     met = {s.object.base for s in shared}
     data = (
         o
-        for o in attribution.objects
-        if is_data(o, least=1 if o.base in met else OBSERVE.least_bytes)
-        and not (o.kind == "heap" and many.issuperset(o.references))
+        for number, o in enumerate(attribution.objects)
+        if is_data(o, least=1 if o.base in met else OBSERVE.least_bytes) and number not in left_out
     )
     parts: list[list[Part]] = [[(obj, attribution, trace)] for obj in data]
     derived = tuple(derive(part[0][0], number, part) for number, part in enumerate(parts))
@@ -132,6 +130,16 @@ def observed(program: StoppedProgram, main: ElfBinary, region: Region, trace: Tr
         attribution=attribution,
         scattered=scattered_blocks(attribution),
     )
+
+
+def _scattered(attribution: Attribution) -> frozenset[int]:
+    """The numbers of the heap blocks that are objects allocated one by one: all their references reach many, and none of
+    them holds a good part of what these hold, as an arena beside objects of their own does."""
+    many = frozenset(n for n, touches in enumerate(attribution.touches) if len(touches) >= OBSERVE.scattered)
+    objects = enumerate(attribution.objects)
+    found = {n: o.bytes for n, o in objects if o.kind == "heap" and many.issuperset(o.references)}
+    least = OBSERVE.arena * sum(found.values())
+    return frozenset(number for number, size in found.items() if size < least)
 
 
 def scattered_blocks(attribution: Attribution) -> int:
@@ -234,8 +242,8 @@ def _accesses(parts: Sequence[Part]) -> tuple[list[Access], str | None]:
         for reference in touched.references:
             stream = trace.streams[reference]
             assert stream is not None
-            if attribution.mixed(reference):
-                stream = within(stream, touched.base, touched.end) if isinstance(stream, FoldedStream) else None
+            mixed = attribution.mixed(reference)
+            stream = within(stream, touched.base, touched.end) if mixed else stream
             if stream is None:
                 inexact = inexact or f"the reference at {trace.references[reference].pc:#x} touches other memory too"
                 continue
@@ -247,6 +255,7 @@ def _accesses(parts: Sequence[Part]) -> tuple[list[Access], str | None]:
 def _ranges(trace: Trace, top: int, *, writes: bool) -> tuple[Range, ...]:
     stack = next((m for m in trace.mappings if m.start <= top < m.end), None)
     found: list[Range] = []
+    mapped = [(m.start, m.end) for m in trace.mappings]
     for reference, stream in zip(trace.references, trace.streams, strict=True):
         if stream is None or (writes and reference.kind == "read"):
             continue
@@ -254,8 +263,14 @@ def _ranges(trace: Trace, top: int, *, writes: bool) -> tuple[Range, ...]:
             below = stack is not None and stack.start <= span.low < top
             below = below or any(thread.owns(span.low) for thread in trace.threads)
             if not below:
-                found.append(Range(span.low, span.high + reference.bytes))
+                found += _mapped(span.low, span.high + reference.bytes, mapped)
     return merge(found)
+
+
+def _mapped(low: int, high: int, mapped: Sequence[tuple[int, int]]) -> Iterator[Range]:
+    """What is there of ``low`` .. ``high``: the bounds of addresses whose set is not known may lie in different mappings."""
+    parts = [Range(max(low, start), min(high, end)) for start, end in mapped if start < high and low < end]
+    yield from parts or [Range(low, high)]
 
 
 def merge(ranges: Sequence[Range], line: int = 64) -> tuple[Range, ...]:

@@ -13,6 +13,9 @@ class ObservePolicy:
 
     least_bytes: int = limit(256, "bytes", "A smaller memory object is not worth a line in the report.")
     scattered: int = limit(16, "blocks", "From so many heap blocks under one reference on these are scattered objects.", 19)
+    arena: float = limit(
+        1 / 16, "part", "A block with so much of the bytes of all scattered objects is an array among them.", 67
+    )
     most_touched: float = limit(
         0.9,
         "part",

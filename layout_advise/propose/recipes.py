@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from layout_advise.errors import RemapError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
+from layout_advise.layoutalgebra.explore.relayout import unchanged
 from layout_advise.mockup.evidence.binding import bind
 from layout_advise.mockup.ir.lifted import Item, Lifted, LiftedLoop
 from layout_advise.mockup.remap.plan import plan
 from layout_advise.mockup.timing.variants import (
     IDENTITY,
+    IDENTITY_REINDEXED,
     IDENTITY_RESTRICT,
     IDENTITY_SIMD,
     IDENTITY_UNROLLED,
@@ -45,6 +47,13 @@ class Recipe:
     """Distance of the new buffers from the start of a page, a multiple of 64."""
     blocks: Candidate | None = None
     """Of an identity: its loops are cut into blocks of elements as for this candidate."""
+    through: Candidate | None = None
+    """Of an identity: the layouts that it has already, and that it reaches as another one is reached."""
+
+    @property
+    def relaid(self) -> Candidate | None:
+        """The layouts in buffers of its own: those of the candidate, or unchanged ones."""
+        return self.candidate or self.through
 
     @property
     def wrong(self) -> bool | Literal["writes", "values"]:
@@ -105,6 +114,12 @@ class Code:
     def bodies(self) -> list[tuple[Item, ...]]:
         """The code that mock-ups in new layouts are made of."""
         return [self.elements.body, *(lifted.body for lifted, _ in self.gathered.values())]
+
+
+def reindexed(structures: Sequence[Structure], names: Collection[str]) -> Recipe:
+    """The unchanged layout of the structures ``names``, reached as another one is reached."""
+    layouts = tuple(unchanged(s) for s in structures if s.id in names)
+    return Recipe(IDENTITY_REINDEXED, through=Candidate("identity", layouts, (), ()))
 
 
 def _independent(items: Sequence[object]) -> bool:

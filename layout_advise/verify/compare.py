@@ -30,7 +30,7 @@ def compared(space: Workspace, program: StoppedProgram, source: Source, made: Mo
     for variant, item in made.items():
         if item.path is None or item.same_as is not None:
             continue
-        candidate = item.recipe.candidate
+        candidate = item.recipe.relaid
         moves = expected_moves(candidate, code, source) if candidate is not None else None
         forbidden = source.forbidden(candidate)
         subjects.append(Subject(variant, item.path, item.check, forbidden, moves))

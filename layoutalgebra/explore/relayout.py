@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from layout_advise.layoutalgebra.derive.structure import Buffer, FieldMap, Relayout, Structure
+from layout_advise.layoutalgebra.derive.structure import Axis, Buffer, FieldMap, Relayout, Structure
 from layout_advise.layoutalgebra.explore.placement import buffer_name, place_group
 from layout_advise.layoutalgebra.explore.plans import Group, LayoutPlan, check_plan, whole
 from layout_advise.layoutalgebra.explore.rewritten_parts import derivation, runs_of
@@ -49,6 +49,13 @@ def map_key(layout: Relayout) -> tuple[object, ...]:
 def tight_plan(structure: Structure) -> LayoutPlan:
     """The fields in one array of records, in their order, without what is not used."""
     return LayoutPlan((Group(tuple(range(len(structure.fields))), whole(structure)),))
+
+
+def unchanged(structure: Structure) -> Relayout:
+    """The layout that the structure has, in a buffer of its own: its fields where they are."""
+    axes = tuple(Axis(k, "whole", 1, dim.stride) for k, dim in enumerate(structure.dims))
+    maps = tuple(FieldMap(k, 0, field.offset, axes) for k, field in enumerate(structure.fields))
+    return Relayout(structure, maps, (Buffer(structure.name, structure.dims[0].count * structure.dims[0].stride),), (), "")
 
 
 def drops_bytes(structure: Structure) -> bool:

@@ -78,10 +78,13 @@ def touched(stream: Stream) -> Touched | None:
 def _of_set(stream: AddressSet) -> Touched | None:
     import numpy as np
 
-    if stream.bitmap is None:
-        return None
-    bits = np.flatnonzero(np.unpackbits(np.frombuffer(stream.bitmap, dtype=np.uint8), bitorder="little"))
-    chosen = stream.minimum + max(stream.gcd, 1) * bits.astype(np.int64)
+    parts = []
+    for one in stream.clusters or (stream,):
+        if one.bitmap is None:
+            return None
+        bits = np.flatnonzero(np.unpackbits(np.frombuffer(one.bitmap, dtype=np.uint8), bitorder="little"))
+        parts.append(one.minimum + max(one.gcd, 1) * bits.astype(np.int64))
+    chosen = np.concatenate(parts)
     return Touched((), chosen, stream.gcd, (), 0, stream.minimum, stream.maximum, stream.count)
 
 

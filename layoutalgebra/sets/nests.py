@@ -62,7 +62,8 @@ class AddressSet:
 
     Every address is ``minimum + gcd * k`` with ``0 <= k <= (maximum - minimum) // gcd``; bit ``k % 8`` of
     ``bitmap[k // 8]`` is 1 where it was touched. ``gcd`` is 0 for a single address. ``bitmap`` is ``None`` where it
-    would pass 64 MB: then the set is inexact and no layout term may be claimed (design, section 3).
+    would pass 64 MB: then the set is inexact and no layout term may be claimed (design, section 3). It is known exactly all
+    the same where ``clusters`` are given: sets with bitmaps, ascending, that lie far apart and make up the whole.
     """
 
     minimum: int
@@ -70,11 +71,12 @@ class AddressSet:
     gcd: int
     count: int
     bitmap: bytes | None
+    clusters: tuple[AddressSet, ...] = ()
 
     @property
     def exact(self) -> bool:
         """True where the set is known exactly."""
-        return self.bitmap is not None
+        return self.bitmap is not None or bool(self.clusters)
 
 
 Stream = FoldedStream | AddressSet

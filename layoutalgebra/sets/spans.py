@@ -32,9 +32,9 @@ class AddressSpan:
 
 
 def spans(stream: Stream) -> tuple[AddressSpan, ...]:
-    """One span per point of the nest that is executed; one for a set."""
+    """One span per point of the nest that is executed; one for a set, or for each cluster of it."""
     if isinstance(stream, AddressSet):
-        return (AddressSpan(stream.minimum, stream.maximum, stream.count, stream),) if stream.count else ()
+        return tuple(AddressSpan(s.minimum, s.maximum, s.count, s) for s in stream.clusters or (stream,) if s.count)
     found = tuple(_spans(stream.nodes, ()))
     if len(found) == 1:  # all accesses are this point's, whatever the shape of the nest
         only = found[0]
@@ -52,11 +52,52 @@ def _spans(nodes: Sequence[Node], trips: tuple[Affine, ...]) -> Iterator[Address
             yield AddressSpan(*bounds, _count(trips), node, trips)
 
 
-def within(stream: FoldedStream, low: int, high: int) -> FoldedStream | None:
-    """The part of ``stream`` whose addresses lie in ``low`` .. ``high - 1``, in its order; None where a loop runs from there
-    to other places and has too many iterations to be taken apart."""
+def within(stream: Stream, low: int, high: int) -> Stream | None:
+    """The part of ``stream`` whose addresses lie in ``low`` .. ``high - 1``.
+
+    In its order where it is folded and its loops can be taken apart there; else as a set. How often a set accesses each of
+    its addresses is not known: the part's ``count`` is then that of the whole in proportion to the addresses, and of a part
+    made of a folded stream exact. None where the addresses are not known or too many.
+    """
+    if isinstance(stream, AddressSet):
+        return _set_within(stream, low, high)
     kept = _within(stream.nodes, (), low, high)
-    return None if kept is None else FoldedStream(*kept)
+    if kept is not None:
+        return FoldedStream(*kept)
+    every = [addresses(span) for span in _spans(stream.nodes, ())]
+    if any(one is None for one in every):
+        return None
+    found = np.concatenate([one[(one >= low) & (one < high)] for one in every if one is not None])
+    return _set_of(np.unique(found), found.size)
+
+
+def _set_within(found: AddressSet, low: int, high: int) -> AddressSet | None:
+    if not found.exact:
+        return None
+    parts, count = [], 0
+    for one in found.clusters or (found,):
+        if one.maximum < low or one.minimum >= high:
+            continue
+        every = _set_addresses(one)
+        if every is None:
+            return None
+        parts.append(every[(every >= low) & (every < high)])
+        count += max(parts[-1].size, round(one.count * (parts[-1].size / every.size)))
+    return _set_of(np.concatenate([np.empty(0, np.int64), *parts]), count)
+
+
+def _set_of(kept: NDArray[np.int64], count: int) -> AddressSet | None:
+    """The set of the ascending addresses ``kept``; None where a bitmap of it is too large."""
+    if kept.size == 0:
+        return AddressSet(0, 0, 0, 0, b"")
+    low, high = int(kept[0]), int(kept[-1])
+    step = int(np.gcd.reduce(kept - low))
+    length = (high - low) // step + 1 if step else 1
+    if length > 8 * EXPAND_LIMIT:
+        return None
+    bits = np.zeros(length, dtype=np.uint8)
+    bits[(kept - low) // max(step, 1)] = 1
+    return AddressSet(low, high, step, count, np.packbits(bits, bitorder="little").tobytes())
 
 
 def _within(nodes: Sequence[Node], trips: tuple[Affine, ...], low: int, high: int) -> tuple[tuple[Node, ...], int] | None:
@@ -150,6 +191,10 @@ def _values(affine: Affine, index: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _set_addresses(found: AddressSet) -> NDArray[np.int64] | None:
+    if found.clusters:
+        parts = [_set_addresses(one) for one in found.clusters]
+        known = [part for part in parts if part is not None]
+        return np.concatenate(known) if len(known) == len(parts) else None
     if found.bitmap is None or len(found.bitmap) > EXPAND_LIMIT:
         return None
     bits = np.unpackbits(np.frombuffer(found.bitmap, dtype=np.uint8), bitorder="little")

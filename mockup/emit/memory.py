@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from layout_advise.mockup.emit.c_text import CTYPE
+from layout_advise.mockup.emit.c_text import CTYPE, integer
 from layout_advise.mockup.emit.places import ElementPlaces
 from layout_advise.mockup.emit.scope import identifier
 from layout_advise.mockup.evidence.binding import Access, access_bytes, executed, key_of
@@ -53,11 +53,11 @@ class MemoryWriter(ElementPlaces):
         """Returns what is at the ``places`` of the pieces, as one value."""
         ty = load.value.ty
         if len(places) == 1:
-            cell = self.cell(load, ty) if place is None else _new_cell(place.pieces[0], ty)
+            cell = self.cell_of(load, place, ty)
             return f"*(LA_GUARDED {cell} *)({places[0]})" if load.guarded else self.cell_at(cell, places[0], "const ")
         assert place is not None
         bits = " | ".join(
-            f"(uint64_t)*(const {_new_cell(p, f'i{8 * p.bytes}')} *)({at})" + (f" << {8 * p.at}" if p.at else "")
+            f"(uint64_t)*(const {_new_cell(place, p, f'i{8 * p.bytes}')} *)({at})" + (f" << {8 * p.at}" if p.at else "")
             for p, at in zip(place.pieces, places, strict=True)
         )
         whole = f"(int{BITS[ty]}_t)({bits})" if ty[0] == "f" or ty == "i64" else f"({CTYPE[ty]})({bits})"
@@ -72,14 +72,23 @@ class MemoryWriter(ElementPlaces):
     def stored(self, store: Store, place: ElementPlace | None, places: Sequence[str], value: str) -> list[str]:
         """The statements that store ``value`` to the ``places`` of the pieces."""
         if len(places) == 1:
-            cell = self.cell(store, store.ty) if place is None else _new_cell(place.pieces[0], store.ty)
+            cell = self.cell_of(store, place, store.ty)
             return [f"{self.cell_at(cell, places[0])} = {value};"]
         assert place is not None
         bits = f"la_as_i{BITS[store.ty]}({value})" if store.ty[0] == "f" else value
         return [
-            f"*({_new_cell(p, f'i{8 * p.bytes}')} *)({at}) = ({CTYPE[f'i{8 * p.bytes}']})((uint64_t){bits} >> {8 * p.at});"
+            f"*({_new_cell(place, p, ty)} *)({at}) = ({CTYPE[ty]})((uint64_t){bits} >> {8 * p.at});"
             for p, at in zip(place.pieces, places, strict=True)
+            for ty in (f"i{8 * p.bytes}",)
         ]
+
+    def cell_of(self, access: Access, place: ElementPlace | None, ty: str) -> str:
+        """The memory type of an access in one piece; unaligned where it goes to other memory, too."""
+        return self.cell(access, ty) if place is None else _new_cell(place, place.pieces[0], ty)
+
+    def within(self, access: Access, bounds: tuple[int, int], at: int = 0) -> str:
+        """Whether the old address of byte ``at`` of an access lies within ``bounds``."""
+        return f"LA_WITHIN({self.old_place(access, at)}, {integer(bounds[0], 'i64')}, {bounds[1] - bounds[0]})"
 
     def cell_at(self, cell: str, place: str, qualifier: str = "") -> str:
         """The memory of the type ``cell`` at ``place``; in a record that an index picks as the member of a structure: gcc
@@ -95,7 +104,7 @@ class MemoryWriter(ElementPlaces):
         reference = self.binding.reference_of.get(key_of(access))
         site = reference.id if reference is not None else 0xFFFF
         if self.context.check:
-            self.record(access, place is not None)
+            self.record(access, place)
         if place is None:
             return [self.pointer_text(access.address)]
         places = [self.new_place(access, place, piece) for piece in place.pieces]
@@ -103,10 +112,16 @@ class MemoryWriter(ElementPlaces):
             name = self.context.maps[place.relayout.structure.id]
             for piece, at in zip(place.pieces, places, strict=True):
                 old = self.old_place(access, piece.at)
-                self.put(f"la_compare(&context->check, {old}, {at}, {name}(context, {old}), {site});")
-        return places
+                where = f"if ({self.within(access, place.within, piece.at)}) " if place.within else ""
+                self.put(f"{where}la_compare(&context->check, {old}, {at}, {name}(context, {old}), {site});")
+        if place.within is None:
+            return places
+        return [
+            f"({self.within(access, place.within, p.at)} ? {at} : (uint8_t *)({self.old_place(access, p.at)}))"
+            for p, at in zip(place.pieces, places, strict=True)
+        ]
 
-    def record(self, access: Access, moved: bool) -> None:
+    def record(self, access: Access, place: ElementPlace | None) -> None:
         """Tells of the execution of a reference, in the lanes in which the access stands for it."""
         lanes = access.lanes or executed(access)
         for lane in sorted(self.context.recorders.get(access.uid, ())):
@@ -118,13 +133,16 @@ class MemoryWriter(ElementPlaces):
             if len(lanes) > 1:
                 self.put(f"if ({self.counting[-1]} % {len(lanes)} == {lane}) {{")
             self.put(f"la_record(&context->check, {self.old_place(access, -part)}, {site});")
-            if moved:
-                self.put("context->check.remapped++;")
+            if place is not None:
+                where = f"if ({self.within(access, place.within)}) " if place.within else ""
+                self.put(f"{where}context->check.remapped++;")
             if len(lanes) > 1:
                 self.put("}")
 
 
-def _new_cell(piece: RunPiece, ty: str) -> str:
-    """Memory type in a new buffer (64-byte aligned): natural where all its strides are multiples of the size."""
+def _new_cell(place: ElementPlace, piece: RunPiece, ty: str) -> str:
+    """Memory type in a new buffer (64-byte aligned): natural where all its strides are multiples of the size, and where it
+    goes nowhere else."""
     parts = (piece.map.offset + piece.delta, *(axis.stride for axis in piece.map.axes))
-    return f"la_{ty}" if all(part % piece.bytes == 0 for part in parts) else f"la_{ty}_u"
+    aligned = place.within is None and all(part % piece.bytes == 0 for part in parts)
+    return f"la_{ty}" if aligned else f"la_{ty}_u"

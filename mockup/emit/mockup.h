@@ -50,6 +50,9 @@ LA_CELL(la_i64, int64_t, 8)
 LA_CELL(la_f32, float, 4)
 LA_CELL(la_f64, double, 8)
 
+/* Whether an old address is one of the ``size`` bytes from ``base`` on: what an access goes to that reaches other memory too. */
+#define LA_WITHIN(address, base, size) ((uint64_t)(address) - (uint64_t)(base) < (uint64_t)(size))
+
 /* What lies ``offset`` bytes into a record, as its member. */
 #define LA_MEMBER(type, record, offset) \
     (((struct { uint8_t before[offset]; type value; } __attribute__((may_alias)) *)(record))->value)

@@ -66,6 +66,8 @@ class Emitted:
     overlaps: int
     wide: bool
     """Whether there are vector types in it."""
+    translated: frozenset[str] = frozenset()
+    """As in :class:`~layout_advise.mockup.remap.plan.RemapPlan`."""
 
 
 def emit(
@@ -97,6 +99,7 @@ def emit(
         not settings.turned and settings.blocks is None and nothing_packed(lifted),
         overlaps(lifted.body, context.plan, context.pointers),
         bool(context.simd.abreast or packs.at),
+        context.plan.translated,
     )
 
 

@@ -127,8 +127,11 @@ class ElementPlaces(Text):
             self.put(f"if ({self.text(given.operand)} != {given.value}) __builtin_trap(); /* as in the traced call */")
         if start is not None:
             self.put(f"if ({rest} != {start}) __builtin_trap(); /* where the traced call starts: known to the compiler */")
+        # what no term is added to is an element's own place, and not before the first: half the instructions
+        whole = not any(place.terms for place in self.plan.places.values() if place.site is site)
+        cut = f"(int64_t)((uint64_t){rest}" if whole else f"({rest}"
         for k, dim in enumerate(structure.dims):
-            self.put(f"const int64_t {self.digit(site.number, k)} = {rest} / {dim.stride};")
+            self.put(f"const int64_t {self.digit(site.number, k)} = {cut} / {dim.stride});")
             if k + 1 < len(structure.dims):
                 self.put(f"{rest} %= {dim.stride};")
 
@@ -144,6 +147,7 @@ class ElementPlaces(Text):
         here = next(sites for sites in self.plan.sites.values() if site in sites)
         for other in here:
             alike = (other.relayout, other.offset.terms, other.given) == (site.relayout, site.offset.terms, site.given)
+            alike = alike and other.tested == site.tested
             if alike and site.offset.terms and other.number in self.sites_written:
                 distance = (site.offset.const - other.offset.const + (1 << 63)) % (1 << 64) - (1 << 63)
                 digits = self.plan.apart(site, other, distance)
@@ -160,7 +164,7 @@ class ElementPlaces(Text):
     def known(self, site: Site) -> int | None:
         """The offset at ``site`` in the traced call, where dimensions are split and only registers at the entry decide it.
         A program in the new layout would start from places in it; to cut every index anew is the mock-up's own cost."""
-        if all(axis.part == "whole" for mapped in self.maps_at(site) for axis in mapped.axes):
+        if site.tested or all(axis.part == "whole" for mapped in self.maps_at(site) for axis in mapped.axes):
             return None
         values = [(self.context.registers.get(a.number) if isinstance(a, Val) else None, c) for a, c in site.offset.terms]
         start = site.offset.const

@@ -2,18 +2,19 @@
 
 An access (``Load``, ``Store``, ``Atomic``) is tied by ``(pc, operand)`` to a traced reference; its own address is the traced
 one plus its ``part``. Registers that happen to hold the right value prove nothing (they once made a wrong binding look
-verified), the traced addresses do.
+verified), the traced addresses do. One instruction may also reach a structure and other memory in turn, where the program
+has one type for both, or its compiler one piece of code: which of them is then told by each address at run time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from layout_advise.layoutalgebra.derive.structure import Structure
-from layout_advise.layoutalgebra.sets.nests import Stream
+from layout_advise.layoutalgebra.sets.nests import FoldedStream, Stream
 from layout_advise.layoutalgebra.sets.spans import spans
-from layout_advise.mockup.evidence.streams import hull, meets
+from layout_advise.mockup.evidence.streams import distinct, hull, meets, part_in
 from layout_advise.mockup.ir.effects import BITS
 from layout_advise.mockup.ir.lifted import Atomic, Executed, Item, Lifted, LiftedLoop, Load, Store
 from layout_advise.mockup.machine.openmp_runtime import retried
@@ -25,7 +26,7 @@ Key = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """``structure_of[(pc, operand)]`` is the id of the structure that reference belongs to (absent: none of them).
+    """``structure_of[(pc, operand)]`` is the id of the structure that reference belongs to (absent: none of them alone).
 
     ``reference_of`` gives the traced reference and ``streams`` its addresses; ``impossible`` maps structure ids to the
     reason why no candidate of that structure can be built.
@@ -35,6 +36,28 @@ class Binding:
     streams: dict[Key, Stream]
     structure_of: dict[Key, str]
     impossible: dict[str, str]
+    shared: dict[Key, Mapping[str, Stream]] = field(default_factory=dict)
+    """By reference that reaches structures and other memory too: by id of each of them the addresses that lie in it."""
+
+    def keys_of(self, name: str) -> list[Key]:
+        """Every reference that reaches the structure ``name``, alone or among other memory."""
+        alone = [key for key, one in self.structure_of.items() if one == name]
+        return alone + [key for key, parts in self.shared.items() if name in parts]
+
+    def reached_by(self, key: Key) -> tuple[str, ...]:
+        """The ids of all structures that a reference reaches; an empty one stands for other memory beside them."""
+        alone = self.structure_of.get(key)
+        return (*self.shared.get(key, ()), "") if alone is None else (alone,)
+
+    def stream_in(self, key: Key, name: str) -> Stream:
+        """The addresses of a reference that lie in the structure ``name``, which it reaches."""
+        return self.shared[key][name] if key in self.shared else self.streams[key]
+
+    def times_in(self, key: Key, name: str) -> tuple[int, int]:
+        """How often at least and at most a reference accesses the structure ``name``, which it reaches."""
+        part = self.stream_in(key, name)
+        exact = key not in self.shared or isinstance(part, FoldedStream)
+        return distinct(part), part.count if exact else self.streams[key].count
 
 
 def key_of(access: Access) -> Key:
@@ -71,6 +94,12 @@ def span(structure: Structure) -> tuple[int, int]:
     return structure.base, (structure.block_base or structure.base) + structure.bytes
 
 
+def grid_range(structure: Structure) -> tuple[int, int]:
+    """First address of the structure's grid and the first after it, or after its memory object."""
+    low, end = span(structure)
+    return low, min(end, low + structure.dims[0].count * structure.dims[0].stride)
+
+
 def in_frames(stream: Stream, trace: Trace) -> bool:
     """Returns whether a reference of several threads stays in the frames that they have in the region: the bounds of these
     together would span all that lies between the threads' stacks."""
@@ -78,12 +107,14 @@ def in_frames(stream: Stream, trace: Trace) -> bool:
 
 
 def bind_references(trace: Trace, structures: Sequence[Structure]) -> Binding:
-    """Binds every traced reference to the structure that all its addresses lie in; problems end in ``impossible``."""
+    """Binds every traced reference to the structure that all its addresses lie in, or to those that some lie in; problems
+    end in ``impossible``."""
     references = {(r.pc, r.operand): r for r in trace.references}
     streams = {
         (r.pc, r.operand): s for r, s in zip(trace.references, trace.streams, strict=True) if s is not None and s.count
     }
     structure_of: dict[Key, str] = {}
+    shared: dict[Key, Mapping[str, Stream]] = {}
     impossible = {s.id: s.inexact for s in structures if s.inexact is not None}
     for key, stream in streams.items():
         if trace.threads and in_frames(stream, trace):
@@ -97,22 +128,35 @@ def bind_references(trace: Trace, structures: Sequence[Structure]) -> Binding:
         if len(touched) == 1 and low >= span(touched[0])[0] and high <= span(touched[0])[1]:
             structure_of[key] = touched[0].id
             continue
-        for structure in touched:
+        parts = {s.id: _part_in(stream, references[key].bytes, s) for s in touched}
+        shared[key] = {name: part for name, part in parts.items() if part is not None and part.count}
+        for name in (name for name, part in parts.items() if part is None):
             what = "other memory too" if len(touched) == 1 else "another structure too"
-            impossible.setdefault(structure.id, f"the reference at {key[0]:#x} touches {what}")
-    return Binding(references, streams, structure_of, impossible)
+            why = f"the reference at {key[0]:#x} touches {what}, and where is not known or lies across its border"
+            impossible.setdefault(name, why)
+    return Binding(references, streams, structure_of, impossible, {key: parts for key, parts in shared.items() if parts})
+
+
+def _part_in(stream: Stream, size: int, structure: Structure) -> Stream | None:
+    """The accesses of ``size`` bytes that lie in the structure; None where that is not known, or no address tells it: some
+    are astride its border, or in its memory beside the grid; or it is reached through pointers, and has no place."""
+    low, high = grid_range(structure)
+    left_over = high < span(structure)[1] and any(meets(stream, size, (range(high, span(structure)[1]),)))
+    return None if structure.via is not None or left_over else part_in(stream, size, low, high)
 
 
 def bind(lifted: Lifted, trace: Trace, structures: Sequence[Structure]) -> Binding:
     """Binds every access of ``lifted``; problems end in ``impossible``, never in a guess."""
     binding = bind_references(trace, structures)
     structure_of, impossible = binding.structure_of, binding.impossible
-    for key in retried(lifted.body) & structure_of.keys():
+    for key in retried(lifted.body):
         why = f"the compare-and-swap at {key[0]:#x} updates it, and how often it is tried again differs from run to run"
-        impossible.setdefault(structure_of[key], why)
+        for name in filter(None, binding.reached_by(key)):
+            impossible.setdefault(name, why)
     lifted_keys = keys_made(lifted.body)
     left_out = {(pc, operand) for pc, operand, _ in lifted.skipped}
-    for key, name in structure_of.items():
+    reached = [*structure_of.items(), *((key, name) for key, parts in binding.shared.items() for name in parts)]
+    for key, name in reached:
         if key not in lifted_keys and key not in left_out:
             impossible.setdefault(name, f"the traced reference at {key[0]:#x} is not in the lifted code")
         elif lifted.runs_natively(key[0]):

@@ -33,8 +33,12 @@ class Evidence:
         """The evidence of ``trace``, with its references bound to ``structures``."""
         return cls(trace, tuple(structures), bind_references(trace, structures), constant)
 
+    def reached_by(self, access: Access) -> tuple[str, ...]:
+        """The ids of all structures that ``access`` reaches: :meth:`Binding.reached_by`."""
+        return self.binding.reached_by(key_of(access))
+
     def structure_of(self, access: Access) -> str | None:
-        """The id of the structure that ``access`` belongs to; None where it is none of them."""
+        """The id of the structure that ``access`` belongs to; None where it is none of them alone."""
         return self.binding.structure_of.get(key_of(access))
 
     def structure(self, access: Access) -> Structure | None:

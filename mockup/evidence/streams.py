@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from layout_advise.layoutalgebra.sets.nests import Affine, FoldedStream, Loop, Node, Point, Stream
-from layout_advise.layoutalgebra.sets.spans import addresses, spans
+from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Loop, Node, Point, Stream
+from layout_advise.layoutalgebra.sets.spans import addresses, spans, within
 
 Addresses = NDArray[np.uint64]
 _Iterations = tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -65,6 +65,32 @@ def _meets(stream: Stream, size: int, ranges: tuple[range, ...]) -> tuple[bool, 
     return tuple(at < len(every) and int(every[at]) < r.stop for at, r in zip(first, ranges, strict=True))
 
 
+_parts: dict[tuple[int, int, int, int], tuple[Stream, Stream | None]] = {}
+"""Known answers of :func:`part_in` by the stream's identity."""
+
+
+def part_in(stream: Stream, size: int, low: int, high: int) -> Stream | None:
+    """Returns the accesses of ``size`` bytes that lie in ``low`` .. ``high - 1``; None where some of them lie there in part
+    only, or where it is not known which do."""
+    key = id(stream), size, low, high
+    known = _parts.get(key)
+    if known is None or known[0] is not stream:
+        if len(_parts) >= HULLS:
+            _parts.clear()
+        astride = any(meets(stream, 1, (range(low - size + 1, low), range(high - size + 1, high))))
+        known = _parts[key] = stream, None if astride else within(stream, low, high)
+    return known[1]
+
+
+def distinct(stream: Stream) -> int:
+    """Returns how many addresses a set has; of a folded stream how many accesses it makes."""
+    if isinstance(stream, AddressSet) and stream.clusters:
+        return sum(map(distinct, stream.clusters))
+    if isinstance(stream, FoldedStream) or stream.bitmap is None:
+        return stream.count
+    return int(np.unpackbits(np.frombuffer(stream.bitmap, np.uint8)).sum())
+
+
 def _corners(node: Node, indices: tuple[int, ...], every: bool) -> Iterator[int]:
     if isinstance(node, Point):
         yield node.address.at(indices)
@@ -116,6 +142,9 @@ def _all_residues(stream: Stream, base: int, modulus: int) -> frozenset[int] | N
         distances = expand_array(stream).astype(np.int64) - base
     elif stream.gcd == 0:
         distances = np.array([stream.minimum - base])
+    elif stream.clusters:
+        parts = [_all_residues(one, base, modulus) for one in stream.clusters]
+        return frozenset().union(*(part for part in parts if part is not None)) if None not in parts else None
     elif stream.bitmap is None:
         return None
     else:
@@ -225,6 +254,14 @@ def contains(stream: Stream, addresses: Addresses) -> bool:
         return bool(np.isin(addresses, expand_array(stream)).all())
     if addresses.size == 0:
         return True
+    if stream.clusters:
+        left = addresses
+        for one in stream.clusters:
+            inside = (left >= one.minimum) & (left <= one.maximum)
+            if not contains(one, left[inside]):
+                return False
+            left = left[~inside]
+        return left.size == 0
     low, high = int(addresses.min()), int(addresses.max())
     if low < stream.minimum or high > stream.maximum:
         return False

@@ -29,7 +29,7 @@ def element_offset(
     """
     structure = relayout.structure
     size = structure.element_bytes
-    stream = binding.streams[key_of(access)]
+    stream = binding.stream_in(key_of(access), structure.id)
     only = residue(stream, structure.base, size)
     if only is not None:
         return (only + access.part) % size

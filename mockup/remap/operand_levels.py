@@ -59,6 +59,12 @@ def read_again(atom: Operand, loop: LiftedLoop) -> bool:
     return all((a not in changed and a not in moved) or read_again(a, loop) for a, _ in load.address.terms)
 
 
+def is_loaded(atom: Operand, loop: LiftedLoop) -> bool:
+    """Returns whether the loop loads the value, or carries it there from a load: a pointer, of which an index is made."""
+    loaded = {item.value for item in loop.body if isinstance(item, Load)}
+    return atom in loaded or read_as_it_goes(atom, loop)
+
+
 def read_as_it_goes(atom: Operand, loop: LiftedLoop) -> bool:
     """Returns whether the loop carries a value that it loads."""
     loaded = {item.value for item in loop.body if isinstance(item, Load)}

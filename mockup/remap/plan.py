@@ -14,9 +14,8 @@ from dataclasses import dataclass, field, replace
 
 from layout_advise.errors import RemapError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout
-from layout_advise.mockup.evidence.binding import Access, Binding, Key, accesses, key_of, span
+from layout_advise.mockup.evidence.binding import Access, Binding, Key, accesses, grid_range, key_of, span
 from layout_advise.mockup.evidence.streams import hull
-from layout_advise.mockup.evidence.untaken_accesses import residues_of, unseen
 from layout_advise.mockup.ir.lifted import (
     Atomic,
     Item,
@@ -45,8 +44,9 @@ from layout_advise.mockup.remap.field_runs import (
     runs_over_fields,
 )
 from layout_advise.mockup.remap.index_terms import IndexTerm, decompose, index_term
-from layout_advise.mockup.remap.operand_levels import Levels, read_again, read_as_it_goes
+from layout_advise.mockup.remap.operand_levels import Levels, is_loaded, read_again
 from layout_advise.mockup.remap.row_steps import Given, row_steps
+from layout_advise.mockup.remap.tested_ranges import tested_names, untaken_places
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,8 @@ class Site:
     relayout: Relayout
     offset: Linear
     given: tuple[Given, ...] = ()
+    tested: bool = False
+    """Whether its accesses are those of a place with ``within``: at other addresses its digits mean nothing."""
 
     @property
     def choice(self) -> tuple[tuple[str, int], ...]:
@@ -77,6 +79,9 @@ class ElementPlace:
     terms: tuple[IndexTerm, ...]
     pieces: tuple[RunPiece, ...]
     along: tuple[tuple[Val, int], ...] = ()
+    within: tuple[int, int] | None = None
+    """The old addresses (first, end) that it stands for, of an access that reaches other memory too: that stays where it
+    is, which of both it is is tested at run time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +101,15 @@ class RemapPlan:
     lows: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     """By access to a merged structure, the digits of the lowest element where its reference went, and how often it did."""
 
+    translated: frozenset[str] = frozenset()
+    """Ids of the structures of which addresses are made places one by one: they are tested (:attr:`ElementPlace.within`), or
+    the index is made of a pointer that the innermost loop loads, in whose place a source would have an index."""
+
     def alike(self, site: Site, other: Site) -> bool:
         """Returns whether what ``site`` and ``other`` start are indices of one element each, in structures that share their
         records: equal terms are added to both, and in the traced call the lowest elements reached are the same."""
         whole = site.relayout.merged
-        if whole is None or other.relayout.merged != whole:
+        if whole is None or other.relayout.merged != whole or site.tested or other.tested:
             return False
         there = {(frozenset(p.terms), self.lows.get(uid)) for uid, p in self.places.items() if p.site is other}
         here = {(frozenset(p.terms), self.lows.get(uid)) for uid, p in self.places.items() if p.site is site}
@@ -144,8 +153,11 @@ def plan(lifted: Lifted, candidate: Candidate | None, binding: Binding) -> Remap
             raise RemapError(f"candidate {candidate.id}", binding.impossible[name])
         _check_extent(relayout)
     structures = [r.structure for r in candidate.relayouts]
-    others = residues_of(unseen(lifted.body, structures, binding.structure_of, binding.streams), structures)
-    names = {key: name for key, (name, _) in others.items()} | binding.structure_of
+    tested = tested_names(binding, relayouts)
+    alone, among = untaken_places(lifted.body, structures, binding, tested)
+    tested |= {key: name for key, (name, _) in among.items()}
+    others = {**alone, **among}
+    names = {key: name for key, (name, _) in others.items()} | tested | binding.structure_of
     moved = [(a, chain) for a, chain in _with_loops(lifted.body, ()) if names.get(key_of(a), "") in relayouts]
     copies: dict[Key, list[Access]] = {}
     for access, _ in moved:
@@ -159,9 +171,9 @@ def plan(lifted: Lifted, candidate: Candidate | None, binding: Binding) -> Remap
             offset = (others[key][1] + access.part) % relayout.structure.element_bytes
         else:
             offset = element_offset(access, copies[key], relayout, binding, runs)
-        planner.place(access, chain, relayout, offset, runs)
+        planner.place(access, chain, relayout, offset, runs, tested=key in tested)
     firsts = {}
-    for access in (group[0] for group in copies.values() if len(group) == 1):
+    for access in (group[0] for key, group in copies.items() if len(group) == 1 and key not in tested):
         digits = first_element(access, relayouts[names[key_of(access)]], binding)
         if digits is not None:
             firsts[access.uid] = digits
@@ -173,7 +185,7 @@ def _lows(
 ) -> Iterator[tuple[int, tuple[int, ...]]]:
     for access, _ in moved:
         relayout, stream = relayouts[names[key_of(access)]], binding.streams.get(key_of(access))
-        if relayout.merged is not None and stream is not None:
+        if relayout.merged is not None and stream is not None and key_of(access) not in binding.shared:
             yield access.uid, (*digits_of(hull(stream)[0] + access.part, relayout), stream.count)
 
 
@@ -196,29 +208,43 @@ class _Planner:
         self.places: dict[int, ElementPlace] = {}
         self.sites: dict[int, list[Site]] = {}
         self.written: set[tuple[str, int]] = set()
+        self.by_pointer: set[str] = set()
         self.count = 0
 
     def result(self, lifted: Lifted) -> RemapPlan:
         """The whole plan."""
         over_fields = {counter for place in self.places.values() for counter, _ in place.along}
         found = ((loop.uid, self._strip_block(loop)) for loop in _loops_of_elements(lifted.body, over_fields))
-        return RemapPlan(self.places, self.sites, {uid: block for uid, block in found if block}, frozenset(self.written))
+        blocks = {uid: block for uid, block in found if block}
+        tested = {place.relayout.structure.id for place in self.places.values() if place.within}
+        return RemapPlan(
+            self.places, self.sites, blocks, frozenset(self.written), translated=frozenset(tested | self.by_pointer)
+        )
 
     def place(
-        self, access: Access, chain: tuple[LiftedLoop, ...], relayout: Relayout, offset: int, runs: Sequence[Run]
+        self,
+        access: Access,
+        chain: tuple[LiftedLoop, ...],
+        relayout: Relayout,
+        offset: int,
+        runs: Sequence[Run],
+        *,
+        tested: bool = False,
     ) -> None:
-        """Places ``access``, which goes to byte ``offset`` of an element and stands in the loops ``chain``."""
+        """Places ``access``, which goes to byte ``offset`` of an element, if ``tested`` shows that it goes to one, and
+        stands in the loops ``chain``."""
         structure = relayout.structure
         cut = self._cut(access, chain, relayout, frozenset(run.counter for run in runs))
         before = self._statement_before(access, chain, relayout, cut)
         start = Linear(access.address.const - structure.base - offset, cut.fixed)
-        site = self._site(before, relayout, start, cut.given)
+        site = self._site(before, Site(self.count, relayout, start, cut.given, tested))
         pieces = field_pieces(access, offset, relayout)
         along: tuple[tuple[Val, int], ...] = ()
         if runs:
             where = described(access, relayout)
             along = even_moves(pieces, offset, runs, lambda at: field_pieces(access, at, relayout), where)
-        self.places[access.uid] = ElementPlace(relayout, site, cut.terms, pieces, along)
+        within = grid_range(structure) if tested else None
+        self.places[access.uid] = ElementPlace(relayout, site, cut.terms, pieces, along, within)
         if isinstance(access, Store | Atomic):
             for _, moved in distances(runs):
                 self.written.update((structure.id, number) for number in covered_fields(access, offset + moved, relayout))
@@ -258,17 +284,18 @@ class _Planner:
         changing = [atom for atom, _ in cut.fixed if self.levels.level(atom, chain) == cut.depth]
         if all(read_again(atom, chain[-1]) for atom in changing):
             return access  # as a source in the new layout does
+        if all(is_loaded(atom, chain[-1]) for atom in changing):
+            self.by_pointer.add(relayout.structure.id)
+            return access
         why = "its address has no part that an index can be made of (a pointer changes in the inner loop)"
-        if any(read_as_it_goes(atom, chain[-1]) for atom, _ in cut.fixed):
-            why = "its address is read from the element before, as in a linked list: there is no index"
         raise RemapError(described(access, relayout), why)
 
-    def _site(self, before: Item, relayout: Relayout, offset: Linear, given: tuple[Given, ...]) -> Site:
+    def _site(self, before: Item, wanted: Site) -> Site:
         known = self.sites.setdefault(before.uid, [])
         for site in known:
-            if site.offset == offset and site.relayout is relayout and site.given == given:
+            if site.relayout is wanted.relayout and replace(site, number=wanted.number) == wanted:
                 return site
-        known.append(Site(self.count, relayout, offset, given))
+        known.append(wanted)
         self.count += 1
         return known[-1]
 
@@ -283,7 +310,7 @@ class _Planner:
                     if axis.part == "whole":
                         continue
                     assert place is not None
-                    if place.relayout.chosen is not None or place.site in within:
+                    if place.relayout.chosen is not None or place.site in within or place.site.tested:
                         return 0  # neighbours share a place, so there are no lanes; or it is not known before the loop
                     own = [t for t in place.terms if t.atom == loop.counter]
                     other = [t for t in place.terms if t.atom != loop.counter and t.digits[axis.dim]]

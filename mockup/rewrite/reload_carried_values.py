@@ -129,8 +129,8 @@ class _Reloader:
         return None
 
     def _of_one_structure(self, begin: Load, load: Load) -> bool:
-        """Returns whether both loads are of one structure (or of none)."""
-        return self.evidence.structure_of(begin) == self.evidence.structure_of(load)
+        """Returns whether both loads are of one structure (or of none, or of the same ones)."""
+        return self.evidence.reached_by(begin) == self.evidence.reached_by(load)
 
     def _untouched(self, again: Load, loop: LiftedLoop) -> bool:
         """Returns whether nothing that an iteration stores is what another one, or the same, loads again."""

@@ -130,12 +130,12 @@ class _Reroller:
 
     def _grain(self, access: Access, step: int) -> bool:
         """Lanes are whole elements of a structure: copies of one expression for several fields of an element stay."""
-        structure = self.evidence.structure(access)
-        return structure is None or step % structure.element_bytes == 0
+        names = self.evidence.reached_by(access)
+        return all(step % s.element_bytes == 0 for s in self.evidence.structures if s.id in names)
 
     def _one_structure(self, group: Sequence[Access]) -> bool:
-        """Returns whether all copies of an access belong to one structure, or all to none."""
-        return len({self.evidence.structure_of(access) for access in group}) == 1
+        """Returns whether all copies of an access reach the same structures."""
+        return len({self.evidence.reached_by(access) for access in group}) == 1
 
     def _complete(self, body: Body, unrolled: UnrolledCopies) -> bool:
         """Returns whether the lanes are all that the body does, no value of it is used elsewhere, and all copies of an

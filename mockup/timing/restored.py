@@ -11,7 +11,7 @@ from layout_advise.mockup.timing.plan import Memory, Restorer, Timed, TimingPlan
 from layout_advise.mockup.timing.policy import TIMING
 from layout_advise.mockup.timing.statistics import undisturbed
 from layout_advise.mockup.timing.timings import ProcessTimes, Timings
-from layout_advise.mockup.timing.variants import CONTROLS, ORIGINAL, PLACEMENTS, SHADOW, Variant
+from layout_advise.mockup.timing.variants import CONTROLS, IDENTITY_REINDEXED, ORIGINAL, PLACEMENTS, SHADOW, Variant
 from layout_advise.tracer.process.stopped_program import MODES, Calm, Mode, Range, Sample, StoppedProgram
 
 
@@ -62,7 +62,8 @@ class Restore:
             if variant.shared_object is None:
                 continue
             number = self._numbers[variant.name] = program.load(variant.shared_object)
-            old = variant.name in CONTROLS  # verified to write what the original writes
+            # verified to write what the original writes, where it does
+            old = variant.name in CONTROLS and variant.name != IDENTITY_REINDEXED
             program.prepare(number, without(written, variant.unwritten), touched, like_original=old)
 
     def _time(self, program: StoppedProgram) -> None:

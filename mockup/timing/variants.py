@@ -8,7 +8,9 @@ from typing import Literal
 Promise = Literal["plain", "restrict", "lanes", "simd"]
 """What the source says beyond the layout: nothing; arrays that do not overlap; also a loop over each block's elements inside
 of the others; also loops whose iterations are independent, in vector types."""
-Form = Literal["", "again", "scalar", "unrolled", "blocks", "placed", "replay", "wrong", "wrong-writes", "wrong-values"]
+Form = Literal[
+    "", "again", "scalar", "unrolled", "blocks", "placed", "reindexed", "replay", "wrong", "wrong-writes", "wrong-values"
+]
 
 PLACEMENTS = 3
 """How many further builds of a variant have their code at other places (``docs/decisions/0037``). In the last two, loads
@@ -86,6 +88,9 @@ IDENTITY_BLOCKS = Variant("identity", form="blocks")
 unchanged (``docs/decisions/0039``)."""
 PLACED = Variant("identity", form="placed")
 """The identity with its hot loop where the original has it (:mod:`layout_advise.mockup.run.code_placement`)."""
+IDENTITY_REINDEXED = Variant("identity", form="reindexed")
+"""The unchanged layout in a buffer of its own, reached as other layouts are: where these test addresses, and make indices of
+pointers, so does it (``docs/decisions/0067``)."""
 REPLAY = Variant("identity", form="replay")
 """The loads and stores of the hotspot in its own layout, without the computation."""
 
@@ -93,5 +98,15 @@ WRITTEN = (SCALAR, IDENTITY_BLOCKS, IDENTITY_SIMD, IDENTITY_RESTRICT)
 """Builds of the unchanged layout that a user can have, too: by a flag, a promise, or a loop written so."""
 FORMS_OF_IDENTITY = (IDENTITY, IDENTITY_UNROLLED, IDENTITY_RESTRICT, IDENTITY_SIMD)
 OTHER_PLACES = tuple(place for form in FORMS_OF_IDENTITY for place in form.elsewhere)
-CONTROLS = (IDENTITY, PLACED, SCALAR, IDENTITY_RESTRICT, IDENTITY_SIMD, IDENTITY_UNROLLED, IDENTITY_BLOCKS, *OTHER_PLACES)
+CONTROLS = (
+    IDENTITY,
+    PLACED,
+    SCALAR,
+    IDENTITY_RESTRICT,
+    IDENTITY_SIMD,
+    IDENTITY_UNROLLED,
+    IDENTITY_BLOCKS,
+    IDENTITY_REINDEXED,
+    *OTHER_PLACES,
+)
 """What is timed besides candidates; never dropped, no layout of its own."""

@@ -11,6 +11,7 @@ DOUBT_NAMES = {
     "program": "the time in the running program",
     "promises": "what the compiler makes of the loop",
     "vectors": "the mock-ups' form of the loop",
+    "indices": "what making indices of pointers costs",
 }
 """The terms of an error budget in a sentence."""
 
@@ -23,6 +24,7 @@ DOUBT_REMEDIES = {
     "program": "Another call (--call N) may narrow it.",
     "promises": "A version written by hand shows which code the compiler makes.",
     "vectors": "A version written by hand shows what vectors gain.",
+    "indices": "A version written by hand, with indices for pointers, shows what the layout gains.",
 }
 """What narrows each of them."""
 

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from layout_advise.layoutalgebra.sets.nests import Affine, Loop, Node, Point
-from layout_advise.tracer.folding.fold import ADDRESS_BITS, fold_parts, open_records
+from layout_advise.tracer.folding.clusters import ADDRESS_BITS
+from layout_advise.tracer.folding.fold import fold_parts, open_records
 from layout_advise.tracer.trace.trace import Control
 
 MOST_NODES = 1024

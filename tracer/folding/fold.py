@@ -13,9 +13,7 @@ from numpy.typing import NDArray
 import layout_advise.tracer._nlr as _nlr
 from layout_advise.errors import TraceError
 from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Loop, Node, Point, Stream
-
-ADDRESS_BITS = 48
-"""A record is ``address | site << 48``: user space ends below 2**47 on x86-64."""
+from layout_advise.tracer.folding.clusters import ADDRESS_BITS, with_clusters
 
 BITMAP_BUDGET = 1 << 30
 """Bytes that the bitmaps of all streams of one trace may take together; a stream that finds none left is inexact."""
@@ -33,7 +31,8 @@ def fold_records(
     """Folds ``records`` (an array of uint64, or a file of them) by site, in one pass and bounded memory.
 
     Returns one stream per reference, ``None`` where the site never occurs. Raises :class:`TraceError` at a site number
-    that is not below ``references``, or for a file that is not a whole number of records.
+    that is not below ``references``, or for a file that is not a whole number of records. Sets that one bitmap would be too
+    large for are looked for once more (:mod:`layout_advise.tracer.folding.clusters`).
     """
     data = open_records(records) if isinstance(records, Path) else np.ascontiguousarray(records, dtype=np.uint64)
     with _folder(references, bitmap_budget) as folder:
@@ -46,7 +45,8 @@ def fold_records(
                     "the trace is damaged", f"record {start + taken} names site {site} of {references}", "trace again"
                 )
         _nlr.lib.folder_finish(folder)
-        return [_stream(folder, i) for i in range(references)]
+        found = [_stream(folder, i) for i in range(references)]
+    return with_clusters(data, found)
 
 
 def fold(addresses: NDArray[np.uint64] | list[int]) -> Stream:

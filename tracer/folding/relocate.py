@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -233,7 +233,8 @@ def _move_set(stream: AddressSet, to: AddressMap) -> Moved:
     delta = to.delta(stream.minimum, stream.maximum)
     if delta is not None:
         low, high = stream.minimum + delta, stream.maximum + delta
-        return Moved(AddressSet(low, high, stream.gcd, stream.count, stream.bitmap), 0)
+        clusters = tuple(replace(c, minimum=c.minimum + delta, maximum=c.maximum + delta) for c in stream.clusters)
+        return Moved(AddressSet(low, high, stream.gcd, stream.count, stream.bitmap, clusters), 0)
     if stream.bitmap is None:
         return Moved(_hull_only(stream.minimum, stream.maximum, stream.count, to), None)
     bits = np.flatnonzero(np.unpackbits(np.frombuffer(stream.bitmap, dtype=np.uint8), bitorder="little")).astype(np.int64)

@@ -16,7 +16,8 @@ def plain_stream(stream: Stream | None) -> Any:
     if stream is None:
         return None
     if isinstance(stream, AddressSet):
-        return ["set", stream.minimum, stream.maximum, stream.gcd, stream.count, stream.bitmap]
+        parts = [[plain_stream(one) for one in stream.clusters]] if stream.clusters else []
+        return ["set", stream.minimum, stream.maximum, stream.gcd, stream.count, stream.bitmap, *parts]
     return ["nest", stream.count, plain_nodes(stream.nodes)]
 
 
@@ -36,8 +37,16 @@ def stream_of(item: Any) -> Stream | None:
     if item is None:
         return None
     if item[0] == "set":
-        return AddressSet(*item[1:])
+        low, high, unit, count, bitmap, *parts = item[1:]
+        return AddressSet(low, high, unit, count, bitmap, tuple(_cluster(one) for part in parts for one in part))
     return FoldedStream(nodes_of(item[2]), item[1])
+
+
+def _cluster(item: Any) -> AddressSet:
+    found = stream_of(item)
+    if not isinstance(found, AddressSet):
+        raise ValueError(item)
+    return found
 
 
 def nodes_of(items: Sequence[Any]) -> tuple[Node, ...]:
@@ -54,7 +63,7 @@ def _node(item: list[Any]) -> Node:
 def weight(stream: Stream | None) -> int:
     """About how many bytes the stream takes before it is compressed."""
     if isinstance(stream, AddressSet):
-        return 64 + len(stream.bitmap or b"")
+        return 64 + len(stream.bitmap or b"") + sum(map(weight, stream.clusters))
     return 8 + 24 * sum(1 for _ in _walk(stream.nodes)) if stream is not None else 1
 
 

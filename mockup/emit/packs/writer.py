@@ -137,7 +137,7 @@ def _lined_up(places: Sequence[ElementPlace | None], size: int) -> bool:
     known = [place for place in places if place is not None]
     if not known:
         return True
-    if len(known) < len(places) or any(len(place.pieces) != 1 for place in known):
+    if len(known) < len(places) or any(len(place.pieces) != 1 or place.within for place in known):
         return False
     first = known[0]
     alike = all(_shape(place) == _shape(first) and place.relayout is first.relayout for place in known)

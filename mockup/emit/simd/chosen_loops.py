@@ -40,6 +40,7 @@ def simd_loops(lifted: Lifted, placed: RemapPlan, settings: EmitSettings) -> Sim
     for loop in (x for x in loops(lifted.body) if x.abreast):
         blocks = [a.block for x in accesses(loop.body) for a in _split_axes(placed, x)]
         try:
+            _check_tests(loop, placed)
             found = analyse_iterations(loop, lifted)
             if vector_bytes is None:
                 _check_blocks(loop, found, blocks)
@@ -55,6 +56,15 @@ def simd_loops(lifted: Lifted, placed: RemapPlan, settings: EmitSettings) -> Sim
         what = "nothing is written by element of a block"
         raise NotVectorisedError(what, "there is no independent loop around others")
     return SimdLoops(abreast, min(sizes, default=1), refused.line() if refused is not None else "")
+
+
+def _check_tests(loop: LiftedLoop, placed: RemapPlan) -> None:
+    """Raises NotVectorisedError where an access of ``loop`` goes to a structure only at some of its addresses."""
+    places = ((access, placed.places.get(access.uid)) for access in accesses(loop.body))
+    tested = next((access for access, place in places if place is not None and place.within is not None), None)
+    if tested is not None:
+        where = f"the loop at {loop.head:#x} runs no iterations side by side"
+        raise NotVectorisedError(where, f"the reference at {tested.origin.pc:#x} touches other memory too")
 
 
 def _check_blocks(loop: LiftedLoop, found: SimdIterations, blocks: Sequence[int]) -> None:

@@ -27,6 +27,7 @@ from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import (
     IDENTITY,
     IDENTITY_BLOCKS,
+    IDENTITY_REINDEXED,
     IDENTITY_RESTRICT,
     IDENTITY_SIMD,
     IDENTITY_UNROLLED,
@@ -90,6 +91,20 @@ def test_a_loss_in_a_form_of_the_loop_that_is_slower_by_itself_may_be_the_forms(
         both = Timings(steady=[{ORIGINAL: [100.0], IDENTITY: [101.0], IDENTITY_UNROLLED: [100.0 * cost]} for _ in range(5)])
         assert upper(replace(STEADY, unrolled=True), both, candidate(0.5)) == [pytest.approx(most)]
         assert upper(STEADY, both, candidate(0.5)) == [0.5]
+
+
+def test_what_tests_and_indices_cost_is_the_upper_end_of_what_needs_them() -> None:
+    """0.5 of the original, whose layout at 0.4 is as fast with the same tests: a source without these gains up to 1.25."""
+    reached = Timings(steady=[{ORIGINAL: [40.0], IDENTITY_REINDEXED: [100.0], C1: [80.0]} for _ in range(5)])
+    plain, tested = candidate(0.5), replace(candidate(0.5), translated=True)
+    (found,) = with_doubts([tested], reached, STEADY)
+    (doubt,) = found.doubts
+    assert (doubt.name, doubt.lo, doubt.hi) == ("indices", 0.5, pytest.approx(1.25))
+    assert found.ceiling() == pytest.approx(1.25)
+    assert found.floor() == 0.5
+    assert upper(STEADY, reached, plain) == [0.5]
+    free = Timings(steady=[{ORIGINAL: [40.0], IDENTITY_REINDEXED: [40.0], C1: [80.0]} for _ in range(5)])
+    assert upper(STEADY, free, tested) == [0.5]
 
 
 def test_slow_hotspots_are_called_less_often() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layout_advise.layoutalgebra.sets.nests import Affine, FoldedStream, Loop, Node, Point, expand
+from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Loop, Node, Point, expand
 from layout_advise.layoutalgebra.sets.spans import PEEL_LIMIT, within
+from layout_advise.mockup.evidence.streams import contains
 
 
 @st.composite
@@ -26,9 +28,38 @@ def folded(*nodes: Node) -> FoldedStream:
 def test_a_part_is_what_lies_in_the_range(nodes: list[Node], low: int, size: int) -> None:
     part = within(folded(*nodes), low, low + size)
     expected = [address for address in expand(tuple(nodes)) if low <= address < low + size]
-    if part is not None:
+    assert part is not None
+    assert part.count == len(expected)
+    if isinstance(part, FoldedStream):
         assert list(part.expand()) == expected
-        assert part.count == len(expected)
+    else:
+        assert held(part) == set(expected)
+
+
+def held(part: AddressSet) -> set[int]:
+    bits = np.unpackbits(np.frombuffer(part.bitmap or b"", np.uint8), bitorder="little")
+    return {part.minimum + part.gcd * int(k) for k in np.flatnonzero(bits)}
+
+
+@given(st.sets(st.integers(0, 60), min_size=1), st.integers(1, 9), st.integers(-50, 500), st.integers(1, 400))
+def test_a_part_of_a_set_is_what_lies_in_the_range(places: set[int], step: int, low: int, size: int) -> None:
+    """A set that was made of the folded part of a stream, and its part: minimum, maximum and steps are its own."""
+    every = sorted(1000 + step * place for place in places)
+    whole = AddressSet(every[0], every[-1], step, 7 * len(every), _bitmap(every, step))
+    part = within(whole, 1000 + low, 1000 + low + size)
+    expected = {address for address in every if 1000 + low <= address < 1000 + low + size}
+    assert isinstance(part, AddressSet)
+    assert held(part) == expected
+    assert part.count == 7 * len(expected)
+    if expected:
+        assert (part.minimum, part.maximum) == (min(expected), max(expected))
+        assert contains(part, np.array(sorted(expected), np.uint64))
+
+
+def _bitmap(every: list[int], step: int) -> bytes:
+    bits = np.zeros((every[-1] - every[0]) // step + 1, np.uint8)
+    bits[[(address - every[0]) // step for address in every]] = 1
+    return np.packbits(bits, bitorder="little").tobytes()
 
 
 def test_a_loop_over_blocks_is_taken_apart() -> None:
@@ -40,7 +71,11 @@ def test_a_loop_over_blocks_is_taken_apart() -> None:
     assert other == FoldedStream((), 0)
 
 
-def test_a_loop_that_is_long_and_crosses_the_range_has_no_part() -> None:
+def test_a_loop_that_is_long_and_crosses_the_range_has_a_set_as_its_part() -> None:
     long = Loop(Affine(PEEL_LIMIT + 1), (Point(Affine(0, (8,))),))
-    assert within(folded(long), 0, 800) is None
+    assert within(folded(long), 0, 800) == AddressSet(0, 792, 8, 100, b"\xff" * 12 + b"\x0f")
     assert within(folded(long), 0, 1 << 20) == folded(long)
+
+
+def test_a_set_that_is_not_known_exactly_has_no_part() -> None:
+    assert within(AddressSet(0, 1 << 40, 8, 1000, None), 0, 800) is None

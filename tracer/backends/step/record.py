@@ -20,8 +20,9 @@ from layout_advise.tracer.backends.step.single_steps import MOST_REFERENCES, Sin
 from layout_advise.tracer.backends.valgrind.build import blocks_library, blocks_symbols
 from layout_advise.tracer.code.decoder import GPR_NAMES
 from layout_advise.tracer.code.instructions import decode, references_of
+from layout_advise.tracer.folding.clusters import ADDRESS_BITS
 from layout_advise.tracer.folding.execution_order import fold_control
-from layout_advise.tracer.folding.fold import ADDRESS_BITS, fold_records
+from layout_advise.tracer.folding.fold import fold_records
 from layout_advise.tracer.folding.relocate import AddressMap, Process, move, notes_of
 from layout_advise.tracer.objects.lifetimes import translated
 from layout_advise.tracer.process.patching import Entry
