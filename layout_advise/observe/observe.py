@@ -12,6 +12,7 @@ from layout_advise.layoutalgebra.derive.companion_arrays import records_beside
 from layout_advise.layoutalgebra.derive.declared import Declared
 from layout_advise.layoutalgebra.derive.derive import derive_structure, unknown
 from layout_advise.layoutalgebra.derive.structure import Chosen, Structure
+from layout_advise.layoutalgebra.sets.nests import Stream
 from layout_advise.layoutalgebra.sets.spans import spans, within
 from layout_advise.mockup.evidence.pointer_tables import PointerTable
 from layout_advise.observe.other_users import Usage
@@ -247,7 +248,7 @@ def _accesses(parts: Sequence[Part]) -> tuple[list[Access], str | None]:
             if stream is None:
                 inexact = inexact or f"the reference at {trace.references[reference].pc:#x} touches other memory too"
                 continue
-            inexact = inexact or attribution.inexact[reference]
+            inexact = inexact or _doubt(touched, attribution, reference, stream, trace)
             accesses.append(Access(stream, trace.references[reference].bytes, trace.references[reference].kind))
     return accesses, inexact
 
@@ -265,6 +266,16 @@ def _ranges(trace: Trace, top: int, *, writes: bool) -> tuple[Range, ...]:
             if not below:
                 found += _mapped(span.low, span.high + reference.bytes, mapped)
     return merge(found)
+
+
+def _doubt(obj: MemoryObject, attribution: Attribution, number: int, part: Stream, trace: Trace) -> str | None:
+    """Why a reference's accesses ``part`` to the object are not known exactly. What it does to other memory beside is no
+    reason: blocks that come and go there, addresses of nothing known."""
+    why = attribution.inexact[number]
+    if why is None or not attribution.mixed(number) or obj.life in ("freed", "born"):
+        return why
+    crosses = any(span.high + trace.references[number].bytes > obj.end for span in spans(part))
+    return why if crosses else None
 
 
 def _mapped(low: int, high: int, mapped: Sequence[tuple[int, int]]) -> Iterator[Range]:

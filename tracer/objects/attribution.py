@@ -77,7 +77,7 @@ def _attributed(memory: ProgramMemory, trace: Trace) -> Attribution:
 def _spread(memory: ProgramMemory, span: AddressSpan, size: int, touched: dict[Key, int | None]) -> str | None:
     """Count the span's accesses for the objects they fall in; returns why that is not exact, if it is not."""
     first = memory.at(span.low)
-    if first is not None and span.high + size <= first.end:
+    if first is not None and span.high + size <= memory.end_at(span.low, first):
         _add(touched, first.key, span.count)
         return None
     every = addresses(span)
@@ -93,7 +93,7 @@ def _spread(memory: ProgramMemory, span: AddressSpan, size: int, touched: dict[K
         found = memory.at(int(every[position]))
         if found is None:
             return f"it touches {int(every[position]):#x}, which belongs to nothing known"
-        stop = int(every.searchsorted(found.end))
+        stop = int(every.searchsorted(memory.end_at(int(every[position]), found)))
         if int(every[stop - 1]) + size > found.end:
             reason = f"one access crosses the end of {found.name}"
         _add(touched, found.key, stop - position if counted else None)

@@ -42,6 +42,15 @@ class HeapBlocks:
         found = self._born[index] if index >= 0 else None
         return found if found is not None and address < found.end else None
 
+    def next_start(self, address: int) -> int | None:
+        """Where the first block after ``address`` begins; None where there is none."""
+        after = [
+            starts[index]
+            for starts in (self._starts, self._born_starts)
+            if (index := bisect_right(starts, address)) < len(starts)
+        ]
+        return min(after, default=None)
+
     def at_entry(self, address: int) -> Allocation | None:
         """The block around ``address`` when the call began."""
         index = bisect_right(self._starts, address) - 1

@@ -49,6 +49,11 @@ class ProgramMemory:
         self.known, self.records = {}, []
         self._pieces = sorted((piece for record in records for piece in record.pieces), key=lambda piece: piece.base)
 
+    def end_at(self, address: int, found: MemoryObject) -> int:
+        """The first address after ``address`` that is not of the object ``found`` there: in a mapping lie blocks, too."""
+        block = self._blocks.next_start(address) if found.kind == "mapped" else None
+        return found.end if block is None else min(found.end, block)
+
     def _piece(self, address: int) -> MemoryObject | None:
         number = bisect_right(self._pieces, address, key=lambda piece: piece.base) - 1
         found = self._pieces[number] if number >= 0 else None

@@ -85,6 +85,15 @@ def test_a_block_at_the_start_of_its_mapping_is_not_the_mapping(program: ElfBina
     assert objects == [("heap block 7", 0, 400, [50]), ("anonymous mapping", 0, 4096, [50])]
 
 
+def test_a_block_behind_memory_of_no_block_is_told_from_it(program: ElfBinary) -> None:
+    """All that lies in the mapping was taken for the mapping's, from its first address in no block on."""
+    trace = replace(
+        one_sweep(100, Mapping(HEAP, HEAP + 4096, "rw-p", 0, "")), allocations=(Allocation(HEAP + 400, 200, 7, 0),)
+    )
+    _, objects = touched(trace, program)
+    assert sorted(objects) == [("anonymous mapping", 0, 4096, [75]), ("heap block 7", 400, 200, [25])]
+
+
 def test_show_names_blocks_of_the_call(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     trace = replace(one_sweep(100), allocations=(), born=(Allocation(HEAP, 800, 8, 0),), watched=True)
     write_trace(trace, tmp_path / "trace.lat")
