@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -230,7 +231,9 @@ class _Trial:
             if not run.inside:
                 return run
             if len(self.task.left_out) >= min(MOST_DEATHS, MOST_LEFT_OUT):
-                raise _NoTrialError(f"as the mock-up, call {run.inside} takes a way that no compared call took ({run.end})")
+                stops = run.returncode == -signal.SIGILL  # __builtin_trap
+                what = "takes a way that no compared call took" if stops else "uses other memory than the one studied"
+                raise _NoTrialError(f"as the mock-up, call {run.inside} {what} ({run.end})")
             self.task = replace(self.task, left_out=(*self.task.left_out, run.inside))
 
     def _general(self, run: LiveRun) -> tuple[LiveRun, OutputComparison]:
