@@ -53,13 +53,14 @@ def test_layouts_in_few_words(changes: dict[str, object], words: str) -> None:
     assert f"Store `particle` {words}: step" in headline(told(verdict, candidate(1, GAIN, **changes)).hotspots[0])
 
 
-def test_what_can_be_written_into_c_names_the_command() -> None:
+def test_what_can_be_written_into_source_names_the_command() -> None:
     (hotspot,) = told(Verdict("change", "c1", 3.61, "measured-gain", ""), WRITABLE).hotspots
     offered = apply_command(hotspot, "my run.layout")
     assert offered == ApplyCommand("layout-advise apply 'my run.layout' -o 'my run.patch' --build make", "it")
     page = html.render(told(hotspot.verdict, WRITABLE))
     assert "To write it into the source, build it and time it: <code>layout-advise apply RUN -o RUN.patch" in page
-    assert apply_command(msgspec.structs.replace(hotspot, file="main.cpp")) is None
+    assert apply_command(msgspec.structs.replace(hotspot, file="main.cpp")) is not None
+    assert apply_command(msgspec.structs.replace(hotspot, file="main.f90")) is None
     keep = report(Verdict("keep", None, None, "no-gain", "Keep it."))
     assert apply_command(keep.hotspots[0]) is None
     assert "layout-advise apply" not in html.render(keep)
