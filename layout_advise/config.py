@@ -51,6 +51,11 @@ class Settings:
     baseline: Path | None = None
     environment: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def usual_room(self) -> bool:
+        """Returns whether no other limit is set for what is recorded than the usual one."""
+        return self.max_refs == DEFAULT_MAX_REFS and self.max_bytes is None
+
 
 def from_environment(name: str, default: str) -> str:
     """``LAYOUT_ADVISE_NAME`` or the default."""

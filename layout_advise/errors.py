@@ -54,6 +54,10 @@ class HungError(SnapshotError):
     """The stopped program did not answer in time, and was killed."""
 
 
+class SettleError(SnapshotError):
+    """Short calls cannot be repeated with what the program writes between them."""
+
+
 class TraceError(LayoutAdviseError):
     """The trace could not be recorded, written or read."""
 

@@ -64,6 +64,7 @@ class LateLoads:
 
 
 Mockups = Mapping[Variant, Mockup]
+WRITTEN_BEHIND_POINTERS = "between the calls the program writes to objects of it that are reached through pointers"
 
 
 def make_all(
@@ -169,6 +170,8 @@ def _make(
 ) -> Mockup:
     """The mock-up in a file called ``name`` (by default as the variant)."""
     text, flags, translated = "", compiler.all_flags, frozenset[str]()
+    if recipe.candidate is not None and writes_behind_pointers(recipe.candidate, source):
+        return Mockup(recipe, text, None, None, WRITTEN_BEHIND_POINTERS)
     built: list[Path | None] = [None, None]
     for number, check in enumerate((False, True) if recipe.checked and not recipe.wrong else (False,)):
         try:
@@ -187,6 +190,7 @@ def _make(
                     recipe.vectorised,
                     recipe.blocks,
                     compiler.family.unrelated,
+                    bool(source.put),
                 ),
             )
         except LayoutAdviseError as error:
@@ -201,6 +205,14 @@ def _make(
             return Mockup(recipe, text, None, None, result.reason or "it does not compile")
         built[number] = result.path
     return Mockup(recipe, text, built[0], built[1], None, flags=flags, translated=translated)
+
+
+def writes_behind_pointers(candidate: Candidate, source: Source) -> bool:
+    """Tells whether the program writes between the calls of a batch to objects that ``candidate`` re-lays and that are
+    reached through pointers: the map of these knows no addresses."""
+    behind = replace(candidate, relayouts=tuple(r for r in candidate.relayouts if r.structure.via is not None))
+    places = source.forbidden(behind)
+    return any(p.start < line.end and line.start < p.end for p in places for line in source.put)
 
 
 def expected_moves(candidate: Candidate, code: Code, source: Source) -> tuple[int, int]:

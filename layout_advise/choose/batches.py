@@ -1,8 +1,8 @@
 """Calls too short to be timed one by one: many consecutive ones are recorded, replayed, compared and timed as a batch.
 
 A batch replays the calls with the registers they had in the running program, on the snapshot's memory as the calls before
-left it. What the program itself writes between the calls is not replayed; where that matters, the batch takes another
-time than the same calls in the running program, and nothing is decided (``not-in-situ``).
+left it and as the program itself changes it between them (``docs/decisions/0068``). Where the batch takes another time
+than the same calls in the running program, that is a doubt of what is measured.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from layout_advise.mockup.timing.statistics import undisturbed
 from layout_advise.reports.model.hotspot import Original
 from layout_advise.tracer.process.channel import MAX_TIMED
 from layout_advise.tracer.sampling.probe import Probe, probe
+from layout_advise.tracer.snapshot.between import Room
 from layout_advise.tracer.snapshot.recorded_calls import Calls, record_calls
 
 
@@ -41,6 +42,8 @@ class CallBatch:
     each_ns: tuple[float, ...]
     runs: tuple[tuple[float, ...], ...] = ()
     """The times of these calls in each of the processes."""
+    unknown: str = ""
+    """Why it is not known what the program writes between the calls, or between further ones; empty where it is."""
 
     @property
     def firsts(self) -> tuple[int, ...]:
@@ -58,7 +61,7 @@ class CallBatch:
         if size < 2 or sum(self.each_ns[:size]) < CHOOSE.short_call_ns:
             return None
         calls = self.calls.part(self.calls.first, CHOOSE.verified_calls * size)
-        return CallBatch(size, calls, self.each_ns[:size], tuple(run[:size] for run in self.runs))
+        return replace(self, size=size, calls=calls, each_ns=self.each_ns[:size], runs=tuple(r[:size] for r in self.runs))
 
     @property
     def spread(self) -> tuple[float, float, float]:
@@ -134,8 +137,11 @@ def _recorded(
     """The batches of ``size`` calls from call ``start`` on, recorded and timed; of fewer, where at least ``enough`` in a row
     come from one depth of the stack: what their callers keep there is then the program's own."""
     calls = record_calls(
-        settings.command, profiled.entry, start, CHOOSE.verified_calls * size, stdin_path=stdin, timeout=settings.timeout
-    )
+        settings.command, profiled.entry, start, CHOOSE.verified_calls * size, stdin_path=stdin, timeout=settings.timeout,
+        room=Room(CHOOSE.between_bytes, CHOOSE.between_seconds),
+    )  # fmt: skip
+    unknown = calls.between.why if calls.between is not None else ""
+    calls, size = with_known_gaps(calls, size, enough)
     offset, length = calls.at_one_depth()
     if not calls.from_one_depth and length // CHOOSE.verified_calls >= max(2, enough):
         size, start = length // CHOOSE.verified_calls, start + offset
@@ -146,7 +152,19 @@ def _recorded(
         return chosen, "the calls could not be recorded: they are not the same in each run"
     parts = [float(sum(part)) for part in np.array_split(times, CHOOSE.batch_parts)]
     spread = (max(parts) - min(parts)) / 2 / (sum(parts) / CHOOSE.batch_parts)
-    return replace(chosen, call=start, in_situ_ns=sum(times), spread=spread), CallBatch(size, calls, times, runs)
+    return replace(chosen, call=start, in_situ_ns=sum(times), spread=spread), CallBatch(size, calls, times, runs, unknown)
+
+
+def with_known_gaps(calls: Calls, size: int, enough: float) -> tuple[Calls, int]:
+    """``calls`` in batches of ``size``, or of fewer, where it is known between at least three times ``enough`` of them only
+    what the program writes; without what is known where these are fewer."""
+    known = calls.between.gaps if calls.between is not None else 0
+    if known >= len(calls):
+        return calls, size
+    shorter = known // CHOOSE.verified_calls
+    if shorter >= max(2, enough):
+        return calls.part(calls.first, CHOOSE.verified_calls * shorter), shorter
+    return replace(calls, between=None), size
 
 
 def size_and_start(

@@ -64,6 +64,10 @@ class ChoosePolicy:
         "About how long a batch is to take: long enough to leave the first caches, where calls go all over the data.",
         12,
     )
+    between_bytes: int = limit(
+        256 << 20, "bytes", "More of what the program writes between the calls of batches is not recorded ...", 68
+    )
+    between_seconds: float = limit(10.0, "s", "... nor longer.", 68)
     batch_parts: int = limit(4, "count", "The times of so many parts of a batch tell how steady it is.", 12)
     learnt_calls: int = limit(
         16,

@@ -42,6 +42,7 @@ def with_doubts(results: Sequence[Measured], timings: Timings, around: Circumsta
         doubts = [
             *_caches(one, timings, around),
             *_program(one, timings, around),
+            *_put_back(one, timings, around),
             *_place(one, timings, around),
             *_promise(one, results),
             *(_vectors(one, slowed) if slowed is not None else ()),
@@ -76,6 +77,21 @@ def _program(one: Measured, timings: Timings, around: Circumstances) -> list[Dou
         hidden = 1 - 1 / ratio
         return [Doubt("program", 1 / (hidden + (1 - hidden) / counted.lo), counted.hi * ratio, how)]
     return [Doubt("program", counted.lo * ratio, counted.hi, how)]
+
+
+def _put_back(one: Measured, timings: Timings, around: Circumstances) -> list[Doubt]:
+    """Writes of the program between the calls of a batch, which are put back between the replayed ones: the times are
+    without what that takes alone; how much of it hides behind the calls is not known (``docs/decisions/0068``)."""
+    counted, ns = one.counted, [timings.nanoseconds(name, around.mode) for name in (ORIGINAL, one.name)]
+    put = [timings.putting_back(name) for name in (ORIGINAL, one.name)]
+    if counted is None or not any(put) or not all(ns):
+        return []
+    old, new = (time or 0.0 for time in ns)
+    factor = (old + put[0]) / (new + put[1]) / (old / new)
+    if abs(math.log(factor)) < DECIDE.least_put_back:
+        return []
+    how = f"with the {nanoseconds(put[0])} in which what the program writes between the calls is put back, and without"
+    return [Doubt("put-back", counted.lo * min(1.0, factor), counted.hi * max(1.0, factor), how)]
 
 
 def _place(one: Measured, timings: Timings, around: Circumstances) -> list[Doubt]:

@@ -62,7 +62,7 @@ def unlike_program(case: Case, ns: Sequence[float], written: int | None) -> Verd
     text = (
         f"its calls are too short to be timed by themselves, and {case.batch.size:,} of them take {nanoseconds(told)} one "
         f"after the other in the program, but {nanoseconds(max(ns))} when they are repeated without what the program writes "
-        f"between them ({written:,} bytes of what they touch)."
+        f"between them ({written:,} bytes of what they touch{f', as {why}' if (why := case.batch.unknown) else ''})."
     )
     return undecided(Reason.NOT_IN_SITU, text)
 

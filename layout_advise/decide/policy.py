@@ -34,6 +34,12 @@ class DecidePolicy:
         "By how much the unchanged layout's times at several places may differ for a ``keep``.",
         37,
     )
+    least_put_back: float = limit(
+        0.005,
+        "part",
+        "What is put back between the calls of a batch is a doubt where it changes a gain by more.",
+        68,
+    )
     told_gain: float = limit(1.05, "ratio", "What a variant gains with the layout unchanged is told from here on.")
     slowest_kind: float = limit(
         1 / 1.05,

@@ -192,6 +192,7 @@ DOUBT_REASONS: dict[TermName, Reason] = {
     "promises": Reason.COMPILER_DEPENDENT,
     "vectors": Reason.SCALAR_MOCKUPS,
     "indices": Reason.MOCKUP_FORM,
+    "put-back": Reason.NOT_IN_SITU,
 }
 """The word for an answer that a doubt leaves open."""
 

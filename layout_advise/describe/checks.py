@@ -33,6 +33,10 @@ class Conditions:
     """How many calls are timed together."""
     unlike: int | None = None
     """In how many bytes a replayed batch leaves the memory that it touches otherwise than the program itself."""
+    puts: int | None = None
+    """How many words are put back between the calls of a batch; None where it is not known what the program writes."""
+    unknown: str = ""
+    """Why that is not known, or not between as many calls as would have been taken."""
     stretches: tuple[Stretch, ...] = ()
     """What single calls take in the course of the run."""
     same_blocks: bool = True
@@ -56,6 +60,8 @@ def quality(conditions: Conditions) -> contract.Quality:
         once = "at 1 call" if count == 1 else f"at {count} calls"
         at = once if conditions.batch == 1 else f"after {count} batches of {conditions.batch} calls"
         checks.append(contract.Check("calls-verified", count >= 3, float(count), f"compared {at} (3 wanted)"))
+    if conditions.batch > 1 and (conditions.unknown or conditions.puts is not None):
+        checks.append(_between(conditions))
     if conditions.unlike is not None:
         n = conditions.unlike
         text = "a replayed batch leaves the memory that it touches as the program itself does" + (
@@ -70,6 +76,17 @@ def quality(conditions: Conditions) -> contract.Quality:
         checks.append(contract.Check("same-blocks", False, None, text))
     passed = sum(check.ok for check in checks)
     return contract.Quality(passed / len(checks) if checks else 0.0, tuple(checks))
+
+
+def _between(conditions: Conditions) -> contract.Check:
+    """The check on what the program writes between the calls of a batch."""
+    if conditions.puts is None:
+        text = f"what the program writes between the calls is not known: {conditions.unknown}"
+        return contract.Check("between-calls", False, None, text)
+    text = f"what the program writes between the calls is put back ({quantities.number(conditions.puts)} words in a batch)"
+    if conditions.unknown:
+        text += f"; between further calls it is not known, as {conditions.unknown}"
+    return contract.Check("between-calls", True, float(conditions.puts), text)
 
 
 def _placement(timings: Timings, mode: Mode) -> Sequence[contract.Check]:

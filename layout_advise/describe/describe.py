@@ -106,7 +106,7 @@ def _base(
         "source": source_view(case.profiled, seen),
         "shared_lines": shared_lines(seen),
         "verdict": verdict,
-        "batch": Batch(case.batch.size, *case.batch.spread) if case.batch is not None else None,
+        "batch": Batch(case.batch.size, *case.batch.spread, seen.puts, case.batch.unknown or None) if case.batch else None,
         "kinds": tuple(KindReport(k.calls, k.share, k.call, k.ns, k.text, (left_out or {}).get(k.call)) for k in case.kinds),
     }
 

@@ -145,6 +145,8 @@ def conditions_of(case: Case, seen: Observation, decided: Decided) -> Conditions
         same_blocks=verified.same_addresses,
         batch=case.timed_calls,
         unlike=verified.unlike,
+        puts=seen.puts,
+        unknown=case.batch.unknown if case.batch is not None else "",
         stretches=_stretches(case),
     )
 

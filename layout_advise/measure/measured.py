@@ -14,10 +14,13 @@ from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import WRITTEN, Promise, Variant
 from layout_advise.reports.model.candidate import Evidence
 
-TermName = Literal["processes", "live", "form", "placement", "caches", "program", "promises", "vectors", "indices"]
+TermName = Literal[
+    "processes", "live", "form", "placement", "caches", "program", "promises", "vectors", "indices", "put-back"
+]
 """The doubts that an interval carries: statistics over processes, or over runs of the program itself; the mock-up's form of
 the code; where code lies; warm or flushed caches; the running program against the snapshot; what the compiler is promised;
-vector instructions; tests of addresses and pointers made indices, which a source in the new layout need not have."""
+vector instructions; tests of addresses and pointers made indices, which a source in the new layout need not have; what is
+put back between the calls of a batch."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ def replay_all(
     try:
         body = _body(seen)
         expected = _record(case.space, parked, seen)
-        builds, reasons, sources = _built(case, parked, candidates, body, expected)
+        builds, reasons, sources = _built(case, parked, candidates, body, expected, put=bool(seen.put))
         if len(builds) < 2:
             return Replays(reasons=reasons, reason="no candidate could be replayed")
         return _timed(case, seen, candidates, builds, reasons, sources, snapshots())
@@ -118,8 +118,11 @@ def _built(
     candidates: Sequence[Candidate],
     body: tuple[Touch | TouchNest, ...],
     expected: NDArray[np.uint64],
+    *,
+    put: bool,
 ) -> tuple[dict[str, Path], dict[str, str], dict[str, str]]:
-    """The replays that make the program's accesses in its order; reasons for the others; the sources."""
+    """The replays that make the program's accesses in its order; reasons for the others; the sources. ``put``: something is
+    put back between the calls."""
     builds: dict[str, Path] = {}
     reasons: dict[str, str] = {}
     sources: dict[str, str] = {}
@@ -128,9 +131,9 @@ def _built(
     for number, (key, candidate) in enumerate(wanted):
         case.space.progress.count("checking replays", number, len(wanted))
         try:
-            checked = emit_replay(body, name, candidate, check=True)
+            checked = emit_replay(body, name, candidate, check=True, put=put)
             _check(case.space, parked, key, checked, candidate, expected)
-            sources[key] = emit_replay(body, name, candidate)
+            sources[key] = emit_replay(body, name, candidate, put=put)
             builds[key] = _compile(case.space, f"{key}-replay" if candidate else OWN, sources[key], FLAGS)
         except LayoutAdviseError as error:
             if candidate is None:

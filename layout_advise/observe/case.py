@@ -22,18 +22,20 @@ from layout_advise.mockup.machine.call_abi import INTEGERS
 from layout_advise.mockup.machine.call_arguments import read_first
 from layout_advise.mockup.machine.entry_values import Known
 from layout_advise.observe.backends import Tracer
-from layout_advise.observe.observe import Observation, observed
+from layout_advise.observe.observe import Observation, merge, observed
 from layout_advise.observe.policy import OBSERVE
 from layout_advise.tracer.backends.clone.address import choose_address
 from layout_advise.tracer.backends.clone.image import build_clone
 from layout_advise.tracer.backends.clone.record import trace_call
+from layout_advise.tracer.code.calls_out import calls_out
 from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.process.stopped_program import Range
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.sampling.probe import Probe
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
+from layout_advise.tracer.snapshot.between import Puts, settle
 from layout_advise.tracer.snapshot.park import park
-from layout_advise.tracer.snapshot.recorded_calls import RSP, STACK_BYTES
+from layout_advise.tracer.snapshot.recorded_calls import RSP, STACK_BYTES, Calls
 from layout_advise.tracer.snapshot.snapshots import whole_copies
 from layout_advise.tracer.trace.trace import Trace
 from layout_advise.workspace import Workspace
@@ -105,13 +107,18 @@ class Case:
         chosen = replace(self.chosen, in_situ_ns=self.batch.spread[1]) if self.batch is not None else self.chosen
         return replace(self, batch=None, no_batch=why, chosen=chosen)
 
-    def with_fewer_calls(self) -> Case:
-        """The same case with a shorter batch, or without one where that would be too short."""
+    def with_fewer_calls(self, why: str) -> Case:
+        """The same case with a shorter batch, or, because of ``why``, without one where that would be too short."""
         shorter = self.batch.shortened() if self.batch is not None else None
         if shorter is None:
-            return self.unbatched("its calls one after the other use memory that is not there at the first of them")
+            return self.unbatched(f"its calls one after the other {why}")
         chosen = replace(self.chosen, in_situ_ns=sum(shorter.each_ns))
         return replace(self, batch=shorter, chosen=chosen)
+
+    def alone(self, why: str) -> Case:
+        """The same case without what the program writes between the calls of the batch, because of ``why``."""
+        assert self.batch is not None
+        return replace(self, batch=replace(self.batch, calls=replace(self.batch.calls, between=None), unknown=why))
 
     @property
     def clock(self) -> Literal["thread-cpu", "wall"]:
@@ -144,9 +151,13 @@ class Case:
             if not calls.starts_like(program.registers(), (RSP, *arguments_of(region))):
                 raise SnapshotError("the recorded calls are not those of the stopped program", "it differs from run to run")
             program.batch(calls, calls.varying_stack)
+            puts = settled(program, calls)
+            if puts is not None:
+                puts.install(program)
             trace = self._tracer.clone(program, call, len(calls))
             program.batch(calls, words_read(trace, calls.varying_stack))
-            return replace(observed(program, self.main, region, trace), varying=calls.varying - {RSP})
+            seen = replace(observed(program, self.main, region, trace), varying=calls.varying - {RSP})
+            return seen if puts is None else with_puts(seen, puts, program)
         if self.profiled.nest is not None:
             return observed(program, self.main, region, self._tracer.clone(program, call))
         return observed(program, self.main, region, self._tracer.trace(program, call))
@@ -174,6 +185,25 @@ class Case:
 
     def _region(self, load_base: int) -> Region:
         return self.profiled.region(load_base)
+
+
+def settled(program: AgentProcess, calls: Calls) -> Puts | None:
+    """The program's writes between ``calls``, which are the batch of ``program``; None where it is not known."""
+    if calls.between is None:
+        return None
+    top = program.registers().gpr[RSP] + 8
+    own = () if calls.from_one_depth else (Range(top, top + STACK_BYTES),)
+    return settle(program, calls.between, own, OBSERVE.most_puts)
+
+
+def with_puts(seen: Observation, puts: Puts, program: AgentProcess) -> Observation:
+    """``seen`` with ``puts`` between its calls, which ``program`` makes from now on: what none of them touches is no
+    matter, where it is known what that is."""
+    if not calls_out(seen.region, seen.trace.untaken):
+        puts = puts.within(seen.touched)
+    if len(puts):
+        puts.install(program)
+    return replace(seen, written=merge((*seen.written, *puts.lines)), put=puts.lines, puts=len(puts))
 
 
 def answer_seconds(call_ns: float | None) -> float:

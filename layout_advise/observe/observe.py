@@ -57,6 +57,10 @@ class Observation:
     """False sharing between the threads of a parallel region."""
     varying: frozenset[int] = frozenset()
     """General registers that differ at the entries of the traced calls, where it is a batch of them."""
+    put: tuple[Range, ...] = ()
+    """The cache lines in which the program writes what these calls touch, between them."""
+    puts: int | None = None
+    """How many words of these are put back between the calls of a batch; None where it is not known what is written."""
     attribution: Attribution | None = None
     """Which objects the trace touches, those that are not worth a structure included."""
     users: Mapping[str, Usage] = field(default_factory=dict)

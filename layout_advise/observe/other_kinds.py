@@ -89,6 +89,8 @@ def with_structures(now: Observation, seen: Observation) -> Observation:
         now.touched,
         team=now.team,
         varying=now.varying | seen.varying,
+        put=now.put,
+        puts=now.puts,
         attribution=now.attribution,
     )
 

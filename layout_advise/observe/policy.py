@@ -45,6 +45,9 @@ class ObservePolicy:
         "A kind of calls with this part of the greatest share may stand first: the program need not be stopped again.",
         17,
     )
+    most_puts: int = limit(
+        1 << 22, "words", "More of what the program writes between the calls of a batch is not put back.", 68
+    )
     most_users: int = limit(40, "users", "Of a structure at most so many other users are told.", 20)
     watched_seconds: float = limit(1.0, "s", "So long the program is watched for other users ...", 20)
     most_watched_seconds: float = limit(2.5, "s", "... and up to that where the next call has not come by then.", 20)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from layout_advise.errors import RefusedError
+from layout_advise.errors import RefusedError, SettleError
 from layout_advise.observe.annotate import annotated
 from layout_advise.observe.case import Case
 from layout_advise.observe.find_kinds import Kinds, find_kinds
@@ -42,27 +42,38 @@ def observe_call(case: Case, parked: AgentProcess) -> Observed:
     if kept is not full:
         for text in kept.limits:
             progress.note(f"layout-advise: {text}")
-        seen = replace(observed(parked, case.main, seen.region, kept), varying=seen.varying)
+        cut = replace(observed(parked, case.main, seen.region, kept), varying=seen.varying)
+        seen = replace(cut, written=merge((*cut.written, *seen.put)), put=seen.put, puts=seen.puts)
     return Observed(case, seen)
 
 
 def _traced(case: Case, parked: AgentProcess) -> tuple[Case, Observation]:
-    """The call, or the batch of calls, traced: of fewer where one of them uses memory that the program gets only after the
-    first, and does not return or uses something else instead."""
+    """The call, or the batch of calls, traced: of fewer where these make more accesses than are recorded, or one of them
+    uses memory that the program gets only after the first, and does not return or uses something else instead."""
     while True:
         several = f"{case.batch.size} calls" if case.batch else "one call"
+        without = "use memory that is not there at the first of them"
         case.space.progress.step(f"recording the accesses of {several}")
         try:
             seen = case.observe(parked, case.chosen.call)
-            if case.batch is None or are_mapped(seen.touched, parked.mappings_at_park(), parked.own_ranges()):
+            if case.batch is None:
                 return case, seen
-            why = "they use memory that the program gets later"
+            if seen.trace.truncated and case.batch.shortened() is not None and case.settings.usual_room:
+                why = without = "make more accesses than are recorded"
+            elif seen.trace.truncated or are_mapped(seen.touched, parked.mappings_at_park(), parked.own_ranges()):
+                return case, seen
+            else:
+                why = "they use memory that the program gets later"
+        except SettleError as error:
+            case.space.progress.note(f"{several} are repeated without what the program writes between them: {error.why}")
+            case = case.alone(error.why)
+            continue
         except RefusedError as error:
             if case.batch is None:
                 raise
             why = error.why
         case.space.progress.note(f"{several} cannot be repeated one after the other: {why}")
-        case = case.with_fewer_calls()
+        case = case.with_fewer_calls(without)
         if case.batch is None:
             parked.unbatch()
 

@@ -40,6 +40,8 @@ class Source:
     team: Trace | None = None
     tables: Mapping[str, PointerTable] = field(default_factory=dict)
     varying: frozenset[int] = frozenset()
+    put: tuple[Range, ...] = ()
+    """Where the program writes between the calls of a batch: mock-ups tell where their layouts have it."""
     loop: InnerLoop | None = None
     """The short loop in which the hotspot spends its time; None where it has none."""
     long_loop: InnerLoop | None = None
@@ -86,6 +88,7 @@ def source_of(seen: Observation, lifted: Lifted, module: ElfBinary, function: Fu
         team=seen.team,
         tables=seen.tables,
         varying=seen.varying,
+        put=seen.put,
         loop=loop,
         long_loop=hot_loop(seen.region, seen.trace, LONGEST_LOOP),
         module=module,

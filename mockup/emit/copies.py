@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
 from layout_advise.layoutalgebra.derive.structure import Axis, Candidate, Chosen, FieldMap, Relayout, Structure
@@ -128,6 +128,23 @@ def _element(structure: Structure, indices: Sequence[str]) -> list[str]:
         return [f"uint8_t *const element = (uint8_t *)*{slot};", "if (!element)", "    continue;"]
     place = " + ".join(f"{d.stride} * {i}" for i, d in zip(indices, structure.dims, strict=True))
     return [f"uint8_t *const element = (uint8_t *)INT64_C({structure.base:#x}) + {place};"]
+
+
+def place_function(relayouts: Sequence[Relayout], maps: Mapping[str, str]) -> str:
+    """``la_place(context, old)`` of ``abi.h``, by the ``maps`` of structures: where a batch's calls find what the program
+    writes between them. Objects behind pointers are in none of the maps."""
+    lines = ["LA_EXPORT uint8_t *la_place(const struct la_context *context, int64_t old)", "{", "    int inside = 0;"]
+    for structure in (r.structure for r in relayouts if r.structure.via is None):
+        end = (structure.block_base or structure.base) + structure.bytes
+        lines += [
+            f"    if (old >= INT64_C({structure.base:#x}) && old < INT64_C({end:#x})) {{",
+            f"        uint8_t *const at = {maps[structure.id]}(context, old);",
+            "        if (at)",
+            "            return at;",
+            "        inside = 1;",
+            "    }",
+        ]
+    return "\n".join([*lines, "    return inside ? (uint8_t *)LA_NOWHERE : 0;", "}"])
 
 
 def map_function(relayout: Relayout, start: int, name: str) -> str:

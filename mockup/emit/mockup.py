@@ -17,7 +17,7 @@ from layout_advise.mockup.emit.arrays import (
     still_known,
 )
 from layout_advise.mockup.emit.calls_c import runtime_declarations
-from layout_advise.mockup.emit.copies import chosen_tables, copy_functions, map_function
+from layout_advise.mockup.emit.copies import chosen_tables, copy_functions, map_function, place_function
 from layout_advise.mockup.emit.frame import (
     base_arguments,
     buffer_specs,
@@ -190,9 +190,11 @@ def _copies(candidate: Candidate | None, context: WriterContext, arrays: NewArra
     """The functions that copy in and out, and those of the maps in a check build."""
     yield chosen_tables(arrays.relayouts)
     yield from copy_functions(candidate, context.binding, context.plan, arrays.first)
-    if settings.check:
+    if settings.check or settings.put:
         for relayout, first in zip(arrays.relayouts, arrays.first, strict=True):
             yield map_function(relayout, first, context.maps[relayout.structure.id])
+    if settings.put and arrays.relayouts:
+        yield place_function(arrays.relayouts, context.maps)
 
 
 def _code(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from layout_advise.errors import ReplayError
 from layout_advise.layoutalgebra.derive.structure import Candidate, FieldMap, Relayout, first_buffers
-from layout_advise.mockup.emit.copies import copy_function, map_function, place_text
+from layout_advise.mockup.emit.copies import copy_function, map_function, place_function, place_text
 from layout_advise.mockup.emit.frame import buffer_specs
 from layout_advise.mockup.emit.scope import identifier
 from layout_advise.mockup.evidence.touch_nest import Touch, TouchNest
@@ -49,9 +49,11 @@ def emit_replay(
     *,
     check: bool = False,
     wrong: bool = False,
+    put: bool = False,
 ) -> str:
     """The C source; ``candidate`` None replays in the program's own layout. ``check`` records every reference and compares
-    every new place with the map (slow); ``wrong`` moves every access by one field, which the check must find.
+    every new place with the map (slow); ``wrong`` moves every access by one field, which the check must find. ``put``: it
+    tells where its layout has what was at an old address.
 
     Raises ReplayError where an access does not decompose over the candidate's structures.
     """
@@ -70,7 +72,16 @@ def emit_replay(
         buffer_specs(relayouts, 0, {}),
         copy_function(relayouts, first, fields, True),
         copy_function(relayouts, first, fields, False),
-        *(map_function(r, f, _map(number)) for number, (r, f) in enumerate(zip(relayouts, first, strict=True)) if check),
+        *(
+            map_function(r, f, _map(number))
+            for number, (r, f) in enumerate(zip(relayouts, first, strict=True))
+            if check or put
+        ),
+        *(
+            [place_function(relayouts, {r.structure.id: _map(k) for k, r in enumerate(relayouts)})]
+            if put and relayouts
+            else ()
+        ),
         _kernel(symbol, writer),
         f"LA_EXPORT void la_run(struct la_context *context)\n{{\n    {identifier(symbol)}_replay(context);\n}}",
     ]

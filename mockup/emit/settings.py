@@ -36,6 +36,8 @@ class EmitSettings:
     """Loops are cut into blocks as for this candidate."""
     clang: bool = False
     """Whether clang is going to compile it."""
+    put: bool = False
+    """Whether it is to tell where its layout has what was at an old address."""
 
     @property
     def turned(self) -> bool:

@@ -103,8 +103,8 @@ class Elsewhere(msgspec.Struct, frozen=True):
 
 class BudgetTerm(msgspec.Struct, frozen=True):
     """One doubt about a gain as what it leaves possible by itself: ``term`` is ``processes``, ``live``, ``form``,
-    ``placement``, ``caches``, ``program``, ``promises``, ``vectors`` or ``indices``; ``lo`` and ``hi`` are speedups, ``how``
-    says how these were measured."""
+    ``placement``, ``caches``, ``program``, ``promises``, ``vectors``, ``indices`` or ``put-back``; ``lo`` and ``hi`` are
+    speedups, ``how`` says how these were measured."""
 
     term: str
     lo: float

@@ -136,6 +136,11 @@ class Batch(msgspec.Struct, frozen=True):
     ns_low: float
     ns_median: float
     ns_high: float
+    put_back: int | None = None
+    """How many words of 8 bytes that the program writes between the calls, and that they touch, are put back between them;
+    None where that is not known."""
+    unknown: str | None = None
+    """Why it is not known what the program writes between the calls, or between further ones; or None."""
 
 
 class KindReport(msgspec.Struct, frozen=True):

@@ -53,6 +53,7 @@ VARIANT_NOTES = {
 }
 
 CHECK_NOTES = {
+    "between-calls": "calls find what they found in the program where what it writes between them is put back",
     "replayed-batch": "the calls of a batch may find other data than in the program, and take other branches",
     "noise-floor": "the original timed against itself; the intervals of the speedups carry this noise",
     "identity": "the hotspot as lifted C with its layout unchanged; 1.0 means that mock-ups run like the compiled code",

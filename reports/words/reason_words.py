@@ -12,6 +12,7 @@ DOUBT_NAMES = {
     "promises": "what the compiler makes of the loop",
     "vectors": "the mock-ups' form of the loop",
     "indices": "what making indices of pointers costs",
+    "put-back": "what the program writes between the calls",
 }
 """The terms of an error budget in a sentence."""
 
@@ -25,6 +26,7 @@ DOUBT_REMEDIES = {
     "promises": "A version written by hand shows which code the compiler makes.",
     "vectors": "A version written by hand shows what vectors gain.",
     "indices": "A version written by hand, with indices for pointers, shows what the layout gains.",
+    "put-back": "Another hotspot (--hotspot NAME) with longer calls, such as the caller, may narrow it.",
 }
 """What narrows each of them."""
 
@@ -78,6 +80,7 @@ CHECK_EFFECTS = {
     "trace-complete": "no layout is claimed from a part of the accesses",
     "wrong-map": "the comparison may miss errors: check the changed program's output",
     "calls-verified": "compared at few calls: check the changed program's output",
+    "between-calls": "calls may find other data than in the program",
     "replayed-batch": "calls may take other branches than in the program",
     "deterministic": "runs differ: fix the seed, or measure again",
     "same-blocks": "later calls use other memory, where the layouts were not compared",

@@ -6,6 +6,9 @@
  *   void la_copy_in(struct la_context *);        old layout -> new buffers
  *   void la_run(struct la_context *);            the hotspot, once; fills context->out
  *   void la_copy_out(struct la_context *);       new buffers -> old layout
+ *   uint8_t *la_place(const struct la_context *, int64_t old);
+ *                                                where the byte at an old address is now: NULL where it was, LA_NOWHERE if the
+ *                                                new layout is without it. Only where something is put back between calls.
  *
  * All memory comes from the agent, but for buffers that are arrays of the mock-up's own (`own`). A mock-up calls pure libm functions (mockup/lift/calls.py has
  * the names); in a parallel region OpenMP's runtime (mockup/machine/openmp_runtime.py), elsewhere the program's machine code
@@ -17,6 +20,7 @@
 
 #define LA_ABI 3u
 #define LA_MAX_BUFFERS 512u
+#define LA_NOWHERE 1u
 
 /* gpr in encoding order: rax rcx rdx rbx rsp rbp rsi rdi r8..r15; at the hotspot's first instruction, so
  * gpr[4] (rsp) points at the return address. vector[n] holds zmm n (xmm n in the first 16 bytes). */

@@ -56,6 +56,8 @@ struct la_config { /* file "config", written by the launcher */
     uint64_t held_ns;       /* the time of day at the program's first look at the clock; 0: the clock's own */
 };
 
+struct la_variant;
+struct la_command;
 struct la_sample { /* one timed call */
     uint64_t wall, cpu, tsc, faults;
     uint64_t canary; /* ticks: the slower of one before and one after */
@@ -163,12 +165,50 @@ struct la_batch { /* entry.S knows the offsets */
     uint64_t words;                             /* 56: words of the stack that differ from call to call: put there before each */
     uint64_t *word;                             /* 64: how far each is from rsp, in bytes */
     uint64_t upper;                             /* 72: some call finds something in the upper half of a vector register */
+    const struct la_put *put;                   /* 80: what is put back next, after a call */
+    const uint64_t *puts;                       /* 88: how much after each call, from this one on; NULL: nothing */
 };
 extern struct la_batch la_batch;
 uint64_t la_calls_bytes(void);
 void la_record_event(const struct la_frame *frame);
 void la_replay_batch(void);
 void la_mockup_batch(struct la_context *context);
+
+/* between.c: what the program writes between recorded calls; file "between", which the controller makes */
+#define LA_BETWEEN_PAGES (1u << 16)
+#define LA_BETWEEN_GAPS (1u << 14)
+#define LA_BETWEEN_END 1u  /* a record that stands for the next call's entry; all others are of pages */
+#define LA_BETWEEN_PART 2u /* of a page: nothing is known of its other words */
+enum { LA_BETWEEN_UNKNOWN = 1, LA_BETWEEN_ROOM, LA_BETWEEN_TIME };
+struct la_between_file { /* then the records */
+    uint64_t gaps;       /* recorded wholly */
+    uint64_t pages;
+    uint64_t why;        /* no more are: 0, or why */
+    uint64_t most_ns, spent_ns;
+    uint64_t reserved[507];
+    uint64_t page[LA_BETWEEN_PAGES];
+    uint64_t end[LA_BETWEEN_GAPS]; /* words of records up to the end of each gap */
+};
+void la_between_map(void);
+void la_between_note(uint64_t n, uint64_t rsp);
+
+/* put_back.c: the same between replayed calls */
+struct la_put { /* *to = (*to & keep) | value */
+    uint64_t *to;
+    uint64_t keep, value;
+};
+struct la_puts { /* count: after each call */
+    const uint64_t *count;
+    const struct la_put *put;
+};
+void la_rewind_puts(const struct la_variant *v);
+void la_forget_puts(void);
+const char *la_translate_puts(struct la_variant *v); /* its buffers are there; an error text or NULL */
+void la_put_old(const struct la_variant *v);
+struct la_reply la_cmd_map(const struct la_command *c);
+struct la_reply la_cmd_settle(const struct la_command *c);
+struct la_reply la_cmd_put(const struct la_command *c);
+struct la_reply la_cmd_put_ns(const struct la_command *c);
 
 /* probe.c, order.c, sample.c, blocks.c */
 void la_probe_start(void);
@@ -238,7 +278,7 @@ extern uint8_t *la_stack;
 enum {
     LA_CMD_PING = 1, LA_CMD_REGISTERS, LA_CMD_BLOCKS, LA_CMD_FORK, LA_CMD_TRACE, LA_CMD_LOAD, LA_CMD_RUN,
     LA_CMD_PREPARE, LA_CMD_BLOCK, LA_CMD_MOVE, LA_CMD_REAP, LA_CMD_INFO, LA_CMD_CONVERT, LA_CMD_TEAM, LA_CMD_TRACE_TEAM,
-    LA_CMD_BATCH, LA_CMD_THREADS, LA_CMD_MEMBERS
+    LA_CMD_BATCH, LA_CMD_THREADS, LA_CMD_MEMBERS, LA_CMD_MAP, LA_CMD_SETTLE, LA_CMD_PUT, LA_CMD_PUT_NS
 };
 struct la_command {
     uint64_t magic, sequence, verb, timeout_ns, words, path_bytes;
@@ -253,6 +293,7 @@ struct la_reply {
 void la_loop(void) __attribute__((noreturn));
 struct la_reply la_fail(const char *text);
 struct la_reply la_answer(const void *data, uint64_t bytes);
+void la_own_image(uint64_t *start, uint64_t *end);
 char *la_read_file(const char *path, uint64_t *bytes); /* mmap'ed (LA_READ_ROOM(bytes)), 0-terminated; NULL */
 void la_free_file(char *text, uint64_t bytes);
 
@@ -275,6 +316,10 @@ struct la_variant {
     uint64_t *span_end;   /* number of lines up to the end of each */
     uint64_t ranges;      /* to flush for a cold call: start, end */
     uint64_t *range;
+    uint8_t *(*place)(const struct la_context *, int64_t); /* la_place of the mock-up, or NULL */
+    struct la_puts puts;  /* what is put back between its calls, where it has it; and what of that the old layout had */
+    const struct la_put *moved;
+    uint64_t moves;
 };
 #define LA_MAX_VARIANTS 256 /* each candidate in three variants, each at four places */
 extern struct la_variant la_variants[LA_MAX_VARIANTS];
@@ -286,6 +331,8 @@ void la_records_in_child(void);
 /* Allocate and copy in, once; an error text or NULL. poison: what is not copied in holds no likely value before. */
 const char *la_fill_buffers(struct la_variant *v, int poison);
 void la_call(struct la_variant *v);
+void la_rewind_batch(const struct la_variant *v);
+void la_replay_of(uint64_t target); /* what la_replay_batch needs to know */
 void la_replay_at(uint64_t target, struct la_registers *in);
 uint64_t *la_map_records(const char *path, uint64_t capacity); /* a file on tmpfs; NULL */
 int la_map_image(uint64_t at, uint64_t bytes, const char *name); /* a file of the run folder; -1 */

@@ -40,9 +40,14 @@ static inline void *la_mmap(void *where, uint64_t size, int prot, int flags, int
     long p = la_sys6(SYS_mmap, (long)where, (long)size, prot, flags, fd, 0);
     return p < 0 && p > -4096 ? NULL : (void *)p;
 }
+/* The agent's own memory lies apart, where the kernel does not go by itself: the program gets its memory where it would get it
+ * without us, also what it asks for after the call at which it is parked. */
+#define LA_APART 0x5a0000000000ull
+#define LA_APART_END 0x5b0000000000ull
+uint64_t la_apart(uint64_t size) __attribute__((visibility("hidden")));
 static inline void *la_memory(uint64_t size)
 {
-    return la_mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+    return la_mmap((void *)la_apart(size), size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
 }
 static inline void la_munmap(void *p, uint64_t size) { la_sys(SYS_munmap, p, size, 0); }
 static inline long la_mprotect(uint64_t p, uint64_t size, int prot) { return la_sys(SYS_mprotect, p, size, prot); }
@@ -73,6 +78,26 @@ static inline void la_copy(void *to, const void *from, size_t n)
 static inline void la_fill(void *to, int byte, size_t n)
 {
     __asm__ volatile("rep stosb" : "+D"(to), "+c"(n) : "a"(byte) : "memory");
+}
+/* Of a line of /proc/self/maps: a number in hex, behind which `text` then stands; and the line after it. */
+static inline uint64_t la_hex(const char **text)
+{
+    uint64_t x = 0;
+    for (;; (*text)++) {
+        char c = **text;
+        if (c >= '0' && c <= '9')
+            x = x * 16 + (uint64_t)(c - '0');
+        else if (c >= 'a' && c <= 'f')
+            x = x * 16 + (uint64_t)(c - 'a' + 10);
+        else
+            return x;
+    }
+}
+static inline const char *la_next_line(const char *p)
+{
+    while (*p && *p != '\n')
+        p++;
+    return *p ? p + 1 : p;
 }
 /* "folder/name" + suffix into out (4096 bytes). */
 static inline void la_join(char *out, const char *folder, const char *name, const char *suffix)

@@ -17,12 +17,18 @@ _NO_FILES: Mapping[str, bytes] = MappingProxyType({})
 
 @contextlib.contextmanager
 def agent_run(
-    start: Start, orders: Orders, *, tables: Mapping[str, int] = _NO_TABLES, files: Mapping[str, bytes] = _NO_FILES,
+    start: Start,
+    orders: Orders,
+    *,
+    tables: Mapping[str, int] = _NO_TABLES,
+    heads: Mapping[str, bytes] = _NO_FILES,
+    files: Mapping[str, bytes] = _NO_FILES,
     spare_children: bool = False,
-) -> Iterator[tuple[RunFolder, subprocess.Popen[bytes]]]:  # fmt: skip
+) -> Iterator[tuple[RunFolder, subprocess.Popen[bytes]]]:
     """The started program and the folder that it shares with us; at the end it is killed and the folder removed.
 
-    ``tables`` are files of the folder that the agent fills, with their bytes; ``files`` others that it reads.
+    ``tables`` are files of the folder that the agent fills, with their bytes, ``heads`` what some of them begin with;
+    ``files`` are others that it reads.
     ``spare_children``: what the program started lives on where the program itself has ended.
     """
     folder = RunFolder()
@@ -31,6 +37,7 @@ def agent_run(
         folder.configure(orders, start.preload)
         for name, size in tables.items():
             with open(folder.path / name, "wb") as handle:
+                handle.write(heads.get(name, b""))
                 handle.truncate(size)  # sparse
         for name, data in files.items():
             (folder.path / name).write_bytes(data)

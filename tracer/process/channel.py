@@ -25,6 +25,8 @@ from layout_advise.tracer.process.procfs import start_time
 
 MAGIC = 0x3167617561796C61
 MAX_TIMED = 4096
+APART = (0x5A0000000000, 0x5B0000000000)
+"""Where the agent allocates memory (``tracer/agent/sys.h``)."""
 _HEAD = struct.Struct("<6Q")
 _REPLY = struct.Struct("<QQqQ")
 _CONFIG = struct.Struct("<8Q4IQ32s128s")
@@ -58,6 +60,10 @@ class Verb(IntEnum):
     BATCH = 16
     THREADS = 17
     MEMBERS = 18
+    MAP = 19
+    SETTLE = 20
+    PUT = 21
+    PUT_NS = 22
 
 
 class Mode(IntEnum):

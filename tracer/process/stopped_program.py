@@ -179,6 +179,11 @@ class StoppedProgram(Protocol):
         known to change the same bytes; the original (variant 0) must be prepared, and its lines are taken."""
         ...
 
+    def put_back(self, variant: int) -> float:
+        """Put back what the program writes between the calls of a batch, without the calls: ns that it takes, 0 where
+        there is nothing. After it the memory of a prepared variant is as before; else it stays changed."""
+        ...
+
     def block(
         self,
         variant: int,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from layout_advise.errors import HungError, SnapshotError
-from layout_advise.tracer.process.channel import Channel, RunFolder, Verb
+from layout_advise.tracer.process.channel import APART, Channel, RunFolder, Verb
 from layout_advise.tracer.process.procfs import how_it_ended, read_mappings, read_memory
 from layout_advise.tracer.process.seized import ParkedState
 from layout_advise.tracer.process.stopped_program import Range
@@ -89,10 +89,9 @@ class AgentClient:
         return self._info
 
     def own_ranges(self) -> tuple[Range, ...]:
-        """Memory of the agent: stack, block table, status, its own code and data, the stubs of a loop's exits, the stacks of
-        allocations."""
+        """Memory of the agent: its own code and data, the stubs of a loop's exits, and what it allocates."""
         words = self._words()
-        return tuple(Range(words[i], words[i] + words[i + 1]) for i in (2, 4, 6, 8, 10, 12))
+        return (Range(*APART), *(Range(words[i], words[i] + words[i + 1]) for i in (8, 10)))
 
     def parked_state(self) -> ParkedState:
         """The state with which the parked thread goes on under ptrace (:mod:`layout_advise.tracer.process.seized`), in this

@@ -193,6 +193,38 @@ class AgentProcess(AgentClient):
             path.unlink()
         self._batch, self._pace.original, self._registers = len(calls), None, None
 
+    def map_later(self, ranges: Sequence[Range]) -> None:
+        """Memory that the program gets between the calls of the batch: there from now on, in this process and in all copies
+        made of it."""
+        if not ranges:
+            return
+        known = self.mappings_at_park()
+        self._call(Verb.MAP, _flat(ranges))
+        later = [Mapping(r.start, r.end, "rw-p", 0, "") for r in ranges]
+        self._born = tuple(sorted((*known, *later), key=lambda m: m.start))
+
+    def settle(self, records: Path, most: int) -> int:
+        """Run the batch with what was recorded between its calls put into memory after each; the file ``records`` gets how
+        many words were others after each call, and these (at most ``most``), whose number is returned. This process is of
+        no use afterwards."""
+        (found,) = struct.unpack("<Q", self._call(Verb.SETTLE, (most,), str(records)))
+        return int(found)
+
+    def put(self, counts: bytes, puts: bytes) -> None:
+        """From here on the words ``puts`` (address, what of it is kept, value) are put into memory between the calls of the
+        batch, ``counts`` after each; in a mock-up where its layout has them."""
+        path = self.folder.path / self.folder.fresh_name("puts")
+        path.write_bytes(counts + puts)
+        try:
+            self._call(Verb.PUT, (len(counts) // 8, len(puts) // 24), str(path))
+        finally:
+            path.unlink()
+
+    def put_back(self, variant: int) -> float:
+        """See the protocol."""
+        (ns,) = struct.unpack("<Q", self._call(Verb.PUT_NS, (variant,)))
+        return float(ns)
+
     def unbatch(self) -> None:
         """From here on a call is one again, that at which the process is stopped."""
         self._call(Verb.BATCH, (0,))

@@ -15,6 +15,7 @@ from layout_advise.tracer.process.agent_run import agent_run
 from layout_advise.tracer.process.channel import Mode, Orders, State
 from layout_advise.tracer.process.launch import Start, describe_end, wait_for_end
 from layout_advise.tracer.process.patching import Entry
+from layout_advise.tracer.snapshot.between import Between, Room, read_between
 from layout_advise.tracer.trace.trace import Registers
 
 RSP = 4
@@ -38,6 +39,8 @@ class Calls:
 
     first: int
     data: bytes
+    between: Between | None = None
+    """What the program writes after each of them until the next one; None where that is not known."""
 
     def __len__(self) -> int:
         return len(self.data) // RECORDED
@@ -45,7 +48,8 @@ class Calls:
     def part(self, first: int, count: int) -> Calls:
         """``count`` calls from call number ``first`` on."""
         at = (first - self.first) * RECORDED
-        return Calls(first, self.data[at : at + count * RECORDED])
+        between = self.between.part(first - self.first, count) if self.between is not None else None
+        return Calls(first, self.data[at : at + count * RECORDED], between)
 
     def gpr(self, call: int) -> tuple[int, ...]:
         """The general registers at the entry of the ``call``-th of these (from 0)."""
@@ -85,7 +89,7 @@ class Calls:
         rows = np.frombuffer(self.data, "<u8").reshape(-1, RECORDED // 8).copy()
         if len(rows):
             rows[:, RSP] = rows[:, RSP].min()
-        return Calls(self.first, rows.tobytes())
+        return Calls(self.first, rows.tobytes(), self.between)
 
     def starts_like(self, registers: Registers, used: Sequence[int]) -> bool:
         """Returns whether the first call is the one that a stopped program is at, as far as the general registers ``used``
@@ -102,19 +106,25 @@ def record_calls(
     *,
     stdin_path: Path | None = None,
     timeout: float | None = None,
+    room: Room | None = None,
 ) -> Calls:
-    """Run ``command``, its output discarded, until ``count`` calls of ``entry`` from call ``first`` on were recorded.
+    """Run ``command``, its output discarded, until ``count`` calls of ``entry`` from call ``first`` on were recorded, and in
+    ``room`` (None: not) what the program writes between them.
 
     Fewer where the program ends before. Raises :class:`ProgramError` if it cannot be started, crashes or exceeds
     ``timeout`` seconds.
     """
     count = min(count, MAX_CALLS)
-    orders = Orders(Mode.RECORD, entry, first=first, timed=count)
-    table = {"calls": -(-count * RECORDED // 4096) * 4096}
-    with agent_run(Start(command, stdin_path), orders, tables=table) as (folder, process):
+    recorded = count + 1 if room is not None else count  # what is written after the last call is known at the next one
+    orders = Orders(Mode.RECORD, entry, first=first, timed=recorded)
+    tables, heads = {"calls": -(-recorded * RECORDED // 4096) * 4096}, {}
+    if room is not None:
+        tables, heads = tables | room.table, {"between": room.head}
+    with agent_run(Start(command, stdin_path), orders, tables=tables, heads=heads) as (folder, process):
         wait_for_end(process, timeout, "its calls were recorded")
         status = folder.status()
         if process.returncode < 0 or status.state < State.PATCHED:
             why = status.error or describe_end(process.returncode)
             raise ProgramError(f"cannot record calls of {entry.symbol or hex(entry.address)}", why)
-        return Calls(first, (folder.path / "calls").read_bytes()[: status.timed * RECORDED])
+        data = (folder.path / "calls").read_bytes()[: min(status.timed, count) * RECORDED]
+        return Calls(first, data, read_between(folder.path, count) if room is not None else None)

@@ -57,6 +57,20 @@ def candidate(speedup: float) -> Measured:
     return Measured(C1, "verified", ratio, ratio)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "lo", "hi"),
+    [(100.0, 100.0, 1.833, 2.0), (0.0, 500.0, 1.0, 2.0), (500.0, 0.0, 2.0, 3.0), (2.0, 1.0, 2.0, 2.0), (0.0, 0.0, 2.0, 2.0)],
+)
+def test_what_is_put_back_between_calls_is_a_doubt(old: float, new: float, lo: float, hi: float) -> None:
+    """The gain without what it takes, which the times are without, and with it."""
+    put = {ORIGINAL: [old] * 5, C1: [new] * 5}
+    known = Timings(steady=[{ORIGINAL: [1000.0], C1: [500.0]} for _ in range(5)], put_back=put)
+    (found,) = with_doubts([candidate(2.0)], known, STEADY)
+    assert found.floor() == pytest.approx(lo, rel=1e-3)
+    assert found.ceiling() == pytest.approx(hi, rel=1e-3)
+    assert [d.name for d in found.doubts] == ["put-back"] * (abs(lo - hi) > 0)
+
+
 def upper(around: Circumstances, cost: Timings, *candidates: Measured) -> list[float]:
     """The upper ends of the candidates' gains with all doubts."""
     return [m.ceiling() or 0.0 for m in with_doubts(candidates, cost, around)]

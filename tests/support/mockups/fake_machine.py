@@ -51,6 +51,9 @@ class FakeProgram:
             raise SnapshotError("died: SIGSEGV")
         return 0
 
+    def put_back(self, variant: int) -> float:
+        return 0.0
+
     def block(
         self,
         variant: int,

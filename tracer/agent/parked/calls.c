@@ -11,6 +11,7 @@ struct la_batch la_batch;
 _Static_assert(offsetof(struct la_context, in) == 8 && offsetof(struct la_context, out) == 2216, "abi.h");
 _Static_assert(offsetof(struct la_registers, vector) == 160, "abi.h");
 _Static_assert(offsetof(struct la_recorded, upper) == 768 && offsetof(struct la_batch, upper) == 72, "agent.h");
+_Static_assert(offsetof(struct la_batch, put) == 80 && sizeof(struct la_put) == 24, "agent.h");
 _Static_assert(sizeof(struct la_recorded) == 896 && offsetof(struct la_recorded, stack) == 256 && sizeof(struct la_returned) == 48, "agent.h");
 
 /* The table stands behind the status pages near the hotspot, so that the program's own mappings lie as in other runs. */
@@ -57,6 +58,7 @@ void la_record_event(const struct la_frame *f)
     /* by the kernel: the stack may end there */
     struct { uint64_t base, bytes; } to = {(uint64_t)r->stack, sizeof r->stack}, from = {gpr[4] + 8, sizeof r->stack};
     la_sys6(SYS_process_vm_readv, la_sys(SYS_getpid, 0, 0, 0), (long)&to, 1, (long)&from, 1, 0);
+    la_between_note(n, gpr[4]);
     la_status->timed = n + 1;
     if (n + 1 == la_config.timed) {
         la_status->state = LA_STOPPED;
@@ -83,6 +85,7 @@ struct la_reply la_cmd_batch(const struct la_command *c)
     static uint64_t own_rsp; /* of the parked call */
     if (!own_rsp)
         own_rsp = la_parked.gpr[4];
+    la_forget_puts();
     if (!c->word[0]) {
         la_batch.count = 0;
         la_parked.gpr[4] = own_rsp;

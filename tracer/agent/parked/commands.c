@@ -110,9 +110,16 @@ static struct la_reply blocks(const struct la_command *c)
     return failed ? la_fail("cannot write the block table (disk full?)") : la_answer(&la_blocks_slots, sizeof la_blocks_slots);
 }
 
-static struct la_reply info(void)
+/* The agent's file and its .bss, which has no name in maps. */
+void la_own_image(uint64_t *start, uint64_t *end)
 {
     extern char __ehdr_start[] __attribute__((visibility("hidden"))), _end[] __attribute__((visibility("hidden")));
+    *start = (uint64_t)__ehdr_start;
+    *end = la_up((uint64_t)_end, LA_PAGE);
+}
+
+static struct la_reply info(void)
+{
     static uint64_t words[18];
     words[0] = la_status->load_base;
     words[1] = la_status->entry;
@@ -122,8 +129,8 @@ static struct la_reply info(void)
     words[5] = la_blocks_slots * sizeof *la_blocks;
     words[6] = (uint64_t)la_status;
     words[7] = la_up(sizeof *la_status, LA_PAGE);
-    words[8] = (uint64_t)__ehdr_start; /* the agent's file and its .bss, which has no name in maps */
-    words[9] = la_up((uint64_t)_end, LA_PAGE) - words[8];
+    la_own_image(&words[8], &words[9]);
+    words[9] -= words[8];
     words[10] = la_near;
     words[11] = la_near ? la_near_bytes : 0;
     words[12] = (uint64_t)la_stacks;
@@ -164,6 +171,10 @@ static struct la_reply execute(const struct la_command *c)
     case LA_CMD_TRACE_TEAM: return la_cmd_trace_team(c);
     case LA_CMD_THREADS: return la_cmd_threads(c);
     case LA_CMD_MEMBERS: return la_cmd_members(c);
+    case LA_CMD_MAP: return la_cmd_map(c);
+    case LA_CMD_SETTLE: return la_cmd_settle(c);
+    case LA_CMD_PUT: return la_cmd_put(c);
+    case LA_CMD_PUT_NS: return la_cmd_put_ns(c);
     case LA_CMD_MOVE: return la_answer(NULL, 0); /* the loop changes the channel after the answer */
     default: return la_fail("unknown command");
     }

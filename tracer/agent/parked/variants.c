@@ -32,11 +32,17 @@ void la_replay_at(uint64_t target, struct la_registers *in)
 }
 
 /* Both kinds of call load and save the same state, so that what surrounds the call costs the same. */
-static void rewind_batch(void)
+void la_rewind_batch(const struct la_variant *v)
 {
     la_batch.at = la_batch.calls;
     la_batch.to = la_batch.returned;
     la_batch.left = la_batch.count;
+    la_rewind_puts(v);
+}
+
+void la_replay_of(uint64_t target)
+{
+    replay_setup(target, &la_parked);
 }
 
 void la_call(struct la_variant *v)
@@ -45,7 +51,7 @@ void la_call(struct la_variant *v)
         la_team_call(v);
         return;
     }
-    rewind_batch();
+    la_rewind_batch(v);
     if (v == &la_variants[0]) {
         replay_setup(la_parked.rip, &la_parked);
         if (la_batch.count)
@@ -68,6 +74,9 @@ struct la_reply la_cmd_load(const struct la_command *c)
     la_aside = 1;
     void *so = dlopen(la_command_path(c), RTLD_NOW | RTLD_LOCAL);
     const char *failed = so ? NULL : dlerror();
+    void *place = so ? dlsym(so, "la_place") : NULL; /* it may be missing: the words for that are allocated, too */
+    if (so)
+        dlerror();
     la_aside = 0;
     if (!so)
         return la_fail(failed);
@@ -77,6 +86,7 @@ struct la_reply la_cmd_load(const struct la_command *c)
     *(void **)&v->copy_in = dlsym(so, "la_copy_in");
     *(void **)&v->run = dlsym(so, "la_run");
     *(void **)&v->copy_out = dlsym(so, "la_copy_out");
+    *(void **)&v->place = place;
     if (count && *count > LA_MAX_BUFFERS)
         return la_fail("the mock-up has more arrays than can be handed to it (LA_MAX_BUFFERS in abi.h)");
     if (!abi || *abi != LA_ABI || !count || (*count && !v->spec) || !v->copy_in || !v->run || !v->copy_out)
@@ -92,19 +102,6 @@ struct la_reply la_cmd_load(const struct la_command *c)
     return la_answer(&number, sizeof number);
 }
 
-static uint64_t hex(const char **text)
-{
-    uint64_t x = 0;
-    for (;; (*text)++) {
-        char c = **text;
-        if (c >= '0' && c <= '9')
-            x = x * 16 + (uint64_t)(c - '0');
-        else if (c >= 'a' && c <= 'f')
-            x = x * 16 + (uint64_t)(c - 'a' + 10);
-        else
-            return x;
-    }
-}
 static uint64_t decimal(const char *text)
 {
     uint64_t x = 0;
@@ -114,12 +111,6 @@ static uint64_t decimal(const char *text)
         x = x * 10 + (uint64_t)(*text++ - '0');
     return x;
 }
-static const char *next_line(const char *p)
-{
-    while (*p && *p != '\n')
-        p++;
-    return *p ? p + 1 : p;
-}
 
 /* Whether the mapping around `like` is mostly made of huge pages. */
 static int uses_huge_pages(uint64_t like)
@@ -127,12 +118,12 @@ static int uses_huge_pages(uint64_t like)
     uint64_t room, rss = 0, huge = 0;
     char *text = like ? la_read_file("/proc/self/smaps", &room) : NULL;
     int inside = 0;
-    for (const char *p = text; p && *p; p = next_line(p)) {
+    for (const char *p = text; p && *p; p = la_next_line(p)) {
         const char *q = p;
-        uint64_t start = hex(&q);
+        uint64_t start = la_hex(&q);
         if (q != p && *q == '-') {
             q++;
-            inside = start <= like && like < hex(&q);
+            inside = start <= like && like < la_hex(&q);
         } else if (inside && la_starts(p, "Rss:")) {
             rss = decimal(p + 4);
         } else if (inside && la_starts(p, "AnonHugePages:")) {
@@ -189,17 +180,17 @@ const char *la_fill_buffers(struct la_variant *v, int poison)
     }
     v->copy_in(v->context);
     v->filled = 1;
-    return NULL;
+    return la_translate_puts(v);
 }
 
 /* protect = 0: give the pages of [start, end) back the protection that `maps` (read before) has for them. */
 static void protect_pages(const char *maps, uint64_t start, uint64_t end, int forbid)
 {
-    for (const char *p = maps; p && *p; p = next_line(p)) {
+    for (const char *p = maps; p && *p; p = la_next_line(p)) {
         const char *q = p;
-        uint64_t from = hex(&q);
+        uint64_t from = la_hex(&q);
         q++;
-        uint64_t to = hex(&q);
+        uint64_t to = la_hex(&q);
         q++;
         int prot = (q[0] == 'r' ? PROT_READ : 0) | (q[1] == 'w' ? PROT_WRITE : 0) | (q[2] == 'x' ? PROT_EXEC : 0);
         from = from > start ? from : start;
@@ -326,6 +317,7 @@ struct la_reply la_cmd_run(const struct la_command *c)
         la_copy(&out.registers, &original_out, sizeof original_out);
         return run_answer(&out);
     }
+    la_put_old(v);
     v->copy_out(v->context);
     const struct la_check *check = &v->context->check;
     la_copy(&out.registers, &v->context->out, sizeof out.registers);
@@ -355,7 +347,7 @@ static void populate_records(uint64_t *records, uint64_t bytes)
 /* The clone's entry opens the record buffer anew, so a buffer that was full has to stay shut. */
 static void trace_batch(volatile uint64_t *header)
 {
-    rewind_batch();
+    la_rewind_batch(NULL);
     for (uint64_t left = la_batch.count; left; left--) {
         la_batch.left = 1;
         la_replay_batch();

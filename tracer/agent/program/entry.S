@@ -245,6 +245,29 @@ la_capture:
 3:
     .endm
 
+/* After a call of the batch: what the program writes before the next one. */
+    .macro la_put_back
+    mov la_batch+88(%rip), %rdi
+    test %rdi, %rdi
+    jz 7f
+    mov (%rdi), %rcx
+    add $8, %rdi
+    mov %rdi, la_batch+88(%rip)
+    test %rcx, %rcx
+    jz 7f
+    mov la_batch+80(%rip), %rsi
+6:  mov (%rsi), %rdi
+    mov 8(%rsi), %rax
+    and (%rdi), %rax
+    or 16(%rsi), %rax
+    mov %rax, (%rdi)
+    add $24, %rsi
+    dec %rcx
+    jnz 6b
+    mov %rsi, la_batch+80(%rip)
+7:
+    .endm
+
 /* The original, once for each of la_batch.left recorded calls from la_batch.at on. All are entered with the same rsp; the
  * call instruction puts the return address where the program's own stood. */
     .globl la_replay_batch
@@ -299,6 +322,7 @@ la_replay_batch:
     add $48, %rcx
     mov %rcx, la_batch+32(%rip)
     addq $896, la_batch+24(%rip)
+    la_put_back
     decq la_batch+40(%rip)
     jnz 1b
     cld
@@ -348,6 +372,7 @@ la_mockup_batch:
     movups %xmm0, 32(%rbp)
     add $896, %rbx
     add $48, %rbp
+    la_put_back
     dec %r13
     jnz 1b
     pop %r14; pop %r13; pop %r12; pop %rbp; pop %rbx

@@ -1,0 +1,43 @@
+/* A solver's loop: the program fills a queue between the calls and changes some of the records; each call empties it. With a
+ * second argument it gets another queue, in memory of its own, every so many calls. What each call returns is printed. */
+#include <stdio.h>
+#include <stdlib.h>
+struct node { double weight, step; long seen, rest[5]; };
+struct queue { long head, tail, first[32]; };
+static struct queue own, *queue = &own;
+__attribute__((noipa)) double propagate(struct node *nodes, double by)
+{
+    double sum = 0;
+    while (queue->head < queue->tail) {
+        struct node *from = nodes + queue->first[queue->head++];
+        for (long k = 0; k < 40; k++)
+            if (!from[k].seen) {
+                from[k].weight += from[k].step * by;
+                sum += from[k].weight;
+            }
+    }
+    return sum;
+}
+int main(int argc, char **argv)
+{
+    long n = 20000, calls = atol(argv[1]), period = argc > 2 ? atol(argv[2]) : 0;
+    struct node *nodes = calloc(n, sizeof *nodes);
+    for (long i = 0; i < n; i++)
+        nodes[i] = (struct node){i % 97, 1.0 / (i + 1), i % 5 == 0, {1, 2, 3, 4, 5}};
+    unsigned long random = 1;
+    for (long c = 0; c < calls; c++) {
+        if (period && c % period == period - 1)
+            queue = (struct queue *)((char *)calloc(1, 1 << 20) + c % 3 * 4096);
+        queue->head = queue->tail = 0;
+        for (int k = 0; k < 20; k++) {
+            random = random * 6364136223846793005ul + 1442695040888963407ul;
+            queue->first[queue->tail++] = (random >> 33) % (n - 40);
+        }
+        printf("%a\n", propagate(nodes, 0.5 * (c % 3)));
+        for (int k = 0; k < 8; k++) {
+            struct node *one = &nodes[(c * 8 + k) * 31 % n];
+            one->seen = !one->seen;
+            one->step += 1.0 / (c + 1);
+        }
+    }
+}
