@@ -26,7 +26,7 @@ from statistics import fmean
 from typing import Any
 
 import numpy as np
-from cases import CASES, VARIANTS, WIDER_THAN_SSE, Match, is_wide
+from cases import CASES, VARIANTS, WIDER_THAN_SSE, Match, converted, is_wide
 from summary import summary
 
 from layout_advise import pipeline
@@ -35,8 +35,10 @@ from layout_advise.commands import trace
 from layout_advise.machine import cpu_fields
 from layout_advise.mockup.timing.policy import TIMING
 from layout_advise.mockup.timing.statistics import undisturbed
+from layout_advise.plan.whole_program import Gain, RegionPart, of_regions
 from layout_advise.progress import Progress
-from layout_advise.reports.model.candidate import CandidateReport
+from layout_advise.reports.model.candidate import CandidateReport, Interval
+from layout_advise.reports.model.contract import Report
 from layout_advise.reports.model.hotspot import HotspotReport
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -247,18 +249,40 @@ def speedup_of(rounds: list[dict[str, Run]], setting: Setting, version: str) -> 
     return undisturbed_of(rounds, setting.example) / fmean(undisturbed_of(rounds, b) for b in setting.builds(version))
 
 
-def advise(setting: Setting, keep: Path | None, hand: Hand) -> tuple[HotspotReport, float]:
+def advise(setting: Setting, keep: Path | None, hand: Hand) -> tuple[Report, float]:
     """The tool's report on the original, and its seconds; its run stays in ``keep``, where that is given."""
     program = [str(setting.program(setting.example)), *setting.arguments]
     with tempfile.TemporaryDirectory() as folder:
         run = (keep or Path(folder)).absolute() / setting.file.stem
         shutil.rmtree(run, ignore_errors=True)
-        arguments = parser().parse_args(["trace", "--json", "-", "-o", str(run), "--", *program])
+        wanted = [word for name in CASES[setting.example].regions for word in ("--hotspot", name)]
+        arguments = parser().parse_args(["trace", "--json", "-", "-o", str(run), *wanted, "--", *program])
         os.environ.update(setting.environment)
         with Between(hand) as progress:
             report = pipeline.advise(trace.settings(arguments), progress)
         assert report is not None
-        return report.hotspots[0], report.seconds.total - progress.apart
+        return report, report.seconds.total - progress.apart
+
+
+def predicted_over_regions(report: Report, match: Match) -> tuple[Interval | None, str | None]:
+    """The speedup of all sections together by the layout that corresponds to a hand-written version, or by the plan where
+    that converts between them; and the layout's id."""
+    plan = report.plan
+    if match is converted:
+        one = plan.structures[0] if plan is not None else None
+        if one is None or not one.converting:
+            return None, None
+        rest = 1.0 - one.measured
+        ends = [one.measured / (1 / gain - rest) for gain in (one.program.median, one.program.lo, one.program.hi)]
+        return Interval(ends[0], ends[1], ends[2]), "converted"
+    names = {c.id.partition("-")[0] for h in report.hotspots for c in h.candidates if match(c)}
+    found: list[tuple[Gain, str]] = []
+    for row in report.over_regions:
+        parts = [RegionPart(r.share, Gain(r.speedup.median, r.speedup.lo, r.speedup.hi)) for r in row.regions if r.speedup]
+        if row.candidate in names and len(parts) == len(row.regions):
+            found.append((of_regions(parts), row.candidate))
+    best = max(found, key=lambda one: one[0].median, default=None)
+    return (Interval(best[0].median, best[0].lo, best[0].hi), best[1]) if best is not None else (None, None)
 
 
 def predicted(hotspot: HotspotReport, match: Match, variant: str) -> CandidateReport | None:
@@ -272,7 +296,8 @@ def measure(setting: Setting, effort: Effort, keep: Path | None) -> list[dict[st
     hand_written = Hand(setting, effort)
     hand_written.turns()
     hand_written.part()
-    hotspot, seconds = advise(setting, keep, hand_written)
+    report, seconds = advise(setting, keep, hand_written)
+    hotspot, several = report.hotspots[0], bool(CASES[setting.example].regions)
     hand_written.turns()
     identity = hotspot.identity
     rows = []
@@ -280,8 +305,11 @@ def measure(setting: Setting, effort: Effort, keep: Path | None) -> list[dict[st
         hand = speedup_of(hand_written.rounds, setting, version)
         parts = [speedup_of(part, setting, version) for part in hand_written.parts if part]
         alike = setting.wide or version not in WIDER_THAN_SSE
-        candidate = predicted(hotspot, match, VARIANTS.get(version, "plain")) if alike else None
-        speedup = candidate.speedup.median if candidate and candidate.speedup else None
+        candidate = predicted(hotspot, match, VARIANTS.get(version, "plain")) if alike and not several else None
+        interval, name = (candidate.speedup, candidate.id) if candidate else (None, None)
+        if several:
+            interval, name = predicted_over_regions(report, match)
+        speedup = interval.median if interval else None
         rows.append(
             {
                 "example": setting.example,
@@ -293,21 +321,27 @@ def measure(setting: Setting, effort: Effort, keep: Path | None) -> list[dict[st
                 "processes": len(hand_written.rounds),
                 "hand_ns": {n: hand_written.times(n) for n in (setting.example, *setting.builds(version))},
                 "predicted": speedup,
-                "predicted_interval": [candidate.speedup.lo, candidate.speedup.hi]
-                if candidate and candidate.speedup
-                else None,
+                "predicted_interval": [interval.lo, interval.hi] if interval else None,
                 "error": speedup / hand - 1 if speedup else None,
-                "candidate": candidate.id if candidate else None,
-                "evidence": candidate.evidence if candidate else None,
+                "candidate": name,
+                "evidence": candidate.evidence if candidate else "verified" if interval else None,
                 "identity": identity.ratio.median if identity and identity.ratio else None,
                 "identity_evidence": identity.evidence if identity else None,
-                "verdict": hotspot.verdict.action,
-                "reason": hotspot.verdict.reason,
-                "gain": hotspot.verdict.gain,
+                **answer(report),
                 "seconds": seconds,
             }
         )
     return rows
+
+
+def answer(report: Report) -> dict[str, Any]:
+    """The verdict of the run: that of the plan, where several regions were studied."""
+    verdict = report.hotspots[0].verdict
+    if report.plan is None:
+        return {"verdict": verdict.action, "reason": verdict.reason, "gain": verdict.gain}
+    one = report.plan.structures[0]
+    gain = one.program.lo if one.action == "change" else None
+    return {"verdict": one.action, "reason": "plan", "gain": gain}
 
 
 def show(value: float | None, form: str = ".2f") -> str:
@@ -339,7 +373,7 @@ def table(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def report(rows: list[dict[str, Any]]) -> None:
+def print_rows(rows: list[dict[str, Any]]) -> None:
     """Print the table and what it says of the targets."""
     print(table(rows))
     print("", *summary(rows), sep="\n")
@@ -368,7 +402,7 @@ def main() -> int:
     options.add_argument("--of", choices=measured, help="measure nothing: print what was measured on that processor")
     arguments = options.parse_args()
     if arguments.of:
-        report([row for file in sorted((RESULTS / arguments.of).iterdir()) for row in json.loads(file.read_text())])
+        print_rows([row for file in sorted((RESULTS / arguments.of).iterdir()) for row in json.loads(file.read_text())])
         return 0
     wide = set(cpu_fields().get("flags", "").split()) >= WIDE_FEATURES
     subprocess.run(["make", "-s", "-C", str(EXAMPLES), "all", *(["avx512"] if wide else [])], check=True)
@@ -386,7 +420,7 @@ def main() -> int:
             build(setting)
             setting.file.write_text(json.dumps(measure(setting, effort, arguments.keep), indent=1) + "\n")
         shown += json.loads(setting.file.read_text())
-    report(shown)
+    print_rows(shown)
     return 0
 
 

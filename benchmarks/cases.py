@@ -31,12 +31,14 @@ class Example:
     """``sizes``: name to arguments. ``versions``: hand-written version to the candidates that it corresponds to.
     ``threads``: the numbers of OpenMP threads that it is measured with; none: it has no threads of its own. ``places``: the
     versions are timed with their code at several places at all sizes, as the candidates are where branches hang on data; at
-    the small ones, which the L2 holds, all are."""
+    the small ones, which the L2 holds, all are. ``regions``: the sections that are studied beside each other, where times
+    are those of several together; none: the tool chooses one."""
 
     sizes: dict[str, tuple[str, ...]]
     versions: dict[str, Match]
     threads: tuple[int, ...] = ()
     places: bool = False
+    regions: tuple[str, ...] = ()
 
 
 def hot_split(candidate: CandidateReport) -> bool:
@@ -52,6 +54,11 @@ def grouped(*groups: str) -> Match:
         return "split" in candidate.families and {frozenset(names) for names in candidate.arrays} == wanted
 
     return match
+
+
+def converted(candidate: CandidateReport) -> bool:
+    """Layouts that change between the regions: it is the plan that corresponds to it, and no candidate."""
+    return False
 
 
 def view(candidate: CandidateReport) -> bool:
@@ -226,5 +233,32 @@ CASES: dict[str, Example] = {
             "lbm_rows": NOT_PROPOSED,
             "lbm_split": grouped("[0] [1] [2] [3] [4]", "[5] [6] [7] [8]"),
         },
+    ),
+    "imaging": Example(
+        {"small": ("26", "300"), "large": ("128", "12")},
+        {
+            "imaging_soa": has("soa", without=("split",)),
+            "imaging_split": grouped("raw smooth edge next", "outline speed"),
+            "imaging_blocks": has("aosoa", block=16, without=("split",)),
+        },
+        regions=("diffuse", "edges", "accept", "evolve"),
+    ),
+    "kmeans32": Example(
+        {"small": ("3000", "40"), "large": ("1048576", "3")},
+        {
+            "kmeans32_soa": has("soa", without=("split",)),
+            "kmeans32_blocks": has("aosoa", block=16, without=("split",)),
+            "kmeans32_turned": converted,
+        },
+        regions=("spread", "assign"),
+    ),
+    "sampo": Example(
+        {"small": ("8000", "100"), "large": ("1000000", "80")},
+        {
+            "sampo_soa": has("soa", without=("split",)),
+            "sampo_split": grouped("state age", "x y energy eggs wait host", "sex origin dose genes"),
+            "sampo_tiles": has("aosoa", "split", block=16),
+        },
+        regions=("grow", "forage", "census"),
     ),
 }

@@ -99,13 +99,16 @@ class Disguised:
         paths = {name: self._copy(mockups[name].path, "again") for name in others if mockups[name].path is not None}
         return SimpleNamespace(paths={variant: self._copy(mockups[IDENTITY].path, "again"), **paths})
 
-    def answered(self, asking: Any, timed: Sequence[stage.KindTimed]) -> Decision:
-        """As many decisions as are wanted; the last one is the run's."""
+    def answered(self, asking: Any, timed: Sequence[stage.KindTimed], trial: Any) -> Decision:
+        """As many decisions as are wanted; the last one is the run's. What asks for no times is answered as it is."""
+        if not timed:
+            decided: Decision = self._answered(asking, timed, trial)
+            return decided
         for number in range(self.decisions):
             if number:
                 timed = [self._measure(*self._measured)]
                 asking = self._decision(timed, *self._decided)
-            self.found.append(self._answered(asking, timed))
+            self.found.append(self._answered(asking, timed, trial))
         return self.found[-1]
 
     def measured(self, *args: Any) -> stage.KindTimed:
