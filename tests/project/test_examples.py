@@ -129,7 +129,8 @@ def test_make_needs_no_clang(built: Path) -> None:
 
 
 def test_every_example_is_tested() -> None:
-    assert {source.parent.name for source in EXAMPLES.glob("*/*.c")} == HOTSPOTS.keys() == SMALL.keys()
+    """Those of ``opencl`` are kernels, which have tests of their own."""
+    assert {source.parent.name for source in EXAMPLES.glob("*/*.c")} - {"opencl"} == HOTSPOTS.keys() == SMALL.keys()
 
 
 @pytest.mark.parametrize("example", HOTSPOTS)

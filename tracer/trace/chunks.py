@@ -53,7 +53,7 @@ def damaged(path: Path, why: str) -> TraceError:
 def pack(kind: bytes, content: Any) -> bytes:
     """One chunk. ``content`` is anything that msgspec encodes."""
     plain = msgspec.msgpack.encode(content)
-    packed = zstd.compress(plain, level=3)
+    packed: bytes = zstd.compress(plain, level=3)
     head = _FIELDS.pack(kind, len(packed), len(plain), zlib.crc32(packed))
     return head + zlib.crc32(head).to_bytes(4, "little") + packed
 
