@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from tests.support.house import PRODUCT
 from tests.support.paths import ROOT
 from tests.support.shipping.write_reference import FOLDER, pages
 
@@ -15,6 +17,24 @@ from tests.support.shipping.write_reference import FOLDER, pages
 @pytest.mark.parametrize("name", pages())
 def test_the_reference_is_that_of_the_tool(name: str) -> None:
     assert (FOLDER / name).read_text() == pages()[name], "run `python -m tests.support.shipping.write_reference`"
+
+
+def test_the_index_has_every_page() -> None:
+    """Without having to build the site."""
+    named = set((ROOT / "docs" / "index.md").read_text().splitlines())
+    found = [page.relative_to(ROOT / "docs").with_suffix("") for page in (ROOT / "docs").glob("**/*.md")]
+    pages_of_their_own = [str(page) for page in found if page.parent.name != "decisions" and page.parts[0] != "_build"]
+    assert set(pages_of_their_own) - named == {"index"}
+
+
+def test_the_wheel_takes_all_that_is_no_python() -> None:
+    """What code reads at run time is package data, or it is missing in a wheel only."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
+    globs = {name.removeprefix("layout_advise.").replace(".", "/"): made for name, made in settings.items()}
+    told = subprocess.run(["git", "ls-files", *PRODUCT], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    files = [Path(line) for line in told.splitlines() if not line.endswith(".py") and not (ROOT / line).is_dir()]
+    left = [f for f in files if not any(f.relative_to(f.parts[0]).match(g) for g in globs.get(f.parts[0], ()))]
+    assert [str(f) for f in left] == []
 
 
 @pytest.mark.slow
