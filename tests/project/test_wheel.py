@@ -84,6 +84,7 @@ def test_the_demo_runs_from_it(environment: Path, tmp_path: Path) -> None:
     assert any(c["evidence"] == "verified" for c in report["hotspots"][0]["candidates"])
     assert str(ROOT) not in (tmp_path / "demo.layout" / "report.json").read_text()
     # the other backend is built from what the wheel has
-    traced = ["--until", "trace", "--backend", "valgrind", "-o", "v.layout", "--", "demo.program/particles", "1000", "30"]
+    traced = ["--until", "trace", "--backend", "valgrind", "--hotspot", "update_pressure", "-o", "v.layout", "--"]
+    traced += ["demo.program/particles", "1000", "30"]
     done(command, "trace", *traced, cwd=tmp_path, XDG_CACHE_HOME=cache)
     assert "particles.c:16" in done(command, "show", "v.layout", cwd=tmp_path)
