@@ -129,9 +129,9 @@ class ElementPlaces(Text):
             self.put(f"if ({rest} != {start}) __builtin_trap(); /* where the traced call starts: known to the compiler */")
         # what no term is added to is an element's own place, and not before the first: half the instructions
         whole = not any(place.terms for place in self.plan.places.values() if place.site is site)
-        cut = f"(int64_t)((uint64_t){rest}" if whole else f"({rest}"
+        cut, close = (f"(int64_t)((uint64_t){rest}", ")") if whole else (rest, "")
         for k, dim in enumerate(structure.dims):
-            self.put(f"const int64_t {self.digit(site.number, k)} = {cut} / {dim.stride});")
+            self.put(f"const int64_t {self.digit(site.number, k)} = {cut} / {dim.stride}{close};")
             if k + 1 < len(structure.dims):
                 self.put(f"{rest} %= {dim.stride};")
 

@@ -25,7 +25,7 @@ __attribute__((noinline)) void relax(struct cell *cells, const int *chosen, long
 static unsigned hash(unsigned x) { x ^= x >> 16; x *= 0x45d9f3bu; x ^= x >> 13; return x * 0x45d9f3bu >> 16; }
 int main(int argc, char **argv)
 {
-    enum { PAIRS = 20000, CALLS = 300 };
+    enum { PAIRS = 80000, CALLS = 300 };
     struct cell *cells = calloc(2 * PAIRS, sizeof *cells);
     int *lists[2] = {malloc(PAIRS * sizeof(int)), malloc(PAIRS * sizeof(int))};
     const char *mode = argc > 1 ? argv[1] : "classes";
@@ -70,12 +70,12 @@ def test_elements_of_one_class_are_stored_together(program: Path, tmp_path: Path
     assert found.verification is not None
     assert found.verification.calls == 3
     assert found.derivation == ("9", "3", "7")
-    assert list(found.layout.values()) == ["S_{0;2} ⊗ A_20000 ⊗ A_2"]
+    assert list(found.layout.values()) == ["S_{0;2} ⊗ A_80000 ⊗ A_2"]
     assert found.traffic is not None
-    assert found.traffic.lines_after == 20000 * 16 // 64
+    assert found.traffic.lines_after == 80000 * 16 // 64
     assert "more lines */" in found.source
     whole = (tmp_path / "run" / (found.mockup or "")).read_text()
-    assert whole.count("0x") > 40000 // 64
+    assert whole.count("0x") > 160000 // 64
     assert hotspot.verdict.reason != "not-all-tried"
     assert [s.used_part for s in hotspot.structures if s.name == "cells"] == [0.5]
 

@@ -110,7 +110,10 @@ def rows(source: str, symbol: str, flags: tuple[str, ...], where: Path, buckets:
 def divisions(case: Case, first: Structure) -> list[int]:
     """The indentation of the lines in which an address is divided by the size of a row."""
     text = emit_mockup(case.lifted, candidate(relayout(first, "soa")), case.trace, case.structures)
-    return [len(found) for found in re.findall(rf"^( +).* / {first.dims[0].stride};", text, re.MULTILINE)]
+    return [
+        len(found)
+        for found in re.findall(rf"^( +)const int64_t d\d+_\d+ = .* / {first.dims[0].stride}\)?;", text, re.MULTILINE)
+    ]
 
 
 @pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)

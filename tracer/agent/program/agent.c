@@ -14,16 +14,6 @@ char la_folder[4096];
 static volatile uint32_t *alive_page;
 static int hooked;
 
-uint64_t la_apart(uint64_t size)
-{
-    static uint64_t next = LA_APART;
-    const uint64_t align = size < LA_HUGE ? LA_PAGE : LA_HUGE, at = la_up(next, align), end = la_up(at + size, LA_PAGE);
-    if (end >= LA_APART_END)
-        return 0;
-    next = end + LA_PAGE; /* no two mappings become one */
-    return at;
-}
-
 /* A page that the kernel wipes in forked children: cheaper and surer than asking for the pid or pthread_atfork. */
 int la_alive(void) { return alive_page && *alive_page; }
 void la_revive(void)

@@ -87,7 +87,7 @@ def _build_tool(valgrind: Valgrind, sources: Sequence[Path], folder: Path) -> No
 @cache
 def blocks_library() -> Path:
     """The shared object that, preloaded, keeps the table of heap blocks. Raises :class:`MachineError`."""
-    sources = [_HERE / "preload.c", AGENT / "heap" / "blocks.c", AGENT / "heap" / "aside.c"]
+    sources = [_HERE / "preload.c", *(AGENT / "heap" / name for name in ("apart.c", "aside.c", "blocks.c"))]
     headers = [AGENT / name for name in ("agent.h", "abi.h", "sys.h")]
     target = cache_folder() / "valgrind" / f"blocks-{_key(AGENT_FLAGS, [*sources, *headers])}.so"
     command: list[str | Path] = [_compiler(), *AGENT_FLAGS, "-I", AGENT, "-o"]
