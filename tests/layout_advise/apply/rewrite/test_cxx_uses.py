@@ -134,7 +134,8 @@ def test_all_known_uses(groups: Groups | None, tmp_path: Path) -> None:
 @pytest.mark.parametrize("compiler", ["gcc", pytest.param("clang", marks=needs_clang)])
 def test_by_standard_compiler_and_sanitizer(groups: Groups | None, standard: str, compiler: str, tmp_path: Path) -> None:
     new = changed({"p.cpp": PROGRAM}, "Particle", groups, tmp_path)
-    for flags in (CXX_WARNINGS, CXX_SANITIZED):
+    sanitized = [CXX_SANITIZED] if compiler == "gcc" else []  # clang's runtime is a package of its own
+    for flags in (CXX_WARNINGS, *sanitized):
         assert output(new, (*flags, standard), compiler) == output(tmp_path / "old", (*flags, standard), compiler)
 
 
