@@ -278,10 +278,10 @@ def test_calls_in_forked_children_do_not_count(victim: Path, tmp_path: Path) -> 
 
 
 def test_output_does_not_mix_with_json(victim: Path, tmp_path: Path) -> None:
-    outcome = advise(tmp_path, "-q", "--json", "-", "--hotspot", "work", "--", "./victim", "plain", "60000", "2")
+    outcome = advise(tmp_path, "-q", "--json", "-", "--hotspot", "work", "--", "./victim", "plain", "400000", "2")
     assert outcome.code == 0
     assert json.loads(outcome.out) == outcome.report
-    assert (outcome.run / "program.log").read_text() == "sum 1799970000\n"
+    assert (outcome.run / "program.log").read_text() == "sum 79999800000\n"
 
 
 # --- hotspots that cannot be measured ------------------------------------------------------------------------------------
@@ -289,7 +289,7 @@ def test_output_does_not_mix_with_json(victim: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("calls", [1, 2])
 def test_few_calls_are_enough(victim: Path, tmp_path: Path, calls: int) -> None:
-    words = ("-q", "--hotspot", "work", "--restores", "3", "--", "./victim", "plain", "60000", str(calls))
+    words = ("-q", "--hotspot", "work", "--restores", "3", "--", "./victim", "plain", "400000", str(calls))
     outcome = advise(tmp_path, *words)
     (hotspot,) = outcome.report["hotspots"]
     assert hotspot["calls"] == calls
