@@ -13,7 +13,7 @@ from layout_advise.build.mockups import identity_of_loops
 from layout_advise.build.stage import Built, build_all, build_general
 from layout_advise.choose.policy import CHOOSE
 from layout_advise.decide.decision import Decision, leading
-from layout_advise.decide.gain_words import with_peers
+from layout_advise.decide.gain_words import with_more, with_peers
 from layout_advise.decide.live import LiveOnly, decide_live
 from layout_advise.decide.loop import loop_advice, with_loop
 from layout_advise.decide.mixture import Portion
@@ -23,7 +23,7 @@ from layout_advise.decide.requests import Answer, Asking, MeasureAgain, MeasureM
 from layout_advise.decide.single import decide_single
 from layout_advise.decide.untried import not_all_kinds, with_untried, with_untried_kinds, without_hope
 from layout_advise.decide.usage import use_of, with_use
-from layout_advise.decide.verdict import VerdictContext, for_program, undecided
+from layout_advise.decide.verdict import VerdictContext, for_program, more_by_blocks, undecided
 from layout_advise.decide.verdict_over_kinds import KindRace, decide_over_kinds
 from layout_advise.describe import describe
 from layout_advise.describe.studied import (
@@ -307,7 +307,9 @@ def _completed(decision: Decision, case: Case, proposed: Proposed, others: Other
         winner = next((c for c in proposed.candidates if c.id == layout), None)
         between = between_calls(winner, proposed.seen.users) if winner is not None else None
         verdict = with_use(verdict, use_of(decision, case.probe.calls, between))
-    return with_peers(verdict, decision.peers)
+    won = next((r for r in decision.results if r.name == decision.winner), None)
+    more = more_by_blocks(won, decision.results, DECIDE.smallest_gain(decision.snapshot)) if won is not None else None
+    return with_more(with_peers(verdict, decision.peers), won, more)
 
 
 def _by_threads(

@@ -103,6 +103,16 @@ def named(candidates: Sequence[Measured]) -> str:
     return ", ".join(ids) if len(ids) <= 3 else f"{', '.join(ids[:2])} and {len(ids) - 2} more"
 
 
+def with_more(verdict: Verdict, winner: Measured | None, more: Measured | None) -> Verdict:
+    """``verdict``, where it is for a change, with the layout that gains ``more`` and is harder to write (decision 80)."""
+    if verdict.action != "change" or winner is None or more is None or more.id in verdict.peers:
+        return verdict
+    percent = round(100 * (1 / winner.middle() - 1 / more.middle()))
+    least = f"{percent} %" if percent else "less than 1 %"
+    said = f"{named([more])} saves {least} more of the time: {times(more.middle())} times."
+    return msgspec.structs.replace(verdict, text=f"{verdict.text} {said}")
+
+
 def with_peers(verdict: Verdict, peers: Sequence[Measured]) -> Verdict:
     """``verdict``, where it is for a change, with the layouts that would do as well (``peers``)."""
     if verdict.action != "change" or not peers:

@@ -16,6 +16,15 @@ class DecidePolicy:
     smallest_gain_fork: float = limit(1.10, "ratio", "The same, where snapshots are forks.")
     as_good: float = limit(0.97, "part of the gain", "What needs no blocks is preferred where it gains as much of the best.")
     as_good_wide: float = limit(0.85, "part of the gain", "The same, where the interval of the best gain is wide.", 31)
+    worth_blocks: float = limit(
+        0.05,
+        "part of the original's time",
+        "Blocks are advised where they save so much more of it than a layout without blocks.",
+        80,
+    )
+    most_of_gain: float = limit(
+        0.8, "part of the gain", "The same, where what needs no blocks reaches less than this part of their gain.", 80
+    )
     plain_enough: float = limit(
         0.98,
         "part of the gain",

@@ -66,11 +66,34 @@ def leader(candidates: Sequence[Measured], context: VerdictContext, ahead: Ahead
     nearly = DECIDE.as_good_wide * best.middle()
     as_good = [c for c in fit if not c.blocked and c.middle() >= enough and c.floor() >= surely]
     if best.blocked:
+        as_good += [c for c in fit if not c.blocked and _worth_as_much(c, best)]
         least = best.floor() / MEASURE.wide  # few or unlike processes show no difference
         as_good += [c for c in fit if not c.blocked and c.middle() >= nearly and c.floor() >= least and not ahead(best, c)]
     best = max(as_good, key=lambda c: (c.middle(), c.id), default=best)
     same = [c for c in fit if c.layout == best.layout and c.middle() >= DECIDE.plain_enough * best.middle()]
     return min(same, key=lambda c: PROMISES.index(c.name.promise))
+
+
+def saved(gain: float) -> float:
+    """The part of the original's time that a gain saves: 0.5 of a gain of 2."""
+    return 1.0 - 1.0 / gain if gain > 0 else -math.inf
+
+
+def _worth_as_much(simpler: Measured, best: Measured) -> bool:
+    """Whether ``best`` does not save clearly more of the original's time than what is simpler to write: neither by the
+    medians nor by what is sure of both (decision 80)."""
+    ends = ((simpler.middle(), best.middle()), (simpler.floor(), best.floor()))
+    return all(b * DECIDE.most_of_gain <= a and saved(b) - saved(a) < DECIDE.worth_blocks for a, b in ends)
+
+
+def more_by_blocks(winner: Measured, candidates: Sequence[Measured], bound: float) -> Measured | None:
+    """Of the layouts in blocks that surely gain more than ``bound`` the one that gains most, where that is more than the
+    ``winner``, which has none, gains."""
+    if winner.blocked:
+        return None
+    more = [c for c in candidates if c.blocked and c.evidence in ("verified", winner.evidence) and c.floor() > bound]
+    best = max(more, key=lambda c: (c.middle(), c.id), default=None)
+    return best if best is not None and best.middle() > winner.middle() else None
 
 
 def rounding_problem(context: VerdictContext) -> Verdict | None:

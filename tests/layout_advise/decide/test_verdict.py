@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from layout_advise.decide.budget import Circumstances, with_doubts
-from layout_advise.decide.verdict import VerdictContext, confirm, decide, for_program
+from layout_advise.decide.gain_words import with_more
+from layout_advise.decide.verdict import VerdictContext, confirm, decide, for_program, more_by_blocks
 from layout_advise.measure.measured import Doubt, Measured
 from layout_advise.measure.mode import choose_mode
 from layout_advise.mockup.timing.statistics import Ratio
@@ -250,7 +252,9 @@ def test_steady_alone_need_be_near_where_nothing_passes_between_calls(
     assert choose_mode(9.2, 7.7, None, between, noise) == mode
 
 
-@pytest.mark.parametrize(("gain", "chosen"), [((1.93, 1.96), "c4"), ((1.8, 1.9), "c1"), ((2.1, 2.2), "c4")])
+@pytest.mark.parametrize(
+    ("gain", "chosen"), [((1.93, 1.96), "c4"), ((1.8, 1.9), "c4"), ((1.6, 1.7), "c1"), ((2.1, 2.2), "c4")]
+)
 def test_blocks_are_advised_only_where_they_gain_more_than_what_is_easier_to_write(
     gain: tuple[float, float], chosen: str
 ) -> None:
@@ -265,6 +269,32 @@ def test_blocks_that_are_not_shown_to_be_faster_are_not_advised(shown: bool, mid
     blocks = Measured(variant("c1"), "verified", ratio(1.9, 2.1), ratio(1.9, 2.1), blocked=True)
     plain = Measured(variant("c4"), "verified", Ratio(middle, 1.4, 2.3, 5), Ratio(middle, 1.4, 2.3, 5))
     assert decide([blocks, plain], context(), lambda faster, slower: shown).candidate == chosen
+
+
+def test_blocks_are_advised_where_they_save_clearly_more_of_the_time() -> None:
+    """The demo: 4.4 times saves 77 % of the time, 5.1 times 80 %, and the difference is sure."""
+    blocks = Measured(variant("c1"), "verified", ratio(5.0, 5.2), ratio(5.0, 5.2), blocked=True, words="AoSoA×8")
+    split = Measured(variant("c4"), "verified", ratio(4.3, 4.5), ratio(4.3, 4.5))
+    verdict = decide([blocks, split], context())
+    assert verdict.candidate == "c4"
+    more = more_by_blocks(split, [blocks, split], 1.05)
+    assert more is blocks
+    assert with_more(verdict, split, more).text.endswith(" c1 (AoSoA×8) saves 3 % more of the time: 5.1 times.")
+    assert with_more(msgspec.structs.replace(verdict, peers=("c1",)), split, more).text == verdict.text
+    unsure = replace(split, speedup=Ratio(4.4, 2.0, 4.5, 9))
+    assert decide([blocks, unsure], context()).candidate == "c1"
+    far = Measured(variant("c1"), "verified", ratio(20, 21), ratio(20, 21), blocked=True)
+    near = Measured(variant("c4"), "verified", ratio(12, 13), ratio(12, 13))
+    assert decide([far, near], context()).candidate == "c1"
+
+
+def test_nothing_more_is_told_of_blocks_that_are_advised_or_gain_less() -> None:
+    blocks = Measured(variant("c1"), "verified", ratio(1.9, 2.1), ratio(1.9, 2.1), blocked=True)
+    split = Measured(variant("c4"), "verified", ratio(2.1, 2.3), ratio(2.1, 2.3))
+    assert more_by_blocks(split, [blocks, split], 1.05) is None
+    assert more_by_blocks(blocks, [blocks, split], 1.05) is None
+    wrong = replace(blocks, evidence="rejected", speedup=ratio(3, 3), over_identity=ratio(3, 3))
+    assert more_by_blocks(split, [wrong, split], 1.05) is None
 
 
 def test_what_is_hardly_known_is_not_preferred_for_having_no_blocks() -> None:
