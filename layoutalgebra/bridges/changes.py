@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
+from math import prod
 
 from layout_advise.layoutalgebra.bridges.declarations import (
     NewArray,
@@ -24,6 +25,7 @@ from layout_advise.layoutalgebra.derive.structure import Candidate, Field, Relay
 MOST_ACCESSES = 6
 """Fields whose accesses are written out."""
 _CXX = re.compile(r"\.(cc|cpp|cxx|C|c\+\+|hh|hpp|hxx|h\+\+)(:\d+)?$")
+_PART = re.compile(r"(?:\[\d+\])+")
 _REMARK = re.compile(r"\s*/\*.*?\*/")
 
 
@@ -65,6 +67,8 @@ def _today(structure: Structure, *, keeps: bool, stays: bool) -> list[str]:
     only = structure.fields[0] if len(structure.fields) == 1 and not structure.cold else None
     if only is not None and only.bytes == structure.element_bytes:
         return [f"{whole}{_array(declare_run(only, '{}', 1), name, structure)}{site}"]
+    if structure.via is None and (bounds := _bounds(structure)):
+        return [f"{whole}{_array(declare_run(structure.fields[0], '{}', 1), name, structure, bounds)}{site}"]
     tag = identifier((structure.type or f"{structure.name}_element").removeprefix("struct "))
     marks = ("-", " ") if rest and not stays else (whole, whole)
     used, cold = (
@@ -82,9 +86,21 @@ def _members(members: Sequence[tuple[Field, str, int, str]]) -> list[str]:
     return [f"{mark}    {kind} {', '.join(names)};" for (mark, kind), names in groups]
 
 
-def _array(declared: str, name: str, structure: Structure) -> str:
-    """An array of the structure's elements as it is allocated now; ``declared`` has ``{}`` for its name."""
-    counts = [dim.count for dim in structure.dims]
+def _bounds(structure: Structure) -> tuple[int, ...]:
+    """The bounds of an element that is an array of one type, as its fields are called ``[0][1]``; empty where it is not."""
+    fields = (*structure.fields, *structure.cold)
+    if len({(f.type, f.bytes) for f in fields}) != 1 or not all(_PART.fullmatch(f.name) for f in fields):
+        return ()
+    places = [tuple(map(int, re.findall(r"\d+", f.name))) for f in fields]
+    bounds = tuple(max(at) + 1 for at in zip(*places, strict=False))
+    whole = len({len(at) for at in places}) == 1 and prod(bounds) * fields[0].bytes == structure.element_bytes
+    return bounds if whole else ()
+
+
+def _array(declared: str, name: str, structure: Structure, inner: Sequence[int] = ()) -> str:
+    """An array of the structure's elements, each an array of ``inner`` bounds, as it is allocated now; ``declared`` has
+    ``{}`` for its name."""
+    counts = [*(dim.count for dim in structure.dims), *inner]
     if structure.via is not None:
         return f"{declared.replace('{}', f'*{name}[{structure.count}]')};  /* each element by itself */"
     heap = structure.kind in ("heap", "mapped")
@@ -129,6 +145,11 @@ def _together(lines: Sequence[str]) -> Iterable[str]:
         yield f"{kind} {', '.join(names)};" if names else kind
 
 
+def _member(field: Field) -> str:
+    """The rest of an access to a field: ``.x``, or ``[0][1]`` of an element that is an array."""
+    return field.name if field.name.startswith("[") else f".{field.name}"
+
+
 def _accesses(own: Sequence[Relayout], layout: Relayout, arrays: Sequence[NewArray]) -> list[str]:
     """How a loop reaches the fields, before and after."""
     pairs = []
@@ -138,7 +159,7 @@ def _accesses(own: Sequence[Relayout], layout: Relayout, arrays: Sequence[NewArr
         for m in one.fields:
             there = next(n for n in layout.fields if (n.buffer, n.offset) == (m.buffer, m.offset))
             array = arrays[m.buffer]
-            old = f"{element_of(one.structure)}{'' if alone else f'.{fields[m.field].name}'}"
+            old = f"{element_of(one.structure)}{'' if alone else _member(fields[m.field])}"
             pairs.append((old, f"{array.name}{array.index}{dict(array.places)[there.field]}"))
     more = f", and {len(pairs) - MOST_ACCESSES} more" if len(pairs) > MOST_ACCESSES else ""
     return [

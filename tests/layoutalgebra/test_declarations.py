@@ -96,3 +96,22 @@ def test_changes_are_c(kind: Kind, cold: tuple[str, ...], suffix: str, tmp_path:
             body = "\n".join([*declared, f"for (int i = 0; i < 100; i++) total += {access.replace(', ', ' + ')};"])
             source.write_text(f"{head}\ndouble f(void) {{ double total = 0;\n{body}\nreturn total; }}\n")
             subprocess.run(["gcc", f"-std={standard}", "-fsyntax-only", str(source)], check=True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "declared"), [("global", "double p[50][2][2];"), ("heap", "double (*p)[2][2] = malloc(50 * sizeof *p);")]
+)
+def test_elements_that_are_arrays_have_no_members(kind: Kind, declared: str, tmp_path: Path) -> None:
+    """Of a wave's field the report told to replace ``datarr[i][j].[0][0]``, which is no C."""
+    lines = change_of(cells("[0][0]", "[0][1]", "[1][0]", "[1][1]", count=50, kind=kind), ("soa",))
+    assert lines[0] == f"-{declared}  /* a.c:7 */"
+    today = [line[1:] for line in lines if line.startswith("-")]
+    assert today[-1].startswith("p[i][0][0], p[i][0][1], ")
+    source = "#include <stdlib.h>\nvoid f(int i)\n{\n" + today[0] + "\n" + today[-1].partition("  /*")[0] + ";\n}\n"
+    (tmp_path / "today.c").write_text(source)
+    subprocess.run(["gcc", "-fsyntax-only", "today.c"], cwd=tmp_path, check=True)
+
+
+def test_elements_of_which_a_part_is_not_known_stay_records() -> None:
+    lines = change_of(replace(cells("[0]", "[1]"), dims=(Dim(66, 24),)), ("soa", "compact"))
+    assert lines[0].startswith("-struct cell {")
