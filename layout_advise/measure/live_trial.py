@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+import numpy as np
 
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
@@ -18,7 +19,7 @@ from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.observe.case import Case
 from layout_advise.propose.source import Source
 from layout_advise.tracer.live.orders import MOST_LEFT_OUT, MOST_RANGES, LiveCalls, LiveTask
-from layout_advise.tracer.live.outcome import LiveRun
+from layout_advise.tracer.live.outcome import FAULTED, PASSED, STOPPED, LiveRun
 from layout_advise.tracer.live.output import OutputComparison, compare_output
 from layout_advise.tracer.live.run import run_live
 from layout_advise.tracer.process.stopped_program import Range
@@ -26,7 +27,8 @@ from layout_advise.tracer.trace.trace import Allocation
 
 GENERAL = 16
 MOST_DEATHS = 4
-"""So many calls at which the mock-up ends the program are left to the original; with more there is no trial."""
+"""So many calls at which the mock-up ends the program although a survey did not tell are left to the original; with more
+there is no trial."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,12 @@ class LiveTrial:
     exit_status: int = 0
     output_bytes: int = 0
     own_words: int = 0
+    stopped: int = 0
+    faulted: int = 0
+    """Calls left to the original as the mock-up came to a way that no compared call took, or reached for other memory than
+    the call studied."""
+    unimproved: float = 0.0
+    """The part of the calls' time, in an ordinary run, that calls left to the original take."""
     converted: bool = False
     """Whether the data were converted right before the timed calls: the ratio then holds those with warm and with flushed
     copies."""
@@ -175,6 +183,19 @@ def around(ratio: Ratio, times: LiveTimes) -> Ratio:
     return replace(ratio, lo=lo, hi=ratio.hi * (1 + MEASURE.live_mockup_ns / times.layout_ns))
 
 
+def unimproved(ordinary: LiveRun, tried: LiveRun) -> float:
+    """The part of the time of the calls timed in an ordinary run that calls take which ``tried`` left to the original."""
+    n = min(len(ordinary.times), len(tried.roles))
+    timed = ordinary.times[:n]
+    left = timed[(tried.roles[:n] & np.uint64(PASSED)) != 0]
+    return float(left.sum() / timed.sum()) if timed.sum() > 0 else 0.0
+
+
+def with_unimproved(ratio: Ratio, part: float) -> Ratio:
+    """``ratio`` whose lower end has ``part`` of the time as slow as it was."""
+    return replace(ratio, lo=min(ratio.lo, 1 / (part + (1 - part) / ratio.lo))) if ratio.lo > 0 else ratio
+
+
 @dataclass(slots=True)
 class _Trial:
     """One candidate in the running program."""
@@ -183,6 +204,8 @@ class _Trial:
     subject: LiveSubject
     task: LiveTask
     deadline: float
+    survey: LiveRun | None = None
+    """Which calls the mock-up does, each tried in a copy of the process; None: all, so far."""
 
     def carried_out(self) -> LiveTrial:
         """Ordinary runs, one with all calls as the mock-up, and pairs of runs."""
@@ -200,9 +223,17 @@ class _Trial:
         found = LiveTrial(
             times.ratio, "", whole.mockups, whole.passed, whole.conversions, times.calls, times.original_ns, times.layout_ns,
             min(one.cpu_seconds, other.cpu_seconds), whole.cpu_seconds, whole.returncode, len(whole.stdout),
-            compared.own or 0, times.converted,
+            compared.own or 0, *self._counts(), unimproved(one, whole), times.converted,
         )  # fmt: skip
-        return replace(found, ratio=around(self._with_flushed(times) if times.converted else times.ratio, times))
+        ratio = around(self._with_flushed(times) if times.converted else times.ratio, times)
+        return replace(found, ratio=with_unimproved(ratio, found.unimproved))
+
+    def _counts(self) -> tuple[int, int]:
+        """The calls at which a survey saw the mock-up stop, and those at which it saw it die."""
+        if self.survey is None:
+            return 0, 0
+        roles = self.survey.roles
+        return int(((roles & np.uint64(STOPPED)) != 0).sum()), int(((roles & np.uint64(FAULTED)) != 0).sum())
 
     def _run(self, calls: LiveCalls, seed: int) -> LiveRun:
         if time.monotonic() > self.deadline:
@@ -223,27 +254,59 @@ class _Trial:
         )
 
     def _all(self) -> LiveRun:
-        """The run in which all calls are the mock-up's that can be. Calls at which it dies are left to the original."""
+        """The run in which all calls are the mock-up's that can be. Where it dies at one, a survey tells all that it cannot
+        do; these are left to the original."""
+        dead = 0
         while True:
             run = self._run(LiveCalls.ALL, 0)
             if run.error:
                 raise _NoTrialError(run.error)
             if not run.inside:
                 return run
-            if len(self.task.left_out) >= min(MOST_DEATHS, MOST_LEFT_OUT):
-                stops = run.returncode == -signal.SIGILL  # __builtin_trap
-                what = "takes a way that no compared call took" if stops else "uses other memory than the one studied"
-                raise _NoTrialError(f"as the mock-up, call {run.inside} {what} ({run.end})")
-            self.task = replace(self.task, left_out=(*self.task.left_out, run.inside))
+            if self.survey is None:
+                self._look(run)
+            elif dead == MOST_DEATHS:
+                raise _NoTrialError(f"the mock-up ended the program at call {run.inside} ({run.end})")
+            else:
+                dead += 1
+                self._leave((run.inside,))
+
+    def _look(self, died: LiveRun) -> None:
+        """Has each call tried as the mock-up in a copy of the process; ``died`` is the run that gave reason to."""
+        self.survey = found = self._run(LiveCalls.SURVEY, 0)
+        if found.error:
+            raise _NoTrialError(found.error)
+        failed = np.flatnonzero(found.roles & np.uint64(STOPPED | FAULTED)) + self.task.first
+        if not len(failed):
+            self._leave((died.inside,))
+            return
+        if len(failed) > MOST_LEFT_OUT or len(failed) * 2 > found.surveyed - self.task.first + 1:
+            stopped, faulted = self._counts()
+            raise _NoTrialError(
+                f"the mock-up cannot do {len(failed)} of {found.surveyed - self.task.first + 1} calls: {stopped} take a way "
+                f"that no compared call took, {faulted} use other memory than the one studied"
+            )
+        self._leave(tuple(int(n) for n in failed))
+        if found.surveyed < self.task.first + self.bench.ordinary[0].calls - 1:
+            self.task = replace(self.task, last=found.surveyed)
+
+    def _leave(self, calls: tuple[int, ...]) -> None:
+        """Leaves these calls to the original, too."""
+        left = tuple(sorted({*self.task.left_out, *calls}))
+        if len(left) > MOST_LEFT_OUT:
+            raise _NoTrialError(f"the mock-up cannot do more than {MOST_LEFT_OUT} of the calls")
+        self.task = replace(self.task, left_out=left)
 
     def _general(self, run: LiveRun) -> tuple[LiveRun, OutputComparison]:
         """``run``, or where many calls have other arguments than the one studied, one with a mock-up that takes any;
         compared with the ordinary ones."""
         found = self._compared(run)
-        if run.passed - len(self.task.left_out) > MEASURE.live_passed * run.calls:
+        later = max(0, self.task.first + run.calls - 1 - self.task.last) if self.task.last else 0
+        if run.passed - len(self.task.left_out) - later > MEASURE.live_passed * run.calls:
             path = self.subject.general()
             if path is not None:
-                self.task = replace(self.bench.loosened(self.task, path), left_out=())
+                self.task = replace(self.bench.loosened(self.task, path), left_out=(), last=0)
+                self.survey = None
                 run = self._all()
                 found = self._compared(run)
         if not run.mockups:

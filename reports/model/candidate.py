@@ -120,7 +120,11 @@ class LiveReport(msgspec.Struct, frozen=True):
     ``speedup`` is the original's time over the layout's, of ``timed`` calls that ran as both, in so many pairs of runs as it
     has ``restores``; ``ns_original`` and ``ns_layout`` are those of one call. ``seconds_original`` and ``seconds_layout``
     are CPU time of the whole program, conversions included. ``converted``: the data were converted right before the timed
-    calls; the interval then holds ``speedup`` with warm and with flushed copies."""
+    calls; the interval then holds ``speedup`` with warm and with flushed copies.
+
+    Of the calls left to the original the mock-up came to a way that no compared call took at ``stopped``, and reached for
+    other memory than the call studied at ``faulted``. ``unimproved`` is the part of the calls' time that all those take
+    which were left to the original; the lower end of ``speedup`` has it as slow as it was."""
 
     calls: int
     passed: int
@@ -135,6 +139,9 @@ class LiveReport(msgspec.Struct, frozen=True):
     output_bytes: int
     own_words: int
     converted: bool
+    stopped: int = 0
+    faulted: int = 0
+    unimproved: float = 0.0
 
 
 class CandidateReport(msgspec.Struct, frozen=True):

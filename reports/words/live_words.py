@@ -27,7 +27,7 @@ def details(candidate: CandidateReport) -> str:
     live = candidate.live
     if live is None:
         return ""
-    passed = f", {number(live.passed)} others were left to the original" if live.passed else ""
+    passed = f", {number(live.passed)} others went through the original{_whose(live)}" if live.passed else ""
     own = f" but for {number(live.own_words)} words that differ each time" if live.own_words else ""
     copies = "; the data were converted right before the calls timed, with warm and with flushed copies"
     return (
@@ -37,6 +37,14 @@ def details(candidate: CandidateReport) -> str:
         f"{number(live.output_bytes)} bytes of output as ordinarily{own}, {live.seconds_layout:.2f} s of CPU time instead "
         f"of {live.seconds_original:.2f} s, conversions included."
     )
+
+
+def _whose(live: LiveReport) -> str:
+    """Why calls went through the original, and what part of the time they take."""
+    why = [f"{number(live.stopped)}: way not taken"] if live.stopped else []
+    why += [f"{number(live.faulted)}: other memory"] if live.faulted else []
+    why += [f"{live.unimproved:.1%} of the time, not improved in the lower end"] if live.unimproved >= 0.0005 else []
+    return f" ({'; '.join(why)})" if why else ""
 
 
 def lines(hotspot: HotspotReport) -> tuple[str, ...]:

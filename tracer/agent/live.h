@@ -4,24 +4,25 @@
 #define LAYOUT_ADVISE_LIVE_H
 #include "agent.h"
 
-enum { LA_LIVE_NONE, LA_LIVE_ALL, LA_LIVE_ONE, LA_LIVE_OTHER }; /* which calls are the mock-up's */
-enum { LA_LIVE_RANGES = 64, LA_LIVE_LEFT_OUT = 64, LA_LIVE_ROWS = 1 << 17 };
+enum { LA_LIVE_NONE, LA_LIVE_ALL, LA_LIVE_ONE, LA_LIVE_OTHER, LA_LIVE_SURVEY }; /* which calls are the mock-up's */
+enum { LA_LIVE_RANGES = 64, LA_LIVE_LEFT_OUT = 4096, LA_LIVE_ROWS = 1 << 17 };
 
 struct la_live_orders { /* file "live", written by the launcher */
     uint64_t magic, mode, seed;
     uint64_t writes;  /* the mock-up writes to the structures: they are copied back after each of its calls */
     uint64_t flush;   /* what was copied in is flushed from the caches before the call */
+    uint64_t survey_ns; /* a survey ends after so long */
     uint64_t last;    /* later calls are the original's; 0: none is too late */
     uint64_t guarded; /* bit n: register n has to be from low[n] to high[n] */
     uint64_t outside; /* bit n: register n must not point into the ranges */
     uint64_t low[16], high[16];
     uint64_t ranges, range[LA_LIVE_RANGES][2]; /* of the structures: start, end */
     uint64_t blocks, block[LA_LIVE_RANGES][3]; /* of the heap: address, bytes, order */
-    uint64_t left_out, leave[LA_LIVE_LEFT_OUT]; /* calls that are the original's */
+    uint64_t left_out, leave[LA_LIVE_LEFT_OUT]; /* calls that are the original's, in order */
     char path[4096]; /* of the mock-up */
 };
 
-enum { LA_ROW_ORIGINAL = 1, LA_ROW_MOCKUP = 2, LA_ROW_CONVERTED = 4, LA_ROW_PASSED = 8 };
+enum { LA_ROW_ORIGINAL = 1, LA_ROW_MOCKUP = 2, LA_ROW_CONVERTED = 4, LA_ROW_PASSED = 8, LA_ROW_STOPPED = 16, LA_ROW_FAULTED = 32 };
 struct la_live_row {
     uint64_t tsc, cpu, role;
 };
@@ -30,7 +31,8 @@ struct la_live_page { /* file "rows" */
     volatile uint64_t calls, mockups, conversions, passed;
     volatile uint64_t inside; /* the call that runs as the mock-up; 0: none */
     volatile uint64_t stale;
-    uint64_t reserved[2];
+    volatile uint64_t surveyed; /* the last call that a survey came to */
+    uint64_t reserved;
     struct la_live_row row[LA_LIVE_ROWS];
 };
 extern struct la_live_orders la_live;

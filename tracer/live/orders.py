@@ -14,7 +14,7 @@ from layout_advise.tracer.process.stopped_program import Range
 from layout_advise.tracer.trace.trace import Allocation
 
 MOST_RANGES = 64
-MOST_LEFT_OUT = 64
+MOST_LEFT_OUT = 4096
 
 
 class LiveCalls(IntEnum):
@@ -25,6 +25,8 @@ class LiveCalls(IntEnum):
     ALL = 1
     ONE = 2
     OTHER = 3
+    SURVEY = 4
+    """The original makes all calls, and each is tried before as the mock-up in a copy of the process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,8 @@ class LiveTask:
     flush: bool = False
     left_out: tuple[int, ...] = ()
     last: int = 0
+    survey_s: float = 10.0
+    """A survey ends after so many seconds."""
 
     def packed(self, calls: LiveCalls, seed: int) -> bytes:
         """The agent's file of orders. Raises ValueError where there are more ranges or calls than it takes."""
@@ -56,11 +60,11 @@ class LiveTask:
         for number, least, greatest in self.guarded:
             low[number], high[number] = least, greatest
         masks = [sum(1 << number for number in numbers) for numbers in ((g[0] for g in self.guarded), self.outside)]
-        head = (MAGIC, calls, seed, self.writes, self.flush, self.last, *masks, *low, *high)
+        head = (MAGIC, calls, seed, self.writes, self.flush, int(self.survey_s * 1e9), self.last, *masks, *low, *high)
         ranges = [word for r in self.ranges for word in (r.start, r.end)]
         blocks = [word for b in self.blocks for word in (b.address, b.bytes, b.order)]
         words = [*head, len(self.ranges), *_padded(ranges, 2 * MOST_RANGES), len(self.blocks)]
-        words += [*_padded(blocks, 3 * MOST_RANGES), len(self.left_out), *_padded(self.left_out, MOST_LEFT_OUT)]
+        words += [*_padded(blocks, 3 * MOST_RANGES), len(self.left_out), *_padded(sorted(self.left_out), MOST_LEFT_OUT)]
         return struct.pack(f"<{len(words)}Q", *words) + os.fsencode(self.mockup.resolve()).ljust(4096, b"\0")
 
 

@@ -15,9 +15,9 @@ ROWS = 1 << 17
 _HEAD = struct.Struct("<256s8Q")
 ROW = np.dtype([("tsc", np.uint64), ("cpu", np.uint64), ("role", np.uint64)])
 TABLE_BYTES = _HEAD.size + ROWS * ROW.itemsize
-ORIGINAL, MOCKUP, CONVERTED, PASSED = 1, 2, 4, 8
+ORIGINAL, MOCKUP, CONVERTED, PASSED, STOPPED, FAULTED = 1, 2, 4, 8, 16, 32
 """Bits of a row's role: timed as the original, run as the mock-up, with the data converted before it, not like the traced
-call and so the original's."""
+call and so the original's; in a survey, where the mock-up stopped at a way that no compared call took, or died otherwise."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,6 +40,8 @@ class LiveRun:
     cpu_seconds: float
     stdout: bytes
     stderr: bytes
+    surveyed: int = 0
+    """The last call that a survey came to."""
 
     @property
     def end(self) -> str:
@@ -53,12 +55,12 @@ class LiveRun:
 
 def read_table(
     data: bytes, ns_per_tick: float | None
-) -> tuple[str, tuple[int, int, int, int, int], NDArray[np.float64], NDArray[np.uint64]]:
-    """The error text, the counts (calls, mock-ups, conversions, passed, inside), ns and role of each call. The CPU's time
-    where it was taken, else that of the time stamp counter."""
-    error, calls, mockups, conversions, passed, inside, *_ = _HEAD.unpack_from(data)
+) -> tuple[str, tuple[int, int, int, int, int, int], NDArray[np.float64], NDArray[np.uint64]]:
+    """The error text, the counts (calls, mock-ups, conversions, passed, inside, surveyed), ns and role of each call. The
+    CPU's time where it was taken, else that of the time stamp counter."""
+    error, calls, mockups, conversions, passed, inside, _, surveyed, _ = _HEAD.unpack_from(data)
     rows = np.frombuffer(data, ROW, min(calls, ROWS), offset=_HEAD.size)
     quick = not rows["cpu"].any()
     times = rows["tsc"] * (ns_per_tick or np.nan) if quick else rows["cpu"].astype(np.float64)
     text = error.split(b"\0")[0].decode(errors="replace")
-    return text, (calls, mockups, conversions, passed, inside), times, rows["role"].copy()
+    return text, (calls, mockups, conversions, passed, inside, surveyed), times, rows["role"].copy()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from layout_advise.tracer.live.outcome import TABLE_BYTES, LiveRun, read_table
 from layout_advise.tracer.live.output import MOST_BYTES
 from layout_advise.tracer.process.agent_run import agent_run
 from layout_advise.tracer.process.channel import Mode, Orders, State
-from layout_advise.tracer.process.launch import Start, wait_for_end
+from layout_advise.tracer.process.launch import Start
 from layout_advise.tracer.process.patching import Entry
 
 _HINT = "--no-live leaves the trial out"
@@ -46,7 +47,11 @@ def run_live(
         files = {"live": task.packed(calls, seed)}
         before = _children_seconds()
         with agent_run(start, orders, tables={"rows": TABLE_BYTES}, files=files) as (folder, process):
-            wait_for_end(process, timeout, "a layout was tried in it", _HINT)
+            try:
+                process.wait(timeout)
+            except subprocess.TimeoutExpired:
+                slow = f"the program took longer than {timeout:.3g} s while a layout was tried in it"
+                raise ProgramError(slow, "it was ended", _HINT) from None
             seconds, cpu_seconds = time.monotonic() - folder.begun, _children_seconds() - before
             status = folder.status()
             if status.state < State.PATCHED:
@@ -54,10 +59,10 @@ def run_live(
             error, counts, times, roles = read_table((folder.path / "rows").read_bytes(), status.ns_per_tick)
         if max(out.stat().st_size, messages.stat().st_size) > MOST_BYTES:
             raise ProgramError("a layout cannot be tried in the program", f"it prints more than {MOST_BYTES >> 20} MiB")
-        made, mockups, conversions, passed, inside = counts
+        made, mockups, conversions, passed, inside, surveyed = counts
         return LiveRun(
             made, mockups, conversions, passed, inside, error or status.error, times, roles, process.returncode, seconds,
-            cpu_seconds, out.read_bytes(), messages.read_bytes(),
+            cpu_seconds, out.read_bytes(), messages.read_bytes(), surveyed,
         )  # fmt: skip
 
 

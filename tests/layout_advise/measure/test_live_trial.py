@@ -13,11 +13,12 @@ import pytest
 from layout_advise.errors import ProgramError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Relayout, Structure
 from layout_advise.measure import live_trial
-from layout_advise.measure.live_trial import LiveBench, LiveSubject, LiveTrial
+from layout_advise.measure.live_trial import LiveBench, LiveSubject, LiveTrial, with_unimproved
 from layout_advise.mockup.ir.effects import Gpr
 from layout_advise.mockup.remap.conversion_view import NOTHING
+from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.tracer.live.orders import LiveCalls, LiveTask
-from layout_advise.tracer.live.outcome import CONVERTED, MOCKUP, ORIGINAL, LiveRun
+from layout_advise.tracer.live.outcome import CONVERTED, FAULTED, MOCKUP, ORIGINAL, PASSED, STOPPED, LiveRun
 from layout_advise.tracer.trace.trace import Allocation
 
 BASE, BYTES, CALLS = 0x10000, 6400, 200
@@ -36,25 +37,40 @@ class Played:
         prints: Callable[[LiveCalls, int], bytes] = lambda calls, number: b"12\n",
         ends: Callable[[LiveCalls], int] = lambda calls: 0,
         converted: bool = False,
+        blind: Sequence[int] = (),
+        surveyed: int = CALLS,
     ) -> None:
+        self.blind, self.surveyed = frozenset(blind), surveyed
         self.dies, self.passes, self.prints, self.ends, self.converted = dies, passes, prints, ends, converted
         self.runs: list[tuple[LiveCalls, LiveTask]] = []
 
     def run(self, command: Sequence[str], entry: object, task: LiveTask, calls: LiveCalls, **options: Any) -> LiveRun:
         self.runs.append((calls, task))
         number = np.arange(CALLS)
+        if calls == LiveCalls.SURVEY:
+            return self.survey(task)
         mockup = {0: number < 0, 1: number >= 0, 2: number % 2 == 0, 3: number % 2 == 1}[int(calls)]
         passed = (number % 10 < 10 * self.passes) if calls and task.mockup != GENERAL else number < 0
-        left = np.isin(task.first + number, task.left_out)
+        left = np.isin(task.first + number, task.left_out) | ((task.last > 0) & (task.first + number > task.last))
         deadly = mockup & ~passed & ~left & np.isin(task.first + number, self.dies)
         mockup = mockup & ~passed & ~left
         inside = task.first + int(np.flatnonzero(deadly)[0]) if deadly.any() else 0
         roles = np.where(mockup, MOCKUP | (CONVERTED if self.converted else 0), ORIGINAL).astype(np.uint64)
+        roles[left] = PASSED if calls else ORIGINAL
         layout = 60e3 if self.converted and task.flush else 80e3
         return LiveRun(
             CALLS, int(mockup.sum()), 1, int((passed | left).sum()), inside, "", np.where(mockup, layout, 100e3), roles,
             -4 if inside else self.ends(calls), 0.01, 0.01, self.prints(calls, len(self.runs)), b"",
         )  # fmt: skip
+
+    def survey(self, task: LiveTask) -> LiveRun:
+        """One that comes to ``surveyed`` calls, and sees those of ``dies`` but what it is ``blind`` to."""
+        call = task.first + np.arange(CALLS)
+        seen = np.isin(call, sorted({*self.dies} - self.blind)) & (call < task.first + self.surveyed)
+        roles = np.where(seen, np.where(call % 2, STOPPED, FAULTED), MOCKUP).astype(np.uint64)
+        last = task.first + self.surveyed - 1
+        nothing = np.zeros(CALLS)
+        return LiveRun(CALLS, 0, 1, 0, 0, "", nothing, roles, 0, 0.01, 0.01, b"", b"", last)
 
 
 def bench(**changes: object) -> LiveBench:
@@ -117,14 +133,43 @@ def test_rows_that_lie_apart_are_watched_to_their_end(monkeypatch: pytest.Monkey
 
 
 def test_calls_at_which_the_mockup_dies_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    played = Played(dies=(17, 31))
+    played = Played(dies=(17, 30))
     found = trial(monkeypatch, played)
     assert found.ratio is not None
-    assert (found.calls, found.passed) == (198, 2)
-    assert played.runs[-1][1].left_out == (17, 31)
-    found = trial(monkeypatch, Played(dies=range(10, 90)))
+    assert (found.calls, found.passed, found.stopped, found.faulted) == (198, 2, 1, 1)
+    assert played.runs[-1][1].left_out == (17, 30)
+    assert found.unimproved == pytest.approx(0.01)
+    assert kinds(played).count(LiveCalls.SURVEY) == 1
+    found = trial(monkeypatch, Played(dies=range(10, 190)))
     assert found.ratio is None
-    assert "takes a way that no compared call took" in found.reason
+    assert "cannot do 180 of 200 calls: 90 take a way that no compared call took, 90 use other memory" in found.reason
+
+
+def test_many_calls_left_to_the_original_lower_the_claim(monkeypatch: pytest.MonkeyPatch) -> None:
+    few, many = trial(monkeypatch, Played(dies=(17,))), trial(monkeypatch, Played(dies=range(10, 90)))
+    assert few.ratio is not None
+    assert many.ratio is not None
+    assert many.unimproved == pytest.approx(0.4)
+    assert many.ratio.lo < 1.16 < few.ratio.lo < many.ratio.median
+    assert with_unimproved(Ratio(0.5, 0.5, 0.5, 2), 0.9).lo == 0.5
+
+
+def test_a_death_that_the_survey_did_not_see_is_left_out_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    played = Played(dies=(17, 30, 33), blind=(30, 33))
+    assert trial(monkeypatch, played).passed == 3
+    assert trial(monkeypatch, Played(dies=(17,), blind=(17,))).passed == 1
+    deaf = trial(monkeypatch, Played(dies=range(10, 40), blind=range(10, 40)))
+    assert deaf.ratio is None
+    assert "ended the program at call 15" in deaf.reason
+
+
+def test_calls_that_a_survey_did_not_come_to_are_the_originals(monkeypatch: pytest.MonkeyPatch) -> None:
+    played = Played(dies=(17, 150), surveyed=120)
+    found = trial(monkeypatch, played)
+    task = played.runs[-1][1]
+    assert (task.left_out, task.last) == ((17,), task.first + 119)
+    assert found.ratio is not None
+    assert (found.passed, found.unimproved) == (81, pytest.approx(81 / 200))
 
 
 def test_where_many_calls_have_other_arguments_a_mockup_takes_any(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,8 @@ EXPORT void la_run(struct la_context *context)
     double *d = (double *)context->buffers[1], sum = 0;
     if (scale == TRAP)
         __builtin_trap();
+    if (scale == FAR)
+        at = (const int *)4096; /* a pointer that leads to where nothing is */
     for (long i = 0; i < (long)context->in.gpr[2]; i++) {
         sum += (c[at[i]] + WRONG) * scale;
 #ifdef WRITES

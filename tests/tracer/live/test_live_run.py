@@ -13,7 +13,7 @@ import pytest
 
 from layout_advise.errors import ProgramError
 from layout_advise.tracer.live.orders import LiveCalls, LiveTask
-from layout_advise.tracer.live.outcome import CONVERTED, MOCKUP, ORIGINAL, PASSED, LiveRun
+from layout_advise.tracer.live.outcome import CONVERTED, FAULTED, MOCKUP, ORIGINAL, PASSED, STOPPED, LiveRun
 from layout_advise.tracer.live.run import run_live
 from layout_advise.tracer.process.agent import SOURCES
 from layout_advise.tracer.process.stopped_program import Range
@@ -68,14 +68,16 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, Path]:
 
 @pytest.fixture
 def trial(programs: dict[bool, Path], tmp_path: Path) -> Build:
-    def build(*words: str, writes: bool = False, stdin: Path | None = None, trap: int = -1, wrong: int = 0) -> Trial:
+    def build(
+        *words: str, writes: bool = False, stdin: Path | None = None, trap: int = -1, wrong: int = 0, far: int = -1
+    ) -> Trial:
         program = programs[writes]
         with park([str(program), *words], entry_of(program), FIRST, timeout=60, stdin_path=stdin) as parked:
             known = parked.registers().gpr
             base, count = known[RDI], known[RDX]
             blocks = tuple(a for a in parked.allocations() if a.address == base)
         out = tmp_path / "mockup.so"
-        given = [f"-DBASE={base:#x}", f"-DCOUNT={count}", f"-DTRAP={trap}", f"-DWRONG={wrong}"]
+        given = [f"-DBASE={base:#x}", f"-DCOUNT={count}", f"-DTRAP={trap}", f"-DWRONG={wrong}", f"-DFAR={far}"]
         given += ["-DWRITES"] if writes else []
         source = HERE / "live_mockup.c"
         subprocess.run(["gcc", "-O2", "-shared", "-fPIC", f"-I{SOURCES}", *given, "-o", out, source], check=True)
@@ -211,6 +213,31 @@ def test_a_way_that_is_not_there_is_told_and_left_to_the_original(trial: Build) 
     assert run.mockups == 16 - FIRST + 1
 
 
+@pytest.mark.parametrize(("writes", "what"), [(False, ""), (False, "writer"), (True, ""), (False, "fork")])
+def test_a_survey_tells_the_calls_that_the_mockup_cannot_do(trial: Build, writes: bool, what: str) -> None:
+    """One stops at a way that is not there, one reaches for memory that is not there: the program does not notice."""
+    one = trial(*filter(None, [what]), writes=writes, trap=17, far=23)
+    run = one.run(LiveCalls.SURVEY)
+    assert one.same(run)
+    assert numbers(run, STOPPED) == [17]
+    assert numbers(run, FAULTED) == [23]
+    assert numbers(run, MOCKUP) == [k for k in range(FIRST, CALLS + 1) if k not in (17, 23)]
+    assert (run.surveyed, run.mockups) == (CALLS, 0)
+    kept = replace(one, task=replace(one.task, left_out=(23, 17)))
+    run = kept.run(LiveCalls.ALL)
+    assert kept.same(run)
+    assert numbers(run, PASSED) == [17, 23]
+    assert kept.same(kept.run(LiveCalls.ONE, 1))
+    assert kept.same(kept.run(LiveCalls.OTHER, 1))
+
+
+def test_a_survey_ends_in_time(trial: Build) -> None:
+    one = trial()
+    run = replace(one, task=replace(one.task, survey_s=0.0)).run(LiveCalls.SURVEY)
+    assert one.same(run)
+    assert FIRST <= run.surveyed < CALLS
+
+
 @pytest.mark.parametrize("what", ["early", "die"])
 def test_a_program_that_ends_in_the_middle_ends_the_same_way(trial: Build, what: str) -> None:
     one = trial(what)
@@ -253,9 +280,9 @@ def test_a_mockup_that_cannot_be_loaded_leaves_the_program_alone(trial: Build, t
     assert "gone.so" in run.error
 
 
-def test_a_program_that_hangs_is_ended(trial: Build) -> None:
+def test_a_program_that_takes_too_long_is_ended(trial: Build) -> None:
     one = trial()
-    with pytest.raises(ProgramError, match="the program hung while a layout was tried in it"):
+    with pytest.raises(ProgramError, match=r"the program took longer than 0\.3 s while a layout was tried in it"):
         run_live(["/bin/sleep", "60"], entry_of(one.program), one.task, LiveCalls.ALL, timeout=0.3)
     assert not list(Path("/dev/shm").glob(f"layout-advise-{os.getpid()}-*"))
 
@@ -263,4 +290,4 @@ def test_a_program_that_hangs_is_ended(trial: Build) -> None:
 def test_orders_have_room_for_so_much(trial: Build) -> None:
     one = trial()
     with pytest.raises(ValueError, match="too many"):
-        replace(one.task, left_out=tuple(range(65))).packed(LiveCalls.ALL, 0)
+        replace(one.task, left_out=tuple(range(4097))).packed(LiveCalls.ALL, 0)
