@@ -1,0 +1,1 @@
+"""Programs that do what breaks tools, each through the whole command."""

@@ -1,0 +1,16 @@
+/* The hot function is called with a stack that is not aligned as it should be. */
+#include "frame.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+void drive(struct item *items)
+{
+    for (int step = 0; step < STEPS; step++)
+        __asm__ volatile("movq %%rsp, %%rbx\n\tandq $-64, %%rsp\n\tsubq $136, %%rsp\n\tcall work\n\tmovq %%rbx, %%rsp"
+                         :
+                         : "D"(items), "S"(ITEMS)
+                         : "rbx", "rax", "rcx", "rdx", "r8", "r9", "r10", "r11", "memory", "cc", "xmm0", "xmm1", "xmm2",
+                           "xmm3", "xmm4", "xmm5", "xmm6", "xmm7");
+    printf("%.17g\n", items[7].x);
+    exit(0);
+}

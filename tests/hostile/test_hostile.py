@@ -1,0 +1,136 @@
+"""Programs that each do one thing which breaks tools, through the real command.
+
+Whatever a program does, ``trace`` ends with a report or with one line, leaves nothing behind, and the program's first run has
+its own output and exit status. ``programs.toml`` says what is special about one; each source here is a program.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent
+TABLE: dict[str, dict[str, Any]] = tomllib.loads((HERE / "programs.toml").read_text())
+SOURCES = {f"{path.parent.name}/{path.stem}": path for path in sorted(HERE.glob("*/*.c*")) if path.suffix in (".c", ".cpp")}
+NAMES = sorted({*SOURCES, *TABLE})
+OPTIONS = ("--restores", "3", "--candidates", "1", "--budget", "2", "--no-live")
+PATIENCE = 150.0
+"""Seconds beyond what the program needs by itself, many times over, as the machine may be busy."""
+LIMITED = 20.0
+"""Seconds after which a program that does not end by itself is ended, to learn its output."""
+
+
+def build(name: str, folder: Path) -> Path:
+    """The program, in a folder of its own; its processes can be told by where its file lies."""
+    source = SOURCES.get(name)
+    flags = ["-O2", "-g", "-pthread", f"-I{HERE}", *TABLE.get(name, {}).get("flags", [])]
+    frame = [*flags, "-DINSIDE"] if source and "void inside(" in source.read_text() else flags
+    subprocess.run(["gcc", *frame, "-c", HERE / "frame.c", "-o", folder / "frame.o"], check=True)
+    command = ["g++", "-std=c++20"] if source and source.suffix == ".cpp" else ["gcc"]
+    inputs = [folder / "frame.o", *([source] if source else [])]
+    done = subprocess.run([*command, *flags, "-o", folder / "hostile", *inputs, "-lm"], capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"cannot be built here: {done.stderr.strip().splitlines()[-1]}")
+    return folder / "hostile"
+
+
+def processes(folder: Path) -> list[int]:
+    """Processes whose program lies, or lay, in a folder."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit() and os.readlink(entry / "exe").startswith(f"{folder}/"):
+                found.append(int(entry.name))
+    return found
+
+
+def end_all(folder: Path) -> None:
+    for one in processes(folder):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(one, signal.SIGKILL)
+
+
+def run(command: list[str], folder: Path, name: str, seconds: float) -> tuple[int, bytes, bytes]:
+    """Status, output and errors of a command, through files: a child of it that lives on may hold them open."""
+    given = folder / "input"
+    given.write_text(TABLE.get(name, {}).get("input", ""))
+    (folder / "tmp").mkdir(exist_ok=True)
+    environment = {**os.environ, "TMPDIR": str(folder / "tmp")}
+    with given.open("rb") as stdin, (folder / "out").open("wb") as out, (folder / "err").open("wb") as err:
+        process = subprocess.Popen(command, cwd=folder, stdin=stdin, stdout=out, stderr=err, env=environment)
+        try:
+            status = process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            status = process.wait()
+    return status, (folder / "out").read_bytes(), (folder / "err").read_bytes()
+
+
+def alone(program: Path, folder: Path, name: str) -> tuple[int, bytes]:
+    """What the program does without the tool, on a copy of its own."""
+    folder.mkdir()
+    copy = shutil.copy(program, folder / "hostile")
+    try:
+        status, out, _ = run([str(copy), *TABLE.get(name, {}).get("arguments", [])], folder, name, LIMITED)
+    finally:
+        end_all(folder)
+    return status, out
+
+
+def left(folder: Path, before: set[str]) -> list[object]:
+    """What is there after the tool has ended; the kernel may need a moment for processes."""
+    deadline = time.monotonic() + 10
+    while processes(folder) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    shared = {path.name for path in Path("/dev/shm").glob("la*")} - before if "PYTEST_XDIST_WORKER" not in os.environ else set()
+    return [*processes(folder), *(path.name for path in (folder / "tmp").iterdir()), *shared]
+
+
+def status_in(report: dict[str, Any]) -> int:
+    """The exit status as Python's subprocess has it."""
+    program = report["program"]
+    return program["exit_status"] if program["signal"] is None else -signal.Signals[program["signal"]].value
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if TABLE.get(name, {}).get("fast") else pytest.mark.slow) for name in NAMES]
+)
+def test_ends_well(name: str, tmp_path: Path) -> None:
+    row = TABLE.get(name, {})
+    program = build(name, tmp_path)
+    status, out = alone(program, tmp_path / "alone", name)
+    folder = tmp_path / "traced"
+    folder.mkdir()
+    shutil.copy(program, folder / "hostile")
+    before = {path.name for path in Path("/dev/shm").glob("la*")}
+    command = [sys.executable, "-m", "layout_advise", "trace", "-q", *OPTIONS, *row.get("options", []), "--hotspot", "work"]
+    command += ["-o", "run", "--json", "report.json", "--", "./hostile", *row.get("arguments", [])]
+    try:
+        code, said, err = run(command, folder, name, PATIENCE)
+        assert code != -signal.SIGKILL, f"still running: {err[-2000:]!r}"
+        assert left(folder, before) == []
+    finally:
+        end_all(folder)
+    lines = [line for line in err.decode(errors="replace").splitlines() if line.startswith("layout-advise: ")]
+    assert b"Traceback" not in err, err[-3000:].decode(errors="replace")
+    assert code in (0, 1, 2, 4), err[-2000:]
+    if code == 0:
+        assert "says" not in row
+        assert status_in(json.loads((folder / "report.json").read_text())) == status
+        assert said.startswith(out)
+    else:
+        assert len(lines) == 1, err[-2000:]
+        assert not row.get("answers"), lines[0]
+        assert row.get("says", "") in lines[0]
+        assert said in (out, b"") or out.startswith(said) or row.get("says"), (said[-300:], out[-300:])
