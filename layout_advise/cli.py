@@ -48,7 +48,8 @@ data, checks byte for byte that it computes the same, and times it.
 
   layout-advise help                        commands and topics: exit codes, variables, reasons, words
 
-exit codes: 0 done, 1 could not, 2 usage, 3 an alarm (--fail-on, guard --check), 4 this machine lacks something (doctor)
+exit codes: 0 done, 1 could not, 2 usage, 3 an alarm (--fail-on, guard --check), 4 this machine lacks something
+  (doctor says what), or compare found nothing in common
 """
 
 

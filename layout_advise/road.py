@@ -62,7 +62,8 @@ from layout_advise.propose.proposals import Proposed, views_of
 from layout_advise.propose.source import Source
 from layout_advise.propose.stage import propose_layouts
 from layout_advise.reasons import Reason
-from layout_advise.reports.model.hotspot import ByThreads, Verdict
+from layout_advise.reports.model.hotspot import Verdict
+from layout_advise.reports.model.threads import ByThreads
 from layout_advise.rundir import write_atomically
 from layout_advise.tracer.process.stopped_program import Snapshots
 from layout_advise.tracer.snapshot.agent_process import AgentProcess

@@ -21,7 +21,8 @@ from layout_advise.observe.case import Case
 from layout_advise.observe.find_kinds import Kinds
 from layout_advise.observe.observe import Observation
 from layout_advise.reasons import TELLS_NOTHING
-from layout_advise.reports.model.hotspot import ByThreads, HotspotReport, Verdict
+from layout_advise.reports.model.hotspot import HotspotReport, Verdict
+from layout_advise.reports.model.threads import ByThreads
 from layout_advise.verify.stage import Verified
 
 

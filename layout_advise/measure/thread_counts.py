@@ -19,7 +19,7 @@ from layout_advise.mockup.timing.statistics import Ratio, undisturbed, undisturb
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import ORIGINAL, Variant
 from layout_advise.reports.model.candidate import Interval
-from layout_advise.reports.model.hotspot import ByThreads, ThreadCount, Time
+from layout_advise.reports.model.threads import ByThreads, ThreadCount, Time
 from layout_advise.tracer.process.stopped_program import StoppedProgram
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.trace.trace import Trace

@@ -18,7 +18,9 @@ class Interval(msgspec.Struct, frozen=True):
 
     median: float
     lo: float
+    """Lower end of the 95 % interval."""
     hi: float
+    """Upper end of the 95 % interval."""
     restores: int | None = None
 
 
@@ -26,17 +28,23 @@ class Identity(msgspec.Struct, frozen=True):
     """The identity mock-up; ``ratio`` is its time over the original's."""
 
     evidence: Evidence
+    """How far it was compared with the original."""
     ratio: Interval | None
     reason: str | None
+    """Why it is not ``verified``, or None."""
 
 
 class PartReport(msgspec.Struct, frozen=True):
     """Fields that share a term of the new layout."""
 
     structure: str
+    """Id of the structure that the fields are of."""
     fields: tuple[str, ...]
+    """Names of the fields, in their order in memory."""
     unit_bytes: int
+    """The unit of ``term``, in bytes."""
     term: str
+    """The term of the layout algebra."""
     index_map: str = ""
     """Where a field of element [i][j]... goes, with a legend: ``byte = 64*(i // 4) + 8*(i % 4) of p_x; i < 1000``."""
 
@@ -45,9 +53,13 @@ class Verification(msgspec.Struct, frozen=True):
     """The extent of a comparison: calls, bytes compared, bytes that the call changed, greatest ulp difference."""
 
     calls: int
+    """Calls after which original and mock-up were compared."""
     bytes_compared: int
+    """Bytes compared, over all these calls."""
     bytes_changed: int
+    """Bytes of these that the original changed."""
     max_ulp: int
+    """Greatest difference of two floating-point numbers, in units in the last place; 0 where all bytes are equal."""
 
 
 class Conversion(msgspec.Struct, frozen=True):
@@ -59,8 +71,11 @@ class Conversion(msgspec.Struct, frozen=True):
     over these; ``each-period`` where something did; None where that is not known."""
 
     in_ms: float
+    """Milliseconds to bring the data into the new layout once, as timed."""
     out_ms: float
+    """Milliseconds to bring them back once, as timed."""
     break_even_calls: int | None
+    """Calls in a row after which a conversion there and back has paid; None: never."""
     copied_in: tuple[str, ...] = ()
     copied_out: tuple[str, ...] = ()
     around: Interval | None = None
@@ -80,14 +95,18 @@ class Traffic(msgspec.Struct, frozen=True):
     """Distinct cache lines touched by one call in the structures concerned."""
 
     lines_before: int
+    """Distinct cache lines now, counted in the trace."""
     lines_after: int
+    """Distinct cache lines in the new layout, by its index map from the same trace."""
 
 
 class Bytes(msgspec.Struct, frozen=True):
     """Size of the structures concerned."""
 
     before: int
+    """Bytes as they lie now."""
     after: int
+    """Bytes in the new layout, of the fields that the region uses."""
 
 
 class Elsewhere(msgspec.Struct, frozen=True):
@@ -96,9 +115,13 @@ class Elsewhere(msgspec.Struct, frozen=True):
     rest. A sample: no time is claimed."""
 
     symbol: str
+    """The function that was seen to use it."""
     structure: str
+    """Id of the structure."""
     lines_before: int
+    """Distinct cache lines of the accesses seen, now."""
     lines_after: int
+    """The same in the new layout."""
 
 
 class BudgetTerm(msgspec.Struct, frozen=True):
@@ -149,31 +172,57 @@ class CandidateReport(msgspec.Struct, frozen=True):
     are stored by class, in this many parts; of each so many neighbours the one that a call uses is in the first."""
 
     id: str
+    """Unique in the region (``c3``); with the variant where there are several (``c3-simd``)."""
     structures: tuple[str, ...]
+    """Ids of the structures that are laid out anew."""
     families: tuple[str, ...]
+    """Words of the kinds of layouts that it is made of (``soa``, ``aosoa``, ``compact``)."""
     block: int | None
+    """Elements in a block, of layouts in blocks."""
     temporary: bool
+    """Whether it was measured as a copy made around each call."""
     layout: dict[str, str]
+    """By id of a structure its new term."""
     derivation: tuple[str, ...]
+    """The rewriting rules in the order of their use, by their numbers in ``docs/algebra.md``."""
     variant: Literal["plain", "restrict", "lanes", "simd"]
+    """How the mock-up is written: ``restrict`` promises the compiler that arrays do not overlap, ``lanes`` is plain C
+    with loops over blocks, ``simd`` vector types."""
     parts: tuple[PartReport, ...]
+    """The new arrays."""
     evidence: Evidence
+    """How it was shown; from the strongest on: tried in the running program, all bytes equal, equal up to rounding, only
+    loads and stores replayed, only modelled, refused."""
     reason: str | None
+    """Why it is not ``verified``, or None."""
     verification: Verification | None
+    """What was compared; None where nothing was."""
     speedup: Interval | None
     over_identity: Interval | None
+    """The time of the unchanged mock-up in the fastest of its comparable builds over that of this one."""
     cold: Interval | None
+    """The speedup with flushed caches; None where it was not timed."""
     conversion: Conversion | None
+    """None where it was not timed."""
     net_speedup: float | None
+    """The speedup with a conversion around every call; None where that is not known."""
     program_speedup: float | None
+    """The speedup of the whole program by Amdahl's law, with the region's part of the samples."""
     traffic: Traffic | None
+    """Modelled, from the trace; None where that is not known."""
     bytes: Bytes
+    """Memory that the region works on."""
     mockup: str | None
+    """The mock-up's file in the run directory."""
     declaration: str = ""
+    """The new types in C, with a comment where each field went."""
     drawing: str = ""
+    """The new layout drawn, as SVG."""
     source: str = ""
     """The mock-up in C, without the middle of long tables."""
     measured_again: bool = False
+    """Whether ``speedup`` is of a second measurement, in new processes and a new build, which guards against choosing by
+    luck."""
     classes: int | None = None
     replay: Interval | None = None
     """Time of the loads and stores alone, replayed in the present layout, over that in this one (evidence ``replayed``): no

@@ -1,8 +1,8 @@
 """The report as data: the contract ``layout-advise.report/1`` (design, section 5).
 
 ``report.json`` is an encoded :class:`Report`; the terminal and HTML reports are made from the same object. The JSON
-schema in ``docs/report.schema.json`` is generated from these classes and those of ``hotspotmodel.py``,
-``candidatemodel.py`` and ``structuremodel.py``. Fields may be added, none renamed.
+schema in ``docs/report.schema.json`` is generated from these classes and of the modules
+beside it; a field is described by the docstring below it, or by that of its class. Fields may be added, none renamed.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import msgspec
 
 from layout_advise.errors import RunDirError
 from layout_advise.reports.model.candidate import Interval
+from layout_advise.reports.model.descriptions import described
 from layout_advise.reports.model.hotspot import HotspotReport
 from layout_advise.reports.model.plan import InRegion, ProgramPlan
 
@@ -24,14 +25,18 @@ class Tool(msgspec.Struct, frozen=True):
     """The program that wrote the report."""
 
     name: str
+    """Always ``layout-advise``."""
     version: str
+    """The version of the tool."""
 
 
 class Binary(msgspec.Struct, frozen=True):
     """The program's file; ``producer`` is the compiler and its flags as recorded by DWARF."""
 
     path: str
+    """As it was started, made absolute."""
     build_id: str | None
+    """The linker's build id in hexadecimal digits; None where the file has none."""
     producer: str | None
 
 
@@ -39,7 +44,9 @@ class Program(msgspec.Struct, frozen=True):
     """How the program ended in the run to its end; ``deterministic`` whether later runs reached the same calls."""
 
     exit_status: int | None
+    """None where a signal ended it."""
     signal: str | None
+    """The name of the signal that ended it, or None."""
     deterministic: bool | None
 
 
@@ -47,20 +54,30 @@ class Machine(msgspec.Struct, frozen=True):
     """The machine that measured; sizes in bytes, 0 where unknown."""
 
     cpu: str
+    """The processor's name as Linux tells it."""
     cores: int
+    """Processors that this process may run on."""
     line_bytes: int
+    """A cache line, in bytes."""
     l1d_bytes: int
+    """The first data cache of one core, in bytes."""
     l2_bytes: int
+    """The second cache of one core, in bytes."""
     l3_bytes: int
+    """The last cache, in bytes."""
 
 
 class Check(msgspec.Struct, frozen=True):
     """One quality check of the experiment."""
 
     id: str
+    """A stable word (``noise-floor``)."""
     ok: bool
+    """Whether it passed."""
     value: float | None
+    """What was compared with the limit, in the unit that ``text`` names; None where there is no number."""
     text: str
+    """One sentence: what was checked, and what was found."""
 
 
 class Quality(msgspec.Struct, frozen=True):
@@ -68,33 +85,45 @@ class Quality(msgspec.Struct, frozen=True):
 
     score: float
     checks: tuple[Check, ...]
+    """All checks that apply to this run."""
 
 
 class Seconds(msgspec.Struct, frozen=True):
     """Wall seconds by stage."""
 
     sample: float = 0.0
+    """Sampling the program to its end."""
     trace: float = 0.0
+    """Stopping at the call, tracing it, and watching other users of its data."""
     explore: float = 0.0
+    """Lifting, and finding layouts."""
     measure: float = 0.0
+    """Compiling, comparing and timing."""
     total: float = 0.0
+    """From the start of ``trace`` to the report."""
 
 
 class Profile(msgspec.Struct, frozen=True):
     """One line of the profile."""
 
     symbol: str
+    """The function's linker symbol."""
     share: float
+    """Part of all samples in its own code, 0 to 1."""
     module: str
+    """The file that it is in, without its folder."""
 
 
 class PassedOver(msgspec.Struct, frozen=True):
     """A region that was looked at before the one in the report, and gave no answer; ``share`` of the samples."""
 
     name: str
+    """The region as it is printed."""
     share: float
     reason: str
+    """A stable word, as in ``verdict``."""
     text: str
+    """One sentence: why there was no answer."""
 
 
 class OverRegions(msgspec.Struct, frozen=True):
@@ -103,7 +132,9 @@ class OverRegions(msgspec.Struct, frozen=True):
 
     candidate: str
     label: str
+    """The layout in words."""
     regions: tuple[InRegion, ...]
+    """What it gains in each region, the hottest first."""
     program: Interval | None
 
 
@@ -111,17 +142,29 @@ class Report(msgspec.Struct, frozen=True):
     """The whole report."""
 
     schema: str
+    """``layout-advise.report/1``."""
     tool: Tool
+    """What wrote the report."""
     created: str
+    """When it was written: ISO 8601, UTC."""
     status: Literal["complete", "partial", "failed"]
+    """``partial`` where a stage did not come to its end, ``failed`` where no region could be studied."""
     command: tuple[str, ...]
+    """The program and its arguments."""
     binary: Binary
+    """The program's file."""
     program: Program
+    """The program's end."""
     machine: Machine
+    """Where it was measured."""
     quality: Quality
+    """Checks of the experiment."""
     seconds: Seconds
+    """What the run of the tool took."""
     hotspots: tuple[HotspotReport, ...]
+    """The regions studied, in the order of their part of the samples."""
     profile: tuple[Profile, ...] = ()
+    """The hottest functions, hottest first."""
     policy: dict[str, dict[str, float]] = {}
     """By stage and name the limits that the verdict was decided with."""
     passed_over: tuple[PassedOver, ...] = ()
@@ -170,5 +213,5 @@ def read_report(path: Path) -> Report:
 
 
 def schema() -> dict[str, Any]:
-    """The JSON schema (draft 2020-12) of report.json."""
-    return msgspec.json.schema(Report)
+    """The JSON schema (draft 2020-12) of report.json, with a description of every property."""
+    return described(msgspec.json.schema(Report), Report)

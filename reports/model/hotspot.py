@@ -12,6 +12,7 @@ import msgspec
 from layout_advise.reports.model.candidate import Ablation, CandidateReport, Identity, Interval
 from layout_advise.reports.model.source import AnnotatedLine
 from layout_advise.reports.model.structure import SharedLines, StructureReport
+from layout_advise.reports.model.threads import ByThreads
 
 Action = Literal["change", "keep", "undecided"]
 
@@ -24,8 +25,11 @@ class Original(msgspec.Struct, frozen=True):
     repeating teaches that is not known in the program: speedups are of times with so much of it unknown."""
 
     ns_cold: float | None
+    """In restored processes, with flushed caches."""
     ns_steady: float | None
+    """In restored processes, with caches warm by calls before."""
     ns_in_situ: float | None
+    """In the running program: the median of the calls looked at."""
     ns_fresh: float | None = None
     unknown: float | None = None
     ns_processes: tuple[float, ...] = ()
@@ -36,16 +40,20 @@ class Span(msgspec.Struct, frozen=True):
     """The noise floor: range of the A/A medians over the restores."""
 
     lo: float
+    """The least of the medians of the original's time over itself."""
     hi: float
+    """The greatest of them."""
 
 
 class TraceSummary(msgspec.Struct, frozen=True):
     """``references`` counts dynamic accesses, ``terms`` the nodes of the folded trace; ``limits`` says what was cut."""
 
     backend: str
+    """What traced it (``clone``, ``valgrind``, ``step``)."""
     references: int
     terms: int
     truncated: bool
+    """Whether the trace ends before the call does."""
     limits: tuple[str, ...] = ()
 
 
@@ -66,6 +74,7 @@ class Verdict(msgspec.Struct, frozen=True):
     ``permanent`` where it does not; None where that was not measured."""
 
     action: Action
+    """``change`` the layout, ``keep`` it, or ``undecided``."""
     candidate: str | None
     gain: float | None
     reason: str
@@ -90,10 +99,15 @@ class NotLifted(msgspec.Struct, frozen=True):
     """An instruction that stopped the lifter."""
 
     address: str
+    """In the program's file, hexadecimal."""
     instruction: str
+    """As disassembled."""
     file: str | None
+    """The source file, where debug information has it."""
     line: int | None
+    """The source line, or None."""
     reason: str
+    """What the lifter has no rule for."""
 
 
 class EndedWay(msgspec.Struct, frozen=True):
@@ -101,8 +115,11 @@ class EndedWay(msgspec.Struct, frozen=True):
     lifted on it."""
 
     address: str
+    """In the program's file, hexadecimal."""
     file: str | None
+    """The source file, where debug information has it."""
     line: int | None
+    """The source line, or None."""
     reason: str
 
 
@@ -112,9 +129,12 @@ class KeptCall(msgspec.Struct, frozen=True):
     compared."""
 
     address: str
+    """In the program's file, hexadecimal."""
     function: str | None
     file: str | None
+    """The source file, where debug information has it."""
     line: int | None
+    """The source line, or None."""
 
 
 class CompiledBy(msgspec.Struct, frozen=True):
@@ -123,7 +143,9 @@ class CompiledBy(msgspec.Struct, frozen=True):
     compiler, or empty."""
 
     compiler: str
+    """The command (``gcc-12``)."""
     flags: tuple[str, ...]
+    """The options that say how to compile."""
     recorded: bool
     note: str = ""
 
@@ -133,8 +155,10 @@ class Batch(msgspec.Struct, frozen=True):
     their times in the running program, which tell how much they differ from each other."""
 
     calls: int
+    """Calls in one batch."""
     ns_low: float
     ns_median: float
+    """Median of a call's time in the running program, in nanoseconds."""
     ns_high: float
     put_back: int | None = None
     """How many words of 8 bytes that the program writes between the calls, and that they touch, are put back between them;
@@ -152,52 +176,9 @@ class KindReport(msgspec.Struct, frozen=True):
     share: float
     call: int
     ns_in_situ: float | None
+    """Median of a call's time in the running program, in nanoseconds."""
     text: str
     reason: str | None = None
-
-
-class Time(msgspec.Struct, frozen=True):
-    """The undisturbed time of one call in ns over ``restores`` restored processes, with its 95 % bootstrap interval."""
-
-    ns: float
-    lo: float
-    hi: float
-    restores: int
-
-
-class ThreadCount(msgspec.Struct, frozen=True):
-    """A parallel region run by ``threads`` threads, all wall times. ``reason``: why this number was refused, or None.
-
-    ``same_result``: the original leaves the same bytes as with the program's own number of threads. ``scaling`` is the
-    original's time with one thread over that with these, only where both leave the same bytes. ``speedup`` is the
-    original's time over the candidate's with as many threads, only where both left the same bytes
-    (``candidate_reason``: why not), ``over_identity`` the identity's over the candidate's, ``identity`` the identity's
-    over the original's. The shares are CPU time of each thread in the region's body over the region's wall time.
-    """
-
-    threads: int
-    reason: str | None
-    same_result: bool | None = None
-    original: Time | None = None
-    scaling: Interval | None = None
-    identity: Interval | None = None
-    candidate: Time | None = None
-    candidate_reason: str | None = None
-    speedup: Interval | None = None
-    over_identity: Interval | None = None
-    shares: tuple[float, ...] = ()
-    candidate_shares: tuple[float, ...] = ()
-
-
-class ByThreads(msgspec.Struct, frozen=True):
-    """A parallel region by number of threads, as run in restored processes by the program's own runtime; ``own`` is the
-    number that the program itself gives it, ``candidate`` the layout that is advised, else the best one measured. Where the
-    machine has more than 16 cores not every number is tried."""
-
-    own: int
-    candidate: str | None
-    mode: Literal["steady", "cold"]
-    counts: tuple[ThreadCount, ...]
 
 
 class BaselineReport(msgspec.Struct, frozen=True):
@@ -209,9 +190,12 @@ class BaselineReport(msgspec.Struct, frozen=True):
     run: str
     candidate: str | None
     label: str
+    """That layout in words."""
     advised: bool
+    """Whether the earlier run advised it."""
     speedup: Interval | None
     text: str
+    """One sentence about it."""
     rest: tuple[str, ...] = ()
     reason: str | None = None
     left: Interval | None = None
@@ -221,23 +205,41 @@ class HotspotReport(msgspec.Struct, frozen=True):
     """One hotspot with everything found about it."""
 
     symbol: str
+    """The linker symbol."""
     region: Literal["function", "loop"]
+    """What was studied: a function, or a loop in it."""
     file: str | None
+    """The source file, where debug information has it."""
     line: int | None
+    """The source line where it begins, or None."""
     share: float
+    """Part of the program's samples that fell in it and what it calls, 0 to 1."""
     calls: int
+    """How often the program enters it."""
     call: int
+    """The number of the call that was studied, from 1."""
     snapshot: Literal["criu", "fork"]
+    """How the stopped process was copied."""
     threads: int
+    """Threads that run it."""
     clock: Literal["thread-cpu", "wall"]
+    """What times are of: CPU time of the thread, or wall time of a parallel region."""
     original: Original
+    """Its times as the program has it."""
     trace: TraceSummary | None
+    """None where nothing was traced."""
     structures: tuple[StructureReport, ...]
+    """The data that it uses."""
     identity: Identity | None
+    """Its mock-up with the layout unchanged; None where nothing was lifted."""
     noise: Span | None
+    """None where nothing was timed."""
     candidates: tuple[CandidateReport, ...]
+    """All layouts that were tried, also those refused."""
     verdict: Verdict
+    """The answer."""
     not_lifted: tuple[NotLifted, ...] = ()
+    """What stopped the lifter."""
     ablation: Ablation | None = None
     """None where no build has vector instructions."""
     shared_lines: tuple[SharedLines, ...] = ()
@@ -254,6 +256,7 @@ class HotspotReport(msgspec.Struct, frozen=True):
     ended_ways: tuple[EndedWay, ...] = ()
     """Calls that take one of them were not measured."""
     kept_calls: tuple[KeptCall, ...] = ()
+    """Calls in it that stay calls."""
     alike: int = 0
     """Of most short calls one was chosen by its time: how many of those looked at take as long. Else 0."""
     compiled: CompiledBy | None = None

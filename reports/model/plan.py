@@ -17,6 +17,7 @@ class InRegion(msgspec.Struct, frozen=True):
     where the region does not touch the structures, None where the layout could not be measured there."""
 
     hotspot: str
+    """The region as it is printed."""
     share: float
     speedup: Interval | None
 
@@ -35,6 +36,7 @@ class RegionOrderReport(msgspec.Struct, frozen=True):
 
     text: str
     steps: tuple[OrderStep, ...] = ()
+    """The same as data."""
     entries: dict[str, int] = {}
     reason: str = ""
 
@@ -44,9 +46,13 @@ class PlanPlace(msgspec.Struct, frozen=True):
     structures are converted before each entry."""
 
     hotspot: str
+    """The region as it is printed."""
     candidate: str | None
+    """Id of the layout there; None: the present one."""
     entries: int
+    """How often it is entered."""
     converted: bool = False
+    """Whether the structures are converted before each entry."""
 
 
 class StructurePlan(msgspec.Struct, frozen=True):
@@ -71,6 +77,7 @@ class StructurePlan(msgspec.Struct, frozen=True):
     losing: tuple[str, ...] = ()
     second: str = ""
     second_program: Interval | None = None
+    """The second best plan's speedup of the whole program."""
 
 
 class ProgramPlan(msgspec.Struct, frozen=True):
@@ -78,5 +85,7 @@ class ProgramPlan(msgspec.Struct, frozen=True):
     measured: they count as unchanged, and stay at the present layouts."""
 
     order: RegionOrderReport
+    """In which order the regions are entered."""
     structures: tuple[StructurePlan, ...]
+    """The plans, by what they gain."""
     held: tuple[str, ...] = ()

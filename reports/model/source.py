@@ -22,9 +22,12 @@ class LineUse(msgspec.Struct, frozen=True):
     structure: str | None
     fields: tuple[str, ...]
     reads: int
+    """Loads in the traced call."""
     writes: int
+    """Stores in the traced call."""
     bytes: int
     kind: StrideKind
+    """How the address changes in the innermost loop."""
     stride: int | None = None
 
 
@@ -34,8 +37,11 @@ class AnnotatedLine(msgspec.Struct, frozen=True):
     others."""
 
     file: str | None
+    """The path in the debug information; None without a source."""
     line: int | None
     address: str | None
     text: str
+    """The line, or the instruction."""
     samples: float
     uses: tuple[LineUse, ...] = ()
+    """Its accesses, most first."""

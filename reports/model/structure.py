@@ -14,11 +14,15 @@ class FieldUse(msgspec.Struct, frozen=True):
     """A field of the innermost element; ``offset`` and ``bytes`` in bytes, counts are dynamic accesses."""
 
     name: str
+    """As in the debug information; ``f8`` where there is none."""
     type: str | None
+    """None where it is not known."""
     offset: int
     bytes: int
     reads: int
+    """Loads of the traced call that reach it."""
     writes: int
+    """Stores of the traced call that reach it."""
 
 
 class UserReport(msgspec.Struct, frozen=True):
@@ -28,13 +32,18 @@ class UserReport(msgspec.Struct, frozen=True):
     least so many, not all."""
 
     symbol: str
+    """The function's name."""
     file: str | None
+    """The source file, where debug information has it."""
     line: int | None
+    """The source line, or None."""
     through: str | None
     when: Literal["between", "after"]
+    """When it used the structure."""
     reads: int
     writes: int
     fields: tuple[str, ...]
+    """The fields that it used."""
 
 
 class Placement(msgspec.Struct, frozen=True):
@@ -55,20 +64,34 @@ class StructureReport(msgspec.Struct, frozen=True):
     """A structure with its layout term in units of ``unit_bytes``."""
 
     id: str
+    """Unique in the region (``s0``)."""
     name: str
+    """The variable that leads to it, or where it was allocated."""
     kind: Literal["heap", "global", "stack", "mapped"]
+    """Where it lies."""
     type: str | None
+    """The element's type, where debug information has it."""
     alloc_site: str | None
+    """``file:line`` of the allocation, or None."""
     base: str
+    """The first address, hexadecimal."""
     bytes: int
+    """Size of the whole, in bytes."""
     element_bytes: int
+    """Distance of two elements, in bytes."""
     count: int
+    """Number of elements."""
     unit_bytes: int
     layout: str
+    """The term of its present layout."""
     fields: tuple[FieldUse, ...]
+    """The fields that the region uses."""
     cold_fields: tuple[FieldUse, ...] = ()
+    """The fields that it does not use."""
     declaration: str = ""
+    """Its type in C as compiled."""
     drawing: str = ""
+    """Its layout drawn, as SVG."""
     note: str | None = None
     """Why nothing can be restructured here, or None."""
     used_part: float | None = None
@@ -90,6 +113,7 @@ class SharedLines(msgspec.Struct, frozen=True):
     the former; ``structure`` its id where it is one of the structures."""
 
     name: str
+    """The variable."""
     structure: str | None
     false: int
     true: int

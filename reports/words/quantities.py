@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from layout_advise.reports.model.candidate import Interval
-from layout_advise.reports.model.hotspot import Time
+from layout_advise.reports.model.threads import Time
 
 MOST_NAMES = 6
 

@@ -55,6 +55,19 @@ def test_the_committed_schema_is_the_code_s() -> None:
     assert json.loads(SCHEMA_FILE.read_text()) == json.loads(json.dumps(contract.schema()))
 
 
+def test_each_property_of_the_schema_is_described() -> None:
+    """By a docstring of its own, or by what that of its class says where it names it."""
+    told = {
+        (name, key): value.get("description", "")
+        for name, part in contract.schema()["$defs"].items()
+        for key, value in part.get("properties", {}).items()
+    }
+    assert [place for place, text in told.items() if len(text) < len("An id.")] == []
+    assert told["Machine", "l2_bytes"] == "The second cache of one core, in bytes."
+    assert told["Quality", "score"] == "`score` is the share of the checks that passed."
+    assert len(told) > 300
+
+
 @pytest.mark.parametrize(
     ("data", "word"),
     [

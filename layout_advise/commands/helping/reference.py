@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from textwrap import fill
+from typing import Any
 
 from layout_advise.commands.helping.catalogue import CommandEntry
 from layout_advise.commands.helping.topics import EXIT_CODES, NO_ANSWER, OTHER_ANSWERS, VARIABLES
@@ -42,6 +43,44 @@ def reasons_page() -> str:
         f"With times that were measured:\n\n| reason | what it says |\n|---|---|\n{measured}\n\n"
         f"Where there is no answer:\n\n| reason | why | what to do |\n|---|---|---|\n{rows}\n"
     )
+
+
+def json_page(schema: Mapping[str, Any]) -> str:
+    """Every property of ``report.json``, by the classes of its schema, the report first."""
+    head = (
+        f"# report.json\n\n{MADE}\n`report.json` in the run directory, also by `report --format json`, is one object "
+        "`Report`. Properties may be added and are never renamed. Its JSON schema is "
+        "[report.schema.json](../report.schema.json). "
+        "`?`: may be null. A speedup is the old time over the new one; a share is between 0 and 1.\n"
+    )
+    parts = {name: one for name, one in schema["$defs"].items() if "properties" in one}
+    order = sorted(parts, key=lambda name: (name != "Report", name))
+    return "\n".join([head, *(_json_part(name, parts[name]) for name in order)])
+
+
+def _json_part(name: str, part: Mapping[str, Any]) -> str:
+    rows = "\n".join(
+        f"| `{key}` | {_cell(_json_type(value))} | {_cell(value.get('description', ''))} |"
+        for key, value in part["properties"].items()
+    )
+    about = " ".join(part.get("description", "").replace("``", "`").split())
+    return f"## {name}\n\n{about}\n\n| property | type | what |\n|---|---|---|\n{rows}\n"
+
+
+def _json_type(value: Mapping[str, Any]) -> str:
+    """A type in a few characters: ``number?``, ``list of Interval``."""
+    if "$ref" in value:
+        return str(value["$ref"]).rpartition("/")[2]
+    if "anyOf" in value:
+        some = [_json_type(one) for one in value["anyOf"] if one != {"type": "null"}]
+        return " or ".join(some) + ("?" if len(some) < len(value["anyOf"]) else "")
+    if "enum" in value:
+        return ", ".join("null" if one is None else f"`{one}`" for one in value["enum"])
+    if value.get("type") == "array":
+        return f"list of {_json_type(value['items'])}" if isinstance(value.get("items"), Mapping) else "list"
+    if value.get("type") == "object" and isinstance(value.get("additionalProperties"), Mapping):
+        return f"object of {_json_type(value['additionalProperties'])}"
+    return str(value.get("type", "any"))
 
 
 def _described(text: str) -> str:

@@ -18,7 +18,7 @@ from layout_advise.mockup.timing.variants import ORIGINAL
 from layout_advise.observe.observe import observed
 from layout_advise.reports.model import contract
 from layout_advise.reports.model.candidate import Interval
-from layout_advise.reports.model.hotspot import ByThreads, ThreadCount, Time
+from layout_advise.reports.model.threads import ByThreads, ThreadCount, Time
 from layout_advise.reports.pages import html, tables, terminal
 from layout_advise.tracer.backends.clone.record_team import trace_region
 from layout_advise.tracer.snapshot.snapshots import CriuSnapshots

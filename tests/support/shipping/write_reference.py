@@ -5,6 +5,7 @@ from __future__ import annotations
 from layout_advise.cli import parser
 from layout_advise.commands.helping import reference
 from layout_advise.commands.helping.catalogue import commands_of
+from layout_advise.reports.model import contract
 from tests.support.paths import ROOT
 
 FOLDER = ROOT / "docs" / "reference"
@@ -16,6 +17,7 @@ def pages() -> dict[str, str]:
         "commands.md": reference.commands_page(commands_of(parser())),
         "environment.md": reference.environment_page(),
         "reasons.md": reference.reasons_page(),
+        "json.md": reference.json_page(contract.schema()),
     }
 
 
