@@ -103,8 +103,8 @@ int main(void) { long n = 3000; struct s *p = calloc(n, sizeof *p);
 NEST = """
 #include <stdlib.h>
 struct s { double a, b, c, d; };
-int main(void) { long n = 100000; struct s *p = calloc(n, sizeof *p);
-  for (long k = 0; k < 300; k++) for (long i = 0; i < n; i++) p[i].c += p[i].a;
+int main(void) { long n = 500000; struct s *p = calloc(n, sizeof *p);
+  for (long k = 0; k < 100; k++) for (long i = 0; i < n; i++) p[i].c += p[i].a;
   return p[7].c != 0; }
 """
 TEAM = """

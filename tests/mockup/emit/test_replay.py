@@ -162,7 +162,7 @@ __attribute__((noinline)) void energy(struct p *p, long n) {
     for (long i = 0; i < n; i++) p[i].e = (double)((long double)p[i].m * p[i].v);
 }
 int main(void) {
-    long n = 40000;
+    long n = 200000;
     struct p *p = calloc(n, sizeof *p);
     for (long i = 0; i < n; i++) p[i].v = i;
     for (int k = 0; k < 40; k++) energy(p, n);
