@@ -110,13 +110,12 @@ def plan_batch(
         return chosen, f"calls under {CHOOSE.short_call_ns / 1000:.0f} µs can be traced by the clone only"
     if settings.temporary:
         return chosen, "what converting around so short a call costs is not timed"
-    typical = float(np.median(window.ns)) if window.ns else math.inf
+    typical = typical_call(window.ns) if window.ns else math.inf
     if least == 1 and typical < CHOOSE.short_call_ns:  # a call stopped at takes longer than it is short
         chosen = replace(chosen, in_situ_ns=typical)
     size, start = size_and_start(window.ns, seen.calls, settings.call, least, window.first)
     if size == 0:
-        few = f"{min(seen.calls, MAX_TIMED):,} of its calls in a row take less than {CHOOSE.short_call_ns / 1000:.0f} µs"
-        return chosen, few if window.ns else "no call of it was timed"
+        return chosen, too_quick(min(seen.calls, MAX_TIMED)) if window.ns else "no call of it was timed"
     try:
         enough = max(least, CHOOSE.short_call_ns / typical)
         return _recorded(settings, profiled, stdin, chosen, size, start, enough, window)
@@ -150,6 +149,8 @@ def _recorded(
     times = undisturbed_each(runs)
     if len(times) < size or len(calls) < size:
         return chosen, "the calls could not be recorded: they are not the same in each run"
+    if sum(times) < CHOOSE.short_call_ns:
+        return chosen, too_quick(size)
     parts = [float(sum(part)) for part in np.array_split(times, CHOOSE.batch_parts)]
     spread = (max(parts) - min(parts)) / 2 / (sum(parts) / CHOOSE.batch_parts)
     return replace(chosen, call=start, in_situ_ns=sum(times), spread=spread), CallBatch(size, calls, times, runs, unknown)
@@ -174,17 +175,40 @@ def size_and_start(
     begins.
 
     ``times`` are those of the calls from ``begin`` on in ns. One batch goes before the first, where there are that many
-    calls: it brings the caches into the state that they have later on.
+    calls: it brings the caches into the state that they have later on. Where the calls after it are known to be too quick
+    to be timed, the batch begins at later ones that take as long as all do on average.
     """
     if not times:
         return 0, 1
-    mean = max(float(np.median(times)), 1.0)
+    mean = typical_call(times)
     first = wanted if wanted is not None else begin
     room = (calls - first + 1) // (CHOOSE.verified_calls if wanted is not None else CHOOSE.verified_calls + 1)
     size = min(MAX_TIMED, max(least, math.ceil(CHOOSE.batch_ns / mean)), room)
     if size < 2 or size * mean < CHOOSE.short_call_ns:
         return 0, first
-    return size, first if wanted is not None else first + size
+    if wanted is not None:
+        return size, first
+    return size, begin + _long_enough(times, size, mean, calls - begin + 1 - CHOOSE.verified_calls * size)
+
+
+def _long_enough(times: Sequence[float], size: int, mean: float, last: int) -> int:
+    """The place in ``times``, between ``size`` and ``last``, from which on ``size`` calls can be timed together."""
+    sums = np.convolve(times, np.ones(size), "valid")[size : last + 1] if len(times) >= 2 * size else np.zeros(0)
+    if not sums.size or sums[0] >= CHOOSE.short_call_ns or sums.max() < CHOOSE.short_call_ns:
+        return size
+    far = np.where(sums >= CHOOSE.short_call_ns, np.abs(sums - size * mean), np.inf)
+    return size + int(np.argmin(far))
+
+
+def typical_call(times: Sequence[float]) -> float:
+    """The ns that a call takes on average, of which many make a batch: most of the time can be in a few of many calls, and
+    the median of all be nothing at all. The median, where each call takes another time."""
+    return max(Window(1, tuple(times)).mean or float(np.median(times)), 1.0)
+
+
+def too_quick(calls: int) -> str:
+    """Why so many calls are no batch, as the end of a sentence."""
+    return f"{calls:,} of its calls in a row take less than {CHOOSE.short_call_ns / 1000:.0f} µs"
 
 
 def undisturbed_each(runs: Sequence[Sequence[float]]) -> tuple[float, ...]:

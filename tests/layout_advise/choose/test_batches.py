@@ -24,6 +24,7 @@ from layout_advise.reports.model.contract import schema
 from layout_advise.reports.model.hotspot import Original
 from layout_advise.tracer.backends.clone.record import trace_call
 from layout_advise.tracer.process.agent import ABI_HEADER
+from layout_advise.tracer.process.channel import MAX_TIMED
 from layout_advise.tracer.process.patching import Entry
 from layout_advise.tracer.process.stopped_program import Range, RunResult
 from layout_advise.tracer.program.binary import ElfBinary
@@ -376,6 +377,28 @@ def test_how_many_calls_make_a_batch() -> None:
     assert size_and_start([500_000.0] * 4096, 100_000, None) == (4, 5)
     assert size_and_start([500_000.0] * 4096, 100_000, None, 16) == (16, 17)
     assert size_and_start([500_000.0] * 40, 40, None, 16) == (10, 11)
+
+
+def test_a_batch_is_planned_by_the_time_of_all_its_calls() -> None:
+    seldom = [20_000.0 if k % 80 == 0 else 0.0 for k in range(4096)]  # 250 ns on average, none at the median
+    assert size_and_start(seldom, 100_000, None) == (MAX_TIMED, MAX_TIMED + 1)
+    later = [0.0] * 2000 + [2000.0] * 2000  # 1 µs on average
+    size, start = size_and_start(later, 100_000, None)
+    assert 1900 < size < 2100
+    assert sum(later[start - 1 : start - 1 + size]) >= 20_000
+    disturbed = [1000.0] * 4095 + [8e6]
+    assert size_and_start(disturbed, 100_000, None) == (2000, 2001)
+
+
+@given(
+    st.lists(st.sampled_from([0.0, 10.0, 300.0, 5000.0]), min_size=1, max_size=300), st.integers(1, 3000), st.integers(1, 50)
+)
+def test_all_batches_are_within_the_calls(times: list[float], more: int, begin: int) -> None:
+    calls = begin - 1 + len(times) + more
+    size, start = size_and_start(times, calls, None, begin=begin)
+    if size:
+        assert begin + size <= start
+        assert start + 3 * size - 1 <= calls
 
 
 @pytest.mark.parametrize(
