@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -15,6 +16,11 @@ from layout_advise.errors import MockupError
 from layout_advise.opencl.measure.jobs import KernelJob, VariantOutcome
 from layout_advise.opencl.measure.record import RecordJob
 from layout_advise.opencl.policy import OPENCL
+
+_BEYOND = re.compile(
+    r"Invalid (read|write) of size (\d+) at global memory.*?(?:At line (\d+)[^\n]*:\n *([^\n]+?) *\n|\Z)", re.DOTALL
+)
+"""What Oclgrind says of an access beyond all buffers, with its line."""
 
 
 def in_fresh_process(job: KernelJob) -> list[VariantOutcome]:
@@ -38,10 +44,21 @@ def _answer(job: KernelJob | RecordJob) -> Any:
         said = done.stderr.decode(errors="replace").strip().splitlines()
         why = f"signal {-done.returncode}" if done.returncode < 0 else (said[-1] if said else f"exit {done.returncode}")
         raise MockupError(what, f"the process ended with {why}", "an index beyond a buffer does that, too")
+    if found := beyond_buffers(done.stderr.decode(errors="replace")):
+        raise MockupError(what, found, "mend the index first: nothing is claimed of such a kernel")
     answer = pickle.loads(done.stdout)
     if isinstance(answer, str):
         raise MockupError(what, answer)
     return answer
+
+
+def beyond_buffers(said: str) -> str:
+    """The first access beyond all buffers that a simulator tells of; empty where it tells of none."""
+    found = _BEYOND.search(said)
+    if found is None:
+        return ""
+    where = f" in line {found[3]}: {found[4]}" if found[3] else ""
+    return f"it {found[1]}s {found[2]} bytes beyond its buffers{where}"
 
 
 def outcomes_apart(job: KernelJob) -> list[VariantOutcome]:
