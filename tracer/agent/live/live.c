@@ -236,7 +236,8 @@ static int leave_call(struct la_frame *f)
     return 2;
 }
 
-static int run_mockup(struct la_frame *frame, struct la_live_row *row, uint64_t call)
+/* The registers of the call as the mock-up is to find them, and the call as the one that is made. */
+static void enter_call(struct la_live_row *row)
 {
     struct la_context *const c = variant->context;
     la_save_vectors(saved);
@@ -245,6 +246,11 @@ static int run_mockup(struct la_frame *frame, struct la_live_row *row, uint64_t 
     la_copy(&c->out, &entered, sizeof entered);
     current = row;
     busy = 1;
+}
+
+static int run_mockup(struct la_frame *frame, struct la_live_row *row, uint64_t call)
+{
+    enter_call(row);
     la_live_page->inside = call;
     la_live_on_stack(stack + LA_PAGE + LA_STACK_BYTES, mockup_call);
     la_live_page->inside = 0;
@@ -301,7 +307,6 @@ static void survey_call(void)
 static int survey(struct la_live_row *row, uint64_t call)
 {
     static uint64_t begun_at;
-    struct la_context *const c = variant->context;
     const uint64_t now = la_clock(CLOCK_MONOTONIC);
     begun_at = begun_at ? begun_at : now;
     if (now - begun_at > la_live.survey_ns) {
@@ -309,12 +314,7 @@ static int survey(struct la_live_row *row, uint64_t call)
         la_never();
         return 0;
     }
-    la_save_vectors(saved);
-    la_unpack_vectors(saved, &entered);
-    la_copy(&c->in, &entered, sizeof entered);
-    la_copy(&c->out, &entered, sizeof entered);
-    current = row;
-    busy = 1;
+    enter_call(row);
     la_live_on_stack(stack + LA_PAGE + LA_STACK_BYTES, survey_call);
     busy = 0;
     la_load_vectors(saved);
