@@ -25,6 +25,8 @@ from layout_advise.reports.model.redact import without_source
 from layout_advise.reports.pages import html
 from layout_advise.rundir import RunDir, open_run, scratch, write_atomically
 from layout_advise.static_program import trace_static
+from layout_advise.tracer.offspring.ending import adopting, end_marked
+from layout_advise.tracer.offspring.marks import is_abandoned
 from layout_advise.tracer.process.launch import signal_name
 from layout_advise.tracer.program.binary import ElfBinary
 
@@ -42,10 +44,16 @@ def advise(settings: Settings, progress: Progress) -> contract.Report | None:
         return None
     for warning in main.warnings:
         progress.note(f"layout-advise: {warning}")
-    with open_run(settings.output, settings.force) as run, scratch() as work, stages_kept(run, progress):
+    end_marked(is_abandoned)
+    with (
+        adopting() as adopt,
+        open_run(settings.output, settings.force) as run,
+        scratch() as work,
+        stages_kept(run, progress),
+    ):
         progress.stage("sample", "running the program, sampled")
         stdin = spool(settings, work)
-        profiled = profile(settings, main, stdin, run.output if settings.capture_output else None)
+        profiled = profile(settings, main, stdin, run.output if settings.capture_output else None, ended=adopt)
         for symbol, reason in profiled.skipped:
             progress.note(f"passed over {symbol}: {reason}")
         progress.note(f"hotspot: {profiled.title} ({profiled.share:.0%} of the samples)")

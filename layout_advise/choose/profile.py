@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -126,14 +127,22 @@ def spool(settings: Settings, work: Path) -> Path | None:
     return target
 
 
-def profile(settings: Settings, main: ElfBinary, stdin: Path | None, output: Path | None = None) -> Profiled:
-    """Run the program to its end, sampled, and choose the hotspot. What it prints goes into ``output``, if given.
+def profile(
+    settings: Settings,
+    main: ElfBinary,
+    stdin: Path | None,
+    output: Path | None = None,
+    ended: Callable[[], None] = lambda: None,
+) -> Profiled:
+    """Run the program to its end, sampled, and choose the hotspot. What it prints goes into ``output``, if given. ``ended``
+    is called when that run is over, before any other.
 
     Raises ProgramError when the program crashed, hung, or shows no hotspot; UsageError/BinaryError for an unknown
     ``--hotspot``.
     """
     wanted, unknown = _wanted(settings.hotspot, main)
     run = sample(settings.command, stdin_path=stdin, timeout=settings.timeout, interval=INTERVAL, stdout=output)
+    ended()
     if run.signal is not None:
         what = f"{Path(settings.command[0]).name} was ended by {signal_name(run.signal)}"
         raise ProgramError(what, "a run that crashes is not advised on", "make it run to its end first")

@@ -15,7 +15,6 @@ class FarmPolicy:
     step_seconds: float = limit(1800.0, "s", "Fetching, building or making an input is ended after that long.")
     grace_seconds: float = limit(20.0, "s", "A process that was told to end has so long to clean up.")
     poll_seconds: float = limit(0.2, "s", "A process is looked at so often.")
-    sweeps: int = limit(20, "rounds", "Processes left behind are looked for again until none is found, so often at most.")
     most_log_bytes: int = limit(1 << 20, "bytes", "Of a program's messages the last so many are kept.")
 
 

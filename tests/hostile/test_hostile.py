@@ -9,12 +9,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
 import sys
 import time
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -114,16 +116,23 @@ def case(name: str) -> Any:
     """A program as a parameter, with its marks."""
     row = TABLE.get(name, {})
     marks = [] if row.get("fast") else [pytest.mark.slow]
-    if "fault" in row:
-        marks.append(pytest.mark.xfail(reason=row["fault"], strict=True))
     return pytest.param(name, marks=marks)
 
 
+def children_seconds() -> float:
+    """CPU time of all processes that were waited for, theirs included."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
 @pytest.mark.parametrize("name", [case(name) for name in NAMES])
-def test_ends_well(name: str, tmp_path: Path) -> None:
+def test_ends_well(name: str, tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
+    """Its times are kept for ``benchmarks/reliability.py``, and no test's matter."""
     row = TABLE.get(name, {})
     program = build(name, tmp_path)
+    began, used = time.monotonic(), children_seconds()
     status, out, behind = alone(program, tmp_path / "alone", name)
+    middle, used_by_then = time.monotonic(), children_seconds()
     folder = tmp_path / "traced"
     folder.mkdir()
     shutil.copy(program, folder / "hostile")
@@ -131,6 +140,8 @@ def test_ends_well(name: str, tmp_path: Path) -> None:
     command += ["-o", "run", "--json", "report.json", "--", "./hostile", *row.get("arguments", [])]
     try:
         code, said, err, pid = run(command, folder, name, PATIENCE)
+        record_property("seconds", round(time.monotonic() - middle - (middle - began), 2))
+        record_property("cpu_seconds", round(children_seconds() - used_by_then - (used_by_then - used), 2))
         assert code != -signal.SIGKILL, f"still running: {err[-2000:]!r}"
         assert left(folder, pid, behind) == []
     finally:

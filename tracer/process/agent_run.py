@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
+from layout_advise.tracer.offspring.marks import SPARED, fresh_mark
 from layout_advise.tracer.process.channel import Orders, RunFolder
 from layout_advise.tracer.process.launch import Start, kill_session, launch
 
@@ -33,6 +34,7 @@ def agent_run(
     """
     folder = RunFolder()
     process: subprocess.Popen[bytes] | None = None
+    mark = SPARED if spare_children else fresh_mark()
     try:
         folder.configure(orders, start.preload)
         for name, size in tables.items():
@@ -42,9 +44,9 @@ def agent_run(
         for name, data in files.items():
             (folder.path / name).write_bytes(data)
         folder.begun = time.monotonic()
-        process = launch(start, folder.path)
+        process = launch(start, folder.path, mark)
         yield folder, process
     finally:
         if process is not None and not (spare_children and process.poll() is not None):
-            kill_session(process)
+            kill_session(process, mark)
         folder.close()

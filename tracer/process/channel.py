@@ -20,8 +20,8 @@ from enum import IntEnum
 from pathlib import Path
 
 from layout_advise.errors import SnapshotError
+from layout_advise.tracer.offspring.processes import start_time
 from layout_advise.tracer.process.patching import MAX_EXITS, Entry, Patch, plan_exit, plan_patch
-from layout_advise.tracer.process.procfs import start_time
 
 MAGIC = 0x3167617561796C61
 MAX_TIMED = 4096

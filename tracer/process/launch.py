@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import signal
@@ -15,6 +14,8 @@ from functools import cache
 from pathlib import Path
 
 from layout_advise.errors import ProgramError
+from layout_advise.tracer.offspring.ending import end_started
+from layout_advise.tracer.offspring.marks import MARK
 from layout_advise.tracer.process.agent import agent_path
 
 
@@ -59,12 +60,12 @@ class Start:
         return self.environment.get("LD_PRELOAD", "")
 
 
-def launch(start: Start, folder: Path) -> subprocess.Popen[bytes]:
-    """Start the program with the agent, which finds its orders in ``folder``.
+def launch(start: Start, folder: Path, mark: str) -> subprocess.Popen[bytes]:
+    """Start the program with the agent, which finds its orders in ``folder``; ``mark`` tells what it starts (``offspring``).
 
     Raises :class:`ProgramError` if it cannot be started at all.
     """
-    full, environment = _under_agent(start, folder)
+    full, environment = _under_agent(start, folder, mark)
     output = subprocess.DEVNULL if start.discard else None
     with ExitStack() as files:
         source = files.enter_context(open(start.stdin or os.devnull, "rb"))
@@ -82,7 +83,7 @@ def launch(start: Start, folder: Path) -> subprocess.Popen[bytes]:
             raise ProgramError(f"cannot start {start.command[0]}", str(error)) from error
 
 
-def _under_agent(start: Start, folder: Path) -> tuple[list[str], dict[str, str]]:
+def _under_agent(start: Start, folder: Path, mark: str) -> tuple[list[str], dict[str, str]]:
     """The command that starts the program with the agent, and its environment."""
     environment = start.environment
     name, *arguments = start.command
@@ -91,7 +92,7 @@ def _under_agent(start: Start, folder: Path) -> tuple[list[str], dict[str, str]]
         raise ProgramError(f"cannot start {name}", "no such program")
     preload = ":".join(filter(None, (str(agent_path()), start.preload)))
     # `env` comes between, because setarch would otherwise load the agent itself and use it up.
-    variables = [f"LD_PRELOAD={preload}", f"LAYOUT_ADVISE_AGENT={folder}"]
+    variables = [f"LD_PRELOAD={preload}", f"LAYOUT_ADVISE_AGENT={folder}", f"{MARK}={mark}"]
     environment.pop("LD_PRELOAD", None)
     return [*fixed_addresses(), shutil.which("env") or "/usr/bin/env", *variables, program, *arguments], environment
 
@@ -104,12 +105,11 @@ def wait_for_end(process: subprocess.Popen[bytes], timeout: float | None, what: 
         raise ProgramError(f"the program hung while {what}", f"still running after {timeout:g} s", hint) from None
 
 
-def kill_session(process: subprocess.Popen[bytes]) -> None:
-    """Kill the program and what it started in its process group, and reap it."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
+def kill_session(process: subprocess.Popen[bytes], mark: str) -> None:
+    """Kill the program and what it started, and reap it."""
     if process.poll() is None:
         process.kill()
+    end_started(process.pid, mark)
     process.wait()
 
 

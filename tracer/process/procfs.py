@@ -96,11 +96,3 @@ def outer_pid(parent: int, inner: int) -> int:
     except OSError as error:
         raise SnapshotError("cannot find the fork of the program", str(error)) from error
     raise SnapshotError("cannot find the fork of the program", f"no child {inner} of {parent}")
-
-
-def start_time(pid: int) -> str:
-    """Start time of a process in clock ticks, empty where there is none: a pid alone may have been used again."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[19]
-    except (OSError, IndexError):
-        return ""

@@ -17,6 +17,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from layout_advise.errors import ProgramError
+from layout_advise.tracer.offspring.ending import end_started
+from layout_advise.tracer.offspring.marks import MARK, fresh_mark
 from layout_advise.tracer.process import ptrace
 from layout_advise.tracer.process.launch import describe_end, signal_name
 from layout_advise.tracer.process.procfs import parse_mappings
@@ -49,7 +51,7 @@ class Tracee(TracedProcess):
             libc.ptrace(ptrace.TRACEME, 0, None, None)
 
         super().__init__()
-        self._timeout = timeout
+        self._timeout, self._mark = timeout, fresh_mark()
         self._deadline = None if timeout is None else time.monotonic() + timeout
         self._planted: dict[int, bytes] = {}
         self._still: dict[int, int] = {}  # threads to be set off, with a signal or 0; all others run
@@ -60,7 +62,7 @@ class Tracee(TracedProcess):
                 stdin=source,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                env=dict(environment or {"LD_BIND_NOW": "1", "PATH": os.environ.get("PATH", "")}),
+                env={**(environment or {"LD_BIND_NOW": "1", "PATH": os.environ.get("PATH", "")}), MARK: self._mark},
                 start_new_session=True,
             )
         self.pid = self.thread = self._process.pid
@@ -70,12 +72,11 @@ class Tracee(TracedProcess):
         self._open_memory()
 
     def close(self) -> None:
-        """Kills the program and what it started in its process group; may be called twice."""
+        """Kills the program and what it started; may be called twice."""
         if self._memory >= 0:
             os.close(self._memory)
             self._memory = -1
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.pid, signal.SIGKILL)
+            end_started(self.pid, self._mark)
         if self._process.returncode is None:  # not by Popen, which takes a stop for an end
             os.kill(self.pid, signal.SIGKILL)
             for thread in [*(t for t in self.threads if t != self.pid), self.pid]:  # the first thread's end comes last

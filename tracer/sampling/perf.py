@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -17,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from layout_advise.errors import MachineError, ProgramError
+from layout_advise.tracer.offspring.marks import MARK, fresh_mark
+from layout_advise.tracer.process.launch import kill_session
 from layout_advise.tracer.trace.trace import Mapping
 
 # cpu-clock needs no hardware counters, so it works in virtual machines; :u keeps the kernel out where it is forbidden
@@ -66,7 +69,7 @@ def sample_with_perf(
         data = Path(directory) / "data"
         record = ["perf", "record", "-q", "-e", _EVENT, "-F", _FREQUENCY, "-o", str(data), "--", *command]
         try:
-            done = subprocess.run(record, stdin=stdin, stdout=stdout, stderr=stderr, env=env, timeout=timeout, check=False)
+            code = _recorded(record, env, timeout, (stdin, stdout, stderr))
         except subprocess.TimeoutExpired:
             why = f"it was still running after {timeout:g} s"
             raise ProgramError(f"{command[0]} did not end", why, "give --timeout more seconds or less input") from None
@@ -75,7 +78,24 @@ def sample_with_perf(
     if listing.returncode != 0:
         raise MachineError("perf script failed", listing.stderr.strip()[-200:], "use the agent's sampler")
     addresses, mappings = parse_script(listing.stdout)
-    return Samples(addresses, mappings, done.returncode)
+    return Samples(addresses, mappings, code)
+
+
+def _recorded(
+    command: Sequence[str],
+    env: Environment[str, str] | None,
+    timeout: float | None,
+    files: tuple[IO[bytes] | int | None, ...],
+) -> int:
+    """Runs the command to its end; its exit status. What it leaves running is ended."""
+    mark = fresh_mark()
+    marked = {**(os.environ if env is None else env), MARK: mark}
+    stdin, stdout, stderr = files
+    process = subprocess.Popen(command, env=marked, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True)
+    try:
+        return process.wait(timeout)
+    finally:
+        kill_session(process, mark)
 
 
 def parse_script(listing: str) -> tuple[NDArray[np.uint64], tuple[Mapping, ...]]:

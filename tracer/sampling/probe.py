@@ -84,14 +84,15 @@ def sample(
     discard: bool = False,
 ) -> SampleRun:
     """Run ``command`` to its end, its output passed through (its standard output into the file ``stdout``, if given; all of
-    it nowhere: ``discard``), and sample it every ``interval`` seconds of CPU time.
+    it nowhere: ``discard``), and sample it every ``interval`` seconds of CPU time. What it started lives on where its output
+    was not discarded: that is the run that the user asked for.
 
     Raises :class:`ProgramError` if it cannot be started or exceeds ``timeout`` seconds (it is killed then).
     """
     start = Start(command, stdin_path, env, discard, stdout)
     orders = Orders(Mode.SAMPLE, interval_ns=max(1, int(interval * 1e9)))
     tables = {"samples": 16 + 8 * MAX_SAMPLES, "sampled": SAMPLED.itemsize * MAX_STACKS}
-    with agent_run(start, orders, tables=tables, spare_children=True) as (folder, process):
+    with agent_run(start, orders, tables=tables, spare_children=not discard) as (folder, process):
         before = _children_seconds()
         seconds = _run_to_end(process, folder.begun, timeout, "it was sampled")
         cpu_seconds = _children_seconds() - before

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 from layout_advise.errors import SnapshotError
+from layout_advise.tracer.offspring.processes import start_time
 
 _PREFIX = "layout-advise-dump-"
 _TMPFS = Path("/dev/shm")
@@ -46,15 +47,6 @@ def remove_stale_dumps(disk: Path) -> None:
             owner = folder.name.removeprefix(_PREFIX).split("-")
             if len(owner) >= 3 and owner[0].isdigit() and start_time(int(owner[0])) != owner[1]:
                 shutil.rmtree(folder, ignore_errors=True)
-
-
-def start_time(pid: int) -> str:
-    """When process ``pid`` started, in clock ticks since boot; empty if there is none. With the pid it names a process."""
-    try:
-        # The second field is the program's name and may hold anything, so count from its closing bracket.
-        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[19]
-    except OSError:
-        return ""
 
 
 def _free(folder: Path) -> int:

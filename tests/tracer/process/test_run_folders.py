@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from layout_advise.tracer.offspring.processes import start_time
 from layout_advise.tracer.process import channel
 from layout_advise.tracer.process.channel import RunFolder
-from layout_advise.tracer.process.procfs import start_time
 
 
 def test_empty_folders_of_killed_runs_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -112,8 +112,8 @@ def test_probe_counts_and_times(program: Path) -> None:
 
 
 def test_the_time_of_a_program_that_ends_before_anybody_waits_for_it(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def launch_and_wait(start: Start, folder: Path) -> subprocess.Popen[bytes]:
-        process = launch(start, folder)
+    def launch_and_wait(start: Start, folder: Path, mark: str) -> subprocess.Popen[bytes]:
+        process = launch(start, folder, mark)
         process.wait()
         return process
 

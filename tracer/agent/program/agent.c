@@ -162,14 +162,19 @@ __attribute__((constructor)) static void la_start(int argc, char **argv, char **
     (void)argc;
     (void)argv;
     const char *folder = NULL;
-    for (char **v = environment; *v; v++)
+    int spared = 0; /* the run that the user asked for: its children are not told by a mark, and it sees none */
+    for (char **v = environment; *v; v++) {
         if (la_starts(*v, "LAYOUT_ADVISE_AGENT="))
             folder = *v + la_length("LAYOUT_ADVISE_AGENT=");
+        spared |= la_starts(*v, "LAYOUT_ADVISE_START=00000000000");
+    }
     if (!folder)
         return;
     int failed = read_orders(folder);
     drop_variable(environment, "LAYOUT_ADVISE_AGENT", NULL);
     drop_variable(environment, "LD_PRELOAD", la_config.preload);
+    if (spared)
+        drop_variable(environment, "LAYOUT_ADVISE_START", NULL);
     if (failed)
         return;
     /* Dies with the controller (its launching thread), even when that is killed outright. */

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +18,8 @@ from layout_advise.tracer.backends.protocol import Rerun
 from layout_advise.tracer.backends.tool.result import Seen, SeenOrder, ToolResult, read_result
 from layout_advise.tracer.backends.valgrind.build import blocks_library
 from layout_advise.tracer.folding.relocate import Process
-from layout_advise.tracer.process.launch import describe_end, fixed_addresses
+from layout_advise.tracer.offspring.marks import MARK, fresh_mark
+from layout_advise.tracer.process.launch import describe_end, fixed_addresses, kill_session
 from layout_advise.tracer.process.patching import Entry
 from layout_advise.tracer.process.procfs import parse_mappings
 from layout_advise.tracer.trace.trace import Allocation
@@ -66,7 +66,15 @@ def run_to_end(rerun: Rerun, variables: Sequence[str], tool: Sequence[str], unde
     Returns its exit code. Raises :class:`MachineError` where it cannot be started and :class:`ProgramError` when its time is
     over; it is killed then. ``under`` names the tool in messages.
     """
-    command = [*fixed_addresses(), shutil.which("env") or "/usr/bin/env", *variables, *tool, *rerun.command]
+    mark = fresh_mark()
+    command = [
+        *fixed_addresses(),
+        shutil.which("env") or "/usr/bin/env",
+        *variables,
+        f"{MARK}={mark}",
+        *tool,
+        *rerun.command,
+    ]
     with open(rerun.stdin or os.devnull, "rb") as source:
         try:
             process = subprocess.Popen(
@@ -81,9 +89,7 @@ def run_to_end(rerun: Rerun, variables: Sequence[str], tool: Sequence[str], unde
         hint = "raise --timeout, or ask for an earlier --call"
         raise ProgramError(f"the call of {rerun.entry.symbol} was not traced under {under}", why, hint) from None
     finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        kill_session(process, mark)
 
 
 def read_run(out: Path, code: int, rerun: Rerun, under: str) -> ToolRun:
