@@ -17,3 +17,13 @@ __kernel void gradients(__global pixel *pixels, int width, int height, float q0)
     pixels[i].east = e;
     pixels[i].coefficient = clamp(1 / (1 + (q - q0) / (q0 * (1 + q0))), 0.0f, 1.0f);
 }
+
+__kernel void diffuse(__global pixel *pixels, int width, int height, float speed)
+{
+    const int x = get_global_id(0), y = get_global_id(1), i = y * width + x;
+    const float here = pixels[i].coefficient;
+    const float south = pixels[min(y + 1, height - 1) * width + x].coefficient;
+    const float east = pixels[y * width + min(x + 1, width - 1)].coefficient;
+    const float sum = here * pixels[i].north + south * pixels[i].south + here * pixels[i].west + east * pixels[i].east;
+    pixels[i].image += 0.25f * speed * sum;
+}

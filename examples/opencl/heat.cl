@@ -12,3 +12,9 @@ __kernel void advance(__global cell *cells, int width, int height)
     cells[i].next = here + 0.1f * (up + down + left + right - 4 * here) + 0.05f * cells[i].power
         + 0.01f * (cells[i].ambient - here);
 }
+
+__kernel void settle(__global cell *cells)
+{
+    const size_t i = get_global_id(0);
+    cells[i].now = cells[i].next;
+}

@@ -63,9 +63,48 @@ static cl_kernel kernel(struct host host, const char *name)
     return made;
 }
 
-static void launch(struct host host, cl_kernel one, size_t items, size_t group)
+/* An argument of any type but local memory. */
+#define give(kernel, number, value) check(clSetKernelArg(kernel, number, sizeof(value), &(value)), "clSetKernelArg")
+
+static inline void launch(struct host host, cl_kernel one, size_t items, size_t group)
 {
     check(clEnqueueNDRangeKernel(host.queue, one, 1, NULL, &items, &group, 0, NULL, NULL), "clEnqueueNDRangeKernel");
+}
+
+static inline void launch_rows(struct host host, cl_kernel one, size_t width, size_t height)
+{
+    const size_t items[] = {width, height}, group[] = {width % 64 == 0 ? 64 : 1, 1};
+    check(clEnqueueNDRangeKernel(host.queue, one, 2, NULL, items, group, 0, NULL, NULL), "clEnqueueNDRangeKernel");
+}
+
+static inline void send(struct host host, cl_mem to, const void *from, size_t bytes)
+{
+    check(clEnqueueWriteBuffer(host.queue, to, CL_TRUE, 0, bytes, from, 0, NULL, NULL), "clEnqueueWriteBuffer");
+}
+
+/* Word number k of the command line as a number, or what there is without it. */
+static inline size_t number(int argc, char **argv, int k, size_t otherwise)
+{
+    return argc > k ? strtoul(argv[k], NULL, 10) : otherwise;
+}
+
+/* Zeroed memory, or the end. */
+static inline void *memory(size_t count, size_t bytes)
+{
+    void *made = calloc(count ? count : 1, bytes);
+    if (made == NULL) {
+        perror("calloc");
+        exit(1);
+    }
+    return made;
+}
+
+/* Numbers between 0 and 1 that look like chance, the same in each run. */
+static inline float chance(void)
+{
+    static unsigned state = 2015;
+    state = state * 1664525u + 1013904223u;
+    return (float)(state >> 8) / (float)(1 << 24);
 }
 
 static void fetch(struct host host, cl_mem from, void *to, size_t bytes)

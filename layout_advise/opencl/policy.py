@@ -18,7 +18,7 @@ class OpenclPolicy:
     processes: int = limit(5, "processes", "Fresh processes in which original and finalists are timed.", 73)
     seconds: float = limit(0.4, "s", "A process times each layout for about so long.", 73)
     fewest_calls: int = limit(3, "calls", "A process times each layout at least so often.", 73)
-    most_calls: int = limit(25, "calls", "And not more often.", 73)
+    most_calls: int = limit(200, "calls", "And not more often.", 79)
     smallest_gain: float = limit(1.05, "ratio", "The lower end of a gain must exceed this for a change.", 73)
     as_good: float = limit(0.97, "part of the gain", "A simpler layout that gains as much of the best is preferred.", 73)
     timeout: float = limit(600.0, "s", "A process that builds and times takes no longer.", 73)

@@ -126,12 +126,12 @@ class DeviceSearch:
         self.tell(f"{self.found.device.name}: {len(finalists)} layouts in {processes} processes")
         variants = (self.original, original(self.launches), *(one.variant for one in finalists))
         rows = over_processes(KernelJob(self.found.device, variants, OPENCL.seconds, 0, True), processes)
-        base, base_wall = times_of(rows, 0), times_of(rows, 0, wall=True)
+        base, base_wall = times_of(rows, 0), times_of(rows, 0, "wall")
         self.found.original_ns, self.found.original_wall_ns = min(base), min(base_wall)
         self.found.noise = undisturbed_ratio(base, times_of(rows, 1))
         for number, one in enumerate(finalists, 2):
             if any(row[number].problem for row in rows):
                 continue
             one.device = undisturbed_ratio(base, times_of(rows, number))
-            one.wall = undisturbed_ratio(base_wall, times_of(rows, number, wall=True))
+            one.wall = undisturbed_ratio(base_wall, times_of(rows, number, "wall"))
             one.conversion = rows[0][number].conversion

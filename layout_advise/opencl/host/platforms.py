@@ -49,6 +49,11 @@ def is_simulator(device: Any) -> bool:
     return any(name in device.platform.name.lower() for name in SIMULATORS)
 
 
+def is_processor(device: Any) -> bool:
+    """True for a device that is this machine's processor."""
+    return bool(device.type & opencl().device_type.CPU)
+
+
 def _devices(platform: Any) -> list[Any]:
     try:
         return list(platform.get_devices())

@@ -17,10 +17,12 @@ from layout_advise.opencl.host.platforms import opencl
 
 @dataclass(frozen=True, slots=True)
 class LaunchTime:
-    """Nanoseconds of one launch: on the device, by its event, and from the host's call until it is done."""
+    """Nanoseconds of one launch: on the device, by its event; from the host's call until it is done; and those that all
+    threads of the process ran meanwhile, which is the kernel's own time where the processor is the device."""
 
     device: float
     wall: float
+    cpu: float
 
 
 class DeviceSession:
@@ -88,11 +90,11 @@ class DeviceSession:
     ) -> LaunchTime:
         """Runs a kernel once and waits for it."""
         self.queue.finish()
-        start = time.perf_counter_ns()
+        start, busy = time.perf_counter_ns(), time.process_time_ns()
         event = opencl().enqueue_nd_range_kernel(self.queue, kernel, global_size, local_size, global_work_offset=offset)
         event.wait()
-        wall = time.perf_counter_ns() - start
-        return LaunchTime(float(event.profile.end - event.profile.start), float(wall))
+        wall, cpu = time.perf_counter_ns() - start, time.process_time_ns() - busy
+        return LaunchTime(float(event.profile.end - event.profile.start), float(wall), float(cpu))
 
 
 def _complaint(log: str) -> str:

@@ -43,8 +43,16 @@ def original(launches: Sequence[Launch]) -> KernelVariant:
 def variant(name: str, program: KernelProgram, launches: Sequence[Launch], layouts: Sequence[BufferLayout]) -> KernelVariant:
     """The program with records in other layouts. Raises SourceError where its source cannot be rewritten."""
     new = rewritten(program, layouts)
-    made = [_in_layouts(program, launch, layouts, new.text, new.options) for launch in launches]
-    return KernelVariant(name, tuple(layouts), new.text, tuple(one for one, _ in made), tuple(homes for _, homes in made))
+    return written(name, program, launches, layouts, new.text, new.options)
+
+
+def written(
+    name: str, program: KernelProgram, launches: Sequence[Launch], layouts: Sequence[BufferLayout], source: str, options: str
+) -> KernelVariant:
+    """Source for records in other layouts, whoever wrote it: its kernels are given a buffer for each cluster in the place of
+    each buffer of a record."""
+    made = [_in_layouts(program, launch, layouts, source, options) for launch in launches]
+    return KernelVariant(name, tuple(layouts), source, tuple(one for one, _ in made), tuple(homes for _, homes in made))
 
 
 def _in_layouts(

@@ -68,6 +68,7 @@ class VariantOutcome:
 
     device: float
     wall: float
+    cpu: float = 0.0
     problem: str = ""
     compared: Compared | None = None
     conversion: ConversionTime | None = None

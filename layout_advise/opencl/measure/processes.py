@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,7 +77,7 @@ def outcomes_apart(job: KernelJob) -> list[VariantOutcome]:
         except MockupError as error:
             if number == 0:
                 raise
-            found.append(VariantOutcome(0.0, 0.0, error.line()))
+            found.append(VariantOutcome(0.0, 0.0, problem=error.line()))
     return found
 
 
@@ -89,6 +89,9 @@ def over_processes(job: KernelJob, processes: int) -> list[list[VariantOutcome]]
     ]
 
 
-def times_of(rows: Sequence[Sequence[VariantOutcome]], number: int, wall: bool = False) -> list[float]:
+Clock = Literal["device", "wall", "cpu"]
+
+
+def times_of(rows: Sequence[Sequence[VariantOutcome]], number: int, clock: Clock = "device") -> list[float]:
     """The times of one variant, by process."""
-    return [row[number].wall if wall else row[number].device for row in rows]
+    return [float(getattr(row[number], clock)) for row in rows]

@@ -59,7 +59,7 @@ def carried_out(job: KernelJob) -> list[VariantOutcome]:
             left = _first_calls(session, made)
         except (LayoutAdviseError, cl.Error, MemoryError) as error:
             text = error.line() if isinstance(error, LayoutAdviseError) else str(error)
-            outcomes.append(VariantOutcome(0.0, 0.0, " ".join(text.split())))
+            outcomes.append(VariantOutcome(0.0, 0.0, problem=" ".join(text.split())))
             ready.append([])
             continue
         truth = left if number == 0 else truth
@@ -86,12 +86,12 @@ def _with_times(
     if outcome.problem:
         return outcome
     weights = [launch.calls for launch in variant.launches]
-    device, wall = (
+    device, wall, cpu = (
         sum(n * undisturbed([getattr(t, kind) for t in row]) for n, row in zip(weights, calls, strict=False))
-        for kind in ("device", "wall")
+        for kind in ("device", "wall", "cpu")
     )
     conversion = converted(session, variant, job.variants[0]) if job.conversions and variant.layouts else None
-    return VariantOutcome(float(device), float(wall), "", outcome.compared, conversion)
+    return VariantOutcome(float(device), float(wall), float(cpu), "", outcome.compared, conversion)
 
 
 def _prepared(session: DeviceSession, variant: KernelVariant) -> list[_Ready]:

@@ -32,22 +32,27 @@ def functions(layout: BufferLayout, prefix: str, space: str, notes: dict[str, in
             parts.append(_place(prefix, space, name, cluster, member, offset, note))
     parts += [write(layout, prefix) for write in (_plus, _stepped, _stepping, _minus, _same, _load)]
     if space == "__global":
-        parts.append(_store(layout, prefix))
+        parts += [_store(layout, prefix), _put(layout, prefix)]
     return "\n".join(parts)
 
 
 def _place(prefix: str, space: str, base: str, cluster: TiledCluster, member: BufferMember, offset: int, note: str) -> str:
-    """The address of a member of element ``p.at + k``."""
-    if cluster.tile == 1:
-        where = f"g * {cluster.stride}" + (f" + {offset}" if offset else "")
-    else:
-        inner = f" + {offset * cluster.tile}" if offset else ""
-        where = f"g / {cluster.tile} * {cluster.stride}{inner} + g % {cluster.tile} * {member.bytes}"
+    """The address of a member of element ``p.at + k``. Counted in members wherever these fit, as a person would index them:
+    drivers optimise less where it is counted in bytes (decision 79)."""
     alias = f"{prefix}_at_{member.name}"
+    unit = member.bytes if cluster.stride % member.bytes == 0 and offset * cluster.tile % member.bytes == 0 else 1
+    stride, first = cluster.stride // unit, offset * cluster.tile // unit
+    behind = f" + {first}" if first else ""
+    if cluster.tile == 1:
+        where = f"g * {stride}{behind}" if stride > 1 else f"g{behind}"
+    else:
+        inner = "" if unit > 1 or member.bytes == 1 else f" * {member.bytes}"
+        where = f"g / {cluster.tile} * {stride}{behind} + g % {cluster.tile}{inner}"
+    address = f"({space} {alias} *)p.{base} + ({where})" if unit > 1 else f"({space} {alias} *)(p.{base} + ({where}))"
     found = _ARRAY.fullmatch(member.type)
     declared = f"typedef {found[1]} {alias}{found[2]};\n" if found else f"typedef {member.type} {alias};\n"
     head = f"static inline {space} {alias} *{prefix}_{member.name}({prefix}_ref p, long k)"
-    body = f"    const ulong g = (ulong)(p.at + k);\n{note}    return ({space} {alias} *)(p.{base} + ({where}));\n"
+    body = f"    const ulong g = (ulong)(p.at + k);\n{note}    return {address};\n"
     return f"{declared}{head}\n{{\n{body}}}\n"
 
 
@@ -102,3 +107,9 @@ def _store(layout: BufferLayout, prefix: str) -> str:
     kind = layout.record.name
     lines = _moved(prefix, layout, lambda place, own: f"{place} = {own};")
     return _function(kind, f"{prefix}_store({prefix}_ref p, long k, {kind} e)", *lines, "return e;")
+
+
+def _put(layout: BufferLayout, prefix: str) -> str:
+    kind = layout.record.name
+    lines = _moved(prefix, layout, lambda place, own: f"{place} = {own};".replace("= e.", "= e->"))
+    return _function("void", f"{prefix}_put({prefix}_ref p, long k, const __private {kind} *e)", *lines)

@@ -25,6 +25,8 @@ LOG_START = (
 )
 """One work item of so many has a part of the log: how much room there is, how many accesses there were, the first of
 them."""
+STATEMENTS = ("COMPOUND_STMT", "IF_STMT", "FOR_STMT", "WHILE_STMT", "DO_STMT")
+"""Below these the value of an assignment is not used."""
 OUT_PARAMETERS = ("fract", "frexp", "modf", "remquo", "sincos", "lgamma_r")
 
 
@@ -70,6 +72,20 @@ class KernelExpressions(SplitExpressions):
         if inner.kind == "UNARY_OPERATOR" and not self.target.is_pointer(inner.children[0].shape):
             return None
         return super().element(node)
+
+    def _binary_operator(self, node: Syntax) -> list[Edit] | None:
+        """A variable that is stored goes by its address: given by value, calling conventions take records apart, which slows
+        the loops that made its members (decision 79)."""
+        left, right = node.children
+        variable = peeled(right)
+        holder = self.program.parents.get(node)
+        alone = holder is not None and holder.kind in STATEMENTS
+        own = variable.kind == "DECL_REF_EXPR" and self.target.is_value(variable.shape)
+        if node.operator == "=" and alone and own and space_of(variable.shape) in ("generic", "private"):
+            found = self.element(left)
+            if found is not None:
+                return self.whole(node, f"{self.helper('put')}({found[0]}, {found[1]}, &{variable.name})")
+        return super()._binary_operator(node)
 
     def _address(self, node: Syntax, of: Syntax) -> list[Edit] | None:
         if self.target.is_value(of.shape) and not self.target.is_pointer(node.shape):
