@@ -64,6 +64,33 @@ def rebuilt(g: Graph, node: Node, args: tuple[Node, ...]) -> Node:
     return make(g, node.op, node.ty, args)
 
 
+def test_on_each_path(program: SsaProgram) -> None:
+    """Conditions of flags that different paths set, each tested where its path sets them: the condition becomes a phi of
+    what these tests give. A compiler merges paths behind their compares, so that one branch serves all of them."""
+    made: dict[tuple[str, Node], Node] = {}
+    while waiting := {node: node for node in program.live() if _reads_merged_flags(node)}:
+        rewrite(program, {node: _test_of(program, node.op, node.args[0], made) for node in waiting})
+
+
+def _reads_merged_flags(node: Node) -> bool:
+    return node.op.startswith("cond.") and node.args[0].op == "phi"
+
+
+def _test_of(program: SsaProgram, op: str, flags: Node, made: dict[tuple[str, Node], Node]) -> Node:
+    """The condition ``op`` of ``flags``; of a phi of flags the phi of the conditions."""
+    g = program.graph
+    if flags.op != "phi":
+        g.block, g.origin = flags.block, flags.origin
+        return make(g, op, "i1", (flags,))
+    if (op, flags) not in made:
+        g.block, g.origin = flags.block, flags.origin
+        made[op, flags] = phi = g.raw("phi", "i1", ())
+        assert flags.block is not None
+        program.phis[flags.block].append(phi)
+        phi.args = tuple(_test_of(program, op, one, made) for one in flags.args)
+    return made[op, flags]
+
+
 def rewrite(program: SsaProgram, replace: dict[Node, Node]) -> None:
     """Replaces nodes everywhere and simplifies again, until no phi is left whose arguments are all the same.
 

@@ -132,3 +132,18 @@ K(string_moves) {
         __asm__ volatile("movsq" : "+D"(to), "+S"(from) : : "memory");
     return (double)(from - a + (to - w)) + w[1];
 }
+K(merged_compares) { /* one branch for the compares of two paths */
+    long s = 0;
+    for (long i = 0; i < n; i++) {
+        long more = 0;
+        __asm__("cmpl $5, %k1\n jl 1f\n cmpq %2, %3\n jmp 2f\n 1: testl $1, %k1\n 2: jle 3f\n movq $1, %0\n 3:"
+                : "+r"(more) : "r"(p[i]), "r"(i), "r"(n / 2) : "cc");
+        s += more * (i + 1);
+    }
+    return (double)s;
+}
+K(compare_before_the_loop) { /* and at its end: its first branch reads both */
+    long left = n - p[0], s = 0;
+    __asm__("cmpq $3, %0\n 1: jle 2f\n addq %0, %1\n subq $2, %0\n cmpq $5, %0\n jmp 1b\n 2:" : "+r"(left), "+r"(s) : : "cc");
+    return (double)(s + left);
+}
