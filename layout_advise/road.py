@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 
 from layout_advise.build.mockups import identity_of_loops
-from layout_advise.build.stage import Built, build_all, build_general
+from layout_advise.build.stage import Built, build_all, build_ending, build_general
 from layout_advise.choose.policy import CHOOSE
 from layout_advise.decide.decision import Decision, leading
 from layout_advise.decide.gain_words import with_more, with_peers
@@ -256,7 +256,8 @@ def _try_live(bench: LiveBench, built: Built, views: Mapping[str, View], variant
     candidate = made.recipe.candidate
     view = views.get(candidate.id, NOTHING) if candidate is not None else NOTHING
     general = partial(build_general, bench.case.space, built, variant)
-    return bench.trial(LiveSubject(made.path, candidate, view, general))
+    ending = partial(build_ending, bench.case.space, built, variant)
+    return bench.trial(LiveSubject(made.path, candidate, view, general, ending))
 
 
 def _answered(

@@ -180,18 +180,7 @@ def _make(
                 recipe.relaid,
                 trace,
                 source.structures,
-                EmitSettings(
-                    recipe.variant.promise,
-                    check,
-                    recipe.wrong,
-                    recipe.offset,
-                    source.varying,
-                    vector_bytes(compiler.executable, compiler.all_flags),
-                    recipe.vectorised,
-                    recipe.blocks,
-                    compiler.family.unrelated,
-                    bool(source.put),
-                ),
+                _settings(recipe, source, compiler, check=check),
             )
         except LayoutAdviseError as error:
             return Mockup(recipe, text, None, None, error.line())
@@ -205,6 +194,36 @@ def _make(
             return Mockup(recipe, text, None, None, result.reason or "it does not compile")
         built[number] = result.path
     return Mockup(recipe, text, built[0], built[1], None, flags=flags, translated=translated)
+
+
+def _settings(recipe: Recipe, source: Source, compiler: Compiled, *, check: bool) -> EmitSettings:
+    return EmitSettings(
+        recipe.variant.promise,
+        check,
+        recipe.wrong,
+        recipe.offset,
+        source.varying,
+        vector_bytes(compiler.executable, compiler.all_flags),
+        recipe.vectorised,
+        recipe.blocks,
+        compiler.family.unrelated,
+        bool(source.put),
+    )
+
+
+def make_ending(recipe: Recipe, source: Source, compiler: Compiled, folder: Path) -> Path | None:
+    """The mock-up of ``recipe`` as one that ends its process where an access goes to another place than its layout has for
+    it; None where it cannot be built, or moves nothing."""
+    if recipe.relaid is None:
+        return None
+    form, trace = source.code.of(recipe, source.trace, source.structures)
+    settings = replace(_settings(recipe, source, compiler, check=True), ends=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        text = emit(form, recipe.relaid, trace, source.structures, settings).text
+    except LayoutAdviseError:
+        return None
+    return build(text, folder / f"{recipe.variant}.ending.so", compiler.executable, ("-O2",)).path
 
 
 def writes_behind_pointers(candidate: Candidate, source: Source) -> bool:

@@ -7,7 +7,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from layout_advise.build.code_places import have_room, moved, moved_identities
-from layout_advise.build.mockups import Mockup, Mockups, better_kept, identity_of_loops, make_all, place_identity, twins
+from layout_advise.build.mockups import (
+    Mockup,
+    Mockups,
+    better_kept,
+    identity_of_loops,
+    make_all,
+    make_ending,
+    place_identity,
+    twins,
+)
 from layout_advise.build.policy import BUILD
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.mockup.run.code_placement import same_loops
@@ -110,6 +119,14 @@ def build_general(space: Workspace, built: Built, variant: Variant) -> Path | No
     recipe = replace(built.mockups[variant].recipe, checked=False)
     folder = space.scratch / f"general{source.trace.call}"
     return make_all([recipe], source, source.compiler, folder, counted(space))[variant].path
+
+
+def build_ending(space: Workspace, built: Built, variant: Variant, general: bool) -> Path | None:
+    """The mock-up ``variant`` as one that ends its process at the first access to a place that is not that of its layout;
+    ``general`` as :func:`build_general` makes it. None where there is none."""
+    source = replace(built.source, varying=frozenset(range(REGISTERS))) if general else built.source
+    folder = space.scratch / f"ending{source.trace.call}{'-general' if general else ''}"
+    return make_ending(built.mockups[variant].recipe, source, source.compiler, folder)
 
 
 def rebuild(space: Workspace, built: Built, variant: Variant, others: Sequence[Variant], *, places: bool) -> Built:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from layout_advise.errors import LayoutAdviseError
+from layout_advise.errors import LayoutAdviseError, ProgramError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
 from layout_advise.measure.live_ratio import LiveTimes, live_times
 from layout_advise.measure.policy import MEASURE
@@ -57,6 +57,8 @@ class LiveTrial:
     the call studied."""
     unimproved: float = 0.0
     """The part of the calls' time, in an ordinary run, that calls left to the original take."""
+    held: bool = False
+    """Whether each access in all those calls was held against the map of the layout, in a run of its own."""
     converted: bool = False
     """Whether the data were converted right before the timed calls: the ratio then holds those with warm and with flushed
     copies."""
@@ -65,12 +67,15 @@ class LiveTrial:
 @dataclass(frozen=True, slots=True)
 class LiveSubject:
     """A ``mockup`` to be tried, of a ``candidate`` (None: of the unchanged layout), which copies as ``view`` says.
-    ``general`` builds it so that it takes any registers as they come; None where it cannot be built."""
+    ``general`` builds it so that it takes any registers as they come, and ``ending`` so that it ends its process where an
+    access goes to another place than the layout has for it (with True: one that takes any registers, too); None where that
+    cannot be built."""
 
     mockup: Path
     candidate: Candidate | None
     view: View
     general: Callable[[], Path | None]
+    ending: Callable[[bool], Path | None] = lambda general: None
 
 
 class _NoTrialError(Exception):
@@ -102,7 +107,7 @@ class LiveBench:
             return f"a call takes {ns:.0f} ns, too short to be timed by itself"
         if self.case.probe.calls - self.case.chosen.call < MEASURE.live_fewest_calls:
             return "too few calls follow the one that was studied"
-        seconds, runs = self.case.profiled.run.seconds, 3 + 2 * MEASURE.live_fewest_pairs
+        seconds, runs = self.case.profiled.run.seconds, 4 + 2 * MEASURE.live_fewest_pairs
         if runs * seconds > MEASURE.live_s:
             return f"the program takes {seconds:.0f} s, and would have to run {runs} times"
         return ""
@@ -206,24 +211,28 @@ class _Trial:
     deadline: float
     survey: LiveRun | None = None
     """Which calls the mock-up does, each tried in a copy of the process; None: all, so far."""
+    ending: Path | None = None
+    """The mock-up that ends the process at an access that goes to a wrong place."""
+    held: bool = False
+    """Whether one run had all its calls so, and came to its end."""
 
     def carried_out(self) -> LiveTrial:
         """Ordinary runs, one with all calls as the mock-up, and pairs of runs."""
         case = self.bench.case
         case.space.progress.step("trying a layout in the running program")
-        while len(self.bench.ordinary) < 2:
-            self.bench.ordinary.append(self._run(LiveCalls.NONE, 0))
+        for calls in (LiveCalls.NONE, LiveCalls.LOADED)[len(self.bench.ordinary) :]:
+            self.bench.ordinary.append(self._run(calls, 0))
         one, other = self.bench.ordinary
         if one.returncode != other.returncode:
             raise _NoTrialError("the program does not end the same way each time")
         if one.calls < MEASURE.live_fewest_calls:
             raise _NoTrialError("too few calls follow the one that was studied")
-        whole, compared = self._general(self._all())
+        whole, compared = self._general(self._all(general=False))
         times = self._timed()
         found = LiveTrial(
             times.ratio, "", whole.mockups, whole.passed, whole.conversions, times.calls, times.original_ns, times.layout_ns,
             min(one.cpu_seconds, other.cpu_seconds), whole.cpu_seconds, whole.returncode, len(whole.stdout),
-            compared.own or 0, *self._counts(), unimproved(one, whole), times.converted,
+            compared.own or 0, *self._counts(), unimproved(one, whole), self.held, times.converted,
         )  # fmt: skip
         ratio = around(self._with_flushed(times) if times.converted else times.ratio, times)
         return replace(found, ratio=with_unimproved(ratio, found.unimproved))
@@ -235,7 +244,7 @@ class _Trial:
         roles = self.survey.roles
         return int(((roles & np.uint64(STOPPED)) != 0).sum()), int(((roles & np.uint64(FAULTED)) != 0).sum())
 
-    def _run(self, calls: LiveCalls, seed: int) -> LiveRun:
+    def _run(self, calls: LiveCalls, seed: int, mockup: Path | None = None) -> LiveRun:
         if time.monotonic() > self.deadline:
             raise _NoTrialError(f"it takes longer than {MEASURE.live_s:.0f} s")
         case, known = self.bench.case, [run.seconds for run in self.bench.ordinary]
@@ -244,7 +253,7 @@ class _Trial:
         return run_live(
             case.settings.command,
             case.profiled.entry,
-            self.task,
+            replace(self.task, mockup=mockup or self.task.mockup),
             calls,
             seed=seed,
             quick=ns is None or ns < MEASURE.live_quick_ns,
@@ -253,12 +262,28 @@ class _Trial:
             scratch=case.space.scratch,
         )
 
-    def _all(self) -> LiveRun:
-        """The run in which all calls are the mock-up's that can be. Where it dies at one, a survey tells all that it cannot
-        do; these are left to the original."""
+    def _all(self, *, general: bool) -> LiveRun:
+        """The run in which all calls are the mock-up's that can be. Before it, one in which each access is held against the
+        layout: a pointer to other memory that is there would not end the program, and need not be seen in what it prints."""
+        self.ending, self.held = self.subject.ending(general), False
+        if self.ending is not None:
+            self.held = self._held(self.ending)
+        return self._to_its_end(self.task.mockup)
+
+    def _held(self, ending: Path) -> bool:
+        """Tells whether ``ending`` came to its end, with the calls left out that it cannot do: it is slow, and need not."""
+        try:
+            self._to_its_end(ending)
+        except ProgramError:
+            return False
+        return True
+
+    def _to_its_end(self, mockup: Path) -> LiveRun:
+        """The run in which all calls are those of ``mockup`` that can be. Where it dies at one, a survey tells all that it
+        cannot do; these are left to the original."""
         dead = 0
         while True:
-            run = self._run(LiveCalls.ALL, 0)
+            run = self._run(LiveCalls.ALL, 0, mockup)
             if run.error:
                 raise _NoTrialError(run.error)
             if not run.inside:
@@ -273,7 +298,7 @@ class _Trial:
 
     def _look(self, died: LiveRun) -> None:
         """Has each call tried as the mock-up in a copy of the process; ``died`` is the run that gave reason to."""
-        self.survey = found = self._run(LiveCalls.SURVEY, 0)
+        self.survey = found = self._run(LiveCalls.SURVEY, 0, self.ending)
         if found.error:
             raise _NoTrialError(found.error)
         failed = np.flatnonzero(found.roles & np.uint64(STOPPED | FAULTED)) + self.task.first
@@ -307,7 +332,7 @@ class _Trial:
             if path is not None:
                 self.task = replace(self.bench.loosened(self.task, path), left_out=(), last=0)
                 self.survey = None
-                run = self._all()
+                run = self._all(general=True)
                 found = self._compared(run)
         if not run.mockups:
             raise _NoTrialError("no call of it has the arguments of the one that was studied")

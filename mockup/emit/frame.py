@@ -51,7 +51,9 @@ def header(lifted: Lifted, candidate: Candidate | None, settings: EmitSettings, 
         lines.append(f" * Candidate {candidate.id}: {', '.join(candidate.families)}; variant {settings.variant}.")
     if refused:
         lines.append(f" * {refused[0].upper()}{refused[1:]}.")
-    if settings.check:
+    if settings.ends:
+        lines.append(" * Check build: ends at the first access whose place is not that of the map.")
+    elif settings.check:
         lines.append(" * Check build: records every reference and compares every new address with the map.")
     if settings.wrong:
         what = "values" if settings.wrong == "values" else "index map"

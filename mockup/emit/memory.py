@@ -106,6 +106,7 @@ class MemoryWriter(ElementPlaces):
         if self.context.check:
             self.record(access, place)
         if place is None:
+            self.keep_out(access, 0, access_bytes(access), site)
             return [self.pointer_text(access.address)]
         places = [self.new_place(access, place, piece) for piece in place.pieces]
         if self.context.check:
@@ -114,12 +115,23 @@ class MemoryWriter(ElementPlaces):
                 old = self.old_place(access, piece.at)
                 where = f"if ({self.within(access, place.within, piece.at)}) " if place.within else ""
                 self.put(f"{where}la_compare(&context->check, {old}, {at}, {name}(context, {old}), {site});")
+                if place.within:
+                    self.keep_out(
+                        access, piece.at, piece.bytes, site, f"if (!{self.within(access, place.within, piece.at)}) "
+                    )
         if place.within is None:
             return places
         return [
             f"({self.within(access, place.within, p.at)} ? {at} : (uint8_t *)({self.old_place(access, p.at)}))"
             for p, at in zip(place.pieces, places, strict=True)
         ]
+
+    def keep_out(self, access: Access, at: int, size: int, site: int, where: str = "") -> None:
+        """Nothing of an access that stays where it is may be what a layout moves: from byte ``at`` on, ``size`` bytes."""
+        for name in self.context.watched:
+            for part in dict.fromkeys((at, at + size - 1)):
+                old = self.old_place(access, part)
+                self.put(f"{where}la_compare(&context->check, {old}, 0, {name}(context, {old}), {site});")
 
     def record(self, access: Access, place: ElementPlace | None) -> None:
         """Tells of the execution of a reference, in the lanes in which the access stands for it."""

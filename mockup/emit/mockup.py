@@ -130,6 +130,7 @@ def _context(
     relayouts = candidate.relayouts if candidate is not None else ()
     scope = analyse(lifted)
     plain = settings.variant == "plain"
+    maps = {r.structure.id: f"map_{identifier(r.structure.name)}_{k}" for k, r in enumerate(relayouts)}
     misplaced = settings.wrong and settings.wrong != "values"
     return WriterContext(
         scope,
@@ -138,9 +139,10 @@ def _context(
         check=settings.check,
         wrong=misplaced_accesses(lifted, placed, settings.wrong == "writes") if misplaced else frozenset(),
         altered=misplaced_accesses(lifted, placed, writes=False) if settings.wrong == "values" else frozenset(),
-        recorders=recorders(lifted) if settings.check else {},
+        recorders=recorders(lifted) if settings.check and not settings.ends else {},
         pointers=field_pointers(relayouts, blocks=plain or any(p.along for p in placed.places.values())),
-        maps={r.structure.id: f"map_{identifier(r.structure.name)}_{k}" for k, r in enumerate(relayouts)},
+        maps=maps,
+        watched=tuple(maps[r.structure.id] for r in relayouts if r.structure.via is None) if settings.ends else (),
         registers=_known_registers(lifted, trace, scope, settings.varying),
         gathers=gathers([a for a in accesses(lifted.body) if a.uid not in placed.places], scope),
         independent=settings.variant == "simd",
@@ -175,6 +177,8 @@ def _head(lifted: Lifted, context: WriterContext, arrays: NewArrays, settings: E
     """Includes and declarations."""
     if not mixes_products(lifted):
         yield "#define LA_UNMIXED"
+    if settings.ends:
+        yield "#define LA_ENDS"
     include = '#include "mockup.h"'
     if context.simd.abreast and settings.variant == "simd":
         sides = [(loop, context.simd.abreast[loop.uid]) for loop in loops(lifted.body) if loop.uid in context.simd.abreast]

@@ -38,6 +38,9 @@ class EmitSettings:
     """Whether clang is going to compile it."""
     put: bool = False
     """Whether it is to tell where its layout has what was at an old address."""
+    ends: bool = False
+    """A check build that ends its process at the first access whose place is not that of the map, those included that the
+    layout leaves where they are; it records nothing."""
 
     @property
     def turned(self) -> bool:

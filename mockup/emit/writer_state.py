@@ -33,6 +33,8 @@ class WriterContext:
     pointers: FieldPointers
     maps: Mapping[str, str]
     """By structure id, the name of its map function (check build)."""
+    watched: tuple[str, ...]
+    """The map functions that must not know the places that no layout moves (:attr:`EmitSettings.ends`)."""
     registers: Mapping[int, int]
     """By number of a live-in value, what the traced call had there."""
     gathers: Mapping[int, list[tuple[Val, int]]]

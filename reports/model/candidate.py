@@ -147,7 +147,8 @@ class LiveReport(msgspec.Struct, frozen=True):
 
     Of the calls left to the original the mock-up came to a way that no compared call took at ``stopped``, and reached for
     other memory than the call studied at ``faulted``. ``unimproved`` is the part of the calls' time that all those take
-    which were left to the original; the lower end of ``speedup`` has it as slow as it was."""
+    which were left to the original; the lower end of ``speedup`` has it as slow as it was. ``held``: in a run of its own
+    each access in all calls of the mock-up was held against the layout, and none went to another place."""
 
     calls: int
     passed: int
@@ -165,6 +166,7 @@ class LiveReport(msgspec.Struct, frozen=True):
     stopped: int = 0
     faulted: int = 0
     unimproved: float = 0.0
+    held: bool = False
 
 
 class CandidateReport(msgspec.Struct, frozen=True):

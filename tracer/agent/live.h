@@ -4,7 +4,8 @@
 #define LAYOUT_ADVISE_LIVE_H
 #include "agent.h"
 
-enum { LA_LIVE_NONE, LA_LIVE_ALL, LA_LIVE_ONE, LA_LIVE_OTHER, LA_LIVE_SURVEY }; /* which calls are the mock-up's */
+/* which calls are the mock-up's; LOADED: none, but it is loaded as for the others */
+enum { LA_LIVE_NONE, LA_LIVE_ALL, LA_LIVE_ONE, LA_LIVE_OTHER, LA_LIVE_SURVEY, LA_LIVE_LOADED };
 enum { LA_LIVE_RANGES = 64, LA_LIVE_LEFT_OUT = 4096, LA_LIVE_ROWS = 1 << 17 };
 
 struct la_live_orders { /* file "live", written by the launcher */
@@ -37,6 +38,15 @@ struct la_live_page { /* file "rows" */
 };
 extern struct la_live_orders la_live;
 extern struct la_live_page *la_live_page;
+
+/* live.c, on the agent's stack */
+int la_live_copy_in(void);      /* what the program wrote since the last look; -1: not known */
+void la_live_mockup_call(void); /* the call that was entered, as the mock-up */
+
+/* survey.c */
+int la_survey_is_over(void);
+void la_survey_call(void);     /* the call that was entered, in a copy of the process; on the agent's stack */
+uint64_t la_survey_role(void); /* what came of it as bits of the row's role; 0: it could not be copied */
 
 /* watch.c */
 const char *la_watch_start(void); /* an error text or NULL */

@@ -27,6 +27,9 @@ class LiveCalls(IntEnum):
     OTHER = 3
     SURVEY = 4
     """The original makes all calls, and each is tried before as the mock-up in a copy of the process."""
+    LOADED = 5
+    """The original makes all calls, with the mock-up loaded as in the others: what the program prints of its own time and
+    memory is then as in these."""
 
 
 @dataclass(frozen=True, slots=True)

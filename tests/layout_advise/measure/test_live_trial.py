@@ -22,7 +22,8 @@ from layout_advise.tracer.live.outcome import CONVERTED, FAULTED, MOCKUP, ORIGIN
 from layout_advise.tracer.trace.trace import Allocation
 
 BASE, BYTES, CALLS = 0x10000, 6400, 200
-GENERAL = Path("general.so")
+GENERAL, ENDING = Path("general.so"), Path("ending.so")
+UNTRIED = (LiveCalls.NONE, LiveCalls.LOADED)
 STRUCTURE = Structure("s0", "s", BASE, BYTES, (Dim(100, 64),), ())
 
 
@@ -39,34 +40,41 @@ class Played:
         converted: bool = False,
         blind: Sequence[int] = (),
         surveyed: int = CALLS,
+        strays: Sequence[int] = (),
+        slow: bool = False,
     ) -> None:
+        self.strays, self.slow = strays, slow
         self.blind, self.surveyed = frozenset(blind), surveyed
         self.dies, self.passes, self.prints, self.ends, self.converted = dies, passes, prints, ends, converted
         self.runs: list[tuple[LiveCalls, LiveTask]] = []
 
     def run(self, command: Sequence[str], entry: object, task: LiveTask, calls: LiveCalls, **options: Any) -> LiveRun:
         self.runs.append((calls, task))
+        if self.slow and task.mockup == ENDING:
+            raise ProgramError("the program took longer", "it was ended", "")
+        dies = (*self.dies, *self.strays) if task.mockup == ENDING else self.dies
         number = np.arange(CALLS)
         if calls == LiveCalls.SURVEY:
-            return self.survey(task)
-        mockup = {0: number < 0, 1: number >= 0, 2: number % 2 == 0, 3: number % 2 == 1}[int(calls)]
-        passed = (number % 10 < 10 * self.passes) if calls and task.mockup != GENERAL else number < 0
+            return self.survey(task, dies)
+        mockup = {0: number < 0, 1: number >= 0, 2: number % 2 == 0, 3: number % 2 == 1, 5: number < 0}[int(calls)]
+        original = calls in UNTRIED
+        passed = number < 0 if original or task.mockup == GENERAL else number % 10 < 10 * self.passes
         left = np.isin(task.first + number, task.left_out) | ((task.last > 0) & (task.first + number > task.last))
-        deadly = mockup & ~passed & ~left & np.isin(task.first + number, self.dies)
+        deadly = mockup & ~passed & ~left & np.isin(task.first + number, dies)
         mockup = mockup & ~passed & ~left
         inside = task.first + int(np.flatnonzero(deadly)[0]) if deadly.any() else 0
         roles = np.where(mockup, MOCKUP | (CONVERTED if self.converted else 0), ORIGINAL).astype(np.uint64)
-        roles[left] = PASSED if calls else ORIGINAL
+        roles[left] = ORIGINAL if original else PASSED
         layout = 60e3 if self.converted and task.flush else 80e3
         return LiveRun(
             CALLS, int(mockup.sum()), 1, int((passed | left).sum()), inside, "", np.where(mockup, layout, 100e3), roles,
             -4 if inside else self.ends(calls), 0.01, 0.01, self.prints(calls, len(self.runs)), b"",
         )  # fmt: skip
 
-    def survey(self, task: LiveTask) -> LiveRun:
+    def survey(self, task: LiveTask, dies: Sequence[int]) -> LiveRun:
         """One that comes to ``surveyed`` calls, and sees those of ``dies`` but what it is ``blind`` to."""
         call = task.first + np.arange(CALLS)
-        seen = np.isin(call, sorted({*self.dies} - self.blind)) & (call < task.first + self.surveyed)
+        seen = np.isin(call, sorted({*dies} - self.blind)) & (call < task.first + self.surveyed)
         roles = np.where(seen, np.where(call % 2, STOPPED, FAULTED), MOCKUP).astype(np.uint64)
         last = task.first + self.surveyed - 1
         nothing = np.zeros(CALLS)
@@ -112,7 +120,7 @@ def test_each_call_is_timed_both_ways_and_one_run_has_all_of_them(monkeypatch: p
     played = Played()
     found = trial(monkeypatch, played)
     pairs = [LiveCalls.ONE, LiveCalls.OTHER, LiveCalls.OTHER, LiveCalls.ONE]
-    assert kinds(played) == [LiveCalls.NONE] * 2 + [LiveCalls.ALL] + pairs * 2 + pairs[:2]
+    assert kinds(played) == [LiveCalls.NONE, LiveCalls.LOADED] + [LiveCalls.ALL] + pairs * 2 + pairs[:2]
     assert found.ratio is not None
     assert found.ratio.median == pytest.approx(1.25)
     assert found.ratio.restores == 5
@@ -197,9 +205,9 @@ def test_where_the_data_are_converted_before_each_call_flushed_copies_stand_besi
 @pytest.mark.parametrize(
     ("played", "why"),
     [
-        (Played(prints=lambda calls, n: b"1" if calls else b"2"), "printed something else"),
+        (Played(prints=lambda calls, n: b"2" if calls in UNTRIED else b"1"), "printed something else"),
         (Played(prints=lambda calls, n: b"1 " * n), "differs from run to run"),
-        (Played(ends=lambda calls: 3 if calls else 0), "ended with exit status 3 instead of exit status 0"),
+        (Played(ends=lambda calls: 0 if calls in UNTRIED else 3), "ended with exit status 3 instead of exit status 0"),
         (Played(ends=lambda calls: 3 if calls == LiveCalls.OTHER else 0), "ended with exit status 3"),
     ],
 )
@@ -220,7 +228,7 @@ def test_a_program_that_does_something_else_gives_no_answer(
         ({"temporary": True}, "conversion instead"),
         ({"ns": 300.0}, "too short"),
         ({"calls": 20}, "too few calls"),
-        ({"seconds": 20.0}, "takes 20 s, and would have to run 7 times"),
+        ({"seconds": 20.0}, "takes 20 s, and would have to run 8 times"),
     ],
 )
 def test_what_cannot_be_tried_is_not_begun(monkeypatch: pytest.MonkeyPatch, changes: dict[str, object], why: str) -> None:
@@ -236,3 +244,38 @@ def test_whatever_fails_ends_in_a_reason(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(live_trial, "run_live", fails)
     assert "hung" in bench().trial(subject()).reason
+
+
+def held(monkeypatch: pytest.MonkeyPatch, played: Played) -> LiveTrial:
+    """With a mock-up that ends the program at accesses to wrong places."""
+    monkeypatch.setattr(live_trial, "run_live", played.run)
+    relayout = Relayout(STRUCTURE, (), (), (), "")
+    candidate = Candidate("c1", (relayout,), (), ())
+    return bench().trial(LiveSubject(Path("m.so"), candidate, NOTHING, lambda: GENERAL, lambda general: ENDING))
+
+
+def test_accesses_are_held_against_the_layout_in_a_run_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    played = Played()
+    assert held(monkeypatch, played).held
+    assert [(c, t.mockup.name) for c, t in played.runs[2:5]] == [
+        (LiveCalls.ALL, "ending.so"), (LiveCalls.ALL, "m.so"), (LiveCalls.ONE, "m.so")
+    ]  # fmt: skip
+    assert not trial(monkeypatch, Played()).held
+
+
+def test_calls_that_go_to_wrong_places_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the mock-up itself they come to their end."""
+    played = Played(strays=(18, 31))
+    found = held(monkeypatch, played)
+    assert (found.held, found.passed, found.faulted, found.stopped) == (True, 2, 1, 1)
+    assert played.runs[-1][1].left_out == (18, 31)
+    kinds_of = [(c, t.mockup.name) for c, t in played.runs[2:6]]
+    assert kinds_of == [(LiveCalls.ALL, "ending.so"), (LiveCalls.SURVEY, "ending.so")] + [
+        (LiveCalls.ALL, name) for name in ("ending.so", "m.so")
+    ]
+
+
+def test_a_run_that_holds_accesses_against_the_layout_may_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = held(monkeypatch, Played(slow=True))
+    assert found.ratio is not None
+    assert not found.held

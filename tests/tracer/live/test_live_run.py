@@ -109,6 +109,15 @@ def test_all_calls_run_as_the_mockup_and_the_program_does_the_same(trial: Build)
     assert not run.inside
 
 
+def test_a_loaded_mockup_makes_no_call(trial: Build) -> None:
+    one = trial(wrong=1)
+    run = one.run(LiveCalls.LOADED)
+    assert one.same(run)
+    assert (run.calls, run.mockups, run.conversions, run.passed) == (FOLLOWING, 0, 1, 0)
+    assert numbers(run, ORIGINAL) == list(range(FIRST, CALLS + 1))
+    assert not run.error
+
+
 def test_a_mockup_that_does_something_else_is_seen(trial: Build) -> None:
     one = trial(wrong=1)
     run = one.run(LiveCalls.ALL)

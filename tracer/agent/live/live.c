@@ -7,7 +7,6 @@
  * SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
 #include "live.h"
-#include <signal.h>
 
 struct la_live_orders la_live;
 struct la_live_page *la_live_page;
@@ -98,6 +97,17 @@ static const char *load(void)
 static const char *failed_load;
 static void load_it(void) { failed_load = load(); }
 
+/* On the agent's stack. */
+int la_live_copy_in(void)
+{
+    const int stale = la_live_stale();
+    if (stale > 0)
+        variant->copy_in(variant->context);
+    if (stale >= 0)
+        la_live_page->stale = 0;
+    return stale;
+}
+
 static void begin(void)
 {
     const char *failed = read_orders();
@@ -105,7 +115,7 @@ static void begin(void)
     live_thread = thread_id();
     if (!failed && several_threads())
         failed = "the program has several threads";
-    if (!failed && !la_live.mode) /* all calls are the original's: nothing to load */
+    if (!failed && la_live.mode == LA_LIVE_NONE)
         return;
     if (!failed) {
         stack = la_memory(LA_STACK_BYTES + LA_PAGE);
@@ -190,7 +200,7 @@ static void flush_buffers(void)
 }
 
 static struct la_live_row *current;
-static void mockup_call(void)
+void la_live_mockup_call(void)
 {
     struct la_context *const c = variant->context;
     if (la_live_stale() < 0) {
@@ -252,7 +262,7 @@ static int run_mockup(struct la_frame *frame, struct la_live_row *row, uint64_t 
 {
     enter_call(row);
     la_live_page->inside = call;
-    la_live_on_stack(stack + LA_PAGE + LA_STACK_BYTES, mockup_call);
+    la_live_on_stack(stack + LA_PAGE + LA_STACK_BYTES, la_live_mockup_call);
     la_live_page->inside = 0;
     busy = 0;
     if (!current) {
@@ -265,65 +275,23 @@ static int run_mockup(struct la_frame *frame, struct la_live_row *row, uint64_t 
     return leave_call(frame);
 }
 
-/* In a copy of the process: the mock-up's call, and the end. What stops it is the copy's death only. */
-enum { LONGEST_SURVEYED_S = 2 };
-static void survey_copy(void)
-{
-    static const uint64_t ordinary[4], none;
-    const int deadly[] = {SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGALRM};
-    for (unsigned i = 0; i < sizeof deadly / sizeof *deadly; i++)
-        la_sys6(SYS_rt_sigaction, deadly[i], (long)ordinary, 0, sizeof none, 0, 0);
-    la_sys6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&none, 0, sizeof none, 0, 0);
-    la_sys(SYS_alarm, LONGEST_SURVEYED_S, 0, 0);
-    mockup_call();
-    la_sys(SYS_exit_group, 0, 0, 0);
-}
-
-/* Whether the mock-up does this call to its end is tried in a copy of the process, which is thrown away; the program itself
- * makes the original's call. The copy sends no signal when it ends and is seen by no wait of the program's. */
-static int survey_status;
-static void survey_call(void)
-{
-    const int stale = la_live_stale();
-    survey_status = 0;
-    if (stale < 0) {
-        current = NULL;
-        return;
-    }
-    if (stale)
-        variant->copy_in(variant->context);
-    la_live_page->stale = 0;
-    const long copy = la_sys6(SYS_clone, 0, 0, 0, 0, 0, 0);
-    if (copy == 0)
-        survey_copy();
-    if (copy < 0) {
-        current = NULL;
-        return;
-    }
-    while (la_sys6(SYS_wait4, copy, (long)&survey_status, 0x40000000 /* __WALL */, 0, 0, 0) == -4)
-        ;
-}
-
 static int survey(struct la_live_row *row, uint64_t call)
 {
-    static uint64_t begun_at;
-    const uint64_t now = la_clock(CLOCK_MONOTONIC);
-    begun_at = begun_at ? begun_at : now;
-    if (now - begun_at > la_live.survey_ns) {
+    if (la_survey_is_over()) {
         over = 1;
         la_never();
         return 0;
     }
     enter_call(row);
-    la_live_on_stack(stack + LA_PAGE + LA_STACK_BYTES, survey_call);
+    la_live_on_stack(stack + LA_PAGE + LA_STACK_BYTES, la_survey_call);
     busy = 0;
     la_load_vectors(saved);
-    if (!current) {
+    const uint64_t role = la_survey_role();
+    if (!role) {
         give_up("the program cannot be copied to see which calls the mock-up does");
         return 0;
     }
-    const int signal = survey_status & 0x7f;
-    row->role |= !survey_status ? LA_ROW_MOCKUP : signal == SIGILL ? LA_ROW_STOPPED : LA_ROW_FAULTED;
+    row->role |= role;
     la_live_page->surveyed = call;
     return 0;
 }
@@ -352,7 +320,7 @@ int la_live_event(struct la_frame *frame)
     struct la_live_row none = {0}, *row = number < LA_LIVE_ROWS ? &la_live_page->row[number] : &none;
     la_live_page->calls = number + 1;
     take_registers(frame);
-    if (la_live.mode && !is_like_traced(call)) {
+    if (la_live.mode != LA_LIVE_NONE && la_live.mode != LA_LIVE_LOADED && !is_like_traced(call)) {
         row->role = LA_ROW_PASSED;
         la_live_page->passed++;
         la_live_page->surveyed = call;
