@@ -167,7 +167,7 @@ def read_stages(folder: Path) -> list[tuple[str, float, float]]:
     """Name, start and length (seconds) of the stages of the run in ``folder``; none where it does not say."""
     try:
         return msgspec.json.decode((folder / STAGES).read_bytes(), type=list[tuple[str, float, float]])
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return []
 
 
@@ -184,7 +184,7 @@ def _inspect(path: Path, force: bool) -> None:
         return
     try:
         known = msgspec.json.decode(marker.read_bytes(), type=Marker)
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         if force:
             return
         raise RunDirError(f"{path} is damaged", str(error), "use -f to start over, or another -o") from error

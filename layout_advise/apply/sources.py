@@ -12,6 +12,7 @@ from elftools.elf.elffile import ELFFile
 
 from layout_advise.errors import SourceError, UsageError
 from layout_advise.tracer.program.dwarf import DebugInfo, text
+from layout_advise.tracer.program.elf_checks import DEBUG_INFORMATION, damage_named
 
 SUFFIXES = (".c", ".cc", ".cpp", ".cxx", ".C", ".c++")
 TAKEN = ("-D", "-U", "-I", "-std", "-f", "-include", "-isystem", "-iquote", "-m", "-x", "-pthread", "-nostdinc", "-ansi")
@@ -72,7 +73,7 @@ def reading_flags(words: Sequence[str]) -> Iterator[str]:
 def from_debug_information(program: Path, sources: Path | None) -> tuple[SourceFile, ...]:
     """The units that the program's debug information names; those that are not where it says are looked for below
     ``sources``. Raises SourceError where there is none, or a file is missing."""
-    with program.open("rb") as stream:
+    with program.open("rb") as stream, damage_named(program, DEBUG_INFORMATION):
         debug = DebugInfo(ELFFile(stream))
         units = [_of_unit(unit.get_top_DIE()) for unit in debug.info.iter_CUs()] if debug.present else []
     found = [_found(one, sources) for one in units if one is not None]

@@ -69,7 +69,7 @@ def _layouts(run: Path, candidate: CandidateReport) -> tuple[Relayout, ...]:
 def _listed(file: Path) -> list[_Listed]:
     try:
         return msgspec.json.decode(file.read_bytes(), type=list[_Listed])
-    except (OSError, msgspec.MsgspecError) as error:
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise RunDirError(f"cannot read {file}", str(error), "run the trace again with -f") from error
 
 
@@ -82,9 +82,21 @@ def _built(layout: dict[str, object], name: str) -> Relayout:
     if layout.get("chosen") is not None:
         raise SourceError(f"cannot write {name}", "it stores elements by class, which is told by a table", "choose another")
     try:
-        return msgspec.convert(layout, Relayout)
+        found = msgspec.convert(layout, Relayout)
     except msgspec.ValidationError as error:
         raise RunDirError(f"cannot read {name}", str(error), "run the trace again with -f") from error
+    if not all(_fits(one) for one in (found, found.merged) if one is not None):
+        why = "its candidates.json is damaged: there are no such fields or buffers"
+        raise RunDirError(f"cannot read {name}", why, "run the trace again with -f")
+    return found
+
+
+def _fits(layout: Relayout) -> bool:
+    """Whether the numbers of fields and buffers are those of some; what is read may be damaged."""
+    fields, buffers = range(len(layout.structure.fields)), range(len(layout.buffers))
+    known = all(one.field in fields and one.buffer in buffers and one.offset >= 0 for one in layout.fields)
+    sizes = [*(one.bytes for one in layout.structure.fields), *(one.bytes for one in layout.buffers)]
+    return known and all(size > 0 for size in sizes)
 
 
 def _stored(layouts: Iterable[Relayout]) -> tuple[Relayout, ...]:

@@ -98,7 +98,7 @@ def read_rows(folder: Path, digests: Mapping[str, str], native: bool) -> list[Fa
         for run, digest in digests.items():
             try:
                 row = msgspec.json.decode(_path(folder, machine.name, run, native).read_bytes(), type=FarmRow)
-            except (OSError, msgspec.MsgspecError):
+            except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
                 continue
             if row.digest == digest:
                 found.append(row)

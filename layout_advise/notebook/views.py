@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from layout_advise.errors import MachineError, UsageError
 from layout_advise.reports.model.candidate import CandidateReport
+from layout_advise.reports.pages.drawings import drawing
 from layout_advise.reports.words.layout_words import families
 from layout_advise.reports.words.quantities import interval
 
@@ -103,7 +104,7 @@ class LayoutView:
         one = self.candidate
         head = f"<p><b>{html.escape(one.id)}</b> {html.escape(families(one))}: {one.evidence}, {interval(one.speedup)}</p>"
         terms = "".join(f"<p><code>{html.escape(term)}</code></p>" for term in dict.fromkeys(one.layout.values()))
-        return f"{head}{one.drawing}{terms}<pre>{html.escape(one.change)}</pre>"
+        return f"{head}{drawing(one.drawing)}{terms}<pre>{html.escape(one.change)}</pre>"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -118,7 +119,7 @@ class FramedPage:
 
     def _repr_html_(self) -> str:
         return (
-            f'<iframe srcdoc="{html.escape(self.page)}" sandbox="allow-scripts allow-same-origin" '
+            f'<iframe srcdoc="{html.escape(self.page)}" sandbox="allow-scripts" allow="clipboard-write *" '
             f'style="width: 100%; height: {self.height}px; border: 1px solid #ccc" title="layout-advise report"></iframe>'
         )
 

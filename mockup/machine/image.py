@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import SymbolTableSection
 
 from layout_advise.errors import BinaryError, NotLiftedError
 from layout_advise.mockup.machine.disassembly import MemoryOperand, decode_one
+from layout_advise.tracer.program.elf_checks import damage_named
 
 _PF_W = 2
 _RELATIVE = 8  # R_X86_64_RELATIVE
@@ -100,9 +100,9 @@ def open_image(path: str, load_base: int) -> Image:
     if not path:
         return Image()
     try:
-        with Path(path).open("rb") as file:
+        with Path(path).open("rb") as file, damage_named(path):
             return _parse(ELFFile(file), load_base)
-    except (OSError, ELFError) as error:
+    except OSError as error:
         raise BinaryError(f"cannot read {path}", str(error)) from error
 
 

@@ -196,7 +196,7 @@ def decode(data: bytes, where: str = "report.json") -> Report:
                 "run `layout-advise trace` again with this version",
             )
         return msgspec.convert(header, Report)
-    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise RunDirError(f"cannot read {where}", f"it is damaged ({error})", "run the trace again with -f") from error
 
 

@@ -16,6 +16,7 @@ from layout_advise.reports.model.contract import Report
 from layout_advise.reports.model.hotspot import HotspotReport
 from layout_advise.reports.model.structure import StructureReport
 from layout_advise.reports.pages import tables
+from layout_advise.reports.pages.drawings import drawing
 from layout_advise.reports.pages.inline_charts import break_even_chart, speedup_chart, threads_chart
 from layout_advise.reports.words import (
     glossary,
@@ -81,15 +82,6 @@ def code_of(text: str, file: str | None) -> Markup:
 def c_code(text: str) -> Markup:
     """C with its parts marked for colours."""
     return Markup(highlight(text, CLexer(), HtmlFormatter(nowrap=True)))
-
-
-def drawing(svg: str) -> Markup:
-    """A drawing as part of the page, its text in the page's ink (a dark page has light text)."""
-    if not svg.lstrip().startswith("<svg"):
-        return Markup("")
-    for ink in ("#222", "#333", "#555", "#666"):
-        svg = svg.replace(f'"{ink}"', '"currentColor"')
-    return Markup(svg)
 
 
 def index_maps(candidate: CandidateReport, structure: StructureReport) -> list[str]:

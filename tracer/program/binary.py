@@ -25,7 +25,15 @@ from layout_advise.tracer.program import function_code
 from layout_advise.tracer.program import producer as producers
 from layout_advise.tracer.program.dwarf import DebugInfo
 from layout_advise.tracer.program.dwarf_types import ResultKind, result_kind
-from layout_advise.tracer.program.elf_checks import check_dynamic, check_executable, check_file, check_header, parse
+from layout_advise.tracer.program.elf_checks import (
+    check_dynamic,
+    check_executable,
+    check_file,
+    check_header,
+    naming_damage,
+    parse,
+    without_damaged,
+)
 from layout_advise.tracer.program.function_names import named, near_names
 from layout_advise.tracer.program.lines import InlinedAt, LineTable, SourceLine
 from layout_advise.tracer.program.symbols import (
@@ -71,6 +79,7 @@ class ElfBinary:
         return cls(file, parse(file, io.BytesIO(data)))
 
     @cached_property
+    @naming_damage
     def build_id(self) -> str | None:
         """The linker's build id in hex, or ``None``."""
         section = self._elf.get_section_by_name(".note.gnu.build-id")
@@ -78,11 +87,13 @@ class ElfBinary:
         return next((str(note["n_desc"]) for note in notes if note["n_type"] == "NT_GNU_BUILD_ID"), None)
 
     @cached_property
+    @naming_damage
     def dynamic(self) -> bool:
         """Returns whether the dynamic loader starts it."""
         return any(segment["p_type"] == "PT_INTERP" for segment in self._elf.iter_segments())
 
     @cached_property
+    @naming_damage
     def libraries(self) -> tuple[str, ...]:
         """Shared libraries that it needs, without those of the C and compiler runtimes."""
         section = self._elf.get_section_by_name(".dynamic")
@@ -92,11 +103,13 @@ class ElfBinary:
         return tuple(n for n in names if not n.startswith(runtime))
 
     @cached_property
+    @naming_damage
     def stripped(self) -> bool:
         """Returns whether the full symbol table is missing: static functions then have no names."""
         return self._elf.get_section_by_name(".symtab") is None
 
     @cached_property
+    @naming_damage
     def warnings(self) -> tuple[str, ...]:
         """Notes on what the report will lack because of how the file was built."""
         if self.stripped:
@@ -110,11 +123,13 @@ class ElfBinary:
         return ()
 
     @cached_property
+    @naming_damage
     def functions(self) -> tuple[Function, ...]:
         """Every function, ascending by address."""
         return read_functions(self._elf)
 
     @cached_property
+    @naming_damage
     def variables(self) -> tuple[DataSymbol, ...]:
         """Every variable with a symbol, ascending by address."""
         return read_variables(self._elf)
@@ -167,6 +182,7 @@ class ElfBinary:
             hint += " (the file is stripped: rebuild with -g)"
         raise BinaryError(f"no function {symbol}", f"{self.path} has none of that name", hint)
 
+    @without_damaged(None)
     def line(self, address: int) -> SourceLine | None:
         """File and line of the instruction at ``address``."""
         return self._lines.line(address)
@@ -179,15 +195,18 @@ class ElfBinary:
             return found
         return next((c.call for c in self.inlined(address) if not c.call.in_system_header), found)
 
+    @without_damaged(())
     def inlined(self, address: int) -> tuple[InlinedAt, ...]:
         """The chain of inlined functions at ``address``, innermost first."""
         return self._lines.inlined(address)
 
+    @without_damaged(None)
     def frame_at(self, address: int) -> Frame | None:
         """The frame of the function at an instruction; None where the unwind table does not tell."""
         table = self.debug.unwinding
         return table.frame_at(address) if table is not None else None
 
+    @without_damaged(None)
     def producer_at(self, address: int) -> str | None:
         """``DW_AT_producer`` of the compile unit that holds ``address``, else the compiler's note in ``.comment``."""
         found = self.debug.producer_at(address)
@@ -216,6 +235,7 @@ class ElfBinary:
         for begin, end in (*pieces, *(r for r in ranges if r not in around)):
             yield self.read(begin, end - begin)
 
+    @naming_damage
     def result_kind(self, function: Function) -> ResultKind:
         """The kind of register that holds the result of ``function``, from its debug information; "any" where there is none.
         Clones that the compiler made may return something else than the function, but nothing where that does."""
@@ -223,6 +243,7 @@ class ElfBinary:
         kind = "any" if die is None else result_kind(die)
         return kind if function.name == function.parent or kind == "none" else "any"
 
+    @naming_damage
     def read(self, address: int, size: int) -> bytes:
         """``size`` bytes as the file has them (zeros in ``.bss``); :class:`BinaryError` outside the loaded segments."""
         for segment in self._elf.iter_segments("PT_LOAD"):
@@ -233,6 +254,7 @@ class ElfBinary:
                 return held + bytes(size - len(held))
         raise BinaryError(f"{self.path} has no {size} bytes at {address:#x}", "the address is in no loaded segment")
 
+    @naming_damage
     def section_at(self, address: int) -> tuple[str, int, int] | None:
         """Name, address and size of the loaded section that holds ``address``."""
         for section in self._elf.iter_sections():
@@ -241,6 +263,7 @@ class ElfBinary:
         return None
 
     @cached_property
+    @naming_damage
     def code(self) -> tuple[tuple[int, bytes], ...]:
         """Address and bytes of the sections that hold code."""
         sections = [s for s in self._elf.iter_sections() if s["sh_flags"] & 4 and s["sh_type"] == "SHT_PROGBITS"]
@@ -267,6 +290,7 @@ class ElfBinary:
                     found[relocation["r_offset"]] = symbols.get_symbol(relocation["r_info_sym"]).name
         return found
 
+    @naming_damage
     def load_base(self, mappings: Iterable[Mapping]) -> int | None:
         """The load base: added to the file's addresses in a process with these mappings; ``None`` where it is not mapped."""
         mine = os.path.realpath(self.path)

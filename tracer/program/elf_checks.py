@@ -1,18 +1,31 @@
-"""Refusing, by name, the files that cannot be analysed."""
+"""Refusing, by name, the files that cannot be analysed.
+
+pyelftools checks little of what it reads: besides errors of its own, damaged input makes it raise whatever its code runs
+into. What was raised inside of it is the file's fault; what was raised elsewhere is left alone.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
 import stat
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, ParamSpec, TypeVar
 
-from elftools.common.exceptions import ELFError
+from elftools.common.exceptions import DWARFError, ELFError
 from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
 
-from layout_advise.errors import BinaryError
+from layout_advise.errors import BinaryError, LayoutAdviseError
 
+DEBUG_INFORMATION = "its debug information"
+"""What is damaged, in the words of an error."""
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_S = TypeVar("_S")
 _MACHINES = {0x03: "32-bit x86", 0x28: "ARM", 0xB7: "AArch64", 0xF3: "RISC-V", 0x15: "POWER", 0x16: "S/390", 0x08: "MIPS"}
 
 
@@ -67,29 +80,82 @@ def check_header(path: Path, head: bytes) -> None:
         raise BinaryError(f"cannot analyse {path}", f"it is {name}", "give the path of a linked program")
 
 
+def raised_by_reader(error: BaseException) -> bool:
+    """Tells whether an error was raised inside of pyelftools."""
+    if isinstance(error, (ELFError, DWARFError)):
+        return True
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    return at is not None and str(at.tb_frame.f_globals.get("__name__", "")).startswith("elftools")
+
+
+@contextlib.contextmanager
+def damage_named(path: str | os.PathLike[str], what: str = "it") -> Iterator[None]:
+    """Raises :class:`BinaryError` for errors of pyelftools; ``what`` of the file was read."""
+    try:
+        yield
+    except (LayoutAdviseError, MemoryError):
+        raise
+    except Exception as error:
+        if not raised_by_reader(error):
+            raise
+        why = " ".join(f"{what} is damaged ({str(error)[:200] or type(error).__name__})".split())
+        raise BinaryError(f"cannot analyse {path}", why, "link it again") from None
+
+
+def naming_damage(read: Callable[_P, _R]) -> Callable[_P, _R]:
+    """A method of an object with a ``path`` that raises :class:`BinaryError` where the file is damaged."""
+
+    @functools.wraps(read)
+    def named(*words: _P.args, **named: _P.kwargs) -> _R:
+        with damage_named(getattr(words[0], "path", "the program")):
+            return read(*words, **named)
+
+    return named
+
+
+def without_damaged(none: _S) -> Callable[[Callable[_P, _R]], Callable[_P, _R | _S]]:
+    """A function that returns ``none`` where what it reads is damaged: a line or a name that is then not known."""
+
+    def wrapped(read: Callable[_P, _R]) -> Callable[_P, _R | _S]:
+        @functools.wraps(read)
+        def tolerant(*words: _P.args, **named: _P.kwargs) -> _R | _S:
+            try:
+                return read(*words, **named)
+            except LayoutAdviseError:
+                raise
+            except Exception as error:
+                if not raised_by_reader(error):
+                    raise
+                return none
+
+        return tolerant
+
+    return wrapped
+
+
 def parse(path: Path, stream: BinaryIO) -> ELFFile:
     """The file's ELF structure; :class:`BinaryError` where it is damaged."""
-    try:
+    with damage_named(path, "the ELF file"):
         elf = ELFFile(stream)
+        size = path.stat().st_size
         for section in elf.iter_sections():
-            end = section["sh_offset"] + section["sh_size"]
-            if section["sh_type"] != "SHT_NOBITS" and end > path.stat().st_size:
+            if section["sh_type"] != "SHT_NOBITS" and section["sh_offset"] + section["sh_size"] > size:
                 raise ELFError(f"section {section.name} reaches beyond the end of the file")
-    except (ELFError, AssertionError, UnicodeDecodeError, IndexError, ValueError, AttributeError) as error:
-        why = f"the ELF file is damaged ({error or type(error).__name__})"
-        raise BinaryError(f"cannot analyse {path}", why, "link it again") from None
     return elf
 
 
 def check_dynamic(path: Path, elf: ELFFile, static: bool = False) -> None:
     """Raise :class:`BinaryError` for bare shared libraries, and for static programs unless ``static`` allows them."""
-    kinds = {segment["p_type"] for segment in elf.iter_segments()}
-    if "PT_INTERP" in kinds:
-        return
-    dynamic = elf.get_section_by_name(".dynamic")
-    pie = isinstance(dynamic, DynamicSection) and any(
-        tag["d_tag"] == "DT_FLAGS_1" and tag["d_val"] & 0x08000000 for tag in dynamic.iter_tags()
-    )
+    with damage_named(path, "the ELF file"):
+        kinds = {segment["p_type"] for segment in elf.iter_segments()}
+        if "PT_INTERP" in kinds:
+            return
+        dynamic = elf.get_section_by_name(".dynamic")
+        pie = isinstance(dynamic, DynamicSection) and any(
+            tag["d_tag"] == "DT_FLAGS_1" and tag["d_val"] & 0x08000000 for tag in dynamic.iter_tags()
+        )
     if elf["e_type"] == "ET_DYN" and not pie:
         raise BinaryError(f"cannot run {path}", "it is a shared library", "give a program that uses it")
     if static:

@@ -88,12 +88,14 @@ def _table(elf: ELFFile) -> tuple[np.ndarray[tuple[int], np.dtype[np.void]], byt
         section = elf.get_section_by_name(name)
         if section is not None and section["sh_type"] != "SHT_NOBITS" and section["sh_size"]:
             strings: bytes = elf.get_section(section["sh_link"]).data()
-            return np.frombuffer(section.data(), dtype=_SYMBOL), strings
+            data: bytes = section.data()
+            return np.frombuffer(data[: len(data) // _SYMBOL.itemsize * _SYMBOL.itemsize], dtype=_SYMBOL), strings
     return None
 
 
 def _text(strings: bytes, offset: int) -> str:
-    return strings[offset : strings.index(b"\0", offset)].decode("utf-8", "replace")
+    end = strings.find(b"\0", offset)
+    return strings[offset : end if end >= 0 else None].decode("utf-8", "replace")
 
 
 def read_functions(elf: ELFFile) -> tuple[Function, ...]:

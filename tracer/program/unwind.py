@@ -56,7 +56,7 @@ class UnwindTable:
         data = header.data()
         if data[:4] != _HEADER:
             return None
-        count = int.from_bytes(data[8:12], "little")
+        count = min(int.from_bytes(data[8:12], "little"), max(0, len(data) - 12) // 8)
         pairs = np.frombuffer(data, dtype="<i4", count=2 * count, offset=12).reshape(count, 2).astype(np.int64)
         address = int(frames["sh_addr"])
         return cls(pairs[:, 0] + header["sh_addr"], pairs[:, 1] + header["sh_addr"] - address, frames.data(), address)

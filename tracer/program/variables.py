@@ -12,6 +12,7 @@ from elftools.dwarf.dwarf_expr import DWARFExprOp
 
 from layout_advise.tracer.program.dwarf import DebugInfo, follow, text
 from layout_advise.tracer.program.dwarf_types import size_of, strip
+from layout_advise.tracer.program.elf_checks import without_damaged
 
 # DWARF numbers the registers rax rdx rcx rbx rsi rdi rbp rsp (System V ABI, figure 3.36); here they count as encoded.
 _ENCODED = (0, 2, 1, 3, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15)
@@ -39,6 +40,7 @@ class Variable:
     type: DIE
 
 
+@without_damaged(())
 def parameters(debug: DebugInfo, entry: int, *, clone: bool) -> tuple[Variable, ...]:
     """The formal parameters of the function at ``entry`` and where they are at its first instruction.
 
@@ -86,6 +88,7 @@ def _register(operations: list[DWARFExprOp]) -> int | None:
     return None
 
 
+@without_damaged(())
 def locals_at(debug: DebugInfo, address: int) -> tuple[Variable, ...]:
     """Parameters and locals of the function that is at ``address`` (in the middle of it: a call's return address minus 1).
 

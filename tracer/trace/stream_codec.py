@@ -10,6 +10,9 @@ from typing import Any
 from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Loop, Node, Point, Stream
 from layout_advise.layoutalgebra.sets.spans import spans
 
+DEEPEST = 100
+"""Loops in each other that a file may have; folding finds a few."""
+
 
 def plain_stream(stream: Stream | None) -> Any:
     """The stream as lists and numbers."""
@@ -38,8 +41,12 @@ def stream_of(item: Any) -> Stream | None:
         return None
     if item[0] == "set":
         low, high, unit, count, bitmap, *parts = item[1:]
-        return AddressSet(low, high, unit, count, bitmap, tuple(_cluster(one) for part in parts for one in part))
-    return FoldedStream(nodes_of(item[2]), item[1])
+        if bitmap is not None and not isinstance(bitmap, bytes):
+            raise TypeError("a bitmap is no bytes")
+        clusters = tuple(_cluster(one) for part in parts for one in part)
+        _numbers((low, high, unit, count))
+        return AddressSet(low, high, unit, count, bitmap, clusters)
+    return FoldedStream(nodes_of(item[2]), *_numbers(item[1:2]))
 
 
 def _cluster(item: Any) -> AddressSet:
@@ -50,14 +57,27 @@ def _cluster(item: Any) -> AddressSet:
 
 
 def nodes_of(items: Sequence[Any]) -> tuple[Node, ...]:
-    """The inverse of :func:`plain_nodes`."""
-    return tuple(_node(item) for item in items)
+    """The inverse of :func:`plain_nodes`. Raises TypeError, ValueError or IndexError for anything else."""
+    return tuple(_node(item, 0) for item in items)
 
 
-def _node(item: list[Any]) -> Node:
+def _node(item: list[Any], depth: int) -> Node:
+    if depth > DEEPEST:
+        raise ValueError(f"more than {DEEPEST} loops lie in each other")
     if isinstance(item[0], list):
-        return Loop(Affine(item[0][0], tuple(item[0][1:])), tuple(_node(child) for child in item[1:]))
-    return Point(Affine(item[0], tuple(item[1:])))
+        return Loop(_affine(item[0]), tuple(_node(child, depth + 1) for child in item[1:]))
+    return Point(_affine(item))
+
+
+def _affine(item: Sequence[Any]) -> Affine:
+    const, *coefs = _numbers(item)
+    return Affine(const, tuple(coefs))
+
+
+def _numbers(items: Sequence[Any]) -> Sequence[int]:
+    if any(type(one) is not int for one in items):
+        raise TypeError("an address is no number")
+    return items
 
 
 def weight(stream: Stream | None) -> int:

@@ -11,34 +11,26 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, get_type_hints
-
-import msgspec
+from typing import Any
 
 from layout_advise.errors import TraceError
 from layout_advise.layoutalgebra.sets.nests import Stream
-from layout_advise.tracer.trace.chunks import END, ChunkWriter, CutError, damaged, pack, read_chunks
-from layout_advise.tracer.trace.stream_codec import bounds, nodes_of, plain_nodes, plain_stream, stream_of, weight
+from layout_advise.tracer.trace.chunks import ChunkWriter, CutError, pack, read_chunks
+from layout_advise.tracer.trace.stream_codec import bounds, plain_nodes, plain_stream, weight
 from layout_advise.tracer.trace.trace import (
-    Allocation,
     Control,
-    Mapping,
     Reference,
-    Registers,
     Trace,
 )
+from layout_advise.tracer.trace.trace_parts import TABLES, TEAM_VERSION, TraceParts
 
 _REFERENCES_PER_CHUNK = 64
 _BYTES_PER_CHUNK = 1 << 20
 _BLOCKS_PER_CHUNK = 1 << 14
-_TEAM_VERSION = 1
 _END_ROOM = 1 << 10  # bytes kept for the last chunk
 _REFERENCE = tuple(f.name for f in fields(Reference))
-_OWN_CHUNKS = ("references", "streams", "registers", "mappings", "allocations", "control", "team_control")
-_IN_HEAD = ("symbol", "call", "backend", "accesses", "truncated", "limits", "calls")
-_TABLES = {name: kind for name, kind in get_type_hints(Trace).items() if name not in (*_OWN_CHUNKS, *_IN_HEAD)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +64,7 @@ def write_trace(trace: Trace, path: Path, max_bytes: int | None = None) -> Trace
 
 def read_trace(path: Path) -> Trace:
     """The trace in a whole file. Raises :class:`TraceError` that names a foreign, damaged, cut or other-version file."""
-    parts = _Parts(path)
+    parts = TraceParts(path)
     for kind, content in read_chunks(path):
         parts.add(kind, content)
     return parts.trace()
@@ -81,16 +73,16 @@ def read_trace(path: Path) -> Trace:
 def read_what_is_there(path: Path) -> TraceFile:
     """The trace up to the last whole chunk of the file. Raises :class:`TraceError` where that is nothing, and for foreign,
     damaged and other-version files."""
-    parts = _Parts(path)
+    parts = TraceParts(path)
     try:
         for kind, content in read_chunks(path):
             parts.add(kind, content)
     except CutError as cut:
-        if not parts.head:
+        if parts.start is None:
             raise
-        found = parts.trace()
-        there, expected = len(found.references), parts.head["references"]
-        blocks = f"{len(found.allocations)} of {parts.head['blocks']} heap blocks"
+        found = parts.trace(whole=False)
+        there, expected = len(found.references), parts.start.references
+        blocks = f"{len(found.allocations)} of {parts.start.blocks} heap blocks"
         missing = f"only the first {cut.at:,} bytes are whole: {there} of {expected} references, {blocks}"
         return TraceFile(replace(found, truncated=True), missing)
     return TraceFile(parts.trace())
@@ -132,14 +124,14 @@ def _tables(trace: Trace) -> Iterator[tuple[bytes, Any]]:
         },
     )
     yield b"MAPS", [[m.start, m.end, m.permissions, m.offset, m.path] for m in trace.mappings]
-    for name in _TABLES:
+    for name in TABLES:
         if getattr(trace, name):
             yield b"TABL", {"name": name, "rows": getattr(trace, name)}
     if trace.control is not None:
         yield b"CTRL", _plain_control(trace.control)
     if trace.team_control:
         orders = [_plain_control(control) for control in trace.team_control]
-        yield b"TCTL", {"version": _TEAM_VERSION, "threads": orders}
+        yield b"TCTL", {"version": TEAM_VERSION, "threads": orders}
 
 
 def _plain_control(control: Control) -> dict[str, Any]:
@@ -218,80 +210,3 @@ def _left_out(cut: int, references: int, blocks: int, max_bytes: int | None) -> 
     if blocks:
         lines.append(f"--max-bytes {max_bytes}: {blocks} heap blocks are left out of the file")
     return tuple(lines)
-
-
-# ---- reading ----
-
-
-@dataclass(slots=True)
-class _Parts:
-    """The chunks of one file, put together."""
-
-    path: Path
-    head: dict[str, Any] = field(default_factory=dict)
-    references: list[Reference] = field(default_factory=list)
-    streams: list[Stream | None] = field(default_factory=list)
-    tables: dict[bytes, list[Any]] = field(default_factory=dict)
-    named: dict[str, Any] = field(default_factory=dict)
-    control: Control | None = None
-    team_control: tuple[Control, ...] = ()
-    limits: list[str] = field(default_factory=list)
-
-    def add(self, kind: bytes, content: Any) -> None:
-        """Take one chunk. Raises :class:`TraceError` where it is not what its kind says."""
-        try:
-            self._add(kind, content)
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError, msgspec.MsgspecError) as error:
-            raise damaged(self.path, f"its contents do not fit ({error})") from error
-
-    def _add(self, kind: bytes, content: Any) -> None:
-        if kind == b"HEAD":
-            self.head = content
-        elif kind == b"TABL":
-            self.named[content["name"]] = msgspec.convert(content["rows"], _TABLES[content["name"]])
-        elif kind == b"CTRL":
-            self.control = _control(content)
-        elif kind == b"TCTL":
-            if content["version"] == _TEAM_VERSION:  # of a later one nothing is known here
-                self.team_control = tuple(map(_control, content["threads"]))
-        elif kind == b"REFS":
-            names = content["columns"]
-            self.references += [Reference(**dict(zip(names, row, strict=True))) for row in content["rows"]]
-            self.streams += [stream_of(item) for item in content["streams"]]
-        elif kind == END:
-            self.limits = content["limits"]
-        else:
-            self.tables.setdefault(kind, []).extend(content)
-
-    def trace(self) -> Trace:
-        """The trace of all chunks so far. Raises :class:`TraceError` where they do not fit together."""
-        try:
-            return self._trace()
-        except (KeyError, TypeError, ValueError, IndexError, msgspec.MsgspecError) as error:
-            raise damaged(self.path, f"its contents do not fit ({error})") from error
-
-    def _trace(self) -> Trace:
-        head = self.head
-        gpr, rip, rflags, mxcsr, fs_base, vector = head["registers"]
-        return Trace(
-            symbol=head["symbol"],
-            call=head["call"],
-            backend=head["backend"],
-            references=tuple(self.references),
-            streams=tuple(self.streams),
-            accesses=head["accesses"],
-            truncated=head["truncated"] or bool(self.limits),
-            registers=Registers(tuple(gpr), rip, rflags, mxcsr, fs_base, tuple(vector)),
-            mappings=tuple(Mapping(*row) for row in self.tables.get(b"MAPS", ())),
-            allocations=tuple(Allocation(*row[:4], *map(tuple, row[4:])) for row in self.tables.get(b"HEAP", ())),
-            limits=(*head["limits"], *self.limits),
-            control=self.control,
-            team_control=self.team_control,
-            calls=head.get("calls", 1),  # older files do not say
-            **self.named,
-        )
-
-
-def _control(content: dict[str, Any]) -> Control:
-    nodes = None if content["nodes"] is None else nodes_of(content["nodes"])
-    return Control(nodes, tuple((first, last) for first, last in content["pieces"]), content["reason"])

@@ -18,12 +18,13 @@ local = 256                 # bytes of local memory
 
 from __future__ import annotations
 
+import os
 import tomllib
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -39,6 +40,36 @@ _DTYPES = {"float": "f4", "double": "f8", "half": "f2", "char": "i1", "uchar": "
            "ulong": "u8", "unsigned long": "u8"}  # fmt: skip
 
 
+_Number = int | float
+_Size = Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
+
+
+class _ArgumentGiven(msgspec.Struct, frozen=True):
+    """One ``[[args]]`` as written."""
+
+    buffer: str | int | None = None
+    value: _Number | list[_Number] | None = None
+    local: _Size | None = None
+    count: _Size = 0
+    bytes: _Size | None = None
+    file: str | None = None
+    fill: Literal["random", "zero"] | _Number = "random"
+    low: _Number = 0
+    high: _Number | None = None
+
+
+class _WrittenSpec(msgspec.Struct, frozen=True, rename={"work_items": "global", "group": "local"}):
+    """The whole file as written."""
+
+    kernel: str | None = None
+    work_items: _Size | list[_Size] | None = None
+    group: _Size | list[_Size] | None = None
+    offset: _Size | list[_Size] | None = None
+    options: str = ""
+    calls: Annotated[int, msgspec.Meta(ge=1)] = 1
+    args: tuple[_ArgumentGiven, ...] = ()
+
+
 @dataclass(slots=True)
 class _Buffers:
     """Buffers by name, in the order in which they are first named."""
@@ -51,17 +82,21 @@ def read_spec(kernel_file: Path, spec_file: Path, options: str = "") -> Launch:
     """The launch that a file describes. Raises UsageError where it does not fit the kernel."""
     try:
         source = kernel_file.read_text(encoding="latin-1")
-        spec = tomllib.loads(spec_file.read_text())
+        written = tomllib.loads(spec_file.read_text())
     except OSError as error:
         raise UsageError(f"cannot read {error.filename}", error.strerror or str(error)) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, or too deep
         raise UsageError(f"cannot read {spec_file}", str(error)) from error
-    if unknown := sorted(spec.keys() - _KEYS):
+    if unknown := sorted(written.keys() - _KEYS):
         raise UsageError(f"cannot read {spec_file}", f"no such key: {unknown[0]}", f"there are {', '.join(sorted(_KEYS))}")
-    options = f"{spec.get('options', '')} {options}".strip()
+    try:
+        spec = msgspec.convert(written, _WrittenSpec)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"cannot read {spec_file}", str(error)) from error
+    options = f"{spec.options} {options}".strip()
     program = read_program(source, options, kernel_file.name)
-    kernel = _kernel(program, spec.get("kernel"), kernel_file)
-    given = spec.get("args", [])
+    kernel = _kernel(program, spec.kernel, kernel_file)
+    given = spec.args
     if len(given) != len(kernel.parameters):
         why = f"{spec_file} has {len(given)} args, the kernel {len(kernel.parameters)} parameters"
         raise UsageError(f"the arguments of kernel {kernel.name} do not fit", why, "one [[args]] for each parameter")
@@ -74,10 +109,10 @@ def read_spec(kernel_file: Path, spec_file: Path, options: str = "") -> Launch:
         kernel.name,
         arguments,
         tuple(buffers.data),
-        _sizes(spec, "global", spec_file) or (1,),
-        _sizes(spec, "local", spec_file),
-        _sizes(spec, "offset", spec_file),
-        int(spec.get("calls", 1)),
+        _sizes(spec.work_items, "global", spec_file) or (1,),
+        _sizes(spec.group, "local", spec_file),
+        _sizes(spec.offset, "offset", spec_file),
+        spec.calls,
         kernel_file.name,
     )
 
@@ -92,39 +127,44 @@ def _kernel(program: KernelProgram, name: str | None, file: Path) -> Kernel:
     return found
 
 
-def _sizes(spec: Mapping[str, Any], key: str, file: Path) -> tuple[int, ...] | None:
-    value = spec.get(key)
+def _sizes(value: int | list[int] | None, key: str, file: Path) -> tuple[int, ...] | None:
     if value is None:
         return None
     sizes = value if isinstance(value, list) else [value]
-    if not 1 <= len(sizes) <= 3 or not all(isinstance(n, int) and n >= 0 for n in sizes):
+    if not 1 <= len(sizes) <= 3:
         raise UsageError(f"cannot read {file}", f"{key} must be one to three numbers")
     return tuple(sizes)
 
 
 def _argument(
-    program: KernelProgram, parameter: KernelParameter, given: Mapping[str, Any], buffers: _Buffers, file: Path
+    program: KernelProgram, parameter: KernelParameter, given: _ArgumentGiven, buffers: _Buffers, file: Path
 ) -> Argument:
-    wanted = {"buffer": "buffer", "local": "local", "value": "value"}.get(parameter.form)
-    if wanted is None or wanted not in given:
-        why = f"parameter {parameter.name} ({parameter.text}) needs {wanted or 'what cannot be described here'}"
-        raise UsageError(f"{file} does not fit the kernel", why)
-    if parameter.form == "local":
-        return LocalArgument(int(given["local"]))
-    if parameter.form == "value":
-        return ValueArgument(_value(parameter, given["value"], file))
-    name = str(given["buffer"])
+    what = f"{file} does not fit the kernel"
+    if parameter.form == "local" and given.local is not None:
+        return LocalArgument(given.local)
+    if parameter.form == "value" and given.value is not None:
+        return ValueArgument(_value(parameter, given.value, what))
+    if parameter.form != "buffer" or given.buffer is None:
+        wanted = parameter.form if parameter.form in ("buffer", "local", "value") else "what cannot be described here"
+        raise UsageError(what, f"parameter {parameter.name} ({parameter.text}) needs {wanted}")
+    name = str(given.buffer)
     if name not in buffers.names:
         buffers.names.append(name)
         buffers.data.append(_content(program, parameter, given, len(buffers.names), file))
     return BufferArgument(buffers.names.index(name))
 
 
-def _value(parameter: KernelParameter, value: Any, file: Path) -> bytes:
+def _value(parameter: KernelParameter, value: _Number | list[_Number], what: str) -> bytes:
     kind = scalar_type(parameter.text)
     if kind is None:
-        raise UsageError(f"{file} does not fit the kernel", f"parameter {parameter.name} is {parameter.text}, no number")
-    data = np.asarray(value, dtype=kind).tobytes()
+        raise UsageError(what, f"parameter {parameter.name} is {parameter.text}, no number")
+    try:
+        with np.errstate(all="ignore"):
+            data = np.asarray(value, dtype=kind).tobytes()
+    except (ValueError, OverflowError) as error:
+        raise UsageError(what, f"parameter {parameter.name} is {parameter.text}: {error}") from error
+    if len(data) > parameter.element_bytes:
+        raise UsageError(what, f"parameter {parameter.name} is {parameter.text}, which has no room for {value}")
     return data.ljust(parameter.element_bytes, b"\0")
 
 
@@ -137,24 +177,33 @@ def scalar_type(text: str) -> np.dtype[Any] | None:
     return np.dtype(_DTYPES[name]) if name in _DTYPES else None
 
 
-def _content(program: KernelProgram, parameter: KernelParameter, given: Mapping[str, Any], number: int, file: Path) -> Bytes:
-    if "file" in given:
-        path = file.parent / str(given["file"])
+def _content(program: KernelProgram, parameter: KernelParameter, given: _ArgumentGiven, number: int, file: Path) -> Bytes:
+    if given.file is not None:
+        path = file.parent / given.file
         try:
             return np.fromfile(path, dtype=np.uint8)
-        except OSError as error:
-            raise UsageError(f"cannot read {path}", error.strerror or str(error)) from error
-    size = int(given.get("bytes", int(given.get("count", 0)) * parameter.element_bytes))
+        except (OSError, ValueError) as error:
+            raise UsageError(f"cannot read {path}", getattr(error, "strerror", None) or str(error)) from error
+    size = given.bytes if given.bytes is not None else given.count * parameter.element_bytes
+    what = f"{file} does not fit the kernel"
     if size <= 0:
-        raise UsageError(f"{file} does not fit the kernel", f"buffer {given['buffer']} has no count, bytes or file")
-    data = np.zeros(size, dtype=np.uint8)
-    if given.get("fill", "random") != "zero":
-        _filled(program, parameter, data, given, np.random.default_rng(SEED + number))
+        raise UsageError(what, f"buffer {given.buffer} has no count, bytes or file")
+    if size > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"):
+        raise UsageError(what, f"buffer {given.buffer} would have {size:,} bytes, more than this machine's memory")
+    try:
+        data = np.zeros(size, dtype=np.uint8)
+        if given.fill != "zero":
+            with np.errstate(all="ignore"):
+                _filled(program, parameter, data, given, np.random.default_rng(SEED + number))
+    except (ValueError, OverflowError, MemoryError) as error:
+        raise UsageError(
+            what, f"buffer {given.buffer} cannot be filled ({error})", "change fill, low, high or count"
+        ) from error
     return data
 
 
 def _filled(
-    program: KernelProgram, parameter: KernelParameter, data: Bytes, given: Mapping[str, Any], random: np.random.Generator
+    program: KernelProgram, parameter: KernelParameter, data: Bytes, given: _ArgumentGiven, random: np.random.Generator
 ) -> None:
     """Numbers in every scalar of a buffer; what is of no known type stays zero."""
     record = next((one for one in program.records if one.usr == parameter.record), None)
@@ -173,11 +222,10 @@ def _filled(
             rows[:, member.offset : member.offset + count * kind.itemsize] = numbers.view(np.uint8)
 
 
-def _numbers(kind: np.dtype[Any], count: int, given: Mapping[str, Any], random: np.random.Generator) -> NDArray[Any]:
-    fill = given.get("fill", "random")
-    if fill != "random":
-        return np.full(count, fill, dtype=kind)
-    low, high = given.get("low", 0), given.get("high", 1 if kind.kind == "f" else 100)
+def _numbers(kind: np.dtype[Any], count: int, given: _ArgumentGiven, random: np.random.Generator) -> NDArray[Any]:
+    if given.fill != "random":
+        return np.full(count, given.fill, dtype=kind)
+    low, high = given.low, given.high if given.high is not None else 1 if kind.kind == "f" else 100
     if kind.kind == "f":
         return random.uniform(low, high, count).astype(kind)
     return random.integers(int(low), max(int(high), int(low) + 1), count).astype(kind)

@@ -6,13 +6,12 @@ import os
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from elftools.common.exceptions import DWARFError, ELFError
 from elftools.dwarf.compileunit import CompileUnit
 from elftools.dwarf.die import DIE
 
-from layout_advise.errors import BinaryError
 from layout_advise.tracer.program.dwarf import DebugInfo, follow, number, text
 from layout_advise.tracer.program.dwarf_types import pointee, strip, type_name
+from layout_advise.tracer.program.elf_checks import DEBUG_INFORMATION, damage_named
 from layout_advise.tracer.program.lines import LineTable
 from layout_advise.tracer.program.records.members import RECORDS, RecordLayout, record_layout
 from layout_advise.tracer.program.records.mentions import units_naming
@@ -35,10 +34,12 @@ class NamedVariable:
 
 
 def has_types(debug: DebugInfo) -> bool:
-    """Returns whether types are described at all: ``-g1`` and ``.dwo`` files leave them out."""
-    return debug.present and any(
-        die.tag == "DW_TAG_base_type" for unit in debug.info.iter_CUs() for die in unit.get_top_DIE().iter_children()
-    )
+    """Returns whether types are described at all: ``-g1`` and ``.dwo`` files leave them out. Raises BinaryError where the
+    debug information is damaged."""
+    with damage_named("the program", DEBUG_INFORMATION):
+        return debug.present and any(
+            die.tag == "DW_TAG_base_type" for unit in debug.info.iter_CUs() for die in unit.get_top_DIE().iter_children()
+        )
 
 
 def find_records(debug: DebugInfo, names: Collection[str]) -> dict[str, tuple[RecordLayout, ...]]:
@@ -47,7 +48,7 @@ def find_records(debug: DebugInfo, names: Collection[str]) -> dict[str, tuple[Re
     debug information is damaged."""
     found: dict[str, dict[RecordLayout, None]] = {plain_name(name): {} for name in names}
     lines = LineTable(debug)
-    try:
+    with damage_named("the program", DEBUG_INFORMATION):
         for inside in (False, True):
             wanted = {name for name, layouts in found.items() if not layouts}
             for scope, die in _entries(debug, inside, wanted) if wanted else ():
@@ -56,22 +57,22 @@ def find_records(debug: DebugInfo, names: Collection[str]) -> dict[str, tuple[Re
                 for name in wanted & {plain_name(own or ""), plain_name(qualified)}:
                     if (one := _layout(debug, lines, die, qualified)) is not None:
                         found[name][one] = None
-    except (DWARFError, ELFError, KeyError, ValueError) as error:
-        raise BinaryError("cannot read the types of the program", f"its debug information is damaged ({error})") from error
     return {name: tuple(found[plain_name(name)]) for name in names}
 
 
 def find_variables(debug: DebugInfo, names: Collection[str]) -> tuple[NamedVariable, ...]:
-    """The variables and parameters with these names, in and outside functions, each kind of them once."""
+    """The variables and parameters with these names, in and outside functions, each kind of them once. Raises BinaryError
+    where the debug information is damaged."""
     found: dict[NamedVariable, None] = {}
     wanted = set(names)
-    for scope, die in _entries(debug, True, wanted) if wanted else ():
-        name = text(die)
-        if die.tag in _VARIABLES and name in wanted and name is not None:
-            kind = follow(die, "DW_AT_type")
-            bare = strip(pointee(kind)) or strip(kind)
-            record = type_name(pointee(kind) or kind) if bare is not None and bare.tag in RECORDS else ""
-            found[NamedVariable(name, scope[-1] if scope else "", type_text(kind), record)] = None
+    with damage_named("the program", DEBUG_INFORMATION):
+        for scope, die in _entries(debug, True, wanted) if wanted else ():
+            name = text(die)
+            if die.tag in _VARIABLES and name in wanted and name is not None:
+                kind = follow(die, "DW_AT_type")
+                bare = strip(pointee(kind)) or strip(kind)
+                record = type_name(pointee(kind) or kind) if bare is not None and bare.tag in RECORDS else ""
+                found[NamedVariable(name, scope[-1] if scope else "", type_text(kind), record)] = None
     return tuple(found)
 
 
