@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from layout_advise.choose.by_time import Window, window_at
+from layout_advise.choose.by_time import Window, agree, window_at
 from layout_advise.choose.calls import ChosenCall
 from layout_advise.choose.policy import CHOOSE
 from layout_advise.choose.probed_calls import IN_SITU_PROCESSES
@@ -117,6 +117,10 @@ def plan_batch(
     if size == 0:
         return chosen, too_quick(min(seen.calls, MAX_TIMED)) if window.ns else "no call of it was timed"
     try:
+        if settings.call is None and not window.part(start, size):
+            there = window_at(settings, profiled, stdin, start, seen.calls)
+            window = better_place(window, there, size)
+            start = window.first
         enough = max(least, CHOOSE.short_call_ns / typical)
         return _recorded(settings, profiled, stdin, chosen, size, start, enough, window)
     except ProgramError as error:
@@ -189,6 +193,17 @@ def size_and_start(
     if wanted is not None:
         return size, first
     return size, begin + _long_enough(times, size, mean, calls - begin + 1 - CHOOSE.verified_calls * size)
+
+
+def better_place(known: Window, there: Window, size: int) -> Window:
+    """Of ``known`` and the calls ``there``, where a batch of ``size`` calls was to begin and of which nothing was known when
+    that was planned, those at whose first call it begins: there, unless these calls cannot be timed together or take quite
+    another time than the known ones, and those at the start of ``known`` can."""
+    planned, first = there.part(there.first, size), known.part(known.first, size)
+    if not first or sum(first) < CHOOSE.short_call_ns:
+        return there
+    alike = bool(planned) and agree(typical_call(known.ns), typical_call(planned))
+    return there if alike and sum(planned) >= CHOOSE.short_call_ns else known
 
 
 def _long_enough(times: Sequence[float], size: int, mean: float, last: int) -> int:

@@ -59,6 +59,8 @@ class LiveTrial:
     """The part of the calls' time, in an ordinary run, that calls left to the original take."""
     held: bool = False
     """Whether each access in all those calls was held against the map of the layout, in a run of its own."""
+    surveyed: int = 0
+    """The last call that a survey came to; later ones were left to the original. 0: there are none."""
     converted: bool = False
     """Whether the data were converted right before the timed calls: the ratio then holds those with warm and with flushed
     copies."""
@@ -188,9 +190,10 @@ def around(ratio: Ratio, times: LiveTimes) -> Ratio:
     return replace(ratio, lo=lo, hi=ratio.hi * (1 + MEASURE.live_mockup_ns / times.layout_ns))
 
 
-def unimproved(ordinary: LiveRun, tried: LiveRun) -> float:
-    """The part of the time of the calls timed in an ordinary run that calls take which ``tried`` left to the original."""
-    n = min(len(ordinary.times), len(tried.roles))
+def unimproved(ordinary: LiveRun, tried: LiveRun, calls: int | None = None) -> float:
+    """The part of the time of the calls timed in an ordinary run (of the first ``calls`` of them) that calls take which
+    ``tried`` left to the original."""
+    n = min(len(ordinary.times), len(tried.roles), *([] if calls is None else [calls]))
     timed = ordinary.times[:n]
     left = timed[(tried.roles[:n] & np.uint64(PASSED)) != 0]
     return float(left.sum() / timed.sum()) if timed.sum() > 0 else 0.0
@@ -232,10 +235,16 @@ class _Trial:
         found = LiveTrial(
             times.ratio, "", whole.mockups, whole.passed, whole.conversions, times.calls, times.original_ns, times.layout_ns,
             min(one.cpu_seconds, other.cpu_seconds), whole.cpu_seconds, whole.returncode, len(whole.stdout),
-            compared.own or 0, *self._counts(), unimproved(one, whole), self.held, times.converted,
+            compared.own or 0, *self._counts(), unimproved(one, whole, self._surveyed()), self.held, self.task.last,
+            times.converted,
         )  # fmt: skip
         ratio = around(self._with_flushed(times) if times.converted else times.ratio, times)
         return replace(found, ratio=with_unimproved(ratio, found.unimproved))
+
+    def _surveyed(self) -> int | None:
+        """How many calls a survey came to, where these are not all. What it was like among them stands for the later ones,
+        as a snapshot does for far fewer."""
+        return self.task.last - self.task.first + 1 if self.task.last else None
 
     def _counts(self) -> tuple[int, int]:
         """The calls at which a survey saw the mock-up stop, and those at which it saw it die."""

@@ -148,7 +148,9 @@ class LiveReport(msgspec.Struct, frozen=True):
     Of the calls left to the original the mock-up came to a way that no compared call took at ``stopped``, and reached for
     other memory than the call studied at ``faulted``. ``unimproved`` is the part of the calls' time that all those take
     which were left to the original; the lower end of ``speedup`` has it as slow as it was. ``held``: in a run of its own
-    each access in all calls of the mock-up was held against the layout, and none went to another place."""
+    each access in all calls of the mock-up was held against the layout, and none went to another place. ``surveyed``: the
+    last call of which it was found out whether the mock-up can do it, 0 where it was of all; later calls are among
+    ``passed``, and for ``unimproved`` those before stand for them."""
 
     calls: int
     passed: int
@@ -167,6 +169,7 @@ class LiveReport(msgspec.Struct, frozen=True):
     faulted: int = 0
     unimproved: float = 0.0
     held: bool = False
+    surveyed: int = 0
 
 
 class CandidateReport(msgspec.Struct, frozen=True):

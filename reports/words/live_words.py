@@ -45,6 +45,8 @@ def _whose(live: LiveReport) -> str:
     why = [f"{number(live.stopped)}: way not taken"] if live.stopped else []
     why += [f"{number(live.faulted)}: other memory"] if live.faulted else []
     why += [f"{live.unimproved:.1%} of the time, not improved in the lower end"] if live.unimproved >= 0.0005 else []
+    late = f"those after call {number(live.surveyed)} were not tried, and are taken to be like those before"
+    why += [late] if live.surveyed else []
     return f" ({'; '.join(why)})" if why else ""
 
 

@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layout_advise.choose.batches import CallBatch, may_be_learnt, size_and_start
+from layout_advise.choose.batches import CallBatch, better_place, may_be_learnt, size_and_start
+from layout_advise.choose.by_time import Window
 from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from layout_advise.mockup.evidence.streams import expand_array
 from layout_advise.observe.case import outside_arguments, words_read
@@ -566,3 +567,12 @@ def test_the_whole_road_with_calls_of_different_sizes(
     assert checks["calls-verified"]
     assert checks["replayed-batch"]
     assert hotspot.verdict.reason != "short-calls"
+
+
+def test_a_batch_begins_at_known_calls_where_those_at_its_place_are_not_like_them() -> None:
+    known = Window(1, (1000.0,) * 4096)
+    assert better_place(known, Window(4097, (900.0,) * 4096), 4096).first == 4097
+    assert better_place(known, Window(4097, (1.0,) * 4096), 4096).first == 1  # too quick to be timed
+    assert better_place(known, Window(4097, (50_000.0,) * 4096), 4096).first == 1  # another phase of the program
+    assert better_place(known, Window(4097, (900.0,) * 100), 4096).first == 1  # it ends before
+    assert better_place(Window(1, (1.0,) * 4096), Window(4097, (900.0,) * 4096), 4096).first == 4097

@@ -178,7 +178,9 @@ def test_calls_that_a_survey_did_not_come_to_are_the_originals(monkeypatch: pyte
     assert (task.left_out, task.last) == ((17,), task.first + 119)
     assert found.ratio is not None
     assert found.passed == 81
-    assert found.unimproved == pytest.approx(81 / 200)
+    assert found.unimproved == pytest.approx(1 / 120)  # those after it are like those before
+    assert found.surveyed == task.first + 119
+    assert trial(monkeypatch, Played(dies=(17,))).surveyed == 0
 
 
 def test_where_many_calls_have_other_arguments_a_mockup_takes_any(monkeypatch: pytest.MonkeyPatch) -> None:
