@@ -10,6 +10,7 @@ from layout_advise.decide.verdict import amdahl
 from layout_advise.layoutalgebra.bridges.printed_maps import printed_map
 from layout_advise.layoutalgebra.derive.structure import Candidate, Field, Structure
 from layout_advise.mockup.timing.statistics import Ratio
+from layout_advise.propose.field_clusters import Nearness
 from layout_advise.reports.model.candidate import (
     Bytes,
     CandidateReport,
@@ -20,7 +21,7 @@ from layout_advise.reports.model.candidate import (
     Traffic,
     Verification,
 )
-from layout_advise.reports.model.structure import FieldUse, StructureReport
+from layout_advise.reports.model.structure import FieldPair, FieldUse, StructureReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +73,24 @@ def field_use(field: Field) -> FieldUse:
     return FieldUse(field.name, field.type, field.offset, field.bytes, field.reads, field.writes)
 
 
+def field_pairs(near: Nearness | None) -> tuple[FieldPair, ...]:
+    """Pairs of fields in the report's form, in alphabetical order."""
+    if near is None:
+        return ()
+    return tuple(
+        FieldPair(*pair, near.affinities.get(pair, 0.0), round(distance))
+        for pair, distance in sorted(near.distances.items())
+    )
+
+
 def structure_report(
-    structure: Structure, term: str, unit: int, drawn: Drawn, note: str | None, used_part: float | None = None
+    structure: Structure,
+    term: str,
+    unit: int,
+    drawn: Drawn,
+    note: str | None,
+    used_part: float | None = None,
+    near: Nearness | None = None,
 ) -> StructureReport:
     """A structure in the report's form."""
     return StructureReport(
@@ -94,6 +111,7 @@ def structure_report(
         drawing=drawn.drawing,
         note=note,
         used_part=used_part,
+        pairs=field_pairs(near),
     )
 
 

@@ -29,6 +29,7 @@ from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_RESTRICT, IDENTITY_SIMD, ORIGINAL, SCALAR
 from layout_advise.observe.case import Case
 from layout_advise.observe.observe import Observation
+from layout_advise.propose.field_clusters import nearness
 from layout_advise.reports.model.candidate import Ablation, Identity
 from layout_advise.reports.model.hotspot import (
     Batch,
@@ -68,7 +69,8 @@ def structures(seen: Observation) -> tuple[StructureReport, ...]:
         note = None if structure.id in seen.chosen or padded else note
         picture = Drawn(declare_structure(structure), draw(structure)) if structure.fields else Drawn("", "")
         part = seen.used_part.get(structure.id)
-        report = structure_report(structure, term, derived.unit_bytes, picture, note, part)
+        near = nearness(seen, structure)
+        report = structure_report(structure, term, derived.unit_bytes, picture, note, part, near)
         found.append(with_usage(report, seen.users.get(structure.id)))
     return tuple(found)
 

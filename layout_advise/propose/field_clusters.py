@@ -6,7 +6,8 @@ accesses (Kofler, Cosenza and Fahringer 2015; ADHA).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from layout_advise import machine
 from layout_advise.layoutalgebra.derive.structure import Structure
@@ -30,20 +31,35 @@ FIELD_GRAPH, AFFINITY = "field graph", "affinity"
 """Proposers, as :class:`Candidate` names them."""
 
 
+@dataclass(frozen=True, slots=True)
+class Nearness:
+    """How near to each other the fields of a structure are used, by pair of names in alphabetical order."""
+
+    distances: Mapping[tuple[str, str], float]
+    """The memory distance in bytes; of all pairs of fields that are used."""
+    affinities: Mapping[tuple[str, str], float]
+    """0 to 1; pairs that never meet are left out."""
+
+
+def nearness(seen: Observation, structure: Structure, beside: Sequence[Observation] = ()) -> Nearness | None:
+    """Of the fields of a ``structure`` of ``seen``, over its call and those ``beside``; None where there are no two fields,
+    none is used, or some reference reaches them in an order that is not known."""
+    fit = structure.inexact is None and structure.via is None
+    if not fit or not 1 < len(structure.fields) <= PROPOSE.most_clustered_fields:
+        return None
+    calls = [_steps(one, seen, structure) for one in (seen, *beside)]
+    steps = [step for one in calls if one is not None for step in one]
+    if None in calls or not any(step.fields for step in steps):
+        return None
+    return Nearness(memory_distances(steps), affinities(steps))
+
+
 def suggested(seen: Observation, beside: Sequence[Observation] = ()) -> dict[str, tuple[Suggested, ...]]:
     """By id of a structure with several fields: the partitions that the field graph suggests, the coarsest first, and that
     of affinity; none where some reference reaches its fields in an order that is not known. The calls ``beside``, of other
     regions, follow that of ``seen``."""
-    found = {}
-    for structure in seen.structures:
-        fit = structure.inexact is None and structure.via is None
-        if not fit or not 1 < len(structure.fields) <= PROPOSE.most_clustered_fields:
-            continue
-        calls = [_steps(one, seen, structure) for one in (seen, *beside)]
-        steps = [step for one in calls if one is not None for step in one]
-        if None not in calls and (some := _partitions(structure, steps)):
-            found[structure.id] = some
-    return found
+    near = {structure.id: (structure, nearness(seen, structure, beside)) for structure in seen.structures}
+    return {name: _partitions(structure, found) for name, (structure, found) in near.items() if found is not None}
 
 
 def _order(seen: Observation) -> RunOrder:
@@ -76,13 +92,11 @@ def _steps(seen: Observation, named: Observation, structure: Structure) -> tuple
     return steps_of(_order(seen), references)
 
 
-def _partitions(structure: Structure, steps: Sequence[Step]) -> tuple[Suggested, ...]:
+def _partitions(structure: Structure, near: Nearness) -> tuple[Suggested, ...]:
     """The partitions into at least two parts: of many clusterings the coarsest ones, and each field alone."""
     names = [field.name for field in structure.fields]
-    if not any(step.fields for step in steps):
-        return ()
-    every = clusterings(names, memory_distances(steps))
+    every = clusterings(names, near.distances)
     some = [one for one in reversed(every) if 1 < len(one) < len(names)][: PROPOSE.most_clusterings]
-    affine = affine_clusters(structure.fields, affinities(steps), machine.describe().line_bytes or LINE)
+    affine = affine_clusters(structure.fields, near.affinities, machine.describe().line_bytes or LINE)
     found = [Suggested(one, FIELD_GRAPH) for one in (*some, every[0])]
     return (*found, *((Suggested(affine, AFFINITY),) if len(affine) > 1 else ()))

@@ -60,6 +60,21 @@ class Placement(msgspec.Struct, frozen=True):
     gapless: bool
 
 
+class FieldPair(msgspec.Struct, frozen=True):
+    """Two fields that the traced call uses, and how near to each other it uses them: from the folded order of its accesses,
+    in which all of them are."""
+
+    first: str
+    """A field's name."""
+    second: str
+    """The other field's name, after the first one in the alphabet."""
+    affinity: float
+    """In which part of the iterations that use either field both are used, 0 to 1."""
+    distance: int
+    """The memory distance: how many bytes the call accesses, wherever they lie, from an access of one field to the nearest
+    access of the other, at most."""
+
+
 class StructureReport(msgspec.Struct, frozen=True):
     """A structure with its layout term in units of ``unit_bytes``."""
 
@@ -102,6 +117,9 @@ class StructureReport(msgspec.Struct, frozen=True):
     """Why that is not known, or not to the end; None where it was watched."""
     placement: Placement | None = None
     """None where no time between two calls was watched."""
+    pairs: tuple[FieldPair, ...] = ()
+    """Each two fields that are used; empty where the order in which fields are reached is not known, or there are more than
+    64 of them."""
 
     def __repr__(self) -> str:
         return f"<StructureReport {self.name}: {self.count} elements of {self.element_bytes} bytes>"

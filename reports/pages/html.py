@@ -17,6 +17,7 @@ from layout_advise.reports.model.hotspot import HotspotReport
 from layout_advise.reports.model.structure import StructureReport
 from layout_advise.reports.pages import tables
 from layout_advise.reports.pages.drawings import drawing
+from layout_advise.reports.pages.field_drawings import affinity_matrix, drawn_fields, field_graph
 from layout_advise.reports.pages.inline_charts import break_even_chart, speedup_chart, threads_chart
 from layout_advise.reports.words import (
     glossary,
@@ -147,6 +148,9 @@ FILTERS: dict[str, Callable[..., object]] = {
     "check_effect": check_effect,
     "index_maps": index_maps,
     "drawing": drawing,
+    "affinity_matrix": affinity_matrix,
+    "field_graph": field_graph,
+    "drawn_fields": drawn_fields,
     "stacked": stacked,
     "ticks": ticks,
     "c_code": c_code,
@@ -186,6 +190,7 @@ def _item(report: Report, hotspot: HotspotReport, number: int) -> dict[str, obje
         "break_even": break_even_chart(hotspot),
         "sources": sources(found, SOURCE_BUDGET // regions),
         "shown": shown[:MOST_STRUCTURES],
+        "graphs": max(MOST_STRUCTURES // regions, 1),
         "plain": [s for s in plain if s not in shown] + shown[MOST_STRUCTURES:],
         "budget": [(layout.id, t) for layout in found[:MOST_BUDGETS] for t in layout.best.error_budget],
         "ablation": tables.ablation(hotspot),
