@@ -15,7 +15,7 @@ STDIN = Path("/dev/stdin")
 DEFAULT_TIMEOUT = 600.0
 DEFAULT_CANDIDATES = 8
 DEFAULT_MAX_REFS = 64_000_000
-DEFAULT_REGIONS = 1
+DEFAULT_REGIONS = 6
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,9 @@ from layout_advise.errors import RunDirError
 from layout_advise.observe.backends import check_backend
 from layout_advise.policies import policies
 from layout_advise.progress import Progress
+from layout_advise.regions.looked import Told
 from layout_advise.regions.one import RunContext
-from layout_advise.regions.several import Told, study_regions
+from layout_advise.regions.several import study_regions
 from layout_advise.reports.model import contract
 from layout_advise.reports.model.redact import without_source
 from layout_advise.reports.pages import html

@@ -81,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=DEFAULT_REGIONS,
         metavar="N",
         help="regions to study beside each other, with the same layouts: the hottest that together hold 90 %% of the "
-        "samples, at most N (default: %(default)s; as many as --hotspot names)",
+        "samples, at most N (default: %(default)s; of --hotspot all that it names)",
     )
     parser.add_argument(
         "--call", type=positive, metavar="N", help="the call to stop at (default: a steady one, not the first)"

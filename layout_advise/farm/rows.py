@@ -41,17 +41,18 @@ def ended(row: FarmRow, status: Status, why: str = "", **facts: float | int | bo
 
 
 def of_report(row: FarmRow, report: Report) -> FarmRow:
-    """``row`` with what the report says of the hotspot with most of the samples."""
+    """``row`` with what the report says of the region that it tells first; its share is that of all regions with a measured
+    answer, where that region has one."""
     if not report.hotspots:
         return row
-    hotspot = max(report.hotspots, key=lambda one: one.share)
+    hotspot = report.hotspots[0]
     verdict = hotspot.verdict
     speedups = [(one.id, one.speedup) for one in hotspot.candidates if one.speedup is not None]
     best = max(speedups, key=lambda one: (one[0] == verdict.candidate, one[1].median), default=None)
     return msgspec.structs.replace(
         row,
         symbol=hotspot.name or hotspot.symbol,
-        share=round(hotspot.share, 4),
+        share=round(_share(report), 4),
         calls=hotspot.calls,
         action=verdict.action,
         reason=verdict.reason,
@@ -63,6 +64,19 @@ def of_report(row: FarmRow, report: Report) -> FarmRow:
         hi=round(best[1].hi, 3) if best else None,
         measured=len(speedups),
     )
+
+
+def _share(report: Report) -> float:
+    """The part of the samples that the row is of; regions that overlap count once."""
+    first = report.hotspots[0]
+    if not _answered(first):
+        return first.share
+    return sum(one.share if one.alone is None else one.alone for one in report.hotspots if _answered(one))
+
+
+def _answered(hotspot: HotspotReport) -> bool:
+    measured = sum(one.speedup is not None for one in hotspot.candidates)
+    return is_measured(hotspot.verdict.action, hotspot.verdict.reason, measured)
 
 
 def _blocker(hotspot: HotspotReport) -> str:

@@ -2,7 +2,8 @@
 
 In comes the hotspot that sampling has chosen, out comes the region that the report is of, with those that gave no answer.
 ``several`` says which region is next, ``one`` makes the case of a region and takes its study up again where it asks for
-that. Where several are wanted, ``survey`` says which ones and what they have in common, ``logged_order`` in which order
-they run, ``over_regions`` what their layouts gain in the whole program, and ``planned`` makes the plan of it. Each study
-goes along the road (``layout_advise/road.py``).
+that, ``looked`` says what may do in the place of one without an answer. Where several are wanted, ``survey`` says which
+ones and what they have in common, ``beside`` studies them, ``logged_order`` says in which order they run,
+``over_regions`` what their layouts gain in the whole program, and ``planned`` makes the plan of it. Each study goes along
+the road (``layout_advise/road.py``).
 """

@@ -122,7 +122,9 @@ def loop_of(case: Case, least: int) -> Case | None:
     if chosen.in_situ_ns is None or chosen.in_situ_ns < CHOOSE.short_call_ns:  # it could not be timed
         return None
     space = replace(case.space, region=case.space.region.beside(profiled.name))
-    return Case(case.settings, case.main, profiled, seen, chosen, case.stdin, space)
+    smaller = Case(case.settings, case.main, profiled, seen, chosen, case.stdin, space)
+    # what it has in common with other regions of the run stays, and so do the numbers of its own candidates
+    return replace(smaller, beside=case.beside, given=case.given, further_ids=case.further_ids)
 
 
 def at_long_call(case: Case) -> Case | None:

@@ -255,6 +255,8 @@ class HotspotReport(msgspec.Struct, frozen=True):
     """The name to print: ``symbol`` as in the source, demangled and without its parameters."""
     ended_ways: tuple[EndedWay, ...] = ()
     """Calls that take one of them were not measured."""
+    alone: float | None = None
+    """Where several regions were studied, the part of the program's samples that no region before it in the list has."""
     kept_calls: tuple[KeptCall, ...] = ()
     """Calls in it that stay calls."""
     alike: int = 0

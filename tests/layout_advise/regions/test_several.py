@@ -17,11 +17,14 @@ from layout_advise.errors import LayoutAdviseError, ProgramError, SnapshotError
 from layout_advise.observe.case import Case
 from layout_advise.progress import Progress
 from layout_advise.reasons import Reason
+from layout_advise.regions import beside as side_by_side
+from layout_advise.regions import looked as places
 from layout_advise.regions import several as regions
 from layout_advise.regions import survey as looking
 from layout_advise.regions.logged_order import LoggedOrder
+from layout_advise.regions.looked import Told, with_passed_over
 from layout_advise.regions.one import RunContext
-from layout_advise.regions.several import Told, study_regions, with_passed_over
+from layout_advise.regions.several import study_regions
 from layout_advise.regions.survey import Surveyed, survey
 from layout_advise.reports.model.contract import PassedOver
 from layout_advise.reports.model.hotspot import Verdict
@@ -44,22 +47,23 @@ class Road:
                         for name in outcomes}  # fmt: skip
         self.near: dict[str, list[str]] = {}
         self.instead: dict[str, str] = {}
-        monkeypatch.setattr(regions, "key_of", lambda one: (one.name, 0))
-        monkeypatch.setattr(regions, "others", lambda one, main: iter(self.regions.values()))
-        monkeypatch.setattr(regions, "callers", lambda one, main: iter(self.regions[n] for n in self.near.get(one.name, [])))
+        monkeypatch.setattr(places, "key_of", lambda one: (one.name, 0))
+        monkeypatch.setattr(places, "others", lambda one, main: iter(self.regions.values()))
+        monkeypatch.setattr(places, "callers", lambda one, main: iter(self.regions[n] for n in self.near.get(one.name, [])))
+        monkeypatch.setattr(places, "loop_of", lambda case, least: None)
         monkeypatch.setattr(regions, "regions_beside", lambda start, one: (one,))
-        monkeypatch.setattr(regions, "loop_of", lambda case, least: None)
-        monkeypatch.setattr(regions, "watch", self.watch)
-        monkeypatch.setattr(regions, "study", lambda case: None)
-        monkeypatch.setattr(regions, "study_again", self.study_again)
-        monkeypatch.setattr(regions, "share_beside", lambda told, passed, main: 0.3 * len(passed))
+        for module in (regions, side_by_side):
+            monkeypatch.setattr(module, "watch", self.watch)
+            monkeypatch.setattr(module, "study", lambda case: None)
+            monkeypatch.setattr(module, "study_again", self.study_again)
+            monkeypatch.setattr(module, "share_beside", lambda told, passed, main: 0.3 * len(passed))
 
     def watch(self, start: RunContext, one: Profiled) -> Any:
         self.looked.append(one.name)
         found = self.outcomes[one.name]
         if isinstance(found, LayoutAdviseError):
             raise found
-        return SimpleNamespace(profiled=self.regions[self.instead.get(one.name, one.name)])
+        return case_of(self, self.instead.get(one.name, one.name))
 
     def study_again(self, case: Any, studied: None) -> tuple[Any, Studied]:
         verdict = self.outcomes[case.profiled.name]
@@ -159,8 +163,8 @@ def beside(road: Road, monkeypatch: pytest.MonkeyPatch, surveyed: Surveyed) -> N
     """The regions of ``road`` are wanted beside each other, and ``surveyed`` is what is known of them."""
     monkeypatch.setattr(regions, "regions_beside", lambda start, one: tuple(road.regions.values()))
     monkeypatch.setattr(regions, "survey", lambda start, wanted: surveyed)
-    monkeypatch.setattr(regions, "over_regions", lambda hotspots, alone, shared: ())
-    monkeypatch.setattr(regions, "log_order", lambda start, wanted: LoggedOrder(None))
+    monkeypatch.setattr(side_by_side, "over_regions", lambda hotspots, alone, shared: ())
+    monkeypatch.setattr(side_by_side, "log_order", lambda start, wanted: LoggedOrder(None))
 
 
 def case_of(road: Road, name: str) -> Case:
@@ -189,6 +193,49 @@ def test_where_the_first_region_fails_the_other_one_is_told(monkeypatch: pytest.
     assert outcome.case.profiled.name == "b"
     assert [one.name for one in outcome.passed_over] == ["a"]
     assert road.looked == []  # neither is watched again
+
+
+def test_in_the_place_of_one_of_several_without_an_answer_its_caller_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It cost its own part, although a study of it alone would have gone on to the caller."""
+    road = Road(monkeypatch, {"a": undecided(Reason.SHORT_CALLS), "b": KEEP, "c": KEEP, "d": KEEP})
+    road.near = {"a": ["c", "d"]}
+    beside(road, monkeypatch, Surveyed((case_of(road, "a"), case_of(road, "b"))))
+    outcome = road.run()
+    assert outcome is not None
+    assert road.looked == ["c"]
+    assert [outcome.case.profiled.name, *(one.case.profiled.name for one in outcome.beside)] == ["c", "b"]
+    assert [(one.name, one.reason) for one in outcome.passed_over] == [("a", Reason.SHORT_CALLS)]
+    assert (
+        outcome.case.further_ids == 1 + outcome.case.settings.candidates
+    )  # its layouts are not taken for those of the others
+
+
+def test_where_none_of_several_gives_an_answer_the_next_hottest_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    road = Road(monkeypatch, {"a": undecided("x"), "b": undecided("y"), "c": KEEP, "d": KEEP})
+    beside(road, monkeypatch, Surveyed((case_of(road, "a"), case_of(road, "b"))))
+    outcome = road.run()
+    assert outcome is not None
+    assert road.looked == ["c"]
+    assert outcome.case.profiled.name == "c"
+    assert outcome.studied.report.verdict.reason == Reason.PASSED_OVER  # most of the time is in the other two
+
+
+def test_a_change_of_one_of_several_is_told_before_a_keep(monkeypatch: pytest.MonkeyPatch) -> None:
+    road = Road(monkeypatch, {"a": KEEP, "b": replace_action(KEEP)})
+    beside(road, monkeypatch, Surveyed((case_of(road, "a"), case_of(road, "b"))))
+    outcome = road.run()
+    assert outcome is not None
+    assert outcome.case.profiled.name == "b"
+    assert [outcome.studied.report.alone, outcome.beside[0].studied.report.alone] == [0.3, 0.3]
+
+
+def test_of_several_regions_the_first_is_studied_however_little_time_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    road = Road(monkeypatch, {"a": KEEP, "b": KEEP})
+    beside(road, monkeypatch, Surveyed((case_of(road, "a"), case_of(road, "b"))))
+    outcome = road.run(budget=0.0)
+    assert outcome is not None
+    assert (outcome.case.profiled.name, outcome.beside) == ("a", ())
+    assert [(one.name, one.reason) for one in outcome.passed_over] == [("b", Reason.NOT_MEASURED)]
 
 
 def test_a_region_that_was_left_out_is_told_with_the_only_other_one(monkeypatch: pytest.MonkeyPatch) -> None:

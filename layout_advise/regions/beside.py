@@ -1,0 +1,200 @@
+"""The regions that are studied beside each other: each for itself, then what their layouts gain in the whole program.
+
+Where one of them gives no answer, a loop in it or what calls it takes its place, and where none does, the next hottest ones.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+import msgspec
+
+from layout_advise.choose.further_regions import Key, share_beside
+from layout_advise.choose.policy import CHOOSE
+from layout_advise.choose.profile import Profiled
+from layout_advise.errors import LayoutAdviseError, ProgramError, SnapshotError, TraceError
+from layout_advise.observe.case import Case
+from layout_advise.reasons import Reason
+from layout_advise.regions.logged_order import log_order
+from layout_advise.regions.looked import (
+    Looked,
+    Told,
+    elsewhere,
+    failed_row,
+    near,
+    place_of,
+    profiled_of,
+    row_of,
+    seconds_for_regions,
+    with_passed_over,
+)
+from layout_advise.regions.one import RunContext, study_again, watch
+from layout_advise.regions.over_regions import over_regions, with_regions
+from layout_advise.regions.planned import MeasuredRegions, program_plan
+from layout_advise.regions.survey import Surveyed
+from layout_advise.reports.model.contract import OverRegions, PassedOver
+from layout_advise.reports.model.hotspot import HotspotReport
+from layout_advise.reports.model.plan import ProgramPlan
+from layout_advise.road import study
+
+LATE = "the time for measuring (--budget) went into the regions before it."
+
+
+@dataclass(slots=True)
+class Search:
+    """What was looked at so far: effects are here, and in what it calls."""
+
+    start: RunContext
+    until: float
+    """No region is begun after this time (monotonic seconds), but the first."""
+    failed: list[tuple[Profiled, LayoutAdviseError]]
+    known: set[tuple[Key, int]]
+    free_id: int
+    """The number of the next candidate that no region has yet."""
+    late: list[PassedOver] = field(default_factory=list)
+    begun: bool = False
+
+    def look(self, region: Profiled | Case) -> Looked | None:
+        """Studies a region; None where it is known already, or fails, or the time is up."""
+        if place_of(region) in self.known:
+            return None
+        profiled = profiled_of(region)
+        if self.begun and time.monotonic() > self.until:
+            self.late.append(PassedOver(profiled.name, profiled.share, Reason.NOT_MEASURED, LATE))
+            return None
+        self.begun = True
+        self.known.add(place_of(region))
+        try:
+            case = region if isinstance(region, Case) else self.watched(region)
+            if case is None:
+                return None
+            case, studied = study_again(case, study(case))
+        except (ProgramError, SnapshotError, TraceError) as error:
+            self.failed.append((profiled, error))
+            self.start.progress.note(f"no answer from {profiled.name}: {error.line()}")
+            return None
+        assert studied is not None
+        self.known.add(place_of(case))
+        found = Looked(case, studied)
+        if not found.answers:
+            self.start.progress.note(f"no answer from {case.profiled.name}: {found.reason}")
+        return found
+
+    def watched(self, region: Profiled) -> Case | None:
+        """The case of a region that was not surveyed; None where one that is known already is taken in its place."""
+        case = watch(self.start, region)
+        if place_of(case.profiled) != place_of(region) and place_of(case.profiled) in self.known:
+            return None
+        first, self.free_id = self.free_id, self.free_id + case.settings.candidates
+        return replace(case, further_ids=first)
+
+    def first_answer(self, waiting: Iterable[Profiled | Case]) -> Looked | None:
+        """The first of the regions that gives an answer; the others are as if they had not been looked at."""
+        for region in waiting:
+            if time.monotonic() > self.until:
+                return None
+            name, share = profiled_of(region).name, profiled_of(region).share
+            self.start.progress.note(f"looking at {name} ({share:.0%} of the samples)")
+            found = self.look(region)
+            if found is not None and found.answers:
+                return found
+        return None
+
+
+def all_of(start: RunContext, profiled: Profiled, surveyed: Surveyed) -> Told:
+    """Studies each of the regions. One that fails costs its own part only; raises its error where none is left."""
+    until = time.monotonic() + CHOOSE.regions_budgets * seconds_for_regions(start)
+    free = max(case.further_ids + case.settings.candidates for case in surveyed.cases)
+    search = Search(start, until, list(surveyed.failed), {place_of(one) for one, _ in surveyed.failed}, free)
+    looked = _studied(search, surveyed.cases)
+    kept, passed = _with_answers(search, looked)
+    if not any(one.answers for one in kept) and (found := search.first_answer(elsewhere(start, profiled))) is not None:
+        kept.append(found)
+    if not kept:
+        raise search.failed[0][1]
+    table, kept, plan = _over_regions(search, kept)
+    told = max(kept, key=lambda one: (one.answers and one.studied.report.verdict.action == "change", *one.worth))
+    others = [one for one in kept if one is not told]
+    told = _not_blind(search, told, [*others, *passed])
+    rows = [*(failed_row(p, error) for p, error in search.failed), *(row_of(one) for one in passed)]
+    first, *rest = _with_shares(start, [told, *others])
+    return Told(first.case, first.studied, (*rows, *search.late, *surveyed.left_out), tuple(rest), table, plan)
+
+
+def _studied(search: Search, cases: Sequence[Case]) -> list[Looked]:
+    """The regions one after the other."""
+    looked = []
+    for number, case in enumerate(cases, 1):
+        name = case.profiled.name
+        search.start.progress.note(f"region {number} of {len(cases)}: {name} ({case.profiled.share:.0%} of the samples)")
+        found = search.look(case)
+        if found is not None:
+            looked.append(found)
+    return looked
+
+
+def _with_answers(search: Search, looked: Sequence[Looked]) -> tuple[list[Looked], list[Looked]]:
+    """The regions, each without an answer replaced by the first that gives one of the loops in it and what calls it; and
+    those that were replaced."""
+    kept = list(looked)
+    replaced = []
+    for number, one in enumerate(looked):
+        if one.answers:
+            continue
+        rest = [other.case.profiled for other in kept if other is not one]
+        apart = (region for region in near(search.start, one) if not _nested(search.start, profiled_of(region), rest))
+        instead = search.first_answer(apart)
+        if instead is not None:
+            kept[number] = instead
+            replaced.append(one)
+    return kept, replaced
+
+
+def _nested(start: RunContext, region: Profiled, others: Sequence[Profiled]) -> bool:
+    """Whether so much of the region is in others that its gain could not be told beside theirs."""
+    return bool(others) and _alone(start, [*others, region])[-1] < (1.0 - CHOOSE.most_overlap) * region.share
+
+
+def _alone(start: RunContext, regions: Sequence[Profiled]) -> list[float]:
+    """The part of the samples of each region that no region before it has."""
+    held = [share_beside(regions[0], regions[1:number], start.main) for number in range(1, len(regions) + 1)]
+    return [regions[0].share, *(more - less for less, more in pairwise(held))]
+
+
+def _over_regions(
+    search: Search, looked: Sequence[Looked]
+) -> tuple[tuple[OverRegions, ...], list[Looked], ProgramPlan | None]:
+    """What the layouts that the regions have in common gain in all of them, the regions with it in their verdicts, and the
+    plan."""
+    start, regions = search.start, [one.case.profiled for one in looked]
+    alone = _alone(start, regions)
+    shared = dict.fromkeys(c.id for one in looked for c in one.case.given)
+    table = over_regions([one.studied.report for one in looked], alone, tuple(shared))
+    judged = [_with(one, with_regions(one.studied.report, table)) for one in looked]
+    seen = MeasuredRegions(tuple(one.studied.report for one in judged), tuple(alone), log_order(start, regions))
+    return table, judged, program_plan(seen, table, [region.name for region, _ in search.failed])
+
+
+def _with(one: Looked, report: HotspotReport) -> Looked:
+    return replace(one, studied=replace(one.studied, report=report))
+
+
+def _not_blind(search: Search, told: Looked, others: Sequence[Looked]) -> Looked:
+    """The region to tell; its ``keep`` says nothing where most of the program's time was passed over."""
+    unanswered = [one for one in others if one.studied.report.verdict.action == "undecided"]
+    regions = [*(one.case.profiled for one in unanswered), *(region for region, _ in search.failed)]
+    rows = [*(row_of(one) for one in unanswered), *(failed_row(region, error) for region, error in search.failed)]
+    report = told.studied.report
+    beside = share_beside(told.case.profiled, regions, search.start.main)
+    verdict = with_passed_over(report.verdict, told.case.profiled.name, report.share, rows, beside)
+    return _with(told, msgspec.structs.replace(report, verdict=verdict))
+
+
+def _with_shares(start: RunContext, looked: Sequence[Looked]) -> list[Looked]:
+    """The regions as they are told, each with the part of the samples that none before it has."""
+    alone = _alone(start, [one.case.profiled for one in looked])
+    parts = zip(looked, alone, strict=True)
+    return [_with(one, msgspec.structs.replace(one.studied.report, alone=round(part, 4))) for one, part in parts]

@@ -1,0 +1,131 @@
+"""A region that was looked at: what came of it, and what may do in its place where it gives no answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from layout_advise.choose.further_regions import Key, callers, key_of, others
+from layout_advise.choose.policy import CHOOSE
+from layout_advise.choose.profile import Profiled
+from layout_advise.decide.verdict import undecided
+from layout_advise.describe.studied import Studied
+from layout_advise.errors import LayoutAdviseError
+from layout_advise.measure.policy import MEASURE
+from layout_advise.observe.case import Case
+from layout_advise.reasons import MEASURED, Reason
+from layout_advise.regions.one import RunContext, loop_of
+from layout_advise.reports.model.contract import OverRegions, PassedOver
+from layout_advise.reports.model.hotspot import Verdict
+from layout_advise.reports.model.plan import ProgramPlan
+from layout_advise.reports.words.hotspot_words import unsaid
+
+LOOPS_MAY_DO = frozenset(
+    (
+        Reason.NOT_LIFTED,
+        Reason.IDENTITY_NOT_VERIFIED,
+        Reason.NOTHING_MEASURED,
+        Reason.NOT_MEASURED,
+        Reason.NOT_ALL_TRIED,
+        Reason.STRUCTURE_UNCLEAR,
+        Reason.RECURSIVE,
+        Reason.NOT_IN_SITU,
+    )
+)
+"""Where a function gives no answer for these reasons, a loop in it may."""
+CALLERS_MAY_DO = frozenset((Reason.SHORT_CALLS, Reason.NOT_IN_SITU, Reason.RECURSIVE))
+"""Where it does for these, what calls it may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """A region that was looked at, and what came of it."""
+
+    case: Case
+    studied: Studied
+
+    @property
+    def reason(self) -> str:
+        """Why its verdict is what it is."""
+        return self.studied.report.verdict.reason
+
+    @property
+    def answers(self) -> bool:
+        """Tells whether the verdict is an answer that rests on measured times."""
+        return self.studied.report.verdict.action != "undecided" and self.reason in MEASURED
+
+    @property
+    def worth(self) -> tuple[bool, bool, bool]:
+        """What to tell of several regions: an answer before times that leave it open before none."""
+        verdict = self.studied.report.verdict
+        timed = any(c.speedup is not None for c in self.studied.report.candidates)
+        return self.answers, verdict.action == "change" or timed, verdict.action != "undecided"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The region that the report is of, those studied beside it, and those that gave no answer before it did."""
+
+    case: Case
+    studied: Studied
+    passed_over: tuple[PassedOver, ...] = ()
+    beside: tuple[Looked, ...] = ()
+    over_regions: tuple[OverRegions, ...] = ()
+    plan: ProgramPlan | None = None
+
+
+def profiled_of(one: Profiled | Case) -> Profiled:
+    """The region of a case, or itself."""
+    return one.profiled if isinstance(one, Case) else one
+
+
+def place_of(one: Profiled | Case) -> tuple[Key, int]:
+    """The function and the loop in it (0: none)."""
+    profiled = profiled_of(one)
+    return key_of(profiled), profiled.nest.head if profiled.nest is not None else 0
+
+
+def elsewhere(start: RunContext, profiled: Profiled) -> Iterator[Profiled]:
+    """The other hot functions, unless the user wants one, or a call of it."""
+    if start.settings.hotspot is None and start.settings.call is None:
+        yield from others(profiled, start.main)
+
+
+def near(start: RunContext, last: Looked) -> Iterator[Profiled | Case]:
+    """What may do in the place of a region without an answer: a loop in it, what calls it."""
+    profiled = last.case.profiled
+    if start.settings.call is not None or profiled.threaded:
+        return
+    if last.reason in LOOPS_MAY_DO and profiled.nest is None and (smaller := loop_of(last.case, CHOOSE.fewest_calls)):
+        yield smaller
+    if last.reason in CALLERS_MAY_DO and profiled.nest is None and start.settings.hotspot is None:
+        yield from callers(profiled, start.main)
+
+
+def seconds_for_regions(start: RunContext) -> float:
+    """So long after the first region further ones are begun."""
+    budget = start.settings.budget
+    return CHOOSE.regions_part * (budget if budget is not None else MEASURE.budget_s)
+
+
+def failed_row(profiled: Profiled, error: LayoutAdviseError) -> PassedOver:
+    """What is said of a region at which something went wrong."""
+    return PassedOver(profiled.name, profiled.share, "failed", error.line())
+
+
+def row_of(one: Looked) -> PassedOver:
+    """What is said of a region that gave no answer."""
+    report = one.studied.report
+    return PassedOver(one.case.profiled.name, report.share, report.verdict.reason, report.verdict.text)
+
+
+def with_passed_over(verdict: Verdict, name: str, share: float, passed: Sequence[PassedOver], beside: float) -> Verdict:
+    """A ``keep`` says nothing where most of the program's time was passed over (``beside``, a part of the samples)."""
+    if verdict.action != "keep" or beside <= CHOOSE.most_passed_over:
+        return verdict
+    hottest = max(passed, key=lambda one: one.share)
+    text = (
+        f"{beside:.0%} of the samples fell where nothing could be measured, most in {hottest.name}: "
+        f"{unsaid(hottest.text)} Of {name} ({share:.0%}): {verdict.text}"
+    )
+    return undecided(Reason.PASSED_OVER, text)
