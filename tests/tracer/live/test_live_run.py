@@ -118,6 +118,16 @@ def test_a_loaded_mockup_makes_no_call(trial: Build) -> None:
     assert not run.error
 
 
+@pytest.mark.parametrize("start", [0x1000, 0x1008], ids=["pages", "less"])
+def test_memory_that_is_not_there_at_the_first_call_is_told(trial: Build, start: int) -> None:
+    one = trial()
+    one = replace(one, task=replace(one.task, ranges=(*one.task.ranges, Range(start, start + (64 << 20)))))
+    run = one.run(LiveCalls.ALL)
+    assert one.same(run)
+    assert run.error == "the memory of a structure is not there yet at the first of the calls"
+    assert run.mockups == 0
+
+
 def test_a_mockup_that_does_something_else_is_seen(trial: Build) -> None:
     one = trial(wrong=1)
     run = one.run(LiveCalls.ALL)

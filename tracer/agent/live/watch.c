@@ -106,11 +106,26 @@ static const char *watch_pages(void)
     return NULL;
 }
 
+/* What a call of a batch touches may be allocated by one before it, after the first call of all. */
+static int is_there(uint64_t from, uint64_t to)
+{
+    static uint8_t resident[4096];
+    for (uint64_t at = la_down(from, LA_PAGE); at < to; at += sizeof resident * LA_PAGE) {
+        const uint64_t rest = la_up(to - at, LA_PAGE), most = sizeof resident * LA_PAGE;
+        if (la_sys(SYS_mincore, at, rest < most ? rest : most, resident))
+            return 0;
+    }
+    return 1;
+}
+
 const char *la_watch_start(void)
 {
     edges = la_memory(la_up(2 * la_live.ranges * sizeof *edges + 1, LA_PAGE));
     if (!edges)
         return "no memory to watch the structures";
+    for (uint64_t i = 0; i < la_live.ranges; i++)
+        if (!is_there(la_live.range[i][0], la_live.range[i][1]))
+            return "the memory of a structure is not there yet at the first of the calls";
     for (uint64_t i = 0; i < la_live.ranges; i++)
         divide(la_live.range[i][0], la_live.range[i][1]);
     return page_count ? watch_pages() : NULL;
