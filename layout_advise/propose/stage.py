@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from layout_advise.errors import NotLiftedError
-from layout_advise.mockup.evidence.kept_calls import ended_ways, never_taken
+from layout_advise.mockup.evidence.binding import bind_references
+from layout_advise.mockup.evidence.kept_calls import ended_ways, never_taken, strings_of
 from layout_advise.mockup.ir.effects import Gpr, Lane
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.lift.inline_calls import ALL_TAKEN, Untaken
@@ -38,7 +40,8 @@ def propose_layouts(observed: Observed, others: Sequence[Observation], read: Cal
     seen = with_further_calls(case, observed.seen, others)
     untaken = never_taken(seen.trace, [other.trace for other in others], case.taken)
     kind = "none" if case.profiled.threaded else case.profiled.module.result_kind(case.profiled.function)
-    lifted = attempt(seen.region, kind, case.outs, case.known, untaken, calls=not case.profiled.threaded)
+    again = partial(attempt, seen.region, kind, case.outs, case.known, untaken, calls=not case.profiled.threaded)
+    lifted = with_strings_as_loops(again(), seen, again)
     source: Source | NotLiftedError
     if isinstance(lifted, Lifted):
         seen = with_untaken_fields(linearise(seen, lifted), lifted, untaken, calls=not case.profiled.threaded)
@@ -70,24 +73,40 @@ def attempt(
     outs: tuple[Gpr | Lane, ...] = (),
     known: Known = (),
     untaken: frozenset[int] = frozenset(),
+    strings: frozenset[int] = frozenset(),
     *,
     calls: bool = True,
 ) -> Lifted | NotLiftedError:
     """The lifted hotspot, or what stopped the lifter. Of the registers that a function leaves, only what it returns counts;
     of those that a loop leaves, ``outs``. ``known`` is what it finds in vector registers, ``untaken`` where code begins that
-    no compared call ran.
+    no compared call ran, ``strings`` where ``rep`` operations are to be loops.
 
     First all of it is lifted, without calls. Where that fails, ``calls`` may stay calls, and ways that were not taken end
     where they begin.
     """
     for opaque, ways in ((False, ALL_TAKEN), (calls, Untaken(untaken, all_stop=True))):
         try:
-            lifted = lift(region, result=result, outs=outs, known=known, opaque=opaque, untaken=ways)
+            lifted = lift(region, result=result, outs=outs, known=known, opaque=opaque, untaken=ways, loops=strings)
         except NotLiftedError as error:
             stopped = error
             continue
         return unrepeatable(lifted) or lifted
     return stopped
+
+
+def with_strings_as_loops(
+    lifted: Lifted | NotLiftedError, seen: Observation, again: Callable[..., Lifted | NotLiftedError]
+) -> Lifted | NotLiftedError:
+    """``lifted`` with those ``rep`` operations as loops over elements (by lifting it ``again``) that reach structures, whose
+    elements lie elsewhere in another layout. What is like the original has them as they are."""
+    if isinstance(lifted, NotLiftedError):
+        return lifted
+    bound = bind_references(seen.trace, seen.structures)
+    reached = {pc for pc, _ in (*bound.structure_of, *bound.shared)} & strings_of(lifted)
+    loops = again(strings=frozenset(reached)) if reached else lifted
+    if loops is lifted or isinstance(loops, NotLiftedError):
+        return lifted
+    return replace(loops, as_pointers=lifted.as_pointers or lifted)
 
 
 def with_untaken_fields(seen: Observation, lifted: Lifted, untaken: frozenset[int], *, calls: bool) -> Observation:

@@ -14,6 +14,12 @@ def kept_calls(lifted: Lifted) -> tuple[OpaqueCall, ...]:
     return tuple(call for call in found.values() if not (call.function or "").startswith("rep "))
 
 
+def strings_of(lifted: Lifted) -> frozenset[int]:
+    """Where its ``rep`` operations are that stay instructions."""
+    calls = (item for item in everything(lifted.body) if isinstance(item, OpaqueCall))
+    return frozenset(call.origin.pc for call in calls if (call.function or "").startswith("rep "))
+
+
 def ended_ways(lifted: Lifted) -> tuple[WayEnd, ...]:
     """The ways that no compared call took, on which mock-ups end; each once."""
     return tuple({item.pc: item for item in everything(lifted.body) if isinstance(item, WayEnd) and item.reason}.values())

@@ -294,7 +294,8 @@ class Lifted:
     native: tuple[tuple[int, int], ...] = ()
     as_pointers: Lifted | None = field(default=None, compare=False)
     """The same with the pointers that loops carry, where ``body`` has indices in their place
-    (``mockup/lift/loops/carried_pointers.py``): in the original's layout an address of an index has to be computed."""
+    (``mockup/lift/loops/carried_pointers.py``): in the original's layout an address of an index has to be computed; and with
+    the instructions that are loops in ``body`` (``rep movs``)."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "body", numbered(self.body))

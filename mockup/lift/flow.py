@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 from layout_advise.errors import NotLiftedError
-from layout_advise.mockup.ir.effects import Expr, Gpr, Semantics
+from layout_advise.mockup.ir.effects import Const, Expr, Flags, Gpr, Location, Op, Read, Semantics, SetEffect
 from layout_advise.mockup.machine.call_abi import Opaque
+from layout_advise.mockup.machine.disassembly import Insn
 from layout_advise.tracer.code.flow_graph import FlowGraph, flow_graph
 
 RSP = Gpr(4)
@@ -26,6 +28,29 @@ class FlowStep:
     semantics: Semantics
     call: str | None = None
     opaque: Opaque | None = None
+
+
+_FLAGS_BEFORE = Gpr(17)
+"""Stands for the flags before a string operation, which leaves them alone: behind :data:`RIP`."""
+
+
+def one_element(
+    insn: Insn, semantics: Callable[[Insn], Semantics]
+) -> tuple[FlowStep, FlowStep, tuple[FlowStep, ...], FlowStep]:
+    """The steps of a ``rep`` operation that is written as a loop: before it; the test of how many elements are left, whether
+    that is zero; one element; after it."""
+    left = Read(Gpr(1), "i64")
+
+    def step(place: Location, value: Expr) -> FlowStep:
+        return FlowStep(insn.address, insn.text, Semantics((SetEffect(place, value),)))
+
+    moved = FlowStep(insn.address, insn.text, semantics(replace(insn, prefixes=frozenset())))
+    return (
+        step(_FLAGS_BEFORE, Read(Flags(), "flags")),
+        step(Flags(), Op("flags.logic", "flags", (left,))),
+        (moved, step(Gpr(1), Op("add", "i64", (left, Const("i64", 2**64 - 1))))),
+        step(Flags(), Read(_FLAGS_BEFORE, "flags")),
+    )
 
 
 @dataclass(frozen=True, slots=True)

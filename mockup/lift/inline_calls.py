@@ -12,7 +12,19 @@ from dataclasses import dataclass
 
 from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.ir.effects import CALL_TARGET, Const, Expr, Op, Read, Semantics, SetEffect
-from layout_advise.mockup.lift.flow import RIP, RSP, Cond, Flow, FlowBlock, FlowStep, Go, Switch, Unreachable, analyse
+from layout_advise.mockup.lift.flow import (
+    RIP,
+    RSP,
+    Cond,
+    Flow,
+    FlowBlock,
+    FlowStep,
+    Go,
+    Switch,
+    Unreachable,
+    analyse,
+    one_element,
+)
 from layout_advise.mockup.lift.reducible import make_reducible
 from layout_advise.mockup.machine import cfg as control
 from layout_advise.mockup.machine.call_abi import STRING_OPERATIONS, Opaque, refusal
@@ -39,15 +51,22 @@ ALL_TAKEN = Untaken()
 
 
 def build_flow(
-    region: Region, semantics: Semantic, pure: Callable[[str], bool], *, opaque: bool = False, untaken: Untaken = ALL_TAKEN
+    region: Region,
+    semantics: Semantic,
+    pure: Callable[[str], bool],
+    *,
+    opaque: bool = False,
+    untaken: Untaken = ALL_TAKEN,
+    loops: frozenset[int] = frozenset(),
 ) -> Flow:
     """The flow of ``region`` with the callees it names inlined.
 
     ``pure`` tells the names of functions without effects; with ``opaque`` all others stay calls too, and recursive calls and
-    tail jumps with them. On the ways that are ``untaken`` what cannot be lifted, and each call that would stay one, ends the
+    tail jumps with them, and ``rep`` operations one instruction; those at the addresses ``loops`` are written as loops over
+    their elements. On the ways that are ``untaken`` what cannot be lifted, and each call that would stay one, ends the
     way. Raises NotLiftedError for these otherwise, and for irreducible control flow.
     """
-    builder = _FlowBuilder(region, semantics, pure, opaque, untaken)
+    builder = _FlowBuilder(region, semantics, pure, opaque, untaken, loops)
     exit_block = builder.new(region.entry)
     exit_block.term = Go(None)
     start = builder.new(region.entry)
@@ -65,9 +84,15 @@ def build_flow(
 
 class _FlowBuilder:
     def __init__(
-        self, region: Region, semantics: Semantic, pure: Callable[[str], bool], opaque: bool, untaken: Untaken
+        self,
+        region: Region,
+        semantics: Semantic,
+        pure: Callable[[str], bool],
+        opaque: bool,
+        untaken: Untaken,
+        loops: frozenset[int],
     ) -> None:
-        self.semantics, self.pure, self.opaque, self.untaken = semantics, pure, opaque, untaken
+        self.semantics, self.pure, self.opaque, self.untaken, self.loops = semantics, pure, opaque, untaken, loops
         self.path, self.load_base = region.path, region.load_base
         self.is_stub = open_image(region.path, region.load_base).is_stub
         self.callees = {callee.entry: callee for callee in region.callees}
@@ -125,7 +150,10 @@ class _FlowBuilder:
         for insn in source.insns:
             called = graph.calls.get(insn.address)
             if called is None:
-                if self.opaque and insn.prefixes == {"rep"} and insn.mnemonic in STRING_OPERATIONS:
+                string = insn.prefixes == {"rep"} and insn.mnemonic in STRING_OPERATIONS
+                if string and insn.address in self.loops:
+                    block = self._element_by_element(block, insn)
+                elif string and self.opaque:
                     operation = f"rep {insn.mnemonic}"
                     block.steps.append(
                         FlowStep(insn.address, insn.text, Semantics(()), opaque=Opaque(operation, Const("i64", 0)))
@@ -138,6 +166,19 @@ class _FlowBuilder:
                 self._call(block, insn, called, following.id, active)
                 block = following
         self._terminate(block, source, ids, after, active)
+
+    def _element_by_element(self, block: FlowBlock, insn: Insn) -> FlowBlock:
+        """Adds a ``rep`` operation as a loop; returns the block behind it."""
+        head, body, following = self.new(insn.address), self.new(insn.address), self.new(insn.end)
+        before, test, element, after = one_element(insn, self.semantics)
+        block.steps.append(before)
+        head.steps.append(test)
+        body.steps += element
+        following.steps.append(after)
+        block.term = body.term = Go(head.id)
+        head.term = Cond("e", following.id, body.id)
+        head.untaken = body.untaken = following.untaken = block.untaken
+        return following
 
     def _terminate(
         self, block: FlowBlock, source: control.Block, ids: dict[int, int], after: int, active: tuple[int, ...]

@@ -45,6 +45,7 @@ def lift(
     outs: tuple[Gpr | Lane, ...] = (),
     known: Known = (),
     untaken: Untaken = ALL_TAKEN,
+    loops: frozenset[int] = frozenset(),
 ) -> Lifted:
     """``region`` (and the callees it names, inlined) as structured, typed statements.
 
@@ -55,14 +56,15 @@ def lift(
     (:class:`layout_advise.mockup.ir.lifted.WayEnd`). The frame is kept in variables; where an address in it is computed at
     run time it stays memory below the rsp of the entry. Of a loop, whose frame is its function's, ``outs`` are the
     registers that the code after it reads; the place where it is left (:data:`layout_advise.mockup.lift.flow.RIP`) is one
-    more. ``known`` is what vector registers are known to hold at the entry.
+    more. ``known`` is what vector registers are known to hold at the entry. ``rep`` operations at the addresses ``loops``
+    are written as loops over their elements.
     """
     if region.kind == "loop":
-        return _lift(region, (*outs, RIP), opaque, untaken, guess=False, frame_cells=False, known=known)
+        return _lift(region, (*outs, RIP), opaque, untaken, loops, guess=False, frame_cells=False, known=known)
     try:
-        return _lift(region, RESULTS[result], opaque, untaken, guess=result == "any", frame_cells=True)
+        return _lift(region, RESULTS[result], opaque, untaken, loops, guess=result == "any", frame_cells=True)
     except FrameEscapes:
-        return _lift(region, RESULTS[result], opaque, untaken, guess=result == "any", frame_cells=False)
+        return _lift(region, RESULTS[result], opaque, untaken, loops, guess=result == "any", frame_cells=False)
 
 
 def _lift(
@@ -70,13 +72,14 @@ def _lift(
     results: tuple[Gpr | Lane, ...],
     opaque: bool,
     untaken: Untaken,
+    strings: frozenset[int],
     *,
     guess: bool,
     frame_cells: bool,
     known: Known = (),
     carried: bool = True,
 ) -> Lifted:
-    flow = build_flow(region, semantics, CALLED.__contains__, opaque=opaque, untaken=untaken)
+    flow = build_flow(region, semantics, CALLED.__contains__, opaque=opaque, untaken=untaken, loops=strings)
     constant = open_image(region.path, region.load_base).read
     program = build_ssa(flow, frame_cells=frame_cells, results=results, constant=constant, known=known)
     merge_tests(program)
@@ -96,7 +99,7 @@ def _lift(
     lifted = Lifted(region.symbol, region.entry, live_ins, outs, body, skipped, thinned, native)
     if not indexed:
         return lifted
-    same = _lift(region, results, opaque, untaken, guess=guess, frame_cells=frame_cells, known=known, carried=False)
+    same = _lift(region, results, opaque, untaken, strings, guess=guess, frame_cells=frame_cells, known=known, carried=False)
     return replace(lifted, as_pointers=same)
 
 

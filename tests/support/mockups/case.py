@@ -34,10 +34,18 @@ def f64_fields(*named: tuple[str, int]) -> tuple[Field, ...]:
 class Case:
     """A function, its memory and its structures; every run starts from the same bytes at the same addresses."""
 
-    def __init__(self, source: str, symbol: str, flags: tuple[str, ...], where: Path, compiler: str = "gcc") -> None:
+    def __init__(
+        self,
+        source: str,
+        symbol: str,
+        flags: tuple[str, ...],
+        where: Path,
+        compiler: str = "gcc",
+        made: type[Native] = Native,
+    ) -> None:
         self.where = where
         self.flags = flags
-        self.native = Native(source, symbol, where, flags, compiler)
+        self.native = made(source, symbol, where, flags, compiler)
         self.lifted = self.native.lifted()
         self.arrays: list[np.ndarray] = []
         self.integers: list[int] = []
