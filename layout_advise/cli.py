@@ -14,7 +14,8 @@ from types import FrameType, ModuleType
 from rich_argparse import RawDescriptionRichHelpFormatter
 
 from layout_advise import __version__
-from layout_advise.commands import apply, compare, demo, doctor, emit, farm, guard, help, layout, opencl, report, show, trace
+from layout_advise.commands import apply, compare, demo, doctor, emit, farm, guard, help, layout, report, show, trace
+from layout_advise.commands.kernels import calibrate, opencl
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.progress import Interrupted
 
@@ -28,6 +29,7 @@ COMMANDS: tuple[ModuleType, ...] = (
     guard,
     farm,
     opencl,
+    calibrate,
     layout,
     doctor,
     demo,

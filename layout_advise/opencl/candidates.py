@@ -6,8 +6,8 @@ tried follows what was measured.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from layout_advise.layoutalgebra.explore.partitions import Partition, partition
 from layout_advise.opencl.graph.fields import FieldGraph
@@ -20,10 +20,15 @@ FURTHER_TILES = (16, 256, 8)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GraphOfRecord:
-    """A record's graph and the members that must stay in one cluster, as atomic functions use them."""
+    """A record's graph and the members that must stay in one cluster, as atomic functions use them; and what tiles hang
+    on."""
 
     graph: FieldGraph
     together: frozenset[str]
+    elements: int = 0
+    """In the launch that has most of them."""
+    trips: Mapping[str, int] = field(default_factory=dict)
+    """How often a work item accesses a member in its loops, by member."""
 
     def partitions(self) -> tuple[Partition, ...]:
         """The cluster of the paper's length first, then each field alone, then all others from coarse to fine."""
@@ -61,18 +66,30 @@ def first_choices(records: Sequence[GraphOfRecord], most: int) -> list[Choice]:
     return list(made.values())[:most]
 
 
-def tiled_choices(ranked: Sequence[Choice], records: Sequence[GraphOfRecord], seen: Iterable[Choice]) -> list[Choice]:
+TileOf = Callable[[GraphOfRecord, TiledCluster], int]
+"""The tile that is tried first for a cluster."""
+
+
+def same_tile(tile: int) -> TileOf:
+    """One tile for all clusters."""
+    return lambda _record, _cluster: tile
+
+
+def tiled_choices(
+    ranked: Sequence[Choice], records: Sequence[GraphOfRecord], seen: Iterable[Choice], tile: TileOf
+) -> list[Choice]:
     """The first tile for the best partition, for that of the field graph, and for the undivided record."""
-    undivided = tuple(_with_tile(one, None, OPENCL.first_tiles) for one in records)
+    whole = tuple(layout(one.graph.record, (tuple(range(len(one.graph.record.members))),), (1,)) for one in records)
+    undivided = with_tiles(whole, records, tile)
     graph = tuple(layout(one.graph.record, groups := one.partitions()[0], (1,) * len(groups)) for one in records)
     plain = (*ranked[:1], graph, *ranked[1:2])
-    made = [*(with_tiles(choice, records, OPENCL.first_tiles) for choice in plain), undivided]
+    made = [*(with_tiles(choice, records, tile) for choice in plain), undivided]
     return _new(made, seen)
 
 
 def finer_choices(best: Choice, records: Sequence[GraphOfRecord], seen: Iterable[Choice]) -> list[Choice]:
     """Other tiles for the best choice, for all clusters alike, then for one cluster by itself."""
-    made = [with_tiles(best, records, tile) for tile in FURTHER_TILES]
+    made = [with_tiles(best, records, same_tile(tile)) for tile in (OPENCL.first_tiles, *FURTHER_TILES)]
     for number, (one, record) in enumerate(zip(best, records, strict=True)):
         for k, cluster in enumerate(one.clusters):
             if record.uses_several(cluster):
@@ -82,17 +99,12 @@ def finer_choices(best: Choice, records: Sequence[GraphOfRecord], seen: Iterable
     return _new(made, seen)
 
 
-def with_tiles(choice: Choice, records: Sequence[GraphOfRecord], tile: int) -> Choice:
+def with_tiles(choice: Choice, records: Sequence[GraphOfRecord], tile: TileOf) -> Choice:
     """The same clusters, in tiles where several of their members are used."""
     return tuple(
-        layout(one.record, one.partition, [tile if record.uses_several(c) else 1 for c in one.clusters])
+        layout(one.record, one.partition, [tile(record, c) if record.uses_several(c) else 1 for c in one.clusters])
         for one, record in zip(choice, records, strict=True)
     )
-
-
-def _with_tile(one: GraphOfRecord, groups: Partition | None, tile: int) -> BufferLayout:
-    members = one.graph.record.members
-    return layout(one.graph.record, groups or (tuple(range(len(members))),), (tile,) * len(groups or (0,)))
 
 
 def _new(made: Iterable[Choice], seen: Iterable[Choice]) -> list[Choice]:

@@ -61,7 +61,9 @@ def record_report(
     )
 
 
-def device_report(device: Any, found: Searched, name: str, sizes: tuple[GroupSize, ...]) -> KernelDevice:
+def device_report(
+    device: Any, found: Searched, name: str, sizes: tuple[GroupSize, ...], calibration: str | None = None
+) -> KernelDevice:
     """A device with all layouts, the measured ones first."""
     order = sorted(found.tried, key=lambda t: -(t.device.median if t.device else (t.screened or 0.0) / 1e3))
     return KernelDevice(
@@ -75,6 +77,7 @@ def device_report(device: Any, found: Searched, name: str, sizes: tuple[GroupSiz
         layouts=tuple(_layout(one, found) for one in order),
         verdict=verdict(found, name, sizes),
         group_sizes=sizes,
+        calibration=calibration,
     )
 
 

@@ -10,9 +10,11 @@ from layout_advise.mockup.timing.statistics import Ratio, undisturbed_ratio
 from layout_advise.opencl.candidates import (
     Choice,
     GraphOfRecord,
+    TileOf,
     effort,
     finer_choices,
     first_choices,
+    same_tile,
     tiled_choices,
 )
 from layout_advise.opencl.host.launch import Launch
@@ -73,8 +75,11 @@ class DeviceSearch:
         records: Sequence[GraphOfRecord],
         device: DeviceName,
         tell: Callable[[str], None],
+        tile: TileOf | None = None,
     ) -> None:
+        """``tile`` is of a calibration of the device, None where there is none."""
         self.program, self.launches, self.records, self.tell = program, launches, records, tell
+        self.tile = tile or same_tile(OPENCL.first_tiles)
         self.original = original(launches)
         self.found = Searched(device)
 
@@ -83,7 +88,8 @@ class DeviceSearch:
         self._screen(first_choices(self.records, OPENCL.most_measured // 2))
         if self.found.repeats:
             best = [one.variant.layouts for one in self.found.best()]
-            self._screen(tiled_choices(best, self.records, self._seen())[: self._left() // 2 + 1])
+            tiled = tiled_choices(best, self.records, self._seen(), self.tile)
+            self._screen(tiled[: self._left() // 2 + 1])
             if self.found.best():
                 self._screen(finer_choices(self.found.best()[0].variant.layouts, self.records, self._seen())[: self._left()])
             self._finals(processes)

@@ -11,7 +11,7 @@ from layout_advise import __version__
 from layout_advise.errors import SourceError
 from layout_advise.opencl.candidates import GraphOfRecord
 from layout_advise.opencl.describe import device_report, record_report
-from layout_advise.opencl.graph.fields import FieldGraph, field_graph, united
+from layout_advise.opencl.graph.fields import FieldGraph, accesses_of, field_graph, united
 from layout_advise.opencl.graph.recorded import recorded_graph
 from layout_advise.opencl.graph.steps import kernel_steps
 from layout_advise.opencl.groups import group_sizes
@@ -25,6 +25,8 @@ from layout_advise.opencl.rewrite.rewrite import atomics, rewritten
 from layout_advise.opencl.search import DeviceSearch, Searched
 from layout_advise.opencl.source.kernels import BufferRecord, KernelProgram
 from layout_advise.opencl.source.read import read_program
+from layout_advise.opencl.tiles.choose import by_tree
+from layout_advise.opencl.tiles.stored import stored
 from layout_advise.opencl.verdict import winner
 from layout_advise.reports.model.kernels import (
     OPENCL_SCHEMA,
@@ -127,11 +129,11 @@ def records_of(program: KernelProgram, launches: Sequence[Launch]) -> list[_Reco
         users = [kernel for kernel in kernels if record in program.records_of(kernel)]
         if not users:
             continue
-        graph = united([field_graph(record, kernel_steps(program, kernel)) for kernel in dict.fromkeys(users)])
+        steps = [kernel_steps(program, kernel) for kernel in dict.fromkeys(users)]
+        graph = united([field_graph(record, one) for one in steps])
         count = _elements(program, launches, record)
-        found.append(
-            _RecordFound(record, GraphOfRecord(graph, atomics(program, record)), count, _obstacle(program, graph, mixed))
-        )
+        own = GraphOfRecord(graph, atomics(program, record), count, accesses_of(record, steps))
+        found.append(_RecordFound(record, own, count, _obstacle(program, graph, mixed)))
     return found
 
 
@@ -181,11 +183,13 @@ def _on_device(
     name: str,
     tell: Callable[[str], None],
 ) -> KernelDevice:
-    found: Searched = DeviceSearch(program, launches, records, name_of(device), tell).run(options.processes)
+    known = stored(device)
+    tile = by_tree(known.tree) if known is not None else None
+    found: Searched = DeviceSearch(program, launches, records, name_of(device), tell, tile).run(options.processes)
     best = winner(found)
     sizes = (
         group_sizes(program, launches, best.variant.layouts, found.device)
         if best is not None and options.group_sizes
         else ()
     )
-    return device_report(device, found, name, sizes)
+    return device_report(device, found, name, sizes, known.told if known is not None else None)

@@ -98,7 +98,8 @@ class GroupSize(msgspec.Struct, frozen=True):
 
 
 class KernelDevice(msgspec.Struct, frozen=True):
-    """A device and what was measured there. Times in ns are of all launches studied, as often as the program makes them."""
+    """A device and what was measured there. Times in ns are of all launches studied, as often as the program makes them.
+    ``calibration``: by which one the first tiles were chosen, its age and figures; None where there is none."""
 
     platform: str
     name: str
@@ -110,6 +111,7 @@ class KernelDevice(msgspec.Struct, frozen=True):
     layouts: tuple[KernelLayout, ...]
     verdict: Verdict
     group_sizes: tuple[GroupSize, ...] = ()
+    calibration: str | None = None
 
 
 class KernelProgramReport(msgspec.Struct, frozen=True):

@@ -112,6 +112,8 @@ def _device(console: Console, device: KernelDevice) -> None:
         evidence = one.evidence if one.reason is None else f"{one.evidence}: {one.reason}"
         table.add_row(one.id, escape(one.label), gain(one), marshalling(one), escape(evidence))
     console.print(table)
+    if device.calibration is not None:
+        console.print(escape(f"  first tiles by the {device.calibration}"), soft_wrap=True)
     for size in device.group_sizes:
         local = "×".join(map(str, size.local_size))
         text = f"  groups of {local}: original {quantities.nanoseconds(size.original_ns)}, advised layout "

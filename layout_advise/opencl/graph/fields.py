@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from layout_advise.layoutalgebra.explore.partitions import Partition, partition
 from layout_advise.layoutalgebra.fieldgraph.clusters import clusterings
-from layout_advise.layoutalgebra.fieldgraph.memory_distance import Step, memory_distances
+from layout_advise.layoutalgebra.fieldgraph.memory_distance import Repeat, Step, memory_distances
 from layout_advise.opencl.source.kernels import BufferRecord
 
 EPSILON = 64
@@ -58,3 +58,20 @@ def united(graphs: Sequence[FieldGraph]) -> FieldGraph:
         for pair, distance in graph.distances.items():
             distances[pair] = max(distance, distances.get(pair, 0.0))
     return FieldGraph(graphs[0].record, distances, frozenset[str]().union(*(graph.accessed for graph in graphs)))
+
+
+def accesses_of(record: BufferRecord, kernels: Sequence[Sequence[Step]]) -> dict[str, int]:
+    """How often a work item accesses each member at most in one place, with the turns of the loops around it."""
+    found: dict[str, int] = {}
+
+    def gone_through(steps: Sequence[Step], turns: int) -> None:
+        for step in steps:
+            if isinstance(step, Repeat):
+                gone_through(step.body, turns * step.times)
+            elif step.field is not None and step.field.startswith(f"{record.name}."):
+                name = step.field.removeprefix(f"{record.name}.")
+                found[name] = max(turns, found.get(name, 1))
+
+    for steps in kernels:
+        gone_through(steps, 1)
+    return found

@@ -1,0 +1,119 @@
+"""Calibration kernels, timed on a device in every tile: what a tree for its tiles is trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from layout_advise.errors import MockupError
+from layout_advise.opencl.host.launch import BufferArgument, Launch, ValueArgument
+from layout_advise.opencl.host.variants import original, variant
+from layout_advise.opencl.measure.jobs import DeviceName, KernelJob
+from layout_advise.opencl.measure.processes import Clock, in_fresh_process
+from layout_advise.opencl.rewrite.layouts import layout
+from layout_advise.opencl.source.read import read_program
+
+TILES = (1, 4, 16, 64, 256, 1024, 4096)
+"""Elements in a tile; 1 is an array of structures."""
+GROUP = 64
+SECONDS = 0.05
+"""A layout is timed for about so long; at least three calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterShape:
+    """What a tile hangs on: bytes of an element in the cluster, its members, the elements in a buffer, and how many of them
+    a work item goes through."""
+
+    bytes: int
+    members: int
+    elements: int
+    trips: int
+
+    @property
+    def features(self) -> tuple[float, ...]:
+        """The shape as the tree has it."""
+        return float(self.bytes), float(self.members), float(self.elements), float(self.trips)
+
+
+@dataclass(frozen=True, slots=True)
+class TileSample:
+    """A calibration kernel: ns by tile."""
+
+    shape: ClusterShape
+    times: dict[int, float]
+
+    @property
+    def best(self) -> float:
+        """The time with the best tile."""
+        return min(self.times.values())
+
+
+SHAPES = tuple(
+    ClusterShape(4 * members, members, elements, trips)
+    for members in (2, 3, 4, 6, 8, 12)
+    for elements in (1 << 10, 1 << 14, 1 << 17, 1 << (20 if members <= 6 else 19))
+    for trips in (1, 16)
+)
+"""From the first cache to 16 MiB and more, of which each layout has a buffer of its own."""
+
+
+def calibration_source(members: int) -> str:
+    """Two kernels over records of floats: each item changes its own element, or sums up some elements from its own on."""
+    names = [f"m{k}" for k in range(members)]
+    fields = " ".join(f"float {name};" for name in names)
+    changed = "\n".join(f"    r[i].{name} = r[i].{name} * 0.5f + 1.0f;" for name in names)
+    summed = " + ".join(f"r[k].{name}" for name in names)
+    return f"""typedef struct {{ {fields} }} element;
+__kernel void change(__global element *r, __global float *out, int trips)
+{{
+    const size_t i = get_global_id(0);
+{changed}
+}}
+__kernel void total(__global const element *r, __global float *out, int trips)
+{{
+    const size_t i = get_global_id(0), n = get_global_size(0);
+    float sum = 0;
+    for (int t = 0; t < trips; t++) {{
+        const size_t k = (i + t) % n;
+        sum += {summed};
+    }}
+    out[i] = sum;
+}}
+"""
+
+
+def sampled(shape: ClusterShape, device: DeviceName, clock: Clock = "device", seconds: float = SECONDS) -> TileSample:
+    """The kernel of a shape in every tile that fits, interleaved in a fresh process; by the time that all its threads ran
+    (``clock`` is ``cpu``) where the processor is the device, as other work lengthens it less. Raises MockupError where one
+    of them does not run or computes something else."""
+    source = calibration_source(shape.members)
+    kernel = "change" if shape.trips == 1 else "total"
+    random = np.random.default_rng(shape.members).uniform(0, 1, shape.members * shape.elements).astype(np.float32)
+    buffers = random.view(np.uint8), np.zeros(4 * shape.elements, dtype=np.uint8)
+    given = (BufferArgument(0), BufferArgument(1), ValueArgument(np.int32(shape.trips).tobytes()))
+    launch = Launch(source, "", kernel, given, buffers, (shape.elements,), (GROUP,))
+    program = read_program(source)
+    (record,) = program.records
+    tiles = [tile for tile in TILES if 1 < tile <= shape.elements]
+    whole = (tuple(range(shape.members)),)
+    tiled = [variant(str(tile), program, [launch], [layout(record, whole, (tile,))]) for tile in tiles]
+    outcomes = in_fresh_process(KernelJob(device, (original([launch]), *tiled), seconds))
+    for outcome in outcomes:
+        why = outcome.problem or (outcome.compared.problem if outcome.compared is not None else "")
+        if why:
+            raise MockupError(f"cannot calibrate {device.name}", why, "a kernel of the calibration must run")
+    return TileSample(shape, {tile: float(getattr(one, clock)) for tile, one in zip((1, *tiles), outcomes, strict=True)})
+
+
+def samples(
+    device: DeviceName, shapes: Sequence[ClusterShape], tell: Callable[[str], None], clock: Clock, seconds: float = SECONDS
+) -> list[TileSample]:
+    """All shapes, one after the other."""
+    found = []
+    for number, shape in enumerate(shapes, 1):
+        tell(f"{device.name}: calibration kernel {number} of {len(shapes)}")
+        found.append(sampled(shape, device, clock, seconds))
+    return found

@@ -1,0 +1,79 @@
+"""Training of the tree: every tile within a hundredth of the best counts as right, pruned by cost and complexity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from layout_advise.errors import MachineError
+from layout_advise.opencl.tiles.samples import ClusterShape, TileSample
+from layout_advise.opencl.tiles.tree import TileTree, TreeNode
+
+AS_GOOD = 1.01
+"""Tiles that take at most so much of the best one's time are samples."""
+FOLDS = 6
+MOST_ALPHAS = 16
+SEED = 2015
+
+
+def trained(samples: Sequence[TileSample]) -> TileTree:
+    """The tree whose price of a leaf does best on shapes that it was not trained on; of equal ones the simplest. Raises
+    MachineError where scikit-learn is missing."""
+    path = _learner()(random_state=SEED).cost_complexity_pruning_path(*_rows(samples))
+    alphas = sorted({max(0.0, float(alpha)) for alpha in path.ccp_alphas})
+    alphas = alphas[:: -(-len(alphas) // MOST_ALPHAS)]
+    losses = {alpha: cross_validated(samples, alpha) for alpha in alphas}
+    least = min(losses.values())
+    return _grown(samples, max(alpha for alpha, loss in losses.items() if loss <= least * 1.002))
+
+
+def loss(samples: Sequence[TileSample], tile: Callable[[ClusterShape], int]) -> float:
+    """The time with the tiles chosen over that with the best ones, in the mean; a tile that is too long for a shape is the
+    longest that fits."""
+    found = []
+    for sample in samples:
+        fitting = [known for known in sample.times if known <= tile(sample.shape)]
+        found.append(sample.times[max(fitting)] / sample.best)
+    return fmean(found)
+
+
+def cross_validated(samples: Sequence[TileSample], alpha: float) -> float:
+    """The loss on shapes that a tree has not seen."""
+    order = np.random.default_rng(SEED).permutation(len(samples))
+    folds = min(FOLDS, len(samples))
+    losses = []
+    for fold in range(folds):
+        held = {int(k) for k in order[fold::folds]}
+        rest = [sample for k, sample in enumerate(samples) if k not in held]
+        losses += [loss([samples[k]], _grown(rest, alpha).tile) for k in held]
+    return fmean(losses)
+
+
+def _learner() -> Any:
+    try:
+        from sklearn.tree import DecisionTreeClassifier
+    except ImportError as error:
+        why, hint = "the Python package scikit-learn is missing", "pip install 'layout-advise[opencl]'"
+        raise MachineError("cannot calibrate", why, hint) from error
+    return DecisionTreeClassifier
+
+
+def _rows(samples: Sequence[TileSample]) -> tuple[list[tuple[float, ...]], list[int]]:
+    good = [(s.shape.features, tile) for s in samples for tile, ns in s.times.items() if ns <= AS_GOOD * s.best]
+    return [features for features, _ in good], [tile for _, tile in good]
+
+
+def _grown(samples: Sequence[TileSample], alpha: float) -> TileTree:
+    made = _learner()(random_state=SEED, ccp_alpha=alpha).fit(*_rows(samples))
+    own = made.tree_
+    tiles = made.classes_[np.argmax(own.value[:, 0, :], axis=1)]
+    nodes = (
+        TreeNode(int(f) if left >= 0 else -1, float(t), int(left), int(right), int(tile))
+        for f, t, left, right, tile in zip(
+            own.feature, own.threshold, own.children_left, own.children_right, tiles, strict=True
+        )
+    )
+    return TileTree(tuple(nodes), alpha)
